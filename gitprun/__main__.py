@@ -1,0 +1,6 @@
+"""Let ``python -m gitprun`` do what ``git prun`` does."""
+
+from gitprun.cli.main import main
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,104 @@
+"""Live progress of a run: one line a unit on a terminal, plain lines elsewhere, events for programs."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import click
+from rich.console import Console, Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from gitprun.cli.console import COLOURS, age, safe, say
+from gitprun.executors.base import Progress
+from gitprun.names import RunId, UnitId
+from gitprun.runs.events import Event, UnitState, step
+from gitprun.units import Unit
+
+SHOWN = ("unit.preparing", "unit.started", "unit.verifying")
+
+
+class Watch:
+    """What is known while a run goes on, fed by its events and by what its workers say."""
+
+    def __init__(self, units: Sequence[Unit], *, as_json: bool) -> None:
+        self.as_json = as_json
+        self.live = not as_json and sys.stderr.isatty()
+        self.began = time.time()
+        self.states: dict[str, UnitState] = {}
+        self.order = [unit.id for unit in units]
+        self.said: dict[str, str] = {}
+        self.lock = threading.Lock()
+
+    def on_event(self, event: Event) -> None:
+        """Take in one event of the ledger (from any thread)."""
+        with self.lock:
+            if event.unit:
+                before = self.states.get(event.unit) or UnitState(
+                    UnitId(event.unit), RunId(event.run), since=event.time
+                )
+                self.states[event.unit] = step(before, event)
+            if self.as_json:
+                row = {
+                    "t": event.time,
+                    "kind": event.kind,
+                    "run": event.run,
+                    "unit": event.unit,
+                    "facts": dict(event.facts),
+                }
+                click.echo(json.dumps(row))
+                sys.stdout.flush()
+            elif not self.live:
+                self._plain(event)
+
+    def _plain(self, event: Event) -> None:
+        if event.kind in SHOWN or event.kind == "unit.finished":
+            state = self.states[event.unit].state
+            reason = event.facts.get("reason", "")
+            clock = time.strftime("%H:%M:%S", time.localtime(event.time))
+            say(f"{clock} {event.unit}: {state}" + (f" ({safe(str(reason))})" if reason else ""))
+
+    def on_progress(self, unit: str, progress: Progress) -> None:
+        """Take in what a worker just did."""
+        with self.lock:
+            self.said[unit] = f"{progress.kind}: {safe(progress.text)}"
+
+    @contextmanager
+    def shown(self) -> Iterator[None]:
+        """Draw the lines while the block runs, if there is a terminal."""
+        if not self.live:
+            yield
+            return
+        console = Console(stderr=True, highlight=False)
+        with Live(get_renderable=self.render, console=console, refresh_per_second=4, transient=True):
+            yield
+
+    def render(self) -> Group:
+        """Draw one line a unit; units that wait are only counted once there is no room for all."""
+        now = time.time()
+        table = Table(box=None, pad_edge=False, show_header=False, expand=True)
+        for ratio in (2, 1, 1, 6):
+            table.add_column(ratio=ratio, no_wrap=True, overflow="ellipsis")
+        with self.lock:
+            states = [self.states[name] for name in self.order if name in self.states]
+            said = dict(self.said)
+        over = sum(not unit.live for unit in states)
+        for unit in states[:40]:
+            last = str(unit.facts.get("reason", "")) if not unit.live else said.get(unit.id, "")
+            # Text, not markup: what a worker says must not be read as instructions for the screen.
+            table.add_row(
+                Text(unit.id),
+                Text(unit.state, style=COLOURS.get(unit.state, "")),
+                Text(age(now - unit.since)),
+                Text(safe(last), style="dim"),
+            )
+        head = Text(
+            f"{over} of {len(self.order)} units over, {age(now - self.began)} (Ctrl-C stops them, keeps their work)"
+        )
+        return Group(table, head)

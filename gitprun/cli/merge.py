@@ -1,0 +1,117 @@
+"""``git prun merge``: land verified units and branches made elsewhere."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from gitprun.cli.console import coloured, safe, say, table, warn
+from gitprun.cli.options import Here, here, json_option
+from gitprun.merge.plan import LandingOptions, LandingReport
+from gitprun.names import short
+
+GOOD = ("landed", "would-land", "already-contained", "nothing-to-merge")
+
+
+@click.command()
+@click.argument("names", metavar="[UNIT|RUN|BRANCH]...", nargs=-1)
+@click.option("--into", metavar="BRANCH", help="Land on this branch (default: the one checked out).")
+@click.option("-m", "--message", help="The merge message; {branch} in it stands for the branch.")
+@click.option(
+    "--allow-unverified", is_flag=True, help="Land what no check has proved, and failed units that are named."
+)
+@click.option("--verify", multiple=True, metavar="COMMAND", help="A check the merged tree must pass (repeatable).")
+@click.option("--no-verify", is_flag=True, help="Do not check the merged tree.")
+@click.option("--dry-run", "-n", is_flag=True, help="Say what would happen; change nothing.")
+@json_option
+@click.pass_context
+def merge(ctx: click.Context, names: tuple[str, ...], as_json: bool, **given: Any) -> int:
+    """Land branches with --no-ff merges: every verified unit of the last run, or the UNITs, RUNs and BRANCHes named.
+
+    A branch that conflicts is set aside with its conflicting paths named, and the others land. Exit code 0 only if
+    everything asked for is in.
+    """
+    return land_names(here(ctx), names, as_json=as_json, **given)
+
+
+def land_names(place: Here, names: Sequence[str], *, as_json: bool, **given: Any) -> int:
+    """Land what the names mean and print what came of it; gives the exit code."""
+    from gitprun.cli.run import signals_stop
+    from gitprun.config import read_settings
+    from gitprun.errors import Interrupted
+    from gitprun.git.command import require_git
+    from gitprun.merge.choose import choose
+    from gitprun.merge.engine import land
+    from gitprun.merge.hotspots import parse_hotspots
+    from gitprun.system.process import Stop
+
+    require_git(place.start)
+    history = place.history()
+    settings = read_settings(place.repository.top)
+    chosen = choose(place.repository, history, names, allow_unverified=bool(given.get("allow_unverified")))
+    declared = [history.runs[run].facts.get("verify") for run in chosen.runs]
+    verify = given.get("verify") or settings.verify or next((tuple(v) for v in declared if v), None)
+    options = LandingOptions(
+        into=given.get("into"),
+        message=given.get("message"),
+        allow_unverified=bool(given.get("allow_unverified")),
+        no_verify=bool(given.get("no_verify")),
+        dry_run=bool(given.get("dry_run")),
+        verify=tuple(verify) if verify else None,
+        hotspots=parse_hotspots(list(settings.hotspots), settings.hotspot_source or "prun.toml"),
+        copy=settings.copy or (),
+        link=settings.link or (),
+        **({"verify_timeout": settings.verify_timeout} if settings.verify_timeout else {}),
+    )
+    stop = Stop()
+    with signals_stop(stop) as caught:
+        report = land(
+            place.repository,
+            place.ledger,
+            chosen.candidates,
+            options,
+            stop=stop,
+            say=(lambda _: None) if as_json else say,
+        )
+    if as_json:
+        skipped = [{"unit": name, "reason": reason} for name, reason in chosen.skipped]
+        click.echo(json.dumps({**report.as_json(), "skipped": skipped}))
+    else:
+        render(report, chosen.skipped)
+    if caught:
+        raise Interrupted(caught[0])
+    good = all(item.state in GOOD for item in report.items)
+    named = [name for name, _ in chosen.skipped] if names else []
+    return 0 if good and not named and (report.items or not chosen.skipped) else 1
+
+
+def render(report: LandingReport, skipped: Sequence[tuple[str, str]]) -> None:
+    """Print a table of what landed and what did not, then the conflicts and what resolvers did."""
+    rows = []
+    for item in report.items:
+        commit = short(item.commit) if item.commit else "-"
+        rows.append([item.candidate.branch, coloured(item.state), commit, safe(item.reason)])
+    rows += [[f"prun/{name}", coloured("skipped"), "-", safe(reason)] for name, reason in skipped]
+    if rows:
+        click.echo(table(["branch", "state", "commit", "note"], rows))
+    else:
+        say("nothing asks to land")
+    for item in report.items:
+        name = item.candidate.branch
+        for conflict in item.conflicts:
+            why = f" [{safe(conflict.resolver)}]" if conflict.resolver else ""
+            click.echo(
+                f"{name}: conflict in {safe(conflict.path)}: {safe(conflict.kind)}, {safe(conflict.detail)}{why}"
+            )
+        for resolved in item.resolved:
+            added = len(resolved.added)
+            click.echo(f"{name}: {safe(resolved.path)} united ({resolved.resolver}), {added} lines added")
+            for line in resolved.dropped:
+                click.echo(f"  dropped by policy: {safe(line)}")
+    for note in report.notes:
+        warn(safe(note))
+    if report.new != report.old:
+        say(f"{report.target.removeprefix('refs/heads/')} is now at {short(report.new)} (was {short(report.old)})")

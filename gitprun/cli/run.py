@@ -1,0 +1,192 @@
+"""``git prun run``: run the units of a plan, or a single unit, in parallel."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import click
+
+from gitprun.cli.console import say, warn
+from gitprun.cli.options import Here, here, json_option
+from gitprun.cli.status import render_units
+from gitprun.errors import Interrupted, UsageProblem
+from gitprun.names import short
+from gitprun.plan import Plan, Settings
+
+EPILOG = """\b
+A plan is a TOML file:
+  [run]
+  verify = ["pytest -q"]         # how to tell that the work is good
+  [[unit]]
+  id = "reports"
+  prompt_file = "prompts/reports.md"
+  executor = "codex"             # codex, claude or command
+  paths = ["src/reports/**"]     # touching anything else is flagged
+"""
+
+
+@click.command(epilog=EPILOG)
+@click.argument("plan_file", metavar="[PLAN]", required=False, type=click.Path())
+@click.option("--unit", "unit_rows", multiple=True, metavar="KEY=VALUE", help="Run one unit without a plan: id=NAME.")
+@click.option("--prompt", help="The prompt of that unit.")
+@click.option("--prompt-file", type=click.Path(), help="The file with the prompt of that unit.")
+@click.option("--executor", help="Who works on that unit: codex, claude or command.")
+@click.option("--command", "command", metavar="WORDS", help='The command of executor command, such as "sh worker.sh".')
+@click.option("--path", "paths", multiple=True, help="The fence of that unit: a glob (repeatable).")
+@click.option("--timeout", help='The time limit of that unit, such as "40m".')
+@click.option("--base", help="The commit all units start from (default: HEAD).")
+@click.option("--jobs", "-j", type=click.IntRange(min=1), help="How many units run at once.")
+@click.option("--verify", multiple=True, metavar="COMMAND", help="A check every unit must pass (repeatable).")
+@click.option("--merge", "land", is_flag=True, help="Land what is verified afterwards.")
+@click.option("--root", type=click.Path(), help="The folder for workspaces (default: ../<repo>.prun).")
+@json_option
+@click.pass_context
+def run(ctx: click.Context, plan_file: str | None, land: bool, as_json: bool, **given: Any) -> int:
+    """Run the units of PLAN in parallel, each in a workspace of its own; keep, verify and pin their work.
+
+    Exit code 0 only if every unit succeeded and its work is verified.
+    """
+    place = here(ctx)
+    plan, source = read_units(place, plan_file, given)
+    return run_and_report(place, plan, source=source, land=land, as_json=as_json)
+
+
+def read_units(place: Here, plan_file: str | None, given: dict[str, Any]) -> tuple[Plan, str]:
+    """Make the plan from a file, or from the options for a single unit."""
+    from gitprun.config import read_plan, read_settings
+
+    settings = read_settings(place.repository.top)
+    single = ("unit_rows", "prompt", "prompt_file", "executor", "command", "paths", "timeout")
+    if plan_file is not None:
+        used = [name for name in single if given.get(name)]
+        if used:
+            raise UsageProblem(
+                f"--{used[0].replace('_rows', '').replace('_', '-')} is for a single unit, not for a plan",
+                "put it into the plan, or leave the plan out",
+            )
+        plan, source = read_plan(place.start / plan_file, settings), plan_file
+    elif given.get("unit_rows"):
+        plan, source = _single(place, settings, given), "--unit"
+    else:
+        raise UsageProblem("a plan is missing", "git prun run plan.toml, or --unit id=NAME --prompt-file FILE")
+    said = Settings(
+        base=given.get("base"),
+        jobs=given.get("jobs"),
+        verify=tuple(given["verify"]) or None,
+        root=str((place.start / given["root"]).absolute()) if given.get("root") else None,
+    )
+    return replace(plan, settings=said.over(plan.settings)), source
+
+
+def _single(place: Here, settings: Settings, given: dict[str, Any]) -> Plan:
+    """Read ``--unit KEY=VALUE`` and its companions as one ``[[unit]]`` of a plan."""
+    import shlex
+
+    from gitprun.config import read_prompt
+    from gitprun.plan import parse_unit
+    from gitprun.tables import Table
+
+    rows: dict[str, Any] = {}
+    for word in given["unit_rows"]:
+        key, mark, value = word.partition("=")
+        rows[key if mark else "id"] = value if mark else word
+    for key in ("prompt", "prompt_file", "executor", "timeout"):
+        if given.get(key):
+            rows[key] = given[key]
+    if given.get("command"):
+        rows["command"] = given["command"]
+    for key, split in (("command", shlex.split), ("paths", str.split)):
+        if isinstance(rows.get(key), str):
+            rows[key] = split(rows[key])
+    rows["paths"] = [*rows.get("paths", []), *given["paths"]]
+    unit = parse_unit(Table(rows, "--unit"), lambda name: read_prompt(place.start / name, shown=name), settings)
+    return Plan(units=(unit,), settings=settings)
+
+
+def run_and_report(place: Here, plan: Plan, *, source: str, land: bool, as_json: bool) -> int:
+    """Run a plan with progress, print the summary, land if asked, and give the exit code."""
+    from gitprun.cli.live import Watch
+    from gitprun.runs.dispatch import run_plan
+    from gitprun.runs.outcome import succeeded
+    from gitprun.runs.supervise import RunContext
+    from gitprun.system.process import Stop
+
+    watch, stop = Watch(plan.units, as_json=as_json), Stop()
+    place.ledger.listeners.append(watch.on_event)
+
+    def announce(context: RunContext, jobs: int) -> None:
+        if not as_json:
+            count = f"{len(plan.units)} unit{'s' if len(plan.units) != 1 else ''}"
+            base = f"{short(context.base)} ({plan.settings.base or 'HEAD'})"
+            say(f"run {context.run}: {count}, {jobs} at a time, base {base}")
+            _warn_invisible(place)
+
+    with signals_stop(stop) as caught, watch.shown():
+        report = run_plan(
+            place.repository,
+            plan,
+            ledger=place.ledger,
+            stop=stop,
+            heard=watch.on_progress,
+            announce=announce,
+            plan_source=source,
+        )
+    place.ledger.listeners.clear()
+    good = all(succeeded(state) for state in report.states.values())
+    if not as_json:
+        click.echo(render_units(place.history().runs[report.run], time.time()))
+    if caught:
+        raise Interrupted(caught[0], f"stopped; what was done is kept in run {report.run}", "git prun status shows it")
+    if land:
+        from gitprun.cli.merge import land_names
+
+        good = land_names(place, (report.run,), as_json=as_json) == 0 and good
+    elif not as_json:
+        _say_next(report.run, report.states)
+    return 0 if good else 1
+
+
+def _warn_invisible(place: Here) -> None:
+    """Say what of the user's checkout no unit will see."""
+    if place.repository.top is None:
+        return
+    status = place.repository.git.run("status", "--porcelain=v1", "-z", "--untracked-files=normal", "--no-renames")
+    count = len(status.fields)
+    if count:
+        first = os.fsdecode(status.fields[0][3:])
+        warn(
+            f"{count} uncommitted change{'s' if count != 1 else ''} in your checkout (such as {first!r}) "
+            "will not be visible to the units"
+        )
+
+
+def _say_next(run: str, states: dict[str, str]) -> None:
+    ready = [unit for unit, state in states.items() if state == "ready"]
+    bad = [unit for unit, state in states.items() if state not in ("ready", "done")]
+    if bad:
+        say(f"look closer: git prun show {bad[0]}; git prun log {bad[0]}")
+    if ready:
+        say(f"look: git prun diff {ready[0]}; land what is ready: git prun merge")
+
+
+@contextlib.contextmanager
+def signals_stop(stop: Any) -> Iterator[list[int]]:
+    """Turn Ctrl-C, TERM and a closed terminal into a request to stop; gives the signals that came."""
+    caught: list[int] = []
+
+    def on_signal(number: int, _frame: object) -> None:
+        caught.append(number)
+        stop.set()
+
+    before = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield caught
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

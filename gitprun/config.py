@@ -1,0 +1,67 @@
+"""Read plans, ``prun.toml`` and prompt files from disk."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from gitprun.errors import PlanError
+from gitprun.plan import Plan, Settings, parse_plan, parse_settings
+
+CONFIG_NAME = "prun.toml"
+MAX_FILE = 16_000_000
+
+
+def read_settings(top: Path | None) -> Settings:
+    """Read ``prun.toml`` at the top of the user's checkout; defaults if there is none."""
+    if top is None or not (top / CONFIG_NAME).exists():
+        return Settings()
+    return parse_settings(_read_toml(top / CONFIG_NAME), CONFIG_NAME)
+
+
+def read_plan(path: Path, default: Settings) -> Plan:
+    """Read a plan file; prompt files in it are relative to its folder."""
+    folder = path.parent
+    document = _read_toml(path)
+    return parse_plan(document, path.name, lambda name: read_prompt(folder / name, shown=name), default)
+
+
+def read_prompt(path: Path, shown: str = "") -> str:
+    """Read a prompt file as UTF-8, unchanged; raises PlanError that names it."""
+    name = shown or str(path)
+    raw = _read(path, name, "prompt file")
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError as problem:
+        raise PlanError(
+            f"prompt file {name} is not UTF-8: byte 0x{raw[problem.start]:02x} at {problem.start}",
+            "save it as UTF-8 (iconv -f LATIN1 -t UTF-8)",
+        ) from None
+    if "\0" in text:
+        raise PlanError(f"prompt file {name} holds a NUL character", "prompts are text")
+    return text.removeprefix("\ufeff")
+
+
+def _read_toml(path: Path) -> Mapping[str, Any]:
+    raw = _read(path, str(path), "plan" if path.name != CONFIG_NAME else "configuration")
+    try:
+        return tomllib.loads(raw.decode("utf-8"))
+    except UnicodeDecodeError as problem:
+        raise PlanError(f"{path.name} is not UTF-8 (byte {problem.start})", "save it as UTF-8") from None
+    except tomllib.TOMLDecodeError as problem:
+        raise PlanError(f"{path.name} is not TOML: {problem}", "see `git prun run --help` for an example") from None
+
+
+def _read(path: Path, shown: str, what: str) -> bytes:
+    try:
+        if not path.is_file():
+            missing = not os.path.lexists(path)
+            raise PlanError(f"{what} {shown} {'does not exist' if missing else 'is not a file'}", "check the path")
+        if path.stat().st_size > MAX_FILE:
+            raise PlanError(f"{what} {shown} is larger than {MAX_FILE // 1_000_000} MB", "it is meant for people")
+        return path.read_bytes()
+    except OSError as problem:
+        raise PlanError(f"{what} {shown} cannot be read: {problem.strerror}", "check its permissions") from None

@@ -1,0 +1,54 @@
+"""What can go wrong, said in one line with a hint; the exit code of each is chosen in ``cli/main``."""
+
+from __future__ import annotations
+
+
+class PrunError(Exception):
+    """Root of all errors a user may see: the operation cannot be done (exit code 128).
+
+    ``message`` is one line without a full stop's worth of blame, ``hint`` says how to go on.
+    """
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class Refused(PrunError):
+    """The answer is no: the operation was understood and not done (exit code 1)."""
+
+
+class UsageProblem(PrunError):
+    """The command line itself is wrong (exit code 129)."""
+
+
+class PlanError(PrunError):
+    """A plan or configuration file cannot be used (exit code 128)."""
+
+
+class Interrupted(PrunError):
+    """A signal stopped the command (exit code 128 + ``signal``)."""
+
+    def __init__(self, signal: int, message: str = "stopped", hint: str = "") -> None:
+        super().__init__(message, hint)
+        self.signal = signal
+
+
+class GitFailed(PrunError):
+    """Git answered with an exit code that the caller did not expect."""
+
+    def __init__(self, argv: tuple[str, ...], code: int, stderr: str) -> None:
+        first = next((line.strip() for line in stderr.splitlines() if line.strip()), f"exit code {code}")
+        super().__init__(f"git {argv[0] if argv else ''} failed: {first}")
+        self.argv = argv
+        self.code = code
+        self.stderr = stderr
+
+
+class GitTimeout(PrunError):
+    """Git did not answer within its time limit."""
+
+    def __init__(self, argv: tuple[str, ...], seconds: float) -> None:
+        super().__init__(f"git {argv[0] if argv else ''} did not finish within {seconds:g} s")
+        self.argv = argv

@@ -1,0 +1,1 @@
+"""Who works: one module a kind of worker, all pure; ``catalog`` lists them."""

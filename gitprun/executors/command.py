@@ -1,0 +1,42 @@
+"""Workers that are any program of the user's: the prompt on stdin, the exit code is the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from gitprun.errors import PlanError
+from gitprun.executors.base import Ending, Launch, Place, Progress, cut_short, note
+from gitprun.executors.lines import one_line, plain_text
+from gitprun.units import ExecutorSettings, Exit, Unit
+
+
+class Command:
+    """Starts the command of the unit as it stands; its output is its own and is not judged."""
+
+    name = "command"
+    default_program = ""
+
+    def launch(self, unit: Unit, prompt: str, place: Place, settings: ExecutorSettings) -> Launch:
+        """Say how to start the command; raises PlanError where the unit has none."""
+        if not unit.command:
+            raise PlanError(
+                f"unit {unit.id} has no command to run",
+                'give it one, as in: command = ["make", "docs"]',
+            )
+        stdin = prompt.encode("utf-8", "replace")
+        return Launch(argv=unit.command, env=settings.env, stdin=stdin, program=unit.command[0], prefer_stream=False)
+
+    def progress(self, line: bytes) -> Progress | None:
+        """Show every line that has something to show."""
+        progress = note("said", plain_text(line))
+        return progress if progress.text else None
+
+    def ending(self, lines: Iterable[bytes], outcome: Exit) -> Ending:
+        """Say how the command ended; a failure is explained by its last line of output."""
+        if not (cut := cut_short(outcome)) and outcome.code == 0:
+            return Ending("done")
+        last = ""
+        for line in lines:
+            last = one_line(plain_text(line)) or last
+        why = cut or f"exit code {outcome.code}"
+        return Ending("failed", one_line(f"{why}: {last}" if last else why))

@@ -1,0 +1,137 @@
+"""The one door to the git program: clean environment, bytes in and out, exit codes told apart."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from gitprun.errors import GitFailed, GitTimeout, PrunError
+from gitprun.git.environment import git_environment
+
+DEFAULT_TIMEOUT = 600.0
+OLDEST_GIT = (2, 38)
+
+# Each of these keys can name a program. On a folder a worker could write, and wherever the answer is parsed,
+# none may be taken from a configuration file.
+NEUTRAL = (
+    "core.fsmonitor=false",
+    "core.hooksPath=/dev/null",
+    "core.attributesFile=/dev/null",
+    "core.pager=cat",
+    "core.alternateRefsCommand=",
+    "diff.external=",
+    "diff.ignoreSubmodules=all",
+    "gpg.program=false",
+    "credential.helper=",
+    "protocol.allow=never",
+    "gc.auto=0",
+    "maintenance.auto=false",
+    "submodule.recurse=false",
+)
+PARSED = ("core.quotePath=true", "color.ui=false", "core.fsmonitor=false", "advice.detachedHead=false")
+
+
+class GitMissing(PrunError):
+    """There is no usable git program."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What git said: exit code, stdout as bytes, stderr as text."""
+
+    code: int
+    out: bytes
+    err: str
+
+    @property
+    def text(self) -> str:
+        """Give stdout as text without the last line end; bytes that are no UTF-8 survive as surrogates."""
+        return self.out.decode("utf-8", "surrogateescape").rstrip("\n")
+
+    @property
+    def fields(self) -> list[bytes]:
+        """Split ``-z`` output into its fields."""
+        return self.out.split(b"\0")[:-1] if self.out else []
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Git:
+    """How to call git for one folder.
+
+    ``cwd`` is where it runs; ``env`` adds variables such as GIT_DIR or GIT_INDEX_FILE; ``neutral`` takes every key
+    that can name a program out of play (the user's own global configuration still says who he is).
+    """
+
+    cwd: Path
+    env: Mapping[str, str] = field(default_factory=dict)
+    config: tuple[str, ...] = ()
+    neutral: bool = False
+
+    def run(
+        self, *args: str | bytes, stdin: bytes = b"", ok: tuple[int, ...] = (0,), timeout: float = DEFAULT_TIMEOUT
+    ) -> Answer:
+        """Run ``git ARGS``; raises GitFailed when the exit code is not among ``ok``, GitTimeout when it hangs."""
+        settings = (*PARSED, *(NEUTRAL if self.neutral else ()), *self.config)
+        options = [part for setting in settings for part in ("-c", setting)]
+        shown = tuple(os.fsdecode(arg) for arg in args)
+        process = self._start(["git", *options, *args])
+        try:
+            out, err = process.communicate(stdin or None, timeout=timeout)
+        except subprocess.TimeoutExpired:
+            _end_group(process)
+            raise GitTimeout(shown, timeout) from None
+        except BaseException:
+            _end_group(process)
+            raise
+        answer = Answer(process.returncode, out, err.decode("utf-8", "replace"))
+        if answer.code not in ok:
+            raise GitFailed(shown, answer.code, answer.err)
+        return answer
+
+    def _start(self, argv: list[str | bytes]) -> subprocess.Popen[bytes]:
+        try:
+            return subprocess.Popen(
+                argv,
+                cwd=self.cwd,
+                env=git_environment(os.environ, self.env),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                # Filters, signers and hooks git starts end with it, and Ctrl-C is ours to deal with.
+                process_group=0,
+            )
+        except FileNotFoundError as problem:
+            if not os.path.isdir(self.cwd):
+                raise PrunError(f"{self.cwd}: no such folder") from problem
+            raise GitMissing("git is not on PATH", "install git 2.38 or newer") from problem
+        except NotADirectoryError as problem:
+            raise PrunError(f"{self.cwd}: not a folder") from problem
+
+
+def _end_group(process: subprocess.Popen[bytes]) -> None:
+    import signal
+
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        process.kill()
+    process.communicate()
+
+
+def parse_version(text: str) -> tuple[int, ...]:
+    """Read ``git version 2.39.5 (...)``; empty if it does not look like that."""
+    found = re.search(r"git version (\d+(?:\.\d+)*)", text)
+    return tuple(int(part) for part in found.group(1).split(".")) if found else ()
+
+
+def require_git(cwd: Path) -> tuple[int, ...]:
+    """Probe git's version; raises GitMissing when it is older than we can use."""
+    version = parse_version(Git(cwd=cwd).run("version").text)
+    if version < OLDEST_GIT:
+        shown = ".".join(map(str, version)) or "unknown"
+        raise GitMissing(f"git {shown} is too old", "git prun needs git 2.38 or newer (merge-tree --write-tree)")
+    return version

@@ -1,0 +1,40 @@
+"""Which of the caller's variables git programs may see."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+# Who the user is, where his own configuration lies, how git finds its parts. Everything else that starts with GIT_
+# redirects a repository, an index or a configuration, and we may have been started from a hook of another one.
+ALLOWED = frozenset(
+    {
+        "GIT_AUTHOR_NAME",
+        "GIT_AUTHOR_EMAIL",
+        "GIT_AUTHOR_DATE",
+        "GIT_COMMITTER_NAME",
+        "GIT_COMMITTER_EMAIL",
+        "GIT_COMMITTER_DATE",
+        "GIT_CONFIG_GLOBAL",
+        "GIT_CONFIG_SYSTEM",
+        "GIT_CONFIG_NOSYSTEM",
+        "GIT_EXEC_PATH",
+        "GIT_CEILING_DIRECTORIES",
+        "GIT_DISCOVERY_ACROSS_FILESYSTEM",
+    }
+)
+
+PINNED = {
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_EDITOR": ":",
+    "GIT_PAGER": "cat",
+    "LC_ALL": "C.UTF-8",
+    "LANGUAGE": "",
+}
+
+
+def git_environment(caller: Mapping[str, str], extra: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Give the environment for a git child: nothing of the caller's that redirects it, ours on top."""
+    kept = {k: v for k, v in caller.items() if not k.startswith("GIT_") or k in ALLOWED}
+    return {**kept, **PINNED, **(extra or {})}

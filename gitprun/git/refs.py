@@ -1,0 +1,143 @@
+"""Refs and commits through libgit2: written by compare-and-swap, read back before they are believed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pygit2
+
+from gitprun.errors import PrunError
+from gitprun.git.command import Git
+from gitprun.names import ZERO, Oid
+
+
+class RefMoved(PrunError):
+    """A ref is no longer where we left it."""
+
+
+class ObjectsLost(PrunError):
+    """An object that was written cannot be read back (a full disk does that)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """Who and when, as git wrote it: ``time`` in seconds since 1970, ``offset`` in minutes."""
+
+    name: str
+    email: str
+    time: int
+    offset: int
+
+
+def open_repository(git_dir: Path) -> pygit2.Repository:
+    """Open a repository (or one checkout's git folder) with libgit2 and let it sync what it writes."""
+    pygit2.settings.enable_fsync_gitdir(True)
+    try:
+        return pygit2.Repository(str(git_dir))
+    except pygit2.GitError as problem:
+        raise PrunError(
+            f"libgit2 cannot open {git_dir}: {problem}",
+            "repositories with SHA-256 objects, reftable refs or partial-clone extensions are not supported yet",
+        ) from None
+
+
+def parse_ident(line: str) -> Signature:
+    """Read the output of ``git var GIT_COMMITTER_IDENT``."""
+    who, _, when = line.rpartition("> ")
+    name, _, email = who.partition(" <")
+    seconds, _, zone = when.partition(" ")
+    minutes = int(zone[1:3]) * 60 + int(zone[3:5])
+    return Signature(name, email, int(seconds), -minutes if zone.startswith("-") else minutes)
+
+
+def read_signatures(git: Git) -> tuple[Signature, Signature]:
+    """Ask git who the author and the committer are; raises NoIdentity when it does not know."""
+    found = []
+    for name in ("GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"):
+        answer = git.run("var", name, ok=(0, 1, 128))
+        if answer.code != 0:
+            raise NoIdentity(
+                "git does not know who you are, so no commit can be made",
+                'git config --global user.name "..." and user.email "..." (or GIT_AUTHOR_*/GIT_COMMITTER_* variables)',
+            )
+        found.append(parse_ident(answer.text))
+    return found[0], found[1]
+
+
+class NoIdentity(PrunError):
+    """No name and address for commits."""
+
+
+def write_commit(
+    repo: pygit2.Repository,
+    tree: Oid,
+    parents: tuple[Oid, ...],
+    message: str,
+    author: Signature,
+    committer: Signature,
+) -> Oid:
+    """Write a commit object, moving no ref, and read it back.
+
+    libgit2 1.9 can report success for a commit it could not write, so the object is looked up again; raises
+    ObjectsLost when it is not there.
+    """
+    oid = repo.create_commit(
+        None,
+        pygit2.Signature(author.name, author.email, author.time, author.offset),
+        pygit2.Signature(committer.name, committer.email, committer.time, committer.offset),
+        message,
+        pygit2.Oid(hex=tree),
+        [pygit2.Oid(hex=parent) for parent in parents],
+    )
+    found = Oid(str(oid))
+    require_object(repo, found)
+    return found
+
+
+def require_object(repo: pygit2.Repository, oid: Oid) -> None:
+    """Read an object back from disk; raises ObjectsLost when it is not whole."""
+    try:
+        repo.read(pygit2.Oid(hex=oid))
+    except (KeyError, pygit2.GitError) as problem:
+        raise ObjectsLost(f"object {oid} could not be read back: {problem}", "is the disk full?") from None
+
+
+def move_ref(repo: pygit2.Repository, name: str, new: Oid, old: Oid, reason: str) -> None:
+    """Move a ref from ``old`` to ``new`` (old ZERO: it must not exist yet), or raise RefMoved and change nothing."""
+    target = pygit2.Oid(hex=new)
+    require_object(repo, new)
+    try:
+        if old == ZERO:
+            repo.create_reference_direct(name, target, False, message=reason)
+            return
+        ref = repo.references[name]
+        if str(ref.target) == old:
+            # libgit2 writes only if the ref still holds what this lookup saw.
+            ref.set_target(target, reason)
+            return
+    except (KeyError, ValueError, pygit2.GitError) as problem:
+        now = read_ref(repo, name)
+        if now in (old, None) and not (now is None and old != ZERO):
+            raise PrunError(f"{name} could not be written: {problem}", "is the disk full, or the ref locked?") from None
+    raise RefMoved(
+        f"{name} is at {read_ref(repo, name) or 'nothing'}, not at {old}", "somebody else moved it: try again"
+    )
+
+
+def read_ref(repo: pygit2.Repository, name: str) -> Oid | None:
+    """Read a full ref name down to its object; None if it does not exist."""
+    try:
+        return Oid(str(repo.references[name].resolve().target))
+    except (KeyError, pygit2.GitError):
+        return None
+
+
+def delete_ref(repo: pygit2.Repository, name: str, old: Oid) -> None:
+    """Delete a ref that is still at ``old``; raises RefMoved when it is elsewhere. An absent one is fine."""
+    now = read_ref(repo, name)
+    if now is None:
+        return
+    if now != old:
+        raise RefMoved(f"{name} is at {now}, not at {old}", "left alone")
+    repo.references.delete(name)

@@ -1,0 +1,132 @@
+"""Find the repository a command was called in, and read what is said about it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from gitprun.errors import PrunError
+from gitprun.git.command import Git
+from gitprun.names import Oid, parse_oid
+
+
+class NoRepository(PrunError):
+    """The current folder is in no repository git can use."""
+
+
+class NoCommit(PrunError):
+    """A revision names no commit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """Where a repository lies: ``top`` is the checkout we were called in (None: bare), ``common`` its shared folder."""
+
+    top: Path | None
+    git_dir: Path
+    common: Path
+
+    @property
+    def git(self) -> Git:
+        """Give git for the user's own repository, with his configuration."""
+        return Git(cwd=self.top or self.common)
+
+    @property
+    def state(self) -> Path:
+        """Name the folder that holds everything prun remembers."""
+        return self.common / "prun"
+
+    @property
+    def home(self) -> Path:
+        """Name the main checkout, or the bare repository itself."""
+        return self.common.parent if self.common.name == ".git" else self.common
+
+
+def find_repository(start: Path) -> Repository:
+    """Find the repository around ``start``; raises NoRepository with the reason."""
+    query = ("rev-parse", "--path-format=absolute", "--absolute-git-dir", "--git-common-dir", "--is-bare-repository")
+    answer = Git(cwd=start).run(*query, ok=(0, 128))
+    if answer.code != 0:
+        said = answer.err.strip().removeprefix("fatal: ").splitlines()
+        if any("not a git repository" in line for line in said):
+            raise NoRepository(f"{start} is not in a git repository", "change into one, or run git init and commit")
+        if any("dubious ownership" in line for line in said):
+            raise NoRepository(
+                f"git refuses this repository: {said[0]}", "git config --global --add safe.directory <it>"
+            )
+        raise NoRepository(f"git cannot use this repository: {said[0] if said else 'no reason given'}")
+    git_dir, common, bare = (os.fsdecode(line) for line in answer.out.split(b"\n")[:3])
+    if bare == "false":
+        top = Git(cwd=start).run("rev-parse", "--path-format=absolute", "--show-toplevel", ok=(0, 128))
+        if top.code == 0:
+            return Repository(Path(os.fsdecode(top.out[:-1])), Path(git_dir), Path(common))
+    linked = git_dir != common and (Path(git_dir) / "gitdir").is_file()
+    if bare == "true" and linked:
+        # core.bare in the shared configuration reaches every linked worktree once worktreeConfig is on.
+        raise NoRepository(
+            f"{start} is a linked worktree, but core.bare=true in the shared configuration makes git call it bare",
+            "git config --worktree core.bare false (in this worktree) repairs it",
+        )
+    return Repository(None, Path(git_dir), Path(common))
+
+
+def resolve_commit(git: Git, revision: str) -> Oid:
+    """Resolve a revision to the commit it names; raises NoCommit with the nearest right answer."""
+    answer = git.run("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}", ok=(0, 1, 128))
+    if answer.code == 0:
+        return parse_oid(answer.text)
+    if git.run("rev-parse", "--verify", "--quiet", "HEAD", ok=(0, 1, 128)).code != 0:
+        raise NoCommit("this repository has no commits yet", "make a first commit: git commit --allow-empty -m start")
+    hint = ""
+    if revision.startswith("origin/"):
+        local = revision.removeprefix("origin/")
+        if git.run("rev-parse", "--verify", "--quiet", f"refs/heads/{local}", ok=(0, 1, 128)).code == 0:
+            hint = f"there is no remote-tracking branch of that name; the local branch is {local!r}"
+    raise NoCommit(
+        f"{revision!r} names no commit here", hint or "git log --oneline -5 shows commits; git branch, names"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Checkout:
+    """One worktree of the repository: its folder, its git folder, the branch it holds (None: detached)."""
+
+    path: Path
+    head: str
+    branch: str | None
+    bare: bool = False
+    locked: str | None = None
+    prunable: str | None = None
+
+
+def read_checkouts(git: Git) -> tuple[Checkout, ...]:
+    """List the worktrees of a repository, the main one first."""
+    found: list[Checkout] = []
+    for block in git.run("worktree", "list", "--porcelain", "-z").out.split(b"\0\0"):
+        rows = {
+            key.decode(): os.fsdecode(value)
+            for key, _, value in (line.partition(b" ") for line in block.split(b"\0") if line)
+        }
+        if "worktree" not in rows:
+            continue
+        found.append(
+            Checkout(
+                path=Path(rows["worktree"]),
+                head=rows.get("HEAD", ""),
+                branch=rows.get("branch"),
+                bare="bare" in rows,
+                locked=rows.get("locked"),
+                prunable=rows.get("prunable"),
+            )
+        )
+    return tuple(found)
+
+
+def read_config(git: Git) -> dict[str, str]:
+    """Read the whole effective configuration; the last value of a key wins, as in git."""
+    found: dict[str, str] = {}
+    for row in git.run("config", "--list", "-z").fields:
+        key, _, value = row.decode("utf-8", "surrogateescape").partition("\n")
+        found[key] = value
+    return found

@@ -1,0 +1,187 @@
+"""Trees: merged by git's own merge-tree, compared, and mended in place; no checkout and no index is touched."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pygit2
+
+from gitprun.errors import PrunError
+from gitprun.git.command import Git
+from gitprun.git.refs import require_object
+from gitprun.names import Oid, parse_oid
+
+# An open repository, for those who only pass it on.
+Objects = pygit2.Repository
+
+GITLINK = "160000"
+REGULAR = ("100644", "100755")
+ABSENT = "000000"
+_OID_LENGTH = 20
+_UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One side's version of a conflicted path: ``number`` 1 is the base, 2 the main side, 3 the unit side."""
+
+    mode: str
+    oid: Oid
+    number: int
+    path: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One thing git said about a merge; ``kind`` is stable, ``text`` is for people."""
+
+    paths: tuple[bytes, ...]
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class TreeMerge:
+    """A merged tree; unless ``clean`` it holds conflict markers and ``stages`` tells what is unsettled."""
+
+    tree: Oid
+    clean: bool
+    stages: tuple[Stage, ...] = ()
+    messages: tuple[Message, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One path that two trees hold differently; mode 000000 means it is not there."""
+
+    path: bytes
+    old_mode: str
+    new_mode: str
+    old: Oid
+    new: Oid
+
+    @property
+    def added(self) -> bool:
+        """Tell whether only the new tree has it."""
+        return self.old_mode == ABSENT
+
+    @property
+    def removed(self) -> bool:
+        """Tell whether only the old tree has it."""
+        return self.new_mode == ABSENT
+
+
+def merge_trees(git: Git, main: Oid, unit: Oid) -> TreeMerge:
+    """Merge two commits as ``git merge`` would; raises GitFailed when git cannot (unrelated histories, say).
+
+    Attributes are read from the folder git runs in, drivers from its configuration.
+    """
+    answer = git.run("merge-tree", "--write-tree", "-z", "--messages", main, unit, ok=(0, 1))
+    if not answer.out:
+        said = answer.err.strip().splitlines()
+        raise PrunError(f"git could not merge {unit}: {said[0] if said else 'no reason given'}")
+    return parse_merge_tree(answer.out, clean=answer.code == 0)
+
+
+def parse_merge_tree(out: bytes, *, clean: bool) -> TreeMerge:
+    """Read the output of ``git merge-tree --write-tree -z --messages``; raises ValueError for anything else."""
+    fields = out.split(b"\0")[:-1]
+    try:
+        tree, rest = parse_oid(fields[0].decode()), fields[1:]
+        end = rest.index(b"") if b"" in rest else len(rest)
+        return TreeMerge(tree, clean, tuple(map(_parse_stage, rest[:end])), tuple(_parse_messages(rest[end + 1 :])))
+    except (IndexError, UnicodeDecodeError) as problem:
+        raise ValueError(f"not the output of merge-tree: {problem}") from None
+
+
+def _parse_stage(field: bytes) -> Stage:
+    about, tab, path = field.partition(b"\t")
+    words = about.decode().split(" ")
+    if not tab or len(words) != 3:
+        raise ValueError(f"not a stage: {field!r}")
+    return Stage(words[0], parse_oid(words[1]), int(words[2]), path)
+
+
+def _parse_messages(fields: Sequence[bytes]) -> list[Message]:
+    found, at = [], 0
+    while at < len(fields):
+        count = int(fields[at])
+        kind, text = fields[at + 1 + count], fields[at + 2 + count]
+        paths = tuple(fields[at + 1 : at + 1 + count])
+        found.append(Message(paths, kind.decode(), text.decode("utf-8", "surrogateescape").strip()))
+        at += count + 3
+    return found
+
+
+def read_changes(git: Git, old: Oid, new: Oid) -> tuple[Change, ...]:
+    """List the paths that two trees (or commits) hold differently; a rename is a removal and an addition."""
+    options = ("-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--ignore-submodules=none")
+    fields = git.run("diff-tree", *options, old, new).fields
+    return tuple(_parse_change(about, path) for about, path in zip(fields[::2], fields[1::2], strict=True))
+
+
+def _parse_change(about: bytes, path: bytes) -> Change:
+    old_mode, new_mode, old, new, _ = about.decode().removeprefix(":").split(" ")
+    return Change(path, old_mode, new_mode, Oid(old), Oid(new))
+
+
+def read_bases(git: Git, main: Oid, unit: Oid) -> tuple[Oid, ...]:
+    """List all best common ancestors of two commits; none means unrelated histories."""
+    answer = git.run("merge-base", "--all", main, unit, ok=(0, 1))
+    return tuple(parse_oid(line) for line in answer.text.splitlines())
+
+
+def read_tree_of(git: Git, commit: str) -> Oid:
+    """Name the tree of a commit."""
+    return parse_oid(git.run("rev-parse", "--verify", "--end-of-options", f"{commit}^{{tree}}").text)
+
+
+def read_blob(repo: Objects, oid: Oid) -> bytes:
+    """Read the content of a file."""
+    _, content = repo.read(pygit2.Oid(hex=oid))
+    return bytes(content)
+
+
+def replace_blobs(repo: Objects, tree: Oid, contents: Mapping[bytes, bytes]) -> Oid:
+    """Give files of a tree new content, writing only the trees on the way to the root; modes stay.
+
+    Raises KeyError for a path the tree does not hold. Trees are patched as bytes, since names need not be UTF-8
+    (which libgit2's tree builder demands in Python) and everything else must stay as it was.
+    """
+    here: dict[bytes, Oid] = {}
+    below: dict[bytes, dict[bytes, bytes]] = {}
+    for path, content in contents.items():
+        name, slash, rest = path.partition(b"/")
+        if slash:
+            below.setdefault(name, {})[rest] = content
+        else:
+            here[name] = Oid(str(repo.create_blob(content)))
+            require_object(repo, here[name])
+    rows = _split_tree(read_blob(repo, tree))
+    for name, inner in below.items():
+        here[name] = replace_blobs(repo, Oid(rows[name][1].hex()), inner)
+    for name, oid in here.items():
+        rows[name] = (rows[name][0], bytes.fromhex(oid))
+    patched = b"".join(mode + b" " + name + b"\0" + oid for name, (mode, oid) in rows.items())
+    written = Oid(str(repo.write(pygit2.enums.ObjectType.TREE, patched)))
+    require_object(repo, written)
+    return written
+
+
+def _split_tree(body: bytes) -> dict[bytes, tuple[bytes, bytes]]:
+    """Split a tree object into names with their mode and binary object id, in their order."""
+    rows, at = {}, 0
+    while at < len(body):
+        end = body.index(b"\0", at)
+        mode, _, name = body[at:end].partition(b" ")
+        rows[name] = (mode, body[end + 1 : end + 1 + _OID_LENGTH])
+        at = end + 1 + _OID_LENGTH
+    return rows
+
+
+def show_path(path: bytes) -> str:
+    """Write a path so that it can be printed anywhere: control characters and bytes that are no UTF-8 as escapes."""
+    text = path.decode("utf-8", "backslashreplace")
+    return _UNSAFE.sub(lambda found: found.group().encode("unicode_escape").decode(), text)

@@ -1,0 +1,97 @@
+"""The merge commit: its message as ``git merge`` would clean it, its signature, its encoding."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from gitprun.errors import GitFailed, GitTimeout, PrunError
+from gitprun.git.command import Git
+from gitprun.git.refs import Signature, require_object, write_commit
+from gitprun.git.trees import Objects
+from gitprun.merge.plan import Candidate
+from gitprun.merge.settings import MergeSettings
+from gitprun.names import Oid, parse_oid
+
+SIGNING_TIMEOUT = 30.0
+# Stands for the comment sign in shortlogs; nothing a person writes starts with it.
+_CREDIT = "\x01"
+
+
+def finish_message(git: Git, settings: MergeSettings, text: str) -> str:
+    """Clean a message up the way ``commit.cleanup`` asks for when nobody edits it; empty if nothing is left."""
+    if settings.cleanup == "verbatim":
+        return text
+    options = ("--strip-comments",) if settings.cleanup == "strip" else ()
+    return _text(git.run("stripspace", *options, stdin=_bytes(text)).out)
+
+
+def append_shortlog(git: Git, settings: MergeSettings, candidate: Candidate, text: str) -> str:
+    """Append the subjects of the merged commits, if ``merge.log`` asks for them."""
+    if not settings.shortlog:
+        return text
+    known = git.run("show-ref", "--verify", "--quiet", f"refs/heads/{candidate.branch}", ok=(0, 1, 128)).code == 0
+    kind = "branch" if known else "commit"
+    row = f"{candidate.tip}\t\t{kind} '{candidate.branch}'\n"
+    apart = Git(cwd=git.cwd, env=git.env, config=(*git.config, f"core.commentChar={_CREDIT}"))
+    out = _text(apart.run("fmt-merge-msg", "-m", text, stdin=_bytes(row)).out)
+    return "".join(line for line in out.splitlines(keepends=True) if not line.startswith(_CREDIT))
+
+
+def write_merge(
+    git: Git,
+    repo: Objects,
+    settings: MergeSettings,
+    who: tuple[Signature, Signature],
+    *,
+    tree: Oid,
+    parents: tuple[Oid, ...],
+    message: str,
+) -> Oid:
+    """Write the commit, moving no ref; raises PrunError when it cannot be signed."""
+    plain = not settings.sign and not settings.encoding
+    if plain and _encodable(message, *(text for one in who for text in (one.name, one.email))):
+        return write_commit(repo, tree, parents, message, *who)
+    options = ["-S"] if settings.sign else []
+    for parent in parents:
+        options += ["-p", parent]
+    try:
+        answer = git.run("commit-tree", *options, tree, stdin=_bytes(message), timeout=SIGNING_TIMEOUT)
+    except GitTimeout:
+        raise PrunError(
+            f"signing the merge commit did not finish within {SIGNING_TIMEOUT:g} s; nothing was changed",
+            "unlock the key first (nobody sees a prompt here), or set commit.gpgSign to false",
+        ) from None
+    except GitFailed as problem:
+        raise PrunError(
+            f"the merge commit could not be written: {problem.message}; nothing was changed",
+            "check user.signingKey and gpg.program" if settings.sign else "",
+        ) from None
+    oid = parse_oid(answer.text)
+    require_object(repo, oid)
+    return oid
+
+
+def read_message_file(path: Path) -> str:
+    """Read a message a hook may have rewritten."""
+    return _text(path.read_bytes())
+
+
+def write_message_file(path: Path, text: str) -> None:
+    """Write a message for a hook to read."""
+    path.write_bytes(_bytes(text))
+
+
+def _encodable(*texts: str) -> bool:
+    try:
+        "".join(texts).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _text(raw: bytes) -> str:
+    return raw.decode("utf-8", "surrogateescape")
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")

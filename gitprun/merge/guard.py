@@ -1,0 +1,215 @@
+"""What keeps a branch from landing: read before anything is moved, and again right before.
+
+Nothing here changes anything, and nothing of the user's is ever stashed, reset or cleaned to make a way.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from gitprun.errors import PrunError, Refused
+from gitprun.git.command import Git
+from gitprun.git.repo import Repository, read_checkouts
+from gitprun.git.trees import Change, show_path
+from gitprun.names import Oid, parse_oid
+from gitprun.system.files import read_plain
+
+BRANCHES = "refs/heads/"
+SHOWN = 5
+# What git leaves in a checkout's git folder while an operation waits for the user.
+UNDER_WAY = {
+    "MERGE_HEAD": "a merge",
+    "CHERRY_PICK_HEAD": "a cherry-pick",
+    "REVERT_HEAD": "a revert",
+    "rebase-merge": "a rebase",
+    "rebase-apply": "a rebase (or git am)",
+    "sequencer": "a cherry-pick or revert",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """The branch that is to move; ``checkout`` is the worktree that must follow (None: it is checked out nowhere)."""
+
+    ref: str
+    tip: Oid
+    checkout: Path | None = None
+    git_dir: Path | None = None
+
+    @property
+    def branch(self) -> str:
+        """Give the short name."""
+        return self.ref.removeprefix(BRANCHES)
+
+
+@dataclass(frozen=True, slots=True)
+class LocalChanges:
+    """Uncommitted changes to tracked paths of a checkout; submodules that merely moved are not among ``unstaged``."""
+
+    staged: frozenset[bytes] = frozenset()
+    unstaged: frozenset[bytes] = frozenset()
+    unmerged: frozenset[bytes] = frozenset()
+
+
+def read_target(repository: Repository, into: str | None) -> Target:
+    """Find the branch to land on and the checkout that must follow it; raises PrunError when there is none."""
+    git = repository.git
+    head = git.run("symbolic-ref", "--quiet", "HEAD", ok=(0, 1)).text
+    ref = BRANCHES + into.removeprefix(BRANCHES) if into is not None else head
+    if into is None and repository.top is None:
+        raise PrunError("this repository is bare: nothing is checked out to land on", "name a branch: --into BRANCH")
+    if not ref.startswith(BRANCHES):
+        raise PrunError("HEAD is detached: there is no branch to land on", "switch to a branch, or name one: --into BRANCH")
+    answer = git.run("show-ref", "--verify", "--hash", "--", ref, ok=(0, 1, 128))
+    if answer.code != 0:
+        name = ref.removeprefix(BRANCHES)
+        raise PrunError(f"the branch {name!r} has no commit here", "git branch lists the branches there are")
+    tip = parse_oid(answer.text)
+    found = _find_checkouts(repository, ref, here=repository.top if head == ref else None)
+    if not found:
+        return Target(ref=ref, tip=tip)
+    if len(found) > 1:
+        raise Refused(
+            f"{ref} is checked out in more than one worktree: {', '.join(map(str, found))}",
+            "switch all but one of them to another branch",
+        )
+    git_dir = Git(cwd=found[0]).run("rev-parse", "--path-format=absolute", "--absolute-git-dir").out[:-1]
+    return Target(ref=ref, tip=tip, checkout=found[0], git_dir=Path(os.fsdecode(git_dir)))
+
+
+def _find_checkouts(repository: Repository, ref: str, here: Path | None) -> list[Path]:
+    # For a submodule or with core.worktree the listing misplaces the main checkout: our own place is known better.
+    found = [here] if here is not None else []
+    for number, checkout in enumerate(read_checkouts(repository.git)):
+        ours = number == 0 and repository.git_dir == repository.common
+        if checkout.branch != ref or checkout.bare or (here and (ours or _same(checkout.path, here))):
+            continue
+        if checkout.prunable is not None or not checkout.path.is_dir():
+            raise Refused(
+                f"{ref} is checked out in {checkout.path}, which is missing",
+                "git worktree repair if it was moved, git worktree prune if it is gone",
+            )
+        found.append(checkout.path)
+    return found
+
+
+def _same(one: Path, other: Path) -> bool:
+    try:
+        return os.path.samefile(one, other)
+    except OSError:
+        return False
+
+
+def require_quiet(target: Target, common: Path) -> None:
+    """Refuse while git waits for the user in the target's checkout, or rebases the target anywhere."""
+    if target.git_dir is not None:
+        for name, what in UNDER_WAY.items():
+            if os.path.lexists(target.git_dir / name):
+                raise Refused(f"{what} is in progress in {target.checkout}", "finish or abort it first")
+        if os.path.lexists(target.git_dir / "index.lock"):
+            raise Refused(
+                f"another git program works in {target.checkout}",
+                f"wait for it; if none runs, remove {target.git_dir / 'index.lock'}",
+            )
+    for git_dir in (common, *sorted(common.glob("worktrees/*"))):
+        for name in ("rebase-merge", "rebase-apply"):
+            held = read_plain(git_dir / name / "head-name", 4096)
+            if held is not None and os.fsdecode(held.strip()) == target.ref:
+                raise Refused(f"{target.branch} is being rebased (see {git_dir / name})", "finish or abort it first")
+
+
+def read_local_changes(checkout: Path) -> LocalChanges:
+    """Read what is staged, changed and unmerged in a checkout."""
+    options = ("--porcelain=v2", "-z", "--no-renames", "--untracked-files=no", "--ignore-submodules=dirty")
+    staged, unstaged, unmerged = set(), set(), set()
+    for row in Git(cwd=checkout).run("status", *options).fields:
+        if row.startswith(b"u "):
+            unmerged.add(row.split(b" ", 10)[10])
+        elif row.startswith(b"1 "):
+            _, states, submodule, *_, path = row.split(b" ", 8)
+            if states[:1] != b".":
+                staged.add(path)
+            if states[1:] != b"." and not submodule.startswith(b"S"):
+                unstaged.add(path)
+    return LocalChanges(frozenset(staged), frozenset(unstaged), frozenset(unmerged))
+
+
+def require_mergeable(target: Target, local: LocalChanges) -> None:
+    """Refuse a checkout whose index differs from its HEAD: no merge could be told from the user's own changes."""
+    if local.unmerged:
+        raise Refused(
+            f"{target.checkout} has unresolved conflicts: {list_paths(local.unmerged)}", "resolve and commit them first"
+        )
+    if local.staged:
+        raise Refused(
+            f"{target.checkout} has staged changes: {list_paths(local.staged)}",
+            "commit them, or unstage them with git restore --staged",
+        )
+
+
+def find_obstacle(checkout: Path, changes: Sequence[Change], local: LocalChanges, *, ignore_case: bool) -> str:
+    """Say what of the user's stands where the checkout would have to change; empty if nothing does.
+
+    Ignored files count as much as untracked ones: they are somebody's only copy.
+    """
+    edited = [change.path for change in changes if not change.added and change.path in local.unstaged]
+    if edited:
+        return f"uncommitted changes are in the way: {list_paths(edited)}"
+    fold: Callable[[bytes], bytes] = _folded if ignore_case else bytes
+    leaving = {fold(change.path) for change in changes if change.removed}
+    added = [change.path for change in changes if change.added]
+    twins = [path for path, first in _twins(added, fold) if first]
+    if twins:
+        return f"names that differ only in case cannot both be checked out here: {list_paths(twins)}"
+    found: set[bytes] = set()
+    for path in added:
+        found.update(_in_the_way(os.fsencode(checkout), path, leaving, fold))
+    return f"files that are in no commit would be overwritten: {list_paths(found)}" if found else ""
+
+
+def _folded(path: bytes) -> bytes:
+    return os.fsencode(os.fsdecode(path).casefold())
+
+
+def _twins(paths: Iterable[bytes], fold: Callable[[bytes], bytes]) -> Iterable[tuple[bytes, bool]]:
+    seen: set[bytes] = set()
+    for path in paths:
+        yield path, fold(path) in seen
+        seen.add(fold(path))
+
+
+def _in_the_way(
+    top: bytes, path: bytes, leaving: Collection[bytes], fold: Callable[[bytes], bytes]
+) -> Iterable[bytes]:
+    """Name what stands at a new path, inside it (a folder there) or above it (a file where a folder must be)."""
+    parts = path.split(b"/")
+    for depth in range(1, len(parts) + 1):
+        place = b"/".join(parts[:depth])
+        try:
+            mode = os.lstat(os.path.join(top, place)).st_mode
+        except FileNotFoundError:
+            return ()
+        if not stat.S_ISDIR(mode):
+            return () if fold(place) in leaving else (place,)
+    return [inner for inner in _files_below(top, path) if fold(inner) not in leaving]
+
+
+def _files_below(top: bytes, folder: bytes) -> Iterable[bytes]:
+    with os.scandir(os.path.join(top, folder)) as entries:
+        for entry in entries:
+            path = folder + b"/" + entry.name
+            if entry.is_dir(follow_symlinks=False):
+                yield from _files_below(top, path)
+            else:
+                yield path
+
+
+def list_paths(paths: Collection[bytes]) -> str:
+    """Name paths in a message: the first few in order, and how many more there are."""
+    shown = [show_path(path) for path in sorted(paths)[:SHOWN]]
+    more = len(paths) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more else "")

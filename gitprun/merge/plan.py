@@ -1,0 +1,166 @@
+"""What is to land and what came of it, as values; the order of landing is decided here, purely."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from gitprun.merge.hotspots import Hotspot
+from gitprun.names import Oid
+from gitprun.units import Verdict
+
+ItemState = Literal[
+    "landed",
+    "would-land",
+    "conflict",
+    "already-contained",
+    "nothing-to-merge",
+    "unrelated",
+    "unverified",
+    "red",
+    "refused",
+    "empty",
+]
+DEFAULT_MESSAGE = "merge: ship {branch}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """One branch that asks to land.
+
+    ``unit`` is empty for a branch made elsewhere; ``verdict`` holds for exactly ``tree``; ``since`` is the time the
+    unit's work was captured, in seconds since 1970.
+    """
+
+    branch: str
+    tip: Oid
+    run: str = ""
+    unit: str = ""
+    verdict: str = ""
+    tree: str = ""
+    since: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LandingOptions:
+    """How to land: ``into`` None is the branch checked out, ``message`` may hold ``{branch}``, times in seconds."""
+
+    into: str | None = None
+    message: str | None = None
+    allow_unverified: bool = False
+    no_verify: bool = False
+    dry_run: bool = False
+    verify: tuple[str, ...] | None = None
+    verify_timeout: float = 1800.0
+    hotspots: tuple[Hotspot, ...] = ()
+    copy: tuple[str, ...] = ()
+    link: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConflictPath:
+    """One path git could not merge: the kind of conflict, git's own words, and why no resolver settled it."""
+
+    path: str
+    kind: str
+    detail: str
+    resolver: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResolvedPath:
+    """One conflicted path a resolver settled: the lines it brought to the main side, and those it dropped."""
+
+    path: str
+    resolver: str
+    added: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LandingItem:
+    """What came of one candidate; ``commit`` is its merge commit."""
+
+    candidate: Candidate
+    state: ItemState
+    commit: str = ""
+    reason: str = ""
+    conflicts: tuple[ConflictPath, ...] = ()
+    resolved: tuple[ResolvedPath, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """Give it as plain values, the candidate's own on the same level."""
+        known = {name: value for name, value in asdict(self).items() if name != "candidate"}
+        listed = {name: [dict(row) for row in known[name]] for name in ("conflicts", "resolved")}
+        candidate = self.candidate
+        return {"branch": candidate.branch, "tip": candidate.tip, "run": candidate.run, "unit": candidate.unit} | (
+            known | listed
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LandingReport:
+    """What a landing did: ``target`` (full ref) went from ``old`` to ``new``; ``verdict`` is the merged tree's."""
+
+    target: str
+    old: Oid
+    new: Oid
+    items: tuple[LandingItem, ...]
+    verdict: Verdict | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def landed(self) -> tuple[LandingItem, ...]:
+        """Give the items that landed, or would."""
+        return tuple(item for item in self.items if item.state in ("landed", "would-land"))
+
+    def as_json(self) -> dict[str, Any]:
+        """Give it as plain values."""
+        return {
+            "target": self.target,
+            "old": self.old,
+            "new": self.new,
+            "items": [item.as_json() for item in self.items],
+            "verdict": asdict(self.verdict) if self.verdict else None,
+            "notes": list(self.notes),
+        }
+
+
+def plan_order(candidates: Sequence[Candidate], contained: Collection[tuple[Oid, Oid]]) -> tuple[Candidate, ...]:
+    """Order candidates: units by time of capture, then branches made elsewhere as given, ancestors before all.
+
+    ``contained`` holds the pairs (ancestor, descendant) among the tips. A branch named twice is taken once.
+    """
+    units = sorted((one for one in candidates if one.unit), key=lambda one: one.since)
+    waiting = list(dict.fromkeys([*units, *(one for one in candidates if not one.unit)]))
+    ordered: list[Candidate] = []
+    while waiting:
+        tips = {one.tip for one in waiting}
+        free = (one for one in waiting if not any((tip, one.tip) in contained for tip in tips - {one.tip}))
+        following = next(free, waiting[0])
+        waiting.remove(following)
+        ordered.append(following)
+    return tuple(ordered)
+
+
+def unproved(candidate: Candidate, options: LandingOptions) -> str:
+    """Say why a unit's own verdict keeps it from landing; empty if it does not."""
+    if not candidate.unit or candidate.verdict == "pass" or options.allow_unverified:
+        return ""
+    return {
+        "fail": "its checks failed",
+        "could-not-run": "its checks could not run",
+        "absent": "it has no checks",
+    }.get(candidate.verdict, "it was never verified")
+
+
+def render_message(candidate: Candidate, template: str | None) -> str:
+    """Write the message of a merge commit, before git's own clean-up."""
+    text = DEFAULT_MESSAGE if template is None else template
+    return text.replace("{branch}", candidate.branch)
+
+
+def render_reason(branches: Sequence[str]) -> str:
+    """Write the reflog line of a landing, as ``git merge`` words it."""
+    return f"merge {', '.join(branches)}: Merge made by the 'ort' strategy."

@@ -1,0 +1,165 @@
+"""What every resolver is: three versions of one file in, a proved text or a refusal out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from gitprun.merge.resolvers.changes import diff_lines
+from gitprun.merge.resolvers.text import Triple, split_versions
+
+Side = Literal["main", "unit"]
+
+LINE_LIMIT = 20_000
+TOO_DIFFERENT = "the versions differ too much to be compared line by line"
+MARKERS = (b"<<<<<<<", b"|||||||", b"=======", b">>>>>>>")
+
+
+@dataclass(frozen=True, slots=True)
+class FileConflict:
+    """One path that both sides changed; ``base`` is None when both sides added it."""
+
+    path: str
+    base: bytes | None
+    main: bytes
+    unit: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """A line of the losing side that the merge does not have.
+
+    ``line`` counts from 1 in that side's file; ``text`` is the line without its line end. With ``removal`` the side
+    had removed ``text`` at that place and the removal was dropped.
+    """
+
+    side: Side
+    line: int
+    text: bytes
+    removal: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """A merged text, the resolver that made it, the lines it brought to main's version and those it dropped."""
+
+    text: bytes
+    resolver: str
+    added: tuple[bytes, ...] = ()
+    dropped: tuple[Dropped, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """No merge could be proved; the conflict stays for a person."""
+
+    reason: str
+
+
+Resolver = Callable[[FileConflict], Resolved | Refused]
+
+
+def split_conflict(conflict: FileConflict) -> Triple | Refused:
+    """Split the three versions into lines, or refuse what cannot be merged by lines."""
+    texts = (conflict.base or b"", conflict.main, conflict.unit)
+    if any(b"\0" in text for text in texts):
+        return Refused("the file is binary (it holds NUL bytes)")
+    longest = max(text.count(b"\n") for text in texts)
+    if longest >= LINE_LIMIT:
+        return Refused(f"the file is too long to be merged by lines ({longest} lines, limit {LINE_LIMIT})")
+    return split_versions(conflict.base, conflict.main, conflict.unit)
+
+
+def one_sided(conflict: FileConflict) -> bytes | None:
+    """Tell the merge when at most one side changed anything; None when both did."""
+    if conflict.main in (conflict.unit, conflict.base):
+        return conflict.unit
+    return conflict.main if conflict.unit == conflict.base else None
+
+
+def brought_lines(triple: Triple, merged: Sequence[bytes]) -> tuple[bytes, ...]:
+    """List the lines of a merge that main's version does not have, in their order."""
+    left = Counter(triple.main)
+    brought = []
+    for line in merged:
+        if left[line]:
+            left[line] -= 1
+        else:
+            brought.append(line)
+    return tuple(brought)
+
+
+def prove_union(conflict: FileConflict, text: bytes) -> str | None:
+    """Check that ``text`` is a true union of both sides; None when proved, else what is wrong with it.
+
+    Proved means: each line added on either side is there as often as needed, each line deleted on either side is
+    gone, nothing came back, no conflict marker slipped in, the lines and their order are those of both sides, and
+    line ends, byte order mark and final newline are as they must be.
+    """
+    plain = one_sided(conflict)
+    if plain is not None:
+        return None if text == plain else "only one side changed the file and the text is not that side's"
+    triple = split_conflict(conflict)
+    if isinstance(triple, Refused):
+        return triple.reason
+    merged = triple.split(text)
+    return (
+        _find_marker(triple, merged)
+        or _miscount(triple, merged)
+        or _misplaced(triple, merged)
+        or (None if triple.render(merged) == text else "the line ends, byte order mark or final newline changed")
+    )
+
+
+def quote(line: bytes) -> str:
+    """Show a line in a message: decoded, quoted, at most 60 characters."""
+    shown = line.decode("utf-8", "replace").strip()
+    return '"' + (shown if len(shown) <= 60 else shown[:57] + "...") + '"'
+
+
+def _find_marker(triple: Triple, merged: Iterable[bytes]) -> str | None:
+    known = {*triple.main, *triple.unit}
+    found = next((line for line in merged if line.startswith(MARKERS) and line not in known), None)
+    return None if found is None else f"a conflict marker is left: {quote(found)}"
+
+
+def _miscount(triple: Triple, merged: Iterable[bytes]) -> str | None:
+    base, main, unit, have = (Counter(lines) for lines in (triple.base, triple.main, triple.unit, merged))
+    for line in {**have, **main, **unit}:
+        by_main, by_unit = main[line] - base[line], unit[line] - base[line]
+        both = base[line] + by_main + by_unit
+        # Both added or both removed a line: it may have been the same one, or one each.
+        once = base[line] + max(by_main, by_unit) if by_main > 0 else base[line] + min(by_main, by_unit)
+        least, most = sorted((both, once)) if by_main * by_unit > 0 else (both, both)
+        if have[line] < least:
+            return f"the line {quote(line)} is lost"
+        if have[line] > most:
+            known = line in base or line in main or line in unit
+            return f"the line {quote(line)} {'came back or is there too often' if known else 'is on neither side'}"
+    return None
+
+
+def _misplaced(triple: Triple, merged: Sequence[bytes]) -> str | None:
+    main, unit = diff_lines(triple.base, triple.main), diff_lines(triple.base, triple.unit)
+    if main is None or unit is None:
+        return TOO_DIFFERENT
+    gone = {i for change in (*main, *unit) for i in range(change.start, change.stop)}
+    for side, changes in (("main", main), ("unit", unit)):
+        due: list[bytes] = []
+        at = 0
+        for change in changes:
+            due += (triple.base[i] for i in range(at, change.start) if i not in gone)
+            due += change.lines
+            at = change.stop
+        due += (triple.base[i] for i in range(at, len(triple.base)) if i not in gone)
+        lost = _first_missing(due, iter(merged))
+        if lost is not None:
+            return f"the line {quote(lost)} is not where {side}'s order has it"
+    return None
+
+
+def _first_missing(due: Iterable[bytes], merged: Iterator[bytes]) -> bytes | None:
+    """Find the first line that does not follow the ones before it in the merge."""
+    return next((line for line in due if line not in merged), None)

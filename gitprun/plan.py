@@ -1,0 +1,207 @@
+"""The plan of a run: TOML tables in, frozen values out; strict, and every complaint names its place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast, get_args
+
+from gitprun.errors import PlanError
+from gitprun.names import UnitId, nearest, parse_unit_id
+from gitprun.tables import Table
+from gitprun.units import DEFAULT_TIMEOUT, ExecutorSettings, Mode, Sandbox, Unit, WorkspaceKind
+
+EXECUTOR_NAMES = ("codex", "claude", "command")
+DEFAULT_VERIFY_TIMEOUT = 1800.0
+DEFAULT_MAX_FILE = 50_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What ``prun.toml`` and the plan say beside the units; None means: not said."""
+
+    base: str | None = None
+    jobs: int | None = None
+    verify: tuple[str, ...] | None = None
+    verify_timeout: float | None = None
+    root: str | None = None
+    workspace: WorkspaceKind | None = None
+    copy: tuple[str, ...] | None = None
+    link: tuple[str, ...] | None = None
+    max_file: int | None = None
+    executors: Mapping[str, ExecutorSettings] = field(default_factory=dict)
+    hotspots: tuple[Any, ...] = ()
+    hotspot_source: str = ""
+
+    def over(self, other: Settings) -> Settings:
+        """Give ``other`` with everything said here on top."""
+        return Settings(
+            base=self.base or other.base,
+            jobs=self.jobs or other.jobs,
+            verify=other.verify if self.verify is None else self.verify,
+            verify_timeout=self.verify_timeout or other.verify_timeout,
+            root=self.root or other.root,
+            workspace=self.workspace or other.workspace,
+            copy=other.copy if self.copy is None else self.copy,
+            link=other.link if self.link is None else self.link,
+            max_file=self.max_file or other.max_file,
+            executors={**other.executors, **self.executors},
+            hotspots=other.hotspots + self.hotspots,
+            hotspot_source=self.hotspot_source or other.hotspot_source,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Units to run and the settings that hold for them."""
+
+    units: tuple[Unit, ...]
+    settings: Settings = field(default_factory=Settings)
+
+
+# Reads a prompt file named in a plan; raises PlanError when it cannot be read.
+PromptReader = Callable[[str], str]
+
+
+def parse_settings(document: Mapping[str, Any], source: str) -> Settings:
+    """Read ``prun.toml``: everything a plan may say except its units and its base."""
+    table = Table(document, source)
+    settings = _settings(table, source, in_plan=False)
+    table.close()
+    return settings
+
+
+def parse_plan(document: Mapping[str, Any], source: str, read_prompt: PromptReader, default: Settings) -> Plan:
+    """Read a plan file; ``default`` is what ``prun.toml`` says. Raises PlanError with the place of the fault."""
+    table = Table(document, source)
+    settings = _settings(table, source, in_plan=True).over(default)
+    rows = table.tables("unit")
+    table.close()
+    if not rows:
+        raise PlanError(f"{source}: the plan has no units", 'add at least one [[unit]] with id = "..." and a prompt')
+    units = tuple(parse_unit(row, read_prompt, settings) for row in rows)
+    require_distinct(units, source)
+    return Plan(units=units, settings=settings)
+
+
+def _settings(table: Table, source: str, *, in_plan: bool) -> Settings:
+    run, space, collect = table.table("run"), table.table("workspace"), table.table("collect")
+    executors = table.table("executor")
+    hotspots = table.take("hotspot") or ()
+    found: dict[str, Any] = {"hotspots": tuple(hotspots) if isinstance(hotspots, list) else (hotspots,)}
+    if hotspots:
+        found["hotspot_source"] = source
+    if run:
+        if in_plan:
+            found["base"] = run.text("base")
+        found.update(jobs=run.count("jobs"), verify=run.texts("verify"), verify_timeout=run.duration("verify_timeout"))
+        run.close()
+    if space:
+        found.update(root=space.text("root"), copy=_inside(space, "copy"), link=_inside(space, "link"))
+        found["workspace"] = space.choice("kind", get_args(WorkspaceKind))
+        space.close()
+    if collect:
+        found["max_file"] = collect.size("max_file")
+        collect.close()
+    if executors:
+        found["executors"] = _executors(executors)
+    return Settings(**found)
+
+
+def _inside(table: Table, key: str) -> tuple[str, ...] | None:
+    """Take paths that stay inside the checkout."""
+    paths = table.texts(key)
+    for path in paths or ():
+        parts = path.rstrip("/").split("/")
+        if path.startswith(("/", "~")) or ".." in parts or ".git" in (part.lower() for part in parts) or path == ".":
+            raise table.problem(key, f"must name paths inside the checkout, not {path!r}")
+    return None if paths is None else tuple(path.rstrip("/") for path in paths)
+
+
+def _executors(table: Table) -> dict[str, ExecutorSettings]:
+    found = {}
+    for name in EXECUTOR_NAMES:
+        row = table.table(name)
+        if row is None:
+            continue
+        env = row.take("env") or {}
+        if not isinstance(env, Mapping) or not all(isinstance(v, str) for v in env.values()):
+            raise row.problem("env", 'must be a table of texts, such as { NAME = "value" }')
+        for key in env:
+            if not key or "=" in key or "\0" in key + env[key] or key.startswith(("GIT_", "PRUN_")):
+                raise row.problem("env", f"cannot set {key!r}", "GIT_* and PRUN_* belong to git and prun")
+        isolate = row.flag("isolate")
+        found[name] = ExecutorSettings(
+            program=row.text("program"),
+            args=row.texts("args") or (),
+            env=tuple(env.items()),
+            isolate=True if isolate is None else isolate,
+        )
+        row.close()
+    table.close()
+    return found
+
+
+def parse_unit(row: Table, read_prompt: PromptReader, settings: Settings) -> Unit:
+    """Read one ``[[unit]]``."""
+    name = row.text("id")
+    if name is None:
+        raise row.problem("id", "is missing", 'every unit needs an id, such as id = "reports"')
+    unit_id = parse_unit_id(name, row.source)
+    row.where = f"unit {name!r}:"
+    prompt, prompt_file = row.text("prompt"), row.text("prompt_file")
+    executor = row.text("executor")
+    command = row.texts("command") or ()
+    mode = cast(Mode, row.choice("mode", get_args(Mode)) or "write")
+    workspace = row.choice("workspace", get_args(WorkspaceKind)) or settings.workspace or "clone"
+    paths, timeout = row.texts("paths") or (), row.duration("timeout")
+    model, reasoning, sandbox = row.text("model"), row.text("reasoning"), row.choice("sandbox", get_args(Sandbox))
+    row.close()
+    if (prompt is None) == (prompt_file is None):
+        raise row.problem("prompt", "or prompt_file must be given, and not both")
+    return make_unit(
+        unit_id,
+        prompt if prompt is not None else read_prompt(prompt_file or ""),
+        executor or ("command" if command else "codex"),
+        command=command,
+        mode=mode,
+        workspace=cast(WorkspaceKind, workspace),
+        paths=paths,
+        timeout=timeout or DEFAULT_TIMEOUT,
+        model=model,
+        reasoning=reasoning,
+        sandbox=cast(Sandbox, sandbox or "workspace-write"),
+        source=row.source,
+    )
+
+
+def make_unit(unit_id: UnitId, prompt: str, executor: str, *, source: str, **rest: Any) -> Unit:
+    """Make a unit and check what its parts say about each other."""
+    where = f"{source}: unit {unit_id!r}"
+    if executor not in EXECUTOR_NAMES:
+        meant = nearest(executor, EXECUTOR_NAMES)
+        raise PlanError(
+            f"{where}: unknown executor {executor!r}",
+            f"one of: {', '.join(EXECUTOR_NAMES)}" + (f" (meant {meant}?)" if meant else ""),
+        )
+    if executor == "command" and not rest.get("command"):
+        raise PlanError(f"{where}: executor command needs a command", 'command = ["sh", "worker.sh"]')
+    if executor != "command" and rest.get("command"):
+        raise PlanError(
+            f'{where}: command is only for executor = "command"', "set the program in [executor." + executor + "]"
+        )
+    if not prompt.strip():
+        raise PlanError(f"{where}: the prompt is empty", "say what the worker has to do")
+    return Unit(id=unit_id, prompt=prompt, executor=executor, **rest)
+
+
+def require_distinct(units: Sequence[Unit], source: str) -> None:
+    """Refuse two units of one id, or of ids that differ in case only (one folder on some file systems)."""
+    seen: dict[str, str] = {}
+    for unit in units:
+        before = seen.setdefault(unit.id.lower(), unit.id)
+        if before is not unit.id or sum(other.id.lower() == unit.id.lower() for other in units) > 1:
+            what = (
+                f"twice: {unit.id!r}" if before == unit.id else f"that differ in case only: {before!r} and {unit.id!r}"
+            )
+            raise PlanError(f"{source}: unit ids must be distinct, and this plan has one {what}", "rename one of them")

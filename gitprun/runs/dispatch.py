@@ -1,0 +1,175 @@
+"""A whole run: numbered, its base pinned, its units worked on side by side, its end written down."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from gitprun import __version__
+from gitprun.errors import PrunError
+from gitprun.executors.base import Progress
+from gitprun.executors.catalog import require_executor
+from gitprun.git.command import require_git
+from gitprun.git.refs import move_ref, open_repository, read_signatures
+from gitprun.git.repo import Repository, resolve_commit
+from gitprun.names import PRUN_REFS, ZERO, Oid, RunId, base_ref, run_id
+from gitprun.plan import DEFAULT_MAX_FILE, DEFAULT_VERIFY_TIMEOUT, Plan
+from gitprun.runs.ledger import Ledger
+from gitprun.runs.supervise import GRACE, RunContext, run_unit
+from gitprun.system.files import locked
+from gitprun.system.process import Stop, probe_identity, worker_environment
+from gitprun.units import ExecutorSettings, Unit
+from gitprun.workspaces.base import choose_root
+from gitprun.workspaces.clone import read_source
+from gitprun.workspaces.worktree import require_free_branch
+
+MEMORY_PER_WORKER = 1_500_000_000
+MOST_JOBS = 16
+
+
+class ProgramMissing(PrunError):
+    """The program of an executor is not to be found."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunReport:
+    """How a run ended: the final state of every unit, in the order of the plan."""
+
+    run: RunId
+    base: Oid
+    root: Path
+    states: dict[str, str]
+
+
+def default_jobs(units: int) -> int:
+    """Choose how many workers run at once: two a core, as far as memory goes (workers mostly wait for a model)."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    try:
+        free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (ValueError, OSError, AttributeError):
+        free = 4 * MEMORY_PER_WORKER
+    return max(1, min(units, 2 * cores, free // MEMORY_PER_WORKER, MOST_JOBS))
+
+
+def require_programs(units: Sequence[Unit], settings: dict[str, ExecutorSettings], top: Path) -> None:
+    """Refuse before anything is made when a worker's program is not on PATH."""
+    path = worker_environment({}).get("PATH", os.defpath)
+    for unit in units:
+        configured = settings.get(unit.executor, ExecutorSettings())
+        wanted = unit.command[0] if unit.executor == "command" else configured.program
+        program = wanted or require_executor(unit.executor).default_program
+        search = dict(configured.env).get("PATH", path)
+        # A program named by a relative path lies in the workspace, which is not made yet.
+        if os.sep in program and not os.path.isabs(program):
+            continue
+        if shutil.which(program, path=search) is None:
+            extra = " (pip install 'gitprun[codex]' brings it)" if unit.executor == "codex" else ""
+            raise ProgramMissing(
+                f"unit {unit.id!r}: the program {program!r} was not found on PATH",
+                f"install it{extra}, or set [executor.{unit.executor}] program in prun.toml",
+            )
+
+
+def run_plan(
+    repository: Repository,
+    plan: Plan,
+    *,
+    ledger: Ledger,
+    stop: Stop,
+    heard: Callable[[str, Progress], None] = lambda _unit, _progress: None,
+    announce: Callable[[RunContext, int], None] = lambda _context, _jobs: None,
+    plan_source: str = "",
+    grace: float = GRACE,
+) -> RunReport:
+    """Run all units of a plan and give their final states; raises PrunError before anything was made."""
+    settings = plan.settings
+    require_git(repository.top or repository.common)
+    base = resolve_commit(repository.git, settings.base or "HEAD")
+    who = read_signatures(repository.git)
+    require_programs(plan.units, dict(settings.executors), repository.top or repository.common)
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    root = choose_root(settings.root, repository.home, cache)
+    jobs = settings.jobs or default_jobs(len(plan.units))
+    run = _open_run(repository, plan, ledger, base, root, jobs, plan_source)
+    context = RunContext(
+        repository=repository,
+        ledger=ledger,
+        run=run,
+        base=base,
+        root=root,
+        settings=settings,
+        source=read_source(repository),
+        who=who,
+        max_file=settings.max_file or DEFAULT_MAX_FILE,
+        verify=settings.verify or (),
+        verify_timeout=settings.verify_timeout or DEFAULT_VERIFY_TIMEOUT,
+        stop=stop,
+        heard=heard,
+        grace=grace,
+    )
+    announce(context, jobs)
+    states = _work_through(context, plan.units, jobs)
+    ledger.append("run.finished", run=run, facts={"states": states})
+    return RunReport(run=run, base=base, root=root, states=states)
+
+
+def _open_run(
+    repository: Repository, plan: Plan, ledger: Ledger, base: Oid, root: Path, jobs: int, plan_source: str
+) -> RunId:
+    """Number the run, pin its base, write down its units; two runs at once get two numbers."""
+    repo = open_repository(repository.common)
+    with locked(repository.state / "locks" / "run.lock", doing="starting a run"):
+        run = _next_run(repository, ledger, root)
+        for unit in plan.units:
+            if unit.workspace == "worktree" and unit.mode == "write":
+                require_free_branch(repository.git, f"prun/{run}/{unit.id}")
+        move_ref(repo, base_ref(run), base, ZERO, "prun: base of a run")
+        me = probe_identity(os.getpid())
+        ledger.append(
+            "run.started",
+            run=run,
+            facts={
+                "base": base,
+                "root": str(root),
+                "jobs": jobs,
+                "plan": plan_source,
+                "verify": list(plan.settings.verify) if plan.settings.verify is not None else None,
+                "units": [unit.id for unit in plan.units],
+                "version": __version__,
+                "coordinator": asdict(me) if me else {},
+            },
+        )
+    for unit in plan.units:
+        folder = repository.state / "runs" / run / unit.id
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "task.md").write_text(unit.prompt, encoding="utf-8")
+        spec = {key: value for key, value in asdict(unit).items() if key != "prompt"}
+        ledger.append(
+            "unit.queued", run=run, unit=unit.id, facts={"spec": spec, "executor": unit.executor, "mode": unit.mode}
+        )
+    return run
+
+
+def _next_run(repository: Repository, ledger: Ledger, root: Path) -> RunId:
+    """Find the first number no ref, no ledger row and no folder knows."""
+    refs = repository.git.run("for-each-ref", "--format=%(refname)", PRUN_REFS).text.splitlines()
+    known = {part for name in refs for part in name.removeprefix(PRUN_REFS).split("/")[:2]}
+    known |= set(ledger.read().history.runs)
+    for folder in (root, repository.state / "runs"):
+        known |= set(os.listdir(folder)) if folder.is_dir() else set()
+    numbers = [int(name[1:]) for name in known if name[:1] == "r" and name[1:].isdigit()]
+    return run_id(1 + max(numbers, default=0))
+
+
+def _work_through(context: RunContext, units: Sequence[Unit], jobs: int) -> dict[str, str]:
+    """Work on the units, ``jobs`` at a time, and give their final states in the order of the plan."""
+    states: dict[str, str] = {}
+    with ThreadPoolExecutor(max_workers=jobs, thread_name_prefix="prun-unit") as pool:
+        waiting = {pool.submit(run_unit, context, unit): unit for unit in units}
+        for done in as_completed(waiting):
+            states[waiting[done].id] = done.result()
+    return {unit.id: states[unit.id] for unit in units}

@@ -1,0 +1,175 @@
+"""What happens in a run, as events; the state of everything is a fold over them."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from gitprun.names import RunId, UnitId
+
+FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One thing that happened: ``kind`` is ``noun.verb``, ``time`` in seconds since 1970, ``facts`` plain JSON."""
+
+    kind: str
+    time: float
+    run: str = ""
+    unit: str = ""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+def encode(event: Event) -> bytes:
+    """Write an event as one line of JSON with a checksum; any text, lone surrogates too, comes back the same."""
+    record = {"v": FORMAT, "t": round(event.time, 6), "kind": event.kind, "run": event.run, "unit": event.unit}
+    body = json.dumps({**record, **({"facts": event.facts} if event.facts else {})}, separators=(",", ":"))
+    return f'{body[:-1]},"crc":"{zlib.crc32(body.encode()):08x}"}}\n'.encode()
+
+
+def decode(line: bytes) -> Event | None:
+    """Read one line of a ledger; None if it is torn, altered or of a format we do not know."""
+    body, mark, check = line.rstrip(b"\n").rpartition(b',"crc":"')
+    if not mark or check != f'{zlib.crc32(body + b"}"):08x}"}}'.encode():
+        return None
+    try:
+        record = json.loads(body + b"}")
+    except ValueError:
+        return None
+    if record.get("v") != FORMAT:
+        return None
+    return Event(record["kind"], record["t"], record["run"], record["unit"], record.get("facts", {}))
+
+
+@dataclass(frozen=True, slots=True)
+class UnitState:
+    """Everything known about one unit; ``state`` is one of STATES."""
+
+    id: UnitId
+    run: RunId
+    state: str = "queued"
+    since: float = 0.0
+    started: float | None = None
+    ended: float | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def commit(self) -> str | None:
+        """Give the commit that pins the unit's work, if there is any."""
+        return self.facts.get("commit")
+
+    @property
+    def verdict(self) -> str:
+        """Give the verdict of verification, or an empty text before it was reached."""
+        return str(self.facts.get("verdict", {}).get("state", ""))
+
+    @property
+    def live(self) -> bool:
+        """Tell whether prun still has something to do for it in its run."""
+        return self.state in LIVE
+
+
+@dataclass(frozen=True, slots=True)
+class RunState:
+    """Everything known about one run."""
+
+    id: RunId
+    started: float = 0.0
+    ended: float | None = None
+    base: str = ""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    units: Mapping[str, UnitState] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Landing:
+    """One merge of a branch into the main side."""
+
+    run: str
+    unit: str
+    branch: str
+    target: str
+    commit: str
+    time: float
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """The fold over a whole ledger: runs in order, landings in order."""
+
+    runs: Mapping[str, RunState] = field(default_factory=dict)
+    landings: tuple[Landing, ...] = ()
+
+    @property
+    def last(self) -> RunState | None:
+        """Give the newest run."""
+        return list(self.runs.values())[-1] if self.runs else None
+
+
+LIVE = ("queued", "preparing", "running", "collecting", "verifying")
+# ready: captured and verified. unverified: captured, verdict other than pass. empty: exit 0, nothing changed.
+# done: a read unit with a result. broken: prun itself could not go on.
+ENDED = ("ready", "unverified", "empty", "done", "failed", "timed-out", "stopped", "rate-limited", "broken", "landed")
+STATES = LIVE + ENDED
+
+_STEP = {
+    "unit.queued": "queued",
+    "unit.preparing": "preparing",
+    "unit.prepared": "preparing",
+    "unit.started": "running",
+    "unit.exited": "collecting",
+    "unit.captured": "collecting",
+    "unit.verifying": "verifying",
+    "unit.verified": "verifying",
+}
+
+
+def fold(events: Iterable[Event]) -> History:
+    """Compute the state of all runs from the events in order; pure, and unknown kinds are passed over."""
+    runs: dict[str, RunState] = {}
+    landings: list[Landing] = []
+    for event in events:
+        if event.kind == "run.started":
+            facts = dict(event.facts)
+            runs[event.run] = RunState(RunId(event.run), event.time, None, facts.get("base", ""), facts)
+        elif event.kind == "landing.landed":
+            landings.append(
+                Landing(
+                    event.run,
+                    event.unit,
+                    event.facts["branch"],
+                    event.facts["target"],
+                    event.facts["commit"],
+                    event.time,
+                )
+            )
+        known = runs.get(event.run)
+        if known is None:
+            continue
+        if event.kind == "run.finished":
+            runs[event.run] = replace(known, ended=event.time, facts={**known.facts, **event.facts})
+        elif event.unit:
+            before = known.units.get(event.unit) or UnitState(UnitId(event.unit), known.id, since=event.time)
+            runs[event.run] = replace(known, units={**known.units, event.unit: step(before, event)})
+    return History(runs, tuple(landings))
+
+
+def step(unit: UnitState, event: Event) -> UnitState:
+    """Move one unit on by one event."""
+    state = _STEP.get(event.kind, unit.state)
+    if event.kind == "unit.finished":
+        state = str(event.facts["state"])
+    elif event.kind == "landing.landed":
+        state = "landed"
+    after = replace(unit, facts={**unit.facts, **event.facts}, state=state)
+    if state != unit.state:
+        after = replace(after, since=event.time)
+    if event.kind == "unit.started":
+        after = replace(after, started=event.time)
+    if event.kind == "unit.finished":
+        after = replace(after, ended=event.time)
+    return after

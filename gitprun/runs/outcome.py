@@ -1,0 +1,68 @@
+"""How a unit's run is judged: rules over what its worker, its capture and its checks said."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from gitprun.units import Exit, Mode
+
+
+def judge_worker(ended: Exit, state: str) -> str | None:
+    """Judge the worker alone: None when it says it is done, else the final state of its unit.
+
+    ``state`` is what the executor read out of the output (``done``, ``failed``, ``rate-limited``, ``unknown``).
+    """
+    if ended.reason == "stopped":
+        return "stopped"
+    if ended.reason == "timeout":
+        return "timed-out"
+    if ended.reason == "not-started":
+        return "broken"
+    if state == "rate-limited":
+        return "rate-limited"
+    if state == "done" or (state == "unknown" and ended.code == 0):
+        return None
+    return "failed"
+
+
+def judge_unit(worker: str | None, mode: Mode, *, changed: bool, unfinished: bool, verdict: str, result: bool) -> str:
+    """Give the final state of a unit whose work, if any, is captured."""
+    if worker is not None:
+        return worker
+    if unfinished:
+        return "failed"
+    if mode == "read":
+        return "done" if result else "failed"
+    if not changed:
+        return "empty"
+    return "ready" if verdict == "pass" else "unverified"
+
+
+def exit_facts(ended: Exit) -> dict[str, Any]:
+    """Write an exit down for the ledger."""
+    return {
+        "reason": ended.reason,
+        "code": ended.code,
+        "signal": ended.signal,
+        "seconds": round(ended.seconds, 3),
+        "detail": ended.detail,
+        "leftovers": ended.leftovers,
+    }
+
+
+def describe_exit(facts: Mapping[str, Any]) -> str:
+    """Say in a few words how a worker ended."""
+    reason, code, signal = facts.get("reason"), facts.get("code"), facts.get("signal")
+    if reason == "timeout":
+        return f"stopped after {facts.get('seconds', 0):.0f} s (its time limit)"
+    if reason == "stopped":
+        return "stopped on request"
+    if reason == "not-started":
+        return f"not started: {facts.get('detail', '')}"
+    return f"exit code {code}" if code is not None else f"killed by signal {signal}"
+
+
+def succeeded(state: str) -> bool:
+    """Tell whether a final state lets the whole run count as a success."""
+    return state in ("ready", "done", "landed")

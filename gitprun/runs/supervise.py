@@ -1,0 +1,394 @@
+"""One unit's life: workspace, worker, capture, verification; each step is in the ledger before the next begins."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pygit2
+
+from gitprun.collect.capture import Capture, Site, capture, commit_capture, outside_fence
+from gitprun.contract import contract_for, fallback_result, parse_result
+from gitprun.errors import PrunError
+from gitprun.executors.base import Ending, Place, Progress
+from gitprun.executors.catalog import require_executor
+from gitprun.git.refs import Signature, move_ref, open_repository, read_ref, require_object
+from gitprun.git.repo import Repository
+from gitprun.names import Oid, RunId, unit_branch, unit_ref
+from gitprun.plan import Settings
+from gitprun.runs.ledger import Ledger
+from gitprun.runs.outcome import exit_facts, judge_unit, judge_worker
+from gitprun.system.files import read_plain, tail, write_whole
+from gitprun.system.process import Identity, Stop, run, worker_environment
+from gitprun.units import ExecutorSettings, Exit, Unit, Verdict
+from gitprun.verify.check import check_workspace
+from gitprun.workspaces.base import OUTBOX, Workspace, make_outbox, provide, workspace_path
+from gitprun.workspaces.clone import CloneSource, make_clone
+from gitprun.workspaces.scratch import make_scratch
+from gitprun.workspaces.worktree import admin_folder, make_worktree
+
+MAX_RESULT = 4_000_000
+FALLBACK_TAIL = 64_000
+GRACE = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunContext:
+    """What all units of one run share."""
+
+    repository: Repository
+    ledger: Ledger
+    run: RunId
+    base: Oid
+    root: Path
+    settings: Settings
+    source: CloneSource
+    who: tuple[Signature, Signature]
+    max_file: int
+    verify: tuple[str, ...]
+    verify_timeout: float
+    stop: Stop
+    heard: Callable[[str, Progress], None]
+    grace: float = GRACE
+
+    def note(self, unit: Unit, kind: str, **facts: Any) -> None:
+        """Write one event of a unit."""
+        self.ledger.append(f"unit.{kind}", run=self.run, unit=unit.id, facts=facts)
+
+    def folder(self, unit: Unit) -> Path:
+        """Name the folder that keeps prompt, output and result of a unit."""
+        return self.repository.state / "runs" / self.run / unit.id
+
+
+def run_unit(context: RunContext, unit: Unit) -> str:
+    """Live one unit's life and give its final state; whatever goes wrong is an event, never an exception lost."""
+    try:
+        return _live(context, unit)
+    except PrunError as problem:
+        context.note(unit, "finished", state="broken", reason=problem.message, hint=problem.hint)
+    except OSError as problem:
+        context.note(unit, "finished", state="broken", reason=str(problem), hint="")
+    except Exception:
+        report = context.folder(unit) / "bug.txt"
+        report.write_text(traceback.format_exc())
+        context.note(
+            unit, "finished", state="broken", reason="a bug of git prun; the work is untouched", hint=str(report)
+        )
+    return "broken"
+
+
+def _live(context: RunContext, unit: Unit) -> str:
+    if context.stop.is_set():
+        context.note(unit, "finished", state="stopped", reason="stopped before it was started")
+        return "stopped"
+    context.note(unit, "preparing")
+    workspace = _prepare(context, unit)
+    ended, ending = _work(context, unit, workspace)
+    worker = judge_worker(ended, ending.state)
+    result, fallback = _result(context, unit, workspace, ending, worker)
+    context.note(unit, "exited", exit=exit_facts(ended), ending=asdict(ending) | {"message": ""}, fallback=fallback)
+    found = _collect(context, unit, workspace, worker) if unit.mode == "write" else None
+    verdict = Verdict(state="absent")
+    if found is not None and worker is None and not found.unfinished and found.changed:
+        verdict = _verify(context, unit, workspace, found)
+    state = judge_unit(
+        worker,
+        unit.mode,
+        changed=bool(found and found.changed),
+        unfinished=bool(found and found.unfinished),
+        verdict=verdict.state,
+        result=not fallback and result,
+    )
+    context.note(unit, "finished", state=state, reason=_reason(state, ending, ended, found, verdict))
+    return state
+
+
+def _prepare(context: RunContext, unit: Unit) -> Workspace:
+    """Make the workspace and everything the worker finds in it."""
+    began = time.monotonic()
+    folder = context.folder(unit)
+    folder.mkdir(parents=True, exist_ok=True)
+    path = workspace_path(context.root, context.run, unit.id)
+    if unit.mode == "read":
+        workspace = make_scratch(path)
+    elif unit.workspace == "worktree":
+        workspace = make_worktree(context.repository, path, context.base, unit_branch(context.run, unit.id))
+    else:
+        workspace = make_clone(context.source, path, context.base, unit_branch(context.run, unit.id))
+    notes = list(workspace.notes)
+    provided: list[str] = []
+    if workspace.kind is not None:
+        top = context.repository.top
+        provided, more = provide(top, path, context.settings.copy or (), context.settings.link or ())
+        notes += more + _submodules(path)
+        workspace = replace(workspace, index=_keep_index(context, workspace, folder))
+        if workspace.kind == "clone" and provided:
+            with open(path / ".git" / "info" / "exclude", "ab") as exclude:
+                exclude.write(b"\n" + b"".join(b"/" + os.fsencode(name) + b"\n" for name in provided))
+    make_outbox(path)
+    workspace = replace(workspace, provided=tuple(provided), notes=tuple(notes))
+    context.note(
+        unit,
+        "prepared",
+        workspace=workspace.kind or "scratch",
+        path=str(path),
+        identity=list(workspace.identity),
+        branch=workspace.branch,
+        provided=provided,
+        notes=notes,
+        seconds=round(time.monotonic() - began, 3),
+    )
+    return workspace
+
+
+def _keep_index(context: RunContext, workspace: Workspace, folder: Path) -> Path:
+    """Copy the fresh index out of the worker's reach, its time with it (git compares file times with it)."""
+    if workspace.kind == "clone":
+        made = workspace.path / ".git" / "index"
+    else:
+        pointer = (workspace.path / ".git").read_text(errors="surrogateescape")
+        made = Path(pointer.removeprefix("gitdir:").strip()) / "index"
+    kept = folder / "index"
+    shutil.copy2(made, kept)
+    return kept
+
+
+def _submodules(path: Path) -> list[str]:
+    """Name the submodules that are empty in a fresh workspace."""
+    listing = read_plain(path / ".gitmodules", 1_000_000)
+    names = [
+        line.split(b"=", 1)[1].strip() for line in (listing or b"").splitlines() if line.strip().startswith(b"path")
+    ]
+    return [f"submodule {os.fsdecode(name)} is not populated in the workspace" for name in names]
+
+
+def _work(context: RunContext, unit: Unit, workspace: Workspace) -> tuple[Exit, Ending]:
+    """Start the worker, listen to it, wait for its end."""
+    executor, folder = require_executor(unit.executor), context.folder(unit)
+    settings = context.settings.executors.get(unit.executor, ExecutorSettings())
+    result = workspace.path / OUTBOX / "result.md"
+    place = Place(
+        cwd=str(workspace.path),
+        result=str(result),
+        last_message=str(folder / "last-message.txt"),
+        repository=str(context.repository.top or context.repository.common),
+    )
+    prompt = unit.prompt.rstrip("\n") + "\n" + contract_for(unit.id, writes=unit.mode == "write", outbox=OUTBOX)
+    launch = executor.launch(unit, prompt, place, settings)
+    write_whole(folder / "prompt.md", prompt.encode())
+    output = folder / "output.log"
+    env = worker_environment(
+        dict(launch.env)
+        | {
+            "PRUN_RUN": context.run,
+            "PRUN_UNIT": unit.id,
+            "PRUN_RESULT": str(result),
+            "PRUN_REPO": place.repository,
+            "PRUN_BASE": context.base,
+        }
+    )
+
+    def started(identity: Identity | None) -> None:
+        who = asdict(identity) if identity else {}
+        context.note(unit, "started", process=who, program=launch.argv[0], log=str(output))
+
+    listener = Listener(output, lambda line: _hear(context, unit, executor.progress(line)))
+    with listener:
+        ended = run(
+            launch.argv,
+            cwd=workspace.path,
+            env=env,
+            stdin=launch.stdin,
+            stdout=output,
+            timeout=unit.timeout,
+            grace=context.grace,
+            stop=context.stop,
+            record=folder,
+            started=started,
+        )
+    with open(output, "ab"):
+        pass
+    return ended, executor.ending(_lines(output), ended)
+
+
+def _hear(context: RunContext, unit: Unit, progress: Progress | None) -> None:
+    if progress is not None:
+        context.heard(unit.id, progress)
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    """Give a file's lines without ever holding more than 4 MiB of one."""
+    with open(path, "rb") as source:
+        while line := source.readline(4 << 20):
+            yield line.rstrip(b"\n")
+
+
+class Listener:
+    """Follow a growing file from a thread of its own and pass on its lines; never in the way of the worker."""
+
+    PAUSE = 0.25
+    MOST = 1 << 20
+
+    def __init__(self, path: Path, hear: Callable[[bytes], None]) -> None:
+        import threading
+
+        self.path, self.hear = path, hear
+        self.over = threading.Event()
+        self.thread = threading.Thread(target=self._follow, name="prun-listener", daemon=True)
+
+    def __enter__(self) -> Listener:
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.over.set()
+        self.thread.join(timeout=5)
+
+    def _follow(self) -> None:
+        at, rest = 0, b""
+        while True:
+            last = self.over.is_set()
+            try:
+                with open(self.path, "rb") as source:
+                    size = source.seek(0, os.SEEK_END)
+                    # Far behind a flood of output, only the newest part says what is going on.
+                    if size - at > self.MOST:
+                        at, rest = size - self.MOST, b""
+                    source.seek(at)
+                    rest += source.read(self.MOST)
+                    at = source.tell()
+            except OSError:
+                pass
+            *lines, rest = rest.split(b"\n")
+            for line in lines:
+                self.hear(line)
+            rest = rest[-self.MOST :]
+            if last:
+                return
+            self.over.wait(self.PAUSE)
+
+
+def _result(
+    context: RunContext, unit: Unit, workspace: Workspace, ending: Ending, worker: str | None
+) -> tuple[bool, bool]:
+    """Keep the worker's result file, or salvage one; tell whether it is valid and whether it is a fallback."""
+    folder = context.folder(unit)
+    written = read_plain(workspace.path / OUTBOX / "result.md", MAX_RESULT) or b""
+    text = written.decode("utf-8", "replace")
+    if not text.strip():
+        last = (read_plain(folder / "last-message.txt", MAX_RESULT) or b"").decode("utf-8", "replace") or ending.message
+        text = last if parse_result(last, unit.id).valid else ""
+    fallback = not text.strip()
+    if fallback:
+        reason = ending.reason or ("the worker wrote no result file" if worker is None else f"the unit is {worker}")
+        said = tail(folder / "output.log", FALLBACK_TAIL).decode("utf-8", "replace")
+        text = fallback_result(unit.id, reason, said)
+    write_whole(folder / "result.md", text.encode("utf-8", "replace"))
+    return parse_result(text, unit.id).valid, fallback
+
+
+def _site(context: RunContext, workspace: Workspace, repo: pygit2.Repository) -> Site:
+    known = {oid for _, oid, _ in context.source.refs} | {peeled for _, _, peeled in context.source.refs if peeled}
+    return Site(
+        repository=context.repository,
+        repo=repo,
+        workspace=workspace,
+        base=context.base,
+        max_file=context.max_file,
+        known=frozenset(known | {context.base}),
+        alternates=os.fsencode(context.source.objects) + b"\n",
+    )
+
+
+def _collect(context: RunContext, unit: Unit, workspace: Workspace, worker: str | None) -> Capture:
+    """Make the unit's one commit and pin it."""
+    repo = open_repository(context.repository.common)
+    site = _site(context, workspace, repo)
+    found = capture(site, context.run, unit.id)
+    facts: dict[str, Any] = {
+        "tree": found.tree,
+        "changed": list(found.changed),
+        "files": len(found.changed),
+        "left_out": [asdict(row) for row in found.left_out],
+        "kept": [list(row) for row in found.kept],
+        "own_commits": list(found.own_commits),
+        "unfinished": found.unfinished,
+        "outside": list(outside_fence(found.changed, unit.paths)),
+        "collect_notes": list(found.notes),
+    }
+    if found.changed:
+        ref = unit_ref(context.run, unit.id)
+        commit = commit_capture(site, found, ref, commit_message(context.run, unit, worker, found), context.who)
+        facts |= {"commit": commit, "ref": ref}
+        if workspace.kind == "worktree" and workspace.index is not None:
+            facts |= _show_in_worktree(context, repo, workspace, commit)
+    context.note(unit, "captured", **facts)
+    return found
+
+
+def _show_in_worktree(
+    context: RunContext, repo: pygit2.Repository, workspace: Workspace, commit: Oid
+) -> dict[str, Any]:
+    """Move the branch of a linked worktree to the captured commit, unless something else moved it there."""
+    name = f"refs/heads/{workspace.branch}"
+    before = read_ref(repo, name)
+    try:
+        require_object(repo, commit)
+        if before is not None:
+            move_ref(repo, name, commit, before, "prun: captured")
+        admin = admin_folder(context.repository.common, workspace.path)
+        if admin is not None and workspace.index is not None:
+            # The branch moved under it: with this index `git status` there shows a clean worktree again.
+            write_whole(admin / "index", workspace.index.read_bytes(), mode=0o644)
+    except (PrunError, OSError) as problem:
+        return {"branch_note": str(problem)}
+    return {}
+
+
+def commit_message(run: RunId, unit: Unit, worker: str | None, found: Capture) -> str:
+    """Write the message of a unit's commit: what the task was, where it came from, what the worker committed."""
+    first = next((line.strip("# ").strip() for line in unit.prompt.splitlines() if line.strip("# \t")), "work")
+    subject = f"{unit.id}: {first}"
+    subject = subject if len(subject) <= 72 else subject[:71] + "\u2026"
+    rows = [f"Unit: {run}/{unit.id}", f"Executor: {unit.executor}"]
+    if worker is not None:
+        rows.append(f"State: {worker} (kept, not finished)")
+    if found.own_commits:
+        rows += ["", "The worker's own commits, newest first:", *(f"  {row[:200]}" for row in found.own_commits[:50])]
+    return subject + "\n\n" + "\n".join(rows) + "\n"
+
+
+def _verify(context: RunContext, unit: Unit, workspace: Workspace, found: Capture) -> Verdict:
+    """Run the checks in the workspace and note what they changed there."""
+    context.note(unit, "verifying")
+    folder = context.folder(unit)
+    env = worker_environment({"PRUN_RUN": context.run, "PRUN_UNIT": unit.id})
+    verdict = check_workspace(
+        workspace.path, context.verify, folder, env=env, timeout=context.verify_timeout, stop=context.stop
+    )
+    touched: list[str] = []
+    if verdict.state != "absent":
+        site = _site(context, workspace, open_repository(context.repository.common))
+        touched = [os.fsdecode(name) for name in site.git.run("ls-files", "-z", "--modified").fields]
+    facts = {"state": verdict.state, "reason": verdict.reason, "checks": [asdict(c) for c in verdict.checks]}
+    context.note(unit, "verified", verdict=facts, tree=found.tree, verify_changed=touched)
+    return verdict
+
+
+def _reason(state: str, ending: Ending, ended: Exit, found: Capture | None, verdict: Verdict) -> str:
+    """Say in one line why a unit is in its final state."""
+    if found is not None and found.unfinished:
+        return f"the worker left a {found.unfinished} half done: needs a person"
+    if state == "unverified":
+        return verdict.reason
+    if state == "empty":
+        return "the worker ended well and changed nothing"
+    if state in ("ready", "done"):
+        return ""
+    return ending.reason or ended.detail

@@ -1,0 +1,184 @@
+"""The one door to other programs (git has its own, ``git/command``): run, wait, stop, tell who is alive."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from gitprun.units import Exit
+
+WARDEN = Path(__file__).with_name("warden.py")
+DEFAULT_GRACE = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who a process is: a pid alone is soon somebody else's. ``start`` and ``boot`` are opaque tokens."""
+
+    pid: int
+    start: str
+    boot: str
+
+
+class Stop(threading.Event):
+    """A request to stop, heard at once by everything that waits for a program."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._listeners: dict[int, Callable[[], None]] = {}
+        # Set from a signal handler, perhaps in the very thread that is registering: must be re-entrant.
+        self._guard = threading.RLock()
+
+    def set(self) -> None:
+        """Ask everything to stop; calling it again asks again."""
+        super().set()
+        with self._guard:
+            listeners = list(self._listeners.values())
+        for listener in listeners:
+            listener()
+
+    @contextmanager
+    def heard_by(self, listener: Callable[[], None]) -> Iterator[None]:
+        """Call ``listener`` when the stop is requested while the block runs (at once if it already was)."""
+        key = id(listener)
+        with self._guard:
+            self._listeners[key] = listener
+        try:
+            if self.is_set():
+                listener()
+            yield
+        finally:
+            with self._guard:
+                self._listeners.pop(key, None)
+
+
+def worker_environment(extra: Mapping[str, str]) -> dict[str, str]:
+    """Give the environment for programs of others: ours without any ``GIT_*`` or ``PRUN_*``, plus ``extra``."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("GIT_", "PRUN_"))}
+    return {**kept, **extra}
+
+
+def run(
+    argv: Sequence[str],
+    *,
+    cwd: Path,
+    env: Mapping[str, str],
+    stdout: Path,
+    stderr: Path | None = None,
+    stdin: bytes = b"",
+    timeout: float,
+    grace: float = DEFAULT_GRACE,
+    stop: Stop | None = None,
+    record: Path | None = None,
+    started: Callable[[Identity | None], None] | None = None,
+) -> Exit:
+    """Run a program under a warden and wait for the end of its whole tree of processes.
+
+    Output is appended to files (``stderr=None``: both into ``stdout``), ``stdin`` is given and closed. After
+    ``timeout`` seconds, or when ``stop`` is set, the tree is ended by INT, TERM, KILL with ``grace`` seconds
+    between. ``record`` is the folder for the warden's own files (default: a temporary one, removed after).
+    ``started`` hears the warden's identity. Never raises for what the program does.
+    """
+    if record is None:
+        with tempfile.TemporaryDirectory(prefix="prun-") as scratch:
+            return run(
+                argv, cwd=cwd, env=env, stdout=stdout, stderr=stderr, stdin=stdin, timeout=timeout,
+                grace=grace, stop=stop, record=Path(scratch), started=started,
+            )  # fmt: skip
+    exit_file, spec_file, stdin_file = record / "exit.json", record / "spec.json", record / "stdin"
+    exit_file.unlink(missing_ok=True)
+    if stdin:
+        stdin_file.write_bytes(stdin)
+    spec = {
+        "argv": list(argv),
+        "cwd": str(cwd),
+        "env": dict(env),
+        "stdin": str(stdin_file) if stdin else None,
+        "stdout": str(stdout),
+        "stderr": str(stderr) if stderr else None,
+        "timeout": timeout,
+        "grace": grace,
+        "exit": str(exit_file),
+    }
+    # The environment may hold what its owner keeps to himself: readable by nobody else, and gone after the run.
+    descriptor = os.open(spec_file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w") as target:
+        json.dump(spec, target)
+    try:
+        warden = subprocess.Popen(
+            [sys.executable, "-I", "-S", "-B", str(WARDEN), str(spec_file)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        if started is not None:
+            started(probe_identity(warden.pid))
+        if stop is None:
+            warden.wait()
+        else:
+            with stop.heard_by(lambda: _signal_child(warden, signal.SIGTERM)):
+                warden.wait()
+    finally:
+        spec_file.unlink(missing_ok=True)
+        stdin_file.unlink(missing_ok=True)
+    return read_exit(exit_file) or Exit(
+        code=None, signal=None, reason="stopped", seconds=0.0, detail="the warden process was killed"
+    )
+
+
+def _signal_child(child: subprocess.Popen[bytes], number: int) -> None:
+    if child.poll() is None:
+        child.send_signal(number)
+
+
+def read_exit(path: Path) -> Exit | None:
+    """Read a warden's exit record; None if there is none yet (or it cannot be read)."""
+    try:
+        record = json.loads(path.read_bytes())
+        return Exit(
+            code=record["code"],
+            signal=record["signal"],
+            reason=record["reason"],
+            seconds=float(record["seconds"]),
+            detail=str(record["detail"]),
+            leftovers=int(record["leftovers"]),
+        )
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def probe_identity(pid: int) -> Identity | None:
+    """Tell who the process with this pid is now; None if it is gone or cannot be told."""
+    if sys.platform.startswith("linux"):
+        try:
+            fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+            return Identity(pid, fields[19].decode(), _boot_id()) if fields[0] != b"Z" else None
+        except (OSError, IndexError):
+            return None
+    said = subprocess.run(
+        ["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, check=False
+    ).stdout.strip()
+    return Identity(pid, said, _boot_id()) if said else None
+
+
+def is_alive(identity: Identity) -> bool:
+    """Tell whether the very process recorded earlier still runs."""
+    return probe_identity(identity.pid) == identity
+
+
+def _boot_id() -> str:
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        said = subprocess.run(["sysctl", "-n", "kern.boottime"], capture_output=True, text=True, check=False)
+        return said.stdout.strip()

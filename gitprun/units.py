@@ -1,0 +1,95 @@
+"""The values a run is made of: a unit, how its worker ended, what its checks said."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from gitprun.names import UnitId
+
+Mode = Literal["write", "read"]
+WorkspaceKind = Literal["clone", "worktree"]
+Sandbox = Literal["read-only", "workspace-write", "danger-full-access"]
+VerdictState = Literal["pass", "fail", "could-not-run", "absent"]
+CheckState = Literal["pass", "fail", "could-not-run"]
+ExitReason = Literal["exited", "timeout", "stopped", "not-started"]
+
+DEFAULT_TIMEOUT = 3600.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unit:
+    """One independent piece of work; ``timeout`` in seconds, ``paths`` is the fence as globs."""
+
+    id: UnitId
+    prompt: str
+    executor: str
+    command: tuple[str, ...] = ()
+    mode: Mode = "write"
+    workspace: WorkspaceKind = "clone"
+    paths: tuple[str, ...] = ()
+    timeout: float = DEFAULT_TIMEOUT
+    model: str | None = None
+    reasoning: str | None = None
+    sandbox: Sandbox = "workspace-write"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecutorSettings:
+    """What the configuration says about one executor (``[executor.NAME]``)."""
+
+    program: str | None = None
+    args: tuple[str, ...] = ()
+    env: tuple[tuple[str, str], ...] = ()
+    isolate: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exit:
+    """How a supervised program ended; ``seconds`` is its wall-clock time."""
+
+    code: int | None
+    signal: int | None
+    reason: ExitReason
+    seconds: float
+    detail: str = ""
+    leftovers: int = 0
+
+    @property
+    def shell_code(self) -> int:
+        """Give the exit code a shell would report (128 + signal; 124 after a timeout)."""
+        if self.reason == "timeout":
+            return 124
+        if self.reason == "not-started":
+            return 127
+        if self.code is not None:
+            return self.code
+        return 128 + (self.signal or 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckResult:
+    """What one verification command said; ``log`` is the path of its full output."""
+
+    command: str
+    state: CheckState
+    code: int | None
+    seconds: float
+    log: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """The answer of all verification commands together; only ``pass`` lets a unit land."""
+
+    state: VerdictState
+    checks: tuple[CheckResult, ...] = ()
+
+    @property
+    def reason(self) -> str:
+        """Say in a few words why the verdict is not a pass."""
+        for check in self.checks:
+            if check.state == self.state and check.state != "pass":
+                return f"{check.command}: {check.reason or check.state}"
+        return "no check is declared and none was detected" if self.state == "absent" else ""

@@ -1,0 +1,1 @@
+"""Is it green: which checks a workspace has, and what they said."""

@@ -1,0 +1,121 @@
+"""Run the checks of a workspace, one after the other, and say in one word whether it is green."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from gitprun.errors import PrunError
+from gitprun.system import files, process
+from gitprun.units import CheckResult, Verdict, VerdictState
+from gitprun.verify import recipes
+
+MARKER_LIMIT = 1 << 20
+TAIL_LIMIT = 64 << 10
+DECLARE = "or declare another verify command"
+
+# For a machine without bash: pipefail where the shell knows it, so that `missing-tool | tail` is no success.
+PLAIN_SHELL = 'if (set -o pipefail) 2>/dev/null; then set -o pipefail; fi; eval "$1"'
+
+
+def check_workspace(
+    workspace: Path,
+    declared: Sequence[str],
+    log_dir: Path,
+    *,
+    env: Mapping[str, str],
+    timeout: float,
+    stop: process.Stop | None = None,
+) -> Verdict:
+    """Run every check of a workspace and give the verdict.
+
+    The declared commands, or else those of the languages found, run in order, all of them even after a
+    failure. They share ``timeout`` seconds and write ``<log_dir>/verify-<n>.log``. ``env`` is passed on as it
+    is, so it must be free of ``GIT_*``. Raises PrunError if the workspace is not there.
+    """
+    if not workspace.is_dir():
+        raise PrunError(f"there is no workspace at {workspace}")
+    checks = recipes.declared(declared) or recipes.detect(read_markers(workspace))
+    if checks:
+        log_dir.mkdir(parents=True, exist_ok=True)
+    results: list[CheckResult] = []
+    for number, check in enumerate(checks, 1):
+        left = timeout - sum(result.seconds for result in results)
+        obstacle = _obstacle(check, workspace, env, stop) or _no_time(left, timeout)
+        if obstacle:
+            results.append(_not_run(check, obstacle))
+        else:
+            log = log_dir / f"verify-{number}.log"
+            results.append(_run(check, workspace, log, env=env, timeout=left, stop=stop))
+    return Verdict(state=_overall(results), checks=tuple(results))
+
+
+def read_markers(workspace: Path) -> dict[str, str]:
+    """Read the files that tell which languages a workspace holds; links, fifos and devices count as absent."""
+    found = {name: files.read_plain(workspace / name, MARKER_LIMIT) for name in recipes.MARKERS}
+    return {name: text.decode(errors="replace") for name, text in found.items() if text is not None}
+
+
+def _obstacle(check: recipes.Check, workspace: Path, env: Mapping[str, str], stop: process.Stop | None) -> str:
+    """Say what keeps a check from starting; empty if nothing does."""
+    if stop is not None and stop.is_set():
+        return "stopped before it began"
+    for program in check.needs:
+        if not _find(program, env):
+            return f"{program} is not on PATH (install it, {DECLARE})"
+    for path in check.needs_files:
+        if not (workspace / path).exists():
+            return f"{path} is missing in the workspace (install the dependencies there, {DECLARE})"
+    return ""
+
+
+def _no_time(left: float, timeout: float) -> str:
+    return "" if left > 0 else f"no time was left of the {timeout:g} s that all checks share"
+
+
+def _not_run(check: recipes.Check, reason: str) -> CheckResult:
+    return CheckResult(command=check.command, state="could-not-run", code=None, seconds=0.0, log="", reason=reason)
+
+
+def _run(
+    check: recipes.Check,
+    workspace: Path,
+    log: Path,
+    *,
+    env: Mapping[str, str],
+    timeout: float,
+    stop: process.Stop | None,
+) -> CheckResult:
+    # Output is appended: what an earlier verification said must not be judged again.
+    log.unlink(missing_ok=True)
+    ended = process.run(_shell(check.command, env), cwd=workspace, env=env, stdout=log, timeout=timeout, stop=stop)
+    state, reason = recipes.judge(check, ended, files.tail(log, TAIL_LIMIT).decode(errors="replace"))
+    return CheckResult(
+        command=check.command,
+        state=state,
+        code=ended.code,
+        seconds=ended.seconds,
+        log=str(log),
+        reason=reason,
+    )
+
+
+def _shell(command: str, env: Mapping[str, str]) -> list[str]:
+    if bash := _find("bash", env):
+        return [bash, "-o", "pipefail", "-c", command]
+    return [_find("sh", env) or "/bin/sh", "-c", PLAIN_SHELL, "sh", command]
+
+
+def _find(program: str, env: Mapping[str, str]) -> str | None:
+    return shutil.which(program, path=env.get("PATH") or os.defpath)
+
+
+def _overall(results: Sequence[CheckResult]) -> VerdictState:
+    states = {result.state for result in results}
+    if not states:
+        return "absent"
+    if "fail" in states:
+        return "fail"
+    return "could-not-run" if "could-not-run" in states else "pass"

@@ -1,0 +1,122 @@
+"""What a workspace is, and what all kinds of it share."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from gitprun.errors import GitFailed, PrunError
+from gitprun.names import RunId, UnitId
+from gitprun.system.files import folder_identity
+from gitprun.units import WorkspaceKind
+
+# The folder inside a workspace where the worker writes its result: the one place every sandbox lets it write.
+OUTBOX = ".prun"
+
+
+class WorkspaceProblem(PrunError):
+    """A workspace could not be made; nothing of it is left."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workspace:
+    """A folder a unit works in.
+
+    ``identity`` is device and inode of the folder when it was made; ``index`` a private copy of its index (None:
+    no checkout), ``provided`` the paths prun copied or linked in, ``notes`` what a user should know about it.
+    """
+
+    kind: WorkspaceKind | None
+    path: Path
+    identity: tuple[int, int]
+    branch: str | None = None
+    index: Path | None = None
+    provided: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def choose_root(configured: str | None, home: Path, cache: Path) -> Path:
+    """Choose the folder that holds a repository's workspaces.
+
+    Default: ``../<repo>.prun`` beside the main checkout; where that cannot be written, a folder in the cache.
+    """
+    if configured:
+        return (home / Path(configured).expanduser()).resolve()
+    beside = home.parent / f"{home.name.removesuffix('.git') or 'repository'}.prun"
+    if beside.is_dir() and os.access(beside, os.W_OK | os.X_OK):
+        return beside
+    if not beside.exists() and os.access(home.parent, os.W_OK | os.X_OK):
+        return beside
+    mark = "-".join(part for part in home.parts[1:] if part)
+    return cache / "git-prun" / mark
+
+
+def require_room(root: Path, path: Path) -> None:
+    """Make the folder above a workspace and check that the workspace itself is not there yet."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if folder_identity(path.parent) is None:
+            raise WorkspaceProblem(
+                f"{path.parent} is a link or no folder", "workspaces need a real folder of their own"
+            )
+    except OSError as problem:
+        raise WorkspaceProblem(
+            f"the workspace folder {root} cannot be used: {problem.strerror}",
+            'set another one: [workspace] root = "/path" in prun.toml',
+        ) from None
+    if os.path.lexists(path):
+        raise WorkspaceProblem(f"{path} is already there", "remove it, or choose another root for workspaces")
+
+
+def explain_checkout(problem: GitFailed, path: Path) -> WorkspaceProblem:
+    """Turn git's complaint about a checkout into one line with a hint."""
+    lines = [line.strip() for line in problem.stderr.splitlines() if line.strip()]
+    wanted = next((line for line in lines if "external filter" in line or "smudge filter" in line), None)
+    if wanted:
+        missing = next((line for line in lines if "not found" in line or "No such file" in line), wanted)
+        return WorkspaceProblem(
+            f"the checkout needs a filter program that does not work: {wanted.removeprefix('error: ')}",
+            f"install it ({missing.removeprefix('error: ')})" if missing != wanted else "install it, then run again",
+        )
+    full = next((line for line in lines if "No space left" in line or "disk" in line.lower()), None)
+    if full:
+        return WorkspaceProblem(f"the checkout in {path} failed: {full}", "free some space, then run again")
+    return WorkspaceProblem(f"the checkout in {path} failed: {lines[0] if lines else problem.message}")
+
+
+def provide(top: Path | None, path: Path, copy: Sequence[str], link: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Copy or link untracked things of the user's checkout into a workspace; give their paths, and notes."""
+    provided, notes = [], []
+    for name, linked in [*((name, False) for name in copy), *((name, True) for name in link)]:
+        source = top / name if top else None
+        target = path / name
+        if source is None or not os.path.lexists(source):
+            notes.append(f"{name} is configured to be {'linked' if linked else 'copied'} but is not in your checkout")
+            continue
+        if os.path.lexists(target):
+            notes.append(f"{name} is tracked, so the workspace has its own: neither copied nor linked")
+            continue
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if linked:
+            target.symlink_to(source, target_is_directory=source.is_dir())
+        elif source.is_dir() and not source.is_symlink():
+            shutil.copytree(source, target, symlinks=True)
+        else:
+            shutil.copy2(source, target, follow_symlinks=True)
+        provided.append(name)
+    return provided, notes
+
+
+def make_outbox(path: Path) -> None:
+    """Make the folder for the worker's result; it hides itself from git."""
+    outbox = path / OUTBOX
+    outbox.mkdir()
+    (outbox / ".gitignore").write_text("*\n")
+
+
+def workspace_path(root: Path, run: RunId, unit: UnitId) -> Path:
+    """Name the folder of a unit."""
+    return root / run / unit

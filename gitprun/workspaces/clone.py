@@ -1,0 +1,137 @@
+"""Remote-less clones: a repository of the unit's own that shares no file with the user's.
+
+Put together by hand from ``git init``, an alternates file and the refs, since ``git clone`` would bring a remote,
+template hooks and (with --local) hard links through which a worker could write into the user's objects.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from gitprun.errors import GitFailed
+from gitprun.git.command import Git
+from gitprun.git.repo import Repository, read_config
+from gitprun.names import Oid
+from gitprun.system.files import folder_identity, remove_tree
+from gitprun.workspaces.base import Workspace, WorkspaceProblem, explain_checkout, require_room
+
+# Local settings of the user's repository that decide what a checkout holds; they are his own, and carried over.
+CARRIED = ("core.autocrlf", "core.eol", "core.safecrlf", "core.longpaths", "core.quotepath", "core.precomposeunicode")
+CARRIED_PREFIX = ("filter.",)
+QUIET = ("core.hooksPath=/dev/null", "core.splitIndex=false", "core.untrackedCache=false", "core.fsmonitor=false")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CloneSource:
+    """What every clone of one run starts from; read once."""
+
+    objects: Path
+    refs: tuple[tuple[str, str, str], ...]
+    config: tuple[tuple[str, str], ...]
+    exclude: bytes
+    attributes: bytes
+    shallow: bytes
+    notes: tuple[str, ...] = ()
+
+
+def read_source(repository: Repository) -> CloneSource:
+    """Read the refs and settings of the user's repository that its clones carry."""
+    git, common = repository.git, repository.common
+    listing = git.run("for-each-ref", "--format=%(objectname) %(refname) %(*objectname)", "refs/heads", "refs/tags")
+    refs = []
+    for line in listing.out.decode("utf-8", "surrogateescape").splitlines():
+        oid, name, peeled = line.split(" ", 2)
+        refs.append((name, oid, peeled))
+    config = read_config(git)
+    notes = []
+    if any(key.startswith("remote.") and key.endswith(".promisor") for key in config):
+        notes.append("partial clone: objects that were never fetched are missing in a clone (use workspace = worktree)")
+    kept = [(k, v) for k, v in config.items() if k in CARRIED or k.startswith(CARRIED_PREFIX)]
+    for key in ("user.name", "user.email"):
+        if key in config:
+            kept.append((key, config[key]))
+    return CloneSource(
+        objects=(common / "objects").resolve(),
+        refs=tuple(refs),
+        config=tuple(kept),
+        exclude=_read(common / "info" / "exclude"),
+        attributes=_read(common / "info" / "attributes"),
+        shallow=_read(common / "shallow"),
+        notes=tuple(notes),
+    )
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+def make_clone(source: CloneSource, path: Path, commit: Oid, branch: str) -> Workspace:
+    """Make a clone at ``path`` with ``commit`` checked out on ``branch``; no remote, no hooks, no shared inode.
+
+    Raises WorkspaceProblem, leaving nothing behind.
+    """
+    require_room(path.parent.parent, path)
+    try:
+        Git(cwd=path.parent).run(
+            "init", "--quiet", "--template=", "--object-format=sha1", f"--initial-branch={branch}", str(path)
+        )
+    except GitFailed as problem:
+        shutil.rmtree(path, ignore_errors=True)
+        raise WorkspaceProblem(f"no workspace at {path}: {problem.message}") from None
+    identity = folder_identity(path)
+    if identity is None:
+        raise WorkspaceProblem(f"{path} vanished while it was made")
+    try:
+        notes = _fill(source, path / ".git", commit, branch)
+        Git(cwd=path, config=QUIET).run("reset", "--hard", "--quiet")
+    except GitFailed as problem:
+        remove_tree(path, identity)
+        raise explain_checkout(problem, path) from None
+    except OSError as problem:
+        remove_tree(path, identity)
+        raise WorkspaceProblem(f"no workspace at {path}: {problem.strerror}", "is the disk full?") from None
+    return Workspace(kind="clone", path=path, identity=identity, branch=branch, notes=(*source.notes, *notes))
+
+
+def _fill(source: CloneSource, git_dir: Path, commit: Oid, branch: str) -> list[str]:
+    """Write objects' place, refs, settings and excludes of a fresh repository."""
+    notes = []
+    info = git_dir / "info"
+    info.mkdir(exist_ok=True)
+    (git_dir / "objects" / "info" / "alternates").write_bytes(os.fsencode(source.objects) + b"\n")
+    own = f"refs/heads/{branch}"
+    rows = ["# pack-refs with: peeled fully-peeled "]
+    for name, oid, peeled in source.refs:
+        if own.startswith(f"{name}/") or name == own or name.startswith(f"{own}/"):
+            notes.append(f"{name} is not in the clone: its name collides with {own}")
+            continue
+        rows.append(f"{oid} {name}")
+        if peeled:
+            rows.append(f"^{peeled}")
+    rows.append(f"{commit} {own}")
+    (git_dir / "packed-refs").write_bytes("".join(f"{row}\n" for row in rows).encode("utf-8", "surrogateescape"))
+    if source.shallow:
+        (git_dir / "shallow").write_bytes(source.shallow)
+    (info / "exclude").write_bytes(source.exclude)
+    if source.attributes:
+        (info / "attributes").write_bytes(source.attributes)
+    settings = [*source.config, ("core.longpaths", "true"), ("gc.auto", "0"), ("maintenance.auto", "false")]
+    with open(git_dir / "config", "ab") as config:
+        config.write("".join(_setting(key, value) for key, value in settings).encode("utf-8", "surrogateescape"))
+    return notes
+
+
+def _setting(key: str, value: str) -> str:
+    """Write one setting in the syntax of a git configuration file."""
+    section, _, name = key.rpartition(".")
+    head, dot, sub = section.partition(".")
+    quoted = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
+    inner = sub.replace("\\", "\\\\").replace('"', '\\"')
+    title = f'[{head} "{inner}"]' if dot else f"[{head}]"
+    return f'{title}\n\t{name} = "{quoted}"\n'

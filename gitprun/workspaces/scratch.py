@@ -1,0 +1,21 @@
+"""Scratch folders: an empty place for units that only read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from gitprun.system.files import folder_identity
+from gitprun.workspaces.base import Workspace, WorkspaceProblem, require_room
+
+
+def make_scratch(path: Path) -> Workspace:
+    """Make an empty folder for a unit of mode ``read``."""
+    require_room(path.parent.parent, path)
+    try:
+        path.mkdir(mode=0o755)
+    except OSError as problem:
+        raise WorkspaceProblem(f"no scratch folder at {path}: {problem.strerror}") from None
+    identity = folder_identity(path)
+    if identity is None:
+        raise WorkspaceProblem(f"{path} vanished while it was made")
+    return Workspace(kind=None, path=path, identity=identity)

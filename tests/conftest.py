@@ -1,0 +1,58 @@
+"""The seal: no test sees the machine's configuration, and none leaves the process changed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pygit2
+import pytest
+
+IDENTITY = {
+    "GIT_AUTHOR_NAME": "Ada Author",
+    "GIT_AUTHOR_EMAIL": "ada@example.test",
+    "GIT_COMMITTER_NAME": "Carl Committer",
+    "GIT_COMMITTER_EMAIL": "carl@example.test",
+    "GIT_AUTHOR_DATE": "2026-01-05T10:00:00Z",
+    "GIT_COMMITTER_DATE": "2026-01-05T10:00:00Z",
+}
+SEALED = {
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_CONFIG_SYSTEM": os.devnull,
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_EDITOR": "false",
+    "GIT_TERMINAL_PROMPT": "0",
+    "LC_ALL": "C.UTF-8",
+    "TZ": "UTC",
+    "NO_COLOR": "1",
+    "COLUMNS": "120",
+}
+
+
+@pytest.fixture(autouse=True)
+def sealed(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Give every test a home of its own and a neutral git; fail a test that leaks a changed folder or variable."""
+    home = tmp_path_factory.mktemp("home")
+    for name in list(os.environ):
+        if name.startswith(("GIT_", "PRUN_", "XDG_", "CODEX_", "CLAUDE", "ANTHROPIC_", "OPENAI_")):
+            monkeypatch.delenv(name)
+    for name, value in {**SEALED, **IDENTITY, "HOME": str(home), "XDG_CACHE_HOME": str(home / ".cache")}.items():
+        monkeypatch.setenv(name, value)
+    # libgit2 does not obey the environment: it has to be told apart.
+    for level in (
+        pygit2.enums.ConfigLevel.GLOBAL,
+        pygit2.enums.ConfigLevel.XDG,
+        pygit2.enums.ConfigLevel.SYSTEM,
+        pygit2.enums.ConfigLevel.PROGRAMDATA,
+    ):
+        pygit2.settings.search_path[level] = str(home / "none")
+    folder, variables = os.getcwd(), dict(os.environ)
+    yield home
+    changed = {k for k in {*variables, *os.environ} if variables.get(k) != os.environ.get(k)} - {"PYTEST_CURRENT_TEST"}
+    assert (os.getcwd(), changed - set(_patched(monkeypatch))) == (folder, set())
+
+
+def _patched(monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """Name the variables a test changed through monkeypatch, which undoes them."""
+    return {name for mapping, name, _ in monkeypatch._setitem if mapping is os.environ}
