@@ -13,11 +13,12 @@ from gitprun.plan import Plan, Settings, parse_plan, parse_settings
 
 CONFIG_NAME = "prun.toml"
 MAX_FILE = 16_000_000
+RECODE = "save it as UTF-8 (iconv -f LATIN1 -t UTF-8)"
 
 
 def read_settings(top: Path | None) -> Settings:
     """Read ``prun.toml`` at the top of the user's checkout; defaults if there is none."""
-    if top is None or not (top / CONFIG_NAME).exists():
+    if top is None or not os.path.lexists(top / CONFIG_NAME):
         return Settings()
     return parse_settings(_read_toml(top / CONFIG_NAME), CONFIG_NAME)
 
@@ -38,7 +39,7 @@ def read_prompt(path: Path, shown: str = "") -> str:
     except UnicodeDecodeError as problem:
         raise PlanError(
             f"prompt file {name} is not UTF-8: byte 0x{raw[problem.start]:02x} at {problem.start}",
-            "save it as UTF-8 (iconv -f LATIN1 -t UTF-8)",
+            RECODE,
         ) from None
     if "\0" in text:
         raise PlanError(f"prompt file {name} holds a NUL character", "prompts are text")
@@ -46,22 +47,27 @@ def read_prompt(path: Path, shown: str = "") -> str:
 
 
 def _read_toml(path: Path) -> Mapping[str, Any]:
-    raw = _read(path, str(path), "plan" if path.name != CONFIG_NAME else "configuration")
+    shown = path.name
+    raw = _read(path, str(path), "plan" if shown != CONFIG_NAME else "configuration")
     try:
-        return tomllib.loads(raw.decode("utf-8"))
+        return tomllib.loads(raw.decode("utf-8-sig"))
     except UnicodeDecodeError as problem:
-        raise PlanError(f"{path.name} is not UTF-8 (byte {problem.start})", "save it as UTF-8") from None
+        raise PlanError(f"{shown} is not UTF-8: byte 0x{raw[problem.start]:02x} at {problem.start}", RECODE) from None
     except tomllib.TOMLDecodeError as problem:
-        raise PlanError(f"{path.name} is not TOML: {problem}", "see `git prun run --help` for an example") from None
+        raise PlanError(f"{shown} is not TOML: {problem}", "see `git prun run --help` for an example") from None
+    except RecursionError:
+        raise PlanError(f"{shown} is nested too deeply", "see `git prun run --help` for an example") from None
 
 
 def _read(path: Path, shown: str, what: str) -> bytes:
     try:
         if not path.is_file():
             missing = not os.path.lexists(path)
-            raise PlanError(f"{what} {shown} {'does not exist' if missing else 'is not a file'}", "check the path")
+            raise PlanError(
+                f"{what} {shown} {'does not exist' if missing else 'is not a file'}", f"it is looked for at {path}"
+            )
         if path.stat().st_size > MAX_FILE:
-            raise PlanError(f"{what} {shown} is larger than {MAX_FILE // 1_000_000} MB", "it is meant for people")
+            raise PlanError(f"{what} {shown} is larger than {MAX_FILE // 1_000_000} MB", "check the path")
         return path.read_bytes()
     except OSError as problem:
         raise PlanError(f"{what} {shown} cannot be read: {problem.strerror}", "check its permissions") from None

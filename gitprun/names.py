@@ -15,6 +15,7 @@ Oid = NewType("Oid", str)
 
 ZERO = Oid("0" * 40)
 PRUN_REFS = "refs/prun/"
+PRUN_BRANCHES = "prun/"
 
 _UNIT = re.compile(r"[A-Za-z0-9_-]+")
 _RUN = re.compile(r"r[1-9][0-9]*")
@@ -28,13 +29,13 @@ def parse_unit_id(text: str, source: str = "the command line") -> UnitId:
     Raises PlanError unless it is 1 to 100 characters of ``A-Z a-z 0-9 _ -`` not starting with ``-``.
     """
     if not _UNIT.fullmatch(text) or text.startswith("-") or len(text) > _MAX_ID:
-        shown = text if len(text) <= _MAX_ID else text[:_MAX_ID] + "..."
+        shown = text if len(text) <= _MAX_ID else text[:40] + "..."
         raise PlanError(
             f"{source}: unit id {shown!r} is not usable",
             "use letters, digits, _ and - only (at most 100, not starting with -)",
         )
-    if text.lower().endswith("-lock") or text.lower() in _RESERVED:
-        raise PlanError(f"{source}: unit id {text!r} is reserved", "choose another id")
+    if text.lower() in _RESERVED:
+        raise PlanError(f"{source}: unit id {text!r} is reserved on Windows", "choose another id")
     return UnitId(text)
 
 
@@ -81,7 +82,7 @@ def kept_ref(run: RunId, unit: UnitId, channel: str) -> str:
 
 def unit_branch(run: RunId, unit: UnitId) -> str:
     """Name the branch a unit works on; ``git log <it>`` finds the pinned work through ``refs/``."""
-    return f"prun/{run}/{unit}"
+    return f"{PRUN_BRANCHES}{run}/{unit}"
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:

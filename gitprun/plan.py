@@ -98,6 +98,9 @@ def _settings(table: Table, source: str, *, in_plan: bool) -> Settings:
         run.close()
     if space:
         found.update(root=space.text("root"), copy=_inside(space, "copy"), link=_inside(space, "link"))
+        both = sorted({*(found["copy"] or ())} & {*(found["link"] or ())})
+        if both:
+            raise space.problem("link", f"names {both[0]!r}, which is in copy too", "copy it or link it, not both")
         found["workspace"] = space.choice("kind", get_args(WorkspaceKind))
         space.close()
     if collect:
@@ -111,11 +114,22 @@ def _settings(table: Table, source: str, *, in_plan: bool) -> Settings:
 def _inside(table: Table, key: str) -> tuple[str, ...] | None:
     """Take paths that stay inside the checkout."""
     paths = table.texts(key)
+    found: list[str] = []
     for path in paths or ():
-        parts = path.rstrip("/").split("/")
-        if path.startswith(("/", "~")) or ".." in parts or ".git" in (part.lower() for part in parts) or path == ".":
+        parts = [part for part in path.split("/") if part not in ("", ".")]
+        if path.startswith(("/", "~")) or not parts or {"..", ".git", ".prun"} & {part.lower() for part in parts}:
             raise table.problem(key, f"must name paths inside the checkout, not {path!r}")
-    return None if paths is None else tuple(path.rstrip("/") for path in paths)
+        found.append("/".join(parts))
+    return None if paths is None else tuple(dict.fromkeys(found))
+
+
+def _fence(row: Table) -> tuple[str, ...]:
+    """Take the globs of a fence; one that can match nothing would flag everything."""
+    paths = row.texts("paths") or ()
+    for path in paths:
+        if path.startswith(("~", "!")) or ".." in path.split("/"):
+            raise row.problem("paths", f"must be globs inside the repository, not {path!r}", 'such as "src/reports/**"')
+    return paths
 
 
 def _executors(table: Table) -> dict[str, ExecutorSettings]:
@@ -124,7 +138,8 @@ def _executors(table: Table) -> dict[str, ExecutorSettings]:
         row = table.table(name)
         if row is None:
             continue
-        env = row.take("env") or {}
+        env = row.take("env")
+        env = {} if env is None else env
         if not isinstance(env, Mapping) or not all(isinstance(v, str) for v in env.values()):
             raise row.problem("env", 'must be a table of texts, such as { NAME = "value" }')
         for key in env:
@@ -133,7 +148,7 @@ def _executors(table: Table) -> dict[str, ExecutorSettings]:
         isolate = row.flag("isolate")
         found[name] = ExecutorSettings(
             program=row.text("program"),
-            args=row.texts("args") or (),
+            args=row.texts("args", blank=True) or (),
             env=tuple(env.items()),
             isolate=True if isolate is None else isolate,
         )
@@ -145,20 +160,23 @@ def _executors(table: Table) -> dict[str, ExecutorSettings]:
 def parse_unit(row: Table, read_prompt: PromptReader, settings: Settings) -> Unit:
     """Read one ``[[unit]]``."""
     name = row.text("id")
+    if name is not None:
+        row.where = f"unit {name[:100]!r}:"
+    prompt, prompt_file = row.text("prompt"), row.text("prompt_file")
+    executor = row.text("executor")
+    command = row.texts("command", blank=True) or ()
+    mode = cast(Mode, row.choice("mode", get_args(Mode)) or "write")
+    workspace = row.choice("workspace", get_args(WorkspaceKind)) or settings.workspace or "clone"
+    paths, timeout = _fence(row), row.duration("timeout")
+    model, reasoning, sandbox = row.text("model"), row.text("reasoning"), row.choice("sandbox", get_args(Sandbox))
+    row.close()
     if name is None:
         raise row.problem("id", "is missing", 'every unit needs an id, such as id = "reports"')
     unit_id = parse_unit_id(name, row.source)
-    row.where = f"unit {name!r}:"
-    prompt, prompt_file = row.text("prompt"), row.text("prompt_file")
-    executor = row.text("executor")
-    command = row.texts("command") or ()
-    mode = cast(Mode, row.choice("mode", get_args(Mode)) or "write")
-    workspace = row.choice("workspace", get_args(WorkspaceKind)) or settings.workspace or "clone"
-    paths, timeout = row.texts("paths") or (), row.duration("timeout")
-    model, reasoning, sandbox = row.text("model"), row.text("reasoning"), row.choice("sandbox", get_args(Sandbox))
-    row.close()
     if (prompt is None) == (prompt_file is None):
-        raise row.problem("prompt", "or prompt_file must be given, and not both")
+        raise row.problem(
+            "prompt", "or prompt_file must be given, and not both", 'prompt = "...", or prompt_file = "prompts/NAME.md"'
+        )
     return make_unit(
         unit_id,
         prompt if prompt is not None else read_prompt(prompt_file or ""),
@@ -184,11 +202,12 @@ def make_unit(unit_id: UnitId, prompt: str, executor: str, *, source: str, **res
             f"{where}: unknown executor {executor!r}",
             f"one of: {', '.join(EXECUTOR_NAMES)}" + (f" (meant {meant}?)" if meant else ""),
         )
-    if executor == "command" and not rest.get("command"):
+    command = rest.get("command")
+    if executor == "command" and not (command and command[0].strip()):
         raise PlanError(f"{where}: executor command needs a command", 'command = ["sh", "worker.sh"]')
-    if executor != "command" and rest.get("command"):
+    if executor != "command" and command:
         raise PlanError(
-            f'{where}: command is only for executor = "command"', "set the program in [executor." + executor + "]"
+            f'{where}: command is only for executor = "command"', f"set the program in [executor.{executor}] of prun.toml"
         )
     if not prompt.strip():
         raise PlanError(f"{where}: the prompt is empty", "say what the worker has to do")
@@ -199,9 +218,8 @@ def require_distinct(units: Sequence[Unit], source: str) -> None:
     """Refuse two units of one id, or of ids that differ in case only (one folder on some file systems)."""
     seen: dict[str, str] = {}
     for unit in units:
-        before = seen.setdefault(unit.id.lower(), unit.id)
-        if before is not unit.id or sum(other.id.lower() == unit.id.lower() for other in units) > 1:
-            what = (
-                f"twice: {unit.id!r}" if before == unit.id else f"that differ in case only: {before!r} and {unit.id!r}"
-            )
-            raise PlanError(f"{source}: unit ids must be distinct, and this plan has one {what}", "rename one of them")
+        before = seen.get(unit.id.lower())
+        if before is not None:
+            what = f"two of {unit.id!r}" if before == unit.id else f"{before!r} and {unit.id!r}, one folder on some disks"
+            raise PlanError(f"{source}: unit ids must be distinct: {what}", "rename one of them")
+        seen[unit.id.lower()] = unit.id

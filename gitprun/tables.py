@@ -9,8 +9,10 @@ from typing import Any
 from gitprun.errors import PlanError
 from gitprun.names import nearest
 
-_DURATION = re.compile(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\d+)?)s?)?")
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kKmMgG]?)(?:i?[bB])?")
+_NUMBER = r"([0-9]{1,12}(?:\.[0-9]{1,6})?)"
+_DURATION = re.compile(rf"(?:{_NUMBER} *h)? *(?:{_NUMBER} *m)? *(?:{_NUMBER} *s)?")
+_PLAIN = re.compile(_NUMBER)
+_SIZE = re.compile(rf"{_NUMBER} *([kKmMgG]?)(i?)[bB]?")
 
 
 class Table:
@@ -45,19 +47,19 @@ class Table:
             raise self.problem(key, "must be a text that is not empty")
         if "\0" in value:
             raise self.problem(key, "must not hold a NUL character")
+        if any("\ud800" <= char <= "\udfff" for char in value):
+            raise self.problem(key, "is not UTF-8")
         return value
 
-    def texts(self, key: str) -> tuple[str, ...] | None:
-        """Take a list of texts."""
+    def texts(self, key: str, *, blank: bool = False) -> tuple[str, ...] | None:
+        """Take a list of texts; ``blank`` says whether one of them may be empty."""
         value = self.take(key)
         if value is None:
             return None
-        if (
-            not isinstance(value, Sequence)
-            or isinstance(value, str)
-            or not all(isinstance(x, str) and x for x in value)
-        ):
+        if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
             raise self.problem(key, 'must be a list of texts, such as ["a", "b"]')
+        if not blank and not all(item.strip() for item in value):
+            raise self.problem(key, "must not hold an empty text")
         if any("\0" in item for item in value):
             raise self.problem(key, "must not hold a NUL character")
         return tuple(value)
@@ -132,31 +134,35 @@ class Table:
         for key in self.rows:
             if key not in self.asked:
                 meant = nearest(key, self.asked)
-                known = ", ".join(self.asked)
+                known = ", ".join(dict.fromkeys(self.asked))
                 raise PlanError(
-                    f"{self.source}: unknown key {self.place(key)!r}",
+                    f"{self.source}: {self.where + ' ' if self.where else ''}unknown key {key!r}",
                     f"did you mean {meant!r}?" if meant else f"known keys here: {known}",
                 )
 
 
 def parse_duration(value: object) -> float | None:
-    """Read a duration in seconds; None if it is none or not above zero."""
+    """Read a duration in seconds; None if it is none or not above zero. "1h30" is none: 30 of what?"""
     if isinstance(value, bool):
         return None
     if isinstance(value, int | float):
         return float(value) if 0 < value < 1e9 else None
     if not isinstance(value, str):
         return None
-    found = _DURATION.fullmatch(value.strip().replace(" ", ""))
-    if not found or not any(found.groups()):
-        return None
-    hours, minutes, seconds = (float(part or 0) for part in found.groups())
-    total = hours * 3600 + minutes * 60 + seconds
+    text = value.strip()
+    if _PLAIN.fullmatch(text):
+        total = float(text)
+    else:
+        found = _DURATION.fullmatch(text)
+        if not found or not any(found.groups()):
+            return None
+        hours, minutes, seconds = (float(part or 0) for part in found.groups())
+        total = hours * 3600 + minutes * 60 + seconds
     return total if 0 < total < 1e9 else None
 
 
 def parse_size(value: object) -> int | None:
-    """Read a size in bytes (k, M, G are powers of 1000); None if it is none."""
+    """Read a size in bytes (k, M, G are powers of 1000; Ki, Mi, Gi of 1024); None if it is none."""
     if isinstance(value, bool):
         return None
     if isinstance(value, int):
@@ -164,7 +170,7 @@ def parse_size(value: object) -> int | None:
     if not isinstance(value, str):
         return None
     found = _SIZE.fullmatch(value.strip())
-    if not found:
+    if not found or (found[3] and not found[2]):
         return None
-    scale = {"": 1, "k": 1000, "m": 1000**2, "g": 1000**3}[found.group(2).lower()]
-    return int(float(found.group(1)) * scale) or None
+    power = "kmg".index(found[2].lower()) + 1 if found[2] else 0
+    return int(float(found[1]) * (1024 if found[3] else 1000) ** power) or None

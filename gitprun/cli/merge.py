@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import click
@@ -12,6 +14,7 @@ from gitprun.cli.console import coloured, safe, say, table, warn
 from gitprun.cli.options import Here, here, json_option
 from gitprun.merge.plan import LandingOptions, LandingReport
 from gitprun.names import short
+from gitprun.plan import DEFAULT_VERIFY_TIMEOUT
 
 GOOD = ("landed", "would-land", "already-contained", "nothing-to-merge")
 
@@ -28,7 +31,7 @@ GOOD = ("landed", "would-land", "already-contained", "nothing-to-merge")
 @click.option("--dry-run", "-n", is_flag=True, help="Say what would happen; change nothing.")
 @json_option
 @click.pass_context
-def merge(ctx: click.Context, names: tuple[str, ...], as_json: bool, **given: Any) -> int:
+def merge(ctx: click.Context, /, names: tuple[str, ...], as_json: bool, **given: Any) -> int:
     """Land branches with --no-ff merges: every verified unit of the last run, or the UNITs, RUNs and BRANCHes named.
 
     A branch that conflicts is set aside with its conflicting paths named, and the others land. Exit code 0 only if
@@ -39,7 +42,7 @@ def merge(ctx: click.Context, names: tuple[str, ...], as_json: bool, **given: An
 
 def land_names(place: Here, names: Sequence[str], *, as_json: bool, **given: Any) -> int:
     """Land what the names mean and print what came of it; gives the exit code."""
-    from gitprun.cli.run import signals_stop
+    from gitprun.cli.signals import signals_stop
     from gitprun.config import read_settings
     from gitprun.errors import Interrupted
     from gitprun.git.command import require_git
@@ -64,7 +67,8 @@ def land_names(place: Here, names: Sequence[str], *, as_json: bool, **given: Any
         hotspots=parse_hotspots(list(settings.hotspots), settings.hotspot_source or "prun.toml"),
         copy=settings.copy or (),
         link=settings.link or (),
-        **({"verify_timeout": settings.verify_timeout} if settings.verify_timeout else {}),
+        root=str((place.repository.home / Path(settings.root).expanduser()).resolve()) if settings.root else "",
+        verify_timeout=settings.verify_timeout or DEFAULT_VERIFY_TIMEOUT,
     )
     stop = Stop()
     with signals_stop(stop) as caught:
@@ -102,10 +106,9 @@ def render(report: LandingReport, skipped: Sequence[tuple[str, str]]) -> None:
     for item in report.items:
         name = item.candidate.branch
         for conflict in item.conflicts:
-            why = f" [{safe(conflict.resolver)}]" if conflict.resolver else ""
-            click.echo(
-                f"{name}: conflict in {safe(conflict.path)}: {safe(conflict.kind)}, {safe(conflict.detail)}{why}"
-            )
+            why = f" (no resolver settled it: {safe(conflict.resolver)})" if conflict.resolver else ""
+            detail = re.sub(r"^CONFLICT \([^)]*\): ", "", conflict.detail)
+            click.echo(f"{name}: conflict in {safe(conflict.path)}: {safe(conflict.kind)}: {safe(detail)}{why}")
         for resolved in item.resolved:
             added = len(resolved.added)
             click.echo(f"{name}: {safe(resolved.path)} united ({resolved.resolver}), {added} lines added")

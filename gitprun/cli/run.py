@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import signal
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +11,7 @@ import click
 
 from gitprun.cli.console import say, warn
 from gitprun.cli.options import Here, here, json_option
+from gitprun.cli.signals import signals_stop
 from gitprun.cli.status import render_units
 from gitprun.errors import Interrupted, UsageProblem
 from gitprun.names import short
@@ -47,7 +45,7 @@ A plan is a TOML file:
 @click.option("--root", type=click.Path(), help="The folder for workspaces (default: ../<repo>.prun).")
 @json_option
 @click.pass_context
-def run(ctx: click.Context, plan_file: str | None, land: bool, as_json: bool, **given: Any) -> int:
+def run(ctx: click.Context, /, plan_file: str | None, land: bool, as_json: bool, **given: Any) -> int:
     """Run the units of PLAN in parallel, each in a workspace of its own; keep, verify and pin their work.
 
     Exit code 0 only if every unit succeeded and its work is verified.
@@ -173,20 +171,3 @@ def _say_next(run: str, states: dict[str, str]) -> None:
         say(f"look closer: git prun show {bad[0]}; git prun log {bad[0]}")
     if ready:
         say(f"look: git prun diff {ready[0]}; land what is ready: git prun merge")
-
-
-@contextlib.contextmanager
-def signals_stop(stop: Any) -> Iterator[list[int]]:
-    """Turn Ctrl-C, TERM and a closed terminal into a request to stop; gives the signals that came."""
-    caught: list[int] = []
-
-    def on_signal(number: int, _frame: object) -> None:
-        caught.append(number)
-        stop.set()
-
-    before = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
-    try:
-        yield caught
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

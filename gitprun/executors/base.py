@@ -18,13 +18,15 @@ class Place:
     """Where a worker works, all paths absolute.
 
     ``cwd`` is its workspace, ``result`` the file it is told to write, ``last_message`` the file a
-    program may leave its final message in, ``repository`` the user's own repository.
+    program may leave its final message in, ``repository`` the user's own repository, ``temporary`` a folder for
+    temporary files of this worker alone (empty: none was made).
     """
 
     cwd: str
     result: str
     last_message: str
     repository: str
+    temporary: str = ""
 
 
 @dataclass(frozen=True, slots=True)

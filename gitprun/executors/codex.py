@@ -15,6 +15,8 @@ from gitprun.units import ExecutorSettings, Exit, Unit
 # Keeps out the user's config.toml with its MCP servers, and every skill: the user's, the repository's,
 # the bundled ones. ``-c mcp_servers={}`` would not do: tables merge and the servers start. AGENTS.md stays.
 _ISOLATED = ("--ignore-user-config", "-c", "skills.include_instructions=false")
+# The sandbox lets a worker write /tmp and $TMPDIR: from there it could reach a repository that lies in /tmp.
+_OWN_TMP = ("-c", "sandbox_workspace_write.exclude_slash_tmp=true")
 _EVENTS = ("thread.", "turn.", "item.")
 
 
@@ -31,6 +33,7 @@ class Codex:
             *(program, "exec", "--json", "-o", place.last_message, "--skip-git-repo-check"),
             *(_ISOLATED if settings.isolate else ()),
             *("-s", unit.sandbox),
+            *(_OWN_TMP if place.temporary else ()),
             *(("-m", unit.model) if unit.model else ()),
             *(("-c", f"model_reasoning_effort={json.dumps(unit.reasoning)}") if unit.reasoning else ()),
             *settings.args,
@@ -38,7 +41,9 @@ class Codex:
             "-",
         )
         stdin = prompt.encode("utf-8", "replace")
-        return Launch(argv=argv, env=settings.env, stdin=stdin, program=program, prefer_stream=True)
+        temporary = (("TMPDIR", place.temporary),) if place.temporary else ()
+        env = (*temporary, *settings.env)
+        return Launch(argv=argv, env=env, stdin=stdin, program=program, prefer_stream=True)
 
     def progress(self, line: bytes) -> Progress | None:
         """Say what one line of output means."""

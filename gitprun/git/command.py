@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO
 
 from gitprun.errors import GitFailed, GitTimeout, PrunError
 from gitprun.git.environment import git_environment
 
 DEFAULT_TIMEOUT = 600.0
+LAST_WORDS = 2.0
 OLDEST_GIT = (2, 38)
 
 # Each of these keys can name a program. On a folder a worker could write, and wherever the answer is parsed,
@@ -113,13 +116,25 @@ class Git:
 
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:
-    import signal
-
+    """Kill git and what it started; one that left the group may hold our pipes open, and is not waited for."""
     try:
         os.killpg(process.pid, signal.SIGKILL)
     except (ProcessLookupError, PermissionError):
         process.kill()
-    process.communicate()
+    try:
+        process.communicate(timeout=LAST_WORDS)
+    except (subprocess.TimeoutExpired, ValueError, OSError):
+        for pipe in (process.stdin, process.stdout, process.stderr):
+            if pipe is not None:
+                _close(pipe)
+        process.wait()
+
+
+def _close(pipe: IO[bytes]) -> None:
+    try:
+        pipe.close()
+    except OSError:
+        return
 
 
 def parse_version(text: str) -> tuple[int, ...]:

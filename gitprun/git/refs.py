@@ -61,7 +61,8 @@ def read_signatures(git: Git) -> tuple[Signature, Signature]:
                 "git does not know who you are, so no commit can be made",
                 'git config --global user.name "..." and user.email "..." (or GIT_AUTHOR_*/GIT_COMMITTER_* variables)',
             )
-        found.append(parse_ident(answer.text))
+        # libgit2 takes names as UTF-8 only.
+        found.append(parse_ident(answer.out.decode("utf-8", "replace").rstrip("\n")))
     return found[0], found[1]
 
 
@@ -129,15 +130,23 @@ def read_ref(repo: pygit2.Repository, name: str) -> Oid | None:
     """Read a full ref name down to its object; None if it does not exist."""
     try:
         return Oid(str(repo.references[name].resolve().target))
-    except (KeyError, pygit2.GitError):
+    except (KeyError, ValueError, pygit2.GitError):
         return None
 
 
 def delete_ref(repo: pygit2.Repository, name: str, old: Oid) -> None:
     """Delete a ref that is still at ``old``; raises RefMoved when it is elsewhere. An absent one is fine."""
-    now = read_ref(repo, name)
-    if now is None:
+    ref = repo.references.get(name)
+    if ref is None:
         return
-    if now != old:
+    if str(ref.target) == old:
+        try:
+            # libgit2 deletes only if the ref still holds what this lookup saw.
+            ref.delete()
+            return
+        except (KeyError, pygit2.GitError) as problem:
+            if read_ref(repo, name) == old:
+                raise PrunError(f"{name} could not be deleted: {problem}", "is the ref locked?") from None
+    now = read_ref(repo, name)
+    if now is not None:
         raise RefMoved(f"{name} is at {now}, not at {old}", "left alone")
-    repo.references.delete(name)

@@ -56,7 +56,7 @@ def find_repository(start: Path) -> Repository:
                 f"git refuses this repository: {said[0]}", "git config --global --add safe.directory <it>"
             )
         raise NoRepository(f"git cannot use this repository: {said[0] if said else 'no reason given'}")
-    git_dir, common, bare = (os.fsdecode(line) for line in answer.out.split(b"\n")[:3])
+    git_dir, common, bare = _three_lines(start, answer.out)
     if bare == "false":
         top = Git(cwd=start).run("rev-parse", "--path-format=absolute", "--show-toplevel", ok=(0, 128))
         if top.code == 0:
@@ -69,6 +69,17 @@ def find_repository(start: Path) -> Repository:
             "git config --worktree core.bare false (in this worktree) repairs it",
         )
     return Repository(None, Path(git_dir), Path(common))
+
+
+def _three_lines(start: Path, out: bytes) -> tuple[str, str, str]:
+    """Split the answer about a repository; a path may hold line ends, then each question is asked alone."""
+    rows = [os.fsdecode(row) for row in out.split(b"\n")[:-1]]
+    if len(rows) == 3:
+        return rows[0], rows[1], rows[2]
+    git = Git(cwd=start)
+    questions = (("--absolute-git-dir",), ("--path-format=absolute", "--git-common-dir"))
+    git_dir, common = (os.fsdecode(git.run("rev-parse", *words).out[:-1]) for words in questions)
+    return git_dir, common, rows[-1]
 
 
 def resolve_commit(git: Git, revision: str) -> Oid:
@@ -127,6 +138,7 @@ def read_config(git: Git) -> dict[str, str]:
     """Read the whole effective configuration; the last value of a key wins, as in git."""
     found: dict[str, str] = {}
     for row in git.run("config", "--list", "-z").fields:
-        key, _, value = row.decode("utf-8", "surrogateescape").partition("\n")
-        found[key] = value
+        key, line_end, value = row.decode("utf-8", "surrogateescape").partition("\n")
+        # A key without "=" says yes.
+        found[key] = value if line_end else "true"
     return found

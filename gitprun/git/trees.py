@@ -108,6 +108,8 @@ def _parse_messages(fields: Sequence[bytes]) -> list[Message]:
     found, at = [], 0
     while at < len(fields):
         count = int(fields[at])
+        if count < 0:
+            raise ValueError(f"not a number of paths: {count}")
         kind, text = fields[at + 1 + count], fields[at + 2 + count]
         paths = tuple(fields[at + 1 : at + 1 + count])
         found.append(Message(paths, kind.decode(), text.decode("utf-8", "surrogateescape").strip()))

@@ -128,8 +128,9 @@ def _obstacle(site: Site, candidate: Candidate, tree: Oid) -> str:
 
 def _contained(site: Site, tip: Oid, candidate: Candidate) -> LandingItem:
     """Tell a branch that was merged before from one that never had a commit of its own."""
-    walk = site.git.run("rev-list", "--first-parent", "--boundary", f"{candidate.tip}..{tip}").text.split()
-    if candidate.tip != tip and f"-{candidate.tip}" not in walk:
+    # Walking back from the target one first parent after the other, does one come by the branch's tip?
+    walk = site.git.run("rev-list", "--first-parent", "--parents", f"{candidate.tip}..{tip}").text.splitlines()
+    if walk and walk[-1].split()[1:2] != [candidate.tip]:
         return _item(candidate, "already-contained", f"{site.target.branch} already has its commits")
     dirty = None if candidate.unit else dirty_checkout(site, candidate)
     if dirty is not None:
@@ -150,9 +151,7 @@ def dirty_checkout(site: Site, candidate: Candidate) -> Path | None:
     return None
 
 
-def _conflict(
-    site: Site, tip: Oid, candidate: Candidate, merge: TreeMerge, refused: dict[bytes, str]
-) -> LandingItem:
+def _conflict(site: Site, tip: Oid, candidate: Candidate, merge: TreeMerge, refused: dict[bytes, str]) -> LandingItem:
     names = {tip: site.target.branch, candidate.tip: candidate.branch}
     conflicts = list_conflicts(merge, refused, names, site.target.checkout)
     against = site.target.branch
@@ -179,5 +178,3 @@ def lay_out_attributes(git: Git, commit: Oid, folder: Path) -> None:
             place = Path(os.fsdecode(os.path.join(os.fsencode(folder), path)))
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_bytes(git.run("cat-file", "blob", about.split(b" ")[2]).out)
-
-

@@ -30,8 +30,8 @@ def append_shortlog(git: Git, settings: MergeSettings, candidate: Candidate, tex
     if not settings.shortlog:
         return text
     known = git.run("show-ref", "--verify", "--quiet", f"refs/heads/{candidate.branch}", ok=(0, 1, 128)).code == 0
-    kind = "branch" if known else "commit"
-    row = f"{candidate.tip}\t\t{kind} '{candidate.branch}'\n"
+    name = f"branch '{candidate.branch}' of ." if known else f"commit '{candidate.branch}'"
+    row = f"{candidate.tip}\t\t{name}\n"
     apart = Git(cwd=git.cwd, env=git.env, config=(*git.config, f"core.commentChar={_CREDIT}"))
     out = _text(apart.run("fmt-merge-msg", "-m", text, stdin=_bytes(row)).out)
     return "".join(line for line in out.splitlines(keepends=True) if not line.startswith(_CREDIT))

@@ -63,7 +63,9 @@ def read_target(repository: Repository, into: str | None) -> Target:
     if into is None and repository.top is None:
         raise PrunError("this repository is bare: nothing is checked out to land on", "name a branch: --into BRANCH")
     if not ref.startswith(BRANCHES):
-        raise PrunError("HEAD is detached: there is no branch to land on", "switch to a branch, or name one: --into BRANCH")
+        raise PrunError(
+            "HEAD is detached: there is no branch to land on", "switch to a branch, or name one: --into BRANCH"
+        )
     answer = git.run("show-ref", "--verify", "--hash", "--", ref, ok=(0, 1, 128))
     if answer.code != 0:
         name = ref.removeprefix(BRANCHES)
@@ -182,9 +184,7 @@ def _twins(paths: Iterable[bytes], fold: Callable[[bytes], bytes]) -> Iterable[t
         seen.add(fold(path))
 
 
-def _in_the_way(
-    top: bytes, path: bytes, leaving: Collection[bytes], fold: Callable[[bytes], bytes]
-) -> Iterable[bytes]:
+def _in_the_way(top: bytes, path: bytes, leaving: Collection[bytes], fold: Callable[[bytes], bytes]) -> Iterable[bytes]:
     """Name what stands at a new path, inside it (a folder there) or above it (a file where a folder must be)."""
     parts = path.split(b"/")
     for depth in range(1, len(parts) + 1):

@@ -1,4 +1,4 @@
-"""The user's merge hooks, run as ``git merge`` runs them but in a private worktree, so that a refusal leaves no trace."""
+"""The user's merge hooks, run as ``git merge`` does but in a private worktree, so that a refusal leaves no trace."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def _written(git: Git) -> Oid:
 def hook_room(
     repository: Repository, folder: Path, start: Oid, *, copy: Sequence[str] = (), link: Sequence[str] = ()
 ) -> Iterator[HookRoom]:
-    """Keep a linked worktree in ``folder`` while the block runs; ``copy`` and ``link`` are untracked things it needs."""
+    """Keep a linked worktree in ``folder`` while the block runs, with the untracked things named in it."""
     path = folder / f"hooks-{secrets.token_hex(4)}"
     require_room(folder, path)
     git = Git(cwd=repository.top or repository.common, config=_SILENT)

@@ -44,7 +44,11 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LandingOptions:
-    """How to land: ``into`` None is the branch checked out, ``message`` may hold ``{branch}``, times in seconds."""
+    """How to land.
+
+    ``into`` None is the branch checked out, ``message`` may hold ``{branch}``, ``verify_timeout`` is in seconds,
+    ``root`` is the folder for private workspaces (empty: the one beside the repository).
+    """
 
     into: str | None = None
     message: str | None = None
@@ -56,6 +60,7 @@ class LandingOptions:
     hotspots: tuple[Hotspot, ...] = ()
     copy: tuple[str, ...] = ()
     link: tuple[str, ...] = ()
+    root: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

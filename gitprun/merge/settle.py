@@ -26,9 +26,7 @@ class Settled:
     refused: dict[bytes, str] | None = None
 
 
-def settle_conflicts(
-    repo: Objects, merge: TreeMerge, hotspots: Sequence[Hotspot], *, several_bases: bool
-) -> Settled:
+def settle_conflicts(repo: Objects, merge: TreeMerge, hotspots: Sequence[Hotspot], *, several_bases: bool) -> Settled:
     """Settle every conflict of a merge, or none."""
     kinds, stages = _kinds(merge), _stages(merge)
     texts: dict[bytes, bytes] = {}

@@ -29,9 +29,10 @@ def _describe(checkout: Path | None, change: Change) -> str:
         return said
     if not _has(git, change.new):
         return f"{said}, a commit your copy of it does not have"
-    back = _has(git, change.old) and git.run(
-        "merge-base", "--is-ancestor", change.new, change.old, ok=(0, 1, 128)
-    ).code == 0
+    back = (
+        _has(git, change.old)
+        and git.run("merge-base", "--is-ancestor", change.new, change.old, ok=(0, 1, 128)).code == 0
+    )
     return f"{said}, which is backwards" if back else said
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -14,16 +15,16 @@ from gitprun.errors import PrunError
 from gitprun.executors.base import Progress
 from gitprun.executors.catalog import require_executor
 from gitprun.git.command import require_git
-from gitprun.git.refs import move_ref, open_repository, read_signatures
+from gitprun.git.refs import delete_ref, move_ref, open_repository, read_signatures
 from gitprun.git.repo import Repository, resolve_commit
-from gitprun.names import PRUN_REFS, ZERO, Oid, RunId, base_ref, run_id
+from gitprun.names import PRUN_BRANCHES, PRUN_REFS, ZERO, Oid, RunId, base_ref, is_run_id, run_id, unit_branch
 from gitprun.plan import DEFAULT_MAX_FILE, DEFAULT_VERIFY_TIMEOUT, Plan
 from gitprun.runs.ledger import Ledger
 from gitprun.runs.supervise import GRACE, RunContext, run_unit
 from gitprun.system.files import locked
 from gitprun.system.process import Stop, probe_identity, worker_environment
 from gitprun.units import ExecutorSettings, Unit
-from gitprun.workspaces.base import choose_root
+from gitprun.workspaces.base import WorkspaceProblem, choose_root
 from gitprun.workspaces.clone import read_source
 from gitprun.workspaces.worktree import require_free_branch
 
@@ -48,11 +49,16 @@ class RunReport:
 def default_jobs(units: int) -> int:
     """Choose how many workers run at once: two a core, as far as memory goes (workers mostly wait for a model)."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min(units, 2 * cores, _free_memory() // MEMORY_PER_WORKER, MOST_JOBS))
+
+
+def _free_memory() -> int:
+    """Give the bytes of memory programs can still have; what the kernel merely caches counts as free."""
     try:
-        free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (ValueError, OSError, AttributeError):
-        free = 4 * MEMORY_PER_WORKER
-    return max(1, min(units, 2 * cores, free // MEMORY_PER_WORKER, MOST_JOBS))
+        rows = Path("/proc/meminfo").read_text().splitlines()
+        return next(int(row.split()[1]) * 1024 for row in rows if row.startswith("MemAvailable:"))
+    except (OSError, StopIteration, ValueError, IndexError):
+        return 4 * MEMORY_PER_WORKER
 
 
 def require_programs(units: Sequence[Unit], settings: dict[str, ExecutorSettings], top: Path) -> None:
@@ -91,10 +97,13 @@ def run_plan(
     base = resolve_commit(repository.git, settings.base or "HEAD")
     who = read_signatures(repository.git)
     require_programs(plan.units, dict(settings.executors), repository.top or repository.common)
+    source = read_source(repository)
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     root = choose_root(settings.root, repository.home, cache)
-    jobs = settings.jobs or default_jobs(len(plan.units))
-    run = _open_run(repository, plan, ledger, base, root, jobs, plan_source)
+    require_outside(repository, root)
+    jobs = min(settings.jobs or default_jobs(len(plan.units)), len(plan.units))
+    with _made(root):
+        run = _open_run(repository, plan, ledger, base, root, jobs, plan_source)
     context = RunContext(
         repository=repository,
         ledger=ledger,
@@ -102,7 +111,7 @@ def run_plan(
         base=base,
         root=root,
         settings=settings,
-        source=read_source(repository),
+        source=source,
         who=who,
         max_file=settings.max_file or DEFAULT_MAX_FILE,
         verify=settings.verify or (),
@@ -113,8 +122,49 @@ def run_plan(
     )
     announce(context, jobs)
     states = _work_through(context, plan.units, jobs)
+    for folder in (root / run, root):
+        with contextlib.suppress(OSError):
+            folder.rmdir()
     ledger.append("run.finished", run=run, facts={"states": states})
     return RunReport(run=run, base=base, root=root, states=states)
+
+
+def require_outside(repository: Repository, root: Path) -> None:
+    """Refuse a workspace root that would show up in the user's checkout, or lie in his git folder."""
+    if repository.common.resolve() in (root, *root.parents):
+        raise WorkspaceProblem(f"the workspace root {root} lies in the git folder", "choose a folder outside of it")
+    for top in {repository.top, repository.home} - {None, repository.common}:
+        assert top is not None
+        if top.resolve() not in (root, *root.parents):
+            continue
+        ignored = repository.git.run("check-ignore", "--quiet", f"{root}/", ok=(0, 1, 128)).code == 0
+        if not ignored or root == top.resolve():
+            raise WorkspaceProblem(
+                f"the workspace root {root} lies in your checkout", "choose a folder outside of it, or one that git ignores"
+            )
+
+
+@contextlib.contextmanager
+def _made(root: Path) -> Iterator[None]:
+    """Make the workspace root and prove that it can be written; take it back if the block fails."""
+    missing = [folder for folder in (root, *root.parents) if not os.path.lexists(folder)]
+    try:
+        try:
+            root.mkdir(parents=True, exist_ok=True)
+            probe = root / f".probe-{os.getpid()}"
+            probe.mkdir()
+            probe.rmdir()
+        except OSError as problem:
+            raise WorkspaceProblem(
+                f"the workspace root {root} cannot be used: {problem.strerror}",
+                'choose another folder: --root, or [workspace] root = "..." in prun.toml',
+            ) from None
+        yield
+    except BaseException:
+        for folder in missing:
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+        raise
 
 
 def _open_run(
@@ -126,27 +176,30 @@ def _open_run(
         run = _next_run(repository, ledger, root)
         for unit in plan.units:
             if unit.workspace == "worktree" and unit.mode == "write":
-                require_free_branch(repository.git, f"prun/{run}/{unit.id}")
-        move_ref(repo, base_ref(run), base, ZERO, "prun: base of a run")
+                require_free_branch(repository.git, unit_branch(run, unit.id))
         me = probe_identity(os.getpid())
-        ledger.append(
-            "run.started",
-            run=run,
-            facts={
-                "base": base,
-                "root": str(root),
-                "jobs": jobs,
-                "plan": plan_source,
-                "verify": list(plan.settings.verify) if plan.settings.verify is not None else None,
-                "units": [unit.id for unit in plan.units],
-                "version": __version__,
-                "coordinator": asdict(me) if me else {},
-            },
-        )
+        facts = {
+            "base": base,
+            "root": str(root),
+            "jobs": jobs,
+            "plan": plan_source,
+            "verify": list(plan.settings.verify) if plan.settings.verify is not None else None,
+            "units": [unit.id for unit in plan.units],
+            "version": __version__,
+            "coordinator": asdict(me) if me else {},
+        }
+        kept = repository.state / "runs" / run
+        try:
+            for unit in plan.units:
+                (kept / unit.id).mkdir(parents=True)
+                (kept / unit.id / "task.md").write_text(unit.prompt, encoding="utf-8")
+            move_ref(repo, base_ref(run), base, ZERO, "prun: base of a run")
+            ledger.append("run.started", run=run, facts=facts)
+        except BaseException:
+            delete_ref(repo, base_ref(run), base)
+            shutil.rmtree(kept, ignore_errors=True)
+            raise
     for unit in plan.units:
-        folder = repository.state / "runs" / run / unit.id
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "task.md").write_text(unit.prompt, encoding="utf-8")
         spec = {key: value for key, value in asdict(unit).items() if key != "prompt"}
         ledger.append(
             "unit.queued", run=run, unit=unit.id, facts={"spec": spec, "executor": unit.executor, "mode": unit.mode}
@@ -156,13 +209,16 @@ def _open_run(
 
 def _next_run(repository: Repository, ledger: Ledger, root: Path) -> RunId:
     """Find the first number no ref, no ledger row and no folder knows."""
-    refs = repository.git.run("for-each-ref", "--format=%(refname)", PRUN_REFS).text.splitlines()
-    known = {part for name in refs for part in name.removeprefix(PRUN_REFS).split("/")[:2]}
+    listing = repository.git.run("for-each-ref", "--format=%(refname)", PRUN_REFS, f"refs/heads/{PRUN_BRANCHES}")
+    known = {
+        part
+        for name in listing.text.splitlines()
+        for part in name.removeprefix(PRUN_REFS).removeprefix(f"refs/heads/{PRUN_BRANCHES}").split("/")[:2]
+    }
     known |= set(ledger.read().history.runs)
     for folder in (root, repository.state / "runs"):
         known |= set(os.listdir(folder)) if folder.is_dir() else set()
-    numbers = [int(name[1:]) for name in known if name[:1] == "r" and name[1:].isdigit()]
-    return run_id(1 + max(numbers, default=0))
+    return run_id(1 + max((int(name[1:]) for name in known if is_run_id(name)), default=0))
 
 
 def _work_through(context: RunContext, units: Sequence[Unit], jobs: int) -> dict[str, str]:

@@ -25,24 +25,34 @@ class Event:
 
 
 def encode(event: Event) -> bytes:
-    """Write an event as one line of JSON with a checksum; any text, lone surrogates too, comes back the same."""
+    """Write an event as one line of JSON with a checksum; any text, lone surrogates too, comes back the same.
+
+    Only two surrogates that make a pair come back as the character they stand for: JSON cannot tell them apart.
+    """
     record = {"v": FORMAT, "t": round(event.time, 6), "kind": event.kind, "run": event.run, "unit": event.unit}
     body = json.dumps({**record, **({"facts": event.facts} if event.facts else {})}, separators=(",", ":"))
     return f'{body[:-1]},"crc":"{zlib.crc32(body.encode()):08x}"}}\n'.encode()
 
 
 def decode(line: bytes) -> Event | None:
-    """Read one line of a ledger; None if it is torn, altered or of a format we do not know."""
-    body, mark, check = line.rstrip(b"\n").rpartition(b',"crc":"')
+    """Read one line of a ledger; None if it is torn, altered or of a format we do not know; never raises."""
+    body, mark, check = line.removesuffix(b"\n").rpartition(b',"crc":"')
     if not mark or check != f'{zlib.crc32(body + b"}"):08x}"}}'.encode():
         return None
     try:
         record = json.loads(body + b"}")
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
-    if record.get("v") != FORMAT:
+    kind, time, run, unit = (record.get(key) for key in ("kind", "t", "run", "unit"))
+    facts = record.get("facts", {})
+    if (
+        record.get("v") != FORMAT
+        or not all(isinstance(text, str) for text in (kind, run, unit))
+        or not isinstance(time, int | float)
+        or not isinstance(facts, dict)
+    ):
         return None
-    return Event(record["kind"], record["t"], record["run"], record["unit"], record.get("facts", {}))
+    return Event(kind, time, run, unit, facts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +70,14 @@ class UnitState:
     @property
     def commit(self) -> str | None:
         """Give the commit that pins the unit's work, if there is any."""
-        return self.facts.get("commit")
+        commit = self.facts.get("commit")
+        return commit if isinstance(commit, str) else None
 
     @property
     def verdict(self) -> str:
         """Give the verdict of verification, or an empty text before it was reached."""
-        return str(self.facts.get("verdict", {}).get("state", ""))
+        verdict = self.facts.get("verdict")
+        return str(verdict.get("state", "")) if isinstance(verdict, Mapping) else ""
 
     @property
     def live(self) -> bool:
@@ -135,15 +147,13 @@ def fold(events: Iterable[Event]) -> History:
     for event in events:
         if event.kind == "run.started":
             facts = dict(event.facts)
-            runs[event.run] = RunState(RunId(event.run), event.time, None, facts.get("base", ""), facts)
+            runs[event.run] = RunState(RunId(event.run), event.time, None, str(facts.get("base", "")), facts)
         elif event.kind == "landing.landed":
             landings.append(
                 Landing(
                     event.run,
                     event.unit,
-                    event.facts["branch"],
-                    event.facts["target"],
-                    event.facts["commit"],
+                    *(str(event.facts.get(key, "")) for key in ("branch", "target", "commit")),
                     event.time,
                 )
             )
@@ -162,10 +172,12 @@ def step(unit: UnitState, event: Event) -> UnitState:
     """Move one unit on by one event."""
     state = _STEP.get(event.kind, unit.state)
     if event.kind == "unit.finished":
-        state = str(event.facts["state"])
+        state = str(event.facts.get("state", "broken"))
     elif event.kind == "landing.landed":
         state = "landed"
-    after = replace(unit, facts={**unit.facts, **event.facts}, state=state)
+    # A landing has a commit of its own, which must not hide the unit's.
+    news = {"landed": dict(event.facts)} if event.kind == "landing.landed" else event.facts
+    after = replace(unit, facts={**unit.facts, **news}, state=state)
     if state != unit.state:
         after = replace(after, since=event.time)
     if event.kind == "unit.started":

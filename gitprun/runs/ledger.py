@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gitprun.errors import PrunError
 from gitprun.runs.events import Event, History, decode, encode, fold
 from gitprun.system.clock import Clock, SystemClock
 from gitprun.system.files import append_synced, locked
@@ -25,6 +26,10 @@ class Reading:
         return fold(self.events)
 
 
+class LedgerProblem(PrunError):
+    """The ledger cannot be read or written."""
+
+
 class Ledger:
     """The events of one repository, shared by everything that runs in it."""
 
@@ -36,10 +41,15 @@ class Ledger:
 
     def append(self, kind: str, *, run: str = "", unit: str = "", facts: Mapping[str, Any] | None = None) -> Event:
         """Write one event; when this returns it is on disk."""
-        with locked(self.lock, doing="writing its ledger"):
-            # The time is taken under the lock, so that the order of lines is the order of times.
-            event = Event(kind, self.clock.now(), run, unit, dict(facts or {}))
-            append_synced(self.path, encode(event))
+        try:
+            with locked(self.lock, doing="writing its ledger"):
+                # The time is taken under the lock, so that the order of lines is the order of times.
+                event = Event(kind, self.clock.now(), run, unit, dict(facts or {}))
+                append_synced(self.path, encode(event))
+        except OSError as problem:
+            raise LedgerProblem(
+                f"the ledger {self.path} cannot be written: {problem.strerror}", "is the disk full, or not yours to write?"
+            ) from None
         for listener in self.listeners:
             listener(event)
         return event
@@ -50,6 +60,10 @@ class Ledger:
             lines = self.path.read_bytes().split(b"\n")
         except FileNotFoundError:
             return Reading(())
+        except OSError as problem:
+            raise LedgerProblem(
+                f"the ledger {self.path} cannot be read: {problem.strerror}", "check its permissions"
+            ) from None
         events, unreadable = [], []
         for number, line in enumerate(lines, 1):
             if not line:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from gitprun.contract import Result
 from gitprun.units import Exit, Mode
+
+NO_RESULT = "the worker wrote no result file"
 
 
 def judge_worker(ended: Exit, state: str) -> str | None:
@@ -37,6 +40,20 @@ def judge_unit(worker: str | None, mode: Mode, *, changed: bool, unfinished: boo
     if not changed:
         return "empty"
     return "ready" if verdict == "pass" else "unverified"
+
+
+def explain_unit(
+    state: str, worker: str | None, said: str, *, unfinished: str | None, verdict: str, result: Result
+) -> str:
+    """Say in one line why a unit is in its final state; ``said`` is why its worker ended, as far as that is known."""
+    half = f"the worker left a {unfinished} half done: needs a person" if unfinished else ""
+    if worker is not None:
+        return "; ".join(filter(None, (said, half)))
+    if state == "failed":
+        return half or (NO_RESULT if result.fallback else f"the result file: {result.problems[0]}")
+    if state == "unverified":
+        return verdict
+    return "the worker ended well and changed nothing" if state == "empty" else ""
 
 
 def exit_facts(ended: Exit) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pygit2
 
 from gitprun.collect.capture import Site, capture, commit_capture
+from gitprun.collect.screen import within
 from gitprun.errors import Refused
 from gitprun.git.refs import delete_ref, open_repository, read_ref, read_signatures
 from gitprun.git.repo import Repository
@@ -124,7 +125,7 @@ def _save(
     ignored = site.git.run("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory").fields
     shown = [os.fsdecode(row) for row in ignored]
     hidden = (OUTBOX, *workspace.provided)
-    return saved, tuple(row for row in shown if row.rstrip("/") not in hidden)
+    return saved, tuple(row for row in shown if not within(row.rstrip("/"), hidden))
 
 
 def _base(unit: UnitState, repository: Repository) -> Oid:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import re
 import shutil
 import time
 import traceback
@@ -14,24 +16,27 @@ from typing import Any
 import pygit2
 
 from gitprun.collect.capture import Capture, Site, capture, commit_capture, outside_fence
-from gitprun.contract import contract_for, fallback_result, parse_result
+from gitprun.contract import Result, contract_for, fallback_result, parse_result
 from gitprun.errors import PrunError
 from gitprun.executors.base import Ending, Place, Progress
 from gitprun.executors.catalog import require_executor
-from gitprun.git.refs import Signature, move_ref, open_repository, read_ref, require_object
+from gitprun.executors.lines import one_line
+from gitprun.git.command import Git
+from gitprun.git.refs import Signature, delete_ref, move_ref, open_repository, read_ref, require_object
 from gitprun.git.repo import Repository
 from gitprun.names import Oid, RunId, unit_branch, unit_ref
 from gitprun.plan import Settings
 from gitprun.runs.ledger import Ledger
-from gitprun.runs.outcome import exit_facts, judge_unit, judge_worker
-from gitprun.system.files import read_plain, tail, write_whole
+from gitprun.runs.listen import Listener
+from gitprun.runs.outcome import NO_RESULT, exit_facts, explain_unit, judge_unit, judge_worker
+from gitprun.system.files import folder_identity, read_plain, remove_tree, tail, write_whole
 from gitprun.system.process import Identity, Stop, run, worker_environment
 from gitprun.units import ExecutorSettings, Exit, Unit, Verdict
 from gitprun.verify.check import check_workspace
-from gitprun.workspaces.base import OUTBOX, Workspace, make_outbox, provide, workspace_path
+from gitprun.workspaces.base import OUTBOX, Workspace, WorkspaceProblem, make_outbox, provide, workspace_path
 from gitprun.workspaces.clone import CloneSource, make_clone
 from gitprun.workspaces.scratch import make_scratch
-from gitprun.workspaces.worktree import admin_folder, make_worktree
+from gitprun.workspaces.worktree import admin_folder, make_worktree, remove_worktree
 
 MAX_RESULT = 4_000_000
 FALLBACK_TAIL = 64_000
@@ -71,16 +76,26 @@ def run_unit(context: RunContext, unit: Unit) -> str:
     try:
         return _live(context, unit)
     except PrunError as problem:
-        context.note(unit, "finished", state="broken", reason=problem.message, hint=problem.hint)
+        reason, hint = problem.message, problem.hint
     except OSError as problem:
-        context.note(unit, "finished", state="broken", reason=str(problem), hint="")
+        reason, hint = f"{problem.filename or 'system'}: {problem.strerror or problem}", ""
     except Exception:
-        report = context.folder(unit) / "bug.txt"
-        report.write_text(traceback.format_exc())
-        context.note(
-            unit, "finished", state="broken", reason="a bug of git prun; the work is untouched", hint=str(report)
-        )
+        reason, hint = "a bug of git prun; the work is untouched", _report_bug(context.folder(unit))
+    try:
+        context.note(unit, "finished", state="broken", reason=reason, hint=hint)
+    except PrunError:
+        # The ledger itself cannot be written: the run's own last event will say so.
+        return "broken"
     return "broken"
+
+
+def _report_bug(folder: Path) -> str:
+    report = folder / "bug.txt"
+    try:
+        report.write_text(traceback.format_exc(), errors="backslashreplace")
+    except OSError:
+        return ""
+    return f"the report is in {report}"
 
 
 def _live(context: RunContext, unit: Unit) -> str:
@@ -91,29 +106,33 @@ def _live(context: RunContext, unit: Unit) -> str:
     workspace = _prepare(context, unit)
     ended, ending = _work(context, unit, workspace)
     worker = judge_worker(ended, ending.state)
-    result, fallback = _result(context, unit, workspace, ending, worker)
-    context.note(unit, "exited", exit=exit_facts(ended), ending=asdict(ending) | {"message": ""}, fallback=fallback)
+    context.note(unit, "exited", exit=exit_facts(ended), ending=asdict(ending) | {"message": ""})
+    # The work first: whatever fails from here on, it is pinned.
     found = _collect(context, unit, workspace, worker) if unit.mode == "write" else None
+    result, fallback = _result(context, unit, workspace, ending, worker)
     verdict = Verdict(state="absent")
     if found is not None and worker is None and not found.unfinished and found.changed:
         verdict = _verify(context, unit, workspace, found)
+    unfinished = found.unfinished if found else None
     state = judge_unit(
         worker,
         unit.mode,
         changed=bool(found and found.changed),
-        unfinished=bool(found and found.unfinished),
+        unfinished=bool(unfinished),
         verdict=verdict.state,
-        result=not fallback and result,
+        result=result.valid,
     )
-    context.note(unit, "finished", state=state, reason=_reason(state, ending, ended, found, verdict))
+    said = (ended.reason == "stopped" and ended.detail) or ending.reason or ended.detail
+    reason = explain_unit(state, worker, said, unfinished=unfinished, verdict=verdict.reason, result=result)
+    problems = [] if fallback else list(result.problems)
+    context.note(unit, "finished", state=state, reason=reason, fallback=fallback, result_problems=problems)
     return state
 
 
 def _prepare(context: RunContext, unit: Unit) -> Workspace:
-    """Make the workspace and everything the worker finds in it."""
+    """Make the workspace and everything the worker finds in it; on failure nothing of it is left."""
     began = time.monotonic()
-    folder = context.folder(unit)
-    folder.mkdir(parents=True, exist_ok=True)
+    context.folder(unit).mkdir(parents=True, exist_ok=True)
     path = workspace_path(context.root, context.run, unit.id)
     if unit.mode == "read":
         workspace = make_scratch(path)
@@ -121,33 +140,62 @@ def _prepare(context: RunContext, unit: Unit) -> Workspace:
         workspace = make_worktree(context.repository, path, context.base, unit_branch(context.run, unit.id))
     else:
         workspace = make_clone(context.source, path, context.base, unit_branch(context.run, unit.id))
-    notes = list(workspace.notes)
-    provided: list[str] = []
-    if workspace.kind is not None:
-        top = context.repository.top
-        provided, more = provide(top, path, context.settings.copy or (), context.settings.link or ())
-        notes += more + _submodules(path)
-        workspace = replace(workspace, index=_keep_index(context, workspace, folder))
-        if workspace.kind == "clone" and provided:
-            with open(path / ".git" / "info" / "exclude", "ab") as exclude:
-                exclude.write(b"\n" + b"".join(b"/" + os.fsencode(name) + b"\n" for name in provided))
-    make_outbox(path)
-    workspace = replace(workspace, provided=tuple(provided), notes=tuple(notes))
-    context.note(
-        unit,
-        "prepared",
-        workspace=workspace.kind or "scratch",
-        path=str(path),
-        identity=list(workspace.identity),
-        branch=workspace.branch,
-        provided=provided,
-        notes=notes,
-        seconds=round(time.monotonic() - began, 3),
-    )
+    try:
+        workspace = _furnish(context, unit, workspace)
+        context.note(
+            unit,
+            "prepared",
+            workspace=workspace.kind or "scratch",
+            path=str(path),
+            identity=list(workspace.identity),
+            branch=workspace.branch,
+            provided=list(workspace.provided),
+            notes=list(workspace.notes),
+            seconds=round(time.monotonic() - began, 3),
+        )
+    except (PrunError, OSError) as problem:
+        _take_back(context, workspace)
+        if isinstance(problem, PrunError):
+            raise
+        raise WorkspaceProblem(
+            f"the workspace {path} could not be filled: {problem.filename}: {problem.strerror}",
+            "free some space, then run again" if problem.errno in (errno.ENOSPC, errno.EDQUOT) else "",
+        ) from None
     return workspace
 
 
-def _keep_index(context: RunContext, workspace: Workspace, folder: Path) -> Path:
+def _furnish(context: RunContext, unit: Unit, workspace: Workspace) -> Workspace:
+    """Put in what the settings ask for, and put aside the fresh index."""
+    path, notes = workspace.path, list(workspace.notes)
+    provided: list[str] = []
+    if workspace.kind is not None:
+        settings = context.settings
+        provided, more = provide(context.repository.top, path, settings.copy or (), settings.link or ())
+        notes += more + _submodules(path)
+        workspace = replace(workspace, index=_keep_index(workspace, context.folder(unit)))
+        if workspace.kind == "clone" and provided:
+            with open(path / ".git" / "info" / "exclude", "ab") as exclude:
+                exclude.write(b"\n" + b"".join(_exclude_rule(name) for name in provided))
+    make_outbox(path)
+    return replace(workspace, provided=tuple(provided), notes=tuple(notes))
+
+
+def _exclude_rule(name: str) -> bytes:
+    """Write the ignore rule for exactly one path at the top."""
+    return b"/" + re.sub(rb"([][\\*?! ])", rb"\\\1", os.fsencode(name)) + b"\n"
+
+
+def _take_back(context: RunContext, workspace: Workspace) -> None:
+    """Remove a workspace no worker has seen."""
+    if workspace.kind == "worktree":
+        remove_worktree(context.repository, workspace.path, workspace.identity)
+        repo, name = open_repository(context.repository.common), f"refs/heads/{workspace.branch}"
+        delete_ref(repo, name, context.base)
+    else:
+        remove_tree(workspace.path, workspace.identity)
+
+
+def _keep_index(workspace: Workspace, folder: Path) -> Path:
     """Copy the fresh index out of the worker's reach, its time with it (git compares file times with it)."""
     if workspace.kind == "clone":
         made = workspace.path / ".git" / "index"
@@ -161,10 +209,8 @@ def _keep_index(context: RunContext, workspace: Workspace, folder: Path) -> Path
 
 def _submodules(path: Path) -> list[str]:
     """Name the submodules that are empty in a fresh workspace."""
-    listing = read_plain(path / ".gitmodules", 1_000_000)
-    names = [
-        line.split(b"=", 1)[1].strip() for line in (listing or b"").splitlines() if line.strip().startswith(b"path")
-    ]
+    listing = read_plain(path / ".gitmodules", 1_000_000) or b""
+    names = re.findall(rb"^[ \t]*path[ \t]*=[ \t]*(.+?)[ \t\r]*$", listing, re.MULTILINE)
     return [f"submodule {os.fsdecode(name)} is not populated in the workspace" for name in names]
 
 
@@ -173,11 +219,14 @@ def _work(context: RunContext, unit: Unit, workspace: Workspace) -> tuple[Exit, 
     executor, folder = require_executor(unit.executor), context.folder(unit)
     settings = context.settings.executors.get(unit.executor, ExecutorSettings())
     result = workspace.path / OUTBOX / "result.md"
+    temporary = workspace.path.parent / ".tmp" / unit.id
+    temporary.mkdir(parents=True, mode=0o700)
     place = Place(
         cwd=str(workspace.path),
         result=str(result),
         last_message=str(folder / "last-message.txt"),
         repository=str(context.repository.top or context.repository.common),
+        temporary=str(temporary),
     )
     prompt = unit.prompt.rstrip("\n") + "\n" + contract_for(unit.id, writes=unit.mode == "write", outbox=OUTBOX)
     launch = executor.launch(unit, prompt, place, settings)
@@ -198,23 +247,36 @@ def _work(context: RunContext, unit: Unit, workspace: Workspace) -> tuple[Exit, 
         who = asdict(identity) if identity else {}
         context.note(unit, "started", process=who, program=launch.argv[0], log=str(output))
 
-    listener = Listener(output, lambda line: _hear(context, unit, executor.progress(line)))
-    with listener:
-        ended = run(
-            launch.argv,
-            cwd=workspace.path,
-            env=env,
-            stdin=launch.stdin,
-            stdout=output,
-            timeout=unit.timeout,
-            grace=context.grace,
-            stop=context.stop,
-            record=folder,
-            started=started,
-        )
+    try:
+        with Listener(output, lambda line: _hear(context, unit, executor.progress(line))):
+            ended = run(
+                launch.argv,
+                cwd=workspace.path,
+                env=env,
+                stdin=launch.stdin,
+                stdout=output,
+                timeout=unit.timeout,
+                grace=context.grace,
+                stop=context.stop,
+                record=folder,
+                started=started,
+            )
+    finally:
+        _drop_temporary(temporary)
     with open(output, "ab"):
         pass
     return ended, executor.ending(_lines(output), ended)
+
+
+def _drop_temporary(path: Path) -> None:
+    """Remove the worker's folder for temporary files; what cannot be removed is left."""
+    identity = folder_identity(path)
+    try:
+        if identity is not None:
+            remove_tree(path, identity)
+        path.parent.rmdir()
+    except (PrunError, OSError):
+        return
 
 
 def _hear(context: RunContext, unit: Unit, progress: Progress | None) -> None:
@@ -229,68 +291,26 @@ def _lines(path: Path) -> Iterator[bytes]:
             yield line.rstrip(b"\n")
 
 
-class Listener:
-    """Follow a growing file from a thread of its own and pass on its lines; never in the way of the worker."""
-
-    PAUSE = 0.25
-    MOST = 1 << 20
-
-    def __init__(self, path: Path, hear: Callable[[bytes], None]) -> None:
-        import threading
-
-        self.path, self.hear = path, hear
-        self.over = threading.Event()
-        self.thread = threading.Thread(target=self._follow, name="prun-listener", daemon=True)
-
-    def __enter__(self) -> Listener:
-        self.thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.over.set()
-        self.thread.join(timeout=5)
-
-    def _follow(self) -> None:
-        at, rest = 0, b""
-        while True:
-            last = self.over.is_set()
-            try:
-                with open(self.path, "rb") as source:
-                    size = source.seek(0, os.SEEK_END)
-                    # Far behind a flood of output, only the newest part says what is going on.
-                    if size - at > self.MOST:
-                        at, rest = size - self.MOST, b""
-                    source.seek(at)
-                    rest += source.read(self.MOST)
-                    at = source.tell()
-            except OSError:
-                pass
-            *lines, rest = rest.split(b"\n")
-            for line in lines:
-                self.hear(line)
-            rest = rest[-self.MOST :]
-            if last:
-                return
-            self.over.wait(self.PAUSE)
-
-
 def _result(
     context: RunContext, unit: Unit, workspace: Workspace, ending: Ending, worker: str | None
-) -> tuple[bool, bool]:
-    """Keep the worker's result file, or salvage one; tell whether it is valid and whether it is a fallback."""
+) -> tuple[Result, bool]:
+    """Keep the worker's result file, or salvage one; give what can be read from it and whether it is a fallback."""
     folder = context.folder(unit)
     written = read_plain(workspace.path / OUTBOX / "result.md", MAX_RESULT) or b""
     text = written.decode("utf-8", "replace")
     if not text.strip():
-        last = (read_plain(folder / "last-message.txt", MAX_RESULT) or b"").decode("utf-8", "replace") or ending.message
-        text = last if parse_result(last, unit.id).valid else ""
-    fallback = not text.strip()
-    if fallback:
-        reason = ending.reason or ("the worker wrote no result file" if worker is None else f"the unit is {worker}")
-        said = tail(folder / "output.log", FALLBACK_TAIL).decode("utf-8", "replace")
-        text = fallback_result(unit.id, reason, said)
+        message = (read_plain(folder / "last-message.txt", MAX_RESULT) or b"").decode("utf-8", "replace")
+        last = [said for said in (ending.message, message) if said.strip()]
+        text = next((said for said in last if parse_result(said, unit.id).valid), "")
+        if not text:
+            reason = ending.reason or (NO_RESULT if worker is None else f"the unit is {worker}")
+            said = tail(folder / "output.log", FALLBACK_TAIL).decode("utf-8", "replace")
+            if last:
+                said = f"The worker's last message:\n\n{last[0]}\n\nThe end of its output:\n\n{said}"
+            text = fallback_result(unit.id, reason, said)
     write_whole(folder / "result.md", text.encode("utf-8", "replace"))
-    return parse_result(text, unit.id).valid, fallback
+    result = parse_result(text, unit.id)
+    return result, result.fallback
 
 
 def _site(context: RunContext, workspace: Workspace, repo: pygit2.Repository) -> Site:
@@ -354,41 +374,35 @@ def _show_in_worktree(
 def commit_message(run: RunId, unit: Unit, worker: str | None, found: Capture) -> str:
     """Write the message of a unit's commit: what the task was, where it came from, what the worker committed."""
     first = next((line.strip("# ").strip() for line in unit.prompt.splitlines() if line.strip("# \t")), "work")
-    subject = f"{unit.id}: {first}"
+    subject = one_line(f"{unit.id}: {first}")
     subject = subject if len(subject) <= 72 else subject[:71] + "\u2026"
     rows = [f"Unit: {run}/{unit.id}", f"Executor: {unit.executor}"]
     if worker is not None:
         rows.append(f"State: {worker} (kept, not finished)")
     if found.own_commits:
-        rows += ["", "The worker's own commits, newest first:", *(f"  {row[:200]}" for row in found.own_commits[:50])]
+        rows += ["", "The worker's own commits, newest first:", *(f"  {one_line(r)}" for r in found.own_commits[:50])]
     return subject + "\n\n" + "\n".join(rows) + "\n"
 
 
 def _verify(context: RunContext, unit: Unit, workspace: Workspace, found: Capture) -> Verdict:
     """Run the checks in the workspace and note what they changed there."""
+    if context.settings.verify == ():
+        return Verdict(state="absent")
     context.note(unit, "verifying")
     folder = context.folder(unit)
+    git = _site(context, workspace, open_repository(context.repository.common)).git
+    # Only these can differ from the commit already; usually there are none, and the question is spared.
+    before = _modified(git) if found.left_out or found.notes else set()
     env = worker_environment({"PRUN_RUN": context.run, "PRUN_UNIT": unit.id})
     verdict = check_workspace(
         workspace.path, context.verify, folder, env=env, timeout=context.verify_timeout, stop=context.stop
     )
-    touched: list[str] = []
-    if verdict.state != "absent":
-        site = _site(context, workspace, open_repository(context.repository.common))
-        touched = [os.fsdecode(name) for name in site.git.run("ls-files", "-z", "--modified").fields]
+    touched = sorted(_modified(git) - before) if verdict.state != "absent" else []
     facts = {"state": verdict.state, "reason": verdict.reason, "checks": [asdict(c) for c in verdict.checks]}
     context.note(unit, "verified", verdict=facts, tree=found.tree, verify_changed=touched)
     return verdict
 
 
-def _reason(state: str, ending: Ending, ended: Exit, found: Capture | None, verdict: Verdict) -> str:
-    """Say in one line why a unit is in its final state."""
-    if found is not None and found.unfinished:
-        return f"the worker left a {found.unfinished} half done: needs a person"
-    if state == "unverified":
-        return verdict.reason
-    if state == "empty":
-        return "the worker ended well and changed nothing"
-    if state in ("ready", "done"):
-        return ""
-    return ending.reason or ended.detail
+def _modified(git: Git) -> set[str]:
+    """List the tracked files that are not as they were captured."""
+    return {os.fsdecode(name) for name in git.run("ls-files", "-z", "--modified").fields}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import secrets
 import stat
 from collections.abc import Iterator
@@ -122,6 +123,11 @@ def remove_tree(path: Path, identity: tuple[int, int]) -> None:
     """
     if folder_identity(path) != identity:
         raise UnsafeRemoval(f"{path} is not the folder prun made", "look at it and remove it yourself")
+    mounts = mounts_below(path)
+    if mounts:
+        raise UnsafeRemoval(f"something is mounted at {mounts[0]}", "unmount it first")
+    # Moving a folder to another parent writes to it.
+    os.chmod(path, 0o700)
     trash = path.with_name(f".prun-trash-{secrets.token_hex(6)}")
     trash.mkdir(mode=0o700)
     os.rename(path, trash / "0")
@@ -133,11 +139,26 @@ def remove_tree(path: Path, identity: tuple[int, int]) -> None:
     trash.rmdir()
 
 
+def mounts_below(path: Path) -> list[str]:
+    """List the mount points at or below a folder; empty where the system does not tell."""
+    try:
+        rows = Path("/proc/self/mountinfo").read_bytes().splitlines()
+    except OSError:
+        return []
+    top = os.fsencode(os.path.realpath(path))
+    found = []
+    for row in rows:
+        # Blanks and line ends in a path are written as octal escapes.
+        place = re.sub(rb"\\([0-7]{3})", lambda code: bytes([int(code[1], 8)]), row.split(b" ")[4])
+        if place == top or place.startswith(top + b"/"):
+            found.append(os.fsdecode(place))
+    return found
+
+
 def _empty_trash(top: int, device: int, trash: Path) -> None:
     pending, count = ["0"], 0
     while pending:
         name = pending.pop()
-        os.chmod(name, 0o700, dir_fd=top)
         folder = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=top)
         try:
             if os.fstat(folder).st_dev != device:
@@ -148,6 +169,7 @@ def _empty_trash(top: int, device: int, trash: Path) -> None:
                         os.unlink(entry.name, dir_fd=folder)
                         continue
                     count += 1
+                    os.chmod(entry.name, 0o700, dir_fd=folder)
                     try:
                         os.rename(entry.name, str(count), src_dir_fd=folder, dst_dir_fd=top)
                     except OSError as problem:

@@ -95,9 +95,8 @@ def run(
                 grace=grace, stop=stop, record=Path(scratch), started=started,
             )  # fmt: skip
     exit_file, spec_file, stdin_file = record / "exit.json", record / "spec.json", record / "stdin"
-    exit_file.unlink(missing_ok=True)
-    if stdin:
-        stdin_file.write_bytes(stdin)
+    for old in (exit_file, spec_file, stdin_file):
+        old.unlink(missing_ok=True)
     spec = {
         "argv": list(argv),
         "cwd": str(cwd),
@@ -109,18 +108,30 @@ def run(
         "grace": grace,
         "exit": str(exit_file),
     }
-    # The environment may hold what its owner keeps to himself: readable by nobody else, and gone after the run.
-    descriptor = os.open(spec_file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w") as target:
-        json.dump(spec, target)
     try:
-        warden = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-B", str(WARDEN), str(spec_file)],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
+        if stdin:
+            _write_private(stdin_file, stdin)
+        _write_private(spec_file, json.dumps(spec).encode())
+        _wait_for(_start_warden(spec_file), stop, started)
+    finally:
+        # The warden removes both as soon as it has read them; this is for one that never came so far.
+        spec_file.unlink(missing_ok=True)
+        stdin_file.unlink(missing_ok=True)
+    asked = stop is not None and stop.is_set()
+    return read_exit(exit_file) or Exit(
+        code=None,
+        signal=None,
+        reason="stopped",
+        seconds=0.0,
+        detail="" if asked else "the warden process was killed, and the worker with it",
+    )
+
+
+def _wait_for(
+    warden: subprocess.Popen[bytes], stop: Stop | None, started: Callable[[Identity | None], None] | None
+) -> None:
+    """Wait for a warden's end, passing on a stop; whatever happens to us meanwhile, it is not left alone."""
+    try:
         if started is not None:
             started(probe_identity(warden.pid))
         if stop is None:
@@ -128,12 +139,28 @@ def run(
         else:
             with stop.heard_by(lambda: _signal_child(warden, signal.SIGTERM)):
                 warden.wait()
-    finally:
-        spec_file.unlink(missing_ok=True)
-        stdin_file.unlink(missing_ok=True)
-    return read_exit(exit_file) or Exit(
-        code=None, signal=None, reason="stopped", seconds=0.0, detail="the warden process was killed"
+    except BaseException:
+        _signal_child(warden, signal.SIGTERM)
+        warden.wait()
+        raise
+
+
+def _start_warden(spec_file: Path) -> subprocess.Popen[bytes]:
+    """Start a warden in a session of its own, so that it survives us and no Ctrl-C reaches it but through us."""
+    return subprocess.Popen(
+        [sys.executable, "-I", "-S", "-B", str(WARDEN), str(spec_file)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
     )
+
+
+def _write_private(path: Path, content: bytes) -> None:
+    """Write a new file that nobody else may read: prompts and environments hold what their owner keeps to himself."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "wb") as target:
+        target.write(content)
 
 
 def _signal_child(child: subprocess.Popen[bytes], number: int) -> None:

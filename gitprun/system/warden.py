@@ -3,7 +3,7 @@
 Run as ``python -I -S -B warden.py SPEC``; imports only what the interpreter has loaded anyway, since one runs for
 every worker. SPEC is a JSON file: argv, cwd, env, stdin, stdout, stderr (null: same as stdout), timeout and grace
 in seconds, exit (the file to write). The warden lives in a session of its own and survives the coordinator;
-INT, TERM or HUP sent to it mean: end the worker's tree and say so.
+INT, TERM or HUP sent to it mean: end the worker's tree and say so; sent again, they mean: without more patience.
 """
 
 from __future__ import annotations
@@ -17,18 +17,28 @@ import sys
 import time
 from typing import Any
 
+PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 SWEEP_ROUNDS = 200
 
 
 def adopt_orphans() -> bool:
     """Become the parent of every orphan below us (Linux); without it only the process group can be ended."""
+    return _prctl(PR_SET_CHILD_SUBREAPER, 1)
+
+
+def die_with_warden() -> bool:
+    """Have the kernel end this process when the warden is killed: nobody would be left to end it."""
+    return _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _prctl(option: int, value: int) -> bool:
     if not sys.platform.startswith("linux"):
         return False
     try:
         import ctypes
 
-        return bool(ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0)
+        return bool(ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0) == 0)
     except (ImportError, OSError, AttributeError):
         return False
 
@@ -64,7 +74,8 @@ class Warden:
     def __init__(self, spec: dict[str, Any]) -> None:
         self.spec = spec
         self.grace = float(spec["grace"])
-        self.stop_signal = 0
+        self.adopts = False
+        self.stops = 0
         self.pid = 0
         self.status: int | None = None
         self.wake, wake_write = os.pipe()
@@ -77,14 +88,16 @@ class Warden:
         signal.signal(signal.SIGCHLD, lambda *_: None)
 
     def on_stop(self, number: int, _frame: object) -> None:
-        """Remember that somebody asked us to end."""
-        self.stop_signal = number
+        """Remember that somebody asked us to end, and how often."""
+        self.stops += 1
 
     def start(self) -> str:
         """Start the worker in a session of its own; give the reason when it cannot be started."""
         spec = self.spec
         try:
             stdin = os.open(spec["stdin"] or os.devnull, os.O_RDONLY)
+            if spec["stdin"]:
+                os.unlink(spec["stdin"])
             flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
             stdout = os.open(spec["stdout"], flags, 0o600)
             stderr = os.open(spec["stderr"], flags, 0o600) if spec["stderr"] else stdout
@@ -93,29 +106,38 @@ class Warden:
         report_read, report_write = os.pipe()
         self.pid = os.fork()
         if self.pid == 0:
-            try:
-                os.setsid()
-                os.dup2(stdin, 0)
-                os.dup2(stdout, 1)
-                os.dup2(stderr, 2)
-                signal.set_wakeup_fd(-1)
-                for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD, signal.SIGPIPE):
-                    signal.signal(number, signal.SIG_DFL)
-                os.chdir(spec["cwd"])
-                os.execvpe(spec["argv"][0], spec["argv"], spec["env"])
-            except BaseException as problem:
-                code = getattr(problem, "errno", None) or 0
-                os.write(report_write, f"{code}:{problem}".encode()[:900])
-            os._exit(127)
+            self.become_worker((stdin, stdout, stderr), report_write)
         for end in {stdin, stdout, stderr, report_write}:
             os.close(end)
         said = os.read(report_read, 1000).decode(errors="replace")
         os.close(report_read)
         if said:
-            self.wait_until(time.monotonic() + self.grace)
-            code_text, _, text = said.partition(":")
-            return os.strerror(int(code_text)) if code_text not in ("", "0") else text
-        return ""
+            self.wait_until(time.monotonic() + self.grace, self.stops)
+        return said
+
+    def become_worker(self, streams: tuple[int, int, int], report: int) -> None:
+        """Turn this forked child into the worker; never returns."""
+        spec, place = self.spec, ""
+        try:
+            os.setsid()
+            for number, stream in enumerate(streams):
+                os.dup2(stream, number)
+            signal.set_wakeup_fd(-1)
+            for usual in ("SIGINT", "SIGTERM", "SIGHUP", "SIGCHLD", "SIGPIPE", "SIGXFSZ"):
+                signal.signal(getattr(signal, usual), signal.SIG_DFL)
+            die_with_warden()
+            place = spec["cwd"]
+            os.chdir(place)
+            place = spec["argv"][0]
+            os.execvpe(place, spec["argv"], spec["env"])
+        except OSError as problem:
+            why = os.strerror(problem.errno or 0)
+            if problem.errno == errno.ENOENT and os.sep in place and os.path.exists(place):
+                why = "the interpreter named in its first line is missing"
+            os.write(report, f"{place}: {why}".encode(errors="replace")[:900])
+        except BaseException as problem:
+            os.write(report, f"{place}: {problem}".encode(errors="replace")[:900])
+        os._exit(127)
 
     def reap(self) -> bool:
         """Collect ended children; tell whether any child, dead or alive, was left to wait for."""
@@ -131,11 +153,11 @@ class Warden:
             if pid == self.pid:
                 self.status = status
 
-    def wait_until(self, deadline: float, heed_stop: bool = False) -> None:
-        """Sleep until the worker ended, the deadline passed, or (if asked) a stop was requested."""
+    def wait_until(self, deadline: float, heard: int) -> None:
+        """Sleep until the worker ended, the deadline passed, or more than ``heard`` stops were requested."""
         while True:
             self.reap()
-            if self.status is not None or (heed_stop and self.stop_signal):
+            if self.status is not None or self.stops != heard:
                 return
             left = deadline - time.monotonic()
             if left <= 0:
@@ -159,10 +181,11 @@ class Warden:
             return
 
     def end_worker(self) -> None:
-        """Go down the ladder until the worker itself is gone: INT, TERM, KILL."""
+        """Go down the ladder until the worker itself is gone: INT, TERM, KILL; a further stop takes the next step."""
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+            heard = self.stops
             self.signal_group(number)
-            self.wait_until(time.monotonic() + self.grace)
+            self.wait_until(time.monotonic() + self.grace, heard)
             if self.status is not None:
                 return
 
@@ -186,21 +209,23 @@ class Warden:
             # A child's end wakes us at once; a grandchild's does so after it was handed to us.
             select.select([self.wake], [], [], 0.05 if harsh else max(0.0, deadline - time.monotonic()))
             self.drain()
-        self.signal_group(signal.SIGKILL)
+        if not self.adopts:
+            # Where orphans do not come to us, the group is all there is to hold on to.
+            self.signal_group(signal.SIGKILL)
         return len(seen)
 
     def run(self) -> dict[str, Any]:
         """Live the worker's life and describe its end."""
         began, began_wall = time.monotonic(), time.time()
-        adopt_orphans()
+        self.adopts = adopt_orphans()
         reason, detail = "exited", self.start()
         if detail:
             reason, self.status = "not-started", None
         else:
             timeout = float(self.spec["timeout"])
-            self.wait_until(began + timeout, heed_stop=True)
+            self.wait_until(began + timeout, heard=0)
             if self.status is None:
-                reason = "stopped" if self.stop_signal else "timeout"
+                reason = "stopped" if self.stops else "timeout"
                 self.end_worker()
         leftovers = self.sweep() if self.pid else 0
         status = self.status
@@ -236,6 +261,8 @@ def main() -> None:
     """Read the spec, run, write the exit record."""
     with open(sys.argv[1], "rb") as source:
         spec = json.load(source)
+    # It holds the worker's environment: the fewer moments it lies on disk, the better.
+    os.unlink(sys.argv[1])
     write_exit(spec["exit"], Warden(spec).run())
 
 

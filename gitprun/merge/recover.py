@@ -1,0 +1,106 @@
+"""A landing that was cut off is brought to its end before the next one begins."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from gitprun.errors import PrunError
+from gitprun.git.command import Git
+from gitprun.git.repo import Repository
+from gitprun.merge.move import CheckoutStuck, finish_checkout, read_tip
+from gitprun.names import Oid, short
+from gitprun.runs.events import Event
+from gitprun.runs.ledger import Ledger
+from gitprun.system.files import folder_identity, remove_tree
+from gitprun.workspaces.worktree import admin_folder, remove_worktree
+
+
+def recover_landing(repository: Repository, ledger: Ledger) -> tuple[str, ...]:
+    """Finish the last landing if its program was killed; gives notes on what was done.
+
+    Call it under the landing lock. A checkout that did not follow is completed, path by path and only where the user
+    changed nothing since; raises CheckoutStuck, and does so again until that is settled, when he did.
+    """
+    begun = find_cut_off(ledger.read().events)
+    if begun is None:
+        return ()
+    started, landed = begun
+    facts = started.facts
+    git = Git(cwd=repository.common)
+    now = read_tip(git, facts["target"])
+    branch = facts["target"].removeprefix("refs/heads/")
+    if not now or git.run("merge-base", "--is-ancestor", facts["new"], now, ok=(0, 1, 128)).code != 0:
+        ledger.append("landing.finished", facts={**_ends(facts), "outcome": "not-moved"})
+        return (f"a landing on {branch} was cut off before anything moved",)
+    if now == facts["new"] and facts["checkout"]:
+        _complete(Path(facts["checkout"]), facts)
+    for row in facts["landings"]:
+        if (row["branch"], row["commit"]) not in landed:
+            record_landed(ledger, facts["target"], row)
+    ledger.append("landing.finished", facts={**_ends(facts), "outcome": "landed"})
+    return (f"a landing on {branch} that was cut off is complete now, at {short(facts['new'])}",)
+
+
+def find_cut_off(events: Iterable[Event]) -> tuple[Event, set[tuple[str, str]]] | None:
+    """Find a landing that began and has no end, and what of it was recorded as landed."""
+    started: Event | None = None
+    landed: set[tuple[str, str]] = set()
+    for event in events:
+        if event.kind == "landing.started":
+            started, landed = event, set()
+        elif event.kind == "landing.landed":
+            landed.add((event.facts["branch"], event.facts["commit"]))
+        elif event.kind == "landing.finished":
+            started = None
+    return (started, landed) if started is not None else None
+
+
+def _complete(checkout: Path, facts: Mapping[str, Any]) -> None:
+    if not checkout.is_dir():
+        return
+    git = Git(cwd=checkout)
+    if git.run("symbolic-ref", "--quiet", "HEAD", ok=(0, 1, 128)).text != facts["target"]:
+        return
+    try:
+        finish_checkout(checkout, Oid(facts["old"]), Oid(facts["new"]), trust_index=True)
+    except CheckoutStuck:
+        raise
+    except PrunError as problem:
+        raise CheckoutStuck(
+            f"{checkout} stands half way between {short(facts['old'])} and {short(facts['new'])}: {problem.message}",
+            "once the cause is gone (an index.lock left by a killed git, say), git prun merge finishes it first",
+        ) from None
+
+
+def _ends(facts: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: facts[name] for name in ("target", "old", "new")}
+
+
+def record_landed(ledger: Ledger, target: str, row: Mapping[str, Any]) -> None:
+    """Write that one branch landed; ``row`` is its entry in the ``landings`` of ``landing.started``."""
+    facts = {name: row[name] for name in ("branch", "commit", "tip", "resolved", "dropped")}
+    ledger.append("landing.landed", run=row["run"], unit=row["unit"], facts={**facts, "target": target})
+
+
+def room_mark(repository: Repository) -> str:
+    """Tell this repository's folders apart in a place that several may share."""
+    return hashlib.sha256(os.fsencode(repository.common.resolve())).hexdigest()[:10]
+
+
+def sweep_rooms(repository: Repository, place: Path) -> tuple[str, ...]:
+    """Remove private folders that a killed landing left; call it under the landing lock."""
+    notes = []
+    for path in sorted(place.glob(f"{room_mark(repository)}/*")):
+        identity = folder_identity(path)
+        try:
+            if identity is not None and admin_folder(repository.common, path) is not None:
+                remove_worktree(repository, path, identity)
+            elif identity is not None:
+                remove_tree(path, identity)
+        except (PrunError, OSError) as problem:
+            notes.append(f"{path} of an earlier landing could not be removed: {problem}")
+    return tuple(notes)

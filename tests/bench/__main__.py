@@ -1,0 +1,36 @@
+"""Measure ratios side by side: ``python -m tests.bench [--quick]`` prints one table."""
+
+from __future__ import annotations
+
+import argparse
+import platform
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from tests.bench.cases import CASES, Row  # noqa: E402
+
+
+def main() -> int:
+    """Run the cases and print their table; the exit code only tells whether they ran."""
+    parser = argparse.ArgumentParser(prog="python -m tests.bench")
+    parser.add_argument("--quick", action="store_true", help="small repositories, few rounds")
+    parser.add_argument("names", nargs="*", help=f"cases to run: {', '.join(CASES)}")
+    options = parser.parse_args()
+    rows: list[Row] = []
+    for name in options.names or CASES:
+        rows += CASES[name](options.quick)
+    print(f"{time.strftime('%Y-%m-%d')}, Python {platform.python_version()}, {platform.system()} {platform.machine()}")
+    print(f"{'work':<58} {'git prun':>10} {'against':>10} {'ratio':>6} {'at most':>8}")
+    for row in rows:
+        over = "" if row.ratio <= row.most else "  <- over"
+        ours, other = f"{row.ours * 1000:.0f} ms", f"{row.other * 1000:.0f} ms"
+        print(f"{row.work:<58} {ours:>10} {other:>10} {row.ratio:>6.2f} {row.most:>8.2f}{over}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,115 @@
+"""The order of a landing, its words, and its plain form."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from gitprun.merge.plan import (
+    Candidate,
+    ConflictPath,
+    LandingItem,
+    LandingOptions,
+    LandingReport,
+    ResolvedPath,
+    plan_order,
+    render_message,
+    render_reason,
+    unproved,
+)
+from gitprun.names import Oid
+from gitprun.units import CheckResult, Verdict
+
+
+def one(name: str, since: float = 0.0, *, unit: bool = False, **facts: str) -> Candidate:
+    return Candidate(branch=name, tip=Oid(name * 40), since=since, unit=name if unit else "", **facts)
+
+
+A, B, C, D = (Oid(letter * 40) for letter in "abcd")
+
+
+@pytest.mark.parametrize(
+    ("given", "contained", "expected"),
+    [
+        ([], set(), ""),
+        ([one("b"), one("a")], set(), "ba"),
+        ([one("b", 2, unit=True), one("a", 1, unit=True)], set(), "ab"),
+        ([one("d"), one("b", 2, unit=True), one("a", 1, unit=True)], set(), "abd"),
+        ([one("a"), one("b"), one("c")], {(C, A)}, "bca"),
+        ([one("a"), one("b"), one("c")], {(C, B), (B, A), (C, A)}, "cba"),
+        ([one("a", 1, unit=True), one("b", 2, unit=True)], {(B, A)}, "ba"),
+        ([one("a"), one("a")], set(), "a"),
+    ],
+)
+def test_order(given: list[Candidate], contained: set[tuple[Oid, Oid]], expected: str) -> None:
+    assert "".join(each.branch for each in plan_order(given, contained)) == expected
+
+
+def test_two_branches_at_one_commit_are_both_kept() -> None:
+    twins = [Candidate(branch=name, tip=A) for name in ("x", "y")]
+    assert plan_order(twins, set()) == tuple(twins)
+
+
+@pytest.mark.parametrize(
+    ("candidate", "options", "expected"),
+    [
+        (one("a"), LandingOptions(), ""),
+        (one("a", verdict="fail"), LandingOptions(), ""),
+        (one("a", unit=True, verdict="pass"), LandingOptions(), ""),
+        (one("a", unit=True, verdict="fail"), LandingOptions(), "its checks failed"),
+        (one("a", unit=True, verdict="could-not-run"), LandingOptions(), "its checks could not run"),
+        (one("a", unit=True, verdict="absent"), LandingOptions(), "it has no checks"),
+        (one("a", unit=True), LandingOptions(), "it was never verified"),
+        (one("a", unit=True), LandingOptions(no_verify=True), "it was never verified"),
+        (one("a", unit=True, verdict="fail"), LandingOptions(allow_unverified=True), ""),
+    ],
+)
+def test_a_unit_needs_a_verdict_of_its_own(candidate: Candidate, options: LandingOptions, expected: str) -> None:
+    assert unproved(candidate, options) == expected
+
+
+def test_words() -> None:
+    assert render_message(one("a"), None) == "merge: ship a"
+    assert render_message(one("a"), "{branch}: {branch} {other}\n\nbody") == "a: a {other}\n\nbody"
+    assert render_message(one("a"), "") == ""
+    assert render_reason(["x/y"]) == "merge x/y: Merge made by the 'ort' strategy."
+    assert render_reason(["a", "b"]) == "merge a, b: Merge made by the 'ort' strategy."
+
+
+def test_plain_form() -> None:
+    item = LandingItem(
+        candidate=Candidate(branch="prun/r1/a", tip=A, run="r1", unit="a", verdict="pass"),
+        state="conflict",
+        reason="conflicts with main in 1 path",
+        conflicts=(ConflictPath(path="f", kind="contents", detail="CONFLICT", resolver="not proved"),),
+        resolved=(ResolvedPath(path="g", resolver="lines", added=("x",), dropped=("y",)),),
+    )
+    check = CheckResult(command="true", state="pass", code=0, seconds=0.5, log="/l")
+    report = LandingReport(
+        target="refs/heads/main", old=A, new=B, items=(item,), verdict=Verdict(state="pass", checks=(check,)), notes=("n",)
+    )
+    assert json.loads(json.dumps(report.as_json())) == {
+        "target": "refs/heads/main",
+        "old": A,
+        "new": B,
+        "items": [
+            {
+                "branch": "prun/r1/a",
+                "tip": A,
+                "run": "r1",
+                "unit": "a",
+                "state": "conflict",
+                "commit": "",
+                "reason": "conflicts with main in 1 path",
+                "conflicts": [{"path": "f", "kind": "contents", "detail": "CONFLICT", "resolver": "not proved"}],
+                "resolved": [{"path": "g", "resolver": "lines", "added": ["x"], "dropped": ["y"]}],
+            }
+        ],
+        "verdict": {
+            "state": "pass",
+            "checks": [{"command": "true", "state": "pass", "code": 0, "seconds": 0.5, "log": "/l", "reason": ""}],
+        },
+        "notes": ["n"],
+    }
+    assert report.landed == ()

@@ -1,0 +1,219 @@
+"""The house rules that can be checked: floors, homes of third parties, purity, sizes, docstrings, pages in sync."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "gitprun"
+MODULES = sorted(path.relative_to(ROOT) for path in PACKAGE.rglob("*.py"))
+
+# The first prefix that fits decides; a module may import modules of its own floor and of those below.
+FLOORS = (
+    ("gitprun.cli", 5),
+    ("gitprun.__main__", 5),
+    ("gitprun.runs.events", 1),
+    ("gitprun.runs.outcome", 1),
+    ("gitprun.runs.ledger", 3),
+    ("gitprun.runs", 4),
+    ("gitprun.merge.hotspots", 1),
+    ("gitprun.merge.plan", 1),
+    ("gitprun.merge.resolvers", 1),
+    ("gitprun.merge", 4),
+    ("gitprun.verify.recipes", 1),
+    ("gitprun.verify", 3),
+    ("gitprun.executors", 1),
+    ("gitprun.collect.screen", 1),
+    ("gitprun.collect", 3),
+    ("gitprun.workspaces", 3),
+    ("gitprun.config", 3),
+    ("gitprun.system", 2),
+    ("gitprun.git", 2),
+    ("gitprun", 0),
+)
+HOMES = {
+    "pygit2": ("gitprun.git", "gitprun.collect", "gitprun.merge", "gitprun.runs"),
+    "subprocess": ("gitprun.system.process", "gitprun.git.command"),
+    "filelock": ("gitprun.system.files",),
+    "click": ("gitprun.cli",),
+    "rich": ("gitprun.cli",),
+    "tomllib": ("gitprun.config", "gitprun.verify.recipes"),
+}
+IMPURE = {
+    "os",
+    "subprocess",
+    "time",
+    "shutil",
+    "threading",
+    "socket",
+    "tempfile",
+    "pathlib",
+    "random",
+    "secrets",
+}
+UNUSED_WORDS = {"task", "job", "manager", "helper", "util", "handle", "data"}
+
+
+def name_of(path: Path) -> str:
+    return ".".join(path.with_suffix("").parts).removesuffix(".__init__")
+
+
+def floor_of(module: str) -> int:
+    return next(floor for prefix, floor in FLOORS if module == prefix or module.startswith(f"{prefix}."))
+
+
+def imports_of(path: Path) -> set[str]:
+    found: set[str] = set()
+    for node in ast.walk(ast.parse((ROOT / path).read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            module = node.module or ""
+            found.add(module)
+            found |= {
+                f"{module}.{alias.name}"
+                for alias in node.names
+                if (PACKAGE.parent / _as_path(module, alias.name)).exists()
+            }
+    return found
+
+
+def only_pure_paths(path: Path) -> bool:
+    nodes = [n for n in ast.walk(ast.parse((ROOT / path).read_text())) if isinstance(n, ast.ImportFrom)]
+    return all(alias.name.startswith("Pure") for n in nodes if n.module == "pathlib" for alias in n.names)
+
+
+def _as_path(module: str, name: str) -> Path:
+    return Path(*module.split("."), f"{name}.py")
+
+
+@pytest.mark.parametrize("path", MODULES, ids=str)
+def test_imports_go_down_only(path: Path) -> None:
+    own = name_of(path)
+    above = {
+        other for other in imports_of(path) if other.split(".")[0] == "gitprun" and floor_of(other) > floor_of(own)
+    }
+    assert above == set()
+
+
+def test_hands_do_not_import_rules() -> None:
+    wrong = {
+        (name_of(path), other)
+        for path in MODULES
+        if floor_of(name_of(path)) == 2
+        for other in imports_of(path)
+        if other.startswith("gitprun") and floor_of(other) == 1
+    }
+    assert wrong == set()
+
+
+def test_no_import_cycles() -> None:
+    graph = {name_of(path): {o for o in imports_of(path) if o.startswith("gitprun.")} for path in MODULES}
+    finished: set[str] = set()
+
+    def visit(module: str, trail: tuple[str, ...]) -> None:
+        assert module not in trail, " -> ".join((*trail, module))
+        if module not in finished:
+            for other in graph.get(module, ()):
+                visit(other, (*trail, module))
+            finished.add(module)
+
+    for module in graph:
+        visit(module, ())
+
+
+@pytest.mark.parametrize("path", MODULES, ids=str)
+def test_third_parties_stay_at_home(path: Path) -> None:
+    own = name_of(path)
+    used = {other.split(".")[0] for other in imports_of(path)}
+    away = {third for third, homes in HOMES.items() if third in used and not own.startswith(homes)}
+    assert away == set()
+
+
+@pytest.mark.parametrize("path", [p for p in MODULES if floor_of(name_of(p)) <= 1], ids=str)
+def test_pure_modules_do_not_touch_the_world(path: Path) -> None:
+    used = imports_of(path) - {"pathlib"} if only_pure_paths(path) else imports_of(path)
+    impure = {other.split(".")[0] for other in used} & IMPURE
+    assert impure == set()
+
+
+@pytest.mark.parametrize("path", MODULES, ids=str)
+def test_files_stay_small(path: Path) -> None:
+    assert len((ROOT / path).read_text().splitlines()) <= 400
+
+
+@pytest.mark.parametrize("path", MODULES, ids=str)
+def test_functions_stay_small_and_documented(path: Path) -> None:
+    tree = ast.parse((ROOT / path).read_text())
+    problems = []
+    if tree.body and not ast.get_docstring(tree):
+        problems.append("module without a docstring")
+    inner = {
+        id(sub) for top in ast.walk(tree) if isinstance(top, ast.FunctionDef) for sub in ast.walk(top) if sub is not top
+    }
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.FunctionDef | ast.ClassDef):
+            continue
+        stub = any(
+            isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant) and s.value.value is ... for s in node.body
+        )
+        if not node.name.startswith("_") and id(node) not in inner and not ast.get_docstring(node) and not stub:
+            problems.append(f"{node.name} has no docstring")
+        if isinstance(node, ast.FunctionDef) and (node.end_lineno or 0) - node.lineno > 60:
+            problems.append(f"{node.name} has more than 60 lines")
+        # click asks for this name.
+        if node.name.startswith("get_") and node.name != "get_command":
+            problems.append(f"{node.name} tells no effect")
+        words = re.split(r"_|(?<=[a-z])(?=[A-Z])", node.name)
+        problems += [f"{node.name}: {word}" for word in words if word.lower() in UNUSED_WORDS]
+    assert problems == []
+
+
+def test_package_folders_are_in_the_architecture_page() -> None:
+    page = (ROOT / "references" / "architecture.md").read_text()
+    missing = {f"{path.parent.relative_to(PACKAGE)}/" for path in (ROOT / p for p in MODULES)} - {"./"}
+    assert {name for name in missing if name not in page} == set()
+
+
+def test_modules_are_in_the_architecture_page() -> None:
+    page = (ROOT / "references" / "architecture.md").read_text()
+    names = {p.stem for p in MODULES if p.stem not in ("__init__", "__main__")}
+    assert {name for name in names if not re.search(rf"\b{re.escape(name)}\b", page)} == set()
+
+
+def test_dependencies_are_explained() -> None:
+    import tomllib
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    wanted = [*project["dependencies"], *(d for extra in project["optional-dependencies"].values() for d in extra)]
+    page = (ROOT / "references" / "dependencies.md").read_text()
+    assert {
+        re.split(r"[<>=!~ ]", row)[0] for row in wanted if f"`{re.split(r'[<>=!~ ]', row)[0]}`" not in page
+    } == set()
+
+
+def test_ci_runs_the_commands_of_the_readme() -> None:
+    readme, ci = (ROOT / "README.md").read_text(), (ROOT / ".ci" / "run").read_text()
+    for command in (
+        "python3 -m venv .venv && .venv/bin/pip install . && .venv/bin/git-prun demo",
+        ".venv/bin/pip install '.[test]' && .venv/bin/pytest -n 2",
+    ):
+        assert command in readme
+        for part in command.split(" && "):
+            assert part.replace("pip install", "pip install -q") in ci or part in ci
+
+
+def test_top_level_is_the_design_card() -> None:
+    import subprocess
+
+    listing = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False)
+    if listing.returncode != 0:
+        pytest.skip("not a git checkout: the top level cannot be listed")
+    tops = {name.split("/")[0] for name in listing.stdout.split("\0") if name}
+    allowed = {"pyproject.toml", "README.md", "gitprun", "tests", "hooks", "references", "LICENSE"}
+    assert {top for top in tops if not top.startswith(".")} - allowed == set()
