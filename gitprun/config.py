@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +26,14 @@ def read_settings(top: Path | None) -> Settings:
 
 def read_plan(path: Path, default: Settings) -> Plan:
     """Read a plan file; prompt files in it are relative to its folder."""
-    folder = path.parent
-    document = _read_toml(path)
-    return parse_plan(document, path.name, lambda name: read_prompt(folder / name, shown=name), default)
+    files = [path]
+
+    def read(name: str) -> str:
+        files.append(path.parent / name)
+        return read_prompt(files[-1], shown=name)
+
+    plan = parse_plan(_read_toml(path), path.name, read, default)
+    return replace(plan, files=tuple(map(str, files)))
 
 
 def read_prompt(path: Path, shown: str = "") -> str:

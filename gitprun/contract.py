@@ -13,7 +13,7 @@ _HEADING = re.compile(r"#\s+(?P<unit>\S+)\s+result\b(?P<rest>[^\n]*)", re.IGNORE
 _FIELD = re.compile(r"(?P<name>Conclusion|Files|Open items|Verification):[ \t]*(?P<value>[^\n]*)", re.IGNORECASE)
 _ITEM = re.compile(r"\s*[-*]\s+(?P<value>\S.*)")
 # What stands for a value in the contract itself; a worker that echoes it has answered nothing.
-_TEMPLATE = re.compile(r"<(?:one line|files created or modified|blockers or follow-ups|what was run or checked)\b.*>")
+_TEMPLATE = re.compile(r"<(?:one line|files created or modified|none \(read-only\)|blockers or follow-ups|what was run or checked).*>")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +34,8 @@ class Result:
 def contract_for(unit: str, *, writes: bool, outbox: str) -> str:
     """Write what is appended to the prompt of a unit."""
     place = (
-        "The current folder is a disposable copy of the repository. Edit files in it freely: everything you leave in the\n"
-        "files is collected when you end."
+        "The current folder is a disposable copy of the repository. Edit files in it freely: everything you leave\n"
+        "in the files is collected when you end."
         if writes
         else "The current folder is an empty scratch folder, and nothing in it is kept but your result file. Read the\n"
         "repository at $PRUN_REPO; change nothing there."

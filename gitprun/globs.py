@@ -1,56 +1,66 @@
-"""Match repository paths against globs, the way ``.gitignore`` reads them (without negation)."""
+"""Path patterns, as fences of units and hotspots write them.
+
+The words are those of ``.gitignore`` and CODEOWNERS:
+
+- ``*`` is any run of characters inside one segment, ``?`` one character, ``**`` as a whole segment any number of
+  segments, none included. Letters count as they are written. ``[`` is an ordinary character, for many a path holds it.
+- A pattern with a slash before its end, or at its start, is told from the root; any other holds at every depth.
+- A plain last segment (``docs``, ``src/reports``) names a file or a whole folder: the path itself and all below it.
+  A last segment with a wildcard (``*.md``, ``src/*``) names files, and nothing below a folder it may match.
+- A slash at the end (``src/reports/``) names a folder: all below it, never a file of that name.
+- ``src/**`` is all below ``src``; ``.`` is everything.
+"""
 
 from __future__ import annotations
 
-import functools
-import re
+from collections.abc import Sequence
 
 
 def matches(pattern: str, path: str) -> bool:
-    """Tell whether a pattern covers a path (both with ``/``, the path relative to the top of the repository).
+    """Tell whether a path, with slashes and told from the root, falls under a pattern."""
+    if pattern in (".", "./"):
+        return True
+    rooted = pattern.removeprefix("./")
+    segments = [segment for segment in rooted.split("/") if segment]
+    if not segments or not path:
+        return False
+    if "/" not in rooted.rstrip("/"):
+        segments.insert(0, "**")
+    if rooted.endswith("/"):
+        segments += ["*", "**"]
+    elif not any(mark in segments[-1] for mark in "*?"):
+        segments.append("**")
+    elif segments[-1] == "**":
+        segments.insert(-1, "*")
+    return _match_path(segments, path.split("/"))
 
-    ``*`` and ``?`` stay within a segment, ``**`` spans any number of them. A pattern without a slash (a last one aside)
-    matches at any depth, one with a slash from the top. A pattern that names a folder covers everything below it.
-    """
-    return _compiled(pattern).fullmatch(path) is not None
 
-
-@functools.lru_cache(maxsize=1024)
-def _compiled(pattern: str) -> re.Pattern[str]:
-    text = pattern.removeprefix("./").rstrip("/")
-    anchored = "/" in text
-    segments = [segment for segment in text.lstrip("/").split("/") if segment != ""]
-    parts = [] if anchored else ["(?:.*/)?"]
-    for number, segment in enumerate(segments):
-        last = number + 1 == len(segments)
+def _match_path(segments: Sequence[str], parts: Sequence[str]) -> bool:
+    """Match segment by segment; time is at most the product of the two lengths."""
+    reached = {0}
+    for segment in segments:
         if segment == "**":
-            parts.append(".*" if last else "(?:.*/)?")
+            reached = set(range(min(reached), len(parts) + 1))
         else:
-            parts.append(_segment(segment) + ("" if last else "/"))
-    try:
-        return re.compile("".join(parts) + "(?:/.*)?", re.DOTALL)
-    except re.error:
-        # A range that runs backwards, such as [z-a], matches nothing but itself.
-        return re.compile(re.escape(text))
+            reached = {at + 1 for at in reached if at < len(parts) and _match_segment(segment, parts[at])}
+        if not reached:
+            return False
+    return len(parts) in reached
 
 
-def _segment(segment: str) -> str:
-    """Translate one segment; an unclosed bracket stands for itself."""
-    out, at = [], 0
-    while at < len(segment):
-        char = segment[at]
-        at += 1
-        if char == "*":
-            out.append("[^/]*")
-        elif char == "?":
-            out.append("[^/]")
-        elif char == "[" and (found := re.match(r"\[([!^]?)(\]?[^\]/]*)\]", segment[at - 1 :])):
-            inner = found[2].replace("\\", "\\\\").replace("[", "\\[").replace("]", "\\]")
-            out.append(f"[{'^/' if found[1] else ''}{inner}]")
-            at += len(found[0]) - 1
-        elif char == "\\" and at < len(segment):
-            out.append(re.escape(segment[at]))
-            at += 1
+def _match_segment(pattern: str, text: str) -> bool:
+    """Match one segment; on a mismatch only the last star takes one character more, so time stays bounded."""
+    p = t = resume = 0
+    star: int | None = None
+    while t < len(text):
+        if p < len(pattern) and pattern[p] == "*":
+            star, resume = p, t
+            p += 1
+        elif p < len(pattern) and pattern[p] in ("?", text[t]):
+            p, t = p + 1, t + 1
+        elif star is not None:
+            resume += 1
+            p, t = star + 1, resume
         else:
-            out.append(re.escape(char))
-    return "".join(out)
+            return False
+    return not pattern[p:].strip("*")

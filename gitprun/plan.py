@@ -53,10 +53,11 @@ class Settings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """Units to run and the settings that hold for them."""
+    """Units to run, the settings that hold for them, and the files both were read from."""
 
     units: tuple[Unit, ...]
     settings: Settings = field(default_factory=Settings)
+    files: tuple[str, ...] = ()
 
 
 # Reads a prompt file named in a plan; raises PlanError when it cannot be read.
@@ -207,7 +208,8 @@ def make_unit(unit_id: UnitId, prompt: str, executor: str, *, source: str, **res
         raise PlanError(f"{where}: executor command needs a command", 'command = ["sh", "worker.sh"]')
     if executor != "command" and command:
         raise PlanError(
-            f'{where}: command is only for executor = "command"', f"set the program in [executor.{executor}] of prun.toml"
+            f'{where}: command is only for executor = "command"',
+            f"set the program in [executor.{executor}] of prun.toml",
         )
     if not prompt.strip():
         raise PlanError(f"{where}: the prompt is empty", "say what the worker has to do")
@@ -220,6 +222,8 @@ def require_distinct(units: Sequence[Unit], source: str) -> None:
     for unit in units:
         before = seen.get(unit.id.lower())
         if before is not None:
-            what = f"two of {unit.id!r}" if before == unit.id else f"{before!r} and {unit.id!r}, one folder on some disks"
+            what = (
+                f"two of {unit.id!r}" if before == unit.id else f"{before!r} and {unit.id!r}, one folder on some disks"
+            )
             raise PlanError(f"{source}: unit ids must be distinct: {what}", "rename one of them")
         seen[unit.id.lower()] = unit.id

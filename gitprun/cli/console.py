@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
 import sys
 from collections.abc import Iterable, Sequence
@@ -29,24 +31,48 @@ COLOURS = {
     "red": "red",
     "refused": "red",
 }
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+_SHORT = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}
 _ESCAPE = re.compile(rb"\x1b(?!\[[0-9;]*m)")
+# C1 controls (a terminal may take U+009B for an escape sequence) and marks that turn the direction of writing.
+_HIDDEN = re.compile(rb"\xc2[\x80-\x9f]|\xe2\x80[\xaa-\xae]|\xe2\x81[\xa6-\xa9]")
+_PLAIN = re.compile(rb"[\x00-\x08\x0b-\x1a\x1c-\x1f\x7f]")
+
+
+def colour_wanted() -> bool | None:
+    """Tell click to leave colours out where NO_COLOR is set (else it asks whether there is a terminal)."""
+    return False if os.environ.get("NO_COLOR") else None
+
+
+def put(text: str) -> None:
+    """Write data to stdout."""
+    click.echo(text, color=colour_wanted())
 
 
 def say(text: str) -> None:
-    """Tell the user something that is no data."""
-    click.echo(text, err=True)
+    """Tell the user something that is no data; nobody there to hear it is no error."""
+    with contextlib.suppress(OSError):
+        click.echo(text, err=True, color=colour_wanted())
 
 
 def warn(text: str) -> None:
     """Tell the user something he should not miss."""
-    click.echo(click.style("warning: ", fg="yellow") + text, err=True)
+    say(click.style("warning: ", fg="yellow") + text)
+
+
+def hint(text: str) -> None:
+    """Tell the user how to go on."""
+    say(click.style("hint: ", fg="cyan") + text)
 
 
 def safe(text: str) -> str:
     """Show text of others without its control characters and with undecodable bytes as escapes."""
     shown = text.encode("utf-8", "backslashreplace").decode("utf-8")
-    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", shown.replace("\n", "\\n").replace("\t", "\\t"))
+    return _CONTROL.sub(lambda found: _SHORT.get(found[0]) or _escape(ord(found[0])), shown)
+
+
+def _escape(number: int) -> str:
+    return f"\\x{number:02x}" if number < 256 else f"\\u{number:04x}"
 
 
 def coloured(state: str) -> str:
@@ -80,9 +106,13 @@ def age(seconds: float | None) -> str:
 
 def write_bytes(content: bytes) -> None:
     """Write bytes of others to stdout: unchanged into a file or pipe, without control sequences on a terminal."""
-    if sys.stdout.isatty():
-        content = _ESCAPE.sub(b"", content.replace(b"\r\n", b"\n").replace(b"\r", b"\n"))
-        content = re.sub(rb"[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f]", b"?", content)
     sys.stdout.flush()
-    sys.stdout.buffer.write(content)
+    sys.stdout.buffer.write(harmless(content) if sys.stdout.isatty() else content)
     sys.stdout.buffer.flush()
+
+
+def harmless(content: bytes) -> bytes:
+    """Leave only text, line ends, tabs and colours; colours end with the content."""
+    lines = content.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    plain = _PLAIN.sub(b"?", _HIDDEN.sub(b"?", _ESCAPE.sub(b"", lines)))
+    return plain + b"\x1b[0m" if b"\x1b[" in plain else plain

@@ -9,7 +9,6 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-import click
 from rich.console import Console, Group
 from rich.live import Live
 from rich.table import Table
@@ -29,6 +28,7 @@ class Watch:
 
     def __init__(self, units: Sequence[Unit], *, as_json: bool) -> None:
         self.as_json = as_json
+        self.deaf = False
         self.live = not as_json and sys.stderr.isatty()
         self.began = time.time()
         self.states: dict[str, UnitState] = {}
@@ -37,7 +37,7 @@ class Watch:
         self.lock = threading.Lock()
 
     def on_event(self, event: Event) -> None:
-        """Take in one event of the ledger (from any thread)."""
+        """Take in one event of the ledger (from any thread); that nobody can be told is no reason to stop working."""
         with self.lock:
             if event.unit:
                 before = self.states.get(event.unit) or UnitState(
@@ -45,17 +45,19 @@ class Watch:
                 )
                 self.states[event.unit] = step(before, event)
             if self.as_json:
-                row = {
-                    "t": event.time,
-                    "kind": event.kind,
-                    "run": event.run,
-                    "unit": event.unit,
-                    "facts": dict(event.facts),
-                }
-                click.echo(json.dumps(row))
-                sys.stdout.flush()
+                self._write(event)
             elif not self.live:
                 self._plain(event)
+
+    def _write(self, event: Event) -> None:
+        if self.deaf:
+            return
+        row = {"t": event.time, "kind": event.kind, "run": event.run, "unit": event.unit, "facts": dict(event.facts)}
+        try:
+            sys.stdout.write(json.dumps(row) + "\n")
+            sys.stdout.flush()
+        except (OSError, ValueError):
+            self.deaf = True
 
     def _plain(self, event: Event) -> None:
         if event.kind in SHOWN or event.kind == "unit.finished":
@@ -76,11 +78,15 @@ class Watch:
             yield
             return
         console = Console(stderr=True, highlight=False)
-        with Live(get_renderable=self.render, console=console, refresh_per_second=4, transient=True):
+
+        def draw() -> Group:
+            return self.render(console.size.height - 2)
+
+        with Live(get_renderable=draw, console=console, refresh_per_second=4, transient=True):
             yield
 
-    def render(self) -> Group:
-        """Draw one line a unit; units that wait are only counted once there is no room for all."""
+    def render(self, room: int = 40) -> Group:
+        """Draw one line a unit; where there is no room for all, those that are worked on come first."""
         now = time.time()
         table = Table(box=None, pad_edge=False, show_header=False, expand=True)
         for ratio in (2, 1, 1, 6):
@@ -88,8 +94,11 @@ class Watch:
         with self.lock:
             states = [self.states[name] for name in self.order if name in self.states]
             said = dict(self.said)
+        shown = states
+        if len(states) > room:
+            shown = sorted(states, key=lambda unit: not unit.live or unit.state == "queued")[: max(room, 1)]
         over = sum(not unit.live for unit in states)
-        for unit in states[:40]:
+        for unit in shown:
             last = str(unit.facts.get("reason", "")) if not unit.live else said.get(unit.id, "")
             # Text, not markup: what a worker says must not be read as instructions for the screen.
             table.add_row(

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import importlib
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -11,6 +14,7 @@ from pathlib import Path
 import click
 
 from gitprun import __version__
+from gitprun.cli.console import hint, safe, say
 from gitprun.errors import Interrupted, PrunError, Refused, UsageProblem
 
 EXIT_NO = 1
@@ -92,11 +96,11 @@ def cli(ctx: click.Context, folder: str | None) -> None:
         raise PrunError(f"{folder or 'the current folder'}: {problem.strerror}") from None
 
 
-def complain(message: str, hint: str = "") -> None:
+def complain(message: str, advice: str = "") -> None:
     """Write an error as one line, and its hint apart from it."""
-    click.echo(click.style("error: ", fg="red") + message, err=True)
-    if hint:
-        click.echo(click.style("hint: ", fg="cyan") + hint, err=True)
+    say(click.style("error: ", fg="red") + safe(message))
+    if advice:
+        hint(safe(advice))
 
 
 def run_cli(arguments: Sequence[str] | None = None) -> int:
@@ -107,25 +111,11 @@ def run_cli(arguments: Sequence[str] | None = None) -> int:
         )
         sys.stdout.flush()
         return answer if isinstance(answer, int) else 0
-    except UsageProblem as problem:
-        complain(problem.message, problem.hint)
-        return EXIT_USAGE
-    except Interrupted as problem:
-        complain(problem.message, problem.hint)
-        return 128 + problem.signal
-    except Refused as problem:
-        complain(problem.message, problem.hint)
-        return EXIT_NO
     except PrunError as problem:
         complain(problem.message, problem.hint)
-        return EXIT_CANNOT
-    except click.exceptions.NoArgsIsHelpError as problem:
-        click.echo(problem.ctx.get_help() if problem.ctx else "", err=True)
-        return EXIT_USAGE
+        return _code_of(problem)
     except click.UsageError as problem:
-        where = problem.ctx.command_path if problem.ctx else "git prun"
-        complain(problem.format_message(), f"{where} --help")
-        return EXIT_USAGE
+        return _complain_usage(problem)
     except click.ClickException as problem:
         complain(problem.format_message())
         return EXIT_CANNOT
@@ -133,10 +123,42 @@ def run_cli(arguments: Sequence[str] | None = None) -> int:
         return 130
     except BrokenPipeError:
         # The reader of our output has gone (git prun log | head): nothing to say, and nobody to say it to.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_stdout()
         return 141
+    except OSError as problem:
+        where = f"{os.fsdecode(problem.filename)}: " if problem.filename else ""
+        complain(f"{where}{problem.strerror or problem}", "free some space" if problem.errno == errno.ENOSPC else "")
+        _drop_stdout()
+        return EXIT_CANNOT
     except Exception:
         return _report_bug()
+
+
+def _code_of(problem: PrunError) -> int:
+    match problem:
+        case UsageProblem():
+            return EXIT_USAGE
+        case Interrupted():
+            return 128 + problem.signal
+        case Refused():
+            return EXIT_NO
+        case _:
+            return EXIT_CANNOT
+
+
+def _complain_usage(problem: click.UsageError) -> int:
+    if type(problem).__name__ == "NoArgsIsHelpError":
+        say(problem.ctx.get_help() if problem.ctx else "")
+        return EXIT_USAGE
+    where = problem.ctx.command_path if problem.ctx else "git prun"
+    complain(problem.format_message().rstrip("."), f"{where} --help")
+    return EXIT_USAGE
+
+
+def _drop_stdout() -> None:
+    """Keep Python from trying once more, at its end, to write what cannot be written."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _report_bug() -> int:
@@ -144,14 +166,23 @@ def _report_bug() -> int:
     import tempfile
     import traceback
 
-    descriptor, name = tempfile.mkstemp(prefix="git-prun-bug-", suffix=".txt")
-    with os.fdopen(descriptor, "w") as report:
-        report.write(f"git prun {__version__}, Python {sys.version}\n{sys.argv}\n\n")
-        traceback.print_exc(file=report)
-    complain(f"git prun has a bug: {sys.exc_info()[1]!r}", f"the report is in {name}; nothing was removed")
+    found = sys.exc_info()[1]
+    try:
+        descriptor, name = tempfile.mkstemp(prefix="git-prun-bug-", suffix=".txt")
+        with os.fdopen(descriptor, "w", errors="backslashreplace") as report:
+            report.write(f"git prun {__version__}, Python {sys.version}\n{sys.argv}\n\n")
+            traceback.print_exc(file=report)
+        advice = f"the report is in {name}; nothing was removed"
+    except OSError as problem:
+        advice = f"no report could be written ({problem.strerror}); nothing was removed"
+    complain(f"git prun has a bug: {found!r}", advice)
     return EXIT_BUG
 
 
 def main() -> None:
     """Be the program ``git-prun``."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A name that the terminal's character set does not know must not be an error.
+            stream.reconfigure(errors="backslashreplace")
     sys.exit(run_cli())

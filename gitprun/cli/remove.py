@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
+from typing import Any
 
 import click
 
-from gitprun.cli.console import safe, say, warn
-from gitprun.cli.options import here, json_option
+from gitprun.cli.console import hint, put, safe, say, warn
+from gitprun.cli.options import Here, here, json_option
 from gitprun.errors import PrunError, UsageProblem
+from gitprun.runs.events import RunState, UnitState
 from gitprun.runs.lookup import find_run, find_unit
 
 
@@ -23,7 +26,7 @@ def remove(ctx: click.Context, unit_names: tuple[str, ...], discard_left_out: bo
     place = here(ctx)
     history = place.history()
     units = [find_unit(history, name) for name in unit_names]
-    return _remove(ctx, [(history.runs[u.run], u) for u in units], discard_left_out, as_json)
+    return _remove(place, [(history.runs[u.run], u) for u in units], discard_left_out, as_json)
 
 
 @click.command()
@@ -37,31 +40,32 @@ def clean(ctx: click.Context, run_name: str | None, every: bool, discard_left_ou
     from gitprun.runs.remove import removable
 
     if every and run_name:
-        raise UsageProblem("--all and a run cannot be given together")
-    history = here(ctx).history()
-    if not history.runs:
-        say("nothing has been run in this repository yet")
-        return 0
-    runs = list(history.runs.values()) if every else [find_run(history, run_name)]
-    return _remove(ctx, [(run, unit) for run in runs for unit in removable(run)], discard_left_out, as_json)
+        raise UsageProblem("--all and a run cannot be given together", "leave one of them out")
+    place = here(ctx)
+    history = place.history()
+    every = every or not history.runs
+    runs = list(history.runs.values()) if every and run_name is None else [find_run(history, run_name)]
+    return _remove(place, [(run, unit) for run in runs for unit in removable(run)], discard_left_out, as_json)
 
 
-def _remove(ctx: click.Context, units: list, discard: bool, as_json: bool) -> int:  # type: ignore[type-arg]
+def _remove(place: Here, units: Sequence[tuple[RunState, UnitState]], discard: bool, as_json: bool) -> int:
     from gitprun.runs.remove import remove_workspace
 
-    place, code = here(ctx), 0
-    rows = []
+    code = 0
+    rows: list[dict[str, Any]] = []
+    if not units and not as_json:
+        say("there is no workspace to remove")
     for run, unit in units:
         try:
             removal = remove_workspace(place.repository, place.ledger, run, unit, discard_left_out=discard)
-        except PrunError as problem:
+        except (PrunError, OSError) as problem:
             code = 1
-            rows.append({"run": unit.run, "unit": unit.id, "removed": False, "reason": problem.message})
+            reason, advice = (problem.message, problem.hint) if isinstance(problem, PrunError) else (str(problem), "")
+            rows.append({"run": unit.run, "unit": unit.id, "removed": False, "reason": reason, "hint": advice})
             if not as_json:
-                warn(
-                    f"{unit.run}/{unit.id} is left alone: {safe(problem.message)}"
-                    + (f" ({problem.hint})" if problem.hint else "")
-                )
+                warn(f"{unit.run}/{unit.id} is left alone: {safe(reason)}")
+            if advice and not as_json:
+                hint(safe(advice))
             continue
         rows.append(asdict(removal))
         if as_json:
@@ -75,5 +79,5 @@ def _remove(ctx: click.Context, units: list, discard: bool, as_json: bool) -> in
         else:
             say(f"{unit.run}/{unit.id}: {removal.reason}")
     if as_json:
-        click.echo(json.dumps({"workspaces": rows}))
+        put(json.dumps({"workspaces": rows}))
     return code

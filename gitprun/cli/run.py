@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
 import time
 from dataclasses import replace
 from typing import Any
 
 import click
 
-from gitprun.cli.console import say, warn
+from gitprun.cli.console import age, hint, put, safe, say, warn
 from gitprun.cli.options import Here, here, json_option
 from gitprun.cli.signals import signals_stop
-from gitprun.cli.status import render_units
-from gitprun.errors import Interrupted, UsageProblem
+from gitprun.cli.status import headline, probe_run, render_units
+from gitprun.errors import Interrupted, PrunError, UsageProblem
 from gitprun.names import short
 from gitprun.plan import Plan, Settings
+from gitprun.runs.events import RunState, UnitState
 
 EPILOG = """\b
 A plan is a TOML file:
@@ -73,6 +76,8 @@ def read_units(place: Here, plan_file: str | None, given: dict[str, Any]) -> tup
         plan, source = _single(place, settings, given), "--unit"
     else:
         raise UsageProblem("a plan is missing", "git prun run plan.toml, or --unit id=NAME --prompt-file FILE")
+    if any(not command.strip() for command in given["verify"]):
+        raise UsageProblem("--verify must not be empty", "leave it out to have the checks detected")
     said = Settings(
         base=given.get("base"),
         jobs=given.get("jobs"),
@@ -99,9 +104,12 @@ def _single(place: Here, settings: Settings, given: dict[str, Any]) -> Plan:
             rows[key] = given[key]
     if given.get("command"):
         rows["command"] = given["command"]
-    for key, split in (("command", shlex.split), ("paths", str.split)):
-        if isinstance(rows.get(key), str):
-            rows[key] = split(rows[key])
+    try:
+        for key, split in (("command", shlex.split), ("paths", str.split)):
+            if isinstance(rows.get(key), str):
+                rows[key] = split(rows[key])
+    except ValueError as problem:
+        raise UsageProblem(f"--command cannot be split into words: {problem}", "close every quote") from None
     rows["paths"] = [*rows.get("paths", []), *given["paths"]]
     unit = parse_unit(Table(rows, "--unit"), lambda name: read_prompt(place.start / name, shown=name), settings)
     return Plan(units=(unit,), settings=settings)
@@ -121,9 +129,10 @@ def run_and_report(place: Here, plan: Plan, *, source: str, land: bool, as_json:
     def announce(context: RunContext, jobs: int) -> None:
         if not as_json:
             count = f"{len(plan.units)} unit{'s' if len(plan.units) != 1 else ''}"
-            base = f"{short(context.base)} ({plan.settings.base or 'HEAD'})"
+            base = f"{short(context.base)} ({safe(plan.settings.base or 'HEAD')})"
             say(f"run {context.run}: {count}, {jobs} at a time, base {base}")
-            _warn_invisible(place)
+            with contextlib.suppress(PrunError):
+                _warn_invisible(place, plan, context.base)
 
     with signals_stop(stop) as caught, watch.shown():
         report = run_plan(
@@ -137,37 +146,68 @@ def run_and_report(place: Here, plan: Plan, *, source: str, land: bool, as_json:
         )
     place.ledger.listeners.clear()
     good = all(succeeded(state) for state in report.states.values())
-    if not as_json:
-        click.echo(render_units(place.history().runs[report.run], time.time()))
+    done = None if as_json else probe_run(place.history().runs[report.run])
+    if done is not None:
+        put(render_units(done, time.time()))
+        say(headline(done, time.time()))
     if caught:
-        raise Interrupted(caught[0], f"stopped; what was done is kept in run {report.run}", "git prun status shows it")
+        raise Interrupted(
+            caught[0], f"stopped; what was done is kept in run {report.run}", f"git prun status {report.run} shows it"
+        )
     if land:
         from gitprun.cli.merge import land_names
 
         good = land_names(place, (report.run,), as_json=as_json) == 0 and good
-    elif not as_json:
-        _say_next(report.run, report.states)
+    elif done is not None:
+        _say_next(done)
     return 0 if good else 1
 
 
-def _warn_invisible(place: Here) -> None:
-    """Say what of the user's checkout no unit will see."""
-    if place.repository.top is None:
+def _warn_invisible(place: Here, plan: Plan, base: str) -> None:
+    """Say what of the user's checkout no unit will see, above all what a prompt speaks of."""
+    top, git = place.repository.top, place.repository.git
+    if top is None:
         return
-    status = place.repository.git.run("status", "--porcelain=v1", "-z", "--untracked-files=normal", "--no-renames")
-    count = len(status.fields)
-    if count:
-        first = os.fsdecode(status.fields[0][3:])
-        warn(
-            f"{count} uncommitted change{'s' if count != 1 else ''} in your checkout (such as {first!r}) "
-            "will not be visible to the units"
-        )
+    status = git.run("status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames")
+    own = {os.path.relpath(os.path.realpath(place.start / file), os.path.realpath(top)) for file in plan.files}
+    dirty = [name for name in (os.fsdecode(row[3:]) for row in status.fields) if name not in own]
+    if dirty:
+        count = f"{len(dirty)} uncommitted change{'s' if len(dirty) != 1 else ''}"
+        warn(f"{count} in your checkout (such as {safe(dirty[0])}) will not be visible to the units")
+    provided = {*(plan.settings.copy or ()), *(plan.settings.link or ())}
+    for unit in plan.units:
+        words = {word.strip("./") for word in _PATH.findall(unit.prompt)} - provided if unit.mode == "write" else set()
+        named = sorted(word for word in words if word and os.path.lexists(top / word))[:100]
+        listing = git.run("ls-tree", "-z", "--name-only", base, "--", *named).fields if named else []
+        unseen = [word for word in named if word in dirty or os.fsencode(word) not in listing]
+        if unseen:
+            warn(
+                f"the prompt of {unit.id} names {safe(unseen[0])}, which the unit will not see as it is in your checkout "
+                "(commit it, or name it in [workspace] copy)"
+            )
 
 
-def _say_next(run: str, states: dict[str, str]) -> None:
-    ready = [unit for unit, state in states.items() if state == "ready"]
-    bad = [unit for unit, state in states.items() if state not in ("ready", "done")]
-    if bad:
-        say(f"look closer: git prun show {bad[0]}; git prun log {bad[0]}")
-    if ready:
-        say(f"look: git prun diff {ready[0]}; land what is ready: git prun merge")
+# A path as people write it in a prompt: it has a slash or an extension.
+_PATH = re.compile(r"[\w.@+-]*(?:/[\w.@+-]+)+|[\w@+-]+\.[\w.]*\w")
+
+
+def _say_next(run: RunState) -> None:
+    """Say what to do about every kind of end that is there."""
+    by_state: dict[str, list[UnitState]] = {}
+    for unit in run.units.values():
+        by_state.setdefault(unit.state, []).append(unit)
+    for state, units in by_state.items():
+        name = units[0].id
+        if state == "unverified" and units[0].verdict == "absent":
+            hint(
+                'nothing says that the work is good: give the plan verify = ["..."], or git prun merge --allow-unverified'
+            )
+        elif state == "unverified":
+            hint(f"git prun log --verify {name} shows why its checks do not pass")
+        elif state == "rate-limited":
+            wait = (units[0].facts.get("ending") or {}).get("retry_after")
+            hint("the service is at its limit: run again " + (f"in {age(wait)}" if wait else "later"))
+        elif state == "ready":
+            hint(f"git prun diff {name} shows what it changed; git prun merge lands what is ready")
+        elif state != "done":
+            hint(str(units[0].facts.get("hint") or f"git prun show {name} and git prun log {name} tell more"))

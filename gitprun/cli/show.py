@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
+from pathlib import Path
 
 import click
 
-from gitprun.cli.console import coloured, safe, write_bytes
+from gitprun.cli.console import coloured, put, safe, say, write_bytes
 from gitprun.cli.options import Here, here, json_option
 from gitprun.cli.status import unit_row
 from gitprun.errors import Refused
@@ -16,7 +18,7 @@ from gitprun.names import short, unit_branch
 from gitprun.runs.events import UnitState
 from gitprun.runs.lookup import find_unit, probe_unit
 from gitprun.runs.outcome import describe_exit
-from gitprun.system.files import read_plain, tail
+from gitprun.system.files import read_plain
 
 TAIL = 64_000
 MAX_SHOWN = 16_000_000
@@ -39,44 +41,54 @@ def show(ctx: click.Context, unit_name: str, as_json: bool) -> None:
     folder = place.repository.state / "runs" / unit.run / unit.id
     result = (read_plain(folder / "result.md", MAX_SHOWN) or b"").decode("utf-8", "replace")
     if as_json:
-        click.echo(json.dumps({**unit_row(unit, time.time()), "facts": dict(unit.facts), "result": result}))
+        put(json.dumps({**unit_row(unit, time.time()), "facts": dict(unit.facts), "result": result}))
         return
+    for name, value in _rows(unit):
+        put(f"{name + ':':<11}{value}")
     facts = unit.facts
-    rows = [
-        ("unit", f"{unit.run}/{unit.id}"),
-        ("state", coloured(unit.state) + (f" ({safe(facts['reason'])})" if facts.get("reason") else "")),
-        ("executor", f"{facts.get('executor', '-')} ({facts.get('mode', '-')})"),
-        (
-            "worker",
-            describe_exit(facts["exit"]) + f" after {facts['exit']['seconds']:.1f} s" if facts.get("exit") else "-",
-        ),
-        ("commit", f"{short(unit.commit)}  {unit_branch(unit.run, unit.id)}" if unit.commit else "-"),
-        ("workspace", "removed" if facts.get("removed") else safe(str(facts.get("path", "-")))),
-        ("output", str(folder / "output.log")),
-    ]
-    for name, value in rows:
-        click.echo(f"{name + ':':<11}{value}")
     _section("changed", facts.get("changed", ()))
     _section("outside its paths", facts.get("outside", ()))
     _section("left out (still in the workspace)", [f"{r['path']}: {r['reason']}" for r in facts.get("left_out", ())])
     _section("kept beside the commit", [f"{ref} {short(oid)}" for ref, oid in facts.get("kept", ())])
     _section("the worker's own commits", facts.get("own_commits", ()))
-    checks = facts.get("verdict", {}).get("checks", ())
+    checks = (facts.get("verdict") or {}).get("checks", ())
     _section("checks", [f"{c['state']}: {c['command']} ({c['seconds']:.1f} s) {c['reason']}".rstrip() for c in checks])
+    _section("changed by the checks", facts.get("verify_changed", ()))
+    _section("the result does not follow the contract", facts.get("result_problems", ()))
     _section("notes", [*facts.get("notes", ()), *facts.get("collect_notes", ())])
     if result:
-        click.echo("\nresult:")
+        put("\nresult:")
         write_bytes("".join(f"  {line}\n" for line in result.rstrip("\n").split("\n")).encode())
+
+
+def _rows(unit: UnitState) -> list[tuple[str, str]]:
+    """List the facts that take one line each."""
+    facts, name = unit.facts, f"{unit.run}/{unit.id}"
+    reason = f" ({safe(str(facts['reason']))})" if facts.get("reason") else ""
+    ended = facts.get("exit")
+    rows = [
+        ("unit", name),
+        ("state", coloured(unit.state) + reason),
+        ("executor", f"{facts.get('executor', '-')} ({facts.get('mode', '-')})"),
+        ("worker", safe(f"{describe_exit(ended)} after {ended['seconds']:.1f} s") if ended else "-"),
+        ("commit", f"{short(unit.commit)}  {unit_branch(unit.run, unit.id)}" if unit.commit else "-"),
+        ("verdict", unit.verdict or "-"),
+        ("workspace", "removed" if facts.get("removed") else safe(str(facts.get("path", "-")))),
+        ("output", safe(str(facts.get("log", "-")))),
+    ]
+    if facts.get("hint") and not unit.live:
+        rows.insert(2, ("hint", safe(str(facts["hint"]))))
+    return rows
 
 
 def _section(title: str, rows: object) -> None:
     shown = [safe(str(row)) for row in rows] if isinstance(rows, list | tuple) else []
     if shown:
-        click.echo(f"\n{title}:")
+        put(f"\n{title}:")
         for row in shown[:200]:
-            click.echo(f"  {row}")
+            put(f"  {row}")
         if len(shown) > 200:
-            click.echo(f"  ... and {len(shown) - 200} more")
+            put(f"  ... and {len(shown) - 200} more")
 
 
 @click.command()
@@ -111,18 +123,33 @@ def log(ctx: click.Context, unit_name: str, whole: bool, verification: bool, pro
     if events:
         for event in place.ledger.read().events:
             if (event.run, event.unit) == (unit.run, unit.id):
-                click.echo(json.dumps({"t": event.time, "kind": event.kind, **event.facts}))
+                put(json.dumps({"t": event.time, "kind": event.kind, **event.facts}))
         return
+    name = f"{unit.run}/{unit.id}"
     if verification:
-        paths = [
-            folder.joinpath(check["log"]) for check in unit.facts.get("verdict", {}).get("checks", ()) if check["log"]
-        ]
+        checks = (unit.facts.get("verdict") or {}).get("checks", ())
+        paths = [Path(check["log"]) for check in checks if check["log"]]
+        if not paths:
+            raise Refused(f"no check of {name} was run ({unit.verdict or unit.state})", f"git prun show {name}")
     else:
         paths = [folder / ("prompt.md" if prompt else "output.log")]
+        if not paths[0].is_file():
+            raise Refused(f"the worker of {name} was not started ({unit.state})", f"git prun show {name}")
     for path in paths:
-        if whole or prompt:
-            with open(path, "rb") as source:
-                while chunk := source.read(1 << 20):
-                    write_bytes(chunk)
-        else:
-            write_bytes(tail(path, TAIL))
+        _print(path, whole or prompt)
+
+
+def _print(path: Path, whole: bool) -> None:
+    """Print a file, or its end, from the start of a line."""
+    with open(path, "rb") as source:
+        size = source.seek(0, os.SEEK_END)
+        source.seek(0)
+        if size > TAIL and not whole:
+            source.seek(size - TAIL)
+            source.readline(TAIL)
+            say(f"(the last {TAIL // 1000} kB of {size / 1e6:.1f} MB; --all prints everything)")
+            if source.tell() >= size:
+                source.seek(size - TAIL)
+        # By lines, so that no control sequence is cut in two.
+        while chunk := source.readline(1 << 20):
+            write_bytes(chunk)

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 import time
+from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import click
 
-from gitprun.cli.console import age, coloured, safe, say, table
+from gitprun.cli.console import age, coloured, hint, put, safe, say, table
 from gitprun.cli.options import here, json_option
+from gitprun.errors import UsageProblem
 from gitprun.names import short, unit_branch
-from gitprun.runs.events import RunState, UnitState
+from gitprun.runs.events import ENDED, LIVE, RunState, UnitState
 from gitprun.runs.lookup import find_run, probe_unit
+from gitprun.runs.outcome import NO_RESULT
 
 
 @click.command()
@@ -26,18 +30,39 @@ def status(ctx: click.Context, run_name: str | None, every: bool, as_json: bool)
     history = place.history()
     if not history.runs and run_name is None:
         if as_json:
-            click.echo(json.dumps({"runs": []}))
+            put(json.dumps({"runs": []}))
         else:
-            say("nothing has been run in this repository yet (git prun run plan.toml)")
+            say("nothing has been run in this repository yet")
+            hint("git prun run plan.toml")
         return
+    if every and run_name is not None:
+        raise UsageProblem("--all and a run cannot be given together", "leave one of them out")
     runs = list(history.runs.values()) if every else [find_run(history, run_name)]
     now = time.time()
     if as_json:
-        click.echo(json.dumps({"runs": [run_rows(run, now) for run in runs]}))
+        put(json.dumps({"runs": [run_rows(run, now) for run in runs]}))
         return
-    for run in runs:
-        click.echo(f"run {run.id}  base {short(run.base)}  workspaces {safe(str(run.facts.get('root', '')))}/{run.id}")
-        click.echo(render_units(run, now))
+    for run in (probe_run(run) for run in runs):
+        put(f"{headline(run, now)}; base {short(run.base)}; workspaces {safe(str(run.facts.get('root', '')))}/{run.id}")
+        put(render_units(run, now))
+        lost = [unit for unit in run.units.values() if unit.state == "lost"]
+        if lost:
+            hint(f"lost means that the process of the run is gone; git prun remove {lost[0].id} keeps what lies there")
+
+
+def probe_run(run: RunState) -> RunState:
+    """Give a run with the states its units really have."""
+    return replace(run, units={name: probe_unit(run, unit) for name, unit in run.units.items()})
+
+
+def headline(run: RunState, now: float) -> str:
+    """Say in a few words how a run stands: its units by state, and for how long it went on."""
+    states = Counter(unit.state for unit in run.units.values())
+    ranks = {state: rank for rank, state in enumerate((*ENDED, *LIVE, "lost"))}
+    counts = ", ".join(f"{states[state]} {state}" for state in sorted(states, key=lambda name: ranks.get(name, 99)))
+    going = any(unit.live for unit in run.units.values())
+    took = f", {'for' if going else 'in'} {age((run.ended or now) - run.started)}" if going or run.ended else ""
+    return f"run {run.id}: {counts or 'no units'}{took}"
 
 
 def run_rows(run: RunState, now: float) -> dict[str, Any]:
@@ -76,10 +101,9 @@ def unit_row(unit: UnitState, now: float) -> dict[str, Any]:
 
 
 def render_units(run: RunState, now: float) -> str:
-    """Lay out the units of a run as a table."""
+    """Lay out the units of a run, as they are given, as a table."""
     rows = []
-    for known in run.units.values():
-        unit = probe_unit(run, known)
+    for unit in run.units.values():
         files = unit.facts.get("files")
         rows.append(
             [
@@ -99,15 +123,21 @@ def flags(unit: UnitState) -> str:
     """Say in one line what about a unit deserves a look."""
     said = [str(unit.facts["reason"])] if unit.facts.get("reason") and unit.state != "landed" else []
     if unit.facts.get("outside"):
-        said.append(f"{len(unit.facts['outside'])} outside its paths")
+        said.append(f"{len(unit.facts['outside'])} outside its paths (such as {unit.facts['outside'][0]})")
     if unit.facts.get("left_out"):
-        said.append(f"{len(unit.facts['left_out'])} left out")
-    if unit.facts.get("fallback"):
+        said.append(f"{len(unit.facts['left_out'])} left out (such as {unit.facts['left_out'][0]['path']})")
+    if unit.facts.get("fallback") and NO_RESULT not in said:
         said.append("no result file")
+    if unit.facts.get("result_problems") and unit.state in ("ready", "unverified", "empty"):
+        said.append("the result file does not follow the contract")
+    leftovers = (unit.facts.get("exit") or {}).get("leftovers")
+    if leftovers:
+        said.append(f"{leftovers} process{'es' if leftovers > 1 else ''} left behind, ended")
     if unit.facts.get("kept"):
         said.append("own commits kept")
     if unit.facts.get("verify_changed"):
-        said.append(f"verify changed {len(unit.facts['verify_changed'])} files")
+        touched = unit.facts["verify_changed"]
+        said.append(f"verify changed {len(touched)} tracked file{'s' if len(touched) > 1 else ''} ({touched[0]})")
     if unit.state == "lost":
         said.append("nobody works on it any more")
     return "; ".join(said)

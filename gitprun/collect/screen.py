@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 # Folders that tools fill by themselves; even where a base's ignore rules do not name them they are no work.
@@ -25,10 +26,32 @@ BUILD_FOLDERS = frozenset(
     }
 )
 
+# Where tools keep their stores when a worker takes the workspace for its home folder.
+STORES = (
+    ".cache",
+    ".local/share",
+    ".local/state",
+    ".npm",
+    ".pnpm-store",
+    ".rustup",
+    ".cargo/registry",
+    ".cargo/git",
+    ".m2/repository",
+    "go/pkg/mod",
+)
+# Folders of build products: no work where the worker itself wrote a rule that hides them.
+PRODUCTS = BUILD_FOLDERS | {"build", "coverage", "dist", "out", "target"}
+# How a compiled program begins: ELF, Mach-O, Java.
+_PROGRAM = (b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe")
+_KEY = re.compile(rb"\s*-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY-----")
+# How much of a file is looked at.
+HEAD = 128
+_REFUSED_BY_GIT = re.compile(r"(?i)(?:\.git|git~1)[ .]*(?::.*)?")
+
 _SECRET = re.compile(
     r"""(?ix)
     \.env(?:\.(?!example$|sample$|template$|dist$|defaults$|test$)[\w-]+)*
-    | id_(?:rsa|dsa|ecdsa|ed25519) | .*\.(?:pem|p12|pfx|keystore|jks|ppk) | .*(?<!pub)\.key
+    | (?:.*[_-])?id_(?:rsa|dsa|ecdsa|ed25519) | .*\.(?:pem|p12|pfx|keystore|jks|ppk) | .*(?<!pub)\.key
     | \.netrc | \.npmrc | \.pypirc | \.git-credentials | credentials(?:\.json)? | service-account.*\.json | auth\.json
     | \.htpasswd | kubeconfig
     """
@@ -37,11 +60,16 @@ _SECRET = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A new or changed path as lstat saw it: ``link`` is the target of a symbolic link, ``size`` in bytes."""
+    """A new path as lstat saw it.
+
+    ``size`` in bytes, ``link`` the target of a symbolic link, ``head`` the first HEAD bytes of a file.
+    """
 
     path: str
     size: int = 0
     link: str | None = None
+    head: bytes = b""
+    executable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,18 +86,34 @@ def within(path: str, folders: frozenset[str] | tuple[str, ...]) -> bool:
     return any(path == folder or path.startswith(f"{folder}/") for folder in folders)
 
 
-def screen_new(found: Found, max_file: int) -> LeftOut | None:
-    """Judge an untracked path: None means that it belongs to the work."""
+def build_folder(path: str) -> str | None:
+    """Name the outermost folder on the way to a path that tools fill by themselves."""
+    parts = path.split("/")
+    for number, part in enumerate(parts[:-1], 1):
+        if part in BUILD_FOLDERS:
+            return "/".join(parts[:number])
+    return next((store for store in STORES if path.startswith(f"{store}/")), None)
+
+
+def screen_new(found: Found, max_file: int, tracked: Callable[[str], bool] = lambda folder: False) -> LeftOut | None:
+    """Judge an untracked path: None means that it belongs to the work.
+
+    ``tracked`` tells whether the base holds a folder, which then is no build output whatever its name.
+    """
     parts = found.path.split("/")
-    folder = next((part for part in parts[:-1] if part in BUILD_FOLDERS), None)
-    if folder is not None:
-        return LeftOut(
-            found.path[: found.path.index(folder) + len(folder)] + "/", f"build output ({folder})", found.size
-        )
+    folder = build_folder(found.path)
+    if folder is not None and not tracked(folder):
+        return LeftOut(f"{folder}/", f"build output ({folder.rpartition('/')[2]})", found.size)
+    if any(_REFUSED_BY_GIT.fullmatch(part) for part in parts):
+        return LeftOut(found.path, "a name that git refuses", found.size)
     if found.link is not None:
         return screen_link(found)
     if _SECRET.fullmatch(parts[-1]):
         return LeftOut(found.path, "looks like a secret by its name", found.size)
+    if _KEY.match(found.head):
+        return LeftOut(found.path, "a private key", found.size)
+    if found.executable and found.head.startswith(_PROGRAM):
+        return LeftOut(found.path, "build output (a compiled program)", found.size)
     return screen_size(found, max_file)
 
 
@@ -81,6 +125,8 @@ def screen_link(found: Found) -> LeftOut | None:
         return LeftOut(found.path, f"a link that leaves the workspace (to {target})")
     if inside == ".git" or inside.startswith(".git/"):
         return LeftOut(found.path, "a link into .git")
+    if posixpath.basename(found.path).lower() == ".gitmodules":
+        return LeftOut(found.path, "a name that git refuses for a link")
     return None
 
 

@@ -1,51 +1,72 @@
-"""Files that many units touch, and the policy for their conflicts."""
+"""Hotspots: files that every unit touches, and by which policy their conflicts are settled."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import Literal, cast, get_args
 
+from gitprun.errors import PlanError
 from gitprun.globs import matches
+from gitprun.merge.resolvers import POLICIES
 from gitprun.merge.resolvers.base import FileConflict, Refused, Resolved
-from gitprun.merge.resolvers.lines import union
 from gitprun.tables import Table
 
 Policy = Literal["union", "ours", "theirs"]
 
+# A resolver named in the configuration stands for the policy that it carries out.
+_BY_RESOLVER: dict[str, Policy] = {"lines": "union"}
+
 
 @dataclass(frozen=True, slots=True)
 class Hotspot:
-    """A row of the configuration."""
+    """Paths that match the pattern ``path`` (see ``gitprun.globs``) and how their conflicts are settled."""
 
     path: str
     policy: Policy
 
 
-BUILTIN = (Hotspot("todo.md", "union"), Hotspot("TODO.md", "union"), Hotspot("CHANGELOG.md", "union"))
+# Lists by convention. The line resolver proves each union or leaves the conflict, so none of these can do harm.
+BUILTIN: tuple[Hotspot, ...] = tuple(
+    Hotspot(path, "union") for path in ("todo.md", "TODO.md", "TODO", "CHANGELOG.md", ".gitignore")
+)
 
 
 def parse_hotspots(rows: object, source: str) -> tuple[Hotspot, ...]:
-    """Read ``[[hotspot]]`` rows."""
-    found = []
-    for row in Table({"hotspot": rows or []}, source).tables("hotspot"):
-        path, policy = row.text("path"), row.choice("policy", ("union", "ours", "theirs"))
-        row.close()
-        found.append(Hotspot(path or "", cast(Policy, policy or "union")))
-    return tuple(found)
+    """Read the ``[[hotspot]]`` rows of a configuration file; raises PlanError naming row, key and file."""
+    if not isinstance(rows, Sequence) or isinstance(rows, str | bytes):
+        raise PlanError(f"{source}: hotspot must be written as [[hotspot]]")
+    return tuple(_parse_row(Table(row, source, f"[[hotspot]] {n}:")) for n, row in enumerate(rows, 1))
 
 
 def hotspot_for(path: str, configured: Sequence[Hotspot]) -> Hotspot | None:
-    """Find the row for a path."""
-    for rows in (reversed(configured), BUILTIN):
-        for row in rows:
-            if matches(row.path, path):
-                return row
-    return None
+    """Find the hotspot a path belongs to: the last configured row that matches, else a built-in one."""
+    for row in reversed(configured):
+        if matches(row.path, path):
+            return row
+    # Built-in rows name files by convention, never a folder that happens to have such a name.
+    name = path.rpartition("/")[2]
+    return next((row for row in BUILTIN if row.path == name), None)
 
 
 def settle(conflict: FileConflict, hotspot: Hotspot) -> Resolved | Refused:
-    """Settle a conflict as the policy says."""
-    if hotspot.policy == "union":
-        return union(conflict)
-    return Refused("no resolver")
+    """Settle one conflicting file by the policy of its hotspot."""
+    return POLICIES[hotspot.policy](conflict)
+
+
+def _parse_row(row: Table) -> Hotspot:
+    path = row.text("path")
+    policy = cast("Policy | None", row.choice("policy", get_args(Policy)))
+    resolver = row.choice("resolver", tuple(_BY_RESOLVER))
+    row.close()
+    if path is None:
+        raise row.problem("path", "is missing", 'name files by a pattern, such as path = "src/routes.txt"')
+    if path.startswith("!"):
+        raise row.problem("path", f"cannot be {path!r}: a hotspot has no exceptions", "a later row wins over this one")
+    by_resolver = _BY_RESOLVER[resolver] if resolver else None
+    if policy and by_resolver and policy != by_resolver:
+        raise row.problem("resolver", f'= "{resolver}" means policy = "{by_resolver}", not "{policy}"', "keep one")
+    chosen = policy or by_resolver
+    if chosen is None:
+        raise row.problem("policy", "is missing", f"one of: {', '.join(get_args(Policy))}")
+    return Hotspot(path, chosen)

@@ -53,7 +53,8 @@ def settle_conflicts(repo: Objects, merge: TreeMerge, hotspots: Sequence[Hotspot
             else:
                 refused[path] = answer.reason
     if refused or not texts:
-        return Settled(merge.tree, refused=refused)
+        could = {path: f"{one.resolver} would settle it" for path, one in zip(texts, resolved, strict=True)}
+        return Settled(merge.tree, refused=refused | could)
     return Settled(replace_blobs(repo, merge.tree, texts), tuple(resolved))
 
 

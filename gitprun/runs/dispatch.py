@@ -140,7 +140,8 @@ def require_outside(repository: Repository, root: Path) -> None:
         ignored = repository.git.run("check-ignore", "--quiet", f"{root}/", ok=(0, 1, 128)).code == 0
         if not ignored or root == top.resolve():
             raise WorkspaceProblem(
-                f"the workspace root {root} lies in your checkout", "choose a folder outside of it, or one that git ignores"
+                f"the workspace root {root} lies in your checkout",
+                "choose a folder outside of it, or one that git ignores",
             )
 
 

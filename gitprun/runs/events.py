@@ -149,14 +149,8 @@ def fold(events: Iterable[Event]) -> History:
             facts = dict(event.facts)
             runs[event.run] = RunState(RunId(event.run), event.time, None, str(facts.get("base", "")), facts)
         elif event.kind == "landing.landed":
-            landings.append(
-                Landing(
-                    event.run,
-                    event.unit,
-                    *(str(event.facts.get(key, "")) for key in ("branch", "target", "commit")),
-                    event.time,
-                )
-            )
+            branch, target, commit = (str(event.facts.get(key, "")) for key in ("branch", "target", "commit"))
+            landings.append(Landing(event.run, event.unit, branch, target, commit, event.time))
         known = runs.get(event.run)
         if known is None:
             continue

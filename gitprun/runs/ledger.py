@@ -48,7 +48,8 @@ class Ledger:
                 append_synced(self.path, encode(event))
         except OSError as problem:
             raise LedgerProblem(
-                f"the ledger {self.path} cannot be written: {problem.strerror}", "is the disk full, or not yours to write?"
+                f"the ledger {self.path} cannot be written: {problem.strerror}",
+                "is the disk full, or not yours to write?",
             ) from None
         for listener in self.listeners:
             listener(event)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gitprun.contract import Result
-from gitprun.units import Exit, Mode
+from gitprun.executors.lines import one_line
+from gitprun.names import RunId
+from gitprun.units import Exit, Mode, Unit
 
 NO_RESULT = "the worker wrote no result file"
 
@@ -54,6 +56,19 @@ def explain_unit(
     if state == "unverified":
         return verdict
     return "the worker ended well and changed nothing" if state == "empty" else ""
+
+
+def commit_message(run: RunId, unit: Unit, worker: str | None, own_commits: Sequence[str]) -> str:
+    """Write the message of a unit's commit: what was asked, where it came from, what the worker committed itself."""
+    first = next((line.strip("# ").strip() for line in unit.prompt.splitlines() if line.strip("# \t")), "work")
+    subject = one_line(f"{unit.id}: {first}")
+    subject = subject if len(subject) <= 72 else subject[:71] + "\u2026"
+    rows = [f"Unit: {run}/{unit.id}", f"Executor: {unit.executor}"]
+    if worker is not None:
+        rows.append(f"State: {worker} (kept, not finished)")
+    if own_commits:
+        rows += ["", "The worker's own commits, newest first:", *(f"  {one_line(row)}" for row in own_commits[:50])]
+    return subject + "\n\n" + "\n".join(rows) + "\n"
 
 
 def exit_facts(ended: Exit) -> dict[str, Any]:

@@ -20,7 +20,6 @@ from gitprun.contract import Result, contract_for, fallback_result, parse_result
 from gitprun.errors import PrunError
 from gitprun.executors.base import Ending, Place, Progress
 from gitprun.executors.catalog import require_executor
-from gitprun.executors.lines import one_line
 from gitprun.git.command import Git
 from gitprun.git.refs import Signature, delete_ref, move_ref, open_repository, read_ref, require_object
 from gitprun.git.repo import Repository
@@ -28,7 +27,7 @@ from gitprun.names import Oid, RunId, unit_branch, unit_ref
 from gitprun.plan import Settings
 from gitprun.runs.ledger import Ledger
 from gitprun.runs.listen import Listener
-from gitprun.runs.outcome import NO_RESULT, exit_facts, explain_unit, judge_unit, judge_worker
+from gitprun.runs.outcome import NO_RESULT, commit_message, exit_facts, explain_unit, judge_unit, judge_worker
 from gitprun.system.files import folder_identity, read_plain, remove_tree, tail, write_whole
 from gitprun.system.process import Identity, Stop, run, worker_environment
 from gitprun.units import ExecutorSettings, Exit, Unit, Verdict
@@ -344,7 +343,9 @@ def _collect(context: RunContext, unit: Unit, workspace: Workspace, worker: str 
     }
     if found.changed:
         ref = unit_ref(context.run, unit.id)
-        commit = commit_capture(site, found, ref, commit_message(context.run, unit, worker, found), context.who)
+        commit = commit_capture(
+            site, found, ref, commit_message(context.run, unit, worker, found.own_commits), context.who
+        )
         facts |= {"commit": commit, "ref": ref}
         if workspace.kind == "worktree" and workspace.index is not None:
             facts |= _show_in_worktree(context, repo, workspace, commit)
@@ -369,19 +370,6 @@ def _show_in_worktree(
     except (PrunError, OSError) as problem:
         return {"branch_note": str(problem)}
     return {}
-
-
-def commit_message(run: RunId, unit: Unit, worker: str | None, found: Capture) -> str:
-    """Write the message of a unit's commit: what the task was, where it came from, what the worker committed."""
-    first = next((line.strip("# ").strip() for line in unit.prompt.splitlines() if line.strip("# \t")), "work")
-    subject = one_line(f"{unit.id}: {first}")
-    subject = subject if len(subject) <= 72 else subject[:71] + "\u2026"
-    rows = [f"Unit: {run}/{unit.id}", f"Executor: {unit.executor}"]
-    if worker is not None:
-        rows.append(f"State: {worker} (kept, not finished)")
-    if found.own_commits:
-        rows += ["", "The worker's own commits, newest first:", *(f"  {one_line(r)}" for r in found.own_commits[:50])]
-    return subject + "\n\n" + "\n".join(rows) + "\n"
 
 
 def _verify(context: RunContext, unit: Unit, workspace: Workspace, found: Capture) -> Verdict:

@@ -97,6 +97,8 @@ def run(
     exit_file, spec_file, stdin_file = record / "exit.json", record / "spec.json", record / "stdin"
     for old in (exit_file, spec_file, stdin_file):
         old.unlink(missing_ok=True)
+    if stop is not None and stop.is_set():
+        return Exit(code=None, signal=None, reason="stopped", seconds=0.0)
     spec = {
         "argv": list(argv),
         "cwd": str(cwd),

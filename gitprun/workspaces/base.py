@@ -8,13 +8,26 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gitprun.errors import GitFailed, PrunError
+from gitprun.errors import GitFailed, GitTimeout, PrunError
 from gitprun.names import RunId, UnitId
 from gitprun.system.files import folder_identity
 from gitprun.units import WorkspaceKind
 
 # The folder inside a workspace where the worker writes its result: the one place every sandbox lets it write.
 OUTBOX = ".prun"
+
+# How git fills and reads a workspace: no program of the checkout runs, and every change of a file is seen,
+# whatever the user's own configuration says for his checkouts.
+QUIET = (
+    "core.hooksPath=/dev/null",
+    "core.splitIndex=false",
+    "core.untrackedCache=false",
+    "core.fsmonitor=false",
+    "core.ignoreStat=false",
+    "core.trustctime=true",
+    "core.checkStat=default",
+    "submodule.recurse=false",
+)
 
 
 class WorkspaceProblem(PrunError):
@@ -71,8 +84,10 @@ def require_room(root: Path, path: Path) -> None:
         raise WorkspaceProblem(f"{path} is already there", "remove it, or choose another root for workspaces")
 
 
-def explain_checkout(problem: GitFailed, path: Path) -> WorkspaceProblem:
+def explain_checkout(problem: GitFailed | GitTimeout, path: Path) -> WorkspaceProblem:
     """Turn git's complaint about a checkout into one line with a hint."""
+    if isinstance(problem, GitTimeout):
+        return WorkspaceProblem(f"the checkout in {path} did not end: {problem.message}", "is a filter waiting?")
     lines = [line.strip() for line in problem.stderr.splitlines() if line.strip()]
     wanted = next((line for line in lines if "external filter" in line or "smudge filter" in line), None)
     if wanted:
@@ -99,21 +114,45 @@ def provide(top: Path | None, path: Path, copy: Sequence[str], link: Sequence[st
         if os.path.lexists(target):
             notes.append(f"{name} is tracked, so the workspace has its own: neither copied nor linked")
             continue
+        if not _parent_inside(path, target):
+            notes.append(f"{name} lies behind a link of the workspace: neither copied nor linked")
+            continue
         target.parent.mkdir(parents=True, exist_ok=True)
         if linked:
             target.symlink_to(source, target_is_directory=source.is_dir())
-        elif source.is_dir() and not source.is_symlink():
-            shutil.copytree(source, target, symlinks=True)
         else:
-            shutil.copy2(source, target, follow_symlinks=True)
+            _copy(source, target, name)
         provided.append(name)
     return provided, notes
+
+
+def _parent_inside(path: Path, target: Path) -> bool:
+    return Path(os.path.realpath(target.parent)).is_relative_to(os.path.realpath(path))
+
+
+def _copy(source: Path, target: Path, name: str) -> None:
+    """Copy a file or a folder; links inside a folder stay links."""
+    try:
+        if source.is_dir():
+            shutil.copytree(source, target, symlinks=True)
+        elif source.is_file():
+            shutil.copy2(source, target)
+        else:
+            raise WorkspaceProblem(f"{name} in your checkout is no plain file", "take it out of [workspace] copy")
+    except shutil.Error as problem:
+        first = problem.args[0][0][2] if problem.args and problem.args[0] else problem
+        raise WorkspaceProblem(f"{name} could not be copied: {first}", "take it out of [workspace] copy") from None
 
 
 def make_outbox(path: Path) -> None:
     """Make the folder for the worker's result; it hides itself from git."""
     outbox = path / OUTBOX
-    outbox.mkdir()
+    try:
+        outbox.mkdir()
+    except FileExistsError:
+        raise WorkspaceProblem(
+            f"the base holds a path {OUTBOX}, which prun needs for itself", f"git rm -r {OUTBOX}, then run again"
+        ) from None
     (outbox / ".gitignore").write_text("*\n")
 
 

@@ -11,17 +11,24 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from gitprun.errors import GitFailed
+from gitprun.errors import GitFailed, GitTimeout
 from gitprun.git.command import Git
 from gitprun.git.repo import Repository, read_config
 from gitprun.names import Oid
 from gitprun.system.files import folder_identity, remove_tree
-from gitprun.workspaces.base import Workspace, WorkspaceProblem, explain_checkout, require_room
+from gitprun.workspaces.base import QUIET, Workspace, WorkspaceProblem, explain_checkout, require_room
 
 # Local settings of the user's repository that decide what a checkout holds; they are his own, and carried over.
-CARRIED = ("core.autocrlf", "core.eol", "core.safecrlf", "core.longpaths", "core.quotepath", "core.precomposeunicode")
+CARRIED = ("core.autocrlf", "core.eol", "core.safecrlf", "core.longpaths", "core.precomposeunicode")
 CARRIED_PREFIX = ("filter.",)
-QUIET = ("core.hooksPath=/dev/null", "core.splitIndex=false", "core.untrackedCache=false", "core.fsmonitor=false")
+# Nothing in a clone waits for a passphrase or packs objects behind the worker's back.
+OWN = (
+    ("core.longpaths", "true"),
+    ("gc.auto", "0"),
+    ("maintenance.auto", "false"),
+    ("commit.gpgSign", "false"),
+    ("tag.gpgSign", "false"),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +49,7 @@ def read_source(repository: Repository) -> CloneSource:
     git, common = repository.git, repository.common
     listing = git.run("for-each-ref", "--format=%(objectname) %(refname) %(*objectname)", "refs/heads", "refs/tags")
     refs = []
-    for line in listing.out.decode("utf-8", "surrogateescape").splitlines():
+    for line in listing.out.decode("utf-8", "surrogateescape").split("\n")[:-1]:
         oid, name, peeled = line.split(" ", 2)
         refs.append((name, oid, peeled))
     config = read_config(git)
@@ -78,7 +85,7 @@ def make_clone(source: CloneSource, path: Path, commit: Oid, branch: str) -> Wor
     """
     require_room(path.parent.parent, path)
     try:
-        Git(cwd=path.parent).run(
+        Git(cwd=path.parent, config=("init.defaultRefFormat=files",)).run(
             "init", "--quiet", "--template=", "--object-format=sha1", f"--initial-branch={branch}", str(path)
         )
     except GitFailed as problem:
@@ -90,7 +97,7 @@ def make_clone(source: CloneSource, path: Path, commit: Oid, branch: str) -> Wor
     try:
         notes = _fill(source, path / ".git", commit, branch)
         Git(cwd=path, config=QUIET).run("reset", "--hard", "--quiet")
-    except GitFailed as problem:
+    except (GitFailed, GitTimeout) as problem:
         remove_tree(path, identity)
         raise explain_checkout(problem, path) from None
     except OSError as problem:
@@ -104,7 +111,7 @@ def _fill(source: CloneSource, git_dir: Path, commit: Oid, branch: str) -> list[
     notes = []
     info = git_dir / "info"
     info.mkdir(exist_ok=True)
-    (git_dir / "objects" / "info" / "alternates").write_bytes(os.fsencode(source.objects) + b"\n")
+    (git_dir / "objects" / "info" / "alternates").write_bytes(_alternate(source.objects))
     own = f"refs/heads/{branch}"
     rows = ["# pack-refs with: peeled fully-peeled "]
     for name, oid, peeled in source.refs:
@@ -121,10 +128,18 @@ def _fill(source: CloneSource, git_dir: Path, commit: Oid, branch: str) -> list[
     (info / "exclude").write_bytes(source.exclude)
     if source.attributes:
         (info / "attributes").write_bytes(source.attributes)
-    settings = [*source.config, ("core.longpaths", "true"), ("gc.auto", "0"), ("maintenance.auto", "false")]
+    settings = [*source.config, *OWN]
     with open(git_dir / "config", "ab") as config:
         config.write("".join(_setting(key, value) for key, value in settings).encode("utf-8", "surrogateescape"))
     return notes
+
+
+def _alternate(objects: Path) -> bytes:
+    """Write a path for an alternates file, quoted where git would else split it or take it for something else."""
+    raw = os.fsencode(objects)
+    if b"\n" not in raw and not raw.startswith((b'"', b"#")):
+        return raw + b"\n"
+    return b'"' + raw.replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n") + b'"\n'
 
 
 def _setting(key: str, value: str) -> str:

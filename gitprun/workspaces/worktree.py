@@ -8,14 +8,13 @@ import shutil
 import time
 from pathlib import Path
 
-from gitprun.errors import GitFailed
+from gitprun.errors import GitFailed, GitTimeout, Refused
 from gitprun.git.command import Git
-from gitprun.git.repo import Repository
+from gitprun.git.repo import Repository, read_checkouts
 from gitprun.names import Oid
-from gitprun.system.files import folder_identity, locked, remove_tree
-from gitprun.workspaces.base import Workspace, WorkspaceProblem, explain_checkout, require_room
+from gitprun.system.files import folder_identity, locked, read_plain, remove_tree
+from gitprun.workspaces.base import QUIET, Workspace, WorkspaceProblem, explain_checkout, require_room
 
-QUIET = ("core.hooksPath=/dev/null", "core.splitIndex=false", "core.untrackedCache=false", "core.fsmonitor=false")
 RETRIES = 20
 RETRY_PAUSE = 0.1
 
@@ -35,16 +34,26 @@ def make_worktree(repository: Repository, path: Path, commit: Oid, branch: str) 
         raise WorkspaceProblem(f"{path} vanished while it was made")
     workspace = Workspace(kind="worktree", path=path, identity=identity, branch=branch)
     try:
+        _unbare(repository, path)
         Git(cwd=path, config=QUIET).run("reset", "--hard", "--quiet")
-    except GitFailed as problem:
+    except (GitFailed, GitTimeout) as problem:
         remove_worktree(repository, path, identity)
-        repository.git.run("branch", "--quiet", "-D", branch, ok=(0, 1))
+        repository.git.run("update-ref", "-d", f"refs/heads/{branch}", commit)
         raise explain_checkout(problem, path) from None
     return workspace
 
 
+def _unbare(repository: Repository, path: Path) -> None:
+    """Say in the worktree's own settings that it is no bare repository, where the shared ones reach it."""
+    shared = Git(cwd=repository.common, env={"GIT_DIR": str(repository.common)})
+    asked = ("extensions.worktreeConfig", "core.bare")
+    if all(shared.run("config", "--type=bool", "--get", key, ok=(0, 1)).text == "true" for key in asked):
+        Git(cwd=path).run("config", "--worktree", "core.bare", "false")
+
+
 def _register(repository: Repository, path: Path, commit: Oid, branch: str) -> None:
-    git = Git(cwd=repository.top or repository.common, config=("core.hooksPath=/dev/null",))
+    settings = ("core.hooksPath=/dev/null", "worktree.useRelativePaths=false")
+    git = Git(cwd=repository.top or repository.common, config=settings)
     for attempt in range(RETRIES):
         try:
             git.run("worktree", "add", "--quiet", "--no-track", "--no-checkout", "-b", branch, str(path), commit)
@@ -52,7 +61,7 @@ def _register(repository: Repository, path: Path, commit: Oid, branch: str) -> N
         except GitFailed as problem:
             shutil.rmtree(path, ignore_errors=True)
             git.run("update-ref", "-d", f"refs/heads/{branch}", commit, ok=(0, 1, 128))
-            broken = re.search(r"failed to read (\S*worktrees/([^/]+)/commondir)", problem.stderr)
+            broken = re.search(r"failed to read (.*worktrees/([^/]+)/commondir)", problem.stderr)
             if broken is None:
                 raise WorkspaceProblem(f"no worktree at {path}: {problem.message}") from None
             # Another program is between making its entry and filling it; if it died there, this stays so.
@@ -69,9 +78,13 @@ def require_free_branch(git: Git, branch: str) -> None:
     """Refuse a branch name that exists, or that collides with one that does (``a`` against ``a/b``)."""
     taken = git.run("for-each-ref", "--format=%(refname)", "refs/heads").out.decode("utf-8", "surrogateescape")
     own = f"refs/heads/{branch}"
-    for name in taken.splitlines():
+    for name in taken.split("\n")[:-1]:
         if name == own:
-            raise WorkspaceProblem(f"the branch {branch} already exists", "choose another name, or remove that branch")
+            holder = next((row.path for row in read_checkouts(git) if row.branch == own), None)
+            raise WorkspaceProblem(
+                f"the branch {branch} already exists" + (f" and is checked out in {holder}" if holder else ""),
+                "choose another name, or remove that branch",
+            )
         if own.startswith(f"{name}/") or name.startswith(f"{own}/"):
             raise WorkspaceProblem(
                 f"the branch {branch} cannot be made beside {name.removeprefix('refs/heads/')}",
@@ -86,26 +99,33 @@ def admin_folder(common: Path, path: Path) -> Path | None:
         entries = list(os.scandir(common / "worktrees"))
     except OSError:
         return None
+    found = []
     for entry in entries:
-        try:
-            said = (Path(entry.path) / "gitdir").read_text(errors="surrogateescape").strip()
-        except OSError:
-            continue
-        if (
-            os.path.join(
-                os.path.realpath(os.path.dirname(os.path.dirname(said))),
-                os.path.basename(os.path.dirname(said)),
-                ".git",
-            )
-            == wanted
-        ):
-            return Path(entry.path)
-    return None
+        said = os.fsdecode(read_plain(Path(entry.path) / "gitdir", 10_000) or b"").removesuffix("\n")
+        folder, name = os.path.split(os.path.dirname(said))
+        if said and os.path.join(os.path.realpath(folder), name, ".git") == wanted:
+            found.append(Path(entry.path))
+    # Two that claim the same worktree: one of them is somebody else's, and was altered.
+    return found[0] if len(found) == 1 else None
+
+
+def require_unlocked(common: Path, path: Path) -> None:
+    """Refuse a worktree that somebody locked with ``git worktree lock``."""
+    admin = admin_folder(common, path)
+    if admin is not None and os.path.lexists(admin / "locked"):
+        reason = os.fsdecode(read_plain(admin / "locked", 1000) or b"").strip()
+        raise Refused(
+            f"the worktree {path} is locked" + (f": {reason}" if reason else ""), f"git worktree unlock {path}"
+        )
 
 
 def remove_worktree(repository: Repository, path: Path, identity: tuple[int, int]) -> None:
-    """Remove a worktree prun made: its folder (never through a link), then its registration."""
+    """Remove a worktree prun made: its folder (never through a link), then its registration.
+
+    Raises Refused, with nothing changed, when somebody locked it.
+    """
     with locked(repository.state / "locks" / "worktree.lock", doing="removing a worktree"):
+        require_unlocked(repository.common, path)
         admin = admin_folder(repository.common, path)
         if folder_identity(path) is not None:
             remove_tree(path, identity)

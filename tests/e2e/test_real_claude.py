@@ -41,7 +41,8 @@ def plan(repo: Repo, url: str, home: Path, **unit: str) -> str:
 
 def test_edits_of_a_real_claude_land(place: Path) -> None:
     repo = make_repo(place / "r")
-    script = [write("hello.py", "print('hi')\n") + shell("echo by shell >shell.txt"), say("# u result\nConclusion: done")]
+    edit = write("hello.py", "print('hi')\n") + shell("echo by shell >shell.txt")
+    script = [edit, say("# u result\nConclusion: done")]
     with ModelServer({"u": script}) as server:
         said = prun(
             repo.path, "run", "--merge", plan(repo, server.claude_url("u"), place, sandbox="danger-full-access")

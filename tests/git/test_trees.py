@@ -57,7 +57,9 @@ def test_reads_stages_and_messages() -> None:
     )
 
 
-@pytest.mark.parametrize("out", [b"", b"\0", b"no\0\0", b"\xff\0\0", TREE.encode() + b"\0x\0\0", TREE.encode() + b"\0\0-3\0a\0"])
+@pytest.mark.parametrize(
+    "out", [b"", b"\0", b"no\0\0", b"\xff\0\0", TREE.encode() + b"\0x\0\0", TREE.encode() + b"\0\0-3\0a\0"]
+)
 def test_refuses_anything_else(out: bytes) -> None:
     with pytest.raises(ValueError, match=r".+"):
         parse_merge_tree(out, clean=True)

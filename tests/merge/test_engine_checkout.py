@@ -109,7 +109,9 @@ def test_a_target_checked_out_elsewhere_follows_there(tmp_path: Path) -> None:
 def test_a_target_checked_out_nowhere_only_moves(tmp_path: Path) -> None:
     repo = make_repo(tmp_path / "repo", list="a\n", sub__x="1\n")
     repo.switch("develop", new=True)
-    repo.commit("union", _dot_gitattributes="list merge=union\n", list="a\ndevelop\n", sub___dot_gitattributes="x -text\n")
+    repo.commit(
+        "union", _dot_gitattributes="list merge=union\n", list="a\ndevelop\n", sub___dot_gitattributes="x -text\n"
+    )
     repo.switch("topic", new=True, start="main")
     repo.commit("topic", list="a\ntopic\n")
     repo.switch("main")

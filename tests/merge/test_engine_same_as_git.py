@@ -146,7 +146,9 @@ def test_same_commit_and_checkout(tmp_path: Path, build: Callable[[Repo], None])
 
 
 @pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS.keys())
-@pytest.mark.parametrize("message", ["merge: ship {branch}", "one\n\n\n# two  \n{branch}: three\n\n", "#hash only first\nx"])
+@pytest.mark.parametrize(
+    "message", ["merge: ship {branch}", "one\n\n\n# two  \n{branch}: three\n\n", "#hash only first\nx"]
+)
 def test_same_commit_under_the_users_configuration(tmp_path: Path, config: dict[str, str], message: str) -> None:
     repo = make_repo(tmp_path / "repo")
     renames(repo)
@@ -174,7 +176,9 @@ def test_several_branches_are_the_same_merges_in_order(tmp_path: Path) -> None:
     report = land_branches(repo, "one", "two", "three")
     assert states(report) == {"one": "landed", "two": "landed", "three": "landed"}
     compare(repo, twin)
-    assert repo.git("reflog", "-1", "--format=%gs", "main") == "merge one, two, three: Merge made by the 'ort' strategy."
+    assert (
+        repo.git("reflog", "-1", "--format=%gs", "main") == "merge one, two, three: Merge made by the 'ort' strategy."
+    )
 
 
 def test_names_that_are_not_utf8(tmp_path: Path) -> None:

@@ -87,7 +87,12 @@ def test_plain_form() -> None:
     )
     check = CheckResult(command="true", state="pass", code=0, seconds=0.5, log="/l")
     report = LandingReport(
-        target="refs/heads/main", old=A, new=B, items=(item,), verdict=Verdict(state="pass", checks=(check,)), notes=("n",)
+        target="refs/heads/main",
+        old=A,
+        new=B,
+        items=(item,),
+        verdict=Verdict(state="pass", checks=(check,)),
+        notes=("n",),
     )
     assert json.loads(json.dumps(report.as_json())) == {
         "target": "refs/heads/main",

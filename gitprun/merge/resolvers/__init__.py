@@ -1,1 +1,12 @@
 """Resolvers: one kind of file a module, each a pure function from a conflict to a proved text or a refusal."""
+
+from __future__ import annotations
+
+from gitprun.merge.resolvers import lines, sides
+from gitprun.merge.resolvers.base import Resolver
+
+POLICIES: dict[str, Resolver] = {
+    "union": lines.union,
+    "ours": sides.prefer_main,
+    "theirs": sides.prefer_unit,
+}

@@ -128,6 +128,8 @@ def _find_marker(triple: Triple, merged: Iterable[bytes]) -> str | None:
 def _miscount(triple: Triple, merged: Iterable[bytes]) -> str | None:
     base, main, unit, have = (Counter(lines) for lines in (triple.base, triple.main, triple.unit, merged))
     for line in {**have, **main, **unit}:
+        if not line.strip():
+            continue  # a blank line is known by its place only
         by_main, by_unit = main[line] - base[line], unit[line] - base[line]
         both = base[line] + by_main + by_unit
         # Both added or both removed a line: it may have been the same one, or one each.
@@ -146,6 +148,10 @@ def _misplaced(triple: Triple, merged: Sequence[bytes]) -> str | None:
     if main is None or unit is None:
         return TOO_DIFFERENT
     gone = {i for change in (*main, *unit) for i in range(change.start, change.stop)}
+    kept = [line for i, line in enumerate(triple.base) if i not in gone]
+    written = [line for change in (*main, *unit) for line in change.lines]
+    if _blank_count(merged) > _blank_count(kept) + _blank_count(written):
+        return "there are more blank lines than both sides have"
     for side, changes in (("main", main), ("unit", unit)):
         due: list[bytes] = []
         at = 0
@@ -158,6 +164,10 @@ def _misplaced(triple: Triple, merged: Sequence[bytes]) -> str | None:
         if lost is not None:
             return f"the line {quote(lost)} is not where {side}'s order has it"
     return None
+
+
+def _blank_count(lines: Iterable[bytes]) -> int:
+    return sum(not line.strip() for line in lines)
 
 
 def _first_missing(due: Iterable[bytes], merged: Iterator[bytes]) -> bytes | None:

@@ -138,11 +138,14 @@ def _agree(main: Change, unit: Change) -> bool:
 
 
 def _tell(base: Sequence[bytes], change: Change) -> str:
-    old = ", ".join(map(quote, base[change.start : change.stop][:3]))
-    new = ", ".join(map(quote, change.lines[:3]))
+    old, new = _name(base[change.start : change.stop]), _name(change.lines)
     if change.adds:
         return f"adds {new}"
     return f"changes {old} to {new}" if new else f"removes {old}"
+
+
+def _name(lines: Sequence[bytes]) -> str:
+    return ", ".join(map(quote, lines[:3])) + (f" and {len(lines) - 3} more" if len(lines) > 3 else "")
 
 
 def _is_balanced(text: bytes) -> bool:

@@ -20,12 +20,12 @@ class Triple:
     end: bytes
     final: bool
 
-    def render(self, lines: tuple[bytes, ...]) -> bytes:
+    def render(self, lines: tuple[bytes, ...], *, final: bool | None = None) -> bytes:
         """Join merged lines with the line ends, byte order mark and final newline they are due."""
         if not lines:
             return BOM if self.bom else b""
         # An empty last line exists only by its line end: without one it would be lost.
-        closed = self.final or not lines[-1]
+        closed = (self.final if final is None else final) or not lines[-1]
         return (BOM if self.bom else b"") + self.end.join(lines) + (self.end if closed else b"")
 
     def split(self, text: bytes) -> tuple[bytes, ...]:
