@@ -87,5 +87,5 @@ def unit_branch(run: RunId, unit: UnitId) -> str:
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
     """Find the known word a mistyped one most likely meant."""
-    found = difflib.get_close_matches(word, sorted(known), n=1, cutoff=0.5)
+    found = difflib.get_close_matches(word.lower(), sorted(known), n=1, cutoff=0.6)
     return found[0] if found else None

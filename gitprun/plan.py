@@ -88,9 +88,11 @@ def parse_plan(document: Mapping[str, Any], source: str, read_prompt: PromptRead
 def _settings(table: Table, source: str, *, in_plan: bool) -> Settings:
     run, space, collect = table.table("run"), table.table("workspace"), table.table("collect")
     executors = table.table("executor")
-    hotspots = table.take("hotspot") or ()
-    found: dict[str, Any] = {"hotspots": tuple(hotspots) if isinstance(hotspots, list) else (hotspots,)}
-    if hotspots:
+    hotspots = table.take("hotspot")
+    found: dict[str, Any] = {}
+    if hotspots is not None:
+        # They are judged where they are used; what is no list is passed on for that.
+        found["hotspots"] = tuple(hotspots) if isinstance(hotspots, list) else (hotspots,)
         found["hotspot_source"] = source
     if run:
         if in_plan:

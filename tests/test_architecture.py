@@ -18,6 +18,8 @@ FLOORS = (
     ("gitprun.__main__", 5),
     ("gitprun.runs.events", 1),
     ("gitprun.runs.outcome", 1),
+    ("gitprun.runs.arrivals", 1),
+    ("gitprun.runs.claims", 1),
     ("gitprun.runs.ledger", 3),
     ("gitprun.runs", 4),
     ("gitprun.merge.hotspots", 1),

@@ -8,17 +8,16 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-
-from rich.console import Console, Group
-from rich.live import Live
-from rich.table import Table
-from rich.text import Text
+from typing import TYPE_CHECKING
 
 from gitprun.cli.console import COLOURS, age, safe, say
 from gitprun.executors.base import Progress
 from gitprun.names import RunId, UnitId
 from gitprun.runs.events import Event, UnitState, step
 from gitprun.units import Unit
+
+if TYPE_CHECKING:
+    from rich.console import Group
 
 SHOWN = ("unit.preparing", "unit.started", "unit.verifying")
 
@@ -77,6 +76,10 @@ class Watch:
         if not self.live:
             yield
             return
+        # Drawing costs 50 ms to load; nobody pays for it without a terminal.
+        from rich.console import Console
+        from rich.live import Live
+
         console = Console(stderr=True, highlight=False)
 
         def draw() -> Group:
@@ -87,6 +90,10 @@ class Watch:
 
     def render(self, room: int = 40) -> Group:
         """Draw one line a unit; where there is no room for all, those that are worked on come first."""
+        from rich.console import Group
+        from rich.table import Table
+        from rich.text import Text
+
         now = time.time()
         table = Table(box=None, pad_edge=False, show_header=False, expand=True)
         for ratio in (2, 1, 1, 6):

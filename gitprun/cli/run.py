@@ -182,8 +182,8 @@ def _warn_invisible(place: Here, plan: Plan, base: str) -> None:
         unseen = [word for word in named if word in dirty or os.fsencode(word) not in listing]
         if unseen:
             warn(
-                f"the prompt of {unit.id} names {safe(unseen[0])}, which the unit will not see as it is in your checkout "
-                "(commit it, or name it in [workspace] copy)"
+                f"the prompt of {unit.id} names {safe(unseen[0])}, which the unit will not see as it is in your "
+                "checkout (commit it, or name it in [workspace] copy)"
             )
 
 
@@ -199,9 +199,7 @@ def _say_next(run: RunState) -> None:
     for state, units in by_state.items():
         name = units[0].id
         if state == "unverified" and units[0].verdict == "absent":
-            hint(
-                'nothing says that the work is good: give the plan verify = ["..."], or git prun merge --allow-unverified'
-            )
+            hint('nothing proves the work: give the plan verify = ["..."], or use git prun merge --allow-unverified')
         elif state == "unverified":
             hint(f"git prun log --verify {name} shows why its checks do not pass")
         elif state == "rate-limited":

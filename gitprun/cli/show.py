@@ -144,6 +144,8 @@ def _print(path: Path, whole: bool) -> None:
     with open(path, "rb") as source:
         size = source.seek(0, os.SEEK_END)
         source.seek(0)
+        if size == 0:
+            say("(it printed nothing)")
         if size > TAIL and not whole:
             source.seek(size - TAIL)
             source.readline(TAIL)

@@ -8,38 +8,29 @@ from __future__ import annotations
 
 import os
 import stat
-import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import pygit2
 
-from gitprun.collect.channels import Channels, import_tips, read_channels, read_unfinished
-from gitprun.collect.scan import Scan, look, scan_workspace
-from gitprun.collect.screen import Found, LeftOut, gather_left_out, screen_link, screen_new, within
+from gitprun.collect.carry import import_tips
+from gitprun.collect.channels import Channels, read_channels, read_head, read_log, read_unfinished
+from gitprun.collect.scan import Scan, ScanProblem, scan_workspace
+from gitprun.collect.screen import LeftOut
+from gitprun.collect.site import Site
+from gitprun.collect.stage import FilterChanged, Staged, stage
 from gitprun.errors import GitFailed, GitTimeout, PrunError
-from gitprun.git.command import Git
 from gitprun.git.refs import Signature, move_ref, read_ref, write_commit
-from gitprun.git.repo import Repository
 from gitprun.globs import matches
-from gitprun.names import ZERO, Oid, RunId, UnitId, kept_ref, parse_oid
-from gitprun.system.files import read_plain
-from gitprun.workspaces.base import OUTBOX, Workspace
+from gitprun.names import ZERO, Oid, RunId, UnitId, kept_ref
+from gitprun.system.files import folder_identity, locked
 from gitprun.workspaces.worktree import admin_folder
 
-STAGE_TIMEOUT = 300.0
-QUIET = (
-    "core.hooksPath=/dev/null",
-    "core.splitIndex=false",
-    "core.untrackedCache=false",
-    "core.fsync=objects",
-    "core.fsyncMethod=batch",
-    "core.safecrlf=false",
-    "core.bare=false",
-    "advice.addEmbeddedRepo=false",
-)
+__all__ = ["Capture", "CaptureProblem", "LeftOut", "Site", "capture", "commit_capture", "outside_fence", "pin_commits"]
+
 LITTER = (b".codex", b".agents", b".aws")
+# The hooks a commit of the user's would have started.
+COMMIT_HOOKS = ("pre-commit", "prepare-commit-msg", "commit-msg")
 
 
 class CaptureProblem(PrunError):
@@ -59,253 +50,167 @@ class Capture:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Site:
-    """Where to capture: the repository it goes to, the workspace, the commit it started from."""
-
-    repository: Repository
-    repo: pygit2.Repository
-    workspace: Workspace
-    base: Oid
-    max_file: int
-    known: frozenset[str] = frozenset()
-    alternates: bytes = b""
-
-    @property
-    def git(self) -> Git:
-        """Give git with the user's repository, the private index and the workspace as work tree."""
-        return Git(
-            cwd=self.workspace.path,
-            env={
-                "GIT_DIR": str(self.repository.common),
-                "GIT_WORK_TREE": str(self.workspace.path),
-                "GIT_INDEX_FILE": str(self.workspace.index),
-                "GIT_OPTIONAL_LOCKS": "1",
-            },
-            config=QUIET,
-        )
-
-
 def capture(site: Site, run: RunId, unit: UnitId) -> Capture:
     """Stage everything the worker did and write its tree; pins own commits, branches and a stash at once.
 
-    Raises CaptureProblem when the workspace cannot be read whole; then nothing was changed.
+    Raises CaptureProblem when the workspace cannot be read whole; what was committed there is pinned even then.
     """
+    path, index = site.workspace.path, site.workspace.index
+    if folder_identity(path) != site.workspace.identity:
+        raise CaptureProblem(f"{path} is not the folder prun made", "look at it; prun leaves it alone")
+    if index is None or not index.is_file():
+        raise CaptureProblem(f"the index kept for {run}/{unit} is gone", f"look at {path} yourself")
     try:
-        scan = scan_workspace(
-            site.workspace.path, frozenset(map(os.fsencode, (".git", OUTBOX, *site.workspace.provided)))
-        )
-        notes = _defuse(site.workspace.path, scan)
-        tree, left_out, noise = _stage(site, scan)
-        channels = _channels(site)
-        tips, more = import_tips(
-            site.repository, site.repo, site.workspace.path / ".git", channels.tips, site.base, site.alternates
-        )
+        kept, own, channels = _pin(site, run, unit)
+        with locked(index.with_name("capture.lock"), doing=f"capturing {run}/{unit}"):
+            # Under our lock, what still locks the index was left by a git that was killed.
+            index.with_name(f"{index.name}.lock").unlink(missing_ok=True)
+            staged, notes = _stage(site)
+        changed = changed_paths(site.repo, site.base, staged.tree)
+        notes += _hook_notes(site) if changed else []
+    except (ScanProblem, FilterChanged) as problem:
+        raise CaptureProblem(f"the work could not be captured: {problem.message}", problem.hint) from None
     except (GitFailed, GitTimeout, OSError) as problem:
         said = problem.message if isinstance(problem, PrunError) else str(problem)
-        raise CaptureProblem(f"the work in {site.workspace.path} could not be captured: {said}") from None
-    if noise:
-        notes.append(f"{noise} files differ by line-end normalisation only and were left as they are in the base")
-    kept, own = _pin(site, run, unit, tips, tree)
+        raise CaptureProblem(f"the work in {path} could not be captured: {said}") from None
     return Capture(
-        tree=tree,
-        changed=changed_paths(site.repo, site.base, tree),
-        left_out=left_out,
+        tree=staged.tree,
+        changed=changed,
+        left_out=staged.left_out,
         kept=kept,
         own_commits=own,
         unfinished=channels.unfinished,
-        notes=(*notes, *channels.notes, *more),
+        notes=(*notes, *channels.notes),
     )
 
 
-def _defuse(path: Path, scan: Scan) -> list[str]:
-    """Move fifos and devices that git would open out of its way; they are kept in the outbox."""
+def pin_commits(site: Site, run: RunId, unit: UnitId) -> tuple[tuple[str, Oid], ...]:
+    """Pin what the worker committed itself; of a linked worktree this works even after its folder is gone."""
+    return _pin(site, run, unit)[0]
+
+
+def _stage(site: Site) -> tuple[Staged, list[str]]:
+    path = site.workspace.path
+    scan = scan_workspace(path, frozenset(map(os.fsencode, (".git", *site.apart))))
+    notes = _defuse(site, scan)
+    staged = stage(site, scan)
+    if staged.noise:
+        notes.append(
+            f"{staged.noise} files differ by line-end normalisation only and were left as they are in the base"
+        )
+    return staged, notes
+
+
+def _defuse(site: Site, scan: Scan) -> list[str]:
+    """Unlink what git would wait for (it holds no content), and put the base's version in its place."""
     notes = []
-    for number, trap in enumerate(scan.traps):
-        aside = path / OUTBOX / f"aside-{number}"
-        aside.parent.mkdir(exist_ok=True)
-        os.rename(os.path.join(os.fsencode(path), trap), aside)
-        notes.append(f"{_text(trap)} was no plain file and was moved to {OUTBOX}/{aside.name}")
-    for name in LITTER:
+    for name in scan.traps:
+        text = os.fsdecode(name)
+        target = site.workspace.path / text
+        target.unlink()
+        notes.append(f"{text} was no plain file and was removed, since git would wait for it")
+        mode, content = site.base_mode(text), site.base_blob(text)
+        if content is not None and mode is not None and stat.S_ISREG(mode):
+            with open(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode & 0o777), "wb") as restored:
+                restored.write(content)
+    for litter in LITTER:
         try:
-            os.rmdir(os.path.join(os.fsencode(path), name))
+            os.rmdir(os.path.join(os.fsencode(site.workspace.path), litter))
         except OSError:
             continue
     return notes
 
 
-def _stage(site: Site, scan: Scan) -> tuple[Oid, tuple[LeftOut, ...], int]:
-    """Bring the private index up to the work and write its tree."""
-    tracked, removed, new = _changes(site)
-    left_out = [LeftOut(_text(p), "a fifo, socket, device or unreadable folder") for p in scan.specials]
-    nested = tuple(_text(p) for p in scan.repositories)
-    gitlinks = frozenset(p for p in nested if _entry(site, p) == stat.S_IFLNK | stat.S_IFDIR)
-    left_out += [LeftOut(p + "/", "a repository inside the workspace") for p in nested if p not in gitlinks]
-    accepted: list[bytes] = []
-    for name in dict.fromkeys([*new, *_hidden_by_worker(site, scan, new)]):
-        text = _text(name)
-        if text.endswith("/") or within(text, nested) or within(text, (OUTBOX, *site.workspace.provided)):
-            continue
-        refused = _screen(site, text)
-        if refused is None:
-            accepted.append(name)
-        elif refused.reason:
-            left_out.append(refused)
-    noise = 0
-    for name in tracked:
-        text = _text(name)
-        seen = look(site.workspace.path, text)
-        if text in gitlinks or text in nested or seen is None or not (stat.S_ISREG(seen[0]) or stat.S_ISLNK(seen[0])):
-            continue
-        if seen[2] is not None and (refused := screen_link(Found(text, link=seen[2]))):
-            left_out.append(refused)
-        elif _same_bytes(site, text):
-            noise += 1
-        else:
-            accepted.append(name)
-    accepted = [*(name for name in removed if not _is_special(site, name)), *accepted]
-    if accepted:
-        listing = b"".join(name + b"\0" for name in accepted)
-        site.git.run(
-            "update-index", "--add", "--remove", "--replace", "-z", "--stdin", stdin=listing, timeout=STAGE_TIMEOUT
-        )
-    return parse_oid(site.git.run("write-tree").text), gather_left_out(left_out), noise
-
-
-def _changes(site: Site) -> tuple[list[bytes], list[bytes], list[bytes]]:
-    """Ask git which tracked paths changed, which are gone, which are new (and not ignored)."""
-    answer = site.git.run(
-        "ls-files", "-z", "-t", "--modified", "--deleted", "--others", "--exclude-standard", timeout=STAGE_TIMEOUT
-    )
-    by_tag: dict[bytes, list[bytes]] = {b"C": [], b"R": [], b"?": []}
-    for row in answer.fields:
-        by_tag.setdefault(row[:1], []).append(row[2:])
-    removed = list(dict.fromkeys(by_tag[b"R"]))
-    gone = set(removed)
-    return [name for name in dict.fromkeys(by_tag[b"C"]) if name not in gone], removed, by_tag[b"?"]
-
-
-def _hidden_by_worker(site: Site, scan: Scan, new: Iterable[bytes]) -> list[bytes]:
-    """List new files that only ignore rules of the worker's own hide: the base's rules decide what is work."""
-    if not any(_differs(site, name) for name in scan.ignore_files):
-        return []
-    everything = site.git.run("ls-files", "-z", "--others", timeout=STAGE_TIMEOUT).fields
-    shown = set(new)
-    candidates = [name for name in everything if name not in shown]
-    if not candidates:
-        return []
-    with tempfile.TemporaryDirectory(prefix="prun-rules-") as folder:
-        for row in site.git.run("ls-tree", "-r", "-z", "--full-tree", site.base).fields:
-            head, _, name = row.partition(b"\t")
-            if os.path.basename(name) == b".gitignore" and head.startswith(b"100"):
-                target = os.path.join(os.fsencode(folder), name)
-                os.makedirs(os.path.dirname(target), exist_ok=True)
-                with open(target, "wb") as rules:
-                    rules.write(site.repo[head.split()[2].decode()].peel(pygit2.Blob).data)
-        judge = Git(
-            cwd=Path(folder), env={"GIT_DIR": str(site.repository.common), "GIT_WORK_TREE": folder}, config=QUIET
-        )
-        listing = b"".join(name + b"\0" for name in candidates)
-        ignored = set(judge.run("check-ignore", "--no-index", "-z", "--stdin", stdin=listing, ok=(0, 1)).fields)
-    return [name for name in candidates if name not in ignored]
-
-
-def _differs(site: Site, name: bytes) -> bool:
-    """Tell whether an ignore file is not the one of the base."""
-    text = _text(name)
-    entry = _blob(site, text)
-    return entry is None or read_plain(site.workspace.path / text, 1_000_000) != entry
-
-
-def _same_bytes(site: Site, text: str) -> bool:
-    """Tell whether a path git calls changed has the very bytes of its base (line-end rules came later)."""
-    seen = look(site.workspace.path, text)
-    entry = _entry(site, text)
-    if seen is None or entry is None or not stat.S_ISREG(seen[0]) or not stat.S_ISREG(entry):
-        return False
-    if bool(seen[0] & 0o100) != bool(entry & 0o100):
-        return False
-    blob = _blob(site, text)
-    return blob is not None and len(blob) == seen[1] and read_plain(site.workspace.path / text, seen[1] + 1) == blob
-
-
-def _entry(site: Site, text: str) -> int | None:
-    """Give the mode a path has in the base; None if it is not there (or its name is no UTF-8)."""
-    try:
-        return int(site.repo[site.base].peel(pygit2.Tree)[text].filemode)
-    except (KeyError, UnicodeEncodeError, ValueError):
-        return None
-
-
-def _blob(site: Site, text: str) -> bytes | None:
-    """Give the bytes a path has in the base."""
-    try:
-        found = site.repo[site.base].peel(pygit2.Tree)[text]
-    except (KeyError, UnicodeEncodeError, ValueError):
-        return None
-    return bytes(found.data) if isinstance(found, pygit2.Blob) else None
-
-
-def _screen(site: Site, text: str) -> LeftOut | None:
-    """Judge a new path; a reason that is empty means: litter, not worth a word."""
-    seen = look(site.workspace.path, text)
-    if seen is None:
-        return LeftOut(text, "")
-    if text == ".codex" and seen[1] == 0:
-        return LeftOut(text, "")
-    return screen_new(Found(text, seen[1], seen[2]), site.max_file)
-
-
-def _is_special(site: Site, name: bytes) -> bool:
-    seen = look(site.workspace.path, _text(name))
-    return seen is not None and not (stat.S_ISREG(seen[0]) or stat.S_ISLNK(seen[0]) or stat.S_ISDIR(seen[0]))
+def _hook_notes(site: Site) -> list[str]:
+    """Name the user's hooks that a commit of his would have started."""
+    asked = site.repository.git.run("rev-parse", "--path-format=absolute", "--git-path", "hooks").out[:-1]
+    names = [name for name in COMMIT_HOOKS if os.access(os.path.join(os.fsdecode(asked), name), os.X_OK)]
+    return [f"hooks not run: {', '.join(names)}"] if names else []
 
 
 def _channels(site: Site) -> Channels:
+    git_dir = site.workspace.path / ".git"
     if site.workspace.kind == "clone":
-        return read_channels(site.workspace.path / ".git", site.known)
+        channels = read_channels(git_dir, site.known)
+        tips, notes = import_tips(site.repository, site.repo, git_dir, channels.tips, site.base, site.alternates)
+        return Channels(tips, channels.unfinished, (*channels.notes, *notes))
     return _linked_channels(site)
 
 
 def _linked_channels(site: Site) -> Channels:
     """Read what a worker in a linked worktree committed: its objects are in the user's repository already."""
-    tips: dict[str, Oid] = {}
-    own = read_ref(site.repo, f"refs/heads/{site.workspace.branch}")
-    if own and own != site.base and own not in site.known:
-        tips[f"branch/{site.workspace.branch}"] = own
+    branch = f"refs/heads/{site.workspace.branch}"
+    found = {f"branch/{site.workspace.branch}": read_ref(site.repo, branch)}
     admin = admin_folder(site.repository.common, site.workspace.path)
     if admin is None:
-        return Channels(tips, notes=("the worktree's registration is gone",))
-    head = (read_plain(admin / "HEAD", 1000) or b"").strip().decode("ascii", "replace")
-    if len(head) == 40 and head not in site.known and head not in tips.values() and head in site.repo:
-        tips["head"] = Oid(head)
-    return Channels(tips, read_unfinished(admin))
+        notes: tuple[str, ...] = ("the worktree's registration is gone",)
+    else:
+        notes = ()
+        head = read_head(admin / "HEAD")
+        found["head"] = read_ref(site.repo, head) if head.startswith("refs/") else Oid(head) if head else None
+        found |= {f"lost/{oid[:12]}": Oid(oid) for oid in read_log(admin / "logs" / "HEAD")}
+    tips: dict[str, Oid] = {}
+    for channel, oid in found.items():
+        if oid and oid != site.base and oid not in site.known and oid not in tips.values() and oid in site.repo:
+            tips[channel] = oid
+    return Channels(tips, read_unfinished(admin) if admin else None, notes)
 
 
-def _pin(
-    site: Site, run: RunId, unit: UnitId, tips: dict[str, Oid], tree: Oid
-) -> tuple[tuple[tuple[str, Oid], ...], tuple[str, ...]]:
+def _pin(site: Site, run: RunId, unit: UnitId) -> tuple[tuple[tuple[str, Oid], ...], tuple[str, ...], Channels]:
     """Pin the tips of the worker's own commits, and describe those commits for the report."""
-    kept, own = [], []
+    channels = _channels(site)
+    kept: list[tuple[str, Oid]] = []
+    tips = _independent(site, {name: oid for name, oid in channels.tips.items() if _is_commit(site, oid)})
     for channel, oid in tips.items():
-        name = kept_ref(run, unit, channel)
-        before = read_ref(site.repo, name)
-        if before != oid:
-            move_ref(site.repo, name, oid, before or ZERO, "prun: kept what the worker committed itself")
-        kept.append((name, oid))
-    if tips:
-        listing = site.repository.git.run(
-            "log",
-            "--no-show-signature",
-            "--no-color",
-            "--format=%h %an: %s",
-            "--max-count=200",
-            *tips.values(),
-            "--not",
-            site.base,
-        )
-        own = listing.out.decode("utf-8", "replace").splitlines()
-    return tuple(kept), tuple(own)
+        kept.append((_keep(site, run, unit, channel, oid), oid))
+    described = [oid for channel, oid in tips.items() if channel != "stash"]
+    if not described:
+        return tuple(kept), (), channels
+    words = ("log", "--no-show-signature", "--no-color", "--no-decorate", "--format=%h %an: %s", "--max-count=200")
+    listing = site.repository.git.run(*words, *described, "--not", site.base)
+    own = listing.out.decode("utf-8", "replace").rstrip("\n")
+    return tuple(kept), tuple(own.split("\n")) if own else (), channels
+
+
+def _is_commit(site: Site, oid: Oid) -> bool:
+    found = site.repo.get(pygit2.Oid(hex=oid))
+    return isinstance(found, pygit2.Commit)
+
+
+def _independent(site: Site, tips: dict[str, Oid]) -> dict[str, Oid]:
+    """Drop the lost commits that another tip, the base or a ref of the user's holds anyway."""
+    lost = [oid for channel, oid in tips.items() if channel.startswith("lost/")]
+    if not lost:
+        return tips
+    named = [oid for channel, oid in tips.items() if not channel.startswith("lost/")]
+    held = (site.base, *named, f"--exclude={site.workspace.branch}", "--branches", "--tags", "--remotes")
+    only = set(site.repository.git.run("rev-list", *lost, "--not", *held).text.split("\n"))
+    lost = [oid for oid in lost if oid in only]
+    if len(lost) > 1:
+        lost = [Oid(row) for row in site.repository.git.run("merge-base", "--independent", *lost).text.split("\n")]
+    return {name: oid for name, oid in tips.items() if not name.startswith("lost/") or oid in lost}
+
+
+def _keep(site: Site, run: RunId, unit: UnitId, channel: str, oid: Oid) -> str:
+    """Pin one commit; what was pinned under that name before and is no part of it stays pinned as lost."""
+    name = kept_ref(run, unit, channel)
+    before = read_ref(site.repo, name)
+    if before == oid:
+        return name
+    if before is not None and not site.repo.descendant_of(pygit2.Oid(hex=oid), pygit2.Oid(hex=before)):
+        _create(site, kept_ref(run, unit, f"lost/{before[:12]}"), before)
+    try:
+        move_ref(site.repo, name, oid, before or ZERO, "prun: kept what the worker committed itself")
+    except PrunError:
+        # The name of another ref stands in the way: a branch `a` beside `a/b`.
+        name = kept_ref(run, unit, f"lost/{oid[:12]}")
+        _create(site, name, oid)
+    return name
+
+
+def _create(site: Site, name: str, oid: Oid) -> None:
+    if read_ref(site.repo, name) != oid:
+        move_ref(site.repo, name, oid, ZERO, "prun: kept what the worker committed itself")
 
 
 def changed_paths(repo: pygit2.Repository, base: Oid, tree: Oid) -> tuple[str, ...]:
@@ -313,7 +218,7 @@ def changed_paths(repo: pygit2.Repository, base: Oid, tree: Oid) -> tuple[str, .
     before, after = repo[base].peel(pygit2.Tree), repo[tree].peel(pygit2.Tree)
     found: set[str] = set()
     for delta in before.diff_to_tree(after).deltas:
-        found.update((_text(delta.old_file.raw_path), _text(delta.new_file.raw_path)))
+        found.update((os.fsdecode(delta.old_file.raw_path), os.fsdecode(delta.new_file.raw_path)))
     return tuple(sorted(found))
 
 
@@ -324,10 +229,6 @@ def commit_capture(
     commit = write_commit(site.repo, found.tree, (site.base,), message, *who)
     move_ref(site.repo, ref, commit, old, "prun: captured")
     return commit
-
-
-def _text(name: bytes) -> str:
-    return os.fsdecode(name)
 
 
 def outside_fence(changed: Sequence[str], fence: Sequence[str]) -> tuple[str, ...]:

@@ -33,12 +33,13 @@ def read_hidden(site: Site, scan: Scan, shown: Iterable[bytes]) -> tuple[list[by
     listing = site.git.run("ls-files", "-z", "--others", *site.excludes, timeout=TIMEOUT).fields
     seen = set(shown)
     names = [name for name in listing if name not in seen and not name.endswith(b"/")]
-    shy = [folder for folder in map(_hides_itself(site), changed) if folder]
-    work, left_out = [], []
-    candidates = []
+    shy = [folder for name in changed if (folder := _hides_itself(site, name))]
+    work: list[bytes] = []
+    candidates: list[bytes] = []
+    left_out: list[LeftOut] = []
     for name in _not_ignored_by_base(site, names) if names else []:
-        folder = next((f for f in shy if within(os.fsdecode(name), (f,))), None)
-        if folder is None:
+        folder = next((f for f in shy if within(os.fsdecode(name), (f,))), "")
+        if not folder:
             candidates.append(name)
         elif build_folder(os.fsdecode(name)) is None:
             left_out.append(LeftOut(f"{folder}/", "build output (the folder hides itself)", _size(site, name)))
@@ -60,19 +61,14 @@ def _differs(site: Site, text: str) -> bool:
     return entry is None or read_plain(site.workspace.path / text, MAX_RULES) != entry
 
 
-class _hides_itself:  # noqa: N801
+def _hides_itself(site: Site, name: bytes) -> str:
     """Name the new folder that an ignore file hides whole; an empty text if it does not."""
-
-    def __init__(self, site: Site) -> None:
-        self.site = site
-
-    def __call__(self, name: bytes) -> str:
-        folder = os.path.dirname(os.fsdecode(name))
-        if not folder or self.site.base_mode(folder) == TREE:
-            return ""
-        rules = read_plain(self.site.workspace.path / os.fsdecode(name), MAX_RULES) or b""
-        lines = {row.strip() for row in rules.splitlines() if row.strip() and not row.startswith(b"#")}
-        return folder if lines == {b"*"} else ""
+    folder = os.path.dirname(os.fsdecode(name))
+    if not folder or site.base_mode(folder) == TREE:
+        return ""
+    rules = read_plain(site.workspace.path / os.fsdecode(name), MAX_RULES) or b""
+    lines = {row.strip() for row in rules.splitlines() if row.strip() and not row.startswith(b"#")}
+    return folder if lines == {b"*"} else ""
 
 
 def _size(site: Site, name: bytes) -> int:

@@ -10,7 +10,7 @@ EVENTS = frozenset({"system", "assistant", "user", "result", "rate_limit_event",
 
 # Unlike with codex, the cached tokens are not counted within input_tokens.
 _USAGE = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
-_EDITS = frozenset({"Edit", "MultiEdit", "NotebookEdit", "Write"})
+EDITS = frozenset({"Edit", "MultiEdit", "NotebookEdit", "Write"})
 
 
 def event_progress(event: dict[str, object]) -> Progress | None:
@@ -82,13 +82,18 @@ def _block(block: dict[str, object]) -> Progress | None:
 
 
 def _tool(name: str, given: dict[str, object]) -> Progress:
+    about = tool_object(name, given)
     if name == "Bash":
-        return note("ran", text_at(given, "command"))
-    path = text_at(given, "file_path") or text_at(given, "notebook_path")
-    if name in _EDITS:
-        return note("edited", f"{name} {shown_path(path)}")
-    what = shown_path(path) or text_at(given, "pattern") or text_at(given, "query") or text_at(given, "url")
-    return note("ran", f"{name} {what}")
+        return note("ran", about)
+    return note("edited" if name in EDITS else "ran", f"{name} {about}")
+
+
+def tool_object(name: str, given: dict[str, object]) -> str:
+    """Say what a tool is used on: a command, a path, a pattern, a query, an address."""
+    if name == "Bash":
+        return text_at(given, "command")
+    path = shown_path(text_at(given, "file_path") or text_at(given, "notebook_path"))
+    return path or text_at(given, "pattern") or text_at(given, "query") or text_at(given, "url")
 
 
 def _failed_tool(event: dict[str, object]) -> Progress | None:

@@ -83,9 +83,14 @@ def error_text(event: dict[str, object]) -> str:
 
 
 def readable(message: str) -> str:
-    """Make one line of an error message, unpacking the JSON body that some messages consist of."""
+    """Make one line of an error message."""
+    return one_line(unpacked(message))
+
+
+def unpacked(message: str) -> str:
+    """Take the words out of the JSON body that some error messages consist of."""
     body = parse_object(message.encode("utf-8", "replace")) if message.startswith("{") else None
-    return one_line((error_text(body) if body else "") or message)
+    return (error_text(body) if body else "") or message
 
 
 def stated_wait(text: str) -> float | None:

@@ -18,10 +18,15 @@ _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|
 
 def one_line(text: str) -> str:
     """Make any text one line of at most 200 characters, without controls, escapes, bidi marks, surrogates."""
-    plain = _ESCAPE.sub("", text[:_WINDOW])
-    visible = (" " if char.isspace() else char for char in plain if char.isspace() or not _is_hidden(char))
-    line = " ".join("".join(visible).split())
+    line = visible(text[:_WINDOW])
     return line if len(line) <= MAX_TEXT else line[: MAX_TEXT - 3].rstrip() + "..."
+
+
+def visible(text: str) -> str:
+    """Make any text one line of any length, with nothing in it that cannot be seen."""
+    plain = _ESCAPE.sub("", text)
+    seen = (" " if char.isspace() else char for char in plain if char.isspace() or not _is_hidden(char))
+    return " ".join("".join(seen).split())
 
 
 def _is_hidden(char: str) -> bool:

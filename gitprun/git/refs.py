@@ -100,7 +100,7 @@ def require_object(repo: pygit2.Repository, oid: Oid) -> None:
     """Read an object back from disk; raises ObjectsLost when it is not whole."""
     try:
         repo.read(pygit2.Oid(hex=oid))
-    except (KeyError, pygit2.GitError) as problem:
+    except (KeyError, OSError, pygit2.GitError) as problem:
         raise ObjectsLost(f"object {oid} could not be read back: {problem}", "is the disk full?") from None
 
 
@@ -117,7 +117,7 @@ def move_ref(repo: pygit2.Repository, name: str, new: Oid, old: Oid, reason: str
             # libgit2 writes only if the ref still holds what this lookup saw.
             ref.set_target(target, reason)
             return
-    except (KeyError, ValueError, pygit2.GitError) as problem:
+    except (KeyError, ValueError, OSError, pygit2.GitError) as problem:
         now = read_ref(repo, name)
         if now in (old, None) and not (now is None and old != ZERO):
             raise PrunError(f"{name} could not be written: {problem}", "is the disk full, or the ref locked?") from None
@@ -130,7 +130,7 @@ def read_ref(repo: pygit2.Repository, name: str) -> Oid | None:
     """Read a full ref name down to its object; None if it does not exist."""
     try:
         return Oid(str(repo.references[name].resolve().target))
-    except (KeyError, ValueError, pygit2.GitError):
+    except (KeyError, ValueError, OSError, pygit2.GitError):
         return None
 
 
@@ -144,7 +144,7 @@ def delete_ref(repo: pygit2.Repository, name: str, old: Oid) -> None:
             # libgit2 deletes only if the ref still holds what this lookup saw.
             ref.delete()
             return
-        except (KeyError, pygit2.GitError) as problem:
+        except (KeyError, OSError, pygit2.GitError) as problem:
             if read_ref(repo, name) == old:
                 raise PrunError(f"{name} could not be deleted: {problem}", "is the ref locked?") from None
     now = read_ref(repo, name)

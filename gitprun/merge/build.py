@@ -94,7 +94,10 @@ def _commit(site: Site, tip: Oid, item: LandingItem, tree: Oid, base: Oid) -> Bu
     refused = _obstacle(site, candidate, tree)
     if refused:
         return _item(candidate, "refused", refused)
-    message = append_shortlog(site.git, site.settings, candidate, render_message(candidate, site.options.message))
+    message = render_message(candidate, site.options.message)
+    if "\0" in message:
+        return _item(candidate, "refused", "its commit message holds a NUL")
+    message = append_shortlog(site.git, site.settings, candidate, message)
     if site.hooks.names and not site.options.dry_run:
         try:
             seen = site.room().consult(site.hooks, main=tip, unit=candidate.tip, tree=tree, message=message)
@@ -109,7 +112,7 @@ def _commit(site: Site, tip: Oid, item: LandingItem, tree: Oid, base: Oid) -> Bu
                 return _item(candidate, "refused", refused)
     message = finish_message(site.git, site.settings, message)
     if not message or "\0" in message:
-        return _item(candidate, "refused", "its commit message is empty" if not message else "a NUL is in its message")
+        return _item(candidate, "refused", f"its commit message {'holds a NUL' if message else 'is empty'}")
     parents = (tip, candidate.tip)
     commit = write_merge(site.git, site.repo, site.settings, site.who, tree=tree, parents=parents, message=message)
     return Built(replace(item, commit=commit), commit, tree)

@@ -16,7 +16,7 @@ from gitprun.git.repo import Repository, read_checkouts
 from gitprun.git.trees import read_tree_of
 from gitprun.merge.build import Built, Site, build_merge, dirty_checkout, lay_out_attributes
 from gitprun.merge.guard import LocalChanges, Target, read_local_changes, read_target, require_mergeable, require_quiet
-from gitprun.merge.hooks import HookRoom, find_hooks, hook_room, run_hook
+from gitprun.merge.hooks import HookRoom, Hooks, find_hooks, hook_room, run_hook
 from gitprun.merge.move import TakenBack, follow, move_target, require_way
 from gitprun.merge.plan import (
     Candidate,
@@ -166,7 +166,7 @@ def _site(repository: Repository, target: Target, options: LandingOptions) -> It
             checkouts=read_checkouts(here),
             options=options,
         )
-        for text in _hook_notes(settings, hooks.folder, (*hooks.notes,), hooks.names):
+        for text in _hook_notes(settings, hooks):
             site.note(text)
         yield site
 
@@ -178,12 +178,12 @@ def _apart(stack: ExitStack, repository: Repository, target: Target) -> Git:
     return Git(cwd=folder, env={"GIT_DIR": str(repository.common), "GIT_WORK_TREE": str(folder)})
 
 
-def _hook_notes(settings: MergeSettings, folder: Path, notes: tuple[str, ...], names: tuple[str, ...]) -> Iterator[str]:
-    yield from notes
-    if names:
-        yield f"hooks run on each merge: {', '.join(names)}"
-    if settings.hooks and not folder.is_dir() and settings.hooks != "/dev/null":
-        yield f"core.hooksPath names {folder}, which is not there: no hook is active"
+def _hook_notes(settings: MergeSettings, hooks: Hooks) -> Iterator[str]:
+    yield from hooks.notes
+    if hooks.names:
+        yield f"hooks run on each merge: {', '.join(hooks.names)}"
+    if settings.hooks and not hooks.folder.is_dir() and settings.hooks != os.devnull:
+        yield f"core.hooksPath names {hooks.folder}, which is not there: no hook is active"
 
 
 def _ancestors(git: Git, tips: Sequence[Oid]) -> set[tuple[Oid, Oid]]:

@@ -77,14 +77,15 @@ class HookRoom:
             quiet.run("read-tree", "--reset", "-u", tree)
         except GitFailed as problem:
             raise Refused(f"the merged files could not be laid out for the hooks: {problem.message}") from None
-        (self.git_dir / "MERGE_HEAD").write_text(f"{unit}\n")
-        (self.git_dir / "MERGE_MODE").write_text("no-ff")
         text = self.git_dir / "MERGE_MSG"
-        write_message_file(text, message)
         try:
             if "pre-merge-commit" in hooks.names:
                 run_hook(git, hooks.folder, "pre-merge-commit")
                 tree = _written(quiet)
+            # As git has it: the first hook does not see these yet.
+            (self.git_dir / "MERGE_HEAD").write_text(f"{unit}\n")
+            (self.git_dir / "MERGE_MODE").write_text("no-ff")
+            write_message_file(text, message)
             if "prepare-commit-msg" in hooks.names:
                 run_hook(git, hooks.folder, "prepare-commit-msg", str(text), "merge")
             if "commit-msg" in hooks.names:
@@ -93,7 +94,7 @@ class HookRoom:
                 raise Refused("a hook made commits of its own, which a merge cannot take along")
             return tree, read_message_file(text)
         finally:
-            for name in ("MERGE_HEAD", "MERGE_MODE"):
+            for name in ("MERGE_HEAD", "MERGE_MODE", "MERGE_MSG"):
                 (self.git_dir / name).unlink(missing_ok=True)
 
 

@@ -141,6 +141,14 @@ def finish_checkout(checkout: Path, old: Oid, new: Oid, *, trust_index: bool) ->
     writes the index last, so the files are there, and what differs is the user's own doing since.
     """
     git = Git(cwd=checkout)
+    half_way = f"{checkout} stands half way between {short(old)} and {short(new)}"
+    lock = os.fsdecode(git.run("rev-parse", "--path-format=absolute", "--git-path", "index.lock").out[:-1])
+    if os.path.lexists(lock):
+        # Perhaps the git program of the landing that was killed still writes: wait for it, do not judge its files.
+        raise CheckoutStuck(
+            f"{half_way}, and another git program works in it ({lock} is there)",
+            "wait for it (or remove the file if none runs); then git prun merge finishes the landing first",
+        )
     changes = read_changes(git, old, new)
     index = _index_of(git, old, changes)
     if trust_index and all(index[change.path] == (change.new_mode, change.new) for change in changes):
@@ -158,7 +166,7 @@ def finish_checkout(checkout: Path, old: Oid, new: Oid, *, trust_index: bool) ->
             updates.append(b"%s %s\t%s\0" % (b"0" if mode == ABSENT else mode.encode(), oid.encode(), change.path))
     if foreign:
         raise CheckoutStuck(
-            f"{checkout} stands half way between {short(old)} and {short(new)}, and was edited: {list_paths(foreign)}",
+            f"{half_way}, and was edited: {list_paths(foreign)}",
             "copy these files elsewhere and remove them there; then git prun merge finishes the landing first",
         )
     # Removals first: a folder may stand now where a file was.
@@ -221,4 +229,3 @@ def _hash_files(git: Git, checkout: Path, changes: Sequence[Change]) -> Mapping[
 
 def _blob_id(content: bytes) -> str:
     return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
-

@@ -72,7 +72,7 @@ def _complete(checkout: Path, facts: Mapping[str, Any]) -> None:
     except PrunError as problem:
         raise CheckoutStuck(
             f"{checkout} stands half way between {short(facts['old'])} and {short(facts['new'])}: {problem.message}",
-            "once the cause is gone (an index.lock left by a killed git, say), git prun merge finishes it first",
+            "once the cause is gone, git prun merge finishes this landing first",
         ) from None
 
 

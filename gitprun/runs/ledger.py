@@ -44,7 +44,7 @@ class Ledger:
         try:
             with locked(self.lock, doing="writing its ledger"):
                 # The time is taken under the lock, so that the order of lines is the order of times.
-                event = Event(kind, self.clock.now(), run, unit, dict(facts or {}))
+                event = Event(kind, round(self.clock.now(), 6), run, unit, dict(facts or {}))
                 append_synced(self.path, encode(event))
         except OSError as problem:
             raise LedgerProblem(

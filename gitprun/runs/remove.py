@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,12 +10,12 @@ from pathlib import Path
 
 import pygit2
 
-from gitprun.collect.capture import Site, capture, commit_capture
+from gitprun.collect.capture import Capture, CaptureProblem, Site, capture, commit_capture, pin_commits
 from gitprun.collect.screen import within
 from gitprun.errors import Refused
 from gitprun.git.refs import delete_ref, open_repository, read_ref, read_signatures
-from gitprun.git.repo import Repository
-from gitprun.names import Oid, RunId, UnitId, kept_ref
+from gitprun.git.repo import Repository, read_checkouts
+from gitprun.names import base_ref, kept_ref
 from gitprun.plan import DEFAULT_MAX_FILE
 from gitprun.runs.events import RunState, UnitState
 from gitprun.runs.ledger import Ledger
@@ -22,7 +23,7 @@ from gitprun.runs.lookup import probe_unit
 from gitprun.system.files import folder_identity, remove_tree
 from gitprun.workspaces.base import OUTBOX, Workspace
 from gitprun.workspaces.clone import read_source
-from gitprun.workspaces.worktree import remove_worktree
+from gitprun.workspaces.worktree import remove_worktree, require_unlocked
 
 SHOWN = 20
 
@@ -43,33 +44,23 @@ class Removal:
 def remove_workspace(
     repository: Repository, ledger: Ledger, run: RunState, unit: UnitState, *, discard_left_out: bool = False
 ) -> Removal:
-    """Remove the workspace of one unit; raises Refused, with nothing changed, when something would be lost."""
+    """Remove the workspace of one unit; raises Refused, with the workspace as it was, when something would be lost."""
     path = Path(str(unit.facts.get("path", "")))
     name = f"{unit.run}/{unit.id}"
     if probe_unit(run, unit).live:
         raise Refused(f"{name} is still {unit.state}", "stop its run first (Ctrl-C), or wait")
     if unit.facts.get("removed") or not unit.facts.get("path"):
         return Removal(run=unit.run, unit=unit.id, path=str(path), removed=False, reason="it has no workspace")
-    identity = (unit.facts["identity"][0], unit.facts["identity"][1])
-    saved: str | None = None
-    ignored: tuple[str, ...] = ()
-    if not os.path.lexists(path):
-        pass
-    elif folder_identity(path) != identity:
+    kind, identity = unit.facts["workspace"], (unit.facts["identity"][0], unit.facts["identity"][1])
+    if os.path.lexists(path) and folder_identity(path) != identity:
         raise Refused(f"{path} is not the folder prun made for {name}", "look at it; prun leaves it alone")
-    elif unit.facts["workspace"] == "scratch":
-        found = sorted(entry for entry in os.listdir(path) if entry != OUTBOX)
-        if found and not discard_left_out:
-            raise Refused(
-                f"{name} was read-only, yet {path} holds {', '.join(found[:SHOWN])}",
-                "take what you need, then: git prun remove --discard-left-out " + name,
-            )
-    else:
-        saved, ignored = _save(repository, unit, path, identity, discard_left_out)
+    if kind == "worktree":
+        require_unlocked(repository.common, path)
+    saved, ignored = _save(repository, unit, path, identity, discard_left_out)
     ledger.append(
         "workspace.removing", run=unit.run, unit=unit.id, facts={"saved": saved, "ignored": list(ignored[:SHOWN])}
     )
-    if unit.facts["workspace"] == "worktree":
+    if kind == "worktree":
         remove_worktree(repository, path, identity)
         _drop_branch(repository, unit)
     elif os.path.lexists(path):
@@ -82,70 +73,107 @@ def remove_workspace(
 def _save(
     repository: Repository, unit: UnitState, path: Path, identity: tuple[int, int], discard: bool
 ) -> tuple[str | None, tuple[str, ...]]:
-    """Capture the workspace once more; pin what differs from the unit's commit, refuse over what cannot be pinned."""
+    """Pin what is in no commit yet, refuse over what cannot be pinned, and name what goes with the workspace."""
+    if unit.facts["workspace"] == "scratch":
+        return _save_scratch(unit, path, discard)
+    site = _site(repository, unit, path, identity)
+    if not os.path.lexists(path):
+        # Its files are gone already; its commits are not.
+        pin_commits(site, unit.run, unit.id)
+        return None, ()
+    try:
+        found = capture(site, unit.run, unit.id)
+    except CaptureProblem as problem:
+        if discard:
+            return None, ()
+        raise Refused(problem.message, f"{problem.hint or 'look at it'}; or {_discard(unit)}") from None
+    built = [row for row in found.left_out if row.reason.startswith("build output")]
+    lost = [row for row in found.left_out if row not in built]
+    if lost and not discard:
+        names = ", ".join(f"{row.path} ({row.reason})" for row in lost[:SHOWN])
+        raise Refused(f"{path} holds what is in no commit: {names}", f"take what you need, then: {_discard(unit)}")
+    saved = _pin_rest(site, unit, found)
+    words = ("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
+    ignored = {os.fsdecode(row) for row in site.git.run(*words).fields}
+    ignored = {row for row in ignored if not within(row.rstrip("/"), site.apart)}
+    return saved, tuple(sorted(ignored | {row.path for row in built} | set(_outbox(path))))
+
+
+def _discard(unit: UnitState) -> str:
+    return f"git prun remove --discard-left-out {unit.run}/{unit.id}"
+
+
+def _save_scratch(unit: UnitState, path: Path, discard: bool) -> tuple[str | None, tuple[str, ...]]:
+    """Refuse a scratch folder that a worker which only reads has written to."""
+    if not os.path.lexists(path):
+        return None, ()
+    found = sorted(entry for entry in os.listdir(path) if entry != OUTBOX)
+    if found and not discard:
+        raise Refused(
+            f"{unit.run}/{unit.id} was read-only, yet {path} holds {', '.join(found[:SHOWN])}",
+            f"take what you need, then: {_discard(unit)}",
+        )
+    return None, (*found, *_outbox(path))
+
+
+def _outbox(path: Path) -> list[str]:
+    """List what the worker put into its outbox beside the result, which is kept."""
+    if folder_identity(path / OUTBOX) is None:
+        return []
+    return sorted(f"{OUTBOX}/{name}" for name in os.listdir(path / OUTBOX) if name not in ("result.md", ".gitignore"))
+
+
+def _site(repository: Repository, unit: UnitState, path: Path, identity: tuple[int, int]) -> Site:
+    """Open the place a unit was captured from."""
     repo = open_repository(repository.common)
     source = read_source(repository)
-    index = repository.state / "runs" / unit.run / unit.id / "index"
-    if not index.is_file():
-        raise Refused(f"the index kept for {unit.run}/{unit.id} is gone", f"look at {path} and remove it yourself")
-    workspace = Workspace(
-        kind=unit.facts["workspace"],
-        path=path,
-        identity=identity,
-        branch=unit.facts.get("branch"),
-        index=index,
-        provided=tuple(unit.facts.get("provided", ())),
-    )
-    base = _base(unit, repository)
-    site = Site(
+    base = read_ref(repo, base_ref(unit.run))
+    if base is None:
+        raise Refused(f"the base of run {unit.run} is no longer pinned", "look at the workspace and remove it yourself")
+    return Site(
         repository=repository,
         repo=repo,
-        workspace=workspace,
+        workspace=Workspace(
+            kind=unit.facts["workspace"],
+            path=path,
+            identity=identity,
+            branch=unit.facts.get("branch"),
+            index=repository.state / "runs" / unit.run / unit.id / "index",
+            provided=tuple(unit.facts.get("provided", ())),
+        ),
         base=base,
         max_file=DEFAULT_MAX_FILE,
         known=frozenset({oid for _, oid, _ in source.refs} | {base}),
         alternates=os.fsencode(source.objects) + b"\n",
     )
-    run_id, unit_id = RunId(unit.run), UnitId(unit.id)
-    found = capture(site, run_id, unit_id)
-    lost = [row for row in found.left_out if not row.reason.startswith("build output")]
-    if lost and not discard:
-        names = ", ".join(f"{row.path} ({row.reason})" for row in lost[:SHOWN])
-        raise Refused(
-            f"{path} holds what is in no commit: {names}",
-            f"take what you need, then: git prun remove --discard-left-out {unit.run}/{unit.id}",
-        )
-    saved = None
-    captured = str(unit.facts.get("tree") or repo[base].peel(pygit2.Tree).id)
-    if found.changed and found.tree != captured:
-        saved = kept_ref(run_id, unit_id, "left-in-workspace")
-        message = f"{unit.id}: left in the workspace when it was removed\n\nUnit: {unit.run}/{unit.id}\n"
-        old = read_ref(repo, saved)
-        commit_capture(site, found, saved, message, read_signatures(repository.git), *([old] if old else []))
-    ignored = site.git.run("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory").fields
-    shown = [os.fsdecode(row) for row in ignored]
-    hidden = (OUTBOX, *workspace.provided)
-    return saved, tuple(row for row in shown if not within(row.rstrip("/"), hidden))
 
 
-def _base(unit: UnitState, repository: Repository) -> Oid:
-    repo = open_repository(repository.common)
-    base = read_ref(repo, f"refs/prun/base/{unit.run}")
-    if base is None:
-        raise Refused(f"the base of run {unit.run} is no longer pinned", "look at the workspace and remove it yourself")
-    return base
+def _pin_rest(site: Site, unit: UnitState, found: Capture) -> str | None:
+    """Pin a tree that differs from the unit's commit, beside whatever was pinned like that before."""
+    captured = str(unit.facts.get("tree") or site.repo[site.base].peel(pygit2.Tree).id)
+    if not found.changed or found.tree == captured:
+        return None
+    message = f"{unit.id}: left in the workspace when it was removed\n\nUnit: {unit.run}/{unit.id}\n"
+    for number in itertools.count(1):
+        saved = kept_ref(unit.run, unit.id, "left-in-workspace" + (f"-{number}" if number > 1 else ""))
+        old = read_ref(site.repo, saved)
+        if old is None:
+            commit_capture(site, found, saved, message, read_signatures(site.repository.git))
+            return saved
+        if str(site.repo[old].peel(pygit2.Tree).id) == found.tree:
+            return saved
+    return None
 
 
 def _drop_branch(repository: Repository, unit: UnitState) -> None:
-    """Delete the branch prun made for a linked worktree, if it holds nothing but what is pinned."""
+    """Delete the branch prun made for a linked worktree, if nobody went on with it since its work was captured."""
     repo = open_repository(repository.common)
     name = f"refs/heads/{unit.facts.get('branch')}"
     at = read_ref(repo, name)
-    pinned = {unit.commit, str(read_ref(repo, f"refs/prun/base/{unit.run}"))} | {
-        oid for _, oid in unit.facts.get("kept", ())
-    }
-    if at is not None and at in pinned:
-        delete_ref(repo, name, at)
+    captured = {unit.commit, read_ref(repo, base_ref(unit.run)), *(oid for _, oid in unit.facts.get("kept", ()))}
+    if at is None or at not in captured or any(row.branch == name for row in read_checkouts(repository.git)):
+        return
+    delete_ref(repo, name, at)
 
 
 def _tidy_parents(path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import marshal
 import os
 import signal
 import subprocess
@@ -16,7 +17,7 @@ from pathlib import Path
 
 from gitprun.units import Exit
 
-WARDEN = Path(__file__).with_name("warden.py")
+WARDEN = "import sys; sys.path.insert(0, sys.argv[1]); import warden; warden.main(sys.argv[2])"
 DEFAULT_GRACE = 5.0
 
 
@@ -94,7 +95,7 @@ def run(
                 argv, cwd=cwd, env=env, stdout=stdout, stderr=stderr, stdin=stdin, timeout=timeout,
                 grace=grace, stop=stop, record=Path(scratch), started=started,
             )  # fmt: skip
-    exit_file, spec_file, stdin_file = record / "exit.json", record / "spec.json", record / "stdin"
+    exit_file, spec_file, stdin_file = record / "exit.json", record / "spec", record / "stdin"
     for old in (exit_file, spec_file, stdin_file):
         old.unlink(missing_ok=True)
     if stop is not None and stop.is_set():
@@ -113,7 +114,7 @@ def run(
     try:
         if stdin:
             _write_private(stdin_file, stdin)
-        _write_private(spec_file, json.dumps(spec).encode())
+        _write_private(spec_file, marshal.dumps(spec))
         _wait_for(_start_warden(spec_file), stop, started)
     finally:
         # The warden removes both as soon as it has read them; this is for one that never came so far.
@@ -150,7 +151,7 @@ def _wait_for(
 def _start_warden(spec_file: Path) -> subprocess.Popen[bytes]:
     """Start a warden in a session of its own, so that it survives us and no Ctrl-C reaches it but through us."""
     return subprocess.Popen(
-        [sys.executable, "-I", "-S", "-B", str(WARDEN), str(spec_file)],
+        [sys.executable, "-I", "-S", "-c", WARDEN, str(Path(__file__).parent), str(spec_file)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

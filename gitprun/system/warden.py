@@ -1,21 +1,27 @@
 """Stand between the coordinator and one worker: start it, end its whole tree, write down how it ended.
 
-Run as ``python -I -S -B warden.py SPEC``; imports only what the interpreter has loaded anyway, since one runs for
-every worker. SPEC is a JSON file: argv, cwd, env, stdin, stdout, stderr (null: same as stdout), timeout and grace
-in seconds, exit (the file to write). The warden lives in a session of its own and survives the coordinator;
-INT, TERM or HUP sent to it mean: end the worker's tree and say so; sent again, they mean: without more patience.
+One runs for every worker, so it is imported (compiled once, a script would be compiled each time) by a bare
+interpreter, and imports only what costs next to nothing: ``signal``, ``json`` and ``ctypes`` would treble its start.
+The spec is a marshalled dict: argv, cwd, env, stdin, stdout, stderr (None: same as stdout), timeout and grace in
+seconds, exit (the file to write). The warden lives in a session of its own and survives the coordinator; INT, TERM
+or HUP sent to it mean: end the worker's tree and say so; sent again, they mean: without more patience.
 """
 
-from __future__ import annotations
-
 import errno
-import json
+import marshal
 import os
 import select
-import signal
 import sys
 import time
-from typing import Any
+
+try:
+    import _signal as signal  # type: ignore[import-not-found]
+except ImportError:
+    import signal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
@@ -36,9 +42,10 @@ def _prctl(option: int, value: int) -> bool:
     if not sys.platform.startswith("linux"):
         return False
     try:
-        import ctypes
+        import _ctypes
 
-        return bool(ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0) == 0)
+        prctl = _ctypes.dlsym(_ctypes.dlopen(None, 0), "prctl")  # type: ignore[arg-type]
+        return bool(_ctypes.call_cdeclfunction(prctl, (option, value, 0, 0, 0)) == 0)
     except (ImportError, OSError, AttributeError):
         return False
 
@@ -71,7 +78,7 @@ def descendants(root: int) -> list[int]:
 class Warden:
     """One worker's life: started once, waited for, ended."""
 
-    def __init__(self, spec: dict[str, Any]) -> None:
+    def __init__(self, spec: "dict[str, Any]") -> None:
         self.spec = spec
         self.grace = float(spec["grace"])
         self.adopts = False
@@ -214,7 +221,7 @@ class Warden:
             self.signal_group(signal.SIGKILL)
         return len(seen)
 
-    def run(self) -> dict[str, Any]:
+    def run(self) -> dict[str, object]:
         """Live the worker's life and describe its end."""
         began, began_wall = time.monotonic(), time.time()
         self.adopts = adopt_orphans()
@@ -241,12 +248,22 @@ class Warden:
         }
 
 
-def write_exit(path: str, exit_record: dict[str, Any]) -> None:
+def render_json(value: object) -> str:
+    """Write a flat value as JSON."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{render_json(key)}: {render_json(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, str):
+        plain = (c if " " <= c <= "~" and c not in '"\\' else f"\\u{min(ord(c), 0xFFFD):04x}" for c in value)
+        return '"' + "".join(plain) + '"'
+    return "null" if value is None else repr(value)
+
+
+def write_exit(path: str, exit_record: dict[str, object]) -> None:
     """Put the record in place in one step, synced, so that a reader sees all of it or nothing."""
     temporary = f"{path}.{os.getpid()}"
     target = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
-        os.write(target, json.dumps(exit_record).encode())
+        os.write(target, render_json(exit_record).encode())
         try:
             os.fsync(target)
         except OSError as problem:
@@ -257,14 +274,10 @@ def write_exit(path: str, exit_record: dict[str, Any]) -> None:
     os.replace(temporary, path)
 
 
-def main() -> None:
+def main(path: str) -> None:
     """Read the spec, run, write the exit record."""
-    with open(sys.argv[1], "rb") as source:
-        spec = json.load(source)
+    with open(path, "rb") as source:
+        spec = marshal.loads(source.read())
     # It holds the worker's environment: the fewer moments it lies on disk, the better.
-    os.unlink(sys.argv[1])
+    os.unlink(path)
     write_exit(spec["exit"], Warden(spec).run())
-
-
-if __name__ == "__main__":
-    main()

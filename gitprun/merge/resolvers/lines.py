@@ -62,8 +62,12 @@ def _merge_added_file(triple: Triple) -> tuple[bytes, ...] | Refused:
 
 def _merge(triple: Triple) -> tuple[bytes, ...] | Refused:
     """Merge with changes as late and as early as repeated lines allow: only one answer is an answer."""
-    late, early = (_merge_paired(triple, early=early) for early in (False, True))
-    if isinstance(late, Refused) or late == early:
+    late = _merge_paired(triple, early=False)
+    size = len(triple.base)
+    if isinstance(late, Refused) or triple.main[:size] == triple.unit[:size] == triple.base:
+        return late  # refused, or both sides wrote on at the end: that leaves nothing open
+    early = _merge_paired(triple, early=True)
+    if late == early:
         return late
     if isinstance(early, Refused):
         return early

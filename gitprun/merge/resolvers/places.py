@@ -10,6 +10,7 @@ from gitprun.merge.resolvers.changes import pair_lines
 
 Lines = Sequence[bytes]
 
+_CLOSING = (b")", b"]", b"}")
 # An item, or an indented line that belongs to one.
 _LIST_PART = re.compile(rb"(?:[-*+]|\d+[.)])(?:\s|$)|\s+\S")
 
@@ -53,7 +54,9 @@ def _identities(lines: Lines, known: dict[tuple[int, bytes], int]) -> list[tuple
         if not line.strip():
             continue
         depth = _depth(line)
-        while parents and parents[-1][0] >= depth:
+        # A closing bracket belongs to the line that opened it, which stands as deep.
+        floor = depth + 1 if line.lstrip().startswith(_CLOSING) else depth
+        while parents and parents[-1][0] >= floor:
             parents.pop()
         identity = known.setdefault((parents[-1][1] if parents else -1, line), len(known))
         parents.append((depth, identity))

@@ -1,0 +1,206 @@
+"""Events: written and read back the same, folded without surprises."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gitprun.names import RunId, UnitId
+from gitprun.runs.events import (
+    ENDED,
+    LIVE,
+    STATES,
+    Event,
+    History,
+    Landing,
+    RunState,
+    UnitState,
+    decode,
+    encode,
+    fold,
+    step,
+)
+
+# Lone surrogates too, as file names bring them; but no pair, which JSON reads as one character.
+TEXT = st.text(st.characters(exclude_categories=()) | st.characters(categories=("Cs",), min_codepoint=0xDC80))
+TIMES = st.floats(0, 4e9).map(lambda time: round(time, 6))
+FACTS = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**60), 2**60) | st.floats(allow_nan=False) | TEXT,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
+    max_leaves=8,
+)
+EVENTS = st.builds(Event, TEXT, TIMES, TEXT, TEXT, st.dictionaries(TEXT, FACTS, max_size=4))
+
+
+def paired(value: Any) -> Any:
+    """Join the surrogates that make a pair, as JSON does."""
+    if isinstance(value, str):
+        return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+    if isinstance(value, list):
+        return [paired(item) for item in value]
+    if isinstance(value, dict):
+        return {paired(key): paired(item) for key, item in value.items()}
+    return value
+
+
+@given(EVENTS)
+def test_what_is_written_is_read_back(event: Event) -> None:
+    line = encode(event)
+    assert line.isascii()
+    assert line.endswith(b"\n")
+    assert line.count(b"\n") == 1
+    expected = Event(paired(event.kind), event.time, paired(event.run), paired(event.unit), paired(dict(event.facts)))
+    assert decode(line) == expected
+    assert json.loads(line)["v"] == 1
+
+
+@given(EVENTS, st.data())
+def test_a_changed_byte_is_never_accepted(event: Event, data: st.DataObject) -> None:
+    line = bytearray(encode(event)[:-1])
+    line[data.draw(st.integers(0, len(line) - 1))] ^= data.draw(st.integers(1, 255))
+    assert decode(bytes(line)) is None
+
+
+@given(EVENTS, st.data())
+def test_a_torn_line_is_never_accepted(event: Event, data: st.DataObject) -> None:
+    line = encode(event)[:-1]
+    assert decode(line[: data.draw(st.integers(0, len(line) - 1))]) is None
+
+
+@given(st.binary())
+def test_any_bytes_are_an_event_or_none(line: bytes) -> None:
+    assert decode(line) is None
+
+
+def sealed(record: object) -> bytes:
+    """Give a record a right checksum, as a future version would."""
+    import zlib
+
+    body = json.dumps(record, separators=(",", ":"))
+    return f'{body[:-1]},"crc":"{zlib.crc32(body.encode()):08x}"}}'.encode()
+
+
+GOOD = {"v": 1, "t": 1.5, "kind": "k", "run": "r1", "unit": ""}
+
+
+@pytest.mark.parametrize(
+    "change", [{"v": 2}, {"t": "now"}, {"kind": 3}, {"run": None}, {"unit": []}, {"facts": []}, {"facts": "x"}]
+)
+def test_lines_of_another_kind_are_passed_over(change: Mapping[str, object]) -> None:
+    assert decode(sealed(GOOD)) == Event("k", 1.5, "r1")
+    assert decode(sealed({**GOOD, **change})) is None
+
+
+def test_a_line_as_it_lies_on_disk() -> None:
+    assert encode(Event("unit.exited", 12.3456789, "r1", "a", {"code": 0, "name": "caf\udce9"})) == (
+        b'{"v":1,"t":12.345679,"kind":"unit.exited","run":"r1","unit":"a","facts":{"code":0,"name":"caf\\udce9"},'
+        b'"crc":"'
+        + encode(Event("unit.exited", 12.345679, "r1", "a", {"code": 0, "name": "caf\udce9"}))[-11:-3]
+        + b'"}\n'
+    )
+
+
+LIFE = (
+    Event("run.started", 1.0, "r1", "", {"base": "b" * 40, "root": "/w"}),
+    Event("unit.queued", 2.0, "r1", "a", {"mode": "write"}),
+    Event("unit.preparing", 3.0, "r1", "a"),
+    Event("unit.prepared", 4.0, "r1", "a", {"path": "/w/r1/a"}),
+    Event("unit.started", 5.0, "r1", "a", {"process": {"pid": 1}}),
+    Event("unit.exited", 6.0, "r1", "a", {"exit": {"code": 0}}),
+    Event("unit.captured", 7.0, "r1", "a", {"commit": "c" * 40, "files": 1}),
+    Event("unit.verifying", 8.0, "r1", "a"),
+    Event("unit.verified", 9.0, "r1", "a", {"verdict": {"state": "pass"}}),
+    Event("unit.finished", 10.0, "r1", "a", {"state": "ready", "reason": ""}),
+    Event("run.finished", 11.0, "r1", "", {"states": {"a": "ready"}}),
+    Event("landing.landed", 12.0, "r1", "a", {"branch": "prun/r1/a", "target": "refs/heads/main", "commit": "d" * 40}),
+)
+
+
+def test_the_life_of_a_unit() -> None:
+    seen = []
+    for count in range(2, len(LIFE) + 1):
+        unit = fold(LIFE[:count]).runs["r1"].units["a"]
+        seen.append((unit.state, unit.since, unit.live))
+    assert seen == [
+        ("queued", 2.0, True),
+        ("preparing", 3.0, True),
+        ("preparing", 3.0, True),
+        ("running", 5.0, True),
+        ("collecting", 6.0, True),
+        ("collecting", 6.0, True),
+        ("verifying", 8.0, True),
+        ("verifying", 8.0, True),
+        ("ready", 10.0, False),
+        ("ready", 10.0, False),
+        ("landed", 12.0, False),
+    ]
+
+
+def test_the_whole_fold() -> None:
+    history = fold(LIFE)
+    run = history.runs["r1"]
+    assert history.last is run
+    assert (run.started, run.ended, run.base, run.facts["states"]) == (1.0, 11.0, "b" * 40, {"a": "ready"})
+    unit = run.units["a"]
+    assert (unit.started, unit.ended, unit.commit, unit.verdict) == (5.0, 10.0, "c" * 40, "pass")
+    assert history.landings == (Landing("r1", "a", "prun/r1/a", "refs/heads/main", "d" * 40, 12.0),)
+
+
+def test_states_are_what_they_say() -> None:
+    assert STATES == LIVE + ENDED
+    assert len(set(STATES)) == len(STATES)
+
+
+def test_events_that_make_no_sense_change_nothing() -> None:
+    assert (
+        fold([Event("unit.started", 1.0, "r9", "a"), Event("run.finished", 1.0, "r9"), Event("new.kind", 1.0)])
+        == History()
+    )
+    assert fold([LIFE[0], Event("unit.invented", 2.0, "r1", "a", {"x": 1})]).runs["r1"].units["a"] == UnitState(
+        UnitId("a"), RunId("r1"), "queued", 2.0, facts={"x": 1}
+    )
+
+
+KINDS = st.sampled_from([*{event.kind for event in LIFE}, "workspace.removed", "new.kind"])
+ROWS = st.lists(
+    st.builds(Event, KINDS, TIMES, st.sampled_from(["", "r1", "r2"]), st.sampled_from(["", "a", "b"]), st.dictionaries(
+        st.sampled_from(["state", "commit", "verdict", "base", "branch", "reason", "exit"]), FACTS, max_size=3)),
+    max_size=20,
+)  # fmt: skip
+
+
+@given(ROWS)
+def test_folding_is_total_and_pure(events: list[Event]) -> None:
+    before = [encode(event) for event in events]
+    history = fold(events)
+    assert fold(iter(events)) == history
+    assert [encode(event) for event in events] == before
+    for run in history.runs.values():
+        assert isinstance(run, RunState)
+        for unit in run.units.values():
+            assert isinstance((unit.state, unit.verdict, unit.live, unit.commit), tuple)
+
+
+@given(ROWS, ROWS)
+def test_later_events_only_add(first: list[Event], later: list[Event]) -> None:
+    before, after = fold(first), fold(first + later)
+    assert list(after.runs)[: len(before.runs)] == list(before.runs)
+    assert after.landings[: len(before.landings)] == before.landings
+    touched = {event.run for event in later}
+    assert all(after.runs[run] == state for run, state in before.runs.items() if run not in touched)
+
+
+@given(ROWS)
+def test_a_step_is_what_the_fold_does(events: list[Event]) -> None:
+    start = Event("run.started", 0.0, "r1")
+    own = [event for event in events if (event.run, event.unit) == ("r1", "a") and event.kind != "run.started"]
+    own = [event for event in own if event.kind != "run.finished"]
+    unit = None
+    for event in own:
+        unit = step(unit or UnitState(UnitId("a"), RunId("r1"), since=event.time), event)
+    assert fold([start, *own]).runs["r1"].units.get("a") == unit

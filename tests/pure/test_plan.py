@@ -1,0 +1,276 @@
+"""Plans and settings: TOML in, frozen values out, and one clear line for everything else."""
+
+from __future__ import annotations
+
+import tomllib
+
+import pytest
+
+from gitprun.errors import PlanError
+from gitprun.names import UnitId
+from gitprun.plan import Plan, Settings, make_unit, parse_plan, parse_settings
+from gitprun.units import ExecutorSettings, Unit
+
+PROMPTS = {"p.md": "from a file\n", "empty.md": " \n"}
+
+
+def read_prompt(name: str) -> str:
+    if name not in PROMPTS:
+        raise PlanError(f"prompt file {name} does not exist")
+    return PROMPTS[name]
+
+
+def plan(text: str, default: Settings | None = None) -> Plan:
+    return parse_plan(tomllib.loads(text), "plan.toml", read_prompt, default or Settings())
+
+
+def test_everything_a_plan_can_say() -> None:
+    found = plan(
+        """
+        [run]
+        base = "main"
+        jobs = 4
+        verify = ["pytest -q", "mypy"]
+        verify_timeout = "10m"
+        [workspace]
+        root = "/var/tmp/prun"
+        kind = "worktree"
+        copy = [".env", "./conf/local.toml"]
+        link = ["node_modules/"]
+        [collect]
+        max_file = "5MB"
+        [executor.codex]
+        program = "/opt/codex"
+        args = ["-c", "", "x"]
+        env = { CODEX_HOME = "/h" }
+        isolate = false
+        [[unit]]
+        id = "reports"
+        prompt_file = "p.md"
+        executor = "codex"
+        workspace = "clone"
+        paths = ["src/reports/**"]
+        timeout = "40m"
+        model = "m"
+        reasoning = "high"
+        sandbox = "danger-full-access"
+        [[unit]]
+        id = "look"
+        prompt = "look at it"
+        mode = "read"
+        command = ["sh", "look.sh", ""]
+        """
+    )
+    assert found == Plan(
+        units=(
+            Unit(
+                id=UnitId("reports"),
+                prompt="from a file\n",
+                executor="codex",
+                command=(),
+                mode="write",
+                workspace="clone",
+                paths=("src/reports/**",),
+                timeout=2400.0,
+                model="m",
+                reasoning="high",
+                sandbox="danger-full-access",
+            ),
+            Unit(
+                id=UnitId("look"),
+                prompt="look at it",
+                executor="command",
+                command=("sh", "look.sh", ""),
+                mode="read",
+                workspace="worktree",
+                paths=(),
+                timeout=3600.0,
+                model=None,
+                reasoning=None,
+                sandbox="workspace-write",
+            ),
+        ),
+        settings=Settings(
+            base="main",
+            jobs=4,
+            verify=("pytest -q", "mypy"),
+            verify_timeout=600.0,
+            root="/var/tmp/prun",
+            workspace="worktree",
+            copy=(".env", "conf/local.toml"),
+            link=("node_modules",),
+            max_file=5_000_000,
+            executors={
+                "codex": ExecutorSettings(
+                    program="/opt/codex", args=("-c", "", "x"), env=(("CODEX_HOME", "/h"),), isolate=False
+                )
+            },
+        ),
+    )
+
+
+def test_the_least_a_plan_can_say() -> None:
+    assert plan('[[unit]]\nid = "a"\nprompt = "x"') == Plan(
+        units=(Unit(id=UnitId("a"), prompt="x", executor="codex"),), settings=Settings()
+    )
+
+
+def test_a_plan_speaks_over_the_configuration() -> None:
+    below = parse_settings(
+        tomllib.loads(
+            '[run]\njobs = 2\nverify = ["make test"]\n[workspace]\nlink = ["deps"]\n[executor.claude]\nprogram = "c"'
+        ),
+        "prun.toml",
+    )
+    assert below == Settings(
+        jobs=2, verify=("make test",), link=("deps",), executors={"claude": ExecutorSettings(program="c")}
+    )
+    found = plan('[run]\nverify = []\n[executor.codex]\nprogram = "x"\n[[unit]]\nid = "a"\nprompt = "x"', below)
+    assert found.settings == Settings(
+        jobs=2,
+        verify=(),
+        link=("deps",),
+        executors={"claude": ExecutorSettings(program="c"), "codex": ExecutorSettings(program="x")},
+    )
+
+
+def test_hotspots_keep_the_name_of_their_file() -> None:
+    below = parse_settings({"hotspot": [{"path": "a"}]}, "prun.toml")
+    found = plan('[[hotspot]]\npath = "b"\n[[unit]]\nid = "a"\nprompt = "x"', below)
+    assert (found.settings.hotspots, found.settings.hotspot_source) == (({"path": "a"}, {"path": "b"}), "plan.toml")
+
+
+HEAD = '[[unit]]\nid = "a"\nprompt = "x"\n'
+KINDS = "one of: codex, claude, command"
+INSIDE = "must name paths inside the checkout, not"
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "hint"),
+    [
+        ("", "the plan has no units", 'add at least one [[unit]] with id = "..." and a prompt'),
+        ("[run]\njobs = 2", "the plan has no units", 'add at least one [[unit]] with id = "..." and a prompt'),
+        ("unit = 3", "unit must be written as [[unit]]", ""),
+        ("[[units]]\nid = 'a'", "unknown key 'units'", "did you mean 'unit'?"),
+        ("[run]\nverfy = []", "[run] unknown key 'verfy'", "did you mean 'verify'?"),
+        ("[workspace]\nroots = ''", "[workspace] unknown key 'roots'", "did you mean 'root'?"),
+        ("[executor.codx]\nprogram = 'x'", "[executor] unknown key 'codx'", "did you mean 'codex'?"),
+        ("[executor.codex]\nprog = 'x'", "[executor.codex] unknown key 'prog'", "did you mean 'program'?"),
+        (HEAD + "promt = 'x'", "unit 'a': unknown key 'promt'", "did you mean 'prompt'?"),
+        ("[[unit]]\nprompt = 'x'", "[[unit]] 1: id is missing", 'every unit needs an id, such as id = "reports"'),
+        ("[[unit]]\nidd = 'x'", "[[unit]] 1: unknown key 'idd'", "did you mean 'id'?"),
+        (
+            "[[unit]]\nid = '../x'\nprompt = 'x'",
+            "unit id '../x' is not usable",
+            "use letters, digits, _ and - only (at most 100, not starting with -)",
+        ),
+        (HEAD * 2, "unit ids must be distinct: two of 'a'", "rename one of them"),
+        (
+            HEAD + HEAD.replace('"a"', '"A"'),
+            "unit ids must be distinct: 'a' and 'A', one folder on some disks",
+            "rename one of them",
+        ),
+        (
+            HEAD + "prompt_file = 'p.md'",
+            "unit 'a': prompt or prompt_file must be given, and not both",
+            'prompt = "...", or prompt_file = "prompts/NAME.md"',
+        ),
+        (
+            "[[unit]]\nid = 'a'",
+            "unit 'a': prompt or prompt_file must be given, and not both",
+            'prompt = "...", or prompt_file = "prompts/NAME.md"',
+        ),
+        ("[[unit]]\nid='a'\nprompt=' '", "unit 'a': prompt must be a text that is not empty", ""),
+        (
+            "[[unit]]\nid='a'\nprompt_file='empty.md'",
+            "unit 'a': the prompt is empty",
+            "say what the worker has to do",
+        ),
+        (HEAD + "executor = 'coedx'", "unit 'a': unknown executor 'coedx'", KINDS + " (meant codex?)"),
+        (HEAD + "executor = 'zz'", "unit 'a': unknown executor 'zz'", KINDS),
+        (
+            HEAD + "executor = 'command'",
+            "unit 'a': executor command needs a command",
+            'command = ["sh", "worker.sh"]',
+        ),
+        (HEAD + "command = ['', 'x']", "unit 'a': executor command needs a command", 'command = ["sh", "worker.sh"]'),
+        (
+            HEAD + "executor = 'codex'\ncommand = ['x']",
+            "unit 'a': command is only for executor = \"command\"",
+            "set the program in [executor.codex] of prun.toml",
+        ),
+        (HEAD + "mode = 'wirte'", "unit 'a': mode cannot be 'wirte'", "one of: write, read (meant write?)"),
+        (
+            HEAD + "sandbox = 'none'",
+            "unit 'a': sandbox cannot be 'none'",
+            "one of: read-only, workspace-write, danger-full-access",
+        ),
+        (
+            HEAD + "timeout = 0",
+            "unit 'a': timeout is no duration: 0",
+            'write seconds as a number, or "90s", "40m", "1h30m"',
+        ),
+        (
+            HEAD + "paths = ['../x']",
+            "unit 'a': paths must be globs inside the repository, not '../x'",
+            'such as "src/reports/**"',
+        ),
+        (
+            HEAD + "paths = ['!x']",
+            "unit 'a': paths must be globs inside the repository, not '!x'",
+            'such as "src/reports/**"',
+        ),
+        ("[run]\njobs = 0\n" + HEAD, "[run] jobs must be a whole number of at least 1", ""),
+        ("[workspace]\ncopy = ['/etc/passwd']\n" + HEAD, f"[workspace] copy {INSIDE} '/etc/passwd'", ""),
+        ("[workspace]\ncopy = ['~/x']\n" + HEAD, f"[workspace] copy {INSIDE} '~/x'", ""),
+        ("[workspace]\nlink = ['a/../../x']\n" + HEAD, f"[workspace] link {INSIDE} 'a/../../x'", ""),
+        ("[workspace]\nlink = ['./']\n" + HEAD, f"[workspace] link {INSIDE} './'", ""),
+        ("[workspace]\nlink = ['a/.GIT/config']\n" + HEAD, f"[workspace] link {INSIDE} 'a/.GIT/config'", ""),
+        ("[workspace]\nlink = ['.prun']\n" + HEAD, f"[workspace] link {INSIDE} '.prun'", ""),
+        (
+            "[workspace]\ncopy = ['x']\nlink = ['./x/']\n" + HEAD,
+            "[workspace] link names 'x', which is in copy too",
+            "copy it or link it, not both",
+        ),
+        (
+            "[executor.codex]\nenv = ''\n" + HEAD,
+            '[executor.codex] env must be a table of texts, such as { NAME = "value" }',
+            "",
+        ),
+        (
+            "[executor.codex]\nenv = {A = 1}\n" + HEAD,
+            '[executor.codex] env must be a table of texts, such as { NAME = "value" }',
+            "",
+        ),
+        (
+            "[executor.codex]\nenv = {GIT_DIR = 'x'}\n" + HEAD,
+            "[executor.codex] env cannot set 'GIT_DIR'",
+            "GIT_* and PRUN_* belong to git and prun",
+        ),
+        ("run = 3\n" + HEAD, "[run] must be a table", ""),
+    ],
+)
+def test_plans_that_cannot_be_used(text: str, message: str, hint: str) -> None:
+    with pytest.raises(PlanError) as caught:
+        plan(text)
+    assert (caught.value.message, caught.value.hint) == (f"plan.toml: {message}", hint)
+
+
+def test_the_base_is_the_plans_alone() -> None:
+    with pytest.raises(PlanError) as caught:
+        parse_settings({"run": {"base": "main"}}, "prun.toml")
+    assert (caught.value.message, caught.value.hint) == (
+        "prun.toml: [run] unknown key 'base'",
+        "known keys here: jobs, verify, verify_timeout",
+    )
+
+
+def test_a_missing_prompt_file_is_named() -> None:
+    with pytest.raises(PlanError, match=r"^prompt file q\.md does not exist$"):
+        plan('[[unit]]\nid = "a"\nprompt_file = "q.md"')
+
+
+def test_a_unit_made_by_hand() -> None:
+    assert make_unit(UnitId("a"), "x", "command", source="--unit", command=("true",)) == Unit(
+        id=UnitId("a"), prompt="x", executor="command", command=("true",)
+    )

@@ -1,0 +1,67 @@
+"""Run as a program: land a branch and be killed at a chosen moment. Arguments: repository, branch, moment."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pygit2
+
+import gitprun.merge.engine as engine
+from gitprun.merge.recover import record_landed
+from tests.support.landing import land_branches
+from tests.support.repos import Repo
+
+
+def die(*_: Any, **__: Any) -> None:
+    """End as a power cut would end us."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def half_way(target: Any, new: str, reason: str) -> None:
+    """Write some of the files of the new commit, as git does before it writes the index, and die."""
+    git = Repo(target.checkout)
+    changed = git.git("diff", "--name-only", "--no-renames", target.tip, new).splitlines()
+    for name in changed[: len(changed) // 2 + 1]:
+        place = target.checkout / name
+        place.unlink(missing_ok=True)
+        if git.git("ls-tree", new, "--", name):
+            git.write(name, git.git("cat-file", "blob", f"{new}:{name}") + "\n")
+    die()
+
+
+def after(done: Callable[..., Any]) -> Callable[..., None]:
+    """Let it happen, then die."""
+
+    def both(*args: Any, **named: Any) -> None:
+        done(*args, **named)
+        die()
+
+    return both
+
+
+MOMENTS: dict[str, tuple[str, Callable[..., Any]]] = {
+    "started": ("move_target", die),
+    "moved": ("follow", die),
+    "half": ("follow", half_way),
+    "followed": ("record_landed", die),
+    "recorded": ("record_landed", after(record_landed)),
+}
+
+
+def main() -> None:
+    """Land and die."""
+    folder, branches, moment = sys.argv[1:]
+    for level in pygit2.enums.ConfigLevel.GLOBAL, pygit2.enums.ConfigLevel.XDG, pygit2.enums.ConfigLevel.SYSTEM:
+        pygit2.settings.search_path[level] = os.devnull
+    name, action = MOMENTS[moment]
+    setattr(engine, name, action)
+    land_branches(Repo(Path(folder)), *branches.split(","))
+
+
+if __name__ == "__main__":
+    main()
