@@ -13,7 +13,9 @@ _HEADING = re.compile(r"#\s+(?P<unit>\S+)\s+result\b(?P<rest>[^\n]*)", re.IGNORE
 _FIELD = re.compile(r"(?P<name>Conclusion|Files|Open items|Verification):[ \t]*(?P<value>[^\n]*)", re.IGNORECASE)
 _ITEM = re.compile(r"\s*[-*]\s+(?P<value>\S.*)")
 # What stands for a value in the contract itself; a worker that echoes it has answered nothing.
-_TEMPLATE = re.compile(r"<(?:one line|files created or modified|none \(read-only\)|blockers or follow-ups|what was run or checked).*>")
+_TEMPLATE = re.compile(
+    r"<(?:one line|files created or modified|none \(read-only\)|blockers or follow-ups|what was run or checked).*>"
+)
 
 
 @dataclass(frozen=True, slots=True)

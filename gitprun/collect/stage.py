@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from gitprun.collect.hidden import read_hidden
+from gitprun.collect.modules import MAX_SIZE, refused_setting
 from gitprun.collect.scan import Scan, look
 from gitprun.collect.screen import HEAD, Found, LeftOut, gather_left_out, screen_link, screen_new, screen_size, within
 from gitprun.collect.site import GITLINK, TREE, Site
@@ -137,6 +138,7 @@ def _sort_new(site: Site, name: bytes, pile: _Pile) -> None:
     head = read_plain(site.workspace.path / text, HEAD) if stat.S_ISREG(seen[0]) else None
     found = Found(text, seen[1], seen[2], head or b"", bool(seen[0] & 0o111) and seen[2] is None)
     refused = screen_new(found, site.max_file, lambda folder: site.base_mode(folder) == TREE)
+    refused = refused or _screen_modules(site, text)
     if refused is None:
         pile.wanted.append(name)
     else:
@@ -177,10 +179,22 @@ def _sort_file(site: Site, name: bytes, pile: _Pile, seen: tuple[int, int, str |
         pile.noise += 1
         return
     refused = screen_size(Found(text, seen[1]), site.max_file)
-    if refused and len(site.base_blob(text) or b"") <= site.max_file:
+    if refused and len(site.base_blob(text) or b"") > site.max_file:
+        refused = None
+    refused = refused or _screen_modules(site, text)
+    if refused:
         pile.leave(refused)
     else:
         pile.wanted.append(name)
+
+
+def _screen_modules(site: Site, text: str) -> LeftOut | None:
+    """Judge a file of submodule settings, which git reads wherever the commit is cloned."""
+    if os.path.basename(text).lower() != ".gitmodules":
+        return None
+    content = read_plain(site.workspace.path / text, MAX_SIZE) or b""
+    refused = refused_setting(site.repository.git, content)
+    return LeftOut(text, f"a submodule setting that git refuses: {refused}", len(content)) if refused else None
 
 
 def _below(text: str, folders: Iterable[str]) -> bool:

@@ -206,8 +206,9 @@ class Compactor:
         return (NORMAL, f"[EDIT] {self._cut(said)}") if good else (MINIMAL, f"[ERR] edit failed: {self._cut(said)}")
 
     def _error(self, event: dict[str, object]) -> str:
-        """Say what is wrong; where no message is found, the event itself is better than nothing."""
-        return self._cut(unpacked(error_text(event))) or self._cut(str(event))
+        """Say what is wrong; where no message is found, whatever the event holds is better than nothing."""
+        held = (f"{key}={value}" for key, value in event.items() if isinstance(value, str | int | float))
+        return self._cut(unpacked(error_text(event))) or self._cut(" ".join(held)) or "without words"
 
     @property
     def _window(self) -> int:

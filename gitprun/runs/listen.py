@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -42,7 +43,8 @@ class Listener:
                     at = source.tell()
             except OSError:
                 pass
-            *lines, rest = rest.split(b"\n")
+            # A carriage return ends a line too: that is how programs draw their progress.
+            *lines, rest = re.split(rb"\r?\n|\r(?!$)", rest)
             for line in lines:
                 self.hear(line)
             rest = rest[-self.MOST :]

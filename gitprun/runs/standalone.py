@@ -31,6 +31,8 @@ from gitprun.system.process import Identity, Stop, probe_identity, read_exit, ru
 from gitprun.tables import parse_duration
 from gitprun.units import ExecutorSettings, Exit, Sandbox, Unit
 
+DEFAULT_SANDBOX: Final = "danger-full-access"
+DEFAULT_REASONING: Final = "xhigh"
 # The process of a worker without a time limit would outlive no machine.
 NO_LIMIT = 10 * 365 * 86400.0
 MAX_RESULT = 4_000_000
@@ -52,8 +54,8 @@ Verification: none (salvaged by dispatch-task, not by the worker)
 class Wishes:
     """What the seed's environment variables say about a worker; ``timeout`` in seconds, None: no limit."""
 
-    sandbox: Sandbox = "danger-full-access"
-    reasoning: str = "xhigh"
+    sandbox: Sandbox = DEFAULT_SANDBOX
+    reasoning: str = DEFAULT_REASONING
     isolate: bool = True
     program: str | None = None
     scratch: str | None = None
@@ -73,7 +75,7 @@ class Settled:
 def read_wishes(environment: Mapping[str, str]) -> Wishes:
     """Read the seed's environment variables; raises UsageProblem that names the one that is wrong."""
     said = {name: environment.get(name) or "" for name in VARIABLES}
-    sandbox = said["CODEX_DISPATCH_SANDBOX"] or Wishes.sandbox
+    sandbox = said["CODEX_DISPATCH_SANDBOX"] or DEFAULT_SANDBOX
     if sandbox not in get_args(Sandbox):
         meant = nearest(sandbox, get_args(Sandbox))
         raise UsageProblem(
@@ -82,7 +84,7 @@ def read_wishes(environment: Mapping[str, str]) -> Wishes:
         )
     return Wishes(
         sandbox=cast(Sandbox, sandbox),
-        reasoning=said["CODEX_DISPATCH_REASONING"] or Wishes.reasoning,
+        reasoning=said["CODEX_DISPATCH_REASONING"] or DEFAULT_REASONING,
         isolate=said["CODEX_DISPATCH_ISOLATE_MCP"].lower() != "off",
         program=said["CODEX_BIN"] or None,
         scratch=said["PRUN_SCRATCH_CWD"] or None,
@@ -128,23 +130,23 @@ def dispatch_unit(
     """
     before = _require_result_path(result)
     _require_nobody_else(base, result)
-    folder = make_state_dir(base, caller, unit.id)
-    cwd = _make(scratch or folder / "work", "the working folder")
     _make(result.parent, "the folder of the result file")
+    if scratch is not None:
+        _make(scratch, "the working folder")
+    folder = make_state_dir(base, caller, unit.id)
+    cwd = scratch or _make(folder / "work", "the working folder")
+    me = probe_identity(os.getpid())
+    place = Place(cwd=str(cwd), result=str(result), last_message=str(folder / "last-message.txt"), repository=str(cwd))
+    launch = require_executor(unit.executor).launch(unit, unit.prompt, place, settings)
+    asked = {"unit": unit.id, "executor": unit.executor, "cwd": str(cwd), "argv": list(launch.argv)}
+    write_record(folder, "dispatch.json", asked | {"dispatcher": asdict(me) if me else None})
+    write_line(folder, "dispatch-pid", str(os.getpid()))
     write_line(folder, "pre-mtime", str(int(before)))
     write_line(folder, "timestamp", str(int(time.time())))
+    # From here on whoever waits for this result knows that somebody is at work on it, so the old one can go.
     write_line(folder, "result-file", str(result))
     if (aside := _rotate(result)) is not None:
         say(f"{result} was there already; it is no result of this run and was moved to {aside}")
-    me = probe_identity(os.getpid())
-    executor = require_executor(unit.executor)
-    place = Place(
-        cwd=str(cwd), result=str(result), last_message=str(folder / "last-message.txt"), repository=str(cwd)
-    )  # fmt: skip
-    launch = executor.launch(unit, unit.prompt, place, settings)
-    write_line(folder, "dispatch-pid", str(os.getpid()))
-    asked = {"unit": unit.id, "executor": unit.executor, "cwd": str(cwd), "argv": list(launch.argv)}
-    write_record(folder, "dispatch.json", asked | {"dispatcher": asdict(me) if me else None})
     announce(folder)
     own = {"PRUN_UNIT": unit.id, "PRUN_RESULT": str(result)}
 
@@ -210,7 +212,10 @@ def _rotate(result: Path) -> Path | None:
     number = 1
     while os.path.lexists(aside := result.with_name(f"{result.name}.stale-{number}")):
         number += 1
-    os.rename(result, aside)
+    try:
+        os.rename(result, aside)
+    except OSError as problem:
+        raise UsageProblem(f"the old {result} cannot be moved aside: {problem.strerror}", "remove it") from None
     return aside
 
 
@@ -239,20 +244,13 @@ def settle(folder: Path, ended: Exit | None = None) -> Settled:
         fallback = not text
         try:
             result.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(result, (text or salvaged(state, ending)).encode("utf-8", "replace"), mode=0o666 & ~_umask())
+            write_whole(result, (text or salvaged(state, ending)).encode("utf-8", "replace"), mode=0o666)
         except OSError as trouble:
             problem = f"the result file {result} could not be written: {trouble.strerror}"
     record: dict[str, Any] = {"unit": state.unit, "result": state.result, "fallback": fallback, "problem": problem}
     record |= {"exit": exit_facts(said), "ending": asdict(ending) | {"message": ""}}
     write_record(folder, "ending.json", record)
     return Settled(ended=said, ending=ending, fallback=fallback, problem=problem)
-
-
-def _umask() -> int:
-    """Give the mask for new files: a result is made as the worker would have made it."""
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask
 
 
 def _last_message(state: StateDir, ending: Ending) -> str:

@@ -374,17 +374,18 @@ def _show_in_worktree(
 
 def _verify(context: RunContext, unit: Unit, workspace: Workspace, found: Capture) -> Verdict:
     """Run the checks in the workspace and note what they changed there."""
-    if context.settings.verify == ():
-        return Verdict(state="absent")
     context.note(unit, "verifying")
     folder = context.folder(unit)
     git = _site(context, workspace, open_repository(context.repository.common)).git
     # Only these can differ from the commit already; usually there are none, and the question is spared.
     before = _modified(git) if found.left_out or found.notes else set()
     env = worker_environment({"PRUN_RUN": context.run, "PRUN_UNIT": unit.id})
-    verdict = check_workspace(
-        workspace.path, context.verify, folder, env=env, timeout=context.verify_timeout, stop=context.stop
-    )
+    verdict = Verdict(state="absent")
+    if context.settings.verify != ():
+        # An empty list of commands asks for none; only without any list are they looked for.
+        verdict = check_workspace(
+            workspace.path, context.verify, folder, env=env, timeout=context.verify_timeout, stop=context.stop
+        )
     touched = sorted(_modified(git) - before) if verdict.state != "absent" else []
     facts = {"state": verdict.state, "reason": verdict.reason, "checks": [asdict(c) for c in verdict.checks]}
     context.note(unit, "verified", verdict=facts, tree=found.tree, verify_changed=touched)

@@ -107,7 +107,8 @@ def signing(scene: Scene) -> None:
 
 def evil_git_dir(scene: Scene) -> Path:
     evil = scene.home.parent / "evil-git"
-    shutil.copytree(scene.private.path / ".git", evil)
+    make_repo(evil.with_name("evil-repo"), x_dot_txt="x\n")
+    shutil.copytree(evil.with_name("evil-repo") / ".git", evil)
     scene.config(f"core.fsmonitor={scene.program}", f"core.hooksPath={scene.home}", place=evil / "config")
     filters(scene, evil / "config")
     return evil

@@ -231,3 +231,31 @@ def test_the_outbox_is_no_work_whatever_is_in_it(repo: Repo, tmp_path: Path) -> 
     (shop.path / ".prun" / ".gitignore").unlink()
     os.mkfifo(shop.path / ".prun" / ".gitignore")
     assert shop.capture().changed == (".gitignore",)
+
+
+@pytest.mark.parametrize(
+    ("settings", "refused"),
+    [
+        ("update = !touch canary", "submodule.x.update"),
+        ("path = -x", "submodule.x.path"),
+        ("url = -u", "submodule.x.url"),
+        ('path = "sub\r"', "submodule.x.path"),
+        ('url = "a\\nb"', "submodule.x.url"),
+        ("broken", None),
+        ("= nothing", "no settings git can read"),
+        ("path = x\n\turl = ../x", None),
+    ],
+)
+def test_submodule_settings_git_refuses(repo: Repo, tmp_path: Path, settings: str, refused: str | None) -> None:
+    shop = open_workshop(repo, tmp_path / "w")
+    shop.work.write(".gitmodules", f'[submodule "x"]\n\t{settings}\n'.encode())
+    expected = {} if refused is None else {".gitmodules": f"a submodule setting that git refuses: {refused}"}
+    assert left_out(shop.capture()) == expected
+
+
+def test_a_changed_gitmodules_is_looked_at_too(tmp_path: Path) -> None:
+    repo = make_repo(tmp_path / "repo", _dot_gitmodules='[submodule "x"]\n\tpath = x\n')
+    shop = open_workshop(repo, tmp_path / "w")
+    shop.work.write(".gitmodules", '[submodule "../x"]\n\tpath = x\n')
+    found = shop.capture()
+    assert (found.changed, list(left_out(found))) == ((), [".gitmodules"])

@@ -18,7 +18,8 @@ from tests.support.repos import Repo
 
 # Writes a result that follows the contract.
 RESULT = """
-printf '# %s result\\nConclusion: done\\nFiles: some\\nOpen items: none\\nVerification: none\\n' "$PRUN_UNIT" >"$PRUN_RESULT"
+printf '# %s result\\nConclusion: done\\nFiles: some\\nOpen items: none\\nVerification: none\\n' \\
+  "$PRUN_UNIT" >"$PRUN_RESULT"
 """
 
 

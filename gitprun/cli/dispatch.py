@@ -1,0 +1,153 @@
+"""``git prun dispatch``: one unit without a run, in the words of the first seed's ``dispatch-task``."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gitprun.cli.console import harmless, put, safe, say
+from gitprun.cli.seed import SeedCommand
+from gitprun.units import ExecutorSettings, Unit
+
+if TYPE_CHECKING:
+    from gitprun.runs.standalone import Wishes
+
+SHOWN_LINES = 80
+SHOWN_BYTES = 256_000
+USAGE = "Usage: git prun dispatch --prompt-file <path> --result-file <path> --unit-id <id>"
+EPILOG = """\b
+Environment: CODEX_BIN, CODEX_DISPATCH_SANDBOX (danger-full-access), CODEX_DISPATCH_REASONING (xhigh),
+CODEX_DISPATCH_ISOLATE_MCP=off, CODEX_DISPATCH_TIMEOUT (seconds, 0: off), PRUN_SCRATCH_CWD, TMPDIR.
+"""
+
+
+@click.command(cls=SeedCommand, usage=USAGE, epilog=EPILOG)
+@click.option("--prompt-file", required=True, type=click.Path(), help="The file with the prompt, given on stdin.")
+@click.option("--result-file", required=True, type=click.Path(), help="The file the worker writes its result to.")
+@click.option("--unit-id", required=True, help="The name of the unit: letters, digits, _ and -.")
+@click.option("--executor", type=click.Choice(["codex", "claude"]), default="codex", help="Who works (codex).")
+@click.option("--model", help="The model the worker uses.")
+@click.option("--timeout", help='The time limit, such as "40m" (none); wins over CODEX_DISPATCH_TIMEOUT.')
+@click.pass_context
+def dispatch(ctx: click.Context, /, prompt_file: str, result_file: str, unit_id: str, **given: Any) -> int:
+    """Run one worker on one prompt, outside of any run, and see to it that its result file is written.
+
+    Prints exactly one line, STATE-DIR and a folder: there `tail` grows with the worker's output. A worker that
+    writes no result has its output salvaged under a FALLBACK header. No repository is needed, none is touched.
+
+    Exit codes: the worker's own, 124 for the time limit, 128 + signal, 2 for wrong usage.
+    """
+    from gitprun.cli.signals import signals_stop
+    from gitprun.runs.standalone import dispatch_unit, read_wishes
+    from gitprun.runs.statedir import state_base
+    from gitprun.system.process import Stop
+
+    start: Path = ctx.obj
+    wishes, stop = read_wishes(os.environ), Stop()
+    unit, settings = _unit(start, prompt_file, unit_id, wishes, given)
+    folders: list[Path] = []
+
+    def announce(path: Path) -> None:
+        folders.append(path)
+        put(f"STATE-DIR {path}")
+
+    with signals_stop(stop) as caught:
+        settled = dispatch_unit(
+            unit,
+            settings,
+            (start / result_file).absolute(),
+            base=state_base(os.environ),
+            caller=_caller(start),
+            scratch=(start / wishes.scratch).absolute() if wishes.scratch else None,
+            stop=stop,
+            announce=announce,
+            say=_tell,
+        )
+    # Nobody asked it to stop: its warden was killed, and the worker with it.
+    killed = 137 if settled.ended.reason == "stopped" else settled.ended.shell_code
+    code = 128 + caught[0] if caught else killed
+    if settled.problem:
+        _tell(settled.problem)
+    kind = "no result" if settled.problem else "salvaged result" if settled.fallback else "result"
+    why = f" ({settled.ending.reason})" if settled.ending.reason else ""
+    _tell(f"{unit.id} ended with exit code {code}{why}; {kind} in {start / result_file}")
+    _show_end(folders[0] / "tail")
+    return code or (1 if settled.problem else 0)
+
+
+def _unit(
+    start: Path, prompt_file: str, unit_id: str, wishes: Wishes, given: dict[str, Any]
+) -> tuple[Unit, ExecutorSettings]:
+    """Make the unit and the settings of its executor: what the environment says wins over ``prun.toml``."""
+    from gitprun.config import read_prompt
+    from gitprun.errors import PlanError, UsageProblem
+    from gitprun.names import parse_unit_id
+    from gitprun.runs.standalone import NO_LIMIT, read_limit
+
+    try:
+        name, prompt = parse_unit_id(unit_id, "--unit-id"), read_prompt(start / prompt_file, shown=prompt_file)
+    except PlanError as problem:
+        raise UsageProblem(problem.message, problem.hint) from None
+    limit = read_limit(given["timeout"], "--timeout") if given["timeout"] is not None else wishes.timeout
+    codex = given["executor"] == "codex"
+    configured = _configured(start, given["executor"])
+    settings = replace(
+        configured,
+        program=(_program(start, wishes.program) if codex else None) or configured.program,
+        isolate=configured.isolate and wishes.isolate,
+    )
+    unit = Unit(
+        id=name,
+        prompt=prompt,
+        executor=given["executor"],
+        model=given["model"],
+        timeout=limit or NO_LIMIT,
+        sandbox=wishes.sandbox,
+        # Without isolation the user's own configuration says how hard to think.
+        reasoning=wishes.reasoning if codex and settings.isolate else None,
+    )
+    return unit, settings
+
+
+def _tell(text: str) -> None:
+    say(f"git prun dispatch: {safe(text)}")
+
+
+def _configured(start: Path, executor: str) -> ExecutorSettings:
+    """Read what ``prun.toml`` says about an executor, where there is a repository around."""
+    from gitprun.config import read_settings
+    from gitprun.errors import PrunError
+    from gitprun.git.repo import find_repository
+
+    try:
+        top = find_repository(start).top
+    except PrunError:
+        return ExecutorSettings()
+    return read_settings(top).executors.get(executor, ExecutorSettings())
+
+
+def _program(start: Path, program: str | None) -> str | None:
+    """Take a program named by a relative path from the folder of the caller, not of the worker."""
+    return str(start / program) if program and os.sep in program else program
+
+
+def _caller(start: Path) -> str:
+    """Name the folder as ``pwd`` in the calling shell does."""
+    named = os.environ.get("PWD", "")
+    try:
+        return named if os.path.isabs(named) and os.path.samefile(named, start) else str(start)
+    except OSError:
+        return str(start)
+
+
+def _show_end(output: Path) -> None:
+    """Print the last lines of the worker's output to stderr."""
+    from gitprun.system.files import tail
+
+    lines = tail(output, SHOWN_BYTES).decode("utf-8", "replace").splitlines()[-SHOWN_LINES:]
+    for line in lines:
+        say(harmless(line.encode()).decode("utf-8", "replace"))

@@ -1,0 +1,137 @@
+"""Wait until result files have landed, and read what they say."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from gitprun.contract import Result, parse_result
+from gitprun.runs.arrivals import (
+    PATIENCE,
+    Sight,
+    Watched,
+    Writer,
+    breaks_off,
+    first_look,
+    is_certain,
+    is_quiet,
+    look_again,
+)
+from gitprun.runs.standalone import MAX_RESULT, place_of, settle
+from gitprun.runs.writers import Writers
+from gitprun.system.clock import Clock
+from gitprun.system.files import read_plain
+
+TIMEOUT, POLL, WINDOW = 3600.0, 5.0, 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """How long to wait in all, how often to look, how long a file must be quiet; all in seconds."""
+
+    timeout: float = TIMEOUT
+    poll: float = POLL
+    window: float = WINDOW
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arrival:
+    """A result that has landed; ``certain`` says that its writer is known to have ended, not only that it is quiet."""
+
+    path: str
+    certain: bool
+    result: Result
+    folder: str = ""
+
+
+@dataclass(slots=True)
+class _Awaited:
+    path: str
+    watched: Watched = field(default_factory=Watched)
+    seen: bool = False
+    hopeless: str = ""
+
+
+def gather(
+    paths: Sequence[str],
+    pace: Pace,
+    *,
+    writers: Writers,
+    clock: Clock,
+    wait: Callable[[float], object],
+    arrived: Callable[[Arrival], None],
+    say: Callable[[str], None],
+) -> int:
+    """Wait for result files, tell of each as it lands, and give how many have not when the time is over.
+
+    Ends early only when none of the rest can come any more: then ``say`` has heard why.
+    """
+    began = clock.monotonic()
+    waiting = [_Awaited(path) for path in paths]
+    while True:
+        writers.look_again()
+        left = []
+        for one in waiting:
+            arrival = _look(one, pace, writers, clock, say)
+            if arrival is None:
+                left.append(one)
+            else:
+                arrived(arrival)
+        waiting = left
+        remaining = pace.timeout - (clock.monotonic() - began)
+        if not waiting or remaining <= 0 or all(one.hopeless for one in waiting):
+            return len(waiting)
+        wait(min(pace.poll, remaining))
+
+
+def _look(one: _Awaited, pace: Pace, writers: Writers, clock: Clock, say: Callable[[str], None]) -> Arrival | None:
+    """Look at one file; gives it once it has landed."""
+    writer, now = writers.writer_of(one.path), clock.monotonic()
+    sight = read_sight(one.path)
+    if not one.seen:
+        one.watched, one.seen = first_look(sight, now=now, wall=clock.now()), True
+    else:
+        one.watched = look_again(one.watched, sight, now=now)
+    if sight is None or sight.size == 0:
+        _mind_the_absent(one, writer, writers, say)
+        return None
+    certain = is_certain(one.watched, writer)
+    if not certain and not is_quiet(one.watched, writer, now=now, window=pace.window):
+        return None
+    text = (read_plain(Path(os.path.realpath(one.path)), MAX_RESULT) or b"").decode("utf-8", "replace")
+    if read_sight(one.path) != sight or not text:
+        # It was written again while we read it.
+        return None
+    patient = is_quiet(one.watched, writer, now=now, window=pace.window * PATIENCE)
+    if not certain and not patient and breaks_off(text):
+        return None
+    return Arrival(path=place_of(one.path), certain=certain, result=read_result(text, writer), folder=writer.folder)
+
+
+def _mind_the_absent(one: _Awaited, writer: Writer, writers: Writers, say: Callable[[str], None]) -> None:
+    """See to a file that nobody will write: salvage for a killed dispatcher, or say that nothing will come."""
+    orphan = writers.orphan_of(one.path)
+    if orphan is not None:
+        settled = settle(orphan.path)
+        say(settled.problem or f"the dispatcher of {orphan.unit} was killed: its output was salvaged into {one.path}")
+    elif writer.hopeless != one.hopeless:
+        one.hopeless = writer.hopeless
+        if one.hopeless:
+            say(one.hopeless)
+
+
+def read_sight(path: str) -> Sight | None:
+    """Look at a file through whatever links lead to it; None if there is no plain file."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return Sight(found.st_ino, found.st_size, found.st_mtime_ns) if stat.S_ISREG(found.st_mode) else None
+
+
+def read_result(text: str, writer: Writer) -> Result:
+    """Read a result against the contract; whose it must be is what the writer tells, else what its heading says."""
+    return parse_result(text, writer.unit or parse_result(text, "").unit or "<unit-id>")

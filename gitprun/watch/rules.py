@@ -1,0 +1,187 @@
+"""When a flag is raised: rules over two looks, and nothing else. references/monitor.md says what to do about each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from gitprun.runs.events import ENDED
+from gitprun.watch.snapshot import Snapshot, Stamp, UnitSight
+
+# Branches of linked worktrees move when their unit commits; what lands of them is checked commit by commit.
+OWN_REFS = ("refs/prun/", "refs/heads/prun/")
+WARN_AT = 3
+STALLED_AFTER = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """From how many ticks with the same note on, and after how many quiet seconds, a flag is raised."""
+
+    warn_at: int = WARN_AT
+    stalled_after: float = STALLED_AFTER
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """One thing to know: ``value`` follows the name on the line, ``unit`` and ``about`` say more to programs."""
+
+    name: str
+    value: str = ""
+    unit: str = ""
+    about: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """Write it as it stands on the line."""
+        return f"{self.name}:{self.value}" if self.value else self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """One look with what the rules say about it; ``streak`` counts the ticks with this note."""
+
+    now: Snapshot
+    note: str
+    streak: int
+    flags: tuple[Flag, ...]
+
+
+def judge(before: Tick | None, now: Snapshot, limits: Limits = Limits()) -> Tick:
+    """Judge a look by the one before it (None: it is the first)."""
+    note = note_of(before.now if before else None, now)
+    streak = before.streak + 1 if before and before.note == note else 1
+    return Tick(now, note, streak, tuple(_flags(before.now if before else None, now, streak, limits)))
+
+
+def note_of(before: Snapshot | None, now: Snapshot) -> str:
+    """Sum a tick up: commits that came or went, else whether anybody works."""
+    change = (now.all_commits or 0) - (before.all_commits or 0 if before else 0)
+    if change and now.all_commits is not None:
+        return f"{change:+d}commit"
+    return "working/no-commit-yet" if now.codex else "idle"
+
+
+def _flags(before: Snapshot | None, now: Snapshot, streak: int, limits: Limits) -> Iterator[Flag]:
+    if streak >= limits.warn_at:
+        yield Flag("streak", f"{streak}x")
+    yield from silent_edit(before, now)
+    yield from main_dirty(now)
+    yield from done_committed(before, now)
+    yield from size_drift(before, now)
+    yield from ref_drift(before, now)
+    yield from settings_drift(now)
+    for unit in now.units:
+        yield from unit_flags(unit, limits)
+    if now.runaway:
+        yield Flag("runaway", str(now.runaway))
+
+
+def silent_edit(before: Snapshot | None, now: Snapshot) -> Iterator[Flag]:
+    """A running unit's workspace holds other content than at the last tick, and the unit has no new commit."""
+    if before is None:
+        return
+    edited = tuple(unit for unit in now.units if unit.state == "running" and _edited(before.unit(unit.key), unit))
+    if edited:
+        yield Flag("silent-edit", unit=edited[0].id, about=tuple(unit.id for unit in edited))
+
+
+def _edited(before: UnitSight | None, now: UnitSight) -> bool:
+    if now.dirty is None or (before is not None and before.dirty is None):
+        return False
+    same_commits = now.commits == (before.commits if before else 0)
+    return same_commits and dict(now.dirty) != dict(before.dirty or {} if before else {})
+
+
+def main_dirty(now: Snapshot) -> Iterator[Flag]:
+    """Paths of the user's checkout are not as they were when the run began."""
+    changed = changed_in_checkout(now)
+    if changed:
+        writers = sorted({now.writers[path] for path in changed if path in now.writers})
+        named = f"({'+'.join(writers)})" if writers else ""
+        yield Flag("main-dirty", f"{len(changed)}{named}", "+".join(writers), changed)
+
+
+def changed_in_checkout(now: Snapshot) -> tuple[str, ...]:
+    """List what is uncommitted in the checkout and was not, or not like that, when the run began.
+
+    What was uncommitted then and is clean now counts too, unless the branch moved: it may have been committed.
+    """
+    if now.start is None or now.shared is None:
+        return ()
+    old, new = now.start.checkout, now.shared.checkout
+    if old is None or new is None or old.dirty is None or new.dirty is None or old.path != new.path:
+        return ()
+    same_tip = _tip(now.start.refs) == _tip(now.shared.refs)
+    return tuple(sorted(path for path in _differing(old.dirty, new.dirty) if path in new.dirty or same_tip))
+
+
+def _tip(refs: Mapping[str, str]) -> str:
+    """Give the commit that is checked out."""
+    head = refs.get("HEAD", "")
+    return refs.get(head.removeprefix("ref: "), head)
+
+
+def _differing(old: Mapping[str, Stamp], new: Mapping[str, Stamp]) -> set[str]:
+    return {path for path in {*old, *new} if old.get(path) != new.get(path)}
+
+
+def done_committed(before: Snapshot | None, now: Snapshot) -> Iterator[Flag]:
+    """A unit that was at work at the last tick (or was not there yet) has ended with a commit."""
+    done = []
+    for unit in now.units:
+        old = before.unit(unit.key) if before else None
+        if unit.state in ENDED and unit.commits and (old is None or old.state not in ENDED):
+            done.append(unit.id)
+    if done:
+        yield Flag("agent-done-committed", unit=done[0], about=tuple(done))
+
+
+def size_drift(before: Snapshot | None, now: Snapshot) -> Iterator[Flag]:
+    """The number of files in the user's checkout changed, and no commit came or went."""
+    if before is None or before.shared is None or now.shared is None or before.all_commits != now.all_commits:
+        return
+    old, new = before.shared.checkout, now.shared.checkout
+    if old is None or new is None or old.files is None or new.files is None or old.path != new.path:
+        return
+    if old.files != new.files:
+        yield Flag("size-drift", f"{new.files - old.files:+d}files")
+
+
+def ref_drift(before: Snapshot | None, now: Snapshot) -> Iterator[Flag]:
+    """A ref, or what is checked out somewhere, changed since the last tick, and the ledger does not explain it."""
+    old = (before.shared if before else None) or now.start
+    # A run of our own that has ended since is compared with its own end; a later one starts from there.
+    if old is None or now.shared is None or now.start is None:
+        return
+    moved = []
+    for name in sorted({*old.refs, *now.shared.refs}):
+        was, is_now = old.refs.get(name), now.shared.refs.get(name)
+        if was == is_now or name.startswith(OWN_REFS) or (name, is_now or "") in now.moves:
+            continue
+        moved.append(f"{name} {(was or 'new')[:45]} -> {(is_now or 'gone')[:45]}")
+    if moved:
+        yield Flag("ref-drift", about=tuple(moved))
+
+
+def settings_drift(now: Snapshot) -> Iterator[Flag]:
+    """Settings or hooks of the shared repository are not what they were when the run began."""
+    if now.start is None or now.shared is None:
+        return
+    pairs = (("config-drift", now.start.settings, now.shared.settings), ("hook-drift", now.start.hooks, now.shared.hooks))
+    for name, old, new in pairs:
+        changed = tuple(sorted(key for key in {*old, *new} if old.get(key) != new.get(key)))
+        if changed:
+            yield Flag(name, about=changed)
+
+
+def unit_flags(unit: UnitSight, limits: Limits) -> Iterator[Flag]:
+    """What is wrong with one unit as it is now."""
+    if unit.outside:
+        yield Flag("fence", unit.id, unit.id, unit.outside)
+    if unit.worker and unit.quiet >= limits.stalled_after and not unit.limited:
+        yield Flag("stalled", unit.id, unit.id, (f"{unit.quiet:.0f} s",))
+    if unit.limited:
+        yield Flag("rate-limited", unit.id, unit.id, (unit.limited,))
+    if unit.state == "lost":
+        yield Flag("lost", unit.id, unit.id)
