@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 FIELDS = ("Conclusion", "Files", "Open items", "Verification")
 FALLBACK_MARK = "(FALLBACK, worker wrote no result file)"
 
+# Others mark a salvage in words of their own, but always on the first line.
+_SALVAGED = re.compile(r"(?:#+\s*)?\(?FALLBACK\b")
 _HEADING = re.compile(r"#\s+(?P<unit>\S+)\s+result\b(?P<rest>[^\n]*)", re.IGNORECASE)
 _FIELD = re.compile(r"(?P<name>Conclusion|Files|Open items|Verification):[ \t]*(?P<value>[^\n]*)", re.IGNORECASE)
 _ITEM = re.compile(r"\s*[-*]\s+(?P<value>\S.*)")
@@ -79,7 +81,7 @@ def parse_result(text: str, unit: str) -> Result:
             problems.append(f"{name}: is the text of the contract itself")
     if any(_HEADING.match(line) and _opens_result(body[at + 1 :]) for at, line in enumerate(body)):
         problems.append("a second result follows the first")
-    fallback = heading is not None and FALLBACK_MARK in heading["rest"]
+    fallback = "(FALLBACK" in heading["rest"] if heading else bool(_SALVAGED.match(lines[0]))
     return Result(heading["unit"] if heading else "", fields, fallback, tuple(problems))
 
 

@@ -29,6 +29,7 @@ class Settings:
     copy: tuple[str, ...] | None = None
     link: tuple[str, ...] | None = None
     max_file: int | None = None
+    require_results: bool | None = None
     executors: Mapping[str, ExecutorSettings] = field(default_factory=dict)
     hotspots: tuple[Any, ...] = ()
     hotspot_source: str = ""
@@ -45,6 +46,7 @@ class Settings:
             copy=other.copy if self.copy is None else self.copy,
             link=other.link if self.link is None else self.link,
             max_file=self.max_file or other.max_file,
+            require_results=other.require_results if self.require_results is None else self.require_results,
             executors={**other.executors, **self.executors},
             hotspots=other.hotspots + self.hotspots,
             hotspot_source=self.hotspot_source or other.hotspot_source,
@@ -97,6 +99,8 @@ def _settings(table: Table, source: str, *, in_plan: bool) -> Settings:
     if run:
         if in_plan:
             found["base"] = run.text("base")
+        else:
+            found["require_results"] = run.flag("require_results")
         found.update(jobs=run.count("jobs"), verify=run.texts("verify"), verify_timeout=run.duration("verify_timeout"))
         run.close()
     if space:

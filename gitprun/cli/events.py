@@ -34,10 +34,14 @@ def events(level: str | None, maxlen: int | None, strict: bool) -> int:
     verbose adds the output of commands, all that is no event, and unknown events.
     """
     compactor = Compactor(level or _level_wanted(), maxlen or _length_wanted())
-    for line in _lines(sys.stdin.buffer):
-        for shown in compactor.render(line):
-            # Each line reaches the reader at once: click flushes.
-            put(f"{time.strftime('%H:%M:%SZ', time.gmtime())} {shown}")
+    try:
+        for line in _lines(sys.stdin.buffer):
+            for shown in compactor.render(line):
+                # Each line reaches the reader at once: click flushes.
+                put(f"{time.strftime('%H:%M:%SZ', time.gmtime())} {shown}")
+    except BrokenPipeError:
+        # The reader has seen enough; Python must not try again at its end to write what is left.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 1 if strict and compactor.failed is not False else 0
 
 

@@ -6,15 +6,20 @@ import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from gitprun.cli.console import coloured, safe, say, table, warn
 from gitprun.cli.options import Here, here, json_option
+from gitprun.errors import Refused
 from gitprun.merge.plan import LandingOptions, LandingReport
-from gitprun.names import short
+from gitprun.names import is_run_id, short
 from gitprun.plan import DEFAULT_VERIFY_TIMEOUT
+
+if TYPE_CHECKING:
+    from gitprun.runs.events import History
+    from gitprun.runs.review import Review
 
 GOOD = ("landed", "would-land", "already-contained", "nothing-to-merge")
 
@@ -28,16 +33,17 @@ GOOD = ("landed", "would-land", "already-contained", "nothing-to-merge")
 )
 @click.option("--verify", multiple=True, metavar="COMMAND", help="A check the merged tree must pass (repeatable).")
 @click.option("--no-verify", is_flag=True, help="Do not check the merged tree.")
+@click.option("--strict", is_flag=True, help="Land nothing while a unit of the run has no result of its own.")
 @click.option("--dry-run", "-n", is_flag=True, help="Say what would happen; change nothing.")
 @json_option
 @click.pass_context
 def merge(ctx: click.Context, /, names: tuple[str, ...], as_json: bool, **given: Any) -> int:
     """Land branches with --no-ff merges: every verified unit of the last run, or the UNITs, RUNs and BRANCHes named.
 
-    A branch that conflicts is set aside with its conflicting paths named, and the others land. Exit code 0 only if
-    everything asked for is in.
+    A branch that conflicts is set aside with its conflicting paths named, and the others land. A RUN that is named
+    lands only if each of its units has a result of its own. Exit code 0 only if everything asked for is in.
     """
-    return land_names(here(ctx), names, as_json=as_json, **given)
+    return land_names(here(ctx), names, as_json=as_json, complete=given.pop("strict") or bool(names), **given)
 
 
 def land_names(place: Here, names: Sequence[str], *, as_json: bool, **given: Any) -> int:
@@ -55,6 +61,7 @@ def land_names(place: Here, names: Sequence[str], *, as_json: bool, **given: Any
     history = place.history()
     settings = read_settings(place.repository.top)
     chosen = choose(place.repository, history, names, allow_unverified=bool(given.get("allow_unverified")))
+    aside = _review(place, history, names, refuse=bool(given.get("complete") or settings.require_results))
     declared = [history.runs[run].facts.get("verify") for run in chosen.runs]
     verify = given.get("verify") or settings.verify or next((tuple(v) for v in declared if v), None)
     options = LandingOptions(
@@ -82,7 +89,8 @@ def land_names(place: Here, names: Sequence[str], *, as_json: bool, **given: Any
         )
     if as_json:
         skipped = [{"unit": name, "reason": reason} for name, reason in chosen.skipped]
-        click.echo(json.dumps({**report.as_json(), "skipped": skipped}))
+        results = [review.as_json() for review in aside]
+        click.echo(json.dumps({**report.as_json(), "skipped": skipped, "without_result": results}))
     else:
         render(report, chosen.skipped)
     if caught:
@@ -90,6 +98,30 @@ def land_names(place: Here, names: Sequence[str], *, as_json: bool, **given: Any
     good = all(item.state in GOOD for item in report.items)
     named = [name for name, _ in chosen.skipped] if names else []
     return 0 if good and not named and (report.items or not chosen.skipped) else 1
+
+
+def _review(place: Here, history: History, names: Sequence[str], *, refuse: bool) -> tuple[Review, ...]:
+    """Name the units of whole runs that have no result of their own; with ``refuse`` their run does not land."""
+    from gitprun.runs.lookup import find_run
+    from gitprun.runs.review import incomplete, review_run
+
+    wanted = names or (find_run(history, None).id,)
+    runs = [history.runs[name] for name in dict.fromkeys(wanted) if is_run_id(name) and name in history.runs]
+    found: list[Review] = []
+    for run in runs:
+        reviews = review_run(place.repository.state, run)
+        without = incomplete(reviews)
+        found += without
+        for review in without:
+            warn(
+                f"{review.run}/{review.unit} has no result of its own: {safe(review.reason)}; see {safe(review.folder)}"
+            )
+        if without and refuse:
+            raise Refused(
+                f"nothing was landed: {len(without)} of {len(reviews)} units of {run.id} have no result of their own",
+                f"git prun run --resume {run.id} runs them again, or name the units that shall land",
+            )
+    return tuple(found)
 
 
 def render(report: LandingReport, skipped: Sequence[tuple[str, str]]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import signal
@@ -143,8 +144,9 @@ def parse_version(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in found.group(1).split(".")) if found else ()
 
 
+@functools.cache
 def require_git(cwd: Path) -> tuple[int, ...]:
-    """Probe git's version; raises GitMissing when it is older than we can use."""
+    """Probe git's version once; raises GitMissing when it is older than we can use."""
     version = parse_version(Git(cwd=cwd).run("version").text)
     if version < OLDEST_GIT:
         shown = ".".join(map(str, version)) or "unknown"

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pygit2
+from pygit2.enums import DiffOption
 
 from gitprun.errors import PrunError
 from gitprun.git.command import Git
@@ -129,10 +130,32 @@ def _parse_change(about: bytes, path: bytes) -> Change:
     return Change(path, old_mode, new_mode, Oid(old), Oid(new))
 
 
-def read_bases(git: Git, main: Oid, unit: Oid) -> tuple[Oid, ...]:
+def compare_trees(repo: Objects, old: Oid, new: Oid) -> tuple[Change, ...]:
+    """List what ``read_changes`` lists, for two trees, without a process."""
+    before, after = (repo[pygit2.Oid(hex=oid)].peel(pygit2.Tree) for oid in (old, new))
+    found = []
+    for delta in before.diff_to_tree(after, flags=DiffOption.INCLUDE_TYPECHANGE).deltas:
+        sides = (delta.old_file, delta.new_file)
+        old_mode, new_mode = (f"{int(side.mode):06o}" for side in sides)
+        found.append(Change(delta.new_file.raw_path, old_mode, new_mode, *(Oid(str(side.id)) for side in sides)))
+    return tuple(found)
+
+
+def read_bases(git: Git, repo: Objects, main: Oid, unit: Oid) -> tuple[Oid, ...]:
     """List all best common ancestors of two commits; none means unrelated histories."""
+    parents = repo[pygit2.Oid(hex=unit)].peel(pygit2.Commit).parent_ids
+    if len(parents) == 1 and unit != main:
+        own = str(parents[0])
+        # One commit on a commit the main side has, as every unit is: git need not be asked.
+        if own == main or (repo.descendant_of(main, own) and not repo.descendant_of(main, unit)):
+            return (Oid(own),)
     answer = git.run("merge-base", "--all", main, unit, ok=(0, 1))
     return tuple(parse_oid(line) for line in answer.text.splitlines())
+
+
+def tree_of(repo: Objects, commit: str) -> Oid:
+    """Name the tree of a commit given by its full id."""
+    return Oid(str(repo[pygit2.Oid(hex=commit)].peel(pygit2.Tree).id))
 
 
 def read_tree_of(git: Git, commit: str) -> Oid:

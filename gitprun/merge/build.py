@@ -11,7 +11,7 @@ from gitprun.errors import GitFailed, PrunError, Refused
 from gitprun.git.command import Git
 from gitprun.git.refs import Signature
 from gitprun.git.repo import Checkout
-from gitprun.git.trees import GITLINK, Objects, TreeMerge, merge_trees, read_bases, read_changes, read_tree_of
+from gitprun.git.trees import GITLINK, Objects, TreeMerge, compare_trees, merge_trees, read_bases, tree_of
 from gitprun.merge.commit import append_shortlog, finish_message, write_merge
 from gitprun.merge.guard import LocalChanges, Target, find_obstacle
 from gitprun.merge.hooks import HookRoom, Hooks
@@ -64,7 +64,7 @@ def build_merge(site: Site, tip: Oid, candidate: Candidate) -> Built | LandingIt
     if reason:
         return _item(candidate, "unverified", reason)
     try:
-        bases = read_bases(site.git, tip, candidate.tip)
+        bases = read_bases(site.git, site.repo, tip, candidate.tip)
         if not bases:
             return _item(candidate, "unrelated", f"it shares no history with {site.target.branch}")
         if candidate.tip in bases:
@@ -87,8 +87,8 @@ def build_merge(site: Site, tip: Oid, candidate: Candidate) -> Built | LandingIt
 
 def _commit(site: Site, tip: Oid, item: LandingItem, tree: Oid, base: Oid) -> Built | LandingItem:
     candidate = item.candidate
-    if tree == read_tree_of(site.git, tip):
-        if read_tree_of(site.git, base) == read_tree_of(site.git, candidate.tip):
+    if tree == tree_of(site.repo, tip):
+        if tree_of(site.repo, base) == tree_of(site.repo, candidate.tip):
             return _item(candidate, "empty", "its commits change nothing")
         return _item(candidate, "already-contained", f"its changes are already in {site.target.branch}")
     refused = _obstacle(site, candidate, tree)
@@ -120,7 +120,7 @@ def _commit(site: Site, tip: Oid, item: LandingItem, tree: Oid, base: Oid) -> Bu
 
 def _obstacle(site: Site, candidate: Candidate, tree: Oid) -> str:
     """Compare with the target's own tip: what an accepted branch already moves away is out of the way."""
-    changes = read_changes(site.git, site.old_tree, tree)
+    changes = compare_trees(site.repo, site.old_tree, tree)
     moved = [change for change in changes if GITLINK in (change.old_mode, change.new_mode)]
     for text in describe_moves(site.target.checkout, moved):
         site.note(f"{candidate.branch}: {text}")

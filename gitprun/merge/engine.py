@@ -13,11 +13,11 @@ from gitprun.errors import GitFailed, Refused
 from gitprun.git.command import Git
 from gitprun.git.refs import open_repository, read_signatures
 from gitprun.git.repo import Repository, read_checkouts
-from gitprun.git.trees import read_tree_of
+from gitprun.git.trees import tree_of
 from gitprun.merge.build import Built, Site, build_merge, dirty_checkout, lay_out_attributes
 from gitprun.merge.guard import LocalChanges, Target, read_local_changes, read_target, require_mergeable, require_quiet
 from gitprun.merge.hooks import HookRoom, Hooks, find_hooks, hook_room, run_hook
-from gitprun.merge.move import TakenBack, follow, move_target, require_way
+from gitprun.merge.move import TakenBack, follow, move_target, require_passage, require_way
 from gitprun.merge.plan import (
     Candidate,
     ItemState,
@@ -111,7 +111,7 @@ def _land(
         batch = _build(site, ordered)
         if batch.taken and not options.dry_run:
             # What would refuse at the end had better refuse before minutes of checking.
-            require_way(target, repository.common, site.settings, batch.tip)
+            require_passage(target, repository.common, site.settings, batch.tip)
             if not options.no_verify:
                 batch = _prove(repository, site, batch, ordered, stop, say)
             if stop is not None and stop.is_set():
@@ -153,11 +153,12 @@ def _site(repository: Repository, target: Target, options: LandingOptions) -> It
                 rooms.append(stack.enter_context(kept))
             return rooms[0]
 
+        repo = open_repository(target.git_dir or repository.common)
         site = Site(
             git=here if target.checkout is not None else _apart(stack, repository, target),
-            repo=open_repository(target.git_dir or repository.common),
+            repo=repo,
             target=target,
-            old_tree=read_tree_of(here, target.tip),
+            old_tree=tree_of(repo, target.tip),
             local=local,
             settings=settings,
             hooks=hooks,

@@ -54,10 +54,22 @@ def require_way(target: Target, common: Path, settings: MergeSettings, new: Oid)
     obstacle = find_obstacle(target.checkout, changes, local, ignore_case=settings.ignore_case)
     if obstacle:
         raise Refused(f"{obstacle}; nothing was changed", "move them away, or commit them, and try again")
+    require_passage(target, common, settings, new, changes)
+
+
+def require_passage(
+    target: Target, common: Path, settings: MergeSettings, new: Oid, changes: Sequence[Change] | None = None
+) -> None:
+    """Have git try the checkout's way to ``new`` without going it; raises Refused."""
+    if target.checkout is None:
+        return
+    git = Git(cwd=target.checkout)
     try:
         git.run("update-index", "-q", "--refresh", ok=(0, 1))
         git.run(*_FOLLOW, "-n", target.tip, new)
-        _rehearse_filters(target, common, settings, changes, new)
+        if settings.filters:
+            known = read_changes(git, target.tip, new) if changes is None else changes
+            _rehearse_filters(target, common, settings, known, new)
     except GitFailed as problem:
         raise Refused(f"{target.checkout} cannot follow: {problem.message}; nothing was changed") from None
 

@@ -130,7 +130,9 @@ def _bare(word: str) -> str:
 def _is_path(name: str, quoted: bool) -> bool:
     if not name.strip("./") or name.lower() in _PROSE or "://" in name or _NOTHING.fullmatch(name):
         return False
-    return bool(_PATH.fullmatch(name)) or name.lower() in _BARE_NAMES or (quoted and " " not in name)
+    if quoted:
+        return " " not in name or bool(_PATH.fullmatch(name.replace(" ", "_")))
+    return bool(_PATH.fullmatch(name)) or name.lower() in _BARE_NAMES
 
 
 def covers(word: str, path: str) -> bool:

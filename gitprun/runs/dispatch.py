@@ -73,11 +73,16 @@ def require_programs(units: Sequence[Unit], settings: dict[str, ExecutorSettings
         if os.sep in program and not os.path.isabs(program):
             continue
         if shutil.which(program, path=search) is None:
-            extra = " (pip install 'gitprun[codex]' brings it)" if unit.executor == "codex" else ""
             raise ProgramMissing(
-                f"unit {unit.id!r}: the program {program!r} was not found on PATH",
-                f"install it{extra}, or set [executor.{unit.executor}] program in prun.toml",
+                f"unit {unit.id!r}: the program {program!r} was not found on PATH", _advice(unit.executor)
             )
+
+
+def _advice(executor: str) -> str:
+    if executor == "command":
+        return "install it, or write its whole path into the unit's command"
+    extra = " (pip install 'gitprun[codex]' brings it)" if executor == "codex" else ""
+    return f"install it{extra}, or set [executor.{executor}] program in prun.toml"
 
 
 def run_plan(

@@ -56,9 +56,9 @@ def judge(before: Tick | None, now: Snapshot, limits: Limits = Limits()) -> Tick
 
 def note_of(before: Snapshot | None, now: Snapshot) -> str:
     """Sum a tick up: commits that came or went, else whether anybody works."""
-    change = (now.all_commits or 0) - (before.all_commits or 0 if before else 0)
-    if change and now.all_commits is not None:
-        return f"{change:+d}commit"
+    old = before.all_commits if before else 0
+    if old is not None and now.all_commits is not None and old != now.all_commits:
+        return f"{now.all_commits - old:+d}commit"
     return "working/no-commit-yet" if now.codex else "idle"
 
 
@@ -159,7 +159,7 @@ def ref_drift(before: Snapshot | None, now: Snapshot) -> Iterator[Flag]:
         was, is_now = old.refs.get(name), now.shared.refs.get(name)
         if was == is_now or name.startswith(OWN_REFS) or (name, is_now or "") in now.moves:
             continue
-        moved.append(f"{name} {(was or 'new')[:45]} -> {(is_now or 'gone')[:45]}")
+        moved.append(f"{name} {was or 'new'} -> {is_now or 'gone'}")
     if moved:
         yield Flag("ref-drift", about=tuple(moved))
 

@@ -96,7 +96,9 @@ def explain_checkout(problem: GitFailed | GitTimeout, path: Path) -> WorkspacePr
             f"the checkout needs a filter program that does not work: {wanted.removeprefix('error: ')}",
             f"install it ({missing.removeprefix('error: ')})" if missing != wanted else "install it, then run again",
         )
-    full = next((line for line in lines if "No space left" in line or "disk" in line.lower()), None)
+    # Git tells a full disk for what it is only while it writes objects.
+    signs = ("No space left", "unable to write file", "disk")
+    full = next((line for line in lines if any(sign in line for sign in signs)), None)
     if full:
         return WorkspaceProblem(f"the checkout in {path} failed: {full}", "free some space, then run again")
     return WorkspaceProblem(f"the checkout in {path} failed: {lines[0] if lines else problem.message}")

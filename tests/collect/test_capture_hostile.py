@@ -275,3 +275,22 @@ def test_settings_in_a_worktrees_registration(scenes: Callable[[WorkspaceKind], 
         (admin / "logs" / "HEAD").symlink_to(scene.home / "bashrc")
 
     check(scenes("worktree"), plant)
+
+
+@pytest.mark.parametrize(
+    "plant",
+    [fsmonitor, hooks_path, hooks, diff_external, filter_by_info, filter_by_tree, gitfile, include, config_worktree,
+     replaced_by_repository, nested, textconv],
+)  # fmt: skip
+def test_the_traps_are_real(
+    scenes: Callable[[WorkspaceKind], Scene], tmp_path: Path, plant: Callable[[Scene], None]
+) -> None:
+    scene = scenes("clone")
+    plant(scene)
+    scene.shop.work.write("a.txt", "2\n")
+    for words in (("diff",), ("add", "-A"), ("add", "-A"), ("status",)):
+        scene.shop.work.git(*words, ok=(0, 1, 128))
+    sprung = list((tmp_path / "canaries").iterdir())
+    assert sprung != []
+    for canary in sprung:
+        canary.unlink()

@@ -17,6 +17,7 @@ from gitprun.git.trees import (
     Message,
     Stage,
     TreeMerge,
+    compare_trees,
     merge_trees,
     parse_merge_tree,
     read_bases,
@@ -24,6 +25,7 @@ from gitprun.git.trees import (
     read_tree_of,
     replace_blobs,
     show_path,
+    tree_of,
 )
 from gitprun.names import Oid
 from tests.support.repos import make_repo
@@ -81,16 +83,16 @@ def test_merges_and_tells_failure_apart(tmp_path: Path) -> None:
     topic = repo.commit("topic", f="topic\n")
     repo.switch("main")
     main = repo.commit("main", f="main\n")
-    git = Git(cwd=repo.path)
+    git, objects = Git(cwd=repo.path), open_repository(repo.repository.common)
     merge = merge_trees(git, main, topic)
     assert not merge.clean
     assert [(stage.number, stage.path) for stage in merge.stages] == [(1, b"f"), (2, b"f"), (3, b"f")]
     assert [note.kind for note in merge.messages] == ["Auto-merging", "CONFLICT (contents)"]
     assert merge_trees(git, base, topic) == TreeMerge(read_tree_of(git, topic), True)
-    assert read_bases(git, main, topic) == (base,)
+    assert read_bases(git, objects, main, topic) == (base,)
     repo.git("checkout", "-q", "--orphan", "alone")
     alone = repo.commit("alone")
-    assert read_bases(git, main, alone) == ()
+    assert read_bases(git, objects, main, alone) == ()
     with pytest.raises(GitFailed, match="refusing to merge unrelated histories"):
         merge_trees(git, main, alone)
     with pytest.raises(PrunError, match="not something we can merge"):
@@ -112,6 +114,41 @@ def test_changes_are_whole_paths(tmp_path: Path) -> None:
         Change(b"gone", "100644", "000000", two, Oid(zero)),
         Change(b"new\nname", "000000", "100644", Oid(zero), two),
     )
+
+
+def test_comparing_without_a_process_gives_the_same(tmp_path: Path) -> None:
+    repo = make_repo(tmp_path / "repo", f="1\n", gone="2\n", becomes_link="l\n", d__x="x\n", plain="p\n", same="s\n")
+    git, objects = Git(cwd=repo.path), open_repository(repo.repository.common)
+    old = repo.head
+    (repo.path / "becomes_link").unlink()
+    (repo.path / "becomes_link").symlink_to("f")
+    repo.git("mv", "gone", "new\nname")
+    repo.git("rm", "-rq", "d", "plain")
+    repo.write("d", "now a file\n")
+    repo.write("plain/inner", "now a folder\n")
+    repo.write("f", "1\n", executable=True)
+    Path(os.fsdecode(os.fsencode(repo.path) + b"/odd\xff")).write_bytes(b"odd\n")
+    repo.commit("change")
+    repo.git("update-index", "--add", "--cacheinfo", f"160000,{old},sub")
+    repo.git("commit", "-qm", "submodule")
+    listed = read_changes(git, old, repo.head)
+    assert len(listed) == 10
+    assert compare_trees(objects, tree_of(objects, old), tree_of(objects, repo.head)) == listed
+
+
+def test_bases_of_a_branch_with_one_commit_need_no_process(tmp_path: Path) -> None:
+    repo = make_repo(tmp_path / "repo", f="1\n")
+    objects = open_repository(repo.repository.common)
+    base = repo.head
+    repo.switch("topic", new=True)
+    topic = repo.commit("topic", f="topic\n")
+    nowhere = Git(cwd=tmp_path)
+    assert read_bases(nowhere, objects, base, topic) == (base,)
+    repo.switch("main")
+    main = repo.commit("main", g="2\n")
+    assert read_bases(nowhere, objects, main, topic) == (base,)
+    repo.git("merge", "-q", "--no-ff", "-m", "m", "topic")
+    assert read_bases(Git(cwd=repo.path), objects, repo.head, topic) == (topic,)
 
 
 def test_replaces_files_and_nothing_else(tmp_path: Path) -> None:

@@ -259,10 +259,7 @@ def test_plans_that_cannot_be_used(text: str, message: str, hint: str) -> None:
 def test_the_base_is_the_plans_alone() -> None:
     with pytest.raises(PlanError) as caught:
         parse_settings({"run": {"base": "main"}}, "prun.toml")
-    assert (caught.value.message, caught.value.hint) == (
-        "prun.toml: [run] unknown key 'base'",
-        "known keys here: jobs, verify, verify_timeout",
-    )
+    assert caught.value.message == "prun.toml: [run] unknown key 'base'"
 
 
 def test_a_missing_prompt_file_is_named() -> None:

@@ -1,0 +1,54 @@
+"""``git prun reconcile``: every unit of a run has a result that can be used, or it is named."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from gitprun.cli.console import coloured, hint, put, safe, table
+from gitprun.cli.options import here, json_option
+from gitprun.runs.review import Review
+
+
+@click.command()
+@click.argument("run_name", metavar="[RUN]", required=False)
+@click.option("--strict", is_flag=True, help="Exit 1 also if a result disagrees with what was found.")
+@json_option
+@click.pass_context
+def reconcile(ctx: click.Context, run_name: str | None, strict: bool, as_json: bool) -> int:
+    """Check that every unit of the last run (or of RUN) has a result of its own that follows the contract.
+
+    Those that have none are named with the folder that holds their traces. Exit code 0 only if none is named.
+    """
+    from gitprun.runs.lookup import find_run
+    from gitprun.runs.review import incomplete, review_run
+
+    place = here(ctx)
+    run = find_run(place.history(), run_name)
+    reviews = review_run(place.repository.state, run)
+    good = not incomplete(reviews) and not (strict and any(review.claims for review in reviews))
+    if as_json:
+        put(json.dumps({"run": run.id, "complete": good, "units": [review.as_json() for review in reviews]}))
+        return 0 if good else 1
+    put(render(reviews))
+    missing = incomplete(reviews)
+    for review in missing:
+        put(f"{review.run}/{review.unit}: {safe(review.reason)}; see {safe(review.folder)}")
+    for review in reviews:
+        for claim in review.claims:
+            put(f"{review.run}/{review.unit}: {safe(claim)}")
+    if any(review.kind == "pending" for review in missing):
+        hint(f"git prun status {run.id} shows what is still going on")
+    elif missing:
+        hint(f"git prun run --resume {run.id} runs them again; git prun merge UNIT lands a verified one all the same")
+    return 0 if good else 1
+
+
+def render(reviews: tuple[Review, ...]) -> str:
+    """Lay out the units with the kind of their results and what these conclude."""
+    rows = [
+        [review.unit, coloured(review.state), review.kind, safe(review.fields.get("Conclusion", "") or "-")]
+        for review in reviews
+    ]
+    return table(["unit", "state", "result", "conclusion"], rows)

@@ -1,0 +1,105 @@
+"""Read what a git index says about a path, without git: layout as in git's own ``index-format`` page."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from struct import Struct, error
+
+GITLINK = 0o160000
+SYMLINK = 0o120000
+_HEAD = Struct(">4sLL")
+# ctime, mtime (seconds, nanoseconds each), dev, ino, mode, uid, gid, size, object id, flags.
+_ENTRY = Struct(">10L20sH")
+_OWN_EXTENSIONS = range(ord("A"), ord("Z") + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One tracked path: ``size`` and ``mtime`` (seconds, nanoseconds) of the file git last found unchanged.
+
+    ``kept`` says that git never looks at the file (sparse checkout, assume-unchanged).
+    """
+
+    mode: int
+    size: int
+    mtime: tuple[int, int]
+    oid: bytes
+    kept: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """An index as bytes, and where in it each path stands."""
+
+    raw: bytes
+    places: Mapping[bytes, int]
+
+    def find(self, path: bytes) -> Entry | None:
+        """Give what the index says about a path; None if it is not tracked."""
+        at = self.places.get(path)
+        if at is None:
+            return None
+        _, _, seconds, nanos, _, _, mode, _, _, size, oid, flags = _ENTRY.unpack_from(self.raw, at)
+        more = int.from_bytes(self.raw[at + 62 : at + 64]) if flags & 0x4000 else 0
+        return Entry(mode, size, (seconds, nanos), oid, bool(flags & 0x8000 or more & 0x4000))
+
+
+def parse_index(raw: bytes, names: dict[bytes, bytes] | None = None) -> Index | None:
+    """Find every path of an index; None for one that is split, sparse, unmerged, damaged or of another format.
+
+    ``names`` is shared by indexes that hold the same paths, so that each path is kept once.
+    """
+    shared = {} if names is None else names
+    try:
+        mark, version, count = _HEAD.unpack_from(raw, 0)
+        if mark != b"DIRC" or version not in (2, 3, 4):
+            return None
+        places: dict[bytes, int] = {}
+        at, name = _HEAD.size, b""
+        for _ in range(count):
+            flags = int.from_bytes(raw[at + 60 : at + 62])
+            if flags & 0x3000:
+                return None
+            start = at + (64 if flags & 0x4000 else 62)
+            if version == 4:
+                cut, start = _read_offset(raw, start)
+                end = raw.index(b"\0", start)
+                name = name[: len(name) - cut] + raw[start:end]
+                step = end + 1 - at
+            else:
+                end = raw.index(b"\0", start)
+                name = raw[start:end]
+                step = (end - at + 8) & ~7
+            places[shared.setdefault(name, name)] = at
+            at += step
+        return Index(raw, places) if _understood(raw, at) else None
+    except (ValueError, IndexError, error):
+        return None
+
+
+def _read_offset(raw: bytes, at: int) -> tuple[int, int]:
+    """Read a number of variable length, as pack files write offsets."""
+    byte = raw[at]
+    number = byte & 0x7F
+    while byte & 0x80:
+        at += 1
+        byte = raw[at]
+        number = ((number + 1) << 7) | (byte & 0x7F)
+    return number, at + 1
+
+
+def _understood(raw: bytes, at: int) -> bool:
+    """Tell whether no extension changes what the entries mean (the names of those begin with a small letter)."""
+    end = len(raw) - 20
+    while at + 8 <= end:
+        if raw[at] not in _OWN_EXTENSIONS:
+            return False
+        at += 8 + int.from_bytes(raw[at + 4 : at + 8])
+    return at == end
+
+
+def blob_id(content: bytes) -> bytes:
+    """Name the object that holds these bytes."""
+    return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).digest()

@@ -1,0 +1,179 @@
+"""What units share with the user: refs, settings, hooks, his checkout. Read without any lock."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+
+from gitprun.errors import PrunError
+from gitprun.git.command import Git
+from gitprun.git.repo import Repository
+from gitprun.names import PRUN_REFS, RunId
+from gitprun.system.files import read_plain, write_whole
+from gitprun.watch.changes import Anything, ChangeSource, survey
+from gitprun.watch.snapshot import GONE, Checkout, Shared, Stamp, read_shared, write_shared
+
+SETTINGS = ("config", "config.worktree", "objects/info/alternates")
+MOST_READ = 4 << 20
+TIMEOUT = 60.0
+# What the seed leaves out when it counts the files of a project.
+UNCOUNTED = frozenset({b".git", b"node_modules", b".next", b"dist", b"build"})
+BASELINE, FINAL = "baseline.json", "final.json"
+
+
+class SharedEye:
+    """Looks at what is shared; remembers what it need not read again."""
+
+    def __init__(self, repository: Repository, root: Path | None = None, source: ChangeSource | None = None) -> None:
+        self.repository, self._source = repository, source or Anything()
+        self._digests: dict[str, tuple[tuple[int, ...], str]] = {}
+        self._checkout: Checkout | None = None
+        self._seen: object = None
+        self._top = os.fsencode(repository.top) if repository.top else b""
+        inside = root is not None and repository.top is not None and root.is_relative_to(repository.top)
+        self._root = os.fsencode(root.relative_to(repository.top)) if inside and root and repository.top else b""
+
+    def look(self, now: float, *, whole: bool = False) -> Shared:
+        """Read everything; a checkout nothing happened in is not read again."""
+        refs = self._refs()
+        return Shared(
+            time=now,
+            refs=refs,
+            settings=self._digest_all([*SETTINGS, *self._names("info")]),
+            hooks=self._digest_all(self._names("hooks")),
+            checkout=self._look_at_checkout(refs, whole=whole),
+        )
+
+    def close(self) -> None:
+        """Stop watching."""
+        self._source.close()
+
+    def _refs(self) -> dict[str, str]:
+        """List all refs but our own, and what is checked out in each worktree that is not ours."""
+        listing = self.repository.git.run("for-each-ref", "--format=%(objectname) %(refname)", timeout=TIMEOUT)
+        found = {}
+        for row in listing.text.split("\n"):
+            oid, _, name = row.partition(" ")
+            if name and not name.startswith(PRUN_REFS):
+                found[name] = oid
+        heads = {"HEAD": self.repository.git_dir}
+        try:
+            heads |= {f"worktrees/{name}/HEAD": self.repository.common / "worktrees" / name
+                      for name in os.listdir(self.repository.common / "worktrees")}  # fmt: skip
+        except OSError:
+            pass
+        for name, folder in heads.items():
+            said = (read_plain(folder / "HEAD", 10_000) or b"").decode("utf-8", "surrogateescape").strip()
+            if said and not said.startswith("ref: refs/heads/prun/"):
+                found[name] = said
+        return found
+
+    def _names(self, folder: str) -> list[str]:
+        try:
+            return [f"{folder}/{name}" for name in sorted(os.listdir(self.repository.common / folder))]
+        except OSError:
+            return []
+
+    def _digest_all(self, names: list[str]) -> dict[str, str]:
+        return {name: digest for name in names if (digest := self._digest(name))}
+
+    def _digest(self, name: str) -> str:
+        """Digest mode and content of one path, read again only when its stat data changed; empty if it is absent."""
+        path = self.repository.common / name
+        try:
+            found = os.lstat(path)
+        except OSError:
+            return ""
+        about = (found.st_mode, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+        known = self._digests.get(name)
+        if known is None or known[0] != about:
+            if stat.S_ISLNK(found.st_mode):
+                content = os.fsencode(os.readlink(path))
+            else:
+                content = read_plain(path, MOST_READ) or b""
+            mark = b"%o\0" % found.st_mode
+            known = (about, hashlib.sha256(mark + content).hexdigest())
+            self._digests[name] = known
+        return known[1]
+
+    def _look_at_checkout(self, refs: Mapping[str, str], *, whole: bool) -> Checkout | None:
+        top = self.repository.top
+        if top is None:
+            return None
+        touched = self._source.changed()
+        head = refs.get("HEAD", "")
+        seen = (head, refs.get(head.removeprefix("ref: ")), _stat_of(self.repository.git_dir / "index"))
+        if whole or touched or touched is None or seen != self._seen or self._checkout is None:
+            if whole or touched is None:
+                self._source.renew()
+                self._follow_all()
+            self._checkout = Checkout(path=str(top), dirty=self._dirty(top), files=self._count())
+            self._seen = seen
+        return self._checkout
+
+    def _follow_all(self) -> None:
+        if not isinstance(self._source, Anything):
+            try:
+                survey(self._top, b"", self._skip, self._source.follow)
+            except OverflowError:
+                return
+
+    def _skip(self, path: bytes) -> bool:
+        return path in (b".git", self._root) or path.rpartition(b"/")[2] == b"node_modules"
+
+    def _dirty(self, top: Path) -> dict[str, Stamp] | None:
+        """Ask git what is uncommitted; None when it does not answer."""
+        words = ("status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames")
+        try:
+            rows = Git(cwd=top).run(*words, timeout=TIMEOUT).fields
+        except PrunError:
+            return None
+        return {os.fsdecode(row[3:]): stamp_of(os.path.join(self._top, row[3:])) for row in rows}
+
+    def _count(self) -> int | None:
+        """Count the files of the checkout, leaving out what the seed left out."""
+
+        def skip(path: bytes) -> bool:
+            return path == self._root or path.rpartition(b"/")[2] in UNCOUNTED
+
+        try:
+            return survey(self._top, b"", skip, lambda folder: None).files
+        except OverflowError:
+            return None
+
+
+def _stat_of(path: Path) -> tuple[int, int, int] | None:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def stamp_of(path: bytes) -> Stamp:
+    """Give size and time of change of what lies at a path."""
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return GONE
+    return found.st_size, found.st_mtime_ns
+
+
+def record_shared(state: Path, run: RunId | str, name: str, shared: Shared) -> None:
+    """Keep what was shared at the start (BASELINE) or the end (FINAL) of a run; the first record stays."""
+    path = state / "runs" / run / name
+    if path.exists() or not path.parent.is_dir():
+        return
+    write_whole(path, json.dumps(write_shared(shared)).encode())
+
+
+def recorded_shared(state: Path, run: RunId | str, name: str) -> Shared | None:
+    """Read such a record; None if there is none."""
+    try:
+        return read_shared(json.loads((state / "runs" / run / name).read_bytes()))
+    except (OSError, ValueError):
+        return None

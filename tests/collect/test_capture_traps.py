@@ -1,0 +1,174 @@
+"""Fifos, depths and other shapes that would make git wait or break."""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from gitprun.collect.capture import CaptureProblem
+from gitprun.git.command import Git
+from gitprun.system.files import remove_tree
+from gitprun.units import WorkspaceKind
+from tests.support.repos import Repo, make_repo
+from tests.support.workshop import Workshop, open_workshop
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make a git that waits for a fifo fail the test at once."""
+    run = Git.run
+
+    def quick(self: Git, *args: str | bytes, timeout: float = 5.0, **more: object) -> object:
+        return run(self, *args, timeout=min(timeout, 5.0), **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Git, "run", quick)
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Repo:
+    return make_repo(tmp_path / "repo", _dot_gitignore="*.o\n", _dot_gitattributes="*.x -text\n", a_dot_txt="1\n")
+
+
+def fifo(shop: Workshop, name: str) -> None:
+    target = shop.path / name
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.unlink(missing_ok=True)
+    os.mkfifo(target)
+
+
+@pytest.mark.parametrize("kind", ["clone", "worktree"])
+def test_fifos_that_git_would_read(repo: Repo, tmp_path: Path, kind: WorkspaceKind) -> None:
+    shop = open_workshop(repo, tmp_path / "w", kind)
+    for name in (".gitignore", ".gitattributes", ".gitmodules", "sub/.gitignore", "sub/.gitattributes"):
+        fifo(shop, name)
+    shop.work.write("sub/new.txt", "x\n")
+    shop.work.write("made.o", "x\n")
+    first = shop.capture()
+    assert (first.changed, first.left_out) == (("sub/new.txt",), ())
+    assert first.notes == tuple(
+        f"{name} was no plain file and was removed, since git would wait for it"
+        for name in (".gitattributes", ".gitignore", ".gitmodules", "sub/.gitattributes", "sub/.gitignore")
+    )
+    assert (shop.work.read(".gitignore"), shop.work.read(".gitattributes")) == ("*.o\n", "*.x -text\n")
+    assert (shop.capture().tree, shop.capture().notes) == (first.tree, ())
+
+
+def test_other_special_files_are_left_out(repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shop = open_workshop(repo, tmp_path / "w")
+    fifo(shop, "a.txt")
+    fifo(shop, "sub/pipe")
+    with socket.socket(socket.AF_UNIX) as listener:
+        # The path of a socket must be short.
+        with monkeypatch.context() as here:
+            here.chdir(shop.path)
+            listener.bind("sock")
+    shop.work.write("new.txt", "x\n")
+    found = shop.capture()
+    assert found.changed == ("new.txt",)
+    assert [(row.path, row.reason) for row in found.left_out] == [
+        (name, "a fifo, socket, device or unreadable folder") for name in ("a.txt", "sock", "sub/pipe")
+    ]
+
+
+@pytest.mark.parametrize("name", ["HEAD", "commondir", "refs/heads/main", "packed-refs"])
+def test_fifos_in_a_repository_inside(repo: Repo, tmp_path: Path, name: str) -> None:
+    shop = open_workshop(repo, tmp_path / "w")
+    make_repo(shop.path / "inner", x_dot_txt="x\n")
+    fifo(shop, f"inner/.git/{name}")
+    shop.work.write("a.txt", "2\n")
+    found = shop.capture()
+    assert found.changed == ("a.txt",)
+    assert found.notes == (f"inner/.git/{name} was no plain file and was removed, since git would wait for it",)
+
+
+@pytest.mark.parametrize("pointer", ["file", "link"])
+def test_a_pointer_to_a_repository_with_a_fifo(repo: Repo, tmp_path: Path, pointer: str) -> None:
+    shop = open_workshop(repo, tmp_path / "w")
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    os.mkfifo(outside / "HEAD")
+    (shop.path / "inner").mkdir()
+    if pointer == "file":
+        shop.work.write("inner/.git", "gitdir: ../../../../outside\n")
+    else:
+        (shop.path / "inner" / ".git").symlink_to(outside)
+    shop.work.write("a.txt", "2\n")
+    assert shop.capture().changed == ("a.txt",)
+    assert os.path.lexists(outside / "HEAD")
+
+
+@pytest.mark.parametrize(
+    "name", ["HEAD", "packed-refs", "refs/heads/x", "logs/HEAD", "config", "objects/info/alternates", "commondir",
+             "objects/info/commit-graph", "objects/pack/x.idx"],
+)  # fmt: skip
+def test_fifos_in_the_clones_own_repository(repo: Repo, tmp_path: Path, name: str) -> None:
+    shop = open_workshop(repo, tmp_path / "w")
+    shop.work.commit("own", b_dot_txt="b\n")
+    fifo(shop, f".git/{name}")
+    shop.work.write("a.txt", "2\n")
+    assert shop.capture().changed == ("a.txt", "b.txt")
+
+
+def nest(path: Path, depth: int) -> None:
+    """Make folders in folders, deeper than a path may be long."""
+    here = os.open(path, os.O_RDONLY)
+    for _ in range(depth):
+        os.mkdir("n", dir_fd=here)
+        below = os.open("n", os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = below
+    os.close(here)
+
+
+def test_too_deep(repo: Repo, tmp_path: Path) -> None:
+    shop = open_workshop(repo, tmp_path / "w")
+    shop.work.commit("own", b_dot_txt="b\n")
+    nest(shop.path, 600)
+    with pytest.raises(CaptureProblem) as caught:
+        shop.capture()
+    assert caught.value.message == (
+        f"the work could not be captured: folders are nested more than 512 deep in {shop.path}"
+    )
+    assert shop.refs() == {"head": shop.work.head}
+    remove_tree(shop.path, shop.site.workspace.identity)
+
+
+def test_another_folder_in_its_place(repo: Repo, tmp_path: Path) -> None:
+    shop = open_workshop(repo, tmp_path / "w")
+    shop.path.rename(tmp_path / "moved")
+    shop.path.symlink_to(tmp_path / "moved")
+    with pytest.raises(CaptureProblem, match="is not the folder prun made"):
+        shop.capture()
+
+
+def test_without_its_index(repo: Repo, tmp_path: Path) -> None:
+    shop = open_workshop(repo, tmp_path / "w")
+    assert shop.site.workspace.index is not None
+    shop.site.workspace.index.unlink()
+    with pytest.raises(CaptureProblem, match="the index kept for r1/u is gone"):
+        shop.capture()
+
+
+def test_more_refusals_than_one_can_search(repo: Repo, tmp_path: Path) -> None:
+    shop = open_workshop(repo, tmp_path / "w")
+    shop.work.write(".gitattributes", "*.utf working-tree-encoding=UTF-16\n")
+    for number in range(40):
+        shop.work.write(f"{number}.utf", b"\xff\xfe\x00")
+    with pytest.raises(CaptureProblem, match="the work in .* could not be captured: git update-index failed"):
+        shop.capture()
+
+
+def test_unreadable_things_are_left_out(repo: Repo, tmp_path: Path) -> None:
+    shop = open_workshop(repo, tmp_path / "w")
+    shop.work.write("closed/x.txt", "x\n")
+    shop.work.write("closed.txt", "x\n")
+    shop.work.write("new.txt", "x\n")
+    (shop.path / "closed").chmod(0)
+    (shop.path / "closed.txt").chmod(0)
+    if os.access(shop.path / "closed.txt", os.R_OK):
+        pytest.skip("this user reads everything")
+    found = shop.capture()
+    assert (found.changed, [row.path for row in found.left_out]) == (("new.txt",), ["closed", "closed.txt"])
