@@ -158,6 +158,7 @@ def _executors(table: Table) -> dict[str, ExecutorSettings]:
             args=row.texts("args", blank=True) or (),
             env=tuple(env.items()),
             isolate=True if isolate is None else isolate,
+            bypass=row.flag("bypass"),
         )
         row.close()
     table.close()
@@ -176,6 +177,7 @@ def parse_unit(row: Table, read_prompt: PromptReader, settings: Settings) -> Uni
     workspace = row.choice("workspace", get_args(WorkspaceKind)) or settings.workspace or "clone"
     paths, timeout = _fence(row), row.duration("timeout")
     model, reasoning, sandbox = row.text("model"), row.text("reasoning"), row.choice("sandbox", get_args(Sandbox))
+    bypass = row.flag("bypass")
     row.close()
     if name is None:
         raise row.problem("id", "is missing", 'every unit needs an id, such as id = "reports"')
@@ -196,6 +198,7 @@ def parse_unit(row: Table, read_prompt: PromptReader, settings: Settings) -> Uni
         model=model,
         reasoning=reasoning,
         sandbox=cast(Sandbox, sandbox or "workspace-write"),
+        bypass=bypass,
         source=row.source,
     )
 

@@ -19,7 +19,10 @@ DEFAULT_TIMEOUT = 3600.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unit:
-    """One independent piece of work; ``timeout`` in seconds, ``paths`` is the fence as globs."""
+    """One independent piece of work; ``timeout`` in seconds, ``paths`` is the fence as globs.
+
+    ``bypass`` says whether its prompt begins with the bypass prefix (None: as its executor does).
+    """
 
     id: UnitId
     prompt: str
@@ -32,6 +35,7 @@ class Unit:
     model: str | None = None
     reasoning: str | None = None
     sandbox: Sandbox = "workspace-write"
+    bypass: bool | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +46,7 @@ class ExecutorSettings:
     args: tuple[str, ...] = ()
     env: tuple[tuple[str, str], ...] = ()
     isolate: bool = True
+    bypass: bool | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -44,6 +44,7 @@ A plan is a TOML file:
 @click.option("--base", help="The commit all units start from (default: HEAD).")
 @click.option("--jobs", "-j", type=click.IntRange(min=1), help="How many units run at once.")
 @click.option("--verify", multiple=True, metavar="COMMAND", help="A check every unit must pass (repeatable).")
+@click.option("--no-bypass", is_flag=True, help="Do not begin prompts with the bypass prefix (see git prun prompt).")
 @click.option("--merge", "land", is_flag=True, help="Land what is verified afterwards.")
 @click.option("--root", type=click.Path(), help="The folder for workspaces (default: ../<repo>.prun).")
 @json_option
@@ -84,6 +85,8 @@ def read_units(place: Here, plan_file: str | None, given: dict[str, Any]) -> tup
         verify=tuple(given["verify"]) or None,
         root=str((place.start / given["root"]).absolute()) if given.get("root") else None,
     )
+    if given.get("no_bypass"):
+        plan = replace(plan, units=tuple(replace(unit, bypass=False) for unit in plan.units))
     return replace(plan, settings=said.over(plan.settings)), source
 
 
@@ -110,6 +113,8 @@ def _single(place: Here, settings: Settings, given: dict[str, Any]) -> Plan:
                 rows[key] = split(rows[key])
     except ValueError as problem:
         raise UsageProblem(f"--command cannot be split into words: {problem}", "close every quote") from None
+    if rows.get("bypass") in ("true", "false"):
+        rows["bypass"] = rows["bypass"] == "true"
     rows["paths"] = [*rows.get("paths", []), *given["paths"]]
     unit = parse_unit(Table(rows, "--unit"), lambda name: read_prompt(place.start / name, shown=name), settings)
     return Plan(units=(unit,), settings=settings)

@@ -8,6 +8,7 @@ from typing import Any
 from gitprun.contract import Result
 from gitprun.executors.lines import one_line
 from gitprun.names import RunId
+from gitprun.prompts import subject_of
 from gitprun.units import Exit, Mode, Unit
 
 NO_RESULT = "the worker wrote no result file"
@@ -60,8 +61,7 @@ def explain_unit(
 
 def commit_message(run: RunId, unit: Unit, worker: str | None, own_commits: Sequence[str]) -> str:
     """Write the message of a unit's commit: what was asked, where it came from, what the worker committed itself."""
-    first = next((line.strip("# ").strip() for line in unit.prompt.splitlines() if line.strip("# \t")), "work")
-    subject = one_line(f"{unit.id}: {first}")
+    subject = one_line(f"{unit.id}: {subject_of(unit.prompt)}")
     subject = subject if len(subject) <= 72 else subject[:71] + "\u2026"
     rows = [f"Unit: {run}/{unit.id}", f"Executor: {unit.executor}"]
     if worker is not None:

@@ -47,7 +47,7 @@ class ChangeSource(Protocol):
 class Anything:
     """Knows nothing, so that all is looked at each time: right everywhere, and slow."""
 
-    def changed(self) -> None:
+    def changed(self) -> frozenset[bytes] | None:
         """Say that any path may have changed."""
         return None
 

@@ -92,7 +92,7 @@ def _is_codex(pid: int) -> bool:
 
 
 def is_codex(argv: list[bytes]) -> bool:
-    """Tell whether a command line starts codex: the program itself, or a script of that name; no other mention counts."""
+    """Tell whether a command line starts codex: the program itself or a script of that name; a mention is none."""
     names = [os.path.basename(word) for word in argv[:2]]
     return names[:1] == [b"codex"] or (len(names) == 2 and names[0] in _RUNTIMES and names[1] in _SCRIPTS)
 

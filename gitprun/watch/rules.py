@@ -168,9 +168,9 @@ def settings_drift(now: Snapshot) -> Iterator[Flag]:
     """Settings or hooks of the shared repository are not what they were when the run began."""
     if now.start is None or now.shared is None:
         return
-    pairs = (("config-drift", now.start.settings, now.shared.settings), ("hook-drift", now.start.hooks, now.shared.hooks))
-    for name, old, new in pairs:
-        changed = tuple(sorted(key for key in {*old, *new} if old.get(key) != new.get(key)))
+    old, new = now.start, now.shared
+    for name, then, today in (("config-drift", old.settings, new.settings), ("hook-drift", old.hooks, new.hooks)):
+        changed = tuple(sorted(key for key in {*then, *today} if then.get(key) != today.get(key)))
         if changed:
             yield Flag(name, about=changed)
 

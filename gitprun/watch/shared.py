@@ -14,7 +14,7 @@ from gitprun.git.command import Git
 from gitprun.git.repo import Repository
 from gitprun.names import PRUN_REFS, RunId
 from gitprun.system.files import read_plain, write_whole
-from gitprun.watch.changes import Anything, ChangeSource, survey
+from gitprun.watch.changes import Anything, ChangeSource, Watcher, survey
 from gitprun.watch.snapshot import GONE, Checkout, Shared, Stamp, read_shared, write_shared
 
 SETTINGS = ("config", "config.worktree", "objects/info/alternates")
@@ -28,23 +28,27 @@ BASELINE, FINAL = "baseline.json", "final.json"
 class SharedEye:
     """Looks at what is shared; remembers what it need not read again."""
 
-    def __init__(self, repository: Repository, root: Path | None = None, source: ChangeSource | None = None) -> None:
-        self.repository, self._source = repository, source or Anything()
+    def __init__(self, repository: Repository, root: Path | None = None, watcher: Watcher | None = None) -> None:
+        self.repository = repository
         self._digests: dict[str, tuple[tuple[int, ...], str]] = {}
         self._checkout: Checkout | None = None
         self._seen: object = None
-        self._top = os.fsencode(repository.top) if repository.top else b""
-        inside = root is not None and repository.top is not None and root.is_relative_to(repository.top)
-        self._root = os.fsencode(root.relative_to(repository.top)) if inside and root and repository.top else b""
+        self._hooks: tuple[str, str] | None = None
+        self._top = os.fsencode(repository.top or "")
+        self._root = b"\0"
+        if root is not None and repository.top is not None and root.is_relative_to(repository.top):
+            self._root = os.fsencode(root.relative_to(repository.top))
+        self._source: ChangeSource = watcher.source(self._top, self._skip) if watcher and self._top else Anything()
 
     def look(self, now: float, *, whole: bool = False) -> Shared:
         """Read everything; a checkout nothing happened in is not read again."""
         refs = self._refs()
+        settings = self._digest_all([*SETTINGS, *self._names("info")])
         return Shared(
             time=now,
             refs=refs,
-            settings=self._digest_all([*SETTINGS, *self._names("info")]),
-            hooks=self._digest_all(self._names("hooks")),
+            settings=settings,
+            hooks=self._digest_all(self._names(self._hooks_folder(settings.get("config", "")))),
             checkout=self._look_at_checkout(refs, whole=whole),
         )
 
@@ -71,6 +75,17 @@ class SharedEye:
             if said and not said.startswith("ref: refs/heads/prun/"):
                 found[name] = said
         return found
+
+    def _hooks_folder(self, settings: str) -> str:
+        """Ask git where hooks lie, once for each state of the settings."""
+        if self._hooks is None or self._hooks[0] != settings:
+            said = self.repository.git.run("rev-parse", "--git-path", "hooks", ok=(0, 128))
+            usual = said.code != 0 or os.path.realpath(
+                self.repository.git.cwd / os.fsdecode(said.out[:-1])
+            ) == os.path.realpath(self.repository.common / "hooks")
+            folder = "hooks" if usual else str(self.repository.git.cwd / os.fsdecode(said.out[:-1]))
+            self._hooks = (settings, folder)
+        return self._hooks[1]
 
     def _names(self, folder: str) -> list[str]:
         try:
@@ -164,9 +179,9 @@ def stamp_of(path: bytes) -> Stamp:
 
 
 def record_shared(state: Path, run: RunId | str, name: str, shared: Shared) -> None:
-    """Keep what was shared at the start (BASELINE) or the end (FINAL) of a run; the first record stays."""
+    """Keep what was shared at the start (BASELINE: the first record stays) or the end (FINAL) of a run."""
     path = state / "runs" / run / name
-    if path.exists() or not path.parent.is_dir():
+    if (name == BASELINE and path.exists()) or not path.parent.is_dir():
         return
     write_whole(path, json.dumps(write_shared(shared)).encode())
 

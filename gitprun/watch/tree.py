@@ -71,9 +71,8 @@ class Tree:
         """Give what differs now, by path; None when it cannot be told (the folder is gone, or git would wait)."""
         touched = self.source.changed()
         now = _signature(self.ground.index)
-        if whole or touched is None or self._dirty is None or now != self._seen_index:
-            self._look_at_all(now)
-        elif touched and not self._look_at(touched):
+        known = not whole and touched is not None and self._dirty is not None and now == self._seen_index
+        if not known or not self._look_at(touched or ()):
             self._look_at_all(now)
         return None if self._dirty is None else dict(self._dirty)
 

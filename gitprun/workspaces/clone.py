@@ -47,13 +47,8 @@ class CloneSource:
 def read_source(repository: Repository) -> CloneSource:
     """Read the refs and settings of the user's repository that its clones carry."""
     git, common = repository.git, repository.common
-    listing = git.run("for-each-ref", "--format=%(objectname) %(refname) %(*objectname)", "refs/heads", "refs/tags")
-    refs = []
-    for line in listing.out.decode("utf-8", "surrogateescape").split("\n")[:-1]:
-        oid, name, peeled = line.split(" ", 2)
-        refs.append((name, oid, peeled))
+    refs, notes = _read_refs(git)
     config = read_config(git)
-    notes = []
     if any(key.startswith("remote.") and key.endswith(".promisor") for key in config):
         notes.append("partial clone: objects that were never fetched are missing in a clone (use workspace = worktree)")
     kept = [(k, v) for k, v in config.items() if k in CARRIED or k.startswith(CARRIED_PREFIX)]
@@ -69,6 +64,22 @@ def read_source(repository: Repository) -> CloneSource:
         shallow=_read(common / "shallow"),
         notes=tuple(notes),
     )
+
+
+def _read_refs(git: Git) -> tuple[list[tuple[str, str, str]], list[str]]:
+    """Read branches and tags with what they are, peeled all the way; a ref to a lost object is passed over."""
+    listing = git.run("for-each-ref", "--format=%(objectname) %(refname)", "refs/heads", "refs/tags")
+    rows = [line.split(" ", 1) for line in listing.out.decode("utf-8", "surrogateescape").split("\n")[:-1]]
+    # An answer for the ref itself, and one for what it means in the end; both need the objects.
+    asked = "".join(f"{oid}\n{oid}^{{}}\n" for oid, _ in rows)
+    said = git.run("cat-file", "--batch-check=%(objectname) %(objecttype)", stdin=asked.encode()).text.split("\n")
+    refs, lost = [], []
+    for (oid, name), own, end in zip(rows, said[::2], said[1::2], strict=False):
+        if own.endswith(" missing") or end.endswith(" missing"):
+            lost.append(name)
+        else:
+            refs.append((name, oid, end.split(" ")[0] if own.endswith(" tag") else ""))
+    return refs, [f"{name} names an object that is not there, so it is not in the clone" for name in lost]
 
 
 def _read(path: Path) -> bytes:

@@ -141,4 +141,42 @@ def status(quick: bool) -> list[Row]:
     return [Row("git prun status, 20 units, against importing click, pygit2", ours, other, 2.0)]
 
 
-CASES: dict[str, Callable[[bool], list[Row]]] = {"loop": loop, "status": status}
+def monitor(quick: bool) -> list[Row]:
+    """Measure one tick over 20 workspaces in which 10 files each changed against ``git status`` in all of them."""
+    from gitprun.git.repo import find_repository
+    from gitprun.runs.ledger import Ledger
+    from gitprun.watch.loop import Monitor, Watching
+
+    files, units = (1_000, 20) if quick else (10_000, 20)
+    with scratch() as folder:
+        env = environment(folder)
+        make_repository(folder / "r", files, env)
+        plan = "".join(f'[[unit]]\nid = "u{n}"\nprompt = "x"\ncommand = ["true"]\n' for n in range(units))
+        (folder / "plan.toml").write_text("[run]\nverify = []\n" + plan)
+        run = [sys.executable, "-m", "gitprun", "run", str(folder / "plan.toml")]
+        subprocess.run(run, cwd=folder / "r", env=env, capture_output=True, check=False)
+        places = [folder / "r.prun" / "r1" / f"u{n}" for n in range(units)]
+        repository = find_repository(folder / "r")
+        watched = Monitor(repository, Ledger(repository.state), Watching(run="r1"))
+
+        def tick(number: int) -> float:
+            for place in places:
+                for each in range(10):
+                    at = (number * 10 + each) * 61 % files
+                    (place / f"d{at // 2500}" / f"e{at // 50}" / f"f{at}.txt").write_text(f"round {number} {each}\n")
+            began = time.perf_counter()
+            seen = watched.tick()
+            took = time.perf_counter() - began
+            if number and {len(unit.dirty or ()) for unit in seen.now.units} != {(number + 1) * 10}:
+                raise RuntimeError(f"round {number}: {seen}")
+            return took
+
+        def status_of_all(_: int) -> float:
+            return sum(call(["git", "status", "--porcelain"], place, env) for place in places)
+
+        ours, other = medians(5 if quick else 11, tick, status_of_all)
+        watched.close()
+    return [Row(f"monitor tick, 20 workspaces, {files} files, 10 changed", ours, other, 0.25)]
+
+
+CASES: dict[str, Callable[[bool], list[Row]]] = {"loop": loop, "status": status, "monitor": monitor}

@@ -171,9 +171,9 @@ def test_remove_tree_at_any_depth(tmp_path: Path) -> None:
     top = tmp_path / "top"
     top.mkdir()
     here = os.open(top, os.O_RDONLY)
-    for _ in range(3000):
-        os.mkdir("n", dir_fd=here)
-        below = os.open("n", os.O_RDONLY, dir_fd=here)
+    for _ in range(1200):
+        os.mkdir("deep", dir_fd=here)
+        below = os.open("deep", os.O_RDONLY, dir_fd=here)
         os.close(here)
         here = below
     os.close(here)

@@ -64,10 +64,7 @@ def _prefer(conflict: FileConflict, side: Side) -> Resolved | Refused:
         merged += chosen
         if not region.main or not region.unit or by_main == by_unit:
             continue
-        lost = _lost(triple, region, side, chosen)
-        if lost is None:
-            return Refused(TOO_DIFFERENT)
-        dropped += lost
+        dropped += _lost(triple, region, side, chosen)
         if region.stop == len(triple.base):
             # The last line is part of the hunk, and so is whether it ends.
             final = winner.endswith(b"\n")
@@ -101,14 +98,12 @@ def _text(region: _Region, base: Sequence[bytes], changes: Sequence[Change]) -> 
     return [*lines, *base[at : region.stop]]
 
 
-def _lost(triple: Triple, region: _Region, winner: Side, text: Sequence[bytes]) -> list[Dropped] | None:
+def _lost(triple: Triple, region: _Region, winner: Side, text: Sequence[bytes]) -> list[Dropped]:
     """List what the loser wrote or removed in a region and the winner's text does not have or still has."""
     loser: Side = "unit" if winner == "main" else "main"
     changes, others = (region.unit, region.main) if winner == "main" else (region.main, region.unit)
-    pairs = pair_lines(text, _text(region, triple.base, changes))
-    if pairs is None:
-        return None
-    kept = {at for _, at in pairs}
+    # Texts too different to be paired: rather name a line that is kept than miss one that is lost.
+    kept = {at for _, at in pair_lines(text, _text(region, triple.base, changes)) or ()}
     removed_too = {i for other in others if not other.lines for i in range(other.start, other.stop)}
     lost: list[Dropped] = []
     offset = changes[0].first - (changes[0].start - region.start)

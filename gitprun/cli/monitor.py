@@ -1,0 +1,168 @@
+"""``git prun monitor``: one line a tick about what the units do, with flags for what deserves a look."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import click
+
+from gitprun.cli.console import put, safe, say
+from gitprun.cli.options import Here, here, json_option
+from gitprun.cli.signals import signals_stop
+from gitprun.errors import UsageProblem
+
+if TYPE_CHECKING:
+    from gitprun.system.process import Stop
+    from gitprun.watch.rules import Tick
+
+TITLE = "git prun"
+SHOWN = 5
+# What these are about stands on the line already.
+PLAIN = ("silent-edit", "agent-done-committed")
+EPILOG = """\b
+HH:MM:SSZ  procs=codex:N/wrap:M  commits=main:X/all:Y  (note)  [flags]  :: unit=Ac/Dd ...
+  codex  living workers; wrap  living wardens and coordinators
+  Ac     commits of the unit past the base; Dd  files that differ from there
+references/monitor.md says when each flag is raised and what to do about it.
+"""
+
+
+@click.command(epilog=EPILOG)
+@click.argument("run_name", metavar="[RUN]", required=False)
+@click.option(
+    "--interval",
+    type=click.FloatRange(min=0.1),
+    default=60.0,
+    show_default=True,
+    envvar="CODEX_MONITOR_INTERVAL",
+    help="Seconds between two ticks.",
+)
+@click.option("--once", is_flag=True, help="Print one tick, compared with the start of the run.")
+@click.option("--until-done", is_flag=True, help="End when no unit is at work: 0 if all ended well, else 1.")
+@click.option(
+    "--streak",
+    type=click.IntRange(min=2),
+    default=3,
+    show_default=True,
+    envvar="CONSEC_WARN_AT",
+    help="Flag so many ticks with the same note.",
+)
+@click.option(
+    "--stalled-after",
+    type=click.FloatRange(min=1),
+    default=600.0,
+    show_default=True,
+    envvar="PRUN_STALL_THRESHOLD",
+    help="Flag a worker after so many seconds without output or change of a file.",
+)
+@click.option("--notify/--no-notify", default=None, help="Notify on the desktop (default: on a terminal).")
+@json_option
+@click.pass_context
+def monitor(
+    ctx: click.Context,
+    /,
+    run_name: str | None,
+    interval: float,
+    once: bool,
+    until_done: bool,
+    streak: int,
+    stalled_after: float,
+    notify: bool | None,
+    as_json: bool,
+) -> int:
+    """Watch the units of RUN (default: of every run at work) and print one line a tick.
+
+    Reads only: takes no lock, ends no process. Runs until it is stopped (exit code 0), or with --until-done until
+    the units have ended (stopped before that: 130 or 143).
+    """
+    from gitprun.system.process import Stop
+    from gitprun.watch.lines import shutdown_line, startup_line
+    from gitprun.watch.loop import Monitor, Watching, watch
+    from gitprun.watch.rules import Limits
+
+    if once and until_done:
+        raise UsageProblem("--once and --until-done cannot be given together", "leave one of them out")
+    place, stop = here(ctx), Stop()
+    watching = Watching(run=run_name, limits=Limits(streak, stalled_after), keep=until_done, attentive=not once)
+    screen = Screen(place, as_json=as_json, tell=choose_notifier(notify))
+    frame = say if as_json else put
+    with contextlib.closing(Monitor(place.repository, place.ledger, watching)) as watched:
+        if once:
+            watched.compare_with_start()
+            screen.show(watched.tick())
+            return 0
+        frame(startup_line(time.time(), watched.base, interval, notify=screen.tell is not None))
+        with signals_stop(stop) as caught:
+            over = watched.is_over if until_done else None
+            for tick in watch(watched, pause=lambda: wait(stop, interval, over), until_done=until_done):
+                screen.show(tick)
+        done = until_done and watched.is_over()
+        frame(shutdown_line(time.time(), "no unit is at work" if done else ""))
+        if done:
+            return 0 if watched.all_well() else 1
+    # Being stopped is the one end an endless monitor has; one that waits for an end was cut short.
+    return 128 + caught[0] if until_done and caught else 0
+
+
+def wait(stop: Stop, seconds: float, over: Callable[[], bool] | None) -> bool:
+    """Wait for the next tick; true when we are asked to stop, false early when ``over`` says so."""
+    deadline = time.monotonic() + seconds
+    while (left := deadline - time.monotonic()) > 0:
+        if stop.wait(left if over is None else min(left, 0.5)):
+            return True
+        if over is not None and over():
+            return False
+    return stop.is_set()
+
+
+Tell = Callable[[str, str], None]
+
+
+def choose_notifier(wanted: bool | None) -> Tell | None:
+    """Find out whether and how to notify; the seed's own switch keeps working."""
+    from gitprun.watch.notify import find_notifier, notify
+
+    if wanted is None:
+        wanted = sys.stdout.isatty() and not os.environ.get("CODEX_MONITOR_NO_OSASCRIPT")
+    words = find_notifier() if wanted else None
+    title = os.environ.get("NOTIFY_TITLE") or TITLE
+    return None if words is None else lambda body, subtitle: notify(words(body, title, subtitle))
+
+
+class Screen:
+    """Where ticks go: standard output, the run's own monitor.log, the desktop when something is new."""
+
+    def __init__(self, place: Here, *, as_json: bool, tell: Tell | None) -> None:
+        self.place, self.as_json, self.tell = place, as_json, tell
+        self.before: Tick | None = None
+
+    def show(self, tick: Tick) -> None:
+        """Show one tick."""
+        from gitprun.watch.lines import clock_time, headline, tick_line, tick_row
+
+        before, self.before = self.before, tick
+        line = tick_line(tick)
+        put(json.dumps(tick_row(tick)) if self.as_json else line)
+        known = before.flags if before else ()
+        for flag in tick.flags:
+            if flag.about and flag not in known and not self.as_json and flag.name not in PLAIN:
+                more = f" and {len(flag.about) - SHOWN} more" if len(flag.about) > SHOWN else ""
+                say(f"  {flag.text}: {safe(', '.join(flag.about[:SHOWN]))}{more}")
+        self._keep(tick, line)
+        news = before is None or (before.note, before.flags) != (tick.note, tick.flags)
+        if self.tell is not None and news:
+            self.tell(headline(tick), clock_time(tick.now.time))
+
+    def _keep(self, tick: Tick, line: str) -> None:
+        """Append the line to the log of the newest run it speaks of; that this fails is no reason to stop watching."""
+        if not tick.now.units:
+            return
+        folder = self.place.repository.state / "runs" / tick.now.units[-1].run
+        with contextlib.suppress(OSError), open(folder / "monitor.log", "a", encoding="utf-8") as log:
+            log.write(line + "\n")
