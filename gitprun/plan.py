@@ -28,6 +28,7 @@ class Settings:
     workspace: WorkspaceKind | None = None
     copy: tuple[str, ...] | None = None
     link: tuple[str, ...] | None = None
+    setup: tuple[str, ...] | None = None
     max_file: int | None = None
     require_results: bool | None = None
     executors: Mapping[str, ExecutorSettings] = field(default_factory=dict)
@@ -45,6 +46,7 @@ class Settings:
             workspace=self.workspace or other.workspace,
             copy=other.copy if self.copy is None else self.copy,
             link=other.link if self.link is None else self.link,
+            setup=other.setup if self.setup is None else self.setup,
             max_file=self.max_file or other.max_file,
             require_results=other.require_results if self.require_results is None else self.require_results,
             executors={**other.executors, **self.executors},
@@ -108,7 +110,7 @@ def _settings(table: Table, source: str, *, in_plan: bool) -> Settings:
         both = sorted({*(found["copy"] or ())} & {*(found["link"] or ())})
         if both:
             raise space.problem("link", f"names {both[0]!r}, which is in copy too", "copy it or link it, not both")
-        found["workspace"] = space.choice("kind", get_args(WorkspaceKind))
+        found.update(workspace=space.choice("kind", get_args(WorkspaceKind)), setup=space.texts("setup"))
         space.close()
     if collect:
         found["max_file"] = collect.size("max_file")

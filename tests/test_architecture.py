@@ -29,6 +29,8 @@ FLOORS = (
     ("gitprun.verify.recipes", 1),
     ("gitprun.verify", 3),
     ("gitprun.executors", 1),
+    ("gitprun.guards.install", 3),
+    ("gitprun.guards", 1),
     ("gitprun.watch.snapshot", 1),
     ("gitprun.watch.rules", 1),
     ("gitprun.watch.lines", 1),

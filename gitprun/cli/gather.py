@@ -25,10 +25,11 @@ Environment: AGENT_CONFIG_GATHER_TIMEOUT (3600), PRUN_GATHER_POLL (5), PRUN_GATH
 
 @click.command(cls=SeedCommand, usage=USAGE, epilog=EPILOG)
 @click.argument("files", metavar="RESULT-FILE...", nargs=-1, required=True, type=click.Path())
+@click.option("--unit-id", "units", multiple=True, metavar="ID", help="Whose result it must be: once, or for each.")
 @click.option("--strict", is_flag=True, help="Exit 1 if a result is a FALLBACK or does not follow the contract.")
 @json_option
 @click.pass_context
-def gather(ctx: click.Context, files: tuple[str, ...], strict: bool, as_json: bool) -> int:
+def gather(ctx: click.Context, files: tuple[str, ...], units: tuple[str, ...], strict: bool, as_json: bool) -> int:
     """Wait until every RESULT-FILE has landed; print DONE and its path as each does.
 
     A result has landed when its writer, a worker of dispatch or run, has ended; where nobody is known to write it,
@@ -43,7 +44,7 @@ def gather(ctx: click.Context, files: tuple[str, ...], strict: bool, as_json: bo
 
     start: Path = ctx.obj
     paths = [os.path.join(start, file) for file in files]
-    _require_files(paths)
+    _require_files(paths, units)
     pace = _pace()
     good = True
 
@@ -71,6 +72,7 @@ def gather(ctx: click.Context, files: tuple[str, ...], strict: bool, as_json: bo
         wait=threading.Event().wait,
         arrived=arrived,
         say=lambda text: say(f"git prun gather: {safe(text)}"),
+        units=units,
     )
     if remaining:
         if as_json:
@@ -83,10 +85,12 @@ def gather(ctx: click.Context, files: tuple[str, ...], strict: bool, as_json: bo
     return 1 if strict and not good else 0
 
 
-def _require_files(paths: list[str]) -> None:
+def _require_files(paths: list[str], units: tuple[str, ...]) -> None:
     """Refuse what can never become a result."""
     from gitprun.errors import UsageProblem
 
+    if len(units) not in (0, 1, len(paths)):
+        raise UsageProblem(f"--unit-id is given {len(units)} times for {len(paths)} files", "once, or once for each")
     for path in paths:
         if os.path.isdir(path):
             raise UsageProblem(f"{path} is a folder", "name the result files themselves")

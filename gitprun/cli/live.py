@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from gitprun.cli.console import COLOURS, age, safe, say
 from gitprun.executors.base import Progress
 from gitprun.names import RunId, UnitId
-from gitprun.runs.events import Event, UnitState, step
+from gitprun.runs.events import STATES, Event, UnitState, step
 from gitprun.units import Unit
 
 if TYPE_CHECKING:
@@ -96,8 +96,10 @@ class Watch:
 
         now = time.time()
         table = Table(box=None, pad_edge=False, show_header=False, expand=True)
-        for ratio in (2, 1, 1, 6):
-            table.add_column(ratio=ratio, no_wrap=True, overflow="ellipsis")
+        table.add_column(max_width=30, no_wrap=True, overflow="ellipsis")
+        table.add_column(min_width=max(map(len, STATES)), no_wrap=True)
+        table.add_column(min_width=5, no_wrap=True)
+        table.add_column(ratio=1, no_wrap=True, overflow="ellipsis")
         with self.lock:
             states = [self.states[name] for name in self.order if name in self.states]
             said = dict(self.said)
@@ -115,6 +117,8 @@ class Watch:
                 Text(safe(last), style="dim"),
             )
         head = Text(
-            f"{over} of {len(self.order)} units over, {age(now - self.began)} (Ctrl-C stops them, keeps their work)"
+            f"{over} of {len(self.order)} units over, {age(now - self.began)} (Ctrl-C stops them, keeps their work)",
+            no_wrap=True,
+            overflow="ellipsis",
         )
         return Group(table, head)

@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -29,6 +30,8 @@ COMMANDS = {
     "dispatch": "gitprun.cli.dispatch:dispatch",
     "gather": "gitprun.cli.gather:gather",
     "events": "gitprun.cli.events:events",
+    "hook": "gitprun.cli.hooks:hook",
+    "hooks": "gitprun.cli.hooks:hooks",
     "log": "gitprun.cli.show:log",
     "merge": "gitprun.cli.merge:merge",
     "monitor": "gitprun.cli.monitor:monitor",
@@ -46,6 +49,8 @@ SUMMARIES = {
     "dispatch": "Run one worker on one prompt, outside of any run.",
     "gather": "Wait until result files have landed.",
     "events": "Show a worker's JSON events as compact lines.",
+    "hook": "Be a hook (called by the hooks themselves).",
+    "hooks": "Keep workers away from history: install, status, uninstall.",
     "log": "Show what a unit's worker printed.",
     "merge": "Land verified units, or branches made elsewhere.",
     "monitor": "Print a line a minute about what the units do.",
@@ -58,8 +63,19 @@ SUMMARIES = {
 }
 
 
+class ReaderGone(Exception):
+    """Nobody reads our output any more; told apart because click turns BrokenPipeError into exit code 1."""
+
+
 class Commands(click.Group):
     """The commands by name; each is imported when it is called, so that none pays for another."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command that was asked for."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            raise ReaderGone from None
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """List the names of all commands."""
@@ -133,7 +149,7 @@ def run_cli(arguments: Sequence[str] | None = None) -> int:
         return EXIT_CANNOT
     except (KeyboardInterrupt, click.Abort):
         return 130
-    except BrokenPipeError:
+    except (BrokenPipeError, ReaderGone):
         # The reader of our output has gone (git prun log | head): nothing to say, and nobody to say it to.
         _drop_stdout()
         return 141

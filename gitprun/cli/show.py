@@ -18,6 +18,7 @@ from gitprun.names import short, unit_branch
 from gitprun.runs.events import UnitState
 from gitprun.runs.lookup import find_unit, probe_unit
 from gitprun.runs.outcome import describe_exit
+from gitprun.runs.review import read_claims
 from gitprun.system.files import read_plain
 
 TAIL = 64_000
@@ -40,8 +41,10 @@ def show(ctx: click.Context, unit_name: str, as_json: bool) -> None:
     place, unit = _unit(ctx, unit_name)
     folder = place.repository.state / "runs" / unit.run / unit.id
     result = (read_plain(folder / "result.md", MAX_SHOWN) or b"").decode("utf-8", "replace")
+    claims = read_claims(place.repository.state, unit)
     if as_json:
-        put(json.dumps({**unit_row(unit, time.time()), "facts": dict(unit.facts), "result": result}))
+        row = {**unit_row(unit, time.time()), "claims": list(claims)}
+        put(json.dumps({**row, "facts": dict(unit.facts), "result": result}))
         return
     for name, value in _rows(unit):
         put(f"{name + ':':<11}{value}")
@@ -55,6 +58,7 @@ def show(ctx: click.Context, unit_name: str, as_json: bool) -> None:
     _section("checks", [f"{c['state']}: {c['command']} ({c['seconds']:.1f} s) {c['reason']}".rstrip() for c in checks])
     _section("changed by the checks", facts.get("verify_changed", ()))
     _section("the result does not follow the contract", facts.get("result_problems", ()))
+    _section("the result does not agree with what was found", claims)
     _section("notes", [*facts.get("notes", ()), *facts.get("collect_notes", ())])
     if result:
         put("\nresult:")

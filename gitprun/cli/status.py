@@ -6,6 +6,7 @@ import json
 import time
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import click
@@ -17,6 +18,7 @@ from gitprun.names import short, unit_branch
 from gitprun.runs.events import ENDED, LIVE, RunState, UnitState
 from gitprun.runs.lookup import find_run, probe_unit
 from gitprun.runs.outcome import NO_RESULT
+from gitprun.runs.review import read_claims
 
 
 @click.command()
@@ -40,7 +42,7 @@ def status(ctx: click.Context, run_name: str | None, every: bool, as_json: bool)
     runs = list(history.runs.values()) if every else [find_run(history, run_name)]
     now = time.time()
     if as_json:
-        put(json.dumps({"runs": [run_rows(run, now) for run in runs]}))
+        put(json.dumps({"runs": [run_rows(run, now, place.repository.state) for run in runs]}))
         return
     for run in (probe_run(run) for run in runs):
         put(f"{headline(run, now)}; base {short(run.base)}; workspaces {safe(str(run.facts.get('root', '')))}/{run.id}")
@@ -65,15 +67,16 @@ def headline(run: RunState, now: float) -> str:
     return f"run {run.id}: {counts or 'no units'}{took}"
 
 
-def run_rows(run: RunState, now: float) -> dict[str, Any]:
-    """Give a run as plain values."""
+def run_rows(run: RunState, now: float, state: Path) -> dict[str, Any]:
+    """Give a run as plain values; ``state`` is the repository's prun folder."""
+    units = [probe_unit(run, unit) for unit in run.units.values()]
     return {
         "run": run.id,
         "base": run.base,
         "started": run.started,
         "ended": run.ended,
         "root": run.facts.get("root"),
-        "units": [unit_row(probe_unit(run, unit), now) for unit in run.units.values()],
+        "units": [{**unit_row(unit, now), "claims": list(read_claims(state, unit))} for unit in units],
     }
 
 

@@ -19,7 +19,8 @@ class Place:
 
     ``cwd`` is its workspace, ``result`` the file it is told to write, ``last_message`` the file a
     program may leave its final message in, ``repository`` the user's own repository, ``temporary`` a folder for
-    temporary files of this worker alone (empty: none was made).
+    temporary files of this worker alone (empty: none was made), ``guard`` a command that refuses what a worker must
+    not run (empty: there is none).
     """
 
     cwd: str
@@ -27,6 +28,7 @@ class Place:
     last_message: str
     repository: str
     temporary: str = ""
+    guard: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
@@ -22,6 +23,7 @@ _PERMISSIONS: Final[dict[Sandbox, tuple[str, ...]]] = {
     "workspace-write": ("--permission-mode", "acceptEdits"),
     "danger-full-access": ("--permission-mode", "bypassPermissions"),
 }
+GUARD_TIMEOUT = 20
 _NOT_A_COMMAND = "Do what follows.\n\n"
 
 
@@ -39,6 +41,7 @@ class Claude:
             *(("--effort", unit.reasoning) if unit.reasoning else ()),
             *_PERMISSIONS[unit.sandbox],
             *(_ISOLATED if settings.isolate else ()),
+            *(("--settings", _guarded(place.guard)) if place.guard else ()),
             *settings.args,
         )
         # A prompt that begins with a slash is a command to claude: unknown, it ends at once with code 0.
@@ -60,6 +63,12 @@ class Claude:
         state, reason, wait = _judge(heard, outcome)
         tokens = used_tokens(heard.result) if heard.result else None
         return Ending(state, reason, heard.thread, tokens, wait, heard.message)
+
+
+def _guarded(guard: str) -> str:
+    """Write settings under which claude asks the guard before each use of its shell."""
+    hook = {"type": "command", "command": guard, "timeout": GUARD_TIMEOUT}
+    return json.dumps({"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [hook]}]}})
 
 
 @dataclass(slots=True)

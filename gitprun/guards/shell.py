@@ -50,6 +50,16 @@ def read_commands(text: str, depth: int = 0) -> list[Command]:
 
 
 @dataclass(slots=True)
+class _Heredoc:
+    """A here-document that was announced; ``place`` is that of its command among those found (-1: none)."""
+
+    delimiter: str
+    quoted: bool
+    strip: bool
+    place: int = -1
+
+
+@dataclass(slots=True)
 class _Simple:
     """A simple command as far as it has been read."""
 
@@ -57,7 +67,7 @@ class _Simple:
     inert: bool = False
     named: bool = False
     stdin: str | None = None
-    heredocs: list[tuple[str, bool, bool]] = field(default_factory=list)
+    heredocs: list[_Heredoc] = field(default_factory=list)
 
 
 class _Reader:
@@ -70,9 +80,10 @@ class _Reader:
         self.found: list[Command] = []
         self.piped: Command | None = None
         self.cases = 0
-        self.waiting: list[tuple[str, bool, bool, int]] = []
+        self.waiting: list[_Heredoc] = []
 
     def peek(self, length: int = 1) -> str:
+        """Look at what comes next without taking it."""
         return self.text[self.at : self.at + length]
 
     def script(self, until: str) -> None:
@@ -106,10 +117,11 @@ class _Reader:
             self.read_heredocs()
 
     def operator(self, now: _Simple) -> _Simple:
+        """Take an operator; give the simple command that begins behind it."""
         char = self.peek()
         self.at += 1
         if char == "(":
-            if self.text[: self.at - 1].endswith("="):
+            if self.text.endswith("=", 0, self.at - 1):
                 # An array: its words are no command, though what they hold in $(...) is.
                 self.array()
                 return now
@@ -125,6 +137,7 @@ class _Reader:
         return _Simple()
 
     def array(self) -> None:
+        """Pass over the words of an array, finding the commands in them."""
         while self.at < len(self.text) and self.peek() != ")":
             before = self.at
             self.word()
@@ -132,6 +145,7 @@ class _Reader:
         self.at += 1
 
     def take_word(self, now: _Simple) -> None:
+        """Take a word into a simple command, unless it is a keyword or an assignment."""
         start = self.at
         word = self.word()
         # A keyword in quotes is none.
@@ -159,13 +173,15 @@ class _Reader:
             command = Command(tuple(now.words), now.stdin, self.piped)
             self.piped = None
             self.found.append(command)
-        for delimiter, quoted, strip in now.heredocs:
-            self.waiting.append((delimiter, quoted, strip, place if command else -1))
+        for heredoc in now.heredocs:
+            heredoc.place = place if command else -1
+        self.waiting += now.heredocs
         now.heredocs = []
         return command
 
     def redirection(self, now: _Simple) -> None:
-        if now.words and now.words[-1].isdigit() and self.text[: self.at].endswith(now.words[-1]):
+        """Take a redirection, or the process substitution that looks like one."""
+        if now.words and now.words[-1].isdigit() and self.text.endswith(now.words[-1], 0, self.at):
             now.words.pop()
         if self.peek(2) in ("<(", ">("):
             self.take_word(now)
@@ -180,13 +196,14 @@ class _Reader:
             start = self.at
             delimiter = self.target()
             quoted = any(mark in self.text[start : self.at] for mark in "'\"\\")
-            now.heredocs.append((delimiter, quoted, strip))
+            now.heredocs.append(_Heredoc(delimiter, quoted, strip))
         else:
             while self.peek() and self.peek() in "<>&|":
                 self.at += 1
             self.target()
 
     def target(self) -> str:
+        """Read the word a redirection points to."""
         while self.peek() and self.peek() in _BLANK:
             self.at += 1
         return self.word()
@@ -194,21 +211,28 @@ class _Reader:
     def read_heredocs(self) -> None:
         """Read the here-documents announced on the line that just ended."""
         waiting, self.waiting = self.waiting, []
-        for delimiter, quoted, strip, place in waiting:
+        for heredoc in waiting:
             rows = []
             while self.at < len(self.text):
                 end = self.text.find("\n", self.at)
                 line = self.text[self.at :] if end < 0 else self.text[self.at : end]
                 self.at = len(self.text) if end < 0 else end + 1
-                if (line.lstrip("\t") if strip else line) == delimiter:
+                if (line.lstrip("\t") if heredoc.strip else line) == heredoc.delimiter:
                     break
                 rows.append(line)
             body = "\n".join(rows)
-            if not quoted:
+            if not heredoc.quoted:
                 body = self.expanded(body)
-            if place >= 0:
-                command = self.found[place]
-                self.found[place] = Command(command.words, body, command.before)
+            if heredoc.place >= 0:
+                self.give(heredoc.place, body)
+
+    def give(self, place: int, body: str) -> None:
+        """Tell a command, and the one that reads from it, what its input is."""
+        command = self.found[place]
+        told = self.found[place] = Command(command.words, body, command.before)
+        for at, other in enumerate(self.found[place:], place):
+            if other.before is command:
+                self.found[at] = Command(other.words, other.stdin, told)
 
     def expanded(self, body: str) -> str:
         """Take the commands out of a here-document whose text the shell expands."""
@@ -223,7 +247,9 @@ class _Reader:
         reader.at = self.at
         reader.script(until)
         self.at = reader.at
-        self.waiting += [(*row, place + len(self.found) if place >= 0 else -1) for *row, place in reader.waiting]
+        for heredoc in reader.waiting:
+            heredoc.place += len(self.found) if heredoc.place >= 0 else 0
+        self.waiting += reader.waiting
         self.found += reader.found
 
     def word(self) -> str:
@@ -255,6 +281,7 @@ class _Reader:
         return "".join(parts)
 
     def single_quoted(self) -> str:
+        """Read text in single quotes."""
         end = self.text.find("'", self.at + 1)
         end = len(self.text) if end < 0 else end
         found = self.text[self.at + 1 : end]
@@ -284,6 +311,7 @@ class _Reader:
         return "".join(parts)
 
     def backticks(self) -> str:
+        """Read the commands in backticks."""
         rows: list[str] = []
         self.at += 1
         while self.at < len(self.text) and self.peek() != "`":
@@ -334,6 +362,7 @@ class _Reader:
         self.at += 1
 
     def ansi_quoted(self) -> str:
+        """Read text in ``$'...'``, with its escapes."""
         parts: list[str] = []
         self.at += 1
         while self.at < len(self.text) and self.peek() != "'":

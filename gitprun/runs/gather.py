@@ -20,7 +20,8 @@ from gitprun.runs.arrivals import (
     is_quiet,
     look_again,
 )
-from gitprun.runs.standalone import MAX_RESULT, place_of, settle
+from gitprun.runs.settle import MAX_RESULT, settle
+from gitprun.runs.statedir import place_of
 from gitprun.runs.writers import Writers
 from gitprun.system.clock import Clock
 from gitprun.system.files import read_plain
@@ -50,6 +51,7 @@ class Arrival:
 @dataclass(slots=True)
 class _Awaited:
     path: str
+    unit: str
     watched: Watched = field(default_factory=Watched)
     seen: bool = False
     hopeless: str = ""
@@ -64,13 +66,16 @@ def gather(
     wait: Callable[[float], object],
     arrived: Callable[[Arrival], None],
     say: Callable[[str], None],
+    units: Sequence[str] = (),
 ) -> int:
     """Wait for result files, tell of each as it lands, and give how many have not when the time is over.
 
+    ``units`` are the ids that their headings must have, one for all or one for each (empty: as their writers say).
     Ends early only when none of the rest can come any more: then ``say`` has heard why.
     """
     began = clock.monotonic()
-    waiting = [_Awaited(path) for path in paths]
+    ids = list(units) * len(paths) if len(units) == 1 else list(units) or [""] * len(paths)
+    waiting = [_Awaited(path, unit) for path, unit in zip(paths, ids, strict=True)]
     while True:
         writers.look_again()
         left = []
@@ -108,7 +113,12 @@ def _look(one: _Awaited, pace: Pace, writers: Writers, clock: Clock, say: Callab
     patient = is_quiet(one.watched, writer, now=now, window=pace.window * PATIENCE)
     if not certain and not patient and breaks_off(text):
         return None
-    return Arrival(path=place_of(one.path), certain=certain, result=read_result(text, writer), folder=writer.folder)
+    return Arrival(
+        path=place_of(one.path),
+        certain=certain,
+        result=read_result(text, one.unit or writer.unit),
+        folder=writer.folder,
+    )
 
 
 def _mind_the_absent(one: _Awaited, writer: Writer, writers: Writers, say: Callable[[str], None]) -> None:
@@ -132,6 +142,6 @@ def read_sight(path: str) -> Sight | None:
     return Sight(found.st_ino, found.st_size, found.st_mtime_ns) if stat.S_ISREG(found.st_mode) else None
 
 
-def read_result(text: str, writer: Writer) -> Result:
-    """Read a result against the contract; whose it must be is what the writer tells, else what its heading says."""
-    return parse_result(text, writer.unit or parse_result(text, "").unit or "<unit-id>")
+def read_result(text: str, unit: str) -> Result:
+    """Read a result against the contract; where it is not known whose it must be, it is whose its heading says."""
+    return parse_result(text, unit or parse_result(text, "").unit or "<unit-id>")

@@ -56,6 +56,12 @@ def state_base(environment: Mapping[str, str]) -> Path:
     return Path(environment.get("TMPDIR") or "/tmp").absolute()
 
 
+def place_of(path: str) -> str:
+    """Name a result file the same way whatever links lead to its folder."""
+    folder, name = os.path.split(path)
+    return os.path.join(os.path.realpath(folder), name)
+
+
 def make_state_dir(base: Path, caller: str, unit: str) -> Path:
     """Make a new state folder that only its owner can enter; raises UsageProblem where that cannot be.
 

@@ -16,15 +16,17 @@ from typing import Any
 import pygit2
 
 from gitprun.collect.capture import Capture, Site, capture, commit_capture, outside_fence
-from gitprun.contract import Result, contract_for, fallback_result, parse_result
+from gitprun.contract import Result, fallback_result, parse_result
 from gitprun.errors import PrunError
 from gitprun.executors.base import Ending, Place, Progress
 from gitprun.executors.catalog import require_executor
 from gitprun.git.command import Git
 from gitprun.git.refs import Signature, delete_ref, move_ref, open_repository, read_ref, require_object
 from gitprun.git.repo import Repository
+from gitprun.guards.install import claude_guard
 from gitprun.names import Oid, RunId, unit_branch, unit_ref
 from gitprun.plan import Settings
+from gitprun.prompts import assemble_prompt
 from gitprun.runs.ledger import Ledger
 from gitprun.runs.listen import Listener
 from gitprun.runs.outcome import NO_RESULT, commit_message, exit_facts, explain_unit, judge_unit, judge_worker
@@ -226,10 +228,11 @@ def _work(context: RunContext, unit: Unit, workspace: Workspace) -> tuple[Exit, 
         last_message=str(folder / "last-message.txt"),
         repository=str(context.repository.top or context.repository.common),
         temporary=str(temporary),
+        guard=claude_guard(),
     )
-    prompt = unit.prompt.rstrip("\n") + "\n" + contract_for(unit.id, writes=unit.mode == "write", outbox=OUTBOX)
+    prompt = assemble_prompt(unit, settings, verify=context.verify, outbox=OUTBOX)
     launch = executor.launch(unit, prompt, place, settings)
-    write_whole(folder / "prompt.md", prompt.encode())
+    write_whole(folder / "prompt.md", launch.stdin)
     output = folder / "output.log"
     env = worker_environment(
         dict(launch.env)

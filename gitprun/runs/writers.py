@@ -8,11 +8,14 @@ from pathlib import Path
 
 from gitprun.names import is_run_id
 from gitprun.runs.arrivals import Writer
-from gitprun.runs.events import History
+from gitprun.runs.events import History, RunState
 from gitprun.runs.ledger import Ledger
 from gitprun.runs.lookup import probe_unit
-from gitprun.runs.standalone import place_of
-from gitprun.runs.statedir import StateDir, list_state_dirs, read_line, read_state_dir
+from gitprun.runs.statedir import StateDir, list_state_dirs, place_of, read_line, read_state_dir
+from gitprun.system.process import Identity, is_alive
+
+# While its run goes on, a unit that ended like this may be tried again: its result is not the last word.
+TRIED_AGAIN = ("failed", "rate-limited", "timed-out", "empty")
 
 
 @dataclass(slots=True)
@@ -69,7 +72,7 @@ class Writers:
         if known is None or unit.name not in known.units:
             return None
         state = probe_unit(known, known.units[unit.name])
-        if state.live:
+        if state.live or (state.state in TRIED_AGAIN and _goes_on(known)):
             return Writer("works", unit.name, folder=str(unit))
         reason = f": {state.facts['reason']}" if state.facts.get("reason") else ""
         hopeless = f"{run.name}/{unit.name} ended as {state.state} without a result{reason}"
@@ -86,6 +89,11 @@ class Writers:
         if state not in self._histories or self._histories[state][0] != seen:
             self._histories[state] = (seen, ledger.read().history)
         return self._histories[state][1]
+
+
+def _goes_on(run: RunState) -> bool:
+    record = run.facts.get("coordinator") or {}
+    return run.ended is None and bool(record) and is_alive(Identity(**record))
 
 
 def _age(path: Path) -> int:

@@ -38,6 +38,19 @@ def check_workspace(
     if not workspace.is_dir():
         raise PrunError(f"there is no workspace at {workspace}")
     checks = recipes.declared(declared) or recipes.detect(read_markers(workspace))
+    return run_checks(workspace, checks, log_dir, env=env, timeout=timeout, stop=stop)
+
+
+def run_checks(
+    workspace: Path,
+    checks: Sequence[recipes.Check],
+    log_dir: Path,
+    *,
+    env: Mapping[str, str],
+    timeout: float,
+    stop: process.Stop | None = None,
+) -> Verdict:
+    """Run these very checks, as ``check_workspace`` does."""
     if checks:
         log_dir.mkdir(parents=True, exist_ok=True)
     results: list[CheckResult] = []
@@ -90,7 +103,7 @@ def _run(
 ) -> CheckResult:
     # Output is appended: what an earlier verification said must not be judged again.
     log.unlink(missing_ok=True)
-    ended = process.run(_shell(check.command, env), cwd=workspace, env=env, stdout=log, timeout=timeout, stop=stop)
+    ended = process.run(shell_argv(check.command, env), cwd=workspace, env=env, stdout=log, timeout=timeout, stop=stop)
     state, reason = recipes.judge(check, ended, files.tail(log, TAIL_LIMIT).decode(errors="replace"))
     return CheckResult(
         command=check.command,
@@ -102,7 +115,8 @@ def _run(
     )
 
 
-def _shell(command: str, env: Mapping[str, str]) -> list[str]:
+def shell_argv(command: str, env: Mapping[str, str]) -> list[str]:
+    """Say how to run shell text so that a pipeline fails with the first of its programs that does."""
     if bash := _find("bash", env):
         return [bash, "-o", "pipefail", "-c", command]
     return [_find("sh", env) or "/bin/sh", "-c", PLAIN_SHELL, "sh", command]

@@ -97,24 +97,23 @@ def survey(
                 entries = list(listing)
         except OSError:
             continue
-        if folder and any(entry.name == b".git" for entry in entries):
+        if folder and b".git" in {entry.name for entry in entries}:
             nested.append(folder)
             continue
         folders += 1
         if folders > MAX_FOLDERS:
             raise OverflowError(f"more than {MAX_FOLDERS} folders")
+        start = folder + b"/" if folder else b""
         for entry in entries:
-            name = folder + b"/" + entry.name if folder else entry.name
-            if skip(name):
-                continue
             if entry.is_dir(follow_symlinks=False):
-                queue.append(name)
+                if not skip(start + entry.name):
+                    queue.append(start + entry.name)
                 continue
             files += 1
             if list_names:
-                names.append(name)
+                names.append(start + entry.name)
             if entry.name in READ_BY_GIT and not (entry.is_symlink() or entry.is_file(follow_symlinks=False)):
-                traps.append(name)
+                traps.append(start + entry.name)
     return Survey(files, tuple(traps), tuple(nested), tuple(names))
 
 

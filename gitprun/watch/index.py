@@ -31,10 +31,11 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """An index as bytes, and where in it each path stands."""
+    """An index as bytes, and where in it each path stands; ``attributes`` says that it may hold files of rules."""
 
     raw: bytes
     places: Mapping[bytes, int]
+    attributes: bool = False
 
     def find(self, path: bytes) -> Entry | None:
         """Give what the index says about a path; None if it is not tracked."""
@@ -74,7 +75,8 @@ def parse_index(raw: bytes, names: dict[bytes, bytes] | None = None) -> Index | 
                 step = (end - at + 8) & ~7
             places[shared.setdefault(name, name)] = at
             at += step
-        return Index(raw, places) if _understood(raw, at) else None
+        # Where names are written as what differs from the one before, a name may be cut at its front.
+        return Index(raw, places, b"attributes\0" in raw) if _understood(raw, at) else None
     except (ValueError, IndexError, error):
         return None
 

@@ -71,36 +71,46 @@ class Tree:
         """Give what differs now, by path; None when it cannot be told (the folder is gone, or git would wait)."""
         touched = self.source.changed()
         now = _signature(self.ground.index)
-        known = not whole and touched is not None and self._dirty is not None and now == self._seen_index
+        kept_track = touched is not None and self._dirty is not None
+        known = kept_track and not whole and now == self._seen_index
         if not known or not self._look_at(touched or ()):
-            self._look_at_all(now)
+            self._look_at_all(now, walk=not kept_track)
         return None if self._dirty is None else dict(self._dirty)
 
     def close(self) -> None:
         """Stop watching."""
         self.source.close()
 
-    def _look_at_all(self, now: _Signature | None) -> None:
-        """Have git compare everything."""
+    def _look_at_all(self, now: _Signature | None, *, walk: bool) -> None:
+        """Have git compare everything; ``walk`` first looks for what would make it wait, and for folders to watch."""
+        before = (self._dirty or {}) if now == self._seen_index else {}
         self._dirty, self._seen_index = None, now
         self._ignored.clear()
-        self.source.renew()
         try:
             if now is None or folder_identity(self.ground.path) != self.ground.identity:
                 return
-            found = survey(self._top, b"", self._skip, self.source.follow)
-            if found.traps:
+            if walk and not self._walk():
                 return
-            self._nested = found.nested
             rows = self._ask("ls-files", "-z", "-t", "--modified", "--deleted", "--others", "--exclude-standard")
         except (PrunError, OverflowError, OSError):
             return
         by_tag: dict[bytes, list[bytes]] = {b"C": [], b"R": [], b"?": []}
         for row in rows:
             by_tag.setdefault(row[:1], []).append(row[2:])
-        dirty = [*by_tag[b"R"], *(name for name in by_tag[b"C"] if not self._same_bytes(name))]
+        dirty = {os.fsdecode(name): GONE for name in by_tag[b"R"]}
+        for name in by_tag[b"C"]:
+            text, stamp = os.fsdecode(name), self._stamp(name)
+            if before.get(text) == stamp or not self._same_bytes(name):
+                dirty[text] = stamp
         new = [name for name in by_tag[b"?"] if self._is_work(os.fsdecode(name))]
-        self._dirty = {os.fsdecode(name): self._stamp(name) for name in dict.fromkeys([*dirty, *new])}
+        self._dirty = dirty | {os.fsdecode(name): self._stamp(name) for name in new}
+
+    def _walk(self) -> bool:
+        """Walk the workspace and begin to watch it; False when git would wait for something in it."""
+        self.source.renew()
+        found = survey(self._top, b"", self._skip, self.source.follow)
+        self._nested = found.nested
+        return not found.traps
 
     def _look_at(self, touched: Iterable[bytes]) -> bool:
         """Look at some paths; False when only a whole look can tell."""
@@ -196,17 +206,21 @@ class Tree:
         racy = self._seen_index is not None and found.st_mtime_ns >= self._seen_index[2]
         if (found.st_size, seconds & 0xFFFFFFFF, nanos) == (entry.size, *entry.mtime) and not racy:
             return False
+        # Git calls a file of another size changed without reading it (0 is what it writes for "look again").
+        other_size = entry.size not in (0, found.st_size)
+        if other_size and not self._converts():
+            return True
         if found.st_size > MAX_READ:
             return None
         if self._oid(name, found) == entry.oid:
             return False
-        # A size other than the one git saw says enough; with the same size it may be another form of the same.
-        return None if self._converts() and found.st_size == entry.size else True
+        # Of the same size, it may still be another form of the same.
+        return True if other_size or not self._converts() else None
 
     def _converts(self) -> bool:
-        """Tell whether bytes alone prove a change; in a compressed index a path may stand cut at its front."""
+        """Tell whether other bytes may still be the same to git."""
         index = self._index()
-        return self.ground.converts or index is None or b"attributes\0" in index.raw
+        return self.ground.converts or index is None or index.attributes
 
     def _same_bytes(self, name: bytes) -> bool:
         """Tell whether a path git calls modified has the very bytes of its blob (line-end rules came later)."""

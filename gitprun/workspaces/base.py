@@ -54,14 +54,16 @@ class Workspace:
 def choose_root(configured: str | None, home: Path, cache: Path) -> Path:
     """Choose the folder that holds a repository's workspaces.
 
-    Default: ``../<repo>.prun`` beside the main checkout; where that cannot be written, a folder in the cache.
+    Default: ``../<repo>.prun`` beside the main checkout; where that cannot be, a folder in the cache.
     """
     if configured:
         return (home / Path(configured).expanduser()).resolve()
     beside = home.parent / f"{home.name.removesuffix('.git') or 'repository'}.prun"
-    if beside.is_dir() and os.access(beside, os.W_OK | os.X_OK):
+    # The repository of a submodule lies in the git folder of another one.
+    room = ".git" not in home.parts[:-1]
+    if room and beside.is_dir() and os.access(beside, os.W_OK | os.X_OK):
         return beside
-    if not beside.exists() and os.access(home.parent, os.W_OK | os.X_OK):
+    if room and not beside.exists() and os.access(home.parent, os.W_OK | os.X_OK):
         return beside
     mark = "-".join(part for part in home.parts[1:] if part)
     return cache / "git-prun" / mark

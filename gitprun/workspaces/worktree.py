@@ -19,16 +19,19 @@ RETRIES = 20
 RETRY_PAUSE = 0.1
 
 
-def make_worktree(repository: Repository, path: Path, commit: Oid, branch: str) -> Workspace:
-    """Make a linked worktree at ``path`` on the new branch ``branch`` at ``commit``.
+def make_worktree(
+    repository: Repository, path: Path, commit: Oid, branch: str, *, existing: bool = False
+) -> Workspace:
+    """Make a linked worktree at ``path`` on the new branch ``branch`` at ``commit`` (``existing``: it is there).
 
     The registration is made under a lock without any tracking, which would write the shared configuration; the
-    checkout happens outside it. Raises WorkspaceProblem, leaving neither folder, registration nor branch.
+    checkout happens outside it. Raises WorkspaceProblem, leaving neither folder, registration nor new branch.
     """
     require_room(path.parent.parent, path)
     with locked(repository.state / "locks" / "worktree.lock", doing="making a worktree"):
-        require_free_branch(repository.git, branch)
-        _register(repository, path, commit, branch)
+        if not existing:
+            require_free_branch(repository.git, branch)
+        _register(repository, path, commit, branch, existing)
     identity = folder_identity(path)
     if identity is None:
         raise WorkspaceProblem(f"{path} vanished while it was made")
@@ -38,7 +41,8 @@ def make_worktree(repository: Repository, path: Path, commit: Oid, branch: str) 
         Git(cwd=path, config=QUIET).run("reset", "--hard", "--quiet")
     except (GitFailed, GitTimeout) as problem:
         remove_worktree(repository, path, identity)
-        repository.git.run("update-ref", "-d", f"refs/heads/{branch}", commit)
+        if not existing:
+            repository.git.run("update-ref", "-d", f"refs/heads/{branch}", commit)
         raise explain_checkout(problem, path) from None
     return workspace
 
@@ -51,16 +55,18 @@ def _unbare(repository: Repository, path: Path) -> None:
         Git(cwd=path).run("config", "--worktree", "core.bare", "false")
 
 
-def _register(repository: Repository, path: Path, commit: Oid, branch: str) -> None:
+def _register(repository: Repository, path: Path, commit: Oid, branch: str, existing: bool) -> None:
     settings = ("core.hooksPath=/dev/null", "worktree.useRelativePaths=false")
     git = Git(cwd=repository.top or repository.common, config=settings)
+    words = (str(path), branch) if existing else ("--no-track", "-b", branch, str(path), commit)
     for attempt in range(RETRIES):
         try:
-            git.run("worktree", "add", "--quiet", "--no-track", "--no-checkout", "-b", branch, str(path), commit)
+            git.run("worktree", "add", "--quiet", "--no-checkout", *words)
             return
         except GitFailed as problem:
             shutil.rmtree(path, ignore_errors=True)
-            git.run("update-ref", "-d", f"refs/heads/{branch}", commit, ok=(0, 1, 128))
+            if not existing:
+                git.run("update-ref", "-d", f"refs/heads/{branch}", commit, ok=(0, 1, 128))
             broken = re.search(r"failed to read (.*worktrees/([^/]+)/commondir)", problem.stderr)
             if broken is None:
                 raise WorkspaceProblem(f"no worktree at {path}: {problem.message}") from None

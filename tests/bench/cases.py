@@ -78,7 +78,8 @@ def make_repository(path: Path, files: int, env: dict[str, str]) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"f{number}.txt").write_text(f"file {number}\n" * 20)
     call(["git", "add", "-A"], path, env)
-    call(["git", "commit", "-qm", "base"], path, env)
+    # Else git packs in the background, and the gc below finds it at it.
+    call(["git", "-c", "gc.auto=0", "commit", "-qm", "base"], path, env)
     call(["git", "gc", "-q"], path, env)
 
 
@@ -159,15 +160,21 @@ def monitor(quick: bool) -> list[Row]:
         repository = find_repository(folder / "r")
         watched = Monitor(repository, Ledger(repository.state), Watching(run="r1"))
 
+        def write(place: Path, at: int, content: str) -> None:
+            (place / f"d{at // 2500}" / f"e{at // 50}" / f"f{at}.txt").write_text(content)
+
         def tick(number: int) -> float:
             for place in places:
                 for each in range(10):
                     at = (number * 10 + each) * 61 % files
-                    (place / f"d{at // 2500}" / f"e{at // 50}" / f"f{at}.txt").write_text(f"round {number} {each}\n")
+                    write(place, at, f"round {number} {each}\n")
+                    if number:
+                        back = ((number - 1) * 10 + each) * 61 % files
+                        write(place, back, f"file {back}\n" * 20)
             began = time.perf_counter()
             seen = watched.tick()
             took = time.perf_counter() - began
-            if number and {len(unit.dirty or ()) for unit in seen.now.units} != {(number + 1) * 10}:
+            if {len(unit.dirty or ()) for unit in seen.now.units} != {10}:
                 raise RuntimeError(f"round {number}: {seen}")
             return took
 

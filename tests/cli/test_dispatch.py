@@ -12,8 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from gitprun.contract import contract_for
+from gitprun.runs.standalone import VARIABLES
 from gitprun.system.process import probe_identity
-from tests.support.cli import Said, prun, start_prun
+from tests.support.cli import ROOT, Said, prun, start_prun
 from tests.support.repos import make_repo
 
 USAGE = "Usage: git prun dispatch --prompt-file <path> --result-file <path> --unit-id <id>\n"
@@ -360,3 +362,12 @@ def test_a_result_that_cannot_be_written_is_no_success(desk: Desk) -> None:
     assert said.err.splitlines()[0] == (
         f"git prun dispatch: the result file {desk.folder}/out/r.md could not be written: File exists"
     )
+
+
+def test_the_page_of_the_protocol_tells_what_is_so() -> None:
+    page = (ROOT / "references" / "seed-protocol.md").read_text()
+    for word in (*VARIABLES, "TMPDIR", "AGENT_CONFIG_GATHER_TIMEOUT", "PRUN_GATHER_POLL", "PRUN_GATHER_STABLE_WINDOW"):
+        assert f"`{word}`" in page
+    assert HEADER.replace("u1", "<unit>").rstrip() in page
+    asked = contract_for("<unit>", writes=True, outbox=".prun")
+    assert asked[asked.index("# <unit> result") : asked.index("\n\n<details>")] in page

@@ -65,6 +65,7 @@ def test_the_window_and_the_poll_of_the_environment(tmp_path: Path) -> None:
         ((), {}, "Missing argument 'RESULT-FILE...'"),
         (("--bogus", "a"), {}, "No such option"),
         (("folder",), {}, "{folder}/folder is a folder"),
+        (("a", "b", "c", "--unit-id", "1", "--unit-id", "2"), {}, "--unit-id is given 2 times for 3 files"),
         (("a",), {"PRUN_GATHER_POLL": "soon"}, "PRUN_GATHER_POLL is no number of seconds: 'soon'"),
         (("a",), {"AGENT_CONFIG_GATHER_TIMEOUT": "-1"}, "AGENT_CONFIG_GATHER_TIMEOUT is no number of seconds: '-1'"),
         (("a",), {"PRUN_GATHER_STABLE_WINDOW": "nan"}, "PRUN_GATHER_STABLE_WINDOW is no number of seconds: 'nan'"),
@@ -103,6 +104,15 @@ def test_every_kind_of_result_is_classified(tmp_path: Path, name: str) -> None:
     assert (row["valid"], row["fallback"]) == (valid, fallback)
     if problems is not None:
         assert row["problems"][:1] == problems
+
+
+def test_whose_result_it_must_be_can_be_said(tmp_path: Path) -> None:
+    put(tmp_path, "a.md", GOOD)
+    put(tmp_path, "b.md", GOOD.replace("u1", "u2"))
+    each = gather(tmp_path, "--strict", "--unit-id", "u1", "--unit-id", "u2", "a.md", "b.md")
+    one = gather(tmp_path, "--strict", "--unit-id", "u1", "a.md", "b.md")
+    assert (each.code, each.err, one.code) == (0, "", 1)
+    assert one.err.startswith(f"git prun gather: {tmp_path}/b.md: the heading names 'u2', not 'u1'\n")
 
 
 def test_one_json_object_for_each_event(tmp_path: Path) -> None:

@@ -244,8 +244,9 @@ def test_submodules(tmp_path: Path) -> None:
 @pytest.mark.parametrize("where", [".git/hooks", ".husky/_"])
 def test_hooks_that_are_not_run_are_named(tmp_path: Path, where: str) -> None:
     repo = make_repo(tmp_path / "repo", _dot_gitignore=".husky/_/\n", a_dot_txt="1\n")
-    for name, mode in (("pre-commit", True), ("commit-msg", True), ("post-commit", True), ("prepare-commit-msg", False)):
-        repo.write(f"{where}/{name}", f"#!/bin/sh\ntouch {tmp_path}/canary\nexit 1\n", executable=mode)
+    for name in ("pre-commit", "commit-msg", "post-commit", "prepare-commit-msg"):
+        active = name != "prepare-commit-msg"
+        repo.write(f"{where}/{name}", f"#!/bin/sh\ntouch {tmp_path}/canary\nexit 1\n", executable=active)
     if where != ".git/hooks":
         repo.git("config", "core.hooksPath", where)
     shop = open_workshop(repo, tmp_path / "w")

@@ -243,7 +243,7 @@ def check(scene: Scene, plant: Callable[[Scene], None]) -> None:
     for name in ("a.txt", "b.bin", "new.txt", "d/new.txt"):
         shop.work.write(name, "2\n")
     for found in (shop.capture(), shop.finish()):
-        work = {name: "100644 2" for name in ("a.txt", "b.bin", "new.txt", "d/new.txt")} | {"own.txt": "100644 own"}
+        work = dict.fromkeys(("a.txt", "b.bin", "new.txt", "d/new.txt"), "100644 2") | {"own.txt": "100644 own"}
         assert shop.files(found).items() >= work.items()
     assert shop.remove(discard=True).removed
     assert not os.path.lexists(shop.path)

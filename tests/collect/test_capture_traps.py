@@ -60,11 +60,10 @@ def test_other_special_files_are_left_out(repo: Repo, tmp_path: Path, monkeypatc
     shop = open_workshop(repo, tmp_path / "w")
     fifo(shop, "a.txt")
     fifo(shop, "sub/pipe")
-    with socket.socket(socket.AF_UNIX) as listener:
+    with socket.socket(socket.AF_UNIX) as listener, monkeypatch.context() as here:
         # The path of a socket must be short.
-        with monkeypatch.context() as here:
-            here.chdir(shop.path)
-            listener.bind("sock")
+        here.chdir(shop.path)
+        listener.bind("sock")
     shop.work.write("new.txt", "x\n")
     found = shop.capture()
     assert found.changed == ("new.txt",)
@@ -157,7 +156,7 @@ def test_more_refusals_than_one_can_search(repo: Repo, tmp_path: Path) -> None:
     shop.work.write(".gitattributes", "*.utf working-tree-encoding=UTF-16\n")
     for number in range(40):
         shop.work.write(f"{number}.utf", b"\xff\xfe\x00")
-    with pytest.raises(CaptureProblem, match="the work in .* could not be captured: git update-index failed"):
+    with pytest.raises(CaptureProblem, match=r"the work in .* could not be captured: git update-index failed"):
         shop.capture()
 
 

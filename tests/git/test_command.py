@@ -100,7 +100,7 @@ def test_no_git_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_timeout_ends_the_whole_group(fake_git: Path, tmp_path: Path) -> None:
     fake_git.write_text(f"#!/bin/sh\nsleep 100 & echo $! >{tmp_path}/child\nwait\n")
-    with pytest.raises(GitTimeout, match="git status did not finish within 0.3 s"):
+    with pytest.raises(GitTimeout, match=r"git status did not finish within 0\.3 s"):
         Git(cwd=tmp_path).run("status", timeout=0.3)
     child = int((tmp_path / "child").read_text())
     assert not running(child)
@@ -113,9 +113,7 @@ def running(pid: int) -> bool:
         return False
 
 
-def test_what_left_the_group_is_not_waited_for(
-    fake_git: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_left_the_group_is_not_waited_for(fake_git: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(command, "LAST_WORDS", 0.1)
     fake_git.write_text(f"#!/bin/sh\nsetsid sh -c 'echo $$ >{tmp_path}/child; exec sleep 100' &\nwait\n")
     with pytest.raises(GitTimeout):
@@ -165,5 +163,3 @@ def test_require_git(fake_git: Path, tmp_path: Path, said: str, shown: str) -> N
         require_git(tmp_path)
     fake_git.write_text("#!/bin/sh\necho git version 2.38.0\n")
     assert require_git(tmp_path) == (2, 38, 0)
-
-

@@ -109,8 +109,8 @@ def test_read_checkouts(tmp_path: Path) -> None:
     repo.git("worktree", "add", "-q", "--detach", str(tmp_path / "gone"))
     repo.git("worktree", "add", "-q", "--detach", "--lock", "--reason", "usb disk", str(tmp_path / "locked"))
     os.rename(tmp_path / "gone", tmp_path / "moved")
-    rows = [(row.path.name, row.branch, row.locked, row.prunable is not None) for row in read_checkouts(repo.repository.git)]
-    assert rows == [
+    found = read_checkouts(repo.repository.git)
+    assert [(row.path.name, row.branch, row.locked, row.prunable is not None) for row in found] == [
         ("repo", "refs/heads/main", None, False),
         ("a\nb", "refs/heads/wip", None, False),
         ("gone", None, None, True),

@@ -13,8 +13,8 @@ from gitprun.executors.compact import LONGEST_LINE, Compactor
 from gitprun.executors.lines import split_lines
 from tests.pure.test_executors_any_output import LINES
 from tests.pure.test_executors_claude import INIT, MAX_TURNS, RETRY, SERVICE_DOWN, SUCCESS, SUCCESS_332, WORK
-from tests.pure.test_executors_codex import TODO
 from tests.pure.test_executors_codex import SUCCESS as CODEX
+from tests.pure.test_executors_codex import TODO
 
 # A run as the seed's own page shows it.
 SEED = """\
@@ -288,7 +288,7 @@ class TestAnythingElse:
             (b'{"type":"error","message":"lone \\ud800"}', ["[ERR] lone"]),
             (b"[" * 100_000, []),
             (b'{"type":["list"],"item":7}', []),
-            (b'"error"', ["[ERR] \"error\""]),
+            (b'"error"', ['[ERR] "error"']),
         ],
         ids=range(8),
     )

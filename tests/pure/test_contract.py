@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gitprun.contract import FIELDS, contract_for, fallback_result, parse_result
@@ -109,6 +109,7 @@ def test_what_a_worker_is_told() -> None:
     assert "Files: <none (read-only)>" in reading
 
 
+@settings(deadline=None)
 @given(st.text(), st.text())
 def test_reading_never_fails(text: str, unit: str) -> None:
     found = parse_result(text, unit)
@@ -118,6 +119,7 @@ def test_reading_never_fails(text: str, unit: str) -> None:
 VALUE = st.text(st.characters(categories=("L", "N", "P")), min_size=1, max_size=40)
 
 
+@settings(deadline=None)
 @given(st.from_regex(r"[A-Za-z0-9_-]{1,20}", fullmatch=True), VALUE, VALUE, st.text())
 def test_what_was_written_by_the_rules_is_read_back(unit: str, conclusion: str, files: str, body: str) -> None:
     text = f"# {unit} result\nConclusion: {conclusion}\nFiles: {files}\nOpen items: none\nVerification: none\n\n{body}"

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gitprun.names import RunId, UnitId
@@ -48,6 +48,7 @@ def paired(value: Any) -> Any:
     return value
 
 
+@settings(deadline=None)
 @given(EVENTS)
 def test_what_is_written_is_read_back(event: Event) -> None:
     line = encode(event)
@@ -59,6 +60,7 @@ def test_what_is_written_is_read_back(event: Event) -> None:
     assert json.loads(line)["v"] == 1
 
 
+@settings(deadline=None)
 @given(EVENTS, st.data())
 def test_a_changed_byte_is_never_accepted(event: Event, data: st.DataObject) -> None:
     line = bytearray(encode(event)[:-1])
@@ -66,12 +68,14 @@ def test_a_changed_byte_is_never_accepted(event: Event, data: st.DataObject) -> 
     assert decode(bytes(line)) is None
 
 
+@settings(deadline=None)
 @given(EVENTS, st.data())
 def test_a_torn_line_is_never_accepted(event: Event, data: st.DataObject) -> None:
     line = encode(event)[:-1]
     assert decode(line[: data.draw(st.integers(0, len(line) - 1))]) is None
 
 
+@settings(deadline=None)
 @given(st.binary())
 def test_any_bytes_are_an_event_or_none(line: bytes) -> None:
     assert decode(line) is None
@@ -174,6 +178,7 @@ ROWS = st.lists(
 )  # fmt: skip
 
 
+@settings(deadline=None, max_examples=60)
 @given(ROWS)
 def test_folding_is_total_and_pure(events: list[Event]) -> None:
     before = [encode(event) for event in events]
@@ -186,6 +191,7 @@ def test_folding_is_total_and_pure(events: list[Event]) -> None:
             assert isinstance((unit.state, unit.verdict, unit.live, unit.commit), tuple)
 
 
+@settings(deadline=None, max_examples=60)
 @given(ROWS, ROWS)
 def test_later_events_only_add(first: list[Event], later: list[Event]) -> None:
     before, after = fold(first), fold(first + later)
@@ -195,6 +201,7 @@ def test_later_events_only_add(first: list[Event], later: list[Event]) -> None:
     assert all(after.runs[run] == state for run, state in before.runs.items() if run not in touched)
 
 
+@settings(deadline=None, max_examples=60)
 @given(ROWS)
 def test_a_step_is_what_the_fold_does(events: list[Event]) -> None:
     start = Event("run.started", 0.0, "r1")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gitprun.errors import PlanError
@@ -53,6 +53,7 @@ def test_ids_that_are_refused(text: str, message: str, hint: str) -> None:
     assert (caught.value.message, caught.value.hint) == (message, hint)
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_an_accepted_id_is_safe_in_paths_and_refs(text: str) -> None:
     try:

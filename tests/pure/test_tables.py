@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gitprun.errors import PlanError
@@ -81,6 +81,7 @@ def test_sizes(value: object, size: int | None) -> None:
     assert parse_size(value) == size
 
 
+@settings(deadline=None)
 @given(st.one_of(st.text(), st.integers(), st.floats(), st.booleans(), st.none(), st.lists(st.integers())))
 def test_any_value_is_a_duration_or_none(value: object) -> None:
     seconds, size = parse_duration(value), parse_size(value)
@@ -88,6 +89,7 @@ def test_any_value_is_a_duration_or_none(value: object) -> None:
     assert size is None or size > 0
 
 
+@settings(deadline=None)
 @given(hours=st.integers(0, 99), minutes=st.integers(0, 99), seconds=st.integers(1, 99))
 def test_durations_add_up(hours: int, minutes: int, seconds: int) -> None:
     assert parse_duration(f"{hours}h{minutes}m{seconds}s") == hours * 3600 + minutes * 60 + seconds

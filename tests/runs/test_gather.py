@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
@@ -287,6 +288,14 @@ def test_a_unit_of_a_run_lands_when_the_ledger_says_so(scene: Scene, run: RunSce
     assert scene.arrivals[0].certain
 
 
+def test_a_unit_that_may_be_tried_again_lands_when_its_run_is_over(scene: Scene, run: RunScene) -> None:
+    run.note("run.started", units=["u1"], coordinator=asdict(ME))
+    run.note("unit.finished", state="rate-limited")
+    scene.write(run.name, GOOD, ahead=-7200)
+    scene.plan = [(22, lambda: run.note("run.finished"))]
+    assert (scene.gather(run.name), scene.landed) == (0, [(25, "result.md")])
+
+
 def test_waiting_ends_when_nothing_can_come_any_more(scene: Scene, run: RunScene) -> None:
     run.note("run.started", units=["u1"], coordinator=asdict(GONE))
     run.note("unit.started")
@@ -305,3 +314,15 @@ def test_a_unit_that_ended_without_a_result_says_why(scene: Scene, run: RunScene
 def test_a_path_that_only_looks_like_a_unit_of_a_run_lands_like_every_file(scene: Scene, run: RunScene) -> None:
     scene.write(run.name, GOOD)
     assert (scene.gather(run.name), scene.landed) == (0, [(10, "result.md")])
+
+
+def test_of_a_huge_output_only_the_ends_are_read(scene: Scene) -> None:
+    state = scene.dispatched("a.md", GONE)
+    with open(state / "tail", "wb") as output:
+        output.write(b'{"type":"thread.started","thread_id":"t1"}\n')
+        output.seek(2 << 30)
+        output.write(b'\n{"type":"turn.failed","error":{"message":"status 429"}}\n')
+    assert scene.gather("a.md") == 0
+    assert (scene.folder / "a.md").stat().st_size < 65_000
+    ending = json.loads((state / "ending.json").read_text())["ending"]
+    assert (ending["thread"], ending["state"]) == ("t1", "failed")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from gitprun.names import UnitId
 from gitprun.runs.dispatch import RunReport, default_jobs
 from gitprun.system.process import Stop
 from gitprun.units import ExecutorSettings, Unit
+from tests.support.cli import prun
 from tests.support.repos import Repo, make_repo
 from tests.support.runs import RESULT, events_of, fingerprint, kept, run_units, sh, unit_of, workspace
 
@@ -113,7 +115,7 @@ def test_a_time_limit_keeps_partial_work(repo: Repo) -> None:
 def test_a_stop_keeps_partial_work_and_starts_nothing_new(repo: Repo, tmp_path: Path) -> None:
     stop, ready = Stop(), tmp_path / "ready"
     os.mkfifo(ready)
-    thread = threading.Thread(target=lambda: (ready.read_bytes(), stop.set()))
+    thread = threading.Thread(target=lambda: (ready.read_bytes(), stop.set()), daemon=True)
     thread.start()
     units = (sh("a", f"echo half >a.txt; echo go >{ready}; sleep 1000"), sh("b", "touch b"))
     report = run_units(repo, *units, stop=stop, jobs=1)
@@ -419,9 +421,10 @@ def test_a_worker_gets_its_prompt_and_its_place(repo: Repo, tmp_path: Path) -> N
     prompt = "--version $(touch pwned)\r\n" + "p" * 140_000 + "\n\n\n"
     script = f"cat >{tmp_path}/got; env >{tmp_path}/env; pwd >{tmp_path}/pwd; echo x >a.txt"
     run_units(repo, sh("a", script, prompt=prompt))
-    asked = prompt.rstrip("\n") + "\n" + contract_for("a", writes=True, outbox=".prun")
-    assert (tmp_path / "got").read_bytes() == asked.encode()
-    assert kept(repo, "r1", "a", "prompt.md").encode() == asked.replace("\r\n", "\n").encode()
+    got = (tmp_path / "got").read_bytes()
+    assert got.count(prompt.rstrip("\n").encode()) == 1
+    assert got.endswith(contract_for("a", writes=True, outbox=".prun").encode())
+    assert (repo.path / ".git" / "prun" / "runs" / "r1" / "a" / "prompt.md").read_bytes() == got
     rows = dict(line.split("=", 1) for line in (tmp_path / "env").read_text().splitlines() if "=" in line)
     place = workspace(repo, "r1", "a")
     assert (tmp_path / "pwd").read_text() == f"{place}\n"
@@ -508,3 +511,63 @@ def test_a_half_done_merge_needs_a_person(repo: Repo) -> None:
 def test_prompts_with_control_characters_make_plain_commit_messages(repo: Repo) -> None:
     run_units(repo, sh("a", "echo x >a.txt", prompt="\x1b]0;title\x07\x1b[31mred\x1b[0m \u202ework" + "!" * 100))
     assert repo.git("log", "-1", "--format=%s", "refs/prun/r1/a") == "a: red work" + "!" * 60 + "\u2026"
+
+
+UNIT = """[[unit]]
+id = "a"
+prompt = "do it"
+command = ["sh", "-c", "git log --format=%s >log.txt; env | grep ^GIT_ >>log.txt; echo x >x"]
+"""
+
+
+def test_started_from_a_subfolder(repo: Repo, tmp_path: Path) -> None:
+    repo.write("sub/plan.toml", UNIT)
+    said = prun(repo.path / "sub", "run", "plan.toml", "--verify", "test -f x")
+    assert said.code == 0, said.err
+    assert repo.files("refs/prun/r1/a")["log.txt"] == "base"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["repo", "repo.prun"]
+
+
+def test_started_from_a_linked_worktree(repo: Repo, tmp_path: Path) -> None:
+    linked = repo.worktree(tmp_path / "linked", "side", new=True)
+    tip = linked.commit("on the side")
+    linked.write("plan.toml", UNIT)
+    before = fingerprint(repo)
+    said = prun(linked.path, "run", "plan.toml", "--verify", "test -f x")
+    assert said.code == 0, said.err
+    assert repo.oid("refs/prun/r1/a^") == tip
+    assert repo.files("refs/prun/r1/a")["log.txt"] == "on the side\nbase"
+    assert (fingerprint(repo), linked.status()) == (before, ["?? plan.toml"])
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["linked", "repo", "repo.prun"]
+
+
+def test_started_from_a_hook_of_another_repository(repo: Repo, tmp_path: Path) -> None:
+    outer = make_repo(tmp_path / "outer", o_dot_txt="1\n")
+    linked = outer.worktree(tmp_path / "linked", "side", new=True)
+    repo.write("plan.toml", UNIT)
+    root = Path(__file__).resolve().parents[2]
+    program = f"PYTHONPATH={root} {sys.executable} -m gitprun"
+    outer.hook(
+        "pre-commit", f"env | grep -q ^GIT_INDEX_FILE && cd {repo.path} && {program} run plan.toml --verify true"
+    )
+    linked.write("staged.txt", "s\n")
+    linked.git("add", "staged.txt")
+    linked.git("commit", "-qm", "from the hook")
+    assert repo.files("refs/prun/r1/a")["log.txt"] == "base"
+    assert outer.git("for-each-ref", "--format=%(refname)").splitlines() == ["refs/heads/main", "refs/heads/side"]
+    assert linked.files() == {"o.txt": "1", "staged.txt": "s"}
+    assert (linked.status(), outer.status(), repo.status()) == ([], [], ["?? plan.toml"])
+    assert not (outer.path / ".git" / "prun").exists()
+
+
+def test_a_leaked_git_folder_changes_nothing(repo: Repo, tmp_path: Path) -> None:
+    outer = make_repo(tmp_path / "outer", o_dot_txt="1\n")
+    index = outer.path / ".git" / "index"
+    before = index.read_bytes()
+    repo.write("plan.toml", UNIT)
+    leak = {"GIT_DIR": str(outer.path / ".git"), "GIT_INDEX_FILE": str(index), "GIT_WORK_TREE": str(outer.path)}
+    said = prun(repo.path, "run", "plan.toml", "--verify", "true", env=leak)
+    assert said.code == 0, said.err
+    assert repo.files("refs/prun/r1/a")["log.txt"] == "base"
+    assert (index.read_bytes(), outer.status(), outer.head) == (before, [], outer.oid("main"))
+    assert not (outer.path / ".git" / "prun").exists()

@@ -22,5 +22,5 @@ def inside(capsys: pytest.CaptureFixture[str], cwd: Path, *args: str) -> Said:
 def timeless(text: str) -> str:
     """Put plain words in the place of what no two runs share: clock times, ages, commits."""
     text = re.sub(r"\b\d\d:\d\d:\d\d\b", "TIME", text)
-    text = re.sub(r"\b\d+(\.\d)?s\b", "AGE", text)
+    text = re.sub(r"\b\d+(\.\d)? ?s\b", "AGE", text)
     return re.sub(r"\b[0-9a-f]{10}\b", "COMMIT", text)

@@ -134,9 +134,6 @@ def fingerprint(path: Path, *, without: Sequence[str] = ()) -> dict[str, str]:
         for name in [*files, *(name for name in folders if os.path.islink(os.path.join(folder, name)))]:
             full = os.path.join(folder, name)
             mode = os.lstat(full).st_mode
-            if os.path.islink(full):
-                content = os.readlink(full)
-            else:
-                content = hashlib.sha1(Path(full).read_bytes()).hexdigest()
+            content = os.readlink(full) if os.path.islink(full) else hashlib.sha1(Path(full).read_bytes()).hexdigest()
             found[os.path.normpath(os.path.join(inside, name))] = f"{mode:o} {content}"
     return found

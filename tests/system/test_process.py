@@ -10,10 +10,11 @@ import stat
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import pytest
 
@@ -165,32 +166,39 @@ def test_a_worker_may_end_in_its_own_way(bench: Bench) -> None:
     assert bench.out == b"ready\nsaved\n"
 
 
-def stop_when_ready(bench: Bench, stop: Stop, times: int = 1) -> threading.Thread:
-    """Set the stop from another thread once the worker has opened the fifo ``ready``, again after each line."""
-    ready = bench.fifo("ready")
+@contextmanager
+def heard(bench: Bench, name: str = "ready") -> Iterator[TextIO]:
+    """Give the reading end of a fifo; it is open before anybody writes and never ends, so nobody waits for nobody."""
+    with open(os.open(bench.fifo(name), os.O_RDWR)) as source:
+        yield source
+
+
+def stop_when_ready(ready: TextIO, stop: Stop, times: int = 1) -> threading.Thread:
+    """Set the stop from another thread when the worker says that it is ready, again after each further line."""
 
     def watch() -> None:
-        with open(ready) as source:
-            for _ in range(times):
-                source.readline()
-                stop.set()
+        for _ in range(times):
+            ready.readline()
+            stop.set()
 
-    thread = threading.Thread(target=watch)
+    thread = threading.Thread(target=watch, daemon=True)
     thread.start()
     return thread
 
 
 def test_a_stop_from_another_thread(bench: Bench) -> None:
     stop = Stop()
-    thread = stop_when_ready(bench, stop)
-    ended = plain(bench.sh("trap 'exit 3' INT; echo go >ready; while :; do sleep 0.01; done", stop=stop, grace=10.0))
-    thread.join()
+    with heard(bench) as ready:
+        thread = stop_when_ready(ready, stop)
+        ended = plain(
+            bench.sh("trap 'exit 3' INT; echo go >ready; while :; do sleep 0.01; done", stop=stop, grace=10.0)
+        )
+        thread.join()
     assert replace(ended, leftovers=0) == Exit(code=3, signal=None, reason="stopped", seconds=0.0)
 
 
 def test_a_second_stop_does_not_wait_for_the_grace(bench: Bench) -> None:
     stop = Stop()
-    thread = stop_when_ready(bench, stop, times=3)
     script = """
     exec 3>ready
     trap 'echo int >&3' INT
@@ -198,8 +206,10 @@ def test_a_second_stop_does_not_wait_for_the_grace(bench: Bench) -> None:
     echo go >&3
     while :; do sleep 0.01; done
     """
-    ended = plain(bench.sh(script, stop=stop, grace=1000.0))
-    thread.join()
+    with heard(bench) as ready:
+        thread = stop_when_ready(ready, stop, times=3)
+        ended = plain(bench.sh(script, stop=stop, grace=1000.0))
+        thread.join()
     assert replace(ended, leftovers=0) == Exit(code=None, signal=signal.SIGKILL, reason="stopped", seconds=0.0)
 
 
@@ -213,19 +223,15 @@ def test_a_stop_that_came_before_starts_nothing(bench: Bench) -> None:
 def test_a_stop_reaches_everything_that_runs(tmp_path: Path) -> None:
     benches = [Bench(tmp_path / name) for name in ("a", "b", "c") if (tmp_path / name).mkdir() is None]
     stop, ends = Stop(), list[Exit]()
-    fifo = tmp_path / "ready"
-    os.mkfifo(fifo)
-    threads = [
-        threading.Thread(target=lambda b=b: ends.append(b.sh("echo go >../ready; sleep 1000", stop=stop)))
-        for b in benches
-    ]
-    for thread in threads:
-        thread.start()
-    for _ in threads:
-        fifo.read_text()
-    stop.set()
-    for thread in threads:
-        thread.join()
+    with heard(benches[0]) as ready:
+        script = f"echo go >{tmp_path}/a/ready; sleep 1000"
+        threads = [threading.Thread(target=lambda b=b: ends.append(b.sh(script, stop=stop))) for b in benches]
+        for thread in threads:
+            thread.start()
+        assert [ready.readline() for _ in threads] == ["go\n"] * 3
+        stop.set()
+        for thread in threads:
+            thread.join()
     assert [ended.reason for ended in ends] == ["stopped"] * 3
 
 
@@ -311,7 +317,7 @@ def test_the_exit_record_is_read_back(bench: Bench) -> None:
 
 def test_an_old_exit_record_is_not_believed(bench: Bench) -> None:
     bench.sh("exit 4", record=bench.record)
-    ended = bench.sh("kill -KILL $PPID; sleep 1000", record=bench.record)
+    ended = bench.sh("kill -KILL $PPID; exec sleep 1000", record=bench.record)
     assert ended == Exit(
         code=None,
         signal=None,
@@ -323,13 +329,11 @@ def test_an_old_exit_record_is_not_believed(bench: Bench) -> None:
 
 @needs_linux
 def test_a_worker_does_not_outlive_its_warden(bench: Bench) -> None:
-    fifo = bench.fifo("held")
-    reader = threading.Thread(target=fifo.read_bytes)
-    reader.start()
-    # The fifo ends when the last process that holds it is gone.
-    bench.sh("echo $$ >pids; exec 3>held; kill -KILL $PPID; exec sleep 1000")
-    reader.join(timeout=20)
-    assert not reader.is_alive()
+    # Opened for reading without waiting; it ends when the last process that holds the other end is gone.
+    with open(os.open(bench.fifo("held"), os.O_RDONLY | os.O_NONBLOCK), "rb") as held:
+        bench.sh("exec 3>held; echo held >&3; kill -KILL $PPID; exec sleep 1000")
+        os.set_blocking(held.fileno(), True)
+        assert held.read() == b"held\n"
 
 
 def test_a_failing_listener_leaves_no_worker_behind(bench: Bench) -> None:

@@ -164,7 +164,9 @@ def test_objects_borrowed_by_the_source(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["clone", "worktree"])
-@pytest.mark.parametrize("name", ["with space", "quo'te\"s", "new\nline", '"begins', "#begins", "grün:\u2028", "back\\slash"])
+@pytest.mark.parametrize(
+    "name", ["with space", "quo'te\"s", "new\nline", '"begins', "#begins", "grün:\u2028", "back\\slash"]
+)
 def test_every_kind_of_path(tmp_path: Path, name: str, kind: WorkspaceKind) -> None:
     if kind == "worktree" and "\n" in name:
         pytest.skip("git cannot keep a linked worktree there")

@@ -129,9 +129,7 @@ def test_another_folder_in_its_place(repo: Repo, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("space", ["", "with space"])
-def test_a_half_written_entry_of_somebody_else(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, space: str
-) -> None:
+def test_a_half_written_entry_of_somebody_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, space: str) -> None:
     monkeypatch.setattr(worktree, "RETRIES", 2)
     monkeypatch.setattr(worktree, "RETRY_PAUSE", 0.01)
     repo = make_repo(tmp_path / space / "repo")

@@ -1,0 +1,124 @@
+"""``git prun hook``: what our hooks start, once they know that a worker's process called them.
+
+Also ``python -m gitprun.cli.hook``, which spares a worker's every command the start of the whole command line.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+MOST_INPUT = 64_000_000
+REFUSED = 1
+CLAUDE_REFUSED = 2
+
+
+def run_hook(arguments: Sequence[str]) -> int:
+    """Be the hook NAME: ``claude-guard``, or ``NAME BEFORE ARGS...`` for one of git's (BEFORE: a hook to call next)."""
+    name, before, args = arguments[0], (*arguments[1:], "")[0], list(arguments[2:])
+    if name == "claude-guard":
+        return _guard_claude()
+    given = sys.stdin.buffer.read() if name != "pre-commit" else b""
+    try:
+        reason = _refuse(name, args, given.decode("utf-8", "surrogateescape"))
+    except Exception as problem:
+        # Whatever keeps us from telling, a worker is not let through.
+        reason = f"git prun cannot tell whether this is allowed: {problem}"
+    if reason:
+        print(f"git prun: refused: {reason}", file=sys.stderr)
+        return REFUSED
+    return _call_next(before, args, given)
+
+
+def _refuse(name: str, args: Sequence[str], given: str) -> str:
+    """Say why a worker must not do this; empty for everybody else, and for what is allowed."""
+    from gitprun.git.repo import find_repository
+    from gitprun.guards.gitwords import COMMITS, PUSHES
+    from gitprun.runs.ledger import Ledger
+    from gitprun.runs.whose import find_worker
+
+    git_dir = Path(os.environ.get("GIT_DIR") or ".git").absolute()
+    repository = find_repository(git_dir if git_dir.is_dir() else Path.cwd())
+    worker = find_worker(os.environ, repository, Ledger(repository.state).read().history)
+    if worker is None:
+        return ""
+    if name == "pre-push":
+        return f"unit {worker.name} must not push: {PUSHES}"
+    if name == "pre-commit":
+        return f"unit {worker.name} must not commit: {COMMITS}"
+    if name != "reference-transaction" or args[:1] != ["prepared"]:
+        return ""
+    return _refuse_refs(worker.name, worker.own, git_dir, given)
+
+
+def _refuse_refs(worker: str, own: bool, git_dir: Path, given: str) -> str:
+    from gitprun.git.command import Git
+    from gitprun.guards.refs import parse_updates, refuse_update
+    from gitprun.names import ZERO
+
+    git = Git(cwd=git_dir)
+
+    def current(ref: str) -> str:
+        return git.run("rev-parse", "--verify", "--quiet", ref, ok=(0, 1, 128)).text or ZERO
+
+    def is_new(commit: str) -> bool:
+        answer = git.run("rev-list", "--max-count=1", commit, "--not", "--all", ok=(0, 1, 128))
+        return answer.code != 0 or bool(answer.out)
+
+    refused = refuse_update(parse_updates(given), own=own, current=current, is_new=is_new)
+    return f"unit {worker} must not change {refused[0]}: {refused[1]}" if refused else ""
+
+
+def _call_next(before: str, args: Sequence[str], given: bytes) -> int:
+    """Become the user's own hook, with the same arguments and the same input; 0 where there is none."""
+    if not before or not os.access(before, os.X_OK):
+        return 0
+    with tempfile.TemporaryFile() as again:
+        again.write(given)
+        again.seek(0)
+        os.dup2(again.fileno(), 0)
+    try:
+        os.execv(before, [before, *args])
+    except OSError:
+        # Without a first line that names its interpreter, it is for the shell: git takes it so too.
+        os.execv("/bin/sh", ["sh", before, *args])
+
+
+def _guard_claude() -> int:
+    """Read what Claude Code is about to do; refuse a command no worker may run."""
+    from gitprun.guards.commands import find_refused
+
+    try:
+        call = json.loads(sys.stdin.buffer.read(MOST_INPUT))
+        command = call["tool_input"]["command"] if call.get("tool_name") == "Bash" else ""
+        place = Path(str(call.get("cwd") or "."))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return 0
+    if not os.environ.get("PRUN_UNIT") or not isinstance(command, str):
+        return 0
+    refused = find_refused(command, lambda name: _alias(place, name))
+    if refused is None:
+        return 0
+    print(f"git prun: refused: {refused.what}: {refused.why}", file=sys.stderr)
+    return CLAUDE_REFUSED
+
+
+def _alias(place: Path, name: str) -> str | None:
+    if not re.fullmatch(r"[A-Za-z0-9-]+", name):
+        return None
+    from gitprun.errors import PrunError
+    from gitprun.git.command import Git
+
+    try:
+        return Git(cwd=place).run("config", "--get", f"alias.{name}", ok=(0, 1, 128)).text or None
+    except PrunError:
+        return None
+
+
+if __name__ == "__main__":
+    sys.exit(run_hook(sys.argv[1:]))

@@ -1,0 +1,130 @@
+"""``git prun hooks``: install, remove and show the hooks that keep workers away from history."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+import click
+
+from gitprun.cli.console import put, safe, say, table, warn
+from gitprun.cli.hook import run_hook
+from gitprun.cli.options import here
+from gitprun.errors import Refused
+from gitprun.guards.install import (
+    GUARDS,
+    USUAL,
+    Hook,
+    HooksFolder,
+    claude_guard,
+    install_hook,
+    read_hook,
+    read_hooks_folder,
+    require_installable,
+    uninstall_hook,
+)
+
+SHOWN = {"absent": "not installed", "installed": "installed", "edited": "edited", "other": "not ours"}
+
+
+@click.group()
+def hooks() -> None:
+    """Install, remove and show the hooks that keep workers away from history.
+
+    They refuse refs, commits and pushes to the workers of live units, and to nobody else. A hook of yours at the same
+    place is kept, called with the same arguments and input, and given back by uninstall.
+    """
+
+
+def _chosen(flags: dict[str, bool]) -> tuple[str, ...]:
+    if flags.pop("all"):
+        return tuple(GUARDS)
+    return tuple(name for name in GUARDS if flags[name.replace("-", "_")]) or USUAL
+
+
+@hooks.command()
+@click.option("--reference-transaction", is_flag=True, help="The guard of refs: no commit, branch, tag (usual).")
+@click.option("--pre-push", is_flag=True, help="The guard against pushes (usual).")
+@click.option("--pre-commit", is_flag=True, help="Tells a worker early that it cannot commit.")
+@click.option("--all", is_flag=True, help="All three.")
+@click.option("--force", is_flag=True, help="Also into shared folders, over edited hooks, around doubtful ones.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.pass_context
+def install(ctx: click.Context, /, force: bool, yes: bool, **flags: bool) -> int:
+    """Install hooks where git looks for them here (core.hooksPath counts)."""
+    repository = here(ctx).repository
+    folder = read_hooks_folder(repository)
+    wanted = [read_hook(folder.path, name) for name in _chosen(flags)]
+    missing = [hook for hook in wanted if hook.state != "installed"]
+    for hook in missing:
+        require_installable(folder, hook, force=force)
+    if missing and not yes and not _agreed(folder, missing):
+        raise Refused("nothing was installed")
+    repository.state.mkdir(exist_ok=True)
+    for hook in wanted:
+        if hook in missing:
+            install_hook(hook)
+        put(f"{hook.name}: {_told(hook, missing)}")
+    return 0
+
+
+def _told(hook: Hook, missing: Sequence[Hook]) -> str:
+    if hook not in missing:
+        return f"already installed in {safe(str(hook.path.parent))}"
+    if hook.state == "other":
+        return f"installed; your hook is kept as {hook.before.name} and called after it"
+    return f"installed in {safe(str(hook.path.parent))}"
+
+
+def _agreed(folder: HooksFolder, missing: Sequence[Hook]) -> bool:
+    """Ask on a terminal; elsewhere the command itself was the answer."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return True
+    say(f"Into {safe(str(folder.path))}:")
+    for hook in missing:
+        say(f"  {hook.name}: {GUARDS[hook.name]}" + (" (your hook is chained)" if hook.state == "other" else ""))
+    if folder.shared:
+        warn(folder.shared)
+    return click.confirm("Install?", default=True, err=True)
+
+
+@hooks.command()
+@click.option("--force", is_flag=True, help="Also hooks of ours that were edited (kept as NAME.edited).")
+@click.pass_context
+def uninstall(ctx: click.Context, force: bool) -> int:
+    """Remove our hooks and give yours back, byte for byte."""
+    folder = read_hooks_folder(here(ctx).repository)
+    found = [read_hook(folder.path, name) for name in GUARDS]
+    ours = [hook for hook in found if hook.state in ("installed", "edited")]
+    for hook in ours:
+        uninstall_hook(hook, force=force)
+        put(f"{hook.name}: removed" + ("; your hook is back" if hook.chained else ""))
+    for hook in found:
+        if hook.chained and hook not in ours:
+            warn(f"{safe(str(hook.path))} is not ours any more; your hook from before is {hook.before.name}")
+    if not ours:
+        put("no hook of git prun is installed here")
+    return 0
+
+
+@hooks.command()
+@click.pass_context
+def status(ctx: click.Context) -> int:
+    """Show which hooks are installed; exit code 1 unless all usual ones are."""
+    folder = read_hooks_folder(here(ctx).repository)
+    found = [read_hook(folder.path, name) for name in GUARDS]
+    rows = [
+        (hook.name, SHOWN[hook.state] + (f", then {hook.before.name}" if hook.chained else ""), GUARDS[hook.name])
+        for hook in found
+    ]
+    put(table(("hook", "state", "what it does"), rows))
+    say(f"hooks lie in {safe(str(folder.path))}" + (f" ({folder.shared})" if folder.shared else ""))
+    say(f"claude workers get: {safe(claude_guard()) or 'no guard: it is not part of this installation'}")
+    return 0 if all(hook.state == "installed" for hook in found if hook.name in USUAL) else 1
+
+
+@click.command(context_settings={"ignore_unknown_options": True, "help_option_names": []}, hidden=True)
+@click.argument("words", nargs=-1, required=True, type=click.UNPROCESSED)
+def hook(words: tuple[str, ...]) -> int:
+    """Be a hook: NAME [BEFORE [ARGS]...]. Called by the hooks themselves."""
+    return run_hook(words)

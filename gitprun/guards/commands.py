@@ -1,0 +1,218 @@
+"""Which commands a worker must not run: everything that writes history, refs, settings, or throws work away."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+from gitprun.guards.gitwords import judge_git
+from gitprun.guards.shell import UNKNOWN, Command, TooDeep, read_commands
+
+MOST_DEPTH = 12
+SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "rbash", "fish"})
+# Tells what an alias of git stands for; None where there is no such alias.
+Alias = Callable[[str], str | None]
+
+# How programs that start another one are read: the short options that take a value, the long ones that do, the
+# number of words before the command.
+_WRAPPERS: Final[dict[str, tuple[str, tuple[str, ...], int]]] = {
+    "builtin": ("", (), 0),
+    "busybox": ("", (), 0),
+    "caffeinate": ("tw", (), 0),
+    "chroot": ("", (), 1),
+    "chrt": ("TPD", (), 1),
+    "command": ("", (), 0),
+    "doas": ("uC", (), 0),
+    "env": ("uCS", ("--unset", "--chdir", "--split-string"), 0),
+    "exec": ("a", (), 0),
+    "flock": ("wE", ("--timeout", "--wait", "--conflict-exit-code"), 1),
+    "ionice": ("cnpPu", ("--class", "--classdata"), 0),
+    "ltrace": ("eopsuAalnS", (), 0),
+    "nice": ("n", ("--adjustment",), 0),
+    "nohup": ("", (), 0),
+    "parallel": ("jaCINnLsS", ("--jobs",), 0),
+    "setsid": ("", (), 0),
+    "stdbuf": ("ioe", ("--input", "--output", "--error"), 0),
+    "strace": ("eopPsuEaIOSUXb", (), 0),
+    "sudo": ("ughpCrtTUDR", ("--user", "--group", "--host", "--prompt", "--chdir"), 0),
+    "taskset": ("", (), 1),
+    "time": ("fo", ("--format", "--output"), 0),
+    "timeout": ("ks", ("--kill-after", "--signal"), 1),
+    "unbuffer": ("", (), 0),
+    "unshare": ("RwSG", ("--root", "--wd"), 0),
+    "watch": ("nq", ("--interval",), 0),
+    "xargs": ("adEILnPs", ("--arg-file", "--delimiter", "--max-args", "--max-procs", "--replace"), 0),
+}
+_MORE_WORDS = frozenset({"xargs", "parallel"})
+_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
+_SHELL_VALUES = ("--rcfile", "--init-file")
+_ROUGHLY = re.compile(
+    r"\bgit\b[^\n;&|]*?\s(commit|push|merge|rebase|cherry-pick|revert|reset|clean|stash|tag|branch|update-ref|worktree)\b"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """What is refused, in two words, and why."""
+
+    what: str
+    why: str
+
+
+def find_refused(text: str, alias: Alias = lambda _name: None) -> Refusal | None:
+    """Find the first command in a shell text that a worker must not run; never raises."""
+    try:
+        return _find(text, alias, 0)
+    except (TooDeep, RecursionError):
+        found = _ROUGHLY.search(text)
+        return Refusal(f"git {found[1]}", "it stands in a command too deeply nested to be read") if found else None
+
+
+def _find(text: str, alias: Alias, depth: int) -> Refusal | None:
+    if depth > MOST_DEPTH:
+        raise TooDeep("commands within commands")
+    for command in read_commands(text):
+        if found := _judge(command, alias, depth):
+            return found
+    return None
+
+
+def _judge(command: Command, alias: Alias, depth: int) -> Refusal | None:
+    words, more = command.words, False
+    # Each round takes one wrapper off, so this ends.
+    while words:
+        program = words[0].rpartition("/")[2].removesuffix(".exe")
+        if program.startswith("-"):
+            # The keyword time takes an option.
+            words = words[1:]
+            continue
+        if program == "git" or program.startswith("git-"):
+            first = [program.removeprefix("git-")] if program != "git" else []
+            return _judge_git([*first, *words[1:]], alias, depth, more)
+        if program == "find":
+            return _judge_find(words[1:], alias, depth)
+        if program not in _WRAPPERS:
+            script = _script_of(program, words[1:], command)
+            return _find(script, alias, depth + 1) if script else None
+        more = more or program in _MORE_WORDS
+        words, script = _unwrap(program, words[1:])
+        if script:
+            return _find(script, alias, depth + 1)
+    return None
+
+
+def _judge_git(words: Sequence[str], alias: Alias, depth: int, more: bool) -> Refusal | None:
+    """Judge the words behind ``git``; ``more`` says that the program in front adds words of its own."""
+    known = [re.sub(r"\{.*\}", UNKNOWN, word) for word in words] if more else list(words)
+    given = dict(alias_rows(known))
+    judged = judge_git([*known, UNKNOWN] if more else known)
+    if judged.why:
+        return Refusal(f"git {judged.name}".strip(), judged.why)
+    if judged.script:
+        return _find(judged.script, alias, depth + 1)
+    stands_for = given.get(judged.name) or (None if judged.known else alias(judged.name))
+    if stands_for is None:
+        return None
+    if depth > MOST_DEPTH:
+        raise TooDeep("an alias that stands for itself")
+    if stands_for.startswith("!"):
+        return _find(stands_for[1:], alias, depth + 1)
+    meant = [word for row in read_commands(stands_for) for word in row.words]
+    return _judge_git([*meant, *judged.rest], alias, depth + 1, more)
+
+
+def alias_rows(words: Sequence[str]) -> list[tuple[str, str]]:
+    """List the aliases given on the command line itself, ``-c alias.NAME=VALUE``."""
+    pairs = [after for before, after in pairwise(words) if before == "-c"]
+    rows = (pair.partition("=") for pair in pairs if pair.lower().startswith("alias."))
+    return [(key[len("alias.") :], value) for key, mark, value in rows if mark]
+
+
+def _judge_find(words: Sequence[str], alias: Alias, depth: int) -> Refusal | None:
+    """Judge what ``find`` starts for what it finds."""
+    rest = list(words)
+    while rest:
+        word = rest.pop(0)
+        if word in ("-exec", "-execdir", "-ok", "-okdir"):
+            end = next((at for at, other in enumerate(rest) if other in (";", "+")), len(rest))
+            if found := _judge(Command(tuple(rest[:end])), alias, depth + 1):
+                return found
+            rest = rest[end:]
+    return None
+
+
+def _unwrap(program: str, words: Sequence[str]) -> tuple[tuple[str, ...], str]:
+    """Take off the options of a program that starts another; give the other's words, or the text for a shell."""
+    values, long_values, places = _WRAPPERS[program]
+    at = 0
+    while at < len(words):
+        word = words[at]
+        at += 1
+        if word == "--":
+            break
+        if program == "command" and re.fullmatch(r"-[pvV]*[vV][pvV]*", word):
+            return (), ""
+        if program == "env" and (split := re.fullmatch(r"-[iv0]*S(.*)|--split-string(?:=(.*))?", word, re.DOTALL)):
+            text = split[1] or split[2] or (words[at] if at < len(words) else "")
+            return (), " ".join([text, *words[at + (not (split[1] or split[2])) :]])
+        if word.startswith("--"):
+            at += "=" not in word and word in long_values
+        elif word.startswith("-") and len(word) > 1:
+            taking = next((place for place, letter in enumerate(word[1:], 2) if letter in values), 0)
+            at += taking == len(word)
+        elif not (program in ("env", "sudo") and _ASSIGNMENT.match(word)):
+            at -= 1
+            break
+    rest = tuple(words[at + places :])
+    if program == "flock" and rest[:1] in (("-c",), ("--command",)):
+        return (), "".join(rest[1:2])
+    return ((), " ".join(rest)) if program == "watch" else (rest, "")
+
+
+def _script_of(program: str, words: Sequence[str], command: Command) -> str:
+    """Give the shell text a command runs, empty where there is none or it cannot be known."""
+    if program in SHELLS:
+        return _shell_script(words, command)
+    if program == "eval":
+        return " ".join(words)
+    if program == "trap":
+        return words[0] if words else ""
+    if program in ("su", "script", "runuser"):
+        return next((words[at + 1] for at, word in enumerate(words[:-1]) if word in ("-c", "--command")), "")
+    return ""
+
+
+def _shell_script(words: Sequence[str], command: Command) -> str:
+    """Give what a shell runs: the text behind ``-c``, or what it reads from its stdin."""
+    at, text_follows, reads = 0, False, False
+    while at < len(words) and words[at][:1] in ("-", "+") and words[at] not in ("-", "--"):
+        word = words[at]
+        at += 1
+        if word.startswith("--"):
+            at += word in _SHELL_VALUES
+            continue
+        text_follows = text_follows or (word[0] == "-" and "c" in word)
+        reads = reads or (word[0] == "-" and "s" in word)
+        at += word[-1] in "oO"
+    at += at < len(words) and words[at] in ("-", "--")
+    if text_follows:
+        return words[at] if at < len(words) else ""
+    if at < len(words) and not reads:
+        return ""
+    return command.stdin if command.stdin is not None else _printed(command.before)
+
+
+def _printed(command: Command | None) -> str:
+    """Give what a simple command prints, as far as its words tell."""
+    if command is None or not command.words:
+        return ""
+    program = command.words[0].rpartition("/")[2]
+    if program == "cat":
+        return command.stdin or ""
+    if program not in ("echo", "printf"):
+        return ""
+    words = [word for word in command.words[1:] if not re.fullmatch(r"-[neE]+", word)]
+    return " ".join(words).replace("\\n", "\n")

@@ -1,0 +1,61 @@
+"""Make a fresh workspace ready: the commands of ``[workspace] setup``, once the user has let them run.
+
+They run after the workspace's index was put aside, so that a tracked file they write counts as changed: what a worker
+finds is what is compared with the base, and nothing generated slips into a base unseen.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from gitprun.git.command import Git
+from gitprun.system.files import tail
+from gitprun.system.process import Stop, run, worker_environment
+from gitprun.verify.check import shell_argv
+from gitprun.workspaces.base import WorkspaceProblem
+
+SETUP_TIMEOUT = 1800.0
+SHOWN = 400
+
+
+class SetupFailed(WorkspaceProblem):
+    """A setup command failed, or there was no time left for it."""
+
+
+def run_setup(
+    path: Path, commands: Sequence[str], *, log: Path, timeout: float = SETUP_TIMEOUT, stop: Stop | None = None
+) -> None:
+    """Run the commands one after the other in a workspace, their output going to ``log``; raises SetupFailed.
+
+    They share ``timeout`` seconds, and the first that fails ends it.
+    """
+    env = worker_environment({})
+    log.parent.mkdir(parents=True, exist_ok=True)
+    log.write_bytes(b"")
+    left = timeout
+    for command in commands:
+        with open(log, "ab") as output:
+            output.write(f"$ {command}\n".encode("utf-8", "replace"))
+        ended = run(shell_argv(command, env), cwd=path, env=env, stdout=log, timeout=max(left, 0.1), stop=stop)
+        left -= ended.seconds
+        if ended.reason == "exited" and ended.code == 0:
+            continue
+        why = f"exit code {ended.shell_code}"
+        if ended.reason == "timeout":
+            why = f"not done after {timeout:g} s, the time all of them share"
+        elif ended.reason == "stopped":
+            why = "stopped on request"
+        raise SetupFailed(f"the setup command {command!r} failed: {why}{_last_words(log)}", f"its output is in {log}")
+
+
+def _last_words(log: Path) -> str:
+    lines = [line.strip() for line in tail(log, SHOWN).decode("utf-8", "replace").splitlines() if line.strip()]
+    return f": {lines[-1]}" if lines and not lines[-1].startswith("$ ") else ""
+
+
+def changed_by_setup(git: Git) -> list[str]:
+    """Name what a capture would take for work already: ``git`` has the private index and the workspace as its own."""
+    words = ("ls-files", "-z", "--modified", "--others", "--exclude-standard", "--deduplicate")
+    return [os.fsdecode(row) for row in git.run(*words).fields]

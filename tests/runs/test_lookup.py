@@ -1,0 +1,79 @@
+"""Finding runs and units by the words people use, and telling what really lives."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict, replace
+
+import pytest
+
+from gitprun.names import RunId, UnitId
+from gitprun.runs.events import History, RunState, UnitState
+from gitprun.runs.lookup import NotKnown, find_run, find_unit, probe_unit
+from gitprun.system.process import probe_identity
+
+
+def run(number: int, *units: str) -> RunState:
+    name = RunId(f"r{number}")
+    return RunState(name, units={unit: UnitState(UnitId(unit), name) for unit in units})
+
+
+HISTORY = History({"r1": run(1, "alpha", "beta"), "r2": run(2, "beta", "gamma")})
+
+
+def test_find_run() -> None:
+    assert [find_run(HISTORY, name).id for name in (None, "r1", "r2")] == ["r2", "r1", "r2"]
+    with pytest.raises(NotKnown) as caught:
+        find_run(HISTORY, "r9")
+    assert (caught.value.message, caught.value.hint) == ("there is no run 'r9'", "the last one is r2")
+    with pytest.raises(NotKnown, match="nothing has been run in this repository yet"):
+        find_run(History(), None)
+    with pytest.raises(NotKnown, match="there is no run 'r1'"):
+        find_run(History(), "r1")
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [("beta", "r2/beta"), ("alpha", "r1/alpha"), ("r1/beta", "r1/beta"), ("prun/r1/beta", "r1/beta")],
+)
+def test_find_unit(name: str, found: str) -> None:
+    unit = find_unit(HISTORY, name)
+    assert f"{unit.run}/{unit.id}" == found
+
+
+@pytest.mark.parametrize(
+    ("name", "message", "hint"),
+    [
+        ("alpah", "no run has a unit 'alpah'", "did you mean 'alpha'?"),
+        ("zzz", "no run has a unit 'zzz'", "git prun status lists the units"),
+        ("r2/alpha", "run r2 has no unit 'alpha'", "git prun status lists the units"),
+        ("r1/alph", "run r1 has no unit 'alph'", "did you mean 'alpha'?"),
+        ("r9/alpha", "there is no run 'r9'", "the last one is r2"),
+        ("x/alpha", "no run has a unit 'x/alpha'", "did you mean 'alpha'?"),
+    ],
+)
+def test_find_unit_says_what_was_meant(name: str, message: str, hint: str) -> None:
+    with pytest.raises(NotKnown) as caught:
+        find_unit(HISTORY, name)
+    assert (caught.value.message, caught.value.hint) == (message, hint)
+
+
+def test_probe_unit() -> None:
+    me = probe_identity(os.getpid())
+    assert me is not None
+    alive = asdict(me)
+    dead = asdict(replace(me, start="0"))
+    unit = UnitState(UnitId("u"), RunId("r1"), "running")
+
+    def state(coordinator: object, process: object, state: str = "running") -> str:
+        facts = {"coordinator": coordinator}
+        return probe_unit(
+            RunState(RunId("r1"), facts=facts), replace(unit, state=state, facts={"process": process})
+        ).state
+
+    assert state(alive, dead) == "running"
+    assert state(dead, alive) == "running"
+    assert state(dead, dead) == "lost"
+    assert state(dead, None, "queued") == "lost"
+    assert state(None, dead) == "running"
+    assert state(dead, dead, "ready") == "ready"

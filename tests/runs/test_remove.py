@@ -1,0 +1,259 @@
+"""Removal: never the only copy of anything, never through a link, never what prun did not make."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from gitprun.errors import Refused
+from gitprun.names import RunId, UnitId
+from gitprun.runs.events import RunState, UnitState
+from gitprun.runs.remove import Removal, removable, remove_workspace
+from gitprun.units import WorkspaceKind
+from gitprun.workspaces.base import make_outbox
+from gitprun.workspaces.scratch import make_scratch
+from tests.support.repos import Repo, make_repo
+from tests.support.workshop import RUN, Workshop, open_workshop
+
+KINDS = pytest.mark.parametrize("kind", ["clone", "worktree"])
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Repo:
+    return make_repo(tmp_path / "repo", a_dot_txt="1\n", _dot_gitignore="out/\nnode_modules\n")
+
+
+def worktrees(repo: Repo) -> int:
+    return repo.git("worktree", "list", "--porcelain").count("worktree ")
+
+
+def branches(repo: Repo) -> list[str]:
+    return repo.git("for-each-ref", "--format=%(refname:short)", "refs/heads").splitlines()
+
+
+def removed(shop: Workshop, **facts: object) -> Removal:
+    return Removal(run=RUN, unit=shop.unit, path=str(shop.path), removed=True, **facts)  # type: ignore[arg-type]
+
+
+@KINDS
+def test_a_captured_workspace_goes_and_its_commit_stays(repo: Repo, tmp_path: Path, kind: WorkspaceKind) -> None:
+    shop = open_workshop(repo, tmp_path / "w", kind)
+    shop.work.write("a.txt", "2\n")
+    shop.finish()
+    commit = repo.oid("refs/prun/r1/u")
+    assert shop.remove() == removed(shop)
+    assert (os.path.lexists(tmp_path / "w"), worktrees(repo), branches(repo)) == (False, 1, ["main"])
+    assert repo.oid("refs/prun/r1/u") == commit
+    assert [event.kind for event in repo.ledger.read().events[-2:]] == ["workspace.removing", "workspace.removed"]
+    again = shop.remove()
+    assert (again.removed, again.reason) == (False, "it has no workspace")
+
+
+@KINDS
+def test_later_edits_are_pinned(repo: Repo, tmp_path: Path, kind: WorkspaceKind) -> None:
+    shop = open_workshop(repo, tmp_path / "w", kind)
+    shop.work.write("a.txt", "2\n")
+    shop.finish()
+    shop.work.write("later.txt", "later\n")
+    saved = "refs/prun/kept/r1/u/left-in-workspace"
+    assert shop.remove() == removed(shop, saved=saved)
+    assert repo.files(saved) == {".gitignore": "out/\nnode_modules", "a.txt": "2", "later.txt": "later"}
+    assert repo.git("log", "--format=%s", saved) == "u: left in the workspace when it was removed\nbase"
+
+
+@pytest.mark.parametrize("state", ["broken", "lost"])
+def test_work_that_was_never_captured_is_pinned(repo: Repo, tmp_path: Path, state: str) -> None:
+    shop = open_workshop(repo, tmp_path / "w")
+    shop.work.write("new.py", "untracked\n")
+    shop.work.write("s.py", "staged\n")
+    shop.work.git("add", "s.py")
+    shop.work.git("checkout", "-q", "--detach")
+    tip = shop.work.commit("on no branch", d_dot_py="d\n")
+    repo.ledger.append("unit.finished", run=RUN, unit="u", facts={"state": state})
+    assert shop.remove().saved == "refs/prun/kept/r1/u/left-in-workspace"
+    assert set(repo.files("refs/prun/kept/r1/u/left-in-workspace")) == {".gitignore", "a.txt", "d.py", "new.py", "s.py"}
+    assert repo.oid("refs/prun/kept/r1/u/head") == tip
+
+
+def test_what_was_pinned_before_stays_pinned(repo: Repo, tmp_path: Path) -> None:
+    shop = open_workshop(repo, tmp_path / "w")
+    shop.finish("empty")
+    first = repo.oid("HEAD")
+    repo.git("update-ref", "refs/prun/kept/r1/u/left-in-workspace", first)
+    shop.work.write("later.txt", "later\n")
+    assert shop.remove().saved == "refs/prun/kept/r1/u/left-in-workspace-2"
+    assert repo.oid("refs/prun/kept/r1/u/left-in-workspace") == first
+
+
+@KINDS
+def test_files_that_are_in_no_commit_are_not_thrown_away(repo: Repo, tmp_path: Path, kind: WorkspaceKind) -> None:
+    shop = open_workshop(repo, tmp_path / "w", kind)
+    shop.work.write("key.pem", "secret\n")
+    make_repo(shop.path / "inner", x_dot_txt="x\n")
+    shop.finish("empty")
+    with pytest.raises(Refused) as caught:
+        shop.remove()
+    assert caught.value.message == (
+        f"{shop.path} holds what is in no commit: inner/ (a repository inside the workspace), "
+        "key.pem (looks like a secret by its name)"
+    )
+    assert caught.value.hint == "take what you need, then: git prun remove --discard-left-out r1/u"
+    assert shop.work.read("key.pem") == "secret\n"
+    assert repo.ledger.read().events[-1].kind == "unit.finished"
+    assert shop.remove(discard=True) == removed(shop)
+    assert (shop.path.exists(), worktrees(repo)) == (False, 1)
+
+
+def test_ignored_and_built_files_go_and_are_named(repo: Repo, tmp_path: Path) -> None:
+    shop = open_workshop(repo, tmp_path / "w")
+    shop.work.write("out/result.md", "x\n")
+    shop.work.write("web/.venv/x.py", "x\n")
+    shop.work.write(".prun/result.md", "x\n")
+    shop.work.write(".prun/picture.png", "x\n")
+    shop.finish("empty")
+    assert shop.remove() == removed(shop, ignored=(".prun/picture.png", "out/", "web/.venv/"))
+
+
+@KINDS
+def test_links_are_unlinked_not_followed(repo: Repo, tmp_path: Path, kind: WorkspaceKind) -> None:
+    repo.write("node_modules/dep/index.js", "x\n")
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared" / "file").touch()
+    shop = open_workshop(repo, tmp_path / "w", kind, link=("node_modules",))
+    (shop.path / "out").mkdir()
+    (shop.path / "out" / "link").symlink_to(tmp_path / "shared")
+    shop.finish("empty")
+    assert shop.remove() == removed(shop, ignored=("out/",))
+    assert (repo.read("node_modules/dep/index.js"), os.listdir(tmp_path / "shared")) == ("x\n", ["file"])
+
+
+@KINDS
+def test_another_folder_at_its_place(repo: Repo, tmp_path: Path, kind: WorkspaceKind) -> None:
+    shop = open_workshop(repo, tmp_path / "w", kind)
+    shop.finish("empty")
+    shop.path.rename(tmp_path / "moved")
+    for make in (lambda: shop.path.mkdir(), lambda: shop.path.symlink_to(tmp_path / "moved"), shop.path.touch):
+        make()
+        with pytest.raises(Refused) as caught:
+            shop.remove(discard=True)
+        assert caught.value.message == f"{shop.path} is not the folder prun made for r1/u"
+        if shop.path.is_dir() and not shop.path.is_symlink():
+            shop.path.rmdir()
+        else:
+            shop.path.unlink()
+    assert (tmp_path / "moved" / "a.txt").exists()
+
+
+def test_shapes_that_cannot_be_captured_need_a_word(repo: Repo, tmp_path: Path) -> None:
+    shop = open_workshop(repo, tmp_path / "w")
+    shop.finish("empty")
+    here = os.open(shop.path, os.O_RDONLY)
+    for _ in range(1200):
+        os.mkdir("deep", dir_fd=here)
+        below = os.open("deep", os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = below
+    os.close(here)
+    with pytest.raises(Refused, match="folders are nested more than 512 deep"):
+        shop.remove()
+    assert shop.remove(discard=True) == removed(shop)
+    assert not shop.path.exists()
+
+
+def test_closed_folders(repo: Repo, tmp_path: Path) -> None:
+    shop = open_workshop(repo, tmp_path / "w")
+    shop.work.write("out/closed/x", "x\n")
+    shop.finish("empty")
+    (shop.path / "out" / "closed").chmod(0o555)
+    (shop.path / "out").chmod(0)
+    assert shop.remove(discard=True).removed
+    assert not shop.path.exists()
+
+
+@KINDS
+def test_a_folder_that_is_gone_already(repo: Repo, tmp_path: Path, kind: WorkspaceKind) -> None:
+    shop = open_workshop(repo, tmp_path / "w", kind)
+    shop.work.git("checkout", "-q", "--detach")
+    tip = shop.work.commit("detached", b_dot_txt="b\n")
+    repo.ledger.append("unit.finished", run=RUN, unit="u", facts={"state": "broken"})
+    shutil.rmtree(shop.path)
+    assert shop.remove() == removed(shop)
+    assert (worktrees(repo), branches(repo)) == (1, ["main"])
+    assert shop.refs() == ({"head": tip} if kind == "worktree" else {})
+
+
+def test_a_locked_worktree_stays(repo: Repo, tmp_path: Path) -> None:
+    shop = open_workshop(repo, tmp_path / "w", "worktree")
+    shop.finish("empty")
+    repo.git("worktree", "lock", "--reason", "looking at it", str(shop.path))
+    with pytest.raises(Refused, match="is locked: looking at it"):
+        shop.remove()
+    assert (shop.path.exists(), worktrees(repo)) == (True, 2)
+
+
+def test_a_branch_somebody_went_on_with_stays(repo: Repo, tmp_path: Path) -> None:
+    shop = open_workshop(repo, tmp_path / "w", "worktree")
+    shop.work.commit("the worker's", b_dot_txt="b\n")
+    shop.finish()
+    later = shop.work.commit("mine", c_dot_txt="c\n")
+    assert shop.remove().removed
+    assert repo.oid("refs/heads/prun/r1/u") == later
+
+
+def test_a_branch_the_worker_left_its_commits_on_goes(repo: Repo, tmp_path: Path) -> None:
+    shop = open_workshop(repo, tmp_path / "w", "worktree")
+    tip = shop.work.commit("the worker's", b_dot_txt="b\n")
+    shop.finish()
+    assert shop.remove().removed
+    assert (branches(repo), shop.refs()) == (["main"], {"branch/prun/r1/u": tip})
+
+
+def test_a_branch_somebody_is_on_stays(repo: Repo, tmp_path: Path) -> None:
+    shop = open_workshop(repo, tmp_path / "w", "worktree")
+    shop.finish("empty")
+    shop.work.git("checkout", "-q", "--detach")
+    repo.worktree(tmp_path / "look", "prun/r1/u")
+    assert shop.remove().removed
+    assert (branches(repo), worktrees(repo)) == (["main", "prun/r1/u"], 2)
+
+
+def test_other_units_keep_their_workspaces(repo: Repo, tmp_path: Path) -> None:
+    one, two = (open_workshop(repo, tmp_path / "w", "worktree", unit=unit) for unit in ("one", "two"))
+    one.finish("empty")
+    assert one.remove().removed
+    assert (two.path.exists(), two.work.status(), branches(repo)) == (True, [], ["main", "prun/r1/two"])
+
+
+def test_a_unit_that_still_works(repo: Repo, tmp_path: Path) -> None:
+    shop = open_workshop(repo, tmp_path / "w")
+    with pytest.raises(Refused) as caught:
+        shop.remove(discard=True)
+    assert caught.value.message == "r1/u is still preparing"
+
+
+def test_a_run_whose_base_is_unpinned(repo: Repo, tmp_path: Path) -> None:
+    shop = open_workshop(repo, tmp_path / "w")
+    shop.finish("empty")
+    repo.git("update-ref", "-d", "refs/prun/base/r1")
+    with pytest.raises(Refused, match="the base of run r1 is no longer pinned"):
+        shop.remove()
+
+
+@pytest.mark.parametrize("name", [None, "notes.md"])
+def test_scratch_folders(repo: Repo, tmp_path: Path, name: str | None) -> None:
+    workspace = make_scratch(tmp_path / "w" / "r1" / "u")
+    make_outbox(workspace.path)
+    (workspace.path / ".prun" / "result.md").touch()
+    facts = {"workspace": "scratch", "path": str(workspace.path), "identity": list(workspace.identity)}
+    unit = UnitState(UnitId("u"), RunId("r1"), "done", facts=facts)
+    run = RunState(RunId("r1"), units={"u": unit})
+    assert list(removable(run)) == [unit]
+    if name:
+        (workspace.path / name).touch()
+        with pytest.raises(Refused, match=f"r1/u was read-only, yet {workspace.path} holds {name}"):
+            remove_workspace(repo.repository, repo.ledger, run, unit)
+    found = remove_workspace(repo.repository, repo.ledger, run, unit, discard_left_out=True)
+    assert (found.removed, found.ignored, (tmp_path / "w").exists()) == (True, (name,) if name else (), False)
