@@ -146,7 +146,7 @@ def _play(top: Path) -> int:
     click.echo("\n$ git log --graph --oneline")
     click.echo(repository.git.run("log", "--graph", "--oneline", "--no-decorate", "--no-color", "main").text)
     run = place.history().last
-    states = {unit.id: unit.state for unit in run.units.values()} if run else {}
+    states: dict[str, str] = {unit.id: unit.state for unit in run.units.values()} if run else {}
     click.echo("\n$ cat todo.md          # two units added a line at the same place: united, nothing lost")
     click.echo((top / "todo.md").read_text().rstrip("\n"))
     aside = next((unit for unit in CONTENDERS if states.get(unit) == "ready"), CONTENDERS[0])

@@ -187,4 +187,5 @@ def _tidy_parents(path: Path) -> None:
 
 def removable(run: RunState) -> Sequence[UnitState]:
     """List the units of a run whose workspace is there and whose work is over."""
-    return [u for u in run.units.values() if u.facts.get("path") and not u.facts.get("removed") and not u.live]
+    kept = (unit for unit in run.units.values() if unit.facts.get("path") and not unit.facts.get("removed"))
+    return [unit for unit in kept if not probe_unit(run, unit).live]

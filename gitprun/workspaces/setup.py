@@ -6,11 +6,9 @@ finds is what is compared with the base, and nothing generated slips into a base
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from gitprun.git.command import Git
 from gitprun.system.files import tail
 from gitprun.system.process import Stop, run, worker_environment
 from gitprun.verify.check import shell_argv
@@ -53,9 +51,3 @@ def run_setup(
 def _last_words(log: Path) -> str:
     lines = [line.strip() for line in tail(log, SHOWN).decode("utf-8", "replace").splitlines() if line.strip()]
     return f": {lines[-1]}" if lines and not lines[-1].startswith("$ ") else ""
-
-
-def changed_by_setup(git: Git) -> list[str]:
-    """Name what a capture would take for work already: ``git`` has the private index and the workspace as its own."""
-    words = ("ls-files", "-z", "--modified", "--others", "--exclude-standard", "--deduplicate")
-    return [os.fsdecode(row) for row in git.run(*words).fields]

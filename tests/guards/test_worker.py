@@ -239,7 +239,9 @@ def test_every_shell_decides_alike(live: LiveUnit, tmp_path: Path, shell: str, n
 def test_a_whole_run_lands_with_the_hooks_in_place(tmp_path: Path) -> None:
     repo = make_repo(tmp_path / "r")
     assert prun(repo.path, "hooks", "install", "--all").code == 0
-    tries = "git commit -qam x; git tag t; git stash -q; git branch b; git push -q $PRUN_REPO HEAD:p; true"
+    repo.git("config", "user.name", "W")
+    repo.git("config", "user.email", "w@example.test")
+    tries = "git add .; git commit -qm x; git tag t; git stash -q; git branch b; git push -q $PRUN_REPO HEAD:p; true"
     (tmp_path / "plan.toml").write_text(
         '[run]\nverify = ["true"]\n'
         + "".join(

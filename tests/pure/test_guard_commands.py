@@ -26,7 +26,7 @@ git -c k=v push
 git --git-dir=/x --work-tree /y --no-pager push
 A=1 B=2 git push origin HEAD:main
 env git push
-env A=b -u C git push
+env -u C A=b git push
 env -S 'git push'
 /usr/bin/git push
 git-push

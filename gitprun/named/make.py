@@ -1,0 +1,178 @@
+"""Make a named workspace: everything is checked before anything is made, and what fails half way is taken back."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from gitprun.errors import PrunError, Refused, UsageProblem
+from gitprun.git.command import require_git
+from gitprun.git.refs import delete_ref, move_ref, open_repository, read_ref
+from gitprun.git.repo import Repository, resolve_commit
+from gitprun.named.branches import require_branch_name, settle_branch
+from gitprun.named.roster import NAMED, colliding, roster
+from gitprun.named.site import KNOWN, open_site, pin_name, read_work
+from gitprun.names import ZERO, Oid, UnitId
+from gitprun.runs.events import UnitState
+from gitprun.runs.ledger import Ledger
+from gitprun.runs.review import unit_folder
+from gitprun.system.files import folder_identity, locked, remove_tree, write_whole
+from gitprun.system.process import Stop
+from gitprun.units import WorkspaceKind
+from gitprun.workspaces.base import Workspace, WorkspaceProblem, workspace_path
+from gitprun.workspaces.clone import make_clone, read_source
+from gitprun.workspaces.furnish import furnish
+from gitprun.workspaces.setup import run_setup
+from gitprun.workspaces.worktree import make_worktree, remove_worktree
+
+PATIENCE = 600.0
+_OID = re.compile(r"[0-9a-f]{40}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """What a named workspace is to be; ``copy`` and ``link`` are paths of the user's checkout."""
+
+    name: UnitId
+    branch: str
+    base: str | None = None
+    kind: WorkspaceKind = "worktree"
+    root: Path
+    resume: bool = False
+    copy: Sequence[str] = ()
+    link: Sequence[str] = ()
+
+
+def make_named(repository: Repository, ledger: Ledger, wish: Wish) -> UnitState:
+    """Make a workspace and write it into the ledger; one that is there already is given back (``resume``).
+
+    Raises PrunError, leaving neither folder, registration, branch nor ledger row.
+    """
+    require_git(repository.top or repository.common)
+    require_branch_name(repository.git, wish.branch)
+    if wish.resume and wish.base is not None:
+        raise UsageProblem("--resume goes on where the branch is, so it takes no BASE", "leave one of them out")
+    with locked(repository.state / "locks" / "named.lock", timeout=PATIENCE, doing="making a workspace"):
+        known = roster(ledger.read().events)
+        path = workspace_path(wish.root, NAMED, wish.name)
+        there = _standing(known.units, wish)
+        if there is not None:
+            return there
+        base = resolve_commit(repository.git, f"refs/heads/{wish.branch}" if wish.resume else wish.base or "HEAD")
+        notes = settle_branch(repository, wish.name, wish.branch, path, resume=wish.resume)
+        workspace = _make(repository, wish, path, base)
+        try:
+            workspace = _furnish(repository, wish, workspace)
+            _pin(repository, wish, workspace, base)
+            ledger.append("workspace.made", run=NAMED, unit=wish.name, facts=_facts(workspace, base, notes))
+        except BaseException:
+            _take_back(repository, wish, workspace, base)
+            raise
+    return roster(ledger.read().events).units[wish.name]
+
+
+def _standing(units: Mapping[str, UnitState], wish: Wish) -> UnitState | None:
+    """Find the workspace of that name; None if there is none, or only its folder is gone and it is to be resumed."""
+    other = colliding(wish.name, units)
+    if other is None:
+        return None
+    unit = units[other]
+    path, branch = Path(str(unit.facts["path"])), unit.facts["branch"]
+    if other != wish.name:
+        raise Refused(f"the workspace {other} is in the way of {wish.name} ({path})", "choose another name")
+    if branch != wish.branch:
+        raise Refused(f"the workspace {other} is there already, on the branch {branch} ({path})", "choose another name")
+    if folder_identity(path) == tuple(unit.facts["identity"]):
+        if wish.resume:
+            return unit
+        raise Refused(
+            f"the workspace {other} is there already ({path})", f"work there, or remove it: git prun remove {other}"
+        )
+    if os.path.lexists(path):
+        raise Refused(f"{path} is not the folder prun made for {other}", "look at it; prun leaves it alone")
+    if not wish.resume:
+        raise Refused(
+            f"the folder {path} of the workspace {other} is gone; its branch {branch} is kept",
+            f"git prun new {other} {branch} --resume makes it anew; git prun remove {other} forgets it",
+        )
+    return None
+
+
+def _make(repository: Repository, wish: Wish, path: Path, base: Oid) -> Workspace:
+    if wish.kind == "worktree":
+        return make_worktree(repository, path, base, wish.branch, existing=wish.resume)
+    repo, full = open_repository(repository.common), f"refs/heads/{wish.branch}"
+    source = read_source(repository)
+    others = tuple(row for row in source.refs if row[0] != full)
+    made = make_clone(replace(source, refs=others), path, base, wish.branch)
+    if not wish.resume:
+        try:
+            # Its commits come here, so the name is taken from the start.
+            move_ref(repo, full, base, ZERO, "prun: made with its workspace")
+        except PrunError:
+            remove_tree(path, made.identity)
+            raise
+    return made
+
+
+def _furnish(repository: Repository, wish: Wish, workspace: Workspace) -> Workspace:
+    """Put in what it needs of the user's, and write down the tips of all refs, which are no work of anybody there."""
+    folder = repository.state / "runs" / NAMED / wish.name
+    folder.mkdir(parents=True, exist_ok=True)
+    tips = sorted({oid for row in read_source(repository).refs for oid in row[1:] if _OID.fullmatch(oid)})
+    write_whole(folder / KNOWN, json.dumps(tips).encode())
+    return furnish(repository.top, workspace, folder, wish.copy, wish.link)
+
+
+def _pin(repository: Repository, wish: Wish, workspace: Workspace, base: Oid) -> None:
+    repo = open_repository(repository.common)
+    pin = pin_name(wish.name)
+    move_ref(repo, pin, base, read_ref(repo, pin) or ZERO, "prun: base of a workspace")
+
+
+def _facts(workspace: Workspace, base: Oid, notes: Sequence[str]) -> dict[str, object]:
+    return {
+        "workspace": workspace.kind,
+        "path": str(workspace.path),
+        "identity": list(workspace.identity),
+        "branch": workspace.branch,
+        "base": base,
+        "provided": list(workspace.provided),
+        "notes": [*notes, *workspace.notes],
+        "setup": "none",
+    }
+
+
+def _take_back(repository: Repository, wish: Wish, workspace: Workspace, base: Oid) -> None:
+    """Remove a workspace nobody has worked in."""
+    if workspace.kind == "worktree":
+        remove_worktree(repository, workspace.path, workspace.identity)
+    else:
+        remove_tree(workspace.path, workspace.identity)
+    repo = open_repository(repository.common)
+    delete_ref(repo, pin_name(wish.name), base)
+    if not wish.resume:
+        delete_ref(repo, f"refs/heads/{wish.branch}", base)
+    shutil.rmtree(repository.state / "runs" / NAMED / wish.name, ignore_errors=True)
+
+
+def setup_named(
+    repository: Repository, ledger: Ledger, unit: UnitState, commands: Sequence[str], *, stop: Stop
+) -> list[str]:
+    """Run the setup commands in a workspace and write down how that went; gives the work they left, if any.
+
+    Raises WorkspaceProblem when one fails; the workspace stays.
+    """
+    path, folder = Path(str(unit.facts["path"])), unit_folder(repository.state, unit)
+    try:
+        run_setup(path, commands, log=folder / "setup.log", stop=stop)
+    except WorkspaceProblem as problem:
+        ledger.append("workspace.setup", run=NAMED, unit=unit.id, facts={"setup": "failed"})
+        raise WorkspaceProblem(f"{problem.message}; the workspace {unit.id} stays", problem.hint) from None
+    ledger.append("workspace.setup", run=NAMED, unit=unit.id, facts={"setup": "done"})
+    return read_work(open_site(repository, roster(ledger.read().events).units[unit.id]))

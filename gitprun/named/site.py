@@ -1,0 +1,113 @@
+"""Open a named workspace for capture: where it stands, and that it is still what prun made."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from gitprun.collect.channels import read_head
+from gitprun.collect.site import Site
+from gitprun.errors import PrunError, Refused
+from gitprun.git.refs import open_repository, read_ref
+from gitprun.git.repo import Repository
+from gitprun.named.roster import NAMED, flat
+from gitprun.names import Oid, RunId, base_ref
+from gitprun.plan import DEFAULT_MAX_FILE
+from gitprun.runs.events import RunState, UnitState
+from gitprun.runs.lookup import probe_unit
+from gitprun.runs.review import unit_folder
+from gitprun.system.files import LockBusy, folder_identity, locked, read_plain
+from gitprun.workspaces.base import Workspace
+from gitprun.workspaces.worktree import admin_folder
+
+KNOWN = "known.json"
+MAX_KNOWN = 64_000_000
+
+
+class WorkspaceGone(PrunError):
+    """The folder of a named workspace is not there, or is another one now."""
+
+
+def pin_name(name: str) -> str:
+    """Name the ref that pins the commit a workspace stands on."""
+    return base_ref(RunId(f"{NAMED}/{name}"))
+
+
+def probe_named(unit: UnitState) -> UnitState:
+    """Give a workspace with the state it really has: what nobody works on any more is ``lost``."""
+    return probe_unit(RunState(NAMED, facts={"coordinator": unit.facts.get("coordinator")}), unit)
+
+
+@contextmanager
+def alone(repository: Repository, unit: UnitState) -> Iterator[None]:
+    """Keep everybody else from a workspace; raises Refused while somebody is at work in it."""
+    busy = Refused(f"somebody is at work in {unit.id}", "wait for that to end; git prun status shows it")
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(locked(repository.state / "locks" / f"named-{flat(unit.id)}.lock", timeout=0.0))
+        except LockBusy:
+            raise busy from None
+        # A worker outlives its coordinator when that is killed.
+        if probe_named(unit).live:
+            raise busy
+        yield
+
+
+def open_site(repository: Repository, unit: UnitState, *, base: Oid | None = None, max_file: int | None = None) -> Site:
+    """Open a workspace for capture, from the commit it stands on now (or ``base``); raises WorkspaceGone or Refused."""
+    path, branch = Path(str(unit.facts["path"])), str(unit.facts["branch"])
+    identity = (unit.facts["identity"][0], unit.facts["identity"][1])
+    if folder_identity(path) != identity:
+        gone = "is gone" if not os.path.lexists(path) else "is not the one prun made"
+        raise WorkspaceGone(
+            f"the folder {path} of the workspace {unit.id} {gone}", f"git prun new {unit.id} {branch} --resume"
+        )
+    folder = unit_folder(repository.state, unit)
+    known = json.loads(read_plain(folder / KNOWN, MAX_KNOWN) or b"[]")
+    base = base or stands_on(repository, unit)
+    return Site(
+        repository=repository,
+        repo=open_repository(repository.common),
+        workspace=Workspace(
+            kind=unit.facts["workspace"],
+            path=path,
+            identity=identity,
+            branch=branch,
+            index=folder / "index",
+            provided=tuple(unit.facts.get("provided", ())),
+        ),
+        base=base,
+        max_file=max_file or DEFAULT_MAX_FILE,
+        known=frozenset({*known, base}),
+        alternates=os.fsencode((repository.common / "objects").resolve()) + b"\n",
+    )
+
+
+def stands_on(repository: Repository, unit: UnitState) -> Oid:
+    """Find the commit a workspace stands on: of a worktree the tip of its branch, of a clone what it was filled from.
+
+    Raises Refused when a worktree is not on its branch any more, or the branch is gone.
+    """
+    repo, branch = open_repository(repository.common), str(unit.facts["branch"])
+    pinned = read_ref(repo, pin_name(unit.id))
+    if unit.facts["workspace"] == "clone":
+        if pinned is None:
+            raise Refused(f"the commit {unit.id} stands on is no longer pinned", "look at the workspace yourself")
+        return pinned
+    head = read_head((admin_folder(repository.common, Path(str(unit.facts["path"]))) or Path("/")) / "HEAD")
+    if head != f"refs/heads/{branch}":
+        now = head.removeprefix("refs/heads/") or "no branch at all"
+        raise Refused(f"the workspace {unit.id} is on {now}, not on its branch {branch}", f"git switch {branch} there")
+    tip = read_ref(repo, head)
+    if tip is None:
+        raise Refused(f"the branch {branch} of the workspace {unit.id} is gone", "git branch brings it back")
+    return tip
+
+
+def read_work(site: Site) -> list[str]:
+    """List what a capture would look at: tracked files that are not as they were staged last, and new ones."""
+    words = ("ls-files", "-z", "--modified", "--others", "--exclude-standard", "--deduplicate")
+    return [os.fsdecode(row) for row in site.git.run(*words, *site.excludes).fields]

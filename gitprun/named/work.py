@@ -1,0 +1,332 @@
+"""``git prun exec``: one worker in a named workspace, in the foreground; its work is committed there and verified."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from gitprun.collect.capture import Capture, capture
+from gitprun.collect.site import Site
+from gitprun.errors import PrunError
+from gitprun.executors.base import Ending, Place
+from gitprun.executors.catalog import require_executor
+from gitprun.git.refs import Signature
+from gitprun.git.repo import Repository
+from gitprun.guards.install import claude_guard
+from gitprun.named.commit import Outcome, Work, commit_work, describe_stat
+from gitprun.named.messages import Facts, commit_message
+from gitprun.named.roster import NAMED, flat
+from gitprun.named.site import alone, open_site, read_work
+from gitprun.named.verify import PostVerify, Verified, verify
+from gitprun.names import Oid
+from gitprun.prompts import BYPASS, bypass_wanted, without_bypass
+from gitprun.runs.events import UnitState
+from gitprun.runs.ledger import Ledger
+from gitprun.runs.outcome import exit_facts, judge_worker
+from gitprun.runs.review import unit_folder
+from gitprun.system.files import folder_identity, remove_tree, tail, write_whole
+from gitprun.system.process import Identity, Stop, probe_identity, run, worker_environment
+from gitprun.units import ExecutorSettings, Exit, Unit
+
+LAST = 256_000
+LINE = 4 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Errand:
+    """What is asked of a worker in a named workspace; ``unit`` has the slug as its id, ``log`` is appended to."""
+
+    unit: Unit
+    settings: ExecutorSettings
+    level: int
+    verify: PostVerify
+    commit_failed: bool
+    log: Path
+    who: tuple[Signature, Signature]
+    max_file: int | None = None
+
+
+@dataclass(slots=True)
+class _Session:
+    """One errand while it is run."""
+
+    repository: Repository
+    ledger: Ledger
+    place: UnitState
+    errand: Errand
+    say: Callable[[str], None]
+    warn: Callable[[str], None]
+    stop: Stop
+    start: int = 0
+
+    def note(self, kind: str, **facts: Any) -> None:
+        """Write one event."""
+        self.ledger.append(f"unit.{kind}", run=NAMED, unit=self.place.id, facts=facts)
+
+    def tell(self, text: str) -> None:
+        """Write a status line to stdout and into the log."""
+        line = f"[wrapper {self.errand.unit.id}] {text}"
+        with open(self.errand.log, "ab") as log:
+            log.write(line.encode("utf-8", "replace") + b"\n")
+        self.say(line)
+
+    @property
+    def folder(self) -> Path:
+        """Name the folder that keeps what belongs to the workspace."""
+        return unit_folder(self.repository.state, self.place)
+
+
+def work_in(
+    repository: Repository,
+    ledger: Ledger,
+    place: UnitState,
+    errand: Errand,
+    *,
+    say: Callable[[str], None],
+    warn: Callable[[str], None],
+    stop: Stop,
+) -> int:
+    """Run a worker in a workspace, commit and verify its work, and give the exit code.
+
+    The worker's own code when it failed; else 1 when nothing was committed or the verification is no pass; else 0.
+    """
+    session = _Session(repository, ledger, place, errand, say, warn, stop)
+    errand.log.parent.mkdir(parents=True, exist_ok=True)
+    with alone(repository, place):
+        site = open_site(repository, place, max_file=errand.max_file)
+        left = read_work(site)
+        if left:
+            warn(f"{place.id} holds uncommitted work already (such as {left[0]}); it will be part of the commit")
+        me = probe_identity(os.getpid())
+        fresh = {"verdict": None, "exit": None, "reason": "", "hint": "", "left_out": [], "kept": [], "process": None}
+        spec = {"executor": errand.unit.executor, "mode": "write", "slug": errand.unit.id, "log": str(errand.log)}
+        session.note("preparing", coordinator=asdict(me) if me else {}, **fresh, **spec)
+        try:
+            return _live(session, site)
+        except BaseException as problem:
+            reason = problem.message if isinstance(problem, PrunError) else repr(problem)
+            session.note("finished", state="broken", reason=reason)
+            raise
+
+
+def _live(session: _Session, site: Site) -> int:
+    errand, branch = session.errand, str(site.workspace.branch)
+    session.tell(f"{datetime.now(UTC):%H:%M:%SZ} pid={os.getpid()} branch={branch} starting")
+    session.start = errand.log.stat().st_size
+    ended, ending = _run_worker(session, site)
+    worker = judge_worker(ended, ending.state)
+    session.note("exited", exit=exit_facts(ended), ending=asdict(ending) | {"message": ""})
+    session.tell(f"exit={ended.shell_code} runtime={ended.seconds:.0f}s")
+    if worker is not None:
+        session.warn(f"the worker ended as {worker}: {ending.reason or ended.detail or f'exit code {ended.shell_code}'}")
+    found = capture(site, NAMED, session.place.id)
+    outcome = commit_work(_work(session, site, found, ended, worker))
+    _report(session, site, found, outcome)
+    state, code = _judge(worker, outcome, ended), ended.shell_code if worker is not None else 0
+    reason = ending.reason if worker is not None else outcome.reason
+    if session.stop.is_set():
+        # Nobody waits for a verification now.
+        session.note("finished", state=state, reason=reason)
+        return code or 1
+    session.note("verifying")
+    changed = outcome.state in ("committed", "own")
+    verified = verify(errand.verify, site.workspace.path, session.folder, changed=changed, stop=session.stop)
+    session.tell(verified.line)
+    _note_verdict(session, verified, found)
+    bad = verified.verdict.state not in ("pass", "absent")
+    if state == "ready" and verified.verdict.state != "pass":
+        state, reason = "unverified", verified.verdict.reason
+        if verified.verdict.state == "absent":
+            session.warn("nothing proves this work: no check is declared and none was found (POST_VERIFY_CMD)")
+    session.note("finished", state=state, reason=reason)
+    return code or (1 if worker is not None or not changed or bad else 0)
+
+
+def _run_worker(session: _Session, site: Site) -> tuple[Exit, Ending]:
+    """Start the worker and wait for its end; all it prints goes to the log."""
+    errand, unit, folder = session.errand, session.errand.unit, session.folder
+    path = site.workspace.path
+    executor = require_executor(unit.executor)
+    temporary = path.parents[unit_depth(session.place.id)] / ".tmp" / f"{flat(session.place.id)}-{os.getpid()}"
+    temporary.mkdir(parents=True, mode=0o700)
+    home = str(session.repository.top or session.repository.common)
+    last = folder / "last-message.txt"
+    last.unlink(missing_ok=True)
+    place = Place(
+        cwd=str(path),
+        result="",
+        last_message=str(last),
+        repository=home,
+        temporary=str(temporary),
+        guard=claude_guard(),
+    )
+    prompt = unit.prompt
+    if bypass_wanted(unit, errand.settings) and without_bypass(prompt) == prompt:
+        prompt = f"{BYPASS}\n\n{prompt}"
+    launch = executor.launch(unit, prompt.rstrip("\n") + "\n", place, errand.settings)
+    write_whole(folder / "prompt.md", launch.stdin)
+    own = {"PRUN_RUN": NAMED, "PRUN_UNIT": unit.id, "PRUN_REPO": home, "PRUN_BASE": site.base}
+
+    def started(identity: Identity | None) -> None:
+        session.note("started", process=asdict(identity) if identity else {}, program=launch.argv[0])
+
+    try:
+        ended = run(
+            launch.argv,
+            cwd=path,
+            env=worker_environment(dict(launch.env) | own),
+            stdin=launch.stdin,
+            stdout=errand.log,
+            timeout=unit.timeout,
+            stop=session.stop,
+            record=folder,
+            started=started,
+        )
+    finally:
+        _drop(temporary)
+    if ended.reason == "not-started":
+        session.warn(f"{launch.argv[0]} could not be started: {ended.detail}")
+    _close_line(errand.log)
+    return ended, executor.ending(_lines(errand.log, session.start), ended)
+
+
+def unit_depth(name: str) -> int:
+    """Count how many folders a name lies below the place of all workspaces, less one."""
+    return name.count("/")
+
+
+def _drop(path: Path) -> None:
+    """Remove the worker's folder for temporary files; what cannot be removed is left."""
+    identity = folder_identity(path)
+    try:
+        if identity is not None:
+            remove_tree(path, identity)
+        path.parent.rmdir()
+    except (PrunError, OSError):
+        return
+
+
+def _close_line(log: Path) -> None:
+    """End the worker's last line, so that ours begins one."""
+    with open(log, "rb+") as target:
+        if target.seek(0, os.SEEK_END):
+            target.seek(-1, os.SEEK_END)
+            if target.read(1) != b"\n":
+                target.write(b"\n")
+
+
+def _lines(log: Path, start: int) -> Iterator[bytes]:
+    """Give what this worker printed, line by line, never holding more than 4 MiB of one."""
+    with open(log, "rb") as source:
+        source.seek(start)
+        while line := source.readline(LINE):
+            yield line.rstrip(b"\n")
+
+
+def _work(session: _Session, site: Site, found: Capture, ended: Exit, worker: str | None) -> Work:
+    """Put together what is to be committed, and what speaks against it."""
+    errand, git = session.errand, session.repository.git
+    obstacle = ""
+    if found.unfinished:
+        obstacle = f"the worker left a {found.unfinished} half done"
+    elif worker is not None and not errand.commit_failed:
+        obstacle = f"the worker ended as {worker}"
+
+    def message(parent: Oid) -> str:
+        facts = Facts(
+            slug=errand.unit.id,
+            prompt=errand.unit.prompt,
+            branch=str(site.workspace.branch),
+            seconds=ended.seconds,
+            code=ended.shell_code,
+            pid=os.getpid(),
+            timestamp=f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
+            files=found.changed,
+            stat=describe_stat(git, parent, found.tree),
+            output=_last_lines(session),
+            source=_source(errand),
+            own_commits=found.own_commits if site.workspace.kind == "clone" else (),
+            failed=worker is not None,
+        )
+        return commit_message(errand.level, facts)
+
+    return Work(
+        site=site, name=session.place.id, found=found, who=errand.who, obstacle=obstacle, message=message
+    )
+
+
+def _last_lines(session: _Session) -> list[str]:
+    """Say in plain lines what the worker did last."""
+    log, progress = session.errand.log, require_executor(session.errand.unit.executor).progress
+    size = log.stat().st_size - session.start
+    rows = tail(log, min(size, LAST)).split(b"\n")
+    return [seen.text for row in rows if (seen := progress(row)) is not None][-40:]
+
+
+def _source(errand: Errand) -> str:
+    unit = errand.unit
+    if unit.executor == "command":
+        return " ".join(unit.command)
+    program = "codex exec" if unit.executor == "codex" else "claude -p"
+    return f"{program} ({unit.model or 'default'} {unit.reasoning or 'default'} reasoning)"
+
+
+def _report(session: _Session, site: Site, found: Capture, outcome: Outcome) -> None:
+    """Say what became of the work, in the seed's words where it has any, and write it down."""
+    own = f"{outcome.own} commit{'s' if outcome.own != 1 else ''} of the worker's own"
+    if outcome.state == "committed":
+        session.tell("committed" + (f" (beside {own})" if outcome.own else ""))
+    elif outcome.state == "own":
+        session.tell(f"committed by the worker itself ({own})")
+    elif outcome.state == "empty" and not outcome.own:
+        session.tell("no changes detected, skipping commit")
+    else:
+        pinned = f"; the work is pinned as {outcome.ref}" if outcome.ref else ""
+        beside = f"; {own} stay on the branch" if outcome.own else ""
+        session.tell(f"not committed: {outcome.reason}{pinned}{beside}")
+    for row in found.left_out[:10]:
+        session.warn(f"left out of the commit: {row.path} ({row.reason})")
+    for text in (*found.notes, *outcome.notes):
+        if not text.startswith("hooks not run"):
+            session.warn(text)
+    facts: dict[str, Any] = {
+        "tree": found.tree,
+        "changed": list(found.changed),
+        "files": len(found.changed),
+        "left_out": [asdict(row) for row in found.left_out],
+        "kept": [list(row) for row in found.kept],
+        "own_commits": list(found.own_commits),
+        "unfinished": found.unfinished,
+        "collect_notes": list(found.notes),
+        "commit": outcome.commit,
+        "ref": outcome.ref or f"refs/heads/{site.workspace.branch}",
+        "outcome": outcome.state,
+    }
+    session.note("captured", **facts)
+
+
+def _judge(worker: str | None, outcome: Outcome, ended: Exit) -> str:
+    if worker is not None:
+        return worker
+    return {"committed": "ready", "own": "ready", "empty": "empty"}.get(outcome.state, "failed")
+
+
+def _note_verdict(session: _Session, verified: Verified, found: Capture) -> None:
+    verdict = verified.verdict
+    checks = [asdict(check) for check in verdict.checks]
+    session.note("verified", verdict={"state": verdict.state, "reason": verdict.reason, "checks": checks}, tree=found.tree)
+
+
+def exec_log(root: Path, name: str) -> Path:
+    """Name the log of a workspace below ``root`` (the folder the seed calls MONITOR_ROOT)."""
+    return root / "logs" / f"{name}.log"
+
+
+def forget_folder(repository: Repository, place: UnitState) -> None:
+    """Remove what is kept about a workspace that is gone; its log stays."""
+    shutil.rmtree(unit_folder(repository.state, place), ignore_errors=True)

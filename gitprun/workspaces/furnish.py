@@ -1,0 +1,54 @@
+"""Make a checkout a workspace: what it needs of the user's is put in, and its fresh index out of its reach."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from gitprun.system.files import read_plain
+from gitprun.workspaces.base import Workspace, provide
+
+
+def furnish(
+    top: Path | None, workspace: Workspace, folder: Path, copy: Sequence[str], link: Sequence[str]
+) -> Workspace:
+    """Copy and link things of the user's checkout ``top`` into a workspace, and keep its index in ``folder``."""
+    path = workspace.path
+    provided, notes = provide(top, path, copy, link)
+    if workspace.kind == "clone" and provided:
+        with open(path / ".git" / "info" / "exclude", "ab") as exclude:
+            exclude.write(b"\n" + b"".join(_exclude_rule(name) for name in provided))
+    return replace(
+        workspace,
+        index=_keep_index(workspace, folder),
+        provided=tuple(provided),
+        notes=(*workspace.notes, *notes, *_submodules(path)),
+    )
+
+
+def _exclude_rule(name: str) -> bytes:
+    """Write the ignore rule for exactly one path at the top."""
+    return b"/" + re.sub(rb"([][\\*?! ])", rb"\\\1", os.fsencode(name)) + b"\n"
+
+
+def _keep_index(workspace: Workspace, folder: Path) -> Path:
+    """Copy the fresh index out of the worker's reach, its time with it (git compares file times with it)."""
+    if workspace.kind == "clone":
+        made = workspace.path / ".git" / "index"
+    else:
+        pointer = (workspace.path / ".git").read_text(errors="surrogateescape")
+        made = Path(pointer.removeprefix("gitdir:").strip()) / "index"
+    kept = folder / "index"
+    shutil.copy2(made, kept)
+    return kept
+
+
+def _submodules(path: Path) -> list[str]:
+    """Name the submodules that are empty in a fresh workspace."""
+    listing = read_plain(path / ".gitmodules", 1_000_000) or b""
+    names = re.findall(rb"^[ \t]*path[ \t]*=[ \t]*(.+?)[ \t\r]*$", listing, re.MULTILINE)
+    return [f"submodule {os.fsdecode(name)} is not populated in the workspace" for name in names]
