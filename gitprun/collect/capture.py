@@ -67,7 +67,7 @@ def capture(site: Site, run: RunId, unit: UnitId) -> Capture:
             index.with_name(f"{index.name}.lock").unlink(missing_ok=True)
             staged, notes = _stage(site)
         changed = changed_paths(site.repo, site.base, staged.tree)
-        notes += _hook_notes(site) if changed else []
+        notes += _hook_notes(site, staged.hooks) if changed else []
     except (ScanProblem, FilterChanged) as problem:
         raise CaptureProblem(f"the work could not be captured: {problem.message}", problem.hint) from None
     except (GitFailed, GitTimeout, OSError) as problem:
@@ -121,10 +121,13 @@ def _defuse(site: Site, scan: Scan) -> list[str]:
     return notes
 
 
-def _hook_notes(site: Site) -> list[str]:
+def _hook_notes(site: Site, configured: str) -> list[str]:
     """Name the user's hooks that a commit of his would have started."""
-    asked = site.repository.git.run("rev-parse", "--path-format=absolute", "--git-path", "hooks").out[:-1]
-    names = [name for name in COMMIT_HOOKS if os.access(os.path.join(os.fsdecode(asked), name), os.X_OK)]
+    folder = site.repository.common / "hooks"
+    if configured:
+        # A relative one counts from the checkout.
+        folder = (site.repository.top or site.repository.common) / os.path.expanduser(configured)
+    names = [name for name in COMMIT_HOOKS if os.access(folder / name, os.X_OK)]
     return [f"hooks not run: {', '.join(names)}"] if names else []
 
 

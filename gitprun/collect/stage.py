@@ -28,11 +28,12 @@ class FilterChanged(PrunError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Staged:
-    """The tree of the work, what is not in it, and how many files differ in their line ends only."""
+    """The tree of the work, what is not in it, how many files differ in their line ends only, core.hooksPath."""
 
     tree: Oid
     left_out: tuple[LeftOut, ...]
     noise: int
+    hooks: str = ""
 
 
 @dataclass(slots=True)
@@ -55,7 +56,8 @@ class _Pile:
 
 def stage(site: Site, scan: Scan) -> Staged:
     """Stage everything the worker did that is work, and write the tree."""
-    _require_own_filters(site)
+    programs = _read_programs(site)
+    _require_own_filters(site, programs)
     tracked, removed, new = _changes(site)
     hidden, left_out = read_hidden(site, scan, new)
     pile = _Pile(left_out=left_out)
@@ -74,7 +76,9 @@ def stage(site: Site, scan: Scan) -> Staged:
     ]
     _update(site, pile)
     tree = parse_oid(site.git.run("write-tree").text)
-    return Staged(tree=tree, left_out=gather_left_out(pile.left_out), noise=pile.noise)
+    return Staged(
+        tree=tree, left_out=gather_left_out(pile.left_out), noise=pile.noise, hooks=programs.get("core.hookspath", "")
+    )
 
 
 def _changes(site: Site) -> tuple[list[bytes], list[bytes], list[bytes]]:
@@ -238,11 +242,20 @@ def _add(site: Site, names: list[bytes], refused: list[LeftOut]) -> None:
         refused.append(LeftOut(os.fsdecode(names[0]), f"git could not stage it: {reason}"))
 
 
-def _require_own_filters(site: Site) -> None:
+def _read_programs(site: Site) -> dict[str, str]:
+    """Read the settings of the user's that name programs staging or committing would start."""
+    keys = r"^(filter\..*\.(clean|process)|core\.hookspath)$"
+    rows = site.git.run("config", "-z", "--get-regexp", keys, ok=(0, 1)).fields
+    # What prun itself sets on its command lines comes last, and counts for nothing here.
+    found = [row.decode("utf-8", "surrogateescape").partition("\n") for row in rows]
+    return {key: value for key, _, value in found if value != "/dev/null"}
+
+
+def _require_own_filters(site: Site, programs: dict[str, str]) -> None:
     """Refuse to run a filter that is a program of the checkout once the worker changed that program."""
-    keys = r"^filter\..*\.(clean|process)$"
-    for row in site.git.run("config", "-z", "--get-regexp", keys, ok=(0, 1)).fields:
-        key, _, command = row.decode("utf-8", "surrogateescape").partition("\n")
+    for key, command in programs.items():
+        if not key.startswith("filter."):
+            continue
         try:
             words = shlex.split(command)
         except ValueError:

@@ -84,9 +84,10 @@ def _judge(command: Command, alias: Alias, depth: int) -> Refusal | None:
     words, more = command.words, False
     # Each round takes one wrapper off, so this ends.
     while words:
-        program = words[0].rpartition("/")[2].removesuffix(".exe")
-        if program.startswith("-"):
-            # The keyword time takes an option.
+        # What the shell puts there may be nothing at all.
+        program = words[0].replace(UNKNOWN, "").rpartition("/")[2].removesuffix(".exe")
+        if not program or program.startswith("-"):
+            # A word that vanishes; or an option of the keyword time.
             words = words[1:]
             continue
         if program == "git" or program.startswith("git-"):
@@ -188,6 +189,7 @@ def _script_of(program: str, words: Sequence[str], command: Command) -> str:
 def _shell_script(words: Sequence[str], command: Command) -> str:
     """Give what a shell runs: the text behind ``-c``, or what it reads from its stdin."""
     at, text_follows, reads = 0, False, False
+    words = [word for word in words if word != UNKNOWN]
     while at < len(words) and words[at][:1] in ("-", "+") and words[at] not in ("-", "--"):
         word = words[at]
         at += 1

@@ -17,13 +17,15 @@ SIGNING_TIMEOUT = 30.0
 # Stands for the comment sign in shortlogs; nothing a person writes starts with it.
 _CREDIT = "\x01"
 # One line with nothing to clean up: what almost every merge message is.
-_PLAIN = re.compile(r"\S(?:[^\n]*\S)?\n", re.ASCII)
+_PLAIN = re.compile(r"\S(?:[^\n]*\S)?\n?", re.ASCII)
 
 
 def finish_message(git: Git, settings: MergeSettings, text: str) -> str:
     """Clean a message up the way ``commit.cleanup`` asks for when nobody edits it; empty if nothing is left."""
-    if settings.cleanup == "verbatim" or (settings.cleanup != "strip" and _PLAIN.fullmatch(text)):
+    if settings.cleanup == "verbatim":
         return text
+    if settings.cleanup != "strip" and _PLAIN.fullmatch(text):
+        return text.rstrip("\n") + "\n"
     options = ("--strip-comments",) if settings.cleanup == "strip" else ()
     return _text(git.run("stripspace", *options, stdin=_bytes(text)).out)
 

@@ -6,15 +6,12 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from gitprun.collect.capture import pin_commits
-from gitprun.collect.site import Site
 from gitprun.errors import GitFailed, GitTimeout, Refused
 from gitprun.git.command import Git
 from gitprun.git.refs import open_repository, read_ref
 from gitprun.git.repo import Checkout, Repository, read_checkouts
-from gitprun.named.roster import NAMED
+from gitprun.named.site import pin_gone
 from gitprun.names import PRUN_BRANCHES, Oid, UnitId
-from gitprun.workspaces.base import Workspace
 from gitprun.workspaces.worktree import admin_folder, remove_worktree
 
 STATUS_TIMEOUT = 60.0
@@ -112,9 +109,7 @@ def _drop(repository: Repository, name: UnitId, row: Checkout) -> str:
     branch = (row.branch or "").removeprefix("refs/heads/")
     base = read_ref(repo, row.branch) if row.branch else None
     if base or row.head.strip("0"):
-        gone = Workspace(kind="worktree", path=row.path, identity=(0, 0), branch=branch)
-        site = Site(repository=repository, repo=repo, workspace=gone, base=base or Oid(row.head), max_file=0)
-        pin_commits(site, NAMED, name)
+        pin_gone(repository, name, row.path, branch, base or Oid(row.head))
     remove_worktree(repository, row.path, (0, 0))
     kept = f"; the branch {branch} is kept" if branch else ""
     return f"the registration of {row.path}, whose folder is gone, was dropped{kept}"

@@ -143,9 +143,7 @@ def _through_hooks(work: Work, parent: Oid, text: str) -> tuple[Oid, tuple[str, 
             raise Refused("a hook left no message")
         if tree == tree_of(site.repo, parent):
             raise Refused("the pre-commit hook took every change back")
-        commit = write_merge(
-            repository.git, site.repo, settings, work.who, tree=tree, parents=(parent,), message=text
-        )
+        commit = write_merge(repository.git, site.repo, settings, work.who, tree=tree, parents=(parent,), message=text)
         if read_ref(site.repo, work.branch) != parent:
             raise Refused(f"a hook moved the branch {site.workspace.branch}")
         move_ref(site.repo, work.branch, commit, parent, f"commit: {text.splitlines()[0]}")

@@ -8,13 +8,14 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from gitprun.collect.capture import pin_commits
 from gitprun.collect.channels import read_head
 from gitprun.collect.site import Site
 from gitprun.errors import PrunError, Refused
 from gitprun.git.refs import open_repository, read_ref
 from gitprun.git.repo import Repository
 from gitprun.named.roster import NAMED, flat
-from gitprun.names import Oid, RunId, base_ref
+from gitprun.names import Oid, RunId, UnitId, base_ref
 from gitprun.plan import DEFAULT_MAX_FILE
 from gitprun.runs.events import RunState, UnitState
 from gitprun.runs.lookup import probe_unit
@@ -105,6 +106,13 @@ def stands_on(repository: Repository, unit: UnitState) -> Oid:
     if tip is None:
         raise Refused(f"the branch {branch} of the workspace {unit.id} is gone", "git branch brings it back")
     return tip
+
+
+def pin_gone(repository: Repository, name: UnitId, path: Path, branch: str, base: Oid) -> None:
+    """Pin the commits that only the registration of a worktree knows, whose folder is gone."""
+    gone = Workspace(kind="worktree", path=path, identity=(0, 0), branch=branch)
+    repo = open_repository(repository.common)
+    pin_commits(Site(repository=repository, repo=repo, workspace=gone, base=base, max_file=0), NAMED, name)
 
 
 def read_work(site: Site) -> list[str]:

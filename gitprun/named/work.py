@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -103,7 +102,8 @@ def work_in(
         if left:
             warn(f"{place.id} holds uncommitted work already (such as {left[0]}); it will be part of the commit")
         me = probe_identity(os.getpid())
-        fresh = {"verdict": None, "exit": None, "reason": "", "hint": "", "left_out": [], "kept": [], "process": None}
+        fresh: dict[str, Any] = {"verdict": None, "exit": None, "reason": "", "hint": "", "left_out": [], "kept": []}
+        fresh["process"] = None
         spec = {"executor": errand.unit.executor, "mode": "write", "slug": errand.unit.id, "log": str(errand.log)}
         session.note("preparing", coordinator=asdict(me) if me else {}, **fresh, **spec)
         try:
@@ -123,7 +123,8 @@ def _live(session: _Session, site: Site) -> int:
     session.note("exited", exit=exit_facts(ended), ending=asdict(ending) | {"message": ""})
     session.tell(f"exit={ended.shell_code} runtime={ended.seconds:.0f}s")
     if worker is not None:
-        session.warn(f"the worker ended as {worker}: {ending.reason or ended.detail or f'exit code {ended.shell_code}'}")
+        why = ending.reason or ended.detail or f"exit code {ended.shell_code}"
+        session.warn(f"the worker ended as {worker}: {why}")
     found = capture(site, NAMED, session.place.id)
     outcome = commit_work(_work(session, site, found, ended, worker))
     _report(session, site, found, outcome)
@@ -255,9 +256,7 @@ def _work(session: _Session, site: Site, found: Capture, ended: Exit, worker: st
         )
         return commit_message(errand.level, facts)
 
-    return Work(
-        site=site, name=session.place.id, found=found, who=errand.who, obstacle=obstacle, message=message
-    )
+    return Work(site=site, name=session.place.id, found=found, who=errand.who, obstacle=obstacle, message=message)
 
 
 def _last_lines(session: _Session) -> list[str]:
@@ -318,15 +317,5 @@ def _judge(worker: str | None, outcome: Outcome, ended: Exit) -> str:
 
 def _note_verdict(session: _Session, verified: Verified, found: Capture) -> None:
     verdict = verified.verdict
-    checks = [asdict(check) for check in verdict.checks]
-    session.note("verified", verdict={"state": verdict.state, "reason": verdict.reason, "checks": checks}, tree=found.tree)
-
-
-def exec_log(root: Path, name: str) -> Path:
-    """Name the log of a workspace below ``root`` (the folder the seed calls MONITOR_ROOT)."""
-    return root / "logs" / f"{name}.log"
-
-
-def forget_folder(repository: Repository, place: UnitState) -> None:
-    """Remove what is kept about a workspace that is gone; its log stays."""
-    shutil.rmtree(unit_folder(repository.state, place), ignore_errors=True)
+    facts = {"state": verdict.state, "reason": verdict.reason, "checks": [asdict(check) for check in verdict.checks]}
+    session.note("verified", verdict=facts, tree=found.tree)

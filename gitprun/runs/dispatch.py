@@ -24,6 +24,8 @@ from gitprun.runs.supervise import GRACE, RunContext, run_unit
 from gitprun.system.files import locked
 from gitprun.system.process import Stop, probe_identity, worker_environment
 from gitprun.units import ExecutorSettings, Unit
+from gitprun.watch.shared import BASELINE, FINAL, SharedEye, record_shared
+from gitprun.watch.snapshot import Shared
 from gitprun.workspaces.base import WorkspaceProblem, choose_root
 from gitprun.workspaces.clone import read_source
 from gitprun.workspaces.worktree import require_free_branch
@@ -107,8 +109,12 @@ def run_plan(
     root = choose_root(settings.root, repository.home, cache)
     require_outside(repository, root)
     jobs = min(settings.jobs or default_jobs(len(plan.units)), len(plan.units))
-    with _made(root):
+    eye = SharedEye(repository, root)
+    with ThreadPoolExecutor(max_workers=1) as aside, _made(root):
+        # Before any worker starts: what the user's checkout, refs and settings look like without them.
+        begun = aside.submit(eye.look, ledger.clock.now())
         run = _open_run(repository, plan, ledger, base, root, jobs, plan_source)
+        _note_shared(repository, run, BASELINE, begun.result)
     context = RunContext(
         repository=repository,
         ledger=ledger,
@@ -130,8 +136,15 @@ def run_plan(
     for folder in (root / run, root):
         with contextlib.suppress(OSError):
             folder.rmdir()
+    _note_shared(repository, run, FINAL, lambda: eye.look(ledger.clock.now()))
     ledger.append("run.finished", run=run, facts={"states": states})
     return RunReport(run=run, base=base, root=root, states=states)
+
+
+def _note_shared(repository: Repository, run: RunId, name: str, look: Callable[[], Shared]) -> None:
+    """Keep what is shared with the user, for the monitor to compare with; a run goes on without it."""
+    with contextlib.suppress(PrunError, OSError):
+        record_shared(repository.state, run, name, look())
 
 
 def require_outside(repository: Repository, root: Path) -> None:

@@ -19,9 +19,7 @@ RETRIES = 20
 RETRY_PAUSE = 0.1
 
 
-def make_worktree(
-    repository: Repository, path: Path, commit: Oid, branch: str, *, existing: bool = False
-) -> Workspace:
+def make_worktree(repository: Repository, path: Path, commit: Oid, branch: str, *, existing: bool = False) -> Workspace:
     """Make a linked worktree at ``path`` on the new branch ``branch`` at ``commit`` (``existing``: it is there).
 
     The registration is made under a lock without any tracking, which would write the shared configuration; the

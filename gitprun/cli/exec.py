@@ -1,0 +1,158 @@
+"""``git prun exec``: one worker in a named workspace, in the words of the second seed's ``codex-wrapper``."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gitprun.cli.console import hint, put, safe, say, warn
+from gitprun.cli.options import Here
+from gitprun.cli.places import log_root, project
+from gitprun.errors import PlanError, UsageProblem
+from gitprun.units import ExecutorSettings, Unit
+
+if TYPE_CHECKING:
+    from gitprun.named.work import Errand
+
+EXIT_MISSING = 2
+MOST_PROMPT = 64_000_000
+# What the seed asks of codex where nobody says otherwise; its model is gone from the service, so that is codex's own.
+REASONING = "high"
+EPILOG = """\b
+Environment: COMMIT_LEVEL (3: all, 2: figures, 1: one line), CODEX_MODEL, CODEX_REASONING (high), POST_VERIFY_CMD,
+POST_VERIFY_TESTS (shell text), PROJECT_DIR, MONITOR_ROOT (logs/NAME.log lies there).
+"""
+
+
+@click.command("exec", epilog=EPILOG)
+@click.argument("name")
+@click.argument("slug")
+@click.argument("prompt", required=False)
+@click.option("--prompt-file", type=click.Path(), help="Read the prompt from this file.")
+@click.option("--executor", help="Who works: codex, claude or command (codex).")
+@click.option("--command", metavar="WORDS", help='The command of executor command, such as "sh worker.sh".')
+@click.option("--model", help="The model the worker uses; wins over CODEX_MODEL.")
+@click.option("--reasoning", help="How hard codex thinks; wins over CODEX_REASONING.")
+@click.option("--sandbox", help="What codex may do: read-only, workspace-write (default) or danger-full-access.")
+@click.option("--timeout", help='The time limit, such as "40m" (none).')
+@click.option("--no-bypass", is_flag=True, help="Do not begin the prompt with the bypass prefix.")
+@click.option("--commit-failed", is_flag=True, help="Commit a failed worker's work too, marked FAILED.")
+@click.pass_context
+def execute(ctx: click.Context, /, name: str, slug: str, prompt: str | None, **given: Any) -> int:
+    """Run a worker with PROMPT (- reads it from stdin) in the workspace NAME, commit its work there and verify it.
+
+    Status lines go to stdout, the worker's output to a log (git prun events reads it). The commit goes onto the
+    workspace's branch through your hooks; the work of a worker that failed is pinned beside it.
+
+    Exit codes: the worker's own if it failed, 1 if nothing was committed or it does not verify, 2 if there is no such
+    workspace, 128 + signal.
+    """
+    from gitprun.cli.signals import signals_stop
+    from gitprun.named.roster import roster
+    from gitprun.named.site import WorkspaceGone
+    from gitprun.named.work import work_in
+    from gitprun.system.process import Stop
+
+    place = project(ctx)
+    unit = roster(place.ledger.read().events).units.get(name)
+    if unit is None:
+        say(f"[wrapper {safe(slug)}] ERROR: there is no workspace {safe(name)}")
+        hint(f"make it first: git prun new {safe(name)} BRANCH")
+        return EXIT_MISSING
+    errand, stop = _errand(place, name, slug, _read_prompt(place, prompt, given["prompt_file"]), given), Stop()
+    if unit.facts.get("setup") in ("not run", "failed"):
+        warn(f"the setup of {name}: {unit.facts['setup']}")
+    try:
+        with signals_stop(stop) as caught:
+            code = work_in(
+                place.repository,
+                place.ledger,
+                unit,
+                errand,
+                say=lambda text: put(safe(text)),
+                warn=lambda text: warn(safe(text)),
+                stop=stop,
+            )
+    except WorkspaceGone as problem:
+        say(f"[wrapper {safe(slug)}] ERROR: {safe(problem.message)}")
+        hint(safe(problem.hint))
+        return EXIT_MISSING
+    return 128 + caught[0] if caught else code
+
+
+def _read_prompt(place: Here, prompt: str | None, prompt_file: str | None) -> str:
+    from gitprun.config import read_prompt
+
+    if (prompt is None) == (prompt_file is None):
+        raise UsageProblem(
+            "a prompt is missing" if prompt is None else "PROMPT and --prompt-file cannot be given together",
+            'git prun exec NAME SLUG "PROMPT", or - for stdin, or --prompt-file FILE',
+        )
+    if prompt_file is not None:
+        return read_prompt(place.start / prompt_file, shown=prompt_file)
+    if prompt != "-":
+        return prompt or ""
+    raw = sys.stdin.buffer.read(MOST_PROMPT)
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as problem:
+        raise PlanError(f"the prompt on stdin is not UTF-8: byte 0x{raw[problem.start]:02x}", "convert it") from None
+
+
+def _errand(place: Here, name: str, slug: str, prompt: str, given: Mapping[str, Any]) -> Errand:
+    """Put together what is asked: options first, then the environment, then ``prun.toml``."""
+    from gitprun.config import read_settings
+    from gitprun.git.refs import read_signatures
+    from gitprun.named.messages import read_level
+    from gitprun.named.verify import PostVerify
+    from gitprun.named.work import Errand
+    from gitprun.plan import DEFAULT_VERIFY_TIMEOUT
+    from gitprun.runs.dispatch import require_programs
+
+    settings = read_settings(place.repository.top)
+    unit = _unit(slug, prompt, given, os.environ)
+    require_programs((unit,), dict(settings.executors), place.repository.top or place.repository.common)
+    return Errand(
+        unit=unit,
+        settings=settings.executors.get(unit.executor, ExecutorSettings()),
+        level=read_level(os.environ.get("COMMIT_LEVEL", "")),
+        verify=PostVerify(
+            checks=os.environ.get("POST_VERIFY_CMD", ""),
+            tests=os.environ.get("POST_VERIFY_TESTS", ""),
+            declared=settings.verify,
+            timeout=settings.verify_timeout or DEFAULT_VERIFY_TIMEOUT,
+        ),
+        commit_failed=given["commit_failed"],
+        log=log_root(place.start, place.repository.state) / "logs" / f"{name}.log",
+        who=read_signatures(place.repository.git),
+        max_file=settings.max_file,
+    )
+
+
+def _unit(slug: str, prompt: str, given: Mapping[str, Any], environment: Mapping[str, str]) -> Unit:
+    """Make the unit; what a plan file would refuse is refused here in the same words."""
+    from gitprun.plan import Settings, parse_unit
+    from gitprun.runs.standalone import NO_LIMIT
+    from gitprun.tables import Table
+
+    try:
+        command = shlex.split(given["command"]) if given["command"] is not None else None
+    except ValueError as problem:
+        raise UsageProblem(f"--command cannot be split into words: {problem}", "close every quote") from None
+    executor = given["executor"] or ("command" if command else "codex")
+    codex = executor == "codex"
+    reasoning = given["reasoning"] or (environment.get("CODEX_REASONING") or REASONING if codex else None)
+    model = given["model"] or (environment.get("CODEX_MODEL") if codex else None)
+    rows = {"id": slug, "prompt": prompt, "executor": executor, "command": command, "timeout": given["timeout"]}
+    rows |= {"model": model or None, "reasoning": reasoning, "sandbox": given["sandbox"]}
+    known = {key: value for key, value in rows.items() if value is not None}
+    unit = parse_unit(Table(known, "the command line"), lambda _: "", Settings())
+    if given["timeout"] is None:
+        unit = replace(unit, timeout=NO_LIMIT)
+    return replace(unit, bypass=False) if given["no_bypass"] else unit

@@ -1,0 +1,90 @@
+"""Where the commands of the second seed work: its environment variables, read once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from gitprun.cli.console import hint, safe, say
+from gitprun.cli.options import Here, here
+from gitprun.errors import PrunError
+
+if TYPE_CHECKING:
+    from gitprun.git.repo import Repository
+    from gitprun.plan import Settings
+
+
+def project(ctx: click.Context) -> Here:
+    """Find the repository: around ``-C``, else around ``PROJECT_DIR``, else around the current folder."""
+    named = os.environ.get("PROJECT_DIR", "")
+    if named and not ctx.find_root().params.get("folder"):
+        try:
+            folder = Path(named).resolve(strict=True)
+        except OSError as problem:
+            raise PrunError(f"PROJECT_DIR={named}: {problem.strerror}", "unset it, or let it name a folder") from None
+        if folder != ctx.obj:
+            say(f"working in {safe(str(folder))} (PROJECT_DIR)")
+        ctx.obj = folder
+    return here(ctx)
+
+
+def log_root(start: Path, state: Path) -> Path:
+    """Name the folder with ``logs/`` and ``baseline.sha``: ``MONITOR_ROOT``, else the repository's prun folder."""
+    named = os.environ.get("MONITOR_ROOT", "")
+    return (start / Path(named).expanduser()).absolute() if named else state
+
+
+def folder_name(environment: Mapping[str, str]) -> str:
+    """Give the name of the seed's folder for worktrees inside the project; its scripts call it by two names."""
+    return environment.get("WORKTREE_DIR_NAME") or environment.get("WT_DIR_NAME") or ""
+
+
+def workspace_root(place: Here, given: str | None, settings: Settings) -> Path:
+    """Choose the folder for workspaces: the option, the environment, ``prun.toml``, else beside the repository."""
+    from gitprun.runs.dispatch import require_outside
+    from gitprun.workspaces.base import choose_root
+
+    configured = str((place.start / given).absolute()) if given else folder_name(os.environ) or settings.root
+    root = choose_root(configured, main_folder(place.repository), cache_folder())
+    require_outside(place.repository, root)
+    return root
+
+
+def main_folder(repository: Repository) -> Path:
+    """Name the folder a configured root is relative to."""
+    return repository.home
+
+
+def cache_folder() -> Path:
+    """Name the user's folder for caches."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+
+
+def settle_trust(place: Here, commands: Sequence[str], *, yes: bool) -> bool:
+    """Find out whether setup commands may run: trusted before, let by ``--yes``, or asked for on a terminal."""
+    import sys
+
+    from gitprun.workspaces.trust import is_trusted, record_trust
+
+    if is_trusted(place.repository, commands):
+        return True
+    if not yes:
+        if not (sys.stdin.isatty() and sys.stderr.isatty()):
+            return False
+        say("prun.toml wants to run in every new workspace:")
+        for command in commands:
+            say(f"  {safe(command)}")
+        if not click.confirm("let it, now and from now on?", default=False, err=True):
+            return False
+    record_trust(place.repository, commands)
+    return True
+
+
+def say_untrusted(commands: Sequence[str]) -> None:
+    """Say that setup commands were not run, and how to let them."""
+    say(f"setup not run: {safe('; '.join(commands))}")
+    hint("it comes from prun.toml; read it, then say --yes to let it run, now and from now on")
