@@ -31,6 +31,7 @@ COMMANDS = {
     "gather": "gitprun.cli.gather:gather",
     "events": "gitprun.cli.events:events",
     "exec": "gitprun.cli.exec:execute",
+    "help": "gitprun.cli.help:help_on",
     "hook": "gitprun.cli.hooks:hook",
     "hooks": "gitprun.cli.hooks:hooks",
     "init": "gitprun.cli.init:init",
@@ -43,6 +44,7 @@ COMMANDS = {
     "remove": "gitprun.cli.remove:remove",
     "run": "gitprun.cli.run:run",
     "show": "gitprun.cli.show:show",
+    "skill": "gitprun.cli.skill:skill",
     "status": "gitprun.cli.status:status",
 }
 SUMMARIES = {
@@ -53,6 +55,7 @@ SUMMARIES = {
     "gather": "Wait until result files have landed.",
     "events": "Show a worker's JSON events as compact lines.",
     "exec": "Run a worker in a named workspace, commit and verify its work.",
+    "help": "Print a page of the documentation, or the help of a command.",
     "hook": "Be a hook (called by the hooks themselves).",
     "hooks": "Keep workers away from history: install, status, uninstall.",
     "init": "Prepare a repository: look it over, pin the baseline, write prun.toml.",
@@ -65,6 +68,7 @@ SUMMARIES = {
     "remove": "Remove the workspace of a unit.",
     "run": "Run the units of a plan in parallel.",
     "show": "Show all that is known about a unit.",
+    "skill": "Teach a coordinating model to use git prun.",
     "status": "Show the state of every unit.",
 }
 

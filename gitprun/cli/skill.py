@@ -44,16 +44,18 @@ def install(ctx: click.Context, for_user: bool, project: bool, force: bool) -> i
         raise UsageProblem("--user and --project cannot be given together", "leave one of them out")
     top = _checkout(ctx) if project else _home()
     wanted = sealed(skill_source().read_bytes())
-    states = {top / place: _state(top / place, wanted) for place in PLACES}
-    for target, state in states.items():
-        if state == "other" and not force:
+    targets = [top / place for place in PLACES]
+    before = {_state(target, wanted) for target in targets}
+    for target in targets:
+        if _state(target, wanted) == "other" and not force:
             raise Refused(
                 f"{target} was edited, or is not ours; nothing was written",
                 "--force keeps it as SKILL.md.old and writes ours",
             )
-    for target, state in states.items():
-        put(f"{safe(str(target))}: {_write(target, state, wanted)}")
-    if project and set(states.values()) != {"same"}:
+    for target in targets:
+        # Asked once more: one of the two folders may be a link to the other.
+        put(f"{safe(str(target))}: {_write(target, _state(target, wanted), wanted)}")
+    if project and before != {"same"}:
         hint("they are new files of your checkout: commit them to share them")
     return 0
 

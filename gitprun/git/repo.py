@@ -46,6 +46,11 @@ class Repository:
 def find_repository(start: Path) -> Repository:
     """Find the repository around ``start``; raises NoRepository with the reason."""
     query = ("rev-parse", "--path-format=absolute", "--absolute-git-dir", "--git-common-dir", "--is-bare-repository")
+    # The last question fails where nothing is checked out; the answers to the others are printed before it does.
+    answer = Git(cwd=start).run(*query, "--show-toplevel", ok=(0, 128))
+    rows = answer.out.split(b"\n")[:-1]
+    if len(rows) == 4 and answer.code == 0 and rows[2] == b"false":
+        return Repository(Path(os.fsdecode(rows[3])), Path(os.fsdecode(rows[0])), Path(os.fsdecode(rows[1])))
     answer = Git(cwd=start).run(*query, ok=(0, 128))
     if answer.code != 0:
         said = answer.err.strip().removeprefix("fatal: ").splitlines()

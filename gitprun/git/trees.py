@@ -143,14 +143,16 @@ def compare_trees(repo: Objects, old: Oid, new: Oid) -> tuple[Change, ...]:
 
 def read_bases(git: Git, repo: Objects, main: Oid, unit: Oid) -> tuple[Oid, ...]:
     """List all best common ancestors of two commits; none means unrelated histories."""
-    parents = repo[pygit2.Oid(hex=unit)].peel(pygit2.Commit).parent_ids
-    if len(parents) == 1 and unit != main:
-        own = str(parents[0])
-        # One commit on a commit the main side has, as every unit is: git need not be asked.
-        if own == main or (repo.descendant_of(main, own) and not repo.descendant_of(main, unit)):
-            return (Oid(own),)
+    if unit != main and is_one_commit_on(repo, unit, main) and not repo.descendant_of(main, unit):
+        return (Oid(str(repo[pygit2.Oid(hex=unit)].peel(pygit2.Commit).parent_ids[0])),)
     answer = git.run("merge-base", "--all", main, unit, ok=(0, 1))
     return tuple(parse_oid(line) for line in answer.text.splitlines())
+
+
+def is_one_commit_on(repo: Objects, unit: Oid, main: Oid) -> bool:
+    """Tell whether a commit has exactly one parent, and the main side has that."""
+    parents = repo[pygit2.Oid(hex=unit)].peel(pygit2.Commit).parent_ids
+    return len(parents) == 1 and (str(parents[0]) == main or repo.descendant_of(main, str(parents[0])))
 
 
 def tree_of(repo: Objects, commit: str) -> Oid:

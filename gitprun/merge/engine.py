@@ -13,7 +13,7 @@ from gitprun.errors import GitFailed, Refused
 from gitprun.git.command import Git
 from gitprun.git.refs import open_repository, read_signatures
 from gitprun.git.repo import Repository, read_checkouts
-from gitprun.git.trees import tree_of
+from gitprun.git.trees import is_one_commit_on, tree_of
 from gitprun.merge.build import Built, Site, build_merge, dirty_checkout, lay_out_attributes
 from gitprun.merge.guard import LocalChanges, Target, read_local_changes, read_target, require_mergeable, require_quiet
 from gitprun.merge.hooks import HookRoom, Hooks, find_hooks, hook_room, run_hook
@@ -106,7 +106,7 @@ def _land(
     require_quiet(target, repository.common)
     with _site(repository, target, options) as site:
         site.notes.extend(notes)
-        ordered = plan_order(candidates, _ancestors(site.git, [one.tip for one in candidates]))
+        ordered = plan_order(candidates, _ancestors(site, [one.tip for one in candidates]))
         say(f"merging {len(ordered)} branch{'' if len(ordered) == 1 else 'es'} into {target.branch}")
         batch = _build(site, ordered)
         if batch.taken and not options.dry_run:
@@ -187,10 +187,11 @@ def _hook_notes(settings: MergeSettings, hooks: Hooks) -> Iterator[str]:
         yield f"core.hooksPath names {hooks.folder}, which is not there: no hook is active"
 
 
-def _ancestors(git: Git, tips: Sequence[Oid]) -> set[tuple[Oid, Oid]]:
+def _ancestors(site: Site, tips: Sequence[Oid]) -> set[tuple[Oid, Oid]]:
     """Find the pairs (ancestor, descendant) among some commits."""
-    distinct = list(dict.fromkeys(tips))
-    if len(distinct) < 2:
+    git, distinct = site.git, list(dict.fromkeys(tips))
+    # What is one commit on the target's own history, as every unit is, contains no other that asks to land.
+    if len(distinct) < 2 or all(is_one_commit_on(site.repo, one, site.target.tip) for one in distinct):
         return set()
     free = set(git.run("merge-base", "--independent", *distinct).text.split())
     return {

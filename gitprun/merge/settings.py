@@ -9,7 +9,6 @@ from pathlib import Path
 from gitprun.git.command import Git
 from gitprun.git.repo import read_config
 
-_SWITCHES = r"^(commit\.gpgsign|merge\.verifysignatures|core\.ignorecase)$"
 _UTF8 = ("", "utf-8", "utf8")
 
 
@@ -34,21 +33,27 @@ class MergeSettings:
 def read_merge_settings(git: Git) -> MergeSettings:
     """Read the settings of the checkout git runs in."""
     known = read_config(git)
-    rows = git.run("config", "-z", "--type=bool", "--get-regexp", _SWITCHES, ok=(0, 1)).fields
-    switches = {key: value == b"true" for key, _, value in (row.partition(b"\n") for row in rows)}
-    hooks = git.run("config", "-z", "--type=path", "--get", "core.hooksPath", ok=(0, 1)).fields
+    hooks = known.get("core.hookspath", "")
     encoding = known.get("i18n.commitencoding", "")
     programs = [key for key in known if key.startswith("filter.") and key.endswith((".smudge", ".process"))]
     return MergeSettings(
-        sign=switches.get(b"commit.gpgsign", False),
-        verify_signatures=switches.get(b"merge.verifysignatures", False),
-        ignore_case=switches.get(b"core.ignorecase", False),
+        sign=_is_on(known.get("commit.gpgsign")),
+        verify_signatures=_is_on(known.get("merge.verifysignatures")),
+        ignore_case=_is_on(known.get("core.ignorecase")),
         encoding="" if encoding.lower() in _UTF8 else encoding,
         cleanup=known.get("commit.cleanup", ""),
         shortlog=known.get("merge.log", "false").lower() not in ("false", "no", "off", "0"),
-        hooks=os.fsdecode(hooks[-1]) if hooks else "",
+        hooks=os.path.expanduser(hooks),
         filters=frozenset(key.removeprefix("filter.").rpartition(".")[0] for key in programs),
     )
+
+
+def _is_on(value: str | None) -> bool:
+    """Read a switch as git does."""
+    if value is None:
+        return False
+    text = value.lower()
+    return text in ("true", "yes", "on") or (text.lstrip("+-").isdigit() and int(text) != 0)
 
 
 def hooks_folder(settings: MergeSettings, common: Path, top: Path) -> Path:

@@ -108,6 +108,6 @@ def verify_line(errors: str, command: str, tests: str, test_command: str) -> str
     return f"post-verify verify_errors={errors} {looked} tests='{tests}' {tried}"
 
 
-def unchanged_line(errors: str) -> str:
-    """Write the line about the verification where nothing was changed."""
-    return f"post-verify verify_errors={errors} tests='skipped (no changes)'"
+def skipped_line(errors: str, why: str) -> str:
+    """Write the line about the verification where there was nothing for tests to judge."""
+    return f"post-verify verify_errors={errors} tests='skipped ({why})'"

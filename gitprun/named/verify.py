@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gitprun.executors.lines import one_line
-from gitprun.named.messages import count_errors, summary_line, unchanged_line, verify_line
+from gitprun.named.messages import count_errors, skipped_line, summary_line, verify_line
 from gitprun.system.files import tail
 from gitprun.system.process import Stop, worker_environment
 from gitprun.units import CheckResult, Verdict, VerdictState
@@ -37,14 +37,14 @@ class Verified:
     verdict: Verdict
 
 
-def verify(wish: PostVerify, path: Path, folder: Path, *, changed: bool, stop: Stop) -> Verified:
-    """Verify a workspace; without changes the checks are run all the same, but no tests."""
+def verify(wish: PostVerify, path: Path, folder: Path, *, skip: str, stop: Stop) -> Verified:
+    """Verify a workspace; ``skip`` says why no tests are to be run (empty: they are), the checks are in any case."""
     env = worker_environment({})
     checks, tests = choose(wish, path)
     looked = run_checks(path, checks, folder / "verify", env=env, timeout=wish.timeout, stop=stop)
     errors = _errors(looked)
-    if not changed:
-        return Verified(line=unchanged_line(errors), verdict=looked)
+    if skip:
+        return Verified(line=skipped_line(errors, skip), verdict=looked)
     left = wish.timeout - sum(result.seconds for result in looked.checks)
     if errors == "0":
         tried = run_checks(path, tests, folder / "tests", env=env, timeout=max(left, 0.1), stop=stop)

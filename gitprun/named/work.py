@@ -28,7 +28,7 @@ from gitprun.runs.events import UnitState
 from gitprun.runs.ledger import Ledger
 from gitprun.runs.outcome import exit_facts, judge_worker
 from gitprun.runs.review import unit_folder
-from gitprun.system.files import folder_identity, remove_tree, tail, write_whole
+from gitprun.system.files import folder_identity, remove_tree, write_whole
 from gitprun.system.process import Identity, Stop, probe_identity, run, worker_environment
 from gitprun.units import ExecutorSettings, Exit, Unit
 
@@ -62,6 +62,7 @@ class _Session:
     warn: Callable[[str], None]
     stop: Stop
     start: int = 0
+    end: int = 0
 
     def note(self, kind: str, **facts: Any) -> None:
         """Write one event."""
@@ -136,7 +137,8 @@ def _live(session: _Session, site: Site) -> int:
         return code or 1
     session.note("verifying")
     changed = outcome.state in ("committed", "own")
-    verified = verify(errand.verify, site.workspace.path, session.folder, changed=changed, stop=session.stop)
+    skip = "" if changed else "no changes" if outcome.state == "empty" else "not committed"
+    verified = verify(errand.verify, site.workspace.path, session.folder, skip=skip, stop=session.stop)
     session.tell(verified.line)
     _note_verdict(session, verified, found)
     bad = verified.verdict.state not in ("pass", "absent")
@@ -193,6 +195,7 @@ def _run_worker(session: _Session, site: Site) -> tuple[Exit, Ending]:
     if ended.reason == "not-started":
         session.warn(f"{launch.argv[0]} could not be started: {ended.detail}")
     _close_line(errand.log)
+    session.end = errand.log.stat().st_size
     return ended, executor.ending(_lines(errand.log, session.start), ended)
 
 
@@ -262,9 +265,10 @@ def _work(session: _Session, site: Site, found: Capture, ended: Exit, worker: st
 def _last_lines(session: _Session) -> list[str]:
     """Say in plain lines what the worker did last."""
     log, progress = session.errand.log, require_executor(session.errand.unit.executor).progress
-    size = log.stat().st_size - session.start
-    rows = tail(log, min(size, LAST)).split(b"\n")
-    return [seen.text for row in rows if (seen := progress(row)) is not None][-40:]
+    with open(log, "rb") as source:
+        source.seek(max(session.start, session.end - LAST))
+        rows = source.read(session.end - source.tell()).split(b"\n")
+    return [seen.text for row in rows if (seen := progress(row)) is not None]
 
 
 def _source(errand: Errand) -> str:

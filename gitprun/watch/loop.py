@@ -136,7 +136,7 @@ def _size(path: Path) -> int:
 
 
 def _works(run: RunState) -> bool:
-    return run.ended is None and any(unit.live for unit in run.units.values())
+    return any(unit.live for unit in run.units.values())
 
 
 def _really(history: History) -> History:

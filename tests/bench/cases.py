@@ -186,4 +186,31 @@ def monitor(quick: bool) -> list[Row]:
     return [Row(f"monitor tick, 20 workspaces, {files} files, 10 changed", ours, other, 0.25)]
 
 
-CASES: dict[str, Callable[[bool], list[Row]]] = {"loop": loop, "status": status, "monitor": monitor}
+def hooks(quick: bool) -> list[Row]:
+    """Measure our hook where nobody is a worker against a shell that does nothing: 100 calls of each."""
+    from gitprun.guards.install import hooks_source
+
+    with scratch() as folder:
+        env = environment(folder)
+        make_repository(folder / "r", 20, env)
+        call(["git", "worktree", "add", "-q", str(folder / "r.prun" / "r1" / "u")], folder / "r", env)
+        (folder / "r" / ".git" / "prun" / "runs" / "r1" / "other").mkdir(parents=True)
+        hook = str(hooks_source() / "reference-transaction")
+
+        def calls(argv: list[str], place: Path, extra: dict[str, str]) -> float:
+            return sum(call(argv, place, {**env, **extra}) for _ in range(100))
+
+        linked = {"GIT_DIR": str(folder / "r" / ".git" / "worktrees" / "u")}
+        main, other, nothing = medians(
+            3 if quick else 9,
+            lambda _: calls([hook, "prepared"], folder / "r", {}),
+            lambda _: calls([hook, "prepared"], folder / "r.prun" / "r1" / "u", linked),
+            lambda _: calls(["sh", "-c", ":"], folder / "r", {}),
+        )
+    return [
+        Row("100 hook calls in the user's checkout, against sh", main, nothing, 1.5),
+        Row("100 hook calls in a linked worktree of his, against sh", other, nothing, 1.5),
+    ]
+
+
+CASES: dict[str, Callable[[bool], list[Row]]] = {"loop": loop, "status": status, "monitor": monitor, "hooks": hooks}

@@ -19,13 +19,13 @@ pytestmark = pytest.mark.skipif(BASH is None, reason="no bash here")
 # These need another PATH, a real git, a password, or have no end.
 NOT_HERE = ("git-push", "/usr/bin/git", "-lc", "su bob", "sudo", "watch", "git oops", "alias.x", "foreach", "while git")
 PROGRAMS = ("sh", "bash", "cat", "env", "nohup", "timeout", "nice", "stdbuf", "setsid", "flock", "xargs", "ls", "find")
-# Its subcommand is the first word behind its options.
+# Its subcommand is the first word behind its options; asked for help, none does anything.
 GIT = """#!/bin/sh
 while [ $# -gt 0 ]; do
     case $1 in
         -C | -c) shift 2 ;;
         -*) shift ;;
-        push | commit) echo "$*" >>"$TRACE" && exit 0 ;;
+        push | commit) case ${2-} in -h | --help) exit 0 ;; *) echo "$*" >>"$TRACE" && exit 0 ;; esac ;;
         *) exit 0 ;;
     esac
 done

@@ -1,0 +1,111 @@
+"""Look over a checkout: what prun's settings could say about it, and which tools would wander into its workspaces."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from gitprun.errors import GitFailed, GitTimeout
+from gitprun.git.command import Git
+from gitprun.git.repo import Repository
+from gitprun.merge.hotspots import BUILTIN
+from gitprun.system.files import read_plain
+from gitprun.verify.check import read_markers
+from gitprun.verify.recipes import detect
+
+MAX_FILE = 1_000_000
+COPIED = (".env", ".env.local", ".env.development.local", ".env.test.local")
+LINKED = ("node_modules",)
+PRISMA = "prisma/schema.prisma"
+# Files that every unit touches, wherever they are by convention ...
+TOUCHED = (PRISMA, "src/lib/query-keys.ts", "src/lib/queue.ts", "src/routes.ts", "src/routes.tsx", "src/index.ts")
+# ... and those that so many of the last commits touched.
+RECENT, OFTEN, SHARE, MOST = 200, 8, 0.15, 4
+LOG_TIMEOUT = 20.0
+# Each takes what lies in the checkout for its own: the configurations of one tool, and what belongs into them.
+_JS = ("ts", "mts", "cts", "js", "mjs", "cjs")
+SCANNERS: tuple[tuple[tuple[str, ...], str], ...] = (
+    (("tsconfig.json",), 'add "{name}/**" to "exclude"'),
+    (tuple(f"vitest.config.{end}" for end in _JS), 'add "**/{name}/**" to test.exclude'),
+    (tuple(f"jest.config.{end}" for end in (*_JS, "json")), 'add "/{name}/" to testPathIgnorePatterns'),
+    (
+        (*(f"eslint.config.{end}" for end in _JS), *(f".eslintrc.{end}" for end in ("cjs", "js", "json"))),
+        'add "{name}/**" to globalIgnores() or ignorePatterns',
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Survey:
+    """What was found in a checkout; all paths are relative to it."""
+
+    verify: tuple[str, ...] = ()
+    copy: tuple[str, ...] = ()
+    link: tuple[str, ...] = ()
+    setup: tuple[str, ...] = ()
+    hotspots: tuple[str, ...] = ()
+
+
+def survey(repository: Repository, top: Path) -> Survey:
+    """Look over the user's checkout."""
+    tracked = _tracked(repository.git, TOUCHED)
+    return Survey(
+        verify=tuple(check.command for check in detect(read_markers(top))),
+        copy=_ignored(repository.git, [name for name in COPIED if _is_file(top / name)]),
+        link=_ignored(repository.git, [name for name in LINKED if (top / name).is_dir()]),
+        setup=("npx prisma generate",) if PRISMA in tracked else (),
+        hotspots=tuple(dict.fromkeys((*tracked, *_often(repository.git)))),
+    )
+
+
+def wandering(top: Path, folder: str) -> list[str]:
+    """Name the tools whose configuration lets them wander into a folder of the checkout, and what would keep them."""
+    found = []
+    for names, advice in SCANNERS:
+        name = next((name for name in names if _is_file(top / name)), None)
+        if name is not None and folder.encode() not in (read_plain(top / name, MAX_FILE) or b""):
+            found.append(f"{name}: {advice.format(name=folder)}")
+    return found
+
+
+def _is_file(path: Path) -> bool:
+    return path.is_file()
+
+
+def _tracked(git: Git, names: Sequence[str]) -> tuple[str, ...]:
+    rows = git.run("ls-files", "-z", "--", *(f":(top,literal){name}" for name in names)).fields
+    known = {os.fsdecode(row) for row in rows}
+    return tuple(name for name in names if name in known)
+
+
+def _ignored(git: Git, names: Sequence[str]) -> tuple[str, ...]:
+    """Keep what git ignores: those are the things that are nowhere but in this checkout."""
+    if not names:
+        return ()
+    listing = b"".join(os.fsencode(name) + b"\0" for name in names)
+    rows = git.run("check-ignore", "-z", "--stdin", stdin=listing, ok=(0, 1)).fields
+    ignored = {os.fsdecode(row) for row in rows}
+    return tuple(name for name in names if name in ignored)
+
+
+def _often(git: Git) -> list[str]:
+    """Find the files that many of the last commits touched, and that are still there."""
+    words = ("log", f"--max-count={RECENT}", "--no-merges", "--no-renames", "--no-show-signature", "--name-only")
+    try:
+        rows = git.run(*words, "--format=%x01", "-z", timeout=LOG_TIMEOUT).fields
+    except (GitFailed, GitTimeout):
+        return []
+    counts = Counter(os.fsdecode(row).lstrip("\n") for row in rows)
+    enough = max(OFTEN, SHARE * counts.pop("\x01", 0))
+    often = [name for name, count in counts.most_common(3 * MOST) if count >= enough]
+    own = [name for name in often if name.isprintable() and name and not _settled(name)]
+    return list(_tracked(git, own))[:MOST] if own else []
+
+
+def _settled(name: str) -> bool:
+    """Tell whether a file is a hotspot without being named, or one that no union can be right for."""
+    last = name.rpartition("/")[2]
+    return last in (row.path for row in BUILTIN) or last.endswith(".lock") or "-lock." in last

@@ -1,0 +1,129 @@
+"""The pages keep their word: every command in them runs, every option and link exists, every TOML block is valid."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from gitprun.errors import PlanError
+from gitprun.merge.hotspots import parse_hotspots
+from gitprun.plan import Settings, parse_plan, parse_settings
+from tests.support.cli import ROOT
+from tests.support.pages import (
+    PAGES,
+    Block,
+    blocks_of,
+    calls_of,
+    complaint,
+    links_of,
+    names_of_commands,
+    run_script,
+    script_of,
+    spoken_of,
+)
+
+BY_NAME = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+SEED_PAGES = {
+    "workflow-playbook",
+    "observability-rules",
+    "prompt-template",
+    "troubleshooting",
+    "worktree-patterns",
+    "codex-exec-reference",
+    "mission-gravity",
+    "json-streaming",
+    "language-recipes",
+}
+# Belong to codex, claude or git, not to us.
+FOREIGN = {"CODEX_HOME", "CLAUDE_CONFIG_DIR", "CODEX_THREAD_ID"}
+
+
+def test_every_page_of_the_second_seed_has_its_successor() -> None:
+    assert {page.stem for page in PAGES} >= SEED_PAGES
+
+
+@BY_NAME
+def test_commands_run_in_order(page: Path, tmp_path: Path) -> None:
+    if not any(block.language == "sh" for block in blocks_of(page)):
+        pytest.skip("this page has nothing to run")
+    said = run_script(script_of(page), tmp_path)
+    assert said.code == 0, said.err[-4000:]
+
+
+@BY_NAME
+def test_commands_and_options_exist(page: Path) -> None:
+    problems = [f"{line}: {problem}" for line, words in calls_of(page) if (problem := complaint(words))]
+    assert problems == []
+
+
+@BY_NAME
+def test_prose_names_only_commands_that_exist(page: Path) -> None:
+    assert spoken_of(page) - names_of_commands() == set()
+
+
+@BY_NAME
+def test_links_lead_somewhere(page: Path) -> None:
+    assert [link for link in links_of(page) if not (page.parent / link).exists()] == []
+
+
+@BY_NAME
+def test_blocks_say_what_they_are(page: Path) -> None:
+    languages = {block.language for block in blocks_of(page)}
+    assert languages <= {"", "sh", "console", "toml", "text", "markdown", "json", "yaml", "python"}
+
+
+@BY_NAME
+def test_toml_is_what_the_program_reads(page: Path) -> None:
+    for block in blocks_of(page):
+        if block.language == "toml":
+            read_strictly(block)
+
+
+def read_strictly(block: Block) -> None:
+    document = tomllib.loads(block.text)
+    if "unit" not in document:
+        settings = parse_settings(document, "prun.toml")
+    else:
+        # A block may show both files at once; then it says what belongs to one of them only.
+        if "prun.toml only" in block.text:
+            only = r"^.*(?:plan only|\[\[unit\]\](?s:.*))$"
+            parse_settings(tomllib.loads(re.sub(only, "", block.text, flags=re.MULTILINE)), "prun.toml")
+            document = tomllib.loads(re.sub(r"^.*prun\.toml only.*$", "", block.text, flags=re.MULTILINE))
+        settings = parse_plan(document, "plan.toml", lambda name: f"what stands in {name}", Settings()).settings
+    parse_hotspots(settings.hotspots, "the page")
+
+
+def test_toml_with_a_mistake_would_be_noticed() -> None:
+    with pytest.raises(PlanError, match="unknown key 'pompt'"):
+        read_strictly(Block("toml", '[[unit]]\nid = "a"\npompt = "x"\n'))
+
+
+@BY_NAME
+def test_variables_exist(page: Path) -> None:
+    named = set(re.findall(r"\b(?:PRUN|CODEX|CLAUDE|POST_VERIFY|AGENT_CONFIG)_[A-Z_]*[A-Z]\b", page.read_text()))
+    source = "".join(path.read_text() for path in (ROOT / "gitprun").rglob("*.py"))
+    assert {name for name in named - FOREIGN if not re.search(rf"\b{name}\b", source)} == set()
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        (["run", "plan.toml", "--jobs", "2"], ""),
+        (["-C", "DIR", "hooks", "install", "--all"], ""),
+        (["skill", "install", "[--user|--project]"], ""),
+        (["launch"], "launch is no command of cli"),
+        (["hooks", "add"], "add is no command of hooks"),
+        (["run", "--quick"], "run has no option --quick"),
+    ],
+)
+def test_complaints(line: list[str], problem: str) -> None:
+    assert complaint(line) == problem
+
+
+def test_manual_page_names_every_command() -> None:
+    page = (ROOT / "references" / "git-prun.1").read_text()
+    named = set(re.findall(r"^\.B[IR]? (?:\"?git prun )?([a-z]+)", page, re.MULTILINE))
+    assert names_of_commands() - {"hook"} - named == set()

@@ -1,0 +1,116 @@
+"""The reading of an index against git's own."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gitprun.watch.index import Index, blob_id, parse_index
+from tests.support.repos import Repo, make_repo
+
+NAMES = ("a.txt", "a/b/c.txt", "a/b/cc.txt", "a.txt.bak", "ä ö", "deep/" * 30 + "x", "n" * 200, "\n", "z")
+
+
+def read(repo: Repo) -> Index | None:
+    return parse_index((repo.path / ".git" / "index").read_bytes())
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Repo:
+    repo = make_repo(tmp_path / "r", seed="x")
+    for number, name in enumerate(NAMES):
+        repo.write("d/" + name, f"{number}\n" * number, executable=number % 2 == 0)
+    os.symlink("a.txt", repo.path / "link")
+    repo.git("add", "-A")
+    return repo
+
+
+def described(repo: Repo, index: Index) -> dict[bytes, tuple[str, str, int, tuple[int, int]]]:
+    found = {}
+    for name in index.places:
+        entry = index.find(name)
+        assert entry is not None
+        found[name] = (f"{entry.mode:o}", entry.oid.hex(), entry.size, entry.mtime)
+    return found
+
+
+def expected(repo: Repo) -> dict[bytes, tuple[str, str, int, tuple[int, int]]]:
+    found = {}
+    for row in repo.git("ls-files", "--stage", "-z").split("\0")[:-1]:
+        about, _, name = row.partition("\t")
+        mode, oid, _ = about.split()
+        seen = os.lstat(repo.path / name)
+        found[os.fsencode(name)] = (mode, oid, seen.st_size, divmod(seen.st_mtime_ns, 10**9))
+    return found
+
+
+@pytest.mark.parametrize("version", ["2", "3", "4"])
+def test_entries_are_those_of_git(repo: Repo, version: str) -> None:
+    repo.git("update-index", "--index-version", version)
+    repo.git("update-index", "--refresh")
+    if version == "3":
+        repo.git("update-index", "--skip-worktree", "seed")
+    index = read(repo)
+    assert index is not None
+    assert described(repo, index) == expected(repo)
+    assert index.find(b"d/a") is None
+    assert [name for name in index.places if (e := index.find(name)) and e.kept] == ([b"seed"] if version == "3" else [])
+
+
+def test_paths_are_kept_once_for_all_indexes(repo: Repo) -> None:
+    raw, names = (repo.path / ".git" / "index").read_bytes(), {}
+    first, second = parse_index(raw, names), parse_index(bytes(raw), names)
+    assert first is not None
+    assert second is not None
+    assert all(one is two for one, two in zip(first.places, second.places, strict=True))
+
+
+@pytest.mark.parametrize("setting", [("core.splitIndex", "true"), ("index.sparse", "true")])
+def test_an_index_in_parts_is_left_to_git(repo: Repo, setting: tuple[str, str]) -> None:
+    repo.git("commit", "-qm", "all")
+    repo.git("config", *setting)
+    if setting[0] == "index.sparse":
+        repo.git("sparse-checkout", "set", "--cone", "--sparse-index", "d")
+        repo.git("sparse-checkout", "set", "--cone", "--sparse-index", "nothing")
+    else:
+        repo.git("update-index", "--split-index")
+    assert read(repo) is None
+
+
+def test_an_unmerged_index_is_left_to_git(repo: Repo) -> None:
+    oid = repo.git("hash-object", "-w", "--stdin", stdin=b"x")
+    repo.git("update-index", "--index-info", stdin=f"100644 {oid} 1\tconflict\n100644 {oid} 2\tconflict\n".encode())
+    assert read(repo) is None
+
+
+@pytest.mark.parametrize("content", ["* text=auto\n", None])
+def test_files_of_rules_are_noticed(repo: Repo, content: str | None) -> None:
+    if content:
+        repo.write("d/.gitattributes", content)
+        repo.git("add", "-A")
+    index = read(repo)
+    assert index is not None
+    assert index.attributes is (content is not None)
+
+
+@given(st.binary(max_size=300))
+def test_any_bytes_are_no_error(raw: bytes) -> None:
+    assert parse_index(raw) is None
+    parse_index(b"DIRC\0\0\0\2" + raw)
+    parse_index(b"DIRC\0\0\0\4" + raw)
+
+
+def test_a_cut_index_is_no_index(repo: Repo) -> None:
+    raw = (repo.path / ".git" / "index").read_bytes()
+    assert [length for length in range(0, len(raw), 7) if parse_index(raw[:length]) is not None] == []
+
+
+@given(st.binary(max_size=200))
+def test_blob_ids(content: bytes) -> None:
+    import pygit2
+
+    assert blob_id(content).hex() == str(pygit2.hash(content))
