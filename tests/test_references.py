@@ -89,8 +89,8 @@ def read_strictly(block: Block) -> None:
     else:
         # A block may show both files at once; then it says what belongs to one of them only.
         if "prun.toml only" in block.text:
-            only = r"^.*(?:plan only|\[\[unit\]\](?s:.*))$"
-            parse_settings(tomllib.loads(re.sub(only, "", block.text, flags=re.MULTILINE)), "prun.toml")
+            without_units = block.text.partition("[[unit]]")[0]
+            parse_settings(tomllib.loads(re.sub(r"^.*plan only.*$", "", without_units, flags=re.MULTILINE)), "prun.toml")
             document = tomllib.loads(re.sub(r"^.*prun\.toml only.*$", "", block.text, flags=re.MULTILINE))
         settings = parse_plan(document, "plan.toml", lambda name: f"what stands in {name}", Settings()).settings
     parse_hotspots(settings.hotspots, "the page")

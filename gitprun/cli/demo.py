@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -86,6 +87,12 @@ def demo(ctx: click.Context, folder: str | None) -> int:
     return _play(repository)
 
 
+def _program() -> str:
+    """Say how to call us from here: git finds only what is on PATH."""
+    own = Path(sys.argv[0])
+    return "git prun" if shutil.which("git-prun") or own.name != "git-prun" else shlex.quote(str(own.absolute()))
+
+
 def _make_repository(top: Path, repository: Path) -> None:
     from gitprun.git.command import Git, require_git
 
@@ -152,8 +159,8 @@ def _play(top: Path) -> int:
     aside = next((unit for unit in CONTENDERS if states.get(unit) == "ready"), CONTENDERS[0])
     click.echo(f"\n{' and '.join(CONTENDERS)} rewrote the same line: {aside} was set aside, and all of it is kept.")
     click.echo("Where to look:")
-    for command in ("git prun status", f"git prun show {aside}", f"git prun diff {aside}", "git prun log farewell"):
-        click.echo(f"  cd {shlex.quote(str(top))} && {command}")
+    for words in ("status", f"show {aside}", f"diff {aside}", "log farewell"):
+        click.echo(f"  cd {shlex.quote(str(top))} && {_program()} {words}")
     click.echo(f"Remove it all: rm -rf {shlex.quote(str(top.parent))}")
     as_meant = sorted(states.values()) == ["landed", "landed", "landed", "ready"] and states.get(aside) == "ready"
     return 0 if as_meant else 1

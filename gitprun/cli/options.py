@@ -11,7 +11,7 @@ import click
 
 from gitprun.git.repo import Repository, find_repository
 from gitprun.runs.events import History
-from gitprun.runs.ledger import Ledger
+from gitprun.runs.ledger import Ledger, Reading
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -25,14 +25,18 @@ class Here:
     ledger: Ledger
 
     def history(self) -> History:
-        """Read the ledger and fold it; unreadable lines are reported, not hidden."""
+        """Read the ledger and fold it."""
+        return self.read().history
+
+    def read(self) -> Reading:
+        """Read the ledger; unreadable lines are reported, not hidden."""
         from gitprun.cli.console import warn
 
         reading = self.ledger.read()
         if reading.unreadable:
             shown = ", ".join(map(str, reading.unreadable[:5]))
             warn(f"the ledger has {len(reading.unreadable)} unreadable line(s) (number {shown}) in {self.ledger.path}")
-        return reading.history
+        return reading
 
 
 def here(ctx: click.Context) -> Here:

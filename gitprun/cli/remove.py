@@ -12,7 +12,8 @@ import click
 from gitprun.cli.console import hint, put, safe, say, warn
 from gitprun.cli.options import Here, here, json_option
 from gitprun.errors import PrunError, UsageProblem
-from gitprun.runs.events import RunState, UnitState
+from gitprun.named.roster import NAMED, roster
+from gitprun.runs.events import History, RunState, UnitState
 from gitprun.runs.lookup import find_run, find_unit
 
 
@@ -22,11 +23,25 @@ from gitprun.runs.lookup import find_run, find_unit
 @json_option
 @click.pass_context
 def remove(ctx: click.Context, unit_names: tuple[str, ...], discard_left_out: bool, as_json: bool) -> int:
-    """Remove the workspaces of UNITs; their commits stay pinned in the repository."""
+    """Remove the workspaces of UNITs, or those made by git prun new; their commits stay pinned in the repository."""
     place = here(ctx)
-    history = place.history()
-    units = [find_unit(history, name) for name in unit_names]
-    return _remove(place, [(history.runs[u.run], u) for u in units], discard_left_out, as_json)
+    reading = place.read()
+    history, named = reading.history, roster(reading.events)
+    found = [_find(history, named, name) for name in unit_names]
+    return _remove(place, found, discard_left_out, as_json)
+
+
+def _find(history: History, named: RunState, name: str) -> tuple[RunState, UnitState]:
+    """Find the unit, or the named workspace, that a name means; ``named/NAME`` is always the latter."""
+    own = named.units.get(name.removeprefix(f"{NAMED}/"))
+    if own is None:
+        unit = find_unit(history, name)
+        return history.runs[unit.run], unit
+    if name == own.id and any(name in run.units for run in history.runs.values()):
+        raise UsageProblem(
+            f"{name} is a unit of a run and a named workspace too", f"say {NAMED}/{name}, or RUN/{name}"
+        )
+    return named, own
 
 
 @click.command()
@@ -49,6 +64,7 @@ def clean(ctx: click.Context, run_name: str | None, every: bool, discard_left_ou
 
 
 def _remove(place: Here, units: Sequence[tuple[RunState, UnitState]], discard: bool, as_json: bool) -> int:
+    from gitprun.named.remove import remove_named
     from gitprun.runs.remove import remove_workspace
 
     code = 0
@@ -57,7 +73,10 @@ def _remove(place: Here, units: Sequence[tuple[RunState, UnitState]], discard: b
         say("there is no workspace to remove")
     for run, unit in units:
         try:
-            removal = remove_workspace(place.repository, place.ledger, run, unit, discard_left_out=discard)
+            if run.id == NAMED:
+                removal = remove_named(place.repository, place.ledger, unit, discard_left_out=discard)
+            else:
+                removal = remove_workspace(place.repository, place.ledger, run, unit, discard_left_out=discard)
         except (PrunError, OSError) as problem:
             code = 1
             reason, advice = (problem.message, problem.hint) if isinstance(problem, PrunError) else (str(problem), "")

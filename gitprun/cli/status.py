@@ -12,8 +12,11 @@ from typing import Any
 import click
 
 from gitprun.cli.console import age, coloured, hint, put, safe, say, table
+from gitprun.cli.named import named_rows, render_named
 from gitprun.cli.options import here, json_option
 from gitprun.errors import UsageProblem
+from gitprun.named.roster import roster
+from gitprun.named.site import probe_named
 from gitprun.names import short, unit_branch
 from gitprun.runs.events import ENDED, LIVE, RunState, UnitState
 from gitprun.runs.lookup import find_run, probe_unit
@@ -29,20 +32,22 @@ from gitprun.runs.review import read_claims
 def status(ctx: click.Context, run_name: str | None, every: bool, as_json: bool) -> None:
     """Show the state of every unit of the last run (or of RUN)."""
     place = here(ctx)
-    history = place.history()
+    reading = place.read()
+    history = reading.history
+    named = [probe_named(unit) for unit in roster(reading.events).units.values()] if run_name is None else []
     if not history.runs and run_name is None:
-        if as_json:
-            put(json.dumps({"runs": []}))
-        else:
+        if not named and not as_json:
             say("nothing has been run in this repository yet")
             hint("git prun run plan.toml")
-        return
+            return
     if every and run_name is not None:
         raise UsageProblem("--all and a run cannot be given together", "leave one of them out")
-    runs = list(history.runs.values()) if every else [find_run(history, run_name)]
+    every = every or not history.runs
+    runs = list(history.runs.values()) if every and run_name is None else [find_run(history, run_name)]
     now = time.time()
     if as_json:
-        put(json.dumps({"runs": [run_rows(run, now, place.repository.state) for run in runs]}))
+        more = {"named": named_rows(named, now)} if named else {}
+        put(json.dumps({"runs": [run_rows(run, now, place.repository.state) for run in runs]} | more))
         return
     for run in (probe_run(run) for run in runs):
         put(f"{headline(run, now)}; base {short(run.base)}; workspaces {safe(str(run.facts.get('root', '')))}/{run.id}")
@@ -50,6 +55,8 @@ def status(ctx: click.Context, run_name: str | None, every: bool, as_json: bool)
         lost = [unit for unit in run.units.values() if unit.state == "lost"]
         if lost:
             hint(f"lost means that the process of the run is gone; git prun remove {lost[0].id} keeps what lies there")
+    if named:
+        put(render_named(named, now))
 
 
 def probe_run(run: RunState) -> RunState:

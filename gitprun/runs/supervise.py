@@ -34,9 +34,11 @@ from gitprun.system.files import folder_identity, read_plain, remove_tree, tail,
 from gitprun.system.process import Identity, Stop, run, worker_environment
 from gitprun.units import ExecutorSettings, Exit, Unit, Verdict
 from gitprun.verify.check import check_workspace
-from gitprun.workspaces.base import OUTBOX, Workspace, WorkspaceProblem, make_outbox, provide, workspace_path
+from gitprun.workspaces.base import OUTBOX, Workspace, WorkspaceProblem, make_outbox, workspace_path
 from gitprun.workspaces.clone import CloneSource, make_clone
+from gitprun.workspaces.furnish import furnish
 from gitprun.workspaces.scratch import make_scratch
+from gitprun.workspaces.setup import run_setup
 from gitprun.workspaces.worktree import admin_folder, make_worktree, remove_worktree
 
 MAX_RESULT = 4_000_000
@@ -166,24 +168,15 @@ def _prepare(context: RunContext, unit: Unit) -> Workspace:
 
 
 def _furnish(context: RunContext, unit: Unit, workspace: Workspace) -> Workspace:
-    """Put in what the settings ask for, and put aside the fresh index."""
-    path, notes = workspace.path, list(workspace.notes)
-    provided: list[str] = []
+    """Put in what the settings ask for, put aside the fresh index, make it ready for work."""
+    settings, folder = context.settings, context.folder(unit)
     if workspace.kind is not None:
-        settings = context.settings
-        provided, more = provide(context.repository.top, path, settings.copy or (), settings.link or ())
-        notes += more + _submodules(path)
-        workspace = replace(workspace, index=_keep_index(workspace, context.folder(unit)))
-        if workspace.kind == "clone" and provided:
-            with open(path / ".git" / "info" / "exclude", "ab") as exclude:
-                exclude.write(b"\n" + b"".join(_exclude_rule(name) for name in provided))
-    make_outbox(path)
-    return replace(workspace, provided=tuple(provided), notes=tuple(notes))
-
-
-def _exclude_rule(name: str) -> bytes:
-    """Write the ignore rule for exactly one path at the top."""
-    return b"/" + re.sub(rb"([][\\*?! ])", rb"\\\1", os.fsencode(name)) + b"\n"
+        top = context.repository.top
+        workspace = furnish(top, workspace, folder, settings.copy or (), settings.link or ())
+    make_outbox(workspace.path)
+    if workspace.kind is not None and settings.setup:
+        run_setup(workspace.path, settings.setup, log=folder / "setup.log", stop=context.stop)
+    return workspace
 
 
 def _take_back(context: RunContext, workspace: Workspace) -> None:
@@ -194,25 +187,6 @@ def _take_back(context: RunContext, workspace: Workspace) -> None:
         delete_ref(repo, name, context.base)
     else:
         remove_tree(workspace.path, workspace.identity)
-
-
-def _keep_index(workspace: Workspace, folder: Path) -> Path:
-    """Copy the fresh index out of the worker's reach, its time with it (git compares file times with it)."""
-    if workspace.kind == "clone":
-        made = workspace.path / ".git" / "index"
-    else:
-        pointer = (workspace.path / ".git").read_text(errors="surrogateescape")
-        made = Path(pointer.removeprefix("gitdir:").strip()) / "index"
-    kept = folder / "index"
-    shutil.copy2(made, kept)
-    return kept
-
-
-def _submodules(path: Path) -> list[str]:
-    """Name the submodules that are empty in a fresh workspace."""
-    listing = read_plain(path / ".gitmodules", 1_000_000) or b""
-    names = re.findall(rb"^[ \t]*path[ \t]*=[ \t]*(.+?)[ \t\r]*$", listing, re.MULTILINE)
-    return [f"submodule {os.fsdecode(name)} is not populated in the workspace" for name in names]
 
 
 def _work(context: RunContext, unit: Unit, workspace: Workspace) -> tuple[Exit, Ending]:

@@ -249,6 +249,9 @@ class Tree:
             return None
 
     def _stamp(self, name: bytes) -> Stamp:
+        if name.endswith(b"/"):
+            # A repository in the workspace: what happens inside is not looked at.
+            return 0, 0
         found = self._stat(name)
         return GONE if found is None else (found.st_size, found.st_mtime_ns)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from gitprun.executors.base import Launch, Place
@@ -105,6 +107,16 @@ class TestClaude:
         assert argv[7:] == (
             *("--permission-mode", "dontAsk", "--disallowedTools", "Bash,Edit,Write,NotebookEdit"),
             *("--strict-mcp-config", "--setting-sources", "user"),
+        )
+
+    def test_a_guard_is_asked_before_each_command(self) -> None:
+        guarded = replace(PLACE, guard="sh '/opt/a b/guard'")
+        argv = Claude().launch(unit(), "do it", guarded, ExecutorSettings(args=("--max-turns", "5"))).argv
+        assert argv[12:] == (
+            "--settings",
+            '{"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": '
+            '[{"type": "command", "command": "sh \'/opt/a b/guard\'", "timeout": 20}]}]}}',
+            *("--max-turns", "5"),
         )
 
     @pytest.mark.parametrize(

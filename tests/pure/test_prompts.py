@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gitprun.errors import PlanError
 from gitprun.names import RunId, UnitId
+from gitprun.plan import Settings, parse_plan
 from gitprun.prompts import BYPASS, assemble_prompt, bypass_wanted, definition_of_done, subject_of, without_bypass
 from gitprun.runs.outcome import commit_message
 from gitprun.units import ExecutorSettings, Mode, Unit
@@ -127,6 +129,15 @@ def test_a_commit_is_named_after_the_work_not_after_the_prefix() -> None:
 )
 def test_subjects(prompt: str, subject: str) -> None:
     assert subject_of(prompt) == subject
+
+
+def test_a_plan_says_who_gets_the_prefix() -> None:
+    rows = [{"id": "a", "prompt": "x", "bypass": False}, {"id": "b", "prompt": "x"}]
+    plan = parse_plan({"executor": {"codex": {"bypass": True}}, "unit": rows}, "p", str, Settings())
+    assert [made.bypass for made in plan.units] == [False, None]
+    assert plan.settings.executors["codex"].bypass is True
+    with pytest.raises(PlanError, match=r"p: \[executor.codex\] bypass must be true or false"):
+        parse_plan({"executor": {"codex": {"bypass": "no"}}, "unit": rows}, "p", str, Settings())
 
 
 @given(st.text(min_size=1), st.booleans())
