@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from gitprun.errors import PlanError
-from gitprun.plan import Plan, Settings, parse_plan, parse_settings
+from gitprun.plan import Plan, Settings, parse_plan, parse_plan_settings, parse_settings
 
 CONFIG_NAME = "prun.toml"
 MAX_FILE = 16_000_000
@@ -34,6 +34,11 @@ def read_plan(path: Path, default: Settings) -> Plan:
 
     plan = parse_plan(_read_toml(path), path.name, read, default)
     return replace(plan, files=tuple(map(str, files)))
+
+
+def read_plan_settings(path: Path, default: Settings) -> Settings:
+    """Read what a plan file says beside its units."""
+    return parse_plan_settings(_read_toml(path), path.name, default)
 
 
 def read_prompt(path: Path, shown: str = "") -> str:

@@ -31,6 +31,9 @@ class Settings:
     setup: tuple[str, ...] | None = None
     max_file: int | None = None
     require_results: bool | None = None
+    retries: int | None = None
+    retry_wait: float | None = None
+    retry_wait_max: float | None = None
     executors: Mapping[str, ExecutorSettings] = field(default_factory=dict)
     hotspots: tuple[Any, ...] = ()
     hotspot_source: str = ""
@@ -49,6 +52,9 @@ class Settings:
             setup=other.setup if self.setup is None else self.setup,
             max_file=self.max_file or other.max_file,
             require_results=other.require_results if self.require_results is None else self.require_results,
+            retries=other.retries if self.retries is None else self.retries,
+            retry_wait=self.retry_wait or other.retry_wait,
+            retry_wait_max=self.retry_wait_max or other.retry_wait_max,
             executors={**other.executors, **self.executors},
             hotspots=other.hotspots + self.hotspots,
             hotspot_source=self.hotspot_source or other.hotspot_source,
@@ -89,6 +95,14 @@ def parse_plan(document: Mapping[str, Any], source: str, read_prompt: PromptRead
     return Plan(units=units, settings=settings)
 
 
+def parse_plan_settings(document: Mapping[str, Any], source: str, default: Settings) -> Settings:
+    """Read a plan file for what it says beside its units, which are not looked at."""
+    table = Table({key: value for key, value in document.items() if key != "unit"}, source)
+    settings = _settings(table, source, in_plan=True).over(default)
+    table.close()
+    return settings
+
+
 def _settings(table: Table, source: str, *, in_plan: bool) -> Settings:
     run, space, collect = table.table("run"), table.table("workspace"), table.table("collect")
     executors = table.table("executor")
@@ -104,6 +118,8 @@ def _settings(table: Table, source: str, *, in_plan: bool) -> Settings:
         else:
             found["require_results"] = run.flag("require_results")
         found.update(jobs=run.count("jobs"), verify=run.texts("verify"), verify_timeout=run.duration("verify_timeout"))
+        found.update(retries=run.count("retries", least=0), retry_wait=run.duration("retry_wait"))
+        found.update(retry_wait_max=run.duration("retry_wait_max"))
         run.close()
     if space:
         found.update(root=space.text("root"), copy=_inside(space, "copy"), link=_inside(space, "link"))
@@ -161,6 +177,7 @@ def _executors(table: Table) -> dict[str, ExecutorSettings]:
             env=tuple(env.items()),
             isolate=True if isolate is None else isolate,
             bypass=row.flag("bypass"),
+            jobs=row.count("jobs"),
         )
         row.close()
     table.close()

@@ -37,8 +37,8 @@ def without_bypass(prompt: str) -> str:
 
 def subject_of(prompt: str) -> str:
     """Find the first line of a prompt that says what is to be done."""
-    lines = without_bypass(prompt).splitlines()
-    return next((line.strip("# ").strip() for line in lines if line.strip("# \t")), "work")
+    lines = (line.strip("# \t").strip() for line in without_bypass(prompt).splitlines())
+    return next(filter(None, lines), "work")
 
 
 def definition_of_done(unit: Unit, verify: Sequence[str]) -> str:

@@ -71,13 +71,13 @@ class Table:
             raise self.problem(key, "must be true or false")
         return value
 
-    def count(self, key: str) -> int | None:
-        """Take a whole number of at least 1."""
+    def count(self, key: str, least: int = 1) -> int | None:
+        """Take a whole number of at least ``least``."""
         value = self.take(key)
         if value is None:
             return None
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise self.problem(key, "must be a whole number of at least 1")
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            raise self.problem(key, f"must be a whole number of at least {least}")
         return value
 
     def choice(self, key: str, choices: Sequence[str]) -> str | None:

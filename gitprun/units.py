@@ -40,13 +40,17 @@ class Unit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutorSettings:
-    """What the configuration says about one executor (``[executor.NAME]``)."""
+    """What the configuration says about one executor (``[executor.NAME]``).
+
+    ``jobs`` is how many of its workers run at once (None: as many as the run allows).
+    """
 
     program: str | None = None
     args: tuple[str, ...] = ()
     env: tuple[tuple[str, str], ...] = ()
     isolate: bool = True
     bypass: bool | None = None
+    jobs: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,6 +22,9 @@ FLOORS = (
     ("gitprun.runs.claims", 1),
     ("gitprun.runs.ledger", 3),
     ("gitprun.runs", 4),
+    ("gitprun.named.roster", 1),
+    ("gitprun.named.messages", 1),
+    ("gitprun.named", 4),
     ("gitprun.merge.hotspots", 1),
     ("gitprun.merge.plan", 1),
     ("gitprun.merge.resolvers", 1),
@@ -46,7 +49,7 @@ FLOORS = (
     ("gitprun", 0),
 )
 HOMES = {
-    "pygit2": ("gitprun.git", "gitprun.collect", "gitprun.merge", "gitprun.runs"),
+    "pygit2": ("gitprun.git", "gitprun.collect", "gitprun.merge", "gitprun.named", "gitprun.runs"),
     "subprocess": ("gitprun.system.process", "gitprun.git.command"),
     "filelock": ("gitprun.system.files",),
     "click": ("gitprun.cli",),

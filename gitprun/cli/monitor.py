@@ -41,6 +41,7 @@ references/monitor.md says when each flag is raised and what to do about it.
     default=60.0,
     show_default=True,
     envvar="CODEX_MONITOR_INTERVAL",
+    show_envvar=True,
     help="Seconds between two ticks.",
 )
 @click.option("--once", is_flag=True, help="Print one tick, compared with the start of the run.")
@@ -51,6 +52,7 @@ references/monitor.md says when each flag is raised and what to do about it.
     default=3,
     show_default=True,
     envvar="CONSEC_WARN_AT",
+    show_envvar=True,
     help="Flag so many ticks with the same note.",
 )
 @click.option(
@@ -59,6 +61,7 @@ references/monitor.md says when each flag is raised and what to do about it.
     default=600.0,
     show_default=True,
     envvar="PRUN_STALL_THRESHOLD",
+    show_envvar=True,
     help="Flag a worker after so many seconds without output or change of a file.",
 )
 @click.option("--notify/--no-notify", default=None, help="Notify on the desktop (default: on a terminal).")

@@ -13,6 +13,7 @@ import click
 
 from gitprun.cli.console import age, hint, put, safe, say, warn
 from gitprun.cli.options import Here, here, json_option
+from gitprun.cli.places import settle_trust
 from gitprun.cli.signals import signals_stop
 from gitprun.cli.status import headline, probe_run, render_units
 from gitprun.errors import Interrupted, PrunError, UsageProblem
@@ -47,6 +48,7 @@ A plan is a TOML file:
 @click.option("--no-bypass", is_flag=True, help="Do not begin prompts with the bypass prefix (see git prun prompt).")
 @click.option("--merge", "land", is_flag=True, help="Land what is verified afterwards.")
 @click.option("--root", type=click.Path(), help="The folder for workspaces (default: ../<repo>.prun).")
+@click.option("--yes", is_flag=True, help="Let the commands of [workspace] setup run, now and from now on.")
 @json_option
 @click.pass_context
 def run(ctx: click.Context, /, plan_file: str | None, land: bool, as_json: bool, **given: Any) -> int:
@@ -56,6 +58,8 @@ def run(ctx: click.Context, /, plan_file: str | None, land: bool, as_json: bool,
     """
     place = here(ctx)
     plan, source = read_units(place, plan_file, given)
+    if plan.settings.setup:
+        settle_trust(place, plan.settings.setup, yes=given["yes"])
     return run_and_report(place, plan, source=source, land=land, as_json=as_json)
 
 

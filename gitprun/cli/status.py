@@ -15,8 +15,8 @@ from gitprun.cli.console import age, coloured, hint, put, safe, say, table
 from gitprun.cli.named import named_rows, render_named
 from gitprun.cli.options import here, json_option
 from gitprun.errors import UsageProblem
+from gitprun.named.probe import probe_named
 from gitprun.named.roster import roster
-from gitprun.named.site import probe_named
 from gitprun.names import short, unit_branch
 from gitprun.runs.events import ENDED, LIVE, RunState, UnitState
 from gitprun.runs.lookup import find_run, probe_unit
@@ -35,11 +35,10 @@ def status(ctx: click.Context, run_name: str | None, every: bool, as_json: bool)
     reading = place.read()
     history = reading.history
     named = [probe_named(unit) for unit in roster(reading.events).units.values()] if run_name is None else []
-    if not history.runs and run_name is None:
-        if not named and not as_json:
-            say("nothing has been run in this repository yet")
-            hint("git prun run plan.toml")
-            return
+    if not history.runs and run_name is None and not named and not as_json:
+        say("nothing has been run in this repository yet")
+        hint("git prun run plan.toml")
+        return
     if every and run_name is not None:
         raise UsageProblem("--all and a run cannot be given together", "leave one of them out")
     every = every or not history.runs

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from gitprun.executors.limits import FailureKind, Limit, failure_kind
 from gitprun.executors.lines import one_line
 from gitprun.units import ExecutorSettings, Exit, Unit
 
@@ -59,8 +60,9 @@ class Ending:
     """How the work ended, told from the whole output and not from the exit code alone.
 
     ``reason`` is one line. ``thread`` names the conversation for a resume. ``retry_after`` is in
-    seconds, set only where the service stated a length of time. ``message`` is the last thing the
-    worker said, word for word; only with ``done`` is it known to be complete.
+    seconds, set only where the service stated a length of time, ``retry_at`` the words in which it stated a
+    time. ``message`` is the last thing the worker said, word for word; only with ``done`` is it known to be
+    complete. ``kind`` says what was wrong with the service or the way to it, empty where that was not it.
     """
 
     state: EndingState
@@ -69,6 +71,8 @@ class Ending:
     tokens: int | None = None
     retry_after: float | None = None
     message: str = ""
+    kind: FailureKind | Literal[""] = ""
+    retry_at: str = ""
 
 
 class Executor(Protocol):
@@ -93,6 +97,22 @@ class Executor(Protocol):
 def note(kind: ProgressKind, text: str) -> Progress:
     """Make a progress note out of any text."""
     return Progress(kind, one_line(text))
+
+
+def make_ending(
+    state: EndingState, reason: str, limit: Limit | None, *, thread: str | None, tokens: int | None, message: str
+) -> Ending:
+    """Make an ending out of what was judged, with the limit it was judged by."""
+    return Ending(
+        state,
+        reason,
+        thread,
+        tokens,
+        limit.retry_after if limit else None,
+        message,
+        failure_kind(reason, limit) if state in ("failed", "rate-limited") else "",
+        limit.retry_at if limit else "",
+    )
 
 
 def cut_short(outcome: Exit) -> str:

@@ -7,10 +7,19 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from gitprun.executors.base import Ending, EndingState, Launch, Place, Progress, cut_short, note
+from gitprun.executors.base import Ending, EndingState, Launch, Place, Progress, cut_short, make_ending, note
 from gitprun.executors.claude_events import EVENTS, event_progress, is_synthetic, spoken, used_tokens, waiting
 from gitprun.executors.limits import Limit, find_limit, limit_of
-from gitprun.executors.lines import number_at, objects_at, one_line, parse_object, plain_text, text_at, whole_text
+from gitprun.executors.lines import (
+    number_at,
+    object_at,
+    objects_at,
+    one_line,
+    parse_object,
+    plain_text,
+    text_at,
+    whole_text,
+)
 from gitprun.units import ExecutorSettings, Exit, Sandbox, Unit
 
 # The repository's MCP servers and hooks would run unasked under -p: the trust question is skipped there.
@@ -41,8 +50,7 @@ class Claude:
             *(("--effort", unit.reasoning) if unit.reasoning else ()),
             *_PERMISSIONS[unit.sandbox],
             *(_ISOLATED if settings.isolate else ()),
-            *(("--settings", _guarded(place.guard)) if place.guard else ()),
-            *settings.args,
+            *_guarded(settings.args, place.guard),
         )
         # A prompt that begins with a slash is a command to claude: unknown, it ends at once with code 0.
         text = _NOT_A_COMMAND + prompt if prompt.lstrip().startswith("/") else prompt
@@ -60,15 +68,27 @@ class Claude:
     def ending(self, lines: Iterable[bytes], outcome: Exit) -> Ending:
         """Say how the work ended: only the ``result`` event knows, and all of its fields must agree."""
         heard = _listen(lines)
-        state, reason, wait = _judge(heard, outcome)
+        state, reason, limit = _judge(heard, outcome)
         tokens = used_tokens(heard.result) if heard.result else None
-        return Ending(state, reason, heard.thread, tokens, wait, heard.message)
+        return make_ending(state, reason, limit, thread=heard.thread, tokens=tokens, message=heard.message)
 
 
-def _guarded(guard: str) -> str:
-    """Write settings under which claude asks the guard before each use of its shell."""
-    hook = {"type": "command", "command": guard, "timeout": GUARD_TIMEOUT}
-    return json.dumps({"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [hook]}]}})
+def _guarded(args: tuple[str, ...], guard: str) -> tuple[str, ...]:
+    """Have claude ask the guard before each use of its shell.
+
+    Of two ``--settings`` claude takes the last alone, so the user's are joined with; a file of his stands alone.
+    """
+    if not guard:
+        return args
+    words = [part for word in args for part in (word.split("=", 1) if word.startswith("--settings=") else (word,))]
+    at = words.index("--settings") + 1 if "--settings" in words[:-1] else 0
+    said = parse_object(words[at].encode("utf-8", "replace")) if at else {}
+    if said is None:
+        return args
+    hooks, ours = object_at(said, "hooks"), {"type": "command", "command": guard, "timeout": GUARD_TIMEOUT}
+    asked = [*objects_at(hooks, "PreToolUse"), {"matcher": "Bash", "hooks": [ours]}]
+    joined = json.dumps({**said, "hooks": {**hooks, "PreToolUse": asked}})
+    return (*words[:at], joined, *words[at + 1 :]) if at else ("--settings", joined, *args)
 
 
 @dataclass(slots=True)
@@ -118,24 +138,24 @@ def _hear_event(heard: _Heard, kind: str, event: dict[str, object]) -> None:
         heard.limit, heard.waits = find_limit(said), said
 
 
-def _judge(heard: _Heard, outcome: Exit) -> tuple[EndingState, str, float | None]:
+def _judge(heard: _Heard, outcome: Exit) -> tuple[EndingState, str, Limit | None]:
     if cut := cut_short(outcome):
         return "failed", one_line(f"{cut}; waiting: {heard.waits}" if heard.waits else cut), None
     if heard.result is not None:
         return _judge_result(heard.result, heard.own_words, outcome)
     if heard.limit:
-        return "rate-limited", heard.limit.reason, heard.limit.retry_after
+        return "rate-limited", heard.limit.reason, heard.limit
     if outcome.code == 0 and not heard.events:
         return "unknown", "exit code 0 without any event of claude", None
     return "failed", one_line(f"exit code {outcome.code}: {heard.plain or 'no result'}"), None
 
 
-def _judge_result(result: dict[str, object], own_words: bool, outcome: Exit) -> tuple[EndingState, str, float | None]:
+def _judge_result(result: dict[str, object], own_words: bool, outcome: Exit) -> tuple[EndingState, str, Limit | None]:
     said, failed = text_at(result, "result"), result.get("is_error") is not False
     asked = {"message": said, "api_error_status": result.get("api_error_status")}
     # What the worker itself said about limits is no limit; what claude said in its place is.
     if (failed or not own_words) and (limit := limit_of(asked)):
-        return "rate-limited", limit.reason, limit.retry_after
+        return "rate-limited", limit.reason, limit
     if failed or text_at(result, "subtype") != "success":
         return "failed", one_line(said or _listed_errors(result) or "the result is an error without words"), None
     if number_at(result, "num_turns") == 0:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from gitprun.executors.base import Ending, EndingState, Launch, Place, Progress, cut_short, note
+from gitprun.executors.base import Ending, EndingState, Launch, Place, Progress, cut_short, make_ending, note
 from gitprun.executors.codex_items import item_progress
 from gitprun.executors.limits import Limit, error_text, find_limit, limit_of, readable
 from gitprun.executors.lines import object_at, one_line, parse_object, plain_text, sum_at, text_at, whole_text
@@ -45,6 +45,11 @@ class Codex:
         env = (*temporary, *settings.env)
         return Launch(argv=argv, env=env, stdin=stdin, program=program, prefer_stream=True)
 
+    def resume(self, launch: Launch, thread: str, prompt: str) -> Launch:
+        """Turn a launch into one that goes on with a thread; an id that is not there is exit code 1 and no event."""
+        argv = (*launch.argv[:-1], "resume", thread, launch.argv[-1])
+        return replace(launch, argv=argv, stdin=prompt.encode("utf-8", "replace"))
+
     def progress(self, line: bytes) -> Progress | None:
         """Say what one line of output means."""
         event = parse_object(line)
@@ -68,8 +73,8 @@ class Codex:
     def ending(self, lines: Iterable[bytes], outcome: Exit) -> Ending:
         """Say how the work ended: the exit code tells the health of the protocol, the last turn the rest."""
         heard = _listen(lines)
-        state, reason, wait = _judge(heard, outcome)
-        return Ending(state, reason, heard.thread, heard.tokens, wait, heard.message)
+        state, reason, limit = _judge(heard, outcome)
+        return make_ending(state, reason, limit, thread=heard.thread, tokens=heard.tokens, message=heard.message)
 
 
 def _error_progress(event: dict[str, object]) -> Progress:
@@ -140,19 +145,19 @@ def _hear_item(heard: _Heard, kind: str, item: dict[str, object]) -> None:
         heard.message = whole_text(text_at(item, "text"))
 
 
-def _judge(heard: _Heard, outcome: Exit) -> tuple[EndingState, str, float | None]:
+def _judge(heard: _Heard, outcome: Exit) -> tuple[EndingState, str, Limit | None]:
     if cut := cut_short(outcome):
         return "failed", one_line(f"{cut}; last error: {heard.error}" if heard.error else cut), None
     if heard.failure is not None:
         if limit := limit_of(heard.failure):
-            return "rate-limited", limit.reason, limit.retry_after
+            return "rate-limited", limit.reason, limit
         return "failed", readable(error_text(heard.failure)) or "the turn failed without a message", None
     if heard.completed:
         if outcome.code == 0:
             return "done", "", None
         return "failed", f"exit code {outcome.code} although the turn completed", None
     if heard.limit:
-        return "rate-limited", heard.limit.reason, heard.limit.retry_after
+        return "rate-limited", heard.limit.reason, heard.limit
     if outcome.code == 0 and not heard.events:
         return "unknown", "exit code 0 without any event of codex", None
     why = heard.error or heard.plain or "no turn completed"

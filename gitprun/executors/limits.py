@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal
 
+from gitprun.executors.dates import stated_date
 from gitprun.executors.lines import number_at, object_at, one_line, parse_object, text_at
+
+# What kind of failure the service answered with; ``network``: there was no answer.
+FailureKind = Literal["503", "429", "usage-limit", "quota", "capacity", "network"]
 
 # 529 is Anthropic's "overloaded".
 LIMIT_STATUSES = frozenset({429, 503, 529})
@@ -21,6 +26,26 @@ _LIMIT = re.compile(
     | \b at\ capacity \b | \b high\ demand \b
     | \b overloaded_error \b | \b server_is_overloaded \b
     | \b servers?\ (?: is | are )\ (?: currently\ )? overloaded \b | \b api\ error \W{1,4} overloaded \b
+    """,
+    re.VERBOSE,
+)
+# The first that fits: an account's limit is told with a status of 429 too.
+_KINDS: tuple[tuple[FailureKind, re.Pattern[str]], ...] = (
+    ("quota", re.compile(r"quota")),
+    ("usage-limit", re.compile(r"usage[ _]limit|out of (?:extra usage|credits)")),
+    ("429", re.compile(r"\b429\b|too many requests|rate[ _-]?limit")),
+    ("503", re.compile(r"\b503\b|service unavailable")),
+    ("usage-limit", re.compile(r"limit reached|(?:hit|reached) your .{0,60}limit")),
+    ("capacity", re.compile(r"")),
+)
+_NETWORK = re.compile(
+    r"""
+    \b waiting\ for\ network \b | \b error\ sending\ request \b | \b stream\ disconnected \b | \b idle\ timeout \b
+    | \b connection\ (?: error | failed | refused | reset | closed | aborted | timed\ out | was\ lost ) \b
+    | \b (?: econnrefused | econnreset | econnaborted | enotfound | etimedout | eai_again | epipe ) \b
+    | \b dns\ (?: error | lookup ) | \b failed\ to\ lookup\ address \b | \b socket\ hang\ up \b | \b fetch\ failed \b
+    | \b stop_reason\ missing \b
+    | \b unable\ to\ connect \b | \b network\ (?: error | is\ unreachable ) \b | \b request\ timed\ out \b
     """,
     re.VERBOSE,
 )
@@ -41,10 +66,12 @@ _WINDOW = 4096
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """A limit of the service; ``retry_after`` in seconds where a length of time was stated."""
+    """A limit of the service; ``retry_after`` in seconds where a length of time was stated, ``retry_at`` a time."""
 
     reason: str
     retry_after: float | None = None
+    kind: FailureKind = "capacity"
+    retry_at: str = ""
 
 
 def find_limit(text: str) -> Limit | None:
@@ -53,7 +80,23 @@ def find_limit(text: str) -> Limit | None:
     Not meant for what the worker's own tools printed: there such words say nothing about the worker.
     """
     shown = text[:_WINDOW].replace("\u2019", "'").lower()
-    return Limit(one_line(text), stated_wait(shown)) if _LIMIT.search(shown) else None
+    if not _LIMIT.search(shown):
+        return None
+    return Limit(one_line(text), stated_wait(shown), _kind_of(shown), stated_date(text[:_WINDOW]))
+
+
+def is_network(text: str) -> bool:
+    """Tell whether a program says that it could not talk to its service, or was cut off."""
+    return bool(_NETWORK.search(text[:_WINDOW].lower()))
+
+
+def failure_kind(reason: str, limit: Limit | None) -> FailureKind | Literal[""]:
+    """Name the kind of a failure of the service; empty where the service had no part in it."""
+    return limit.kind if limit else "network" if is_network(reason) else ""
+
+
+def _kind_of(shown: str) -> FailureKind:
+    return next(kind for kind, pattern in _KINDS if pattern.search(shown))
 
 
 def limit_of(event: dict[str, object]) -> Limit | None:
@@ -66,9 +109,16 @@ def limit_of(event: dict[str, object]) -> Limit | None:
     if found is None:
         if status is None:
             return None
-        found = Limit(f"status {status}")
+        found = Limit(f"status {status}", kind=_kind_of(str(status)))
+    elif status is not None and found.kind == "capacity":
+        found = replace(found, kind=_kind_of(str(status)))
     stated = next((wait for place in places if (wait := _stated_seconds(place)) is not None), None)
-    return Limit(readable(said) or found.reason, found.retry_after if stated is None else stated)
+    return replace(
+        found,
+        reason=readable(said) or found.reason,
+        retry_after=found.retry_after if stated is None else stated,
+        retry_at=found.retry_at or stated_date(unpacked(said)[:_WINDOW]),
+    )
 
 
 def error_text(event: dict[str, object]) -> str:

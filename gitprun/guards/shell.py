@@ -200,7 +200,15 @@ class _Reader:
         else:
             while self.peek() and self.peek() in "<>&|":
                 self.at += 1
-            self.target()
+            joins = self.text.endswith("&", 0, self.at)
+            if joins and self.peek() == "-":
+                # "<&-" is whole: what stands right behind it is a word of its own.
+                self.at += 1
+            elif joins:
+                # bash expands this word again after it took the quotes off.
+                self.expanded(self.target())
+            else:
+                self.target()
 
     def target(self) -> str:
         """Read the word a redirection points to."""

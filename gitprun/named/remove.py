@@ -58,8 +58,10 @@ def remove_named(repository: Repository, ledger: Ledger, unit: UnitState, *, dis
         ledger.append("workspace.removed", run=NAMED, unit=unit.id, facts={"removed": True})
         if base is not None:
             delete_ref(open_repository(repository.common), pin_name(unit.id), base)
-        shutil.rmtree(unit_folder(repository.state, unit), ignore_errors=True)
-    _tidy_parents(path, unit.id.count("/"))
+        folder, depth = unit_folder(repository.state, unit), unit.id.count("/")
+        shutil.rmtree(folder, ignore_errors=True)
+    _tidy_parents(folder, depth)
+    _tidy_parents(path, depth + 1)
     return Removal(run=NAMED, unit=unit.id, path=str(path), removed=True, saved=leaving.saved, ignored=leaving.ignored)
 
 
@@ -133,8 +135,8 @@ def _keep_commit(repository: Repository, unit: UnitState) -> Oid | None:
 
 
 def _tidy_parents(path: Path, depth: int) -> None:
-    """Remove the folders above a workspace that are empty now: those of its name, the named ones', the repository's."""
-    for folder in list(path.parents)[: depth + 2]:
+    """Remove so many folders above a path, and the next, as long as they are empty."""
+    for folder in list(path.parents)[: depth + 1]:
         try:
             folder.rmdir()
         except OSError:

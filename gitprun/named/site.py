@@ -14,11 +14,11 @@ from gitprun.collect.site import Site
 from gitprun.errors import PrunError, Refused
 from gitprun.git.refs import open_repository, read_ref
 from gitprun.git.repo import Repository
+from gitprun.named.probe import probe_named
 from gitprun.named.roster import NAMED, flat
 from gitprun.names import Oid, RunId, UnitId, base_ref
 from gitprun.plan import DEFAULT_MAX_FILE
-from gitprun.runs.events import RunState, UnitState
-from gitprun.runs.lookup import probe_unit
+from gitprun.runs.events import UnitState
 from gitprun.runs.review import unit_folder
 from gitprun.system.files import LockBusy, folder_identity, locked, read_plain
 from gitprun.workspaces.base import Workspace
@@ -35,11 +35,6 @@ class WorkspaceGone(PrunError):
 def pin_name(name: str) -> str:
     """Name the ref that pins the commit a workspace stands on."""
     return base_ref(RunId(f"{NAMED}/{name}"))
-
-
-def probe_named(unit: UnitState) -> UnitState:
-    """Give a workspace with the state it really has: what nobody works on any more is ``lost``."""
-    return probe_unit(RunState(NAMED, facts={"coordinator": unit.facts.get("coordinator")}), unit)
 
 
 @contextmanager

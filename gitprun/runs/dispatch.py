@@ -14,7 +14,7 @@ from gitprun import __version__
 from gitprun.errors import PrunError
 from gitprun.executors.base import Progress
 from gitprun.executors.catalog import require_executor
-from gitprun.git.command import require_git
+from gitprun.git.command import Git, require_git
 from gitprun.git.refs import delete_ref, move_ref, open_repository, read_signatures
 from gitprun.git.repo import Repository, resolve_commit
 from gitprun.names import PRUN_BRANCHES, PRUN_REFS, ZERO, Oid, RunId, base_ref, is_run_id, run_id, unit_branch
@@ -28,6 +28,7 @@ from gitprun.watch.shared import BASELINE, FINAL, SharedEye, record_shared
 from gitprun.watch.snapshot import Shared
 from gitprun.workspaces.base import WorkspaceProblem, choose_root
 from gitprun.workspaces.clone import read_source
+from gitprun.workspaces.trust import require_trusted
 from gitprun.workspaces.worktree import require_free_branch
 
 MEMORY_PER_WORKER = 1_500_000_000
@@ -104,6 +105,7 @@ def run_plan(
     base = resolve_commit(repository.git, settings.base or "HEAD")
     who = read_signatures(repository.git)
     require_programs(plan.units, dict(settings.executors), repository.top or repository.common)
+    require_trusted(repository, settings.setup or ())
     source = read_source(repository)
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     root = choose_root(settings.root, repository.home, cache)
@@ -155,7 +157,7 @@ def require_outside(repository: Repository, root: Path) -> None:
         assert top is not None
         if top.resolve() not in (root, *root.parents):
             continue
-        ignored = repository.git.run("check-ignore", "--quiet", f"{root}/", ok=(0, 1, 128)).code == 0
+        ignored = Git(cwd=top).run("check-ignore", "--quiet", f"{root}/", ok=(0, 1, 128)).code == 0
         if not ignored or root == top.resolve():
             raise WorkspaceProblem(
                 f"the workspace root {root} lies in your checkout",

@@ -80,6 +80,12 @@ class UnitState:
         return str(verdict.get("state", "")) if isinstance(verdict, Mapping) else ""
 
     @property
+    def attempt(self) -> int:
+        """Give the number of the attempt at this unit that began last; 0 before the first."""
+        number = self.facts.get("attempt", 0)
+        return number if isinstance(number, int) else 0
+
+    @property
     def live(self) -> bool:
         """Tell whether prun still has something to do for it in its run."""
         return self.state in LIVE
@@ -122,7 +128,8 @@ class History:
         return list(self.runs.values())[-1] if self.runs else None
 
 
-LIVE = ("queued", "preparing", "running", "collecting", "verifying")
+# waiting: an attempt is over, and the next begins later.
+LIVE = ("queued", "waiting", "preparing", "running", "collecting", "verifying")
 # ready: captured and verified. unverified: captured, verdict other than pass. empty: exit 0, nothing changed.
 # done: a read unit with a result. broken: prun itself could not go on.
 ENDED = ("ready", "unverified", "empty", "done", "failed", "timed-out", "stopped", "rate-limited", "broken", "landed")
@@ -130,6 +137,7 @@ STATES = LIVE + ENDED
 
 _STEP = {
     "unit.queued": "queued",
+    "unit.waiting": "waiting",
     "unit.preparing": "preparing",
     "unit.prepared": "preparing",
     "unit.started": "running",
@@ -140,6 +148,9 @@ _STEP = {
 }
 
 
+_ASKED = ("spec", "executor", "mode")
+
+
 def fold(events: Iterable[Event]) -> History:
     """Compute the state of all runs from the events in order; pure, and unknown kinds are passed over."""
     runs: dict[str, RunState] = {}
@@ -148,6 +159,9 @@ def fold(events: Iterable[Event]) -> History:
         if event.kind == "run.started":
             facts = dict(event.facts)
             runs[event.run] = RunState(RunId(event.run), event.time, None, str(facts.get("base", "")), facts)
+        elif event.kind == "run.resumed" and event.run in runs:
+            known = runs[event.run]
+            runs[event.run] = replace(known, ended=None, facts={**known.facts, **event.facts})
         elif event.kind == "landing.landed":
             branch, target, commit = (str(event.facts.get(key, "")) for key in ("branch", "target", "commit"))
             landings.append(Landing(event.run, event.unit, branch, target, commit, event.time))
@@ -165,6 +179,10 @@ def fold(events: Iterable[Event]) -> History:
 def step(unit: UnitState, event: Event) -> UnitState:
     """Move one unit on by one event."""
     state = _STEP.get(event.kind, unit.state)
+    if event.kind == "unit.preparing":
+        # A new attempt: nothing of the one before holds any more but what was asked for.
+        asked = {name: fact for name, fact in unit.facts.items() if name in _ASKED}
+        unit = replace(unit, facts=asked, started=None, ended=None)
     if event.kind == "unit.finished":
         state = str(event.facts.get("state", "broken"))
     elif event.kind == "landing.landed":
@@ -179,3 +197,8 @@ def step(unit: UnitState, event: Event) -> UnitState:
     if event.kind == "unit.finished":
         after = replace(after, ended=event.time)
     return after
+
+
+def base_of(run: RunState, unit: UnitState) -> str:
+    """Give the commit a unit's work started from: the base of its run, unless a later attempt began anew."""
+    return str(unit.facts.get("base") or run.base)

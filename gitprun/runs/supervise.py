@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import re
-import shutil
 import time
 import traceback
 from collections.abc import Callable, Iterator
@@ -38,7 +36,7 @@ from gitprun.workspaces.base import OUTBOX, Workspace, WorkspaceProblem, make_ou
 from gitprun.workspaces.clone import CloneSource, make_clone
 from gitprun.workspaces.furnish import furnish
 from gitprun.workspaces.scratch import make_scratch
-from gitprun.workspaces.setup import run_setup
+from gitprun.workspaces.setup import SetupFailed, run_setup
 from gitprun.workspaces.worktree import admin_folder, make_worktree, remove_worktree
 
 MAX_RESULT = 4_000_000
@@ -106,7 +104,13 @@ def _live(context: RunContext, unit: Unit) -> str:
         context.note(unit, "finished", state="stopped", reason="stopped before it was started")
         return "stopped"
     context.note(unit, "preparing")
-    workspace = _prepare(context, unit)
+    try:
+        workspace = _prepare(context, unit)
+    except SetupFailed:
+        if not context.stop.is_set():
+            raise
+        context.note(unit, "finished", state="stopped", reason="stopped while its workspace was made ready")
+        return "stopped"
     ended, ending = _work(context, unit, workspace)
     worker = judge_worker(ended, ending.state)
     context.note(unit, "exited", exit=exit_facts(ended), ending=asdict(ending) | {"message": ""})
@@ -176,6 +180,10 @@ def _furnish(context: RunContext, unit: Unit, workspace: Workspace) -> Workspace
     make_outbox(workspace.path)
     if workspace.kind is not None and settings.setup:
         run_setup(workspace.path, settings.setup, log=folder / "setup.log", stop=context.stop)
+        touched = sorted(_modified(_site(context, workspace, open_repository(context.repository.common)).git))
+        if touched:
+            note = f"setup changed {len(touched)} tracked files (such as {touched[0]}), which count as changed"
+            workspace = replace(workspace, notes=(*workspace.notes, note))
     return workspace
 
 

@@ -36,7 +36,9 @@ def find_worker(env: Mapping[str, str], repository: Repository, history: History
             return None
         run = env.get("PRUN_RUN", "")
         known = history.runs[run].units.get(unit) if run in history.runs else None
-        return Worker(run, unit, known is not None and _acts_in(repository, known))
+        # Where it works is not written down for a worker without a run: the user's main checkout it is not.
+        own = _acts_in(repository, known) if known is not None else repository.git_dir != repository.common
+        return Worker(run, unit, own)
     for state in reversed(list(history.runs.values())):
         for known in state.units.values():
             if _acts_in(repository, known) and probe_unit(state, known).live:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from typing import Protocol
+
+LOOK_AGAIN = 30.0
 
 
 class Clock(Protocol):
@@ -12,6 +15,12 @@ class Clock(Protocol):
     def now(self) -> float: ...
 
     def monotonic(self) -> float: ...
+
+
+class Alarm(Clock, Protocol):
+    """A clock that can also be waited on."""
+
+    def sleep_until(self, until: float | None, wake: threading.Event) -> None: ...
 
 
 class SystemClock:
@@ -24,3 +33,11 @@ class SystemClock:
     def monotonic(self) -> float:
         """Give seconds that never go back; only differences mean something."""
         return time.monotonic()
+
+    def sleep_until(self, until: float | None, wake: threading.Event) -> None:
+        """Wait for an event, at most until a time in seconds since 1970; a machine that slept meanwhile is noticed."""
+        while not wake.is_set():
+            left = None if until is None else min(until - self.now(), LOOK_AGAIN)
+            if left is not None and left <= 0:
+                return
+            wake.wait(left)

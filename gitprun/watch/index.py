@@ -17,14 +17,14 @@ _OWN_EXTENSIONS = range(ord("A"), ord("Z") + 1)
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One tracked path: ``size`` and ``mtime`` (seconds, nanoseconds) of the file git last found unchanged.
+    """One tracked path; ``mark`` tells the file git last found unchanged (see ``file_mark``), ``size`` is its size.
 
     ``kept`` says that git never looks at the file (sparse checkout, assume-unchanged).
     """
 
     mode: int
     size: int
-    mtime: tuple[int, int]
+    mark: tuple[int, ...]
     oid: bytes
     kept: bool
 
@@ -42,9 +42,9 @@ class Index:
         at = self.places.get(path)
         if at is None:
             return None
-        _, _, seconds, nanos, _, _, mode, _, _, size, oid, flags = _ENTRY.unpack_from(self.raw, at)
+        *times, _, inode, mode, _, _, size, oid, flags = _ENTRY.unpack_from(self.raw, at)
         more = int.from_bytes(self.raw[at + 62 : at + 64]) if flags & 0x4000 else 0
-        return Entry(mode, size, (seconds, nanos), oid, bool(flags & 0x8000 or more & 0x4000))
+        return Entry(mode, size, (*times, inode, size), oid, bool(flags & 0x8000 or more & 0x4000))
 
 
 def parse_index(raw: bytes, names: dict[bytes, bytes] | None = None) -> Index | None:
@@ -100,6 +100,12 @@ def _understood(raw: bytes, at: int) -> bool:
             return False
         at += 8 + int.from_bytes(raw[at + 4 : at + 8])
     return at == end
+
+
+def file_mark(ctime_ns: int, mtime_ns: int, inode: int, size: int) -> tuple[int, ...]:
+    """Write what lstat says about a file the way an index keeps it: 32 bits each."""
+    times = (*divmod(ctime_ns, 1_000_000_000), *divmod(mtime_ns, 1_000_000_000))
+    return tuple(number & 0xFFFFFFFF for number in (*times, inode, size))
 
 
 def blob_id(content: bytes) -> bytes:

@@ -9,7 +9,7 @@ from pathlib import Path
 from gitprun.git.repo import Repository
 from gitprun.runs.events import RunState
 from gitprun.system.clock import Clock
-from gitprun.watch.blame import Blame
+from gitprun.watch.blame import Blame, Suspect
 from gitprun.watch.changes import Watcher
 from gitprun.watch.commits import CommitCounts
 from gitprun.watch.processes import Process, count_runaway, has_worker, living, probe_processes
@@ -119,9 +119,9 @@ class Probe:
         for sight in snapshot.units:
             facts = known[sight.key].facts
             worked_on = frozenset(map(str, facts.get("changed", ()))) | frozenset(sight.dirty or ())
-            units.append((sight, Path(str(facts.get("path", ""))), worked_on))
+            units.append(Suspect(sight, Path(str(facts.get("path", ""))), worked_on))
         stamps = {path: checkout.dirty[path] for path in changed if path in checkout.dirty}
-        return self._blame.name(Path(checkout.path), stamps, units, snapshot.time)
+        return self._blame.find(Path(checkout.path), stamps, units)
 
 
 def _make_watcher() -> Watcher | None:

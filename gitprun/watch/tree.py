@@ -17,7 +17,7 @@ from gitprun.git.command import Git
 from gitprun.git.repo import Repository
 from gitprun.system.files import folder_identity
 from gitprun.watch.changes import ChangeSource, skipped, survey
-from gitprun.watch.index import GITLINK, Entry, Index, blob_id, parse_index
+from gitprun.watch.index import GITLINK, Entry, Index, blob_id, file_mark, parse_index
 from gitprun.watch.snapshot import GONE, Stamp
 from gitprun.workspaces.base import OUTBOX, QUIET
 
@@ -202,9 +202,8 @@ class Tree:
         if plain and (found.st_mode ^ entry.mode) & 0o100:
             # Where modes mean nothing (core.fileMode=false) git says so.
             return None
-        seconds, nanos = divmod(found.st_mtime_ns, 1_000_000_000)
         racy = self._seen_index is not None and found.st_mtime_ns >= self._seen_index[2]
-        if (found.st_size, seconds & 0xFFFFFFFF, nanos) == (entry.size, *entry.mtime) and not racy:
+        if not racy and entry.mark == file_mark(found.st_ctime_ns, found.st_mtime_ns, found.st_ino, found.st_size):
             return False
         # Git calls a file of another size changed without reading it (0 is what it writes for "look again").
         other_size = entry.size not in (0, found.st_size)

@@ -106,6 +106,18 @@ def test_without_its_environment_the_worktree_gives_a_worker_away(live: LiveUnit
     assert live.history() == before
 
 
+def test_a_worker_without_a_run_is_one_too(live: LiveUnit) -> None:
+    """Such as one of git prun dispatch, or git prun exec."""
+    before = live.repo.git("for-each-ref")
+    for env in ({"PRUN_UNIT": "x"}, {"PRUN_UNIT": "x", "PRUN_RUN": "named", "PRUN_REPO": str(live.repo.path)}):
+        said = shell_out(["git", "commit", "-q", "--no-verify", "-am", "x"], live.work.path, env)
+        name = "named/x" if "PRUN_RUN" in env else "x"
+        assert said.err.startswith(f"git prun: refused: unit {name} must not change HEAD: {COMMITS}\n")
+        assert shell_out(["git", "reset", "-q"], live.work.path, env).code == 0
+        assert shell_out(["git", "reset", "-q"], live.repo.path, env).code != 0
+    assert live.repo.git("for-each-ref") == before
+
+
 def test_once_the_worker_has_ended_its_worktree_is_like_any_other(live: LiveUnit) -> None:
     (live.kept / "exit.json").write_text("{}")
     assert live.outsider("commit", "-qam", "by the user").code == 0

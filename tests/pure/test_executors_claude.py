@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -16,7 +17,8 @@ EXITED_1 = Exit(code=1, signal=None, reason="exited", seconds=1.0)
 
 
 def ending(stream: str, outcome: Exit = EXITED_0) -> Ending:
-    return Claude().ending(split_lines(stream.encode()), outcome)
+    # What kind of failure it was, and when to ask again, is in test_executors_failures.
+    return replace(Claude().ending(split_lines(stream.encode()), outcome), kind="", retry_at="")
 
 
 def progress(stream: str) -> list[tuple[str, str]]:

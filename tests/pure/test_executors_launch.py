@@ -119,6 +119,23 @@ class TestClaude:
             *("--max-turns", "5"),
         )
 
+    @pytest.mark.parametrize("given", [("--settings", "%s"), ("--settings=%s",)])
+    def test_the_guard_is_joined_with_settings_of_the_user(self, given: tuple[str, ...]) -> None:
+        theirs = '{"env": {"A": "b"}, "hooks": {"Stop": [], "PreToolUse": [{"matcher": "Write"}]}}'
+        args = ("-x", *(word.replace("%s", theirs) for word in given), "-y")
+        argv = Claude().launch(unit(), "do it", replace(PLACE, guard="g"), ExecutorSettings(args=args)).argv
+        assert argv[12:] == (
+            *("-x", "--settings"),
+            '{"env": {"A": "b"}, "hooks": {"Stop": [], "PreToolUse": [{"matcher": "Write"}, {"matcher": "Bash", '
+            '"hooks": [{"type": "command", "command": "g", "timeout": 20}]}]}}',
+            "-y",
+        )
+
+    def test_a_settings_file_of_the_user_stands_alone(self) -> None:
+        for args in (("--settings", "/home/me/s.json"), ("--settings=/home/me/s.json",)):
+            launch = Claude().launch(unit(), "do it", replace(PLACE, guard="g"), ExecutorSettings(args=args))
+            assert launch.argv[12:] == args
+
     @pytest.mark.parametrize(
         ("prompt", "stdin"),
         [

@@ -43,7 +43,9 @@ USAGE = (
     ],
 )
 def test_notices_of_limits(said: str, seconds: float | None) -> None:
-    assert find_limit(said) == Limit(" ".join(said.split()), seconds)
+    limit = find_limit(said)
+    assert limit is not None
+    assert (limit.reason, limit.retry_after) == (" ".join(said.split()), seconds)
 
 
 @pytest.mark.parametrize(
@@ -98,30 +100,30 @@ def test_only_a_length_of_time_is_a_wait(text: str, seconds: float | None) -> No
 @pytest.mark.parametrize(
     ("event", "limit"),
     [
-        ('{"type":"error","status":429,"retry_after":900}', Limit("status 429", 900.0)),
-        ('{"type":"error","status":503,"message":"busy"}', Limit("busy")),
-        ('{"error":{"type":"rate_limit_error","message":"slow down"}}', Limit("slow down")),
+        ('{"type":"error","status":429,"retry_after":900}', Limit("status 429", 900.0, "429")),
+        ('{"type":"error","status":503,"message":"busy"}', Limit("busy", None, "503")),
+        ('{"error":{"type":"rate_limit_error","message":"slow down"}}', Limit("slow down", None, "429")),
         (
             '{"error":{"type":"usage_limit_reached","message":"The limit","resets_in_seconds":3600}}',
-            Limit("The limit", 3600.0),
+            Limit("The limit", 3600.0, "usage-limit"),
         ),
-        ('{"error":{"code":"server_is_overloaded"}}', Limit("server_is_overloaded")),
+        ('{"error":{"code":"server_is_overloaded"}}', Limit("server_is_overloaded", None, "capacity")),
         (
             '{"error":{"message":"rate limit, try again in 2s","retry_after":7.5}}',
-            Limit("rate limit, try again in 2s", 7.5),
+            Limit("rate limit, try again in 2s", 7.5, "429"),
         ),
         (
             '{"type":"error","message":"{\\"error\\":{\\"message\\":\\"Too many requests\\"}}"}',
-            Limit("Too many requests"),
+            Limit("Too many requests", None, "429"),
         ),
         ('{"type":"error","status":500,"retry_after":900}', None),
         ('{"type":"error","message":"boom"}', None),
         ('{"type":"error","status":true,"error":[429]}', None),
-        ('{"type":"error","status":429,"retry_after":true}', Limit("status 429")),
-        ('{"type":"error","status":429,"retry_after":-5}', Limit("status 429")),
-        ('{"type":"error","status":429,"retry_after":NaN}', Limit("status 429")),
-        ('{"type":"error","status":429,"retry_after":1e400}', Limit("status 429")),
-        ('{"type":"error","status":429,"retry_after":"soon"}', Limit("status 429")),
+        ('{"type":"error","status":429,"retry_after":true}', Limit("status 429", None, "429")),
+        ('{"type":"error","status":429,"retry_after":-5}', Limit("status 429", None, "429")),
+        ('{"type":"error","status":429,"retry_after":NaN}', Limit("status 429", None, "429")),
+        ('{"type":"error","status":429,"retry_after":1e400}', Limit("status 429", None, "429")),
+        ('{"type":"error","status":429,"retry_after":"soon"}', Limit("status 429", None, "429")),
     ],
 )
 def test_limits_in_error_events(event: str, limit: Limit | None) -> None:

@@ -96,6 +96,8 @@ def test_commands_within_words(text: str, found: list[list[str]]) -> None:
         ("a &>b c >|d e", [["a", "c", "e"]]),
         ("a>b;c", [["a"], ["c"]]),
         ("a >'b c' d", [["a", "d"]]),
+        ("a <&- b >&-c", [["a", "b", "c"]]),
+        ("a >&'$(git push)'", [["git", "push"], ["a"]]),
         ("a <<< 'git push' b", [["a", "b"]]),
     ],
 )

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gitprun.watch.index import Index, blob_id, parse_index
+from gitprun.watch.index import Index, blob_id, file_mark, parse_index
 from tests.support.repos import Repo, make_repo
 
 NAMES = ("a.txt", "a/b/c.txt", "a/b/cc.txt", "a.txt.bak", "ä ö", "deep/" * 30 + "x", "n" * 200, "\n", "z")
@@ -29,22 +29,22 @@ def repo(tmp_path: Path) -> Repo:
     return repo
 
 
-def described(repo: Repo, index: Index) -> dict[bytes, tuple[str, str, int, tuple[int, int]]]:
+def described(repo: Repo, index: Index) -> dict[bytes, tuple[str, str, tuple[int, ...]]]:
     found = {}
     for name in index.places:
         entry = index.find(name)
         assert entry is not None
-        found[name] = (f"{entry.mode:o}", entry.oid.hex(), entry.size, entry.mtime)
+        found[name] = (f"{entry.mode:o}", entry.oid.hex(), entry.mark)
     return found
 
 
-def expected(repo: Repo) -> dict[bytes, tuple[str, str, int, tuple[int, int]]]:
+def expected(repo: Repo) -> dict[bytes, tuple[str, str, tuple[int, ...]]]:
     found = {}
     for row in repo.git("ls-files", "--stage", "-z").split("\0")[:-1]:
         about, _, name = row.partition("\t")
         mode, oid, _ = about.split()
         seen = os.lstat(repo.path / name)
-        found[os.fsencode(name)] = (mode, oid, seen.st_size, divmod(seen.st_mtime_ns, 10**9))
+        found[os.fsencode(name)] = (mode, oid, file_mark(seen.st_ctime_ns, seen.st_mtime_ns, seen.st_ino, seen.st_size))
     return found
 
 
@@ -58,7 +58,9 @@ def test_entries_are_those_of_git(repo: Repo, version: str) -> None:
     assert index is not None
     assert described(repo, index) == expected(repo)
     assert index.find(b"d/a") is None
-    assert [name for name in index.places if (e := index.find(name)) and e.kept] == ([b"seed"] if version == "3" else [])
+    assert [name for name in index.places if (e := index.find(name)) and e.kept] == (
+        [b"seed"] if version == "3" else []
+    )
 
 
 def test_paths_are_kept_once_for_all_indexes(repo: Repo) -> None:

@@ -117,6 +117,15 @@ def test_a_changed_file_written_again_has_another_stamp(repo: Repo, eyes: Callab
     assert (before, one.tree.look()) == ({"a.txt": before["a.txt"]}, {"a.txt": (2, 7)}) if before else None
 
 
+def test_another_file_of_the_same_size_and_age_in_its_place(repo: Repo, eyes: Callable[..., Eyes]) -> None:
+    one = eyes(repo)
+    one.see()
+    age = os.stat(one.path / "src" / "b.py").st_mtime_ns
+    os.utime(one.path / "a.txt", ns=(age, age))
+    (one.path / "a.txt").rename(one.path / "src" / "b.py")
+    assert one.see() == ["a.txt", "src/b.py"]
+
+
 def test_what_is_no_work_does_not_count(repo: Repo, eyes: Callable[..., Eyes]) -> None:
     repo.write(".env.local", "SECRET=1\n")
     one = eyes(repo, copy=(".env.local",))

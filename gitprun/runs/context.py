@@ -1,0 +1,123 @@
+"""What the units of a run share, and what one attempt at a unit starts from."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from gitprun.collect.capture import Site
+from gitprun.executors.base import Progress
+from gitprun.git.command import Git
+from gitprun.git.refs import Signature, open_repository
+from gitprun.git.repo import Repository
+from gitprun.names import Oid, RunId
+from gitprun.plan import Settings
+from gitprun.runs.events import UnitState
+from gitprun.runs.ledger import Ledger
+from gitprun.runs.patience import Patience
+from gitprun.system.clock import Alarm, SystemClock
+from gitprun.system.process import Stop
+from gitprun.units import Unit
+from gitprun.workspaces.base import Workspace
+from gitprun.workspaces.clone import CloneSource
+
+GRACE = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunContext:
+    """What all units of one run share; ``revision`` is what later attempts start from, as far as it has moved."""
+
+    repository: Repository
+    ledger: Ledger
+    run: RunId
+    base: Oid
+    revision: str
+    root: Path
+    settings: Settings
+    source: CloneSource
+    who: tuple[Signature, Signature]
+    max_file: int
+    verify: tuple[str, ...]
+    verify_timeout: float
+    stop: Stop
+    heard: Callable[[str, Progress], None]
+    grace: float = GRACE
+    patience: Patience = Patience()
+    clock: Alarm = field(default_factory=SystemClock)
+
+    def note(self, unit: Unit, kind: str, **facts: Any) -> None:
+        """Write one event of a unit."""
+        self.ledger.append(f"unit.{kind}", run=self.run, unit=unit.id, facts=facts)
+
+    def folder(self, unit: Unit) -> Path:
+        """Name the folder that keeps prompt, output and result of a unit."""
+        return self.repository.state / "runs" / self.run / unit.id
+
+    def now(self) -> datetime:
+        """Give the time as the user's own clock shows it."""
+        return datetime.fromtimestamp(self.clock.now()).astimezone()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """One unit to be worked on.
+
+    ``known`` is what an earlier attempt left (None: there was none), ``tried`` how often this process has tried,
+    ``until`` the time before which it does not begin, ``attach`` that its worker was started by a coordinator
+    that is gone: it is waited for and collected, and where it was lost tried again.
+    """
+
+    unit: Unit
+    known: UnitState | None = None
+    tried: int = 0
+    until: float = 0.0
+    attach: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """One attempt at a unit: what it starts from.
+
+    ``known`` are commits of earlier attempts, which are no work of its worker; ``thread`` the conversation that
+    is gone on with in the workspace as it is.
+    """
+
+    number: int
+    base: Oid
+    source: CloneSource
+    known: frozenset[str] = frozenset()
+    thread: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Again:
+    """A unit that is to be tried again, not before ``until``; ``shared`` holds for all workers of its executor."""
+
+    until: float
+    kind: str
+    shared: bool
+    counts: bool = True
+
+
+def open_site(context: RunContext, attempt: Attempt, workspace: Workspace) -> Site:
+    """Open the place the work of an attempt is captured from."""
+    tips = {oid for _, oid, _ in attempt.source.refs} | {peeled for _, _, peeled in attempt.source.refs if peeled}
+    return Site(
+        repository=context.repository,
+        repo=open_repository(context.repository.common),
+        workspace=workspace,
+        base=attempt.base,
+        max_file=context.max_file,
+        known=frozenset(tips | {attempt.base} | attempt.known),
+        alternates=os.fsencode(attempt.source.objects) + b"\n",
+    )
+
+
+def modified(git: Git) -> set[str]:
+    """List the tracked files that are not as they were captured."""
+    return {os.fsdecode(name) for name in git.run("ls-files", "-z", "--modified").fields}
