@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from gitprun.errors import PrunError
 from gitprun.runs.events import Event, History, decode, encode, fold
@@ -38,6 +40,11 @@ class Ledger:
         self.lock = state / "locks" / "ledger.lock"
         self.clock: Clock = clock or SystemClock()
         self.listeners: list[Callable[[Event], None]] = []
+        self._reading = threading.Lock()
+        self._file: tuple[int, int] | None = None
+        self._at = self._lines = 0
+        self._events: list[Event] = []
+        self._unreadable: list[int] = []
 
     def append(self, kind: str, *, run: str = "", unit: str = "", facts: Mapping[str, Any] | None = None) -> Event:
         """Write one event; when this returns it is on disk."""
@@ -56,22 +63,41 @@ class Ledger:
         return event
 
     def read(self) -> Reading:
-        """Read all events; a torn or altered line is passed over and its number reported."""
-        try:
-            lines = self.path.read_bytes().split(b"\n")
-        except FileNotFoundError:
-            return Reading(())
-        except OSError as problem:
-            raise LedgerProblem(
-                f"the ledger {self.path} cannot be read: {problem.strerror}", "check its permissions"
-            ) from None
-        events, unreadable = [], []
-        for number, line in enumerate(lines, 1):
-            if not line:
-                continue
-            event = decode(line)
-            if event is None:
-                unreadable.append(number)
-            else:
-                events.append(event)
-        return Reading(tuple(events), tuple(unreadable))
+        """Read all events; a torn or altered line is passed over and its number reported.
+
+        What was read before is remembered: a ledger only grows, so only its new lines are read again.
+        """
+        with self._reading:
+            try:
+                with open(self.path, "rb") as source:
+                    self._catch_up(source)
+                    rest = source.read()
+            except FileNotFoundError:
+                return Reading(())
+            except OSError as problem:
+                raise LedgerProblem(
+                    f"the ledger {self.path} cannot be read: {problem.strerror}", "check its permissions"
+                ) from None
+            return self._take_in(rest)
+
+    def _catch_up(self, source: BinaryIO) -> None:
+        """Stand where the last reading ended, or at the start if this is another file now, or a shorter one."""
+        found = os.fstat(source.fileno())
+        if self._file != (found.st_dev, found.st_ino) or found.st_size < self._at:
+            self._file, self._at, self._lines = (found.st_dev, found.st_ino), 0, 0
+            self._events, self._unreadable = [], []
+        source.seek(self._at)
+
+    def _take_in(self, rest: bytes) -> Reading:
+        """Decode new lines; one without its end is reported and looked at again the next time."""
+        whole, _, torn = rest.rpartition(b"\n")
+        for line in whole.split(b"\n") if whole else ():
+            self._lines += 1
+            event = decode(line) if line else None
+            if event is not None:
+                self._events.append(event)
+            elif line:
+                self._unreadable.append(self._lines)
+        self._at += len(rest) - len(torn)
+        unreadable = (*self._unreadable, self._lines + 1) if torn else tuple(self._unreadable)
+        return Reading(tuple(self._events), unreadable)

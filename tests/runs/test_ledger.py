@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from gitprun.runs.events import Event, encode
-from gitprun.runs.ledger import Ledger, LedgerProblem
+from gitprun.runs.ledger import Ledger, LedgerProblem, Reading
 from tests.support.cli import program_environment
 
 # One process a name, forked after the imports, which cost more than the writing.
 WRITERS = """
 import os, sys
 from pathlib import Path
-from gitprun.runs.ledger import Ledger
+from gitprun.runs.ledger import Ledger, LedgerProblem, Reading
 children = []
 for name in sys.argv[3:]:
     pid = os.fork()
@@ -159,3 +159,20 @@ def test_what_a_killed_writer_acknowledged_is_there(tmp_path: Path) -> None:
     ]
     assert set(spare) <= {0, 1}
     assert os.listdir(tmp_path / "locks") in ([], ["ledger.lock"])
+
+
+def test_reading_again_sees_what_others_wrote_and_a_replaced_file(tmp_path: Path) -> None:
+    ours, theirs = Ledger(tmp_path), Ledger(tmp_path)
+    assert ours.read() == Reading(())
+    first = theirs.append("run.started", run="r1")
+    assert ours.read() == Reading((first,))
+    with open(ours.path, "ab") as torn:
+        torn.write(b'{"v":1,"t":')
+    assert ours.read() == Reading((first,), (2,))
+    second = theirs.append("run.finished", run="r1")
+    assert ours.read() == Reading((first, second), (2,))
+    assert ours.read() == Ledger(tmp_path).read()
+    ours.path.unlink()
+    assert ours.read() == Reading(())
+    third = theirs.append("run.started", run="r2")
+    assert ours.read() == Reading((third,))
