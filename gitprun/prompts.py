@@ -59,6 +59,15 @@ def _one(command: str) -> str:
     return command.strip().replace("\n", "\n  ")
 
 
+def continue_prompt(unit_id: str, *, outbox: str) -> str:
+    """Write what a worker is told whose service cut it off: the thread knows the rest."""
+    return (
+        "The service cut you off in the middle of your work. Your changes so far are still there. Go on where you were "
+        f"and finish what you were asked to do. At the end write the result file {outbox}/result.md, whose first line "
+        f"is '# {unit_id} result', as you were told.\n"
+    )
+
+
 def assemble_prompt(unit: Unit, settings: ExecutorSettings, *, verify: Sequence[str], outbox: str) -> str:
     """Write the prompt a worker gets; what the unit's author wrote stands in it unchanged."""
     prefix = ""

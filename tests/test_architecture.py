@@ -20,6 +20,7 @@ FLOORS = (
     ("gitprun.runs.outcome", 1),
     ("gitprun.runs.arrivals", 1),
     ("gitprun.runs.claims", 1),
+    ("gitprun.runs.patience", 1),
     ("gitprun.runs.ledger", 3),
     ("gitprun.runs", 4),
     ("gitprun.named.roster", 1),

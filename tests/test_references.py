@@ -78,6 +78,12 @@ def test_blocks_say_what_they_are(page: Path) -> None:
 
 
 @BY_NAME
+def test_no_code_breaks_at_the_end_of_a_line(page: Path) -> None:
+    prose = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    assert [line for line in prose.splitlines() if line.count("`") % 2] == []
+
+
+@BY_NAME
 def test_toml_is_what_the_program_reads(page: Path) -> None:
     for block in blocks_of(page):
         if block.language == "toml":
@@ -92,7 +98,8 @@ def read_strictly(block: Block) -> None:
         # A block may show both files at once; then it says what belongs to one of them only.
         if "prun.toml only" in block.text:
             without_units = block.text.partition("[[unit]]")[0]
-            parse_settings(tomllib.loads(re.sub(r"^.*plan only.*$", "", without_units, flags=re.MULTILINE)), "prun.toml")
+            anywhere = re.sub(r"^.*plan only.*$", "", without_units, flags=re.MULTILINE)
+            parse_settings(tomllib.loads(anywhere), "prun.toml")
             document = tomllib.loads(re.sub(r"^.*prun\.toml only.*$", "", block.text, flags=re.MULTILINE))
         settings = parse_plan(document, "plan.toml", lambda name: f"what stands in {name}", Settings()).settings
     parse_hotspots(settings.hotspots, "the page")
@@ -127,5 +134,18 @@ def test_complaints(line: list[str], problem: str) -> None:
 
 def test_manual_page_names_every_command() -> None:
     page = (ROOT / "references" / "git-prun.1").read_text()
-    named = set(re.findall(r"^\.B[IR]? (?:\"?git prun )?([a-z]+)", page, re.MULTILINE))
-    assert names_of_commands() - {"hook"} - named == set()
+    section = page.partition(".SH COMMANDS\n")[2].partition(".SH ")[0]
+    named = re.findall(r"^\.TP\n\.B ([a-z]+)$", section, re.MULTILINE)
+    # "hook" is called by the hooks, not by people.
+    assert sorted(named) == sorted(names_of_commands() - {"hook"})
+    assert re.findall(r"^\.SH (.*)$", page, re.MULTILINE) == [
+        "NAME",
+        "SYNOPSIS",
+        "DESCRIPTION",
+        "COMMANDS",
+        "EXIT STATUS",
+        "FILES",
+        "ENVIRONMENT",
+        "EXAMPLES",
+        "SEE ALSO",
+    ]

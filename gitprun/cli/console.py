@@ -6,6 +6,7 @@ import contextlib
 import os
 import re
 import sys
+import time
 from collections.abc import Iterable, Sequence
 
 import click
@@ -19,6 +20,7 @@ COLOURS = {
     "collecting": "cyan",
     "verifying": "cyan",
     "queued": "bright_black",
+    "waiting": "yellow",
     "empty": "yellow",
     "unverified": "yellow",
     "stopped": "yellow",
@@ -102,6 +104,14 @@ def age(seconds: float | None) -> str:
     if seconds < 100 * 60:
         return f"{seconds / 60:.0f}m"
     return f"{seconds / 3600:.0f}h" if seconds < 100 * 3600 else f"{seconds / 86400:.0f}d"
+
+
+def clock_time(when: object) -> str:
+    """Write a time in seconds since 1970 as the user's clock shows it, with the date unless it is within a day."""
+    if not isinstance(when, int | float):
+        return "-"
+    near = abs(when - time.time()) < 86400
+    return time.strftime("%H:%M:%S" if near else "%Y-%m-%d %H:%M:%S", time.localtime(when))
 
 
 def write_bytes(content: bytes) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from gitprun.cli.console import COLOURS, age, safe, say
+from gitprun.cli.console import COLOURS, age, clock_time, safe, say
 from gitprun.executors.base import Progress
 from gitprun.names import RunId, UnitId
 from gitprun.runs.events import STATES, Event, UnitState, step
@@ -19,7 +19,7 @@ from gitprun.units import Unit
 if TYPE_CHECKING:
     from rich.console import Group
 
-SHOWN = ("unit.preparing", "unit.started", "unit.verifying")
+SHOWN = ("unit.waiting", "unit.preparing", "unit.started", "unit.verifying")
 
 
 class Watch:
@@ -61,6 +61,8 @@ class Watch:
     def _plain(self, event: Event) -> None:
         if event.kind in SHOWN or event.kind == "unit.finished":
             state = self.states[event.unit].state
+            if event.kind == "unit.waiting":
+                state = f"waiting until {clock_time(event.facts.get('until'))}"
             reason = event.facts.get("reason", "")
             clock = time.strftime("%H:%M:%S", time.localtime(event.time))
             say(f"{clock} {event.unit}: {state}" + (f" ({safe(str(reason))})" if reason else ""))
@@ -105,10 +107,12 @@ class Watch:
             said = dict(self.said)
         shown = states
         if len(states) > room:
-            shown = sorted(states, key=lambda unit: not unit.live or unit.state == "queued")[: max(room, 1)]
+            shown = sorted(states, key=lambda unit: not unit.live or unit.state in ("queued", "waiting"))[: max(room, 1)]
         over = sum(not unit.live for unit in states)
         for unit in shown:
             last = str(unit.facts.get("reason", "")) if not unit.live else said.get(unit.id, "")
+            if unit.state == "waiting":
+                last = f"until {clock_time(unit.facts.get('until'))}: {unit.facts.get('reason', '')}"
             # Text, not markup: what a worker says must not be read as instructions for the screen.
             table.add_row(
                 Text(unit.id),

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 import click
 
 from gitprun.cli.console import put, safe, say
-from gitprun.cli.options import Here, here, json_option
+from gitprun.cli.options import Here, json_option
+from gitprun.cli.places import log_root, project
 from gitprun.cli.signals import signals_stop
 from gitprun.errors import UsageProblem
 
@@ -91,7 +92,7 @@ def monitor(
 
     if once and until_done:
         raise UsageProblem("--once and --until-done cannot be given together", "leave one of them out")
-    place, stop = here(ctx), Stop()
+    place, stop = project(ctx), Stop()
     watching = Watching(run=run_name, limits=Limits(streak, stalled_after), keep=until_done, attentive=not once)
     screen = Screen(place, as_json=as_json, tell=choose_notifier(notify))
     frame = say if as_json else put
@@ -139,7 +140,7 @@ def choose_notifier(wanted: bool | None) -> Tell | None:
 
 
 class Screen:
-    """Where ticks go: standard output, the run's own monitor.log, the desktop when something is new."""
+    """Where ticks go: standard output, monitor.log, the desktop when something is new."""
 
     def __init__(self, place: Here, *, as_json: bool, tell: Tell | None) -> None:
         self.place, self.as_json, self.tell = place, as_json, tell
@@ -157,15 +158,15 @@ class Screen:
             if flag.about and flag not in known and not self.as_json and flag.name not in PLAIN:
                 more = f" and {len(flag.about) - SHOWN} more" if len(flag.about) > SHOWN else ""
                 say(f"  {flag.text}: {safe(', '.join(flag.about[:SHOWN]))}{more}")
-        self._keep(tick, line)
+        self._keep(line)
         news = before is None or (before.note, before.flags) != (tick.note, tick.flags)
         if self.tell is not None and news:
             self.tell(headline(tick), clock_time(tick.now.time))
 
-    def _keep(self, tick: Tick, line: str) -> None:
-        """Append the line to the log of the newest run it speaks of; that this fails is no reason to stop watching."""
-        if not tick.now.units:
-            return
-        folder = self.place.repository.state / "runs" / tick.now.units[-1].run
-        with contextlib.suppress(OSError), open(folder / "monitor.log", "a", encoding="utf-8") as log:
-            log.write(line + "\n")
+    def _keep(self, line: str) -> None:
+        """Append the line to the log; that this fails is no reason to stop watching."""
+        folder = log_root(self.place.start, self.place.repository.state) / "logs"
+        with contextlib.suppress(OSError):
+            folder.mkdir(parents=True, exist_ok=True)
+            with open(folder / "monitor.log", "a", encoding="utf-8") as log:
+                log.write(line + "\n")

@@ -6,8 +6,9 @@ import contextlib
 import os
 import re
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -20,6 +21,12 @@ from gitprun.errors import Interrupted, PrunError, UsageProblem
 from gitprun.names import short
 from gitprun.plan import Plan, Settings
 from gitprun.runs.events import RunState, UnitState
+
+if TYPE_CHECKING:
+    from gitprun.cli.live import Watch
+    from gitprun.runs.dispatch import RunReport
+    from gitprun.system.process import Stop
+    from gitprun.units import Unit
 
 EPILOG = """\b
 A plan is a TOML file:
@@ -34,7 +41,7 @@ A plan is a TOML file:
 
 
 @click.command(epilog=EPILOG)
-@click.argument("plan_file", metavar="[PLAN]", required=False, type=click.Path())
+@click.argument("plan_file", metavar="[PLAN|RUN]", required=False, type=click.Path())
 @click.option("--unit", "unit_rows", multiple=True, metavar="KEY=VALUE", help="Run one unit without a plan: id=NAME.")
 @click.option("--prompt", help="The prompt of that unit.")
 @click.option("--prompt-file", type=click.Path(), help="The file with the prompt of that unit.")
@@ -46,6 +53,9 @@ A plan is a TOML file:
 @click.option("--jobs", "-j", type=click.IntRange(min=1), help="How many units run at once.")
 @click.option("--verify", multiple=True, metavar="COMMAND", help="A check every unit must pass (repeatable).")
 @click.option("--no-bypass", is_flag=True, help="Do not begin prompts with the bypass prefix (see git prun prompt).")
+@click.option("--no-retry", is_flag=True, help="Try no unit again, whatever its service said.")
+@click.option("--resume", is_flag=True, help="Go on with the last run (or with RUN): only what is missing.")
+@click.option("--retry-empty", is_flag=True, help="With --resume: also the units whose worker changed nothing.")
 @click.option("--merge", "land", is_flag=True, help="Land what is verified afterwards.")
 @click.option("--root", type=click.Path(), help="The folder for workspaces (default: ../<repo>.prun).")
 @click.option("--yes", is_flag=True, help="Let the commands of [workspace] setup run, now and from now on.")
@@ -54,9 +64,14 @@ A plan is a TOML file:
 def run(ctx: click.Context, /, plan_file: str | None, land: bool, as_json: bool, **given: Any) -> int:
     """Run the units of PLAN in parallel, each in a workspace of its own; keep, verify and pin their work.
 
-    Exit code 0 only if every unit succeeded and its work is verified.
+    A unit its service failed (503, 429, no capacity, no network, a worker that bailed out) is tried again, at most
+    twice. Exit code 0 only if every unit succeeded and its work is verified.
     """
     place = here(ctx)
+    if given["resume"]:
+        return _resume(place, plan_file, given, land=land, as_json=as_json)
+    if given["retry_empty"]:
+        raise UsageProblem("--retry-empty is for --resume", "git prun run --resume --retry-empty")
     plan, source = read_units(place, plan_file, given)
     if plan.settings.setup:
         settle_trust(place, plan.settings.setup, yes=given["yes"])
@@ -88,6 +103,7 @@ def read_units(place: Here, plan_file: str | None, given: dict[str, Any]) -> tup
         jobs=given.get("jobs"),
         verify=tuple(given["verify"]) or None,
         root=str((place.start / given["root"]).absolute()) if given.get("root") else None,
+        retries=0 if given.get("no_retry") else None,
     )
     if given.get("no_bypass"):
         plan = replace(plan, units=tuple(replace(unit, bypass=False) for unit in plan.units))
@@ -124,27 +140,51 @@ def _single(place: Here, settings: Settings, given: dict[str, Any]) -> Plan:
     return Plan(units=(unit,), settings=settings)
 
 
-def run_and_report(place: Here, plan: Plan, *, source: str, land: bool, as_json: bool) -> int:
-    """Run a plan with progress, print the summary, land if asked, and give the exit code."""
-    from gitprun.cli.live import Watch
-    from gitprun.runs.dispatch import run_plan
-    from gitprun.runs.outcome import succeeded
-    from gitprun.runs.supervise import RunContext
-    from gitprun.system.process import Stop
+def _resume(place: Here, name: str | None, given: dict[str, Any], *, land: bool, as_json: bool) -> int:
+    """Go on with a run, and report as a run does."""
+    from gitprun.runs.context import RunContext
+    from gitprun.runs.resume import resume_run, take_over
 
-    watch, stop = Watch(plan.units, as_json=as_json), Stop()
-    place.ledger.listeners.append(watch.on_event)
+    ours = {"resume", "retry_empty", "no_retry", "jobs", "yes"}
+    used = [key for key, value in given.items() if value and key not in ours]
+    if used:
+        option = f"--{used[0].replace('_rows', '').replace('paths', 'path').replace('_', '-')}"
+        raise UsageProblem(f"{option} cannot be given with --resume", "a run is gone on with as it was asked for")
+    said = Settings(jobs=given["jobs"], retries=0 if given["no_retry"] else None)
+    resumed = take_over(place.repository, place.ledger, name, said=said, retry_empty=given["retry_empty"])
 
     def announce(context: RunContext, jobs: int) -> None:
         if not as_json:
-            count = f"{len(plan.units)} unit{'s' if len(plan.units) != 1 else ''}"
+            over = len(resumed.states) - len(resumed.pieces)
+            say(f"run {context.run}: going on with {_count(len(resumed.pieces))} ({over} over), {jobs} at a time")
+            if resumed.files:
+                say(f"  settings of executors are read again from {safe(' and '.join(resumed.files))}")
+
+    def work(stop: Stop, watch: Watch) -> RunReport:
+        heard = watch.on_progress
+        return resume_run(
+            place.repository, resumed, ledger=place.ledger, stop=stop, heard=heard, announce=announce
+        )
+
+    if not resumed.pieces and not as_json:
+        say(f"run {resumed.run.id}: nothing is missing")
+    return _report(place, resumed.units, work, land=land, as_json=as_json)
+
+
+def run_and_report(place: Here, plan: Plan, *, source: str, land: bool, as_json: bool) -> int:
+    """Run a plan with progress, print the summary, land if asked, and give the exit code."""
+    from gitprun.runs.context import RunContext
+    from gitprun.runs.dispatch import run_plan
+
+    def announce(context: RunContext, jobs: int) -> None:
+        if not as_json:
             base = f"{short(context.base)} ({safe(plan.settings.base or 'HEAD')})"
-            say(f"run {context.run}: {count}, {jobs} at a time, base {base}")
+            say(f"run {context.run}: {_count(len(plan.units))}, {jobs} at a time, base {base}")
             with contextlib.suppress(PrunError):
                 _warn_invisible(place, plan, context.base)
 
-    with signals_stop(stop) as caught, watch.shown():
-        report = run_plan(
+    def work(stop: Stop, watch: Watch) -> RunReport:
+        return run_plan(
             place.repository,
             plan,
             ledger=place.ledger,
@@ -153,6 +193,26 @@ def run_and_report(place: Here, plan: Plan, *, source: str, land: bool, as_json:
             announce=announce,
             plan_source=source,
         )
+
+    return _report(place, plan.units, work, land=land, as_json=as_json)
+
+
+def _count(units: int) -> str:
+    return f"{units} unit{'s' if units != 1 else ''}"
+
+
+def _report(
+    place: Here, units: Sequence[Unit], work: Callable[[Stop, Watch], RunReport], *, land: bool, as_json: bool
+) -> int:
+    """Have the work done with progress shown, print the summary, land if asked, and give the exit code."""
+    from gitprun.cli.live import Watch
+    from gitprun.runs.outcome import succeeded
+    from gitprun.system.process import Stop
+
+    watch, stop = Watch(units, as_json=as_json), Stop()
+    place.ledger.listeners.append(watch.on_event)
+    with signals_stop(stop) as caught, watch.shown():
+        report = work(stop, watch)
     place.ledger.listeners.clear()
     good = all(succeeded(state) for state in report.states.values())
     done = None if as_json else probe_run(place.history().runs[report.run])
@@ -213,7 +273,8 @@ def _say_next(run: RunState) -> None:
             hint(f"git prun log --verify {name} shows why its checks do not pass")
         elif state == "rate-limited":
             wait = (units[0].facts.get("ending") or {}).get("retry_after")
-            hint("the service is at its limit: run again " + (f"in {age(wait)}" if wait else "later"))
+            when = f"in {age(wait)}" if wait else "later"
+            hint(f"the service is at its limit: git prun run --resume {run.id} goes on {when}")
         elif state == "ready":
             hint(f"git prun diff {name} shows what it changed; git prun merge lands what is ready")
         elif state != "done":

@@ -6,7 +6,9 @@ import json
 import os
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -15,7 +17,7 @@ from gitprun.cli.options import Here, here, json_option
 from gitprun.cli.status import unit_row
 from gitprun.errors import Refused
 from gitprun.names import short, unit_branch
-from gitprun.runs.events import UnitState
+from gitprun.runs.events import UnitState, base_of
 from gitprun.runs.lookup import find_unit, probe_unit
 from gitprun.runs.outcome import describe_exit
 from gitprun.runs.review import read_claims
@@ -53,6 +55,7 @@ def show(ctx: click.Context, unit_name: str, as_json: bool) -> None:
     _section("outside its paths", facts.get("outside", ()))
     _section("left out (still in the workspace)", [f"{r['path']}: {r['reason']}" for r in facts.get("left_out", ())])
     _section("kept beside the commit", [f"{ref} {short(oid)}" for ref, oid in facts.get("kept", ())])
+    _section("earlier attempts", [_earlier(row) for row in facts.get("earlier", ())])
     _section("the worker's own commits", facts.get("own_commits", ()))
     checks = (facts.get("verdict") or {}).get("checks", ())
     _section("checks", [f"{c['state']}: {c['command']} ({c['seconds']:.1f} s) {c['reason']}".rstrip() for c in checks])
@@ -74,6 +77,7 @@ def _rows(unit: UnitState) -> list[tuple[str, str]]:
         ("unit", name),
         ("state", coloured(unit.state) + reason),
         ("executor", f"{facts.get('executor', '-')} ({facts.get('mode', '-')})"),
+        ("attempt", _attempts(facts)),
         ("worker", safe(f"{describe_exit(ended)} after {ended['seconds']:.1f} s") if ended else "-"),
         ("commit", f"{short(unit.commit)}  {unit_branch(unit.run, unit.id)}" if unit.commit else "-"),
         ("verdict", unit.verdict or "-"),
@@ -83,6 +87,18 @@ def _rows(unit: UnitState) -> list[tuple[str, str]]:
     if facts.get("hint") and not unit.live:
         rows.insert(2, ("hint", safe(str(facts["hint"]))))
     return rows
+
+
+def _earlier(row: Mapping[str, Any]) -> str:
+    """Say what one earlier attempt came to, and where it is kept."""
+    kept = f"; kept as {row['ref']}" if row.get("ref") else ""
+    return f"{row['attempt']}: {row['state']} ({row['reason'] or row['kind'] or '-'}){kept}; output in {row['folder']}"
+
+
+def _attempts(facts: Mapping[str, Any]) -> str:
+    """Say which attempt this is, and why the ones before it ended."""
+    earlier = [f"{row['attempt']}: {row['kind'] or row['state']}" for row in facts.get("earlier", ())]
+    return f"{facts.get('attempt', 0) or '-'}" + (f" (before it {safe(', '.join(earlier))})" if earlier else "")
 
 
 def _section(title: str, rows: object) -> None:
@@ -105,7 +121,7 @@ def diff(ctx: click.Context, unit_name: str, stat: bool, name_only: bool) -> Non
     place, unit = _unit(ctx, unit_name)
     if unit.commit is None:
         raise Refused(f"{unit.run}/{unit.id} has no commit ({unit.state})", f"git prun show {unit.run}/{unit.id}")
-    base = place.history().runs[unit.run].base
+    base = base_of(place.history().runs[unit.run], unit)
     shape = ["--stat"] if stat else ["--name-only"] if name_only else ["--patch"]
     colour = "--color=always" if sys.stdout.isatty() else "--color=never"
     pinned = ["--no-ext-diff", "--no-textconv", "--src-prefix=a/", "--dst-prefix=b/", "--binary", colour]

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from gitprun.cli.console import age, coloured, hint, put, safe, say, table
+from gitprun.cli.console import age, clock_time, coloured, hint, put, safe, say, table
 from gitprun.cli.named import named_rows, render_named
 from gitprun.cli.options import here, json_option
 from gitprun.errors import UsageProblem
@@ -53,7 +53,7 @@ def status(ctx: click.Context, run_name: str | None, every: bool, as_json: bool)
         put(render_units(run, now))
         lost = [unit for unit in run.units.values() if unit.state == "lost"]
         if lost:
-            hint(f"lost means that the process of the run is gone; git prun remove {lost[0].id} keeps what lies there")
+            hint(f"lost means that the process of the run is gone; git prun run --resume {run.id} goes on with it")
     if named:
         put(render_named(named, now))
 
@@ -93,6 +93,10 @@ def unit_row(unit: UnitState, now: float) -> dict[str, Any]:
         "run": unit.run,
         "state": unit.state,
         "reason": unit.facts.get("reason", ""),
+        "kind": unit.facts.get("kind", ""),
+        "attempt": unit.attempt,
+        "earlier": unit.facts.get("earlier", []),
+        "until": unit.facts.get("until") if unit.state == "waiting" else None,
         "age": round(now - unit.since, 3),
         "seconds": (unit.facts.get("exit") or {}).get("seconds"),
         "executor": unit.facts.get("executor"),
@@ -131,6 +135,10 @@ def render_units(run: RunState, now: float) -> str:
 def flags(unit: UnitState) -> str:
     """Say in one line what about a unit deserves a look."""
     said = [str(unit.facts["reason"])] if unit.facts.get("reason") and unit.state != "landed" else []
+    if unit.state == "waiting":
+        said.insert(0, f"until {clock_time(unit.facts.get('until'))}")
+    elif unit.attempt > 1:
+        said.append(f"attempt {unit.attempt}")
     if unit.facts.get("outside"):
         said.append(f"{len(unit.facts['outside'])} outside its paths (such as {unit.facts['outside'][0]})")
     if unit.facts.get("left_out"):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Final
 
 from gitprun.errors import PlanError
@@ -15,6 +16,7 @@ from gitprun.runs.events import Event, RunState, UnitState, step
 
 NAMED: Final = RunId("named")
 MAX_NAME = 100
+LASTING: Final = frozenset({"workspace", "path", "identity", "branch", "base", "provided", "notes", "setup"})
 
 _PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 # What refs and logs cannot take, and what Windows keeps for its devices.
@@ -52,8 +54,15 @@ def roster(events: Iterable[Event]) -> RunState:
         elif event.kind == "workspace.removed":
             units.pop(event.unit, None)
         elif event.unit in units:
-            units[event.unit] = step(units[event.unit], event)
+            units[event.unit] = _step(units[event.unit], event)
     return RunState(NAMED, units=units)
+
+
+def _step(unit: UnitState, event: Event) -> UnitState:
+    """Move one workspace on by one event; what it is outlives the errands that are done in it."""
+    lasting = {key: fact for key, fact in unit.facts.items() if key in LASTING}
+    after = step(unit, event)
+    return replace(after, facts={**lasting, **after.facts})
 
 
 def colliding(name: str, known: Iterable[str]) -> str | None:

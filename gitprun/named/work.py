@@ -103,10 +103,8 @@ def work_in(
         if left:
             warn(f"{place.id} holds uncommitted work already (such as {left[0]}); it will be part of the commit")
         me = probe_identity(os.getpid())
-        fresh: dict[str, Any] = {"verdict": None, "exit": None, "reason": "", "hint": "", "left_out": [], "kept": []}
-        fresh["process"] = None
         spec = {"executor": errand.unit.executor, "mode": "write", "slug": errand.unit.id, "log": str(errand.log)}
-        session.note("preparing", coordinator=asdict(me) if me else {}, **fresh, **spec)
+        session.note("preparing", coordinator=asdict(me) if me else {}, **spec)
         try:
             return _live(session, site)
         except BaseException as problem:

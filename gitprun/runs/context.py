@@ -47,10 +47,10 @@ class RunContext:
     stop: Stop
     heard: Callable[[str, Progress], None]
     grace: float = GRACE
-    patience: Patience = Patience()
+    patience: Patience = field(default_factory=Patience)
     clock: Alarm = field(default_factory=SystemClock)
 
-    def note(self, unit: Unit, kind: str, **facts: Any) -> None:
+    def note(self, unit: Unit, kind: str, /, **facts: Any) -> None:
         """Write one event of a unit."""
         self.ledger.append(f"unit.{kind}", run=self.run, unit=unit.id, facts=facts)
 

@@ -6,28 +6,33 @@ import contextlib
 import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from gitprun import __version__
 from gitprun.errors import PrunError
 from gitprun.executors.base import Progress
 from gitprun.executors.catalog import require_executor
 from gitprun.git.command import Git, require_git
-from gitprun.git.refs import delete_ref, move_ref, open_repository, read_signatures
+from gitprun.git.refs import Signature, delete_ref, move_ref, open_repository, read_signatures
 from gitprun.git.repo import Repository, resolve_commit
 from gitprun.names import PRUN_BRANCHES, PRUN_REFS, ZERO, Oid, RunId, base_ref, is_run_id, run_id, unit_branch
-from gitprun.plan import DEFAULT_MAX_FILE, DEFAULT_VERIFY_TIMEOUT, Plan
+from gitprun.plan import DEFAULT_MAX_FILE, DEFAULT_VERIFY_TIMEOUT, Plan, Settings
+from gitprun.runs.context import GRACE, Piece, RunContext
 from gitprun.runs.ledger import Ledger
-from gitprun.runs.supervise import GRACE, RunContext, run_unit
+from gitprun.runs.patience import patience_of
+from gitprun.runs.pool import Pool
+from gitprun.runs.remember import remember
+from gitprun.system.clock import Alarm, SystemClock
 from gitprun.system.files import locked
 from gitprun.system.process import Stop, probe_identity, worker_environment
 from gitprun.units import ExecutorSettings, Unit
 from gitprun.watch.shared import BASELINE, FINAL, SharedEye, record_shared
 from gitprun.watch.snapshot import Shared
 from gitprun.workspaces.base import WorkspaceProblem, choose_root
-from gitprun.workspaces.clone import read_source
+from gitprun.workspaces.clone import CloneSource, read_source
 from gitprun.workspaces.trust import require_trusted
 from gitprun.workspaces.worktree import require_free_branch
 
@@ -88,59 +93,121 @@ def _advice(executor: str) -> str:
     return f"install it{extra}, or set [executor.{executor}] program in prun.toml"
 
 
+def hear_nothing(_unit: str, _progress: Progress) -> None:
+    """Let what workers do go unheard."""
+
+
+def announce_nothing(_context: RunContext, _jobs: int) -> None:
+    """Let a run begin unannounced."""
+
+
 def run_plan(
     repository: Repository,
     plan: Plan,
     *,
     ledger: Ledger,
     stop: Stop,
-    heard: Callable[[str, Progress], None] = lambda _unit, _progress: None,
-    announce: Callable[[RunContext, int], None] = lambda _context, _jobs: None,
+    heard: Callable[[str, Progress], None] = hear_nothing,
+    announce: Callable[[RunContext, int], None] = announce_nothing,
     plan_source: str = "",
-    grace: float = GRACE,
+    clock: Alarm | None = None,
+    grace: float | None = None,
 ) -> RunReport:
     """Run all units of a plan and give their final states; raises PrunError before anything was made."""
     settings = plan.settings
     require_git(repository.top or repository.common)
     base = resolve_commit(repository.git, settings.base or "HEAD")
+    revision = follow_revision(repository.git, settings.base or "HEAD", base)
     who = read_signatures(repository.git)
     require_programs(plan.units, dict(settings.executors), repository.top or repository.common)
     require_trusted(repository, settings.setup or ())
     source = read_source(repository)
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    root = choose_root(settings.root, repository.home, cache)
-    require_outside(repository, root)
-    jobs = min(settings.jobs or default_jobs(len(plan.units)), len(plan.units))
+    root = open_root(repository, settings.root)
+    jobs = choose_jobs(settings, len(plan.units))
     eye = SharedEye(repository, root)
     with ThreadPoolExecutor(max_workers=1) as aside, _made(root):
         # Before any worker starts: what the user's checkout, refs and settings look like without them.
         begun = aside.submit(eye.look, ledger.clock.now())
-        run = _open_run(repository, plan, ledger, base, root, jobs, plan_source)
+        run = _open_run(repository, plan, ledger, base, revision, root, jobs, plan_source)
         _note_shared(repository, run, BASELINE, begun.result)
-    context = RunContext(
-        repository=repository,
+    context = make_context(
+        repository,
+        settings,
         ledger=ledger,
         run=run,
         base=base,
+        revision=revision,
         root=root,
-        settings=settings,
-        source=source,
+        stop=stop,
+        heard=heard,
+        clock=clock,
+        grace=grace,
         who=who,
+        source=source,
+    )
+    announce(context, jobs)
+    return close_run(context, Pool(context, jobs).run([Piece(unit=unit) for unit in plan.units]), eye)
+
+
+def make_context(
+    repository: Repository,
+    settings: Settings,
+    *,
+    clock: Alarm | None,
+    grace: float | None,
+    who: tuple[Signature, Signature] | None = None,
+    source: CloneSource | None = None,
+    **rest: Any,
+) -> RunContext:
+    """Put together what the units of a run share."""
+    return RunContext(
+        repository=repository,
+        settings=settings,
+        source=source or read_source(repository),
+        who=who or read_signatures(repository.git),
         max_file=settings.max_file or DEFAULT_MAX_FILE,
         verify=settings.verify or (),
         verify_timeout=settings.verify_timeout or DEFAULT_VERIFY_TIMEOUT,
-        stop=stop,
-        heard=heard,
-        grace=grace,
+        patience=patience_of(settings),
+        clock=clock or SystemClock(),
+        grace=GRACE if grace is None else grace,
+        **rest,
     )
-    announce(context, jobs)
-    states = _work_through(context, plan.units, jobs)
-    for folder in (root / run, root):
+
+
+def close_run(context: RunContext, states: dict[str, str], eye: SharedEye | None = None) -> RunReport:
+    """Write down the end of a run."""
+    for folder in (context.root / context.run, context.root):
         with contextlib.suppress(OSError):
             folder.rmdir()
-    _note_shared(repository, run, FINAL, lambda: eye.look(ledger.clock.now()))
-    ledger.append("run.finished", run=run, facts={"states": states})
-    return RunReport(run=run, base=base, root=root, states=states)
+    repository, ledger = context.repository, context.ledger
+    seer = eye or SharedEye(repository, context.root)
+    _note_shared(repository, context.run, FINAL, lambda: seer.look(ledger.clock.now()))
+    ledger.append("run.finished", run=context.run, facts={"states": states})
+    return RunReport(run=context.run, base=context.base, root=context.root, states=states)
+
+
+def choose_jobs(settings: Settings, units: int) -> int:
+    """Choose how many of so many units run at once."""
+    return min(settings.jobs or default_jobs(units), units)
+
+
+def open_root(repository: Repository, configured: str | None) -> Path:
+    """Choose the folder for workspaces and check that it lies where it may."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    root = choose_root(configured or None, repository.home, cache)
+    require_outside(repository, root)
+    return root
+
+
+def follow_revision(git: Git, revision: str, base: Oid) -> str:
+    """Name what later attempts start from: the branch or tag that is meant, else the commit itself.
+
+    HEAD stands for the branch that is checked out now: the user may go to another one while the run goes on.
+    """
+    answer = git.run("rev-parse", "--symbolic-full-name", "--end-of-options", revision, ok=(0, 1, 128))
+    names = answer.text.split("\n") if answer.code == 0 else []
+    return names[-1] if names and names[-1].startswith("refs/") else base
 
 
 def _note_shared(repository: Repository, run: RunId, name: str, look: Callable[[], Shared]) -> None:
@@ -189,7 +256,14 @@ def _made(root: Path) -> Iterator[None]:
 
 
 def _open_run(
-    repository: Repository, plan: Plan, ledger: Ledger, base: Oid, root: Path, jobs: int, plan_source: str
+    repository: Repository,
+    plan: Plan,
+    ledger: Ledger,
+    base: Oid,
+    revision: str,
+    root: Path,
+    jobs: int,
+    plan_source: str,
 ) -> RunId:
     """Number the run, pin its base, write down its units; two runs at once get two numbers."""
     repo = open_repository(repository.common)
@@ -214,6 +288,7 @@ def _open_run(
             for unit in plan.units:
                 (kept / unit.id).mkdir(parents=True)
                 (kept / unit.id / "task.md").write_text(unit.prompt, encoding="utf-8")
+            remember(kept, plan, revision)
             move_ref(repo, base_ref(run), base, ZERO, "prun: base of a run")
             ledger.append("run.started", run=run, facts=facts)
         except BaseException:
@@ -241,12 +316,3 @@ def _next_run(repository: Repository, ledger: Ledger, root: Path) -> RunId:
         known |= set(os.listdir(folder)) if folder.is_dir() else set()
     return run_id(1 + max((int(name[1:]) for name in known if is_run_id(name)), default=0))
 
-
-def _work_through(context: RunContext, units: Sequence[Unit], jobs: int) -> dict[str, str]:
-    """Work on the units, ``jobs`` at a time, and give their final states in the order of the plan."""
-    states: dict[str, str] = {}
-    with ThreadPoolExecutor(max_workers=jobs, thread_name_prefix="prun-unit") as pool:
-        waiting = {pool.submit(run_unit, context, unit): unit for unit in units}
-        for done in as_completed(waiting):
-            states[waiting[done].id] = done.result()
-    return {unit.id: states[unit.id] for unit in units}

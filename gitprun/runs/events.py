@@ -160,8 +160,8 @@ def fold(events: Iterable[Event]) -> History:
             facts = dict(event.facts)
             runs[event.run] = RunState(RunId(event.run), event.time, None, str(facts.get("base", "")), facts)
         elif event.kind == "run.resumed" and event.run in runs:
-            known = runs[event.run]
-            runs[event.run] = replace(known, ended=None, facts={**known.facts, **event.facts})
+            run = runs[event.run]
+            runs[event.run] = replace(run, ended=None, facts={**run.facts, **event.facts})
         elif event.kind == "landing.landed":
             branch, target, commit = (str(event.facts.get(key, "")) for key in ("branch", "target", "commit"))
             landings.append(Landing(event.run, event.unit, branch, target, commit, event.time))

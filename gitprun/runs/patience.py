@@ -42,7 +42,7 @@ def patience_of(settings: Settings) -> Patience:
 
 @dataclass(frozen=True, slots=True)
 class NextTry:
-    """Whether a worker is tried again: ``wait`` in seconds (None: it is not), ``why`` it is not, as far as it matters."""
+    """Whether a worker is tried again: ``wait`` in seconds (None: it is not), and ``why`` it is not."""
 
     wait: float | None
     why: str = ""

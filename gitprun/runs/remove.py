@@ -15,7 +15,7 @@ from gitprun.collect.screen import within
 from gitprun.errors import Refused
 from gitprun.git.refs import delete_ref, open_repository, read_ref, read_signatures
 from gitprun.git.repo import Repository, read_checkouts
-from gitprun.names import base_ref, kept_ref
+from gitprun.names import Oid, base_ref, kept_ref
 from gitprun.plan import DEFAULT_MAX_FILE
 from gitprun.runs.events import RunState, UnitState
 from gitprun.runs.ledger import Ledger
@@ -45,10 +45,20 @@ def remove_workspace(
     repository: Repository, ledger: Ledger, run: RunState, unit: UnitState, *, discard_left_out: bool = False
 ) -> Removal:
     """Remove the workspace of one unit; raises Refused, with the workspace as it was, when something would be lost."""
+    if probe_unit(run, unit).live:
+        raise Refused(f"{unit.run}/{unit.id} is still {unit.state}", "stop its run first (Ctrl-C), or wait")
+    removal = take_away(repository, ledger, unit, discard_left_out=discard_left_out)
+    if removal.removed:
+        _tidy_parents(Path(removal.path))
+    return removal
+
+
+def take_away(
+    repository: Repository, ledger: Ledger, unit: UnitState, *, discard_left_out: bool = False
+) -> Removal:
+    """Remove the workspace of a unit nobody works on, as ``remove_workspace`` does."""
     path = Path(str(unit.facts.get("path", "")))
     name = f"{unit.run}/{unit.id}"
-    if probe_unit(run, unit).live:
-        raise Refused(f"{name} is still {unit.state}", "stop its run first (Ctrl-C), or wait")
     if unit.facts.get("removed") or not unit.facts.get("path"):
         return Removal(run=unit.run, unit=unit.id, path=str(path), removed=False, reason="it has no workspace")
     kind, identity = unit.facts["workspace"], (unit.facts["identity"][0], unit.facts["identity"][1])
@@ -66,7 +76,6 @@ def remove_workspace(
     elif os.path.lexists(path):
         remove_tree(path, identity)
     ledger.append("workspace.removed", run=unit.run, unit=unit.id, facts={"removed": True})
-    _tidy_parents(path)
     return Removal(run=unit.run, unit=unit.id, path=str(path), removed=True, saved=saved, ignored=ignored)
 
 
@@ -127,24 +136,33 @@ def _site(repository: Repository, unit: UnitState, path: Path, identity: tuple[i
     """Open the place a unit was captured from."""
     repo = open_repository(repository.common)
     source = read_source(repository)
-    base = read_ref(repo, base_ref(unit.run))
-    if base is None:
+    own = unit.facts.get("base")
+    base = Oid(own) if isinstance(own, str) else read_ref(repo, base_ref(unit.run))
+    if base is None or base not in repo:
         raise Refused(f"the base of run {unit.run} is no longer pinned", "look at the workspace and remove it yourself")
     return Site(
         repository=repository,
         repo=repo,
-        workspace=Workspace(
-            kind=unit.facts["workspace"],
-            path=path,
-            identity=identity,
-            branch=unit.facts.get("branch"),
-            index=repository.state / "runs" / unit.run / unit.id / "index",
-            provided=tuple(unit.facts.get("provided", ())),
-        ),
+        workspace=recall_workspace(repository.state, unit),
         base=base,
         max_file=DEFAULT_MAX_FILE,
         known=frozenset({oid for _, oid, _ in source.refs} | {base}),
         alternates=os.fsencode(source.objects) + b"\n",
+    )
+
+
+def recall_workspace(state: Path, unit: UnitState) -> Workspace:
+    """Give the workspace of a unit as it was written down; ``state`` is the repository's prun folder."""
+    facts = unit.facts
+    scratch = facts["workspace"] == "scratch"
+    return Workspace(
+        kind=None if scratch else facts["workspace"],
+        path=Path(str(facts["path"])),
+        identity=(facts["identity"][0], facts["identity"][1]),
+        branch=facts.get("branch"),
+        index=None if scratch else state / "runs" / unit.run / unit.id / "index",
+        provided=tuple(facts.get("provided", ())),
+        notes=tuple(facts.get("notes", ())),
     )
 
 
@@ -170,7 +188,8 @@ def _drop_branch(repository: Repository, unit: UnitState) -> None:
     repo = open_repository(repository.common)
     name = f"refs/heads/{unit.facts.get('branch')}"
     at = read_ref(repo, name)
-    captured = {unit.commit, read_ref(repo, base_ref(unit.run)), *(oid for _, oid in unit.facts.get("kept", ()))}
+    base = unit.facts.get("base") or read_ref(repo, base_ref(unit.run))
+    captured = {unit.commit, base, *(oid for _, oid in unit.facts.get("kept", ()))}
     if at is None or at not in captured or any(row.branch == name for row in read_checkouts(repository.git)):
         return
     delete_ref(repo, name, at)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import marshal
 import os
+import select
 import signal
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +21,8 @@ from gitprun.units import Exit
 
 WARDEN = "import sys; sys.path.insert(0, sys.argv[1]); import warden; warden.main(sys.argv[2])"
 DEFAULT_GRACE = 5.0
+SPEC = "spec"
+POLL = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +99,7 @@ def run(
                 argv, cwd=cwd, env=env, stdout=stdout, stderr=stderr, stdin=stdin, timeout=timeout,
                 grace=grace, stop=stop, record=Path(scratch), started=started,
             )  # fmt: skip
-    exit_file, spec_file, stdin_file = record / "exit.json", record / "spec", record / "stdin"
+    exit_file, spec_file, stdin_file = record / "exit.json", record / SPEC, record / "stdin"
     for old in (exit_file, spec_file, stdin_file):
         old.unlink(missing_ok=True)
     if stop is not None and stop.is_set():
@@ -169,6 +173,51 @@ def _write_private(path: Path, content: bytes) -> None:
 def _signal_child(child: subprocess.Popen[bytes], number: int) -> None:
     if child.poll() is None:
         child.send_signal(number)
+
+
+def wait_for_stranger(who: Identity, stop: Stop) -> None:
+    """Wait for the end of a process that is not our child; a stop is passed on to it as TERM."""
+    with stop.heard_by(lambda: _signal_stranger(who)):
+        while is_alive(who):
+            if not _await_end(who):
+                time.sleep(POLL)
+
+
+def _signal_stranger(who: Identity) -> None:
+    if is_alive(who):
+        with suppress(ProcessLookupError):
+            os.kill(who.pid, signal.SIGTERM)
+
+
+def _await_end(who: Identity) -> bool:
+    """Let the kernel tell when a process ends, where it can (Linux); tells whether it could."""
+    try:
+        descriptor = os.pidfd_open(who.pid)
+    except (AttributeError, OSError):
+        return False
+    try:
+        # The pid may have gone to somebody else before it was opened.
+        if is_alive(who):
+            select.select([descriptor], [], [])
+    finally:
+        os.close(descriptor)
+    return True
+
+
+def find_warden(folder: Path) -> Identity | None:
+    """Find the living warden that was given ``folder`` for its record, by its own words (Linux).
+
+    For a coordinator that was killed before it could write down whom it had started.
+    """
+    spec = os.fsencode(folder / SPEC)
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = entry.read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if os.fsencode(WARDEN) in words and spec in words:
+            return probe_identity(int(entry.parent.name))
+    return None
 
 
 def read_exit(path: Path) -> Exit | None:

@@ -25,13 +25,14 @@ class CommitCounts:
         tip = checked_out(now)
         return self._count([tip] if tip else [], _known_then(base, start))
 
-    def everywhere(self, base: str, start: Shared | None, now: Shared, captured: Iterable[str | None]) -> int | None:
-        """Count what all branches, HEAD and the units' commits have together and no branch had at the start.
+    def everywhere(self, base: str, start: Shared | None, now: Shared, units: Iterable[str]) -> int | None:
+        """Count what all branches, HEAD and the units' tips have together and no branch had at the start.
 
-        Stashes, tags and branches of other repositories are nobody's progress and count for nothing.
+        Stashes, tags and branches of other repositories are nobody's progress and count for nothing. Where the start
+        is not known, branches that are no unit's count for nothing either.
         """
-        tips = {oid for name, oid in now.refs.items() if name.startswith(BRANCHES)} | {checked_out(now)}
-        return self._count([*tips, *filter(None, captured)], _known_then(base, start))
+        branches = [oid for name, oid in now.refs.items() if name.startswith(BRANCHES)] if start else []
+        return self._count([*branches, checked_out(now), *units], _known_then(base, start))
 
     def past(self, base: str, tip: str) -> int | None:
         """Count what one tip has past a base."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
+from gitprun.named.roster import NAMED
 from gitprun.watch.rules import Tick
 from gitprun.watch.snapshot import Snapshot, UnitSight
 
@@ -45,8 +46,8 @@ def headline(tick: Tick) -> str:
 
 def named_units(now: Snapshot) -> list[tuple[str, UnitSight]]:
     """Name the units; the run goes before the name where several runs have units."""
-    several = len({unit.run for unit in now.units}) > 1
-    return [(f"{unit.run}/{unit.id}" if several else unit.id, unit) for unit in now.units]
+    several = len({unit.run for unit in now.units} - {NAMED}) > 1
+    return [(f"{unit.run}/{unit.id}" if several and unit.run != NAMED else unit.id, unit) for unit in now.units]
 
 
 def _count(number: int | None) -> str:

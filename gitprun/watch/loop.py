@@ -8,7 +8,10 @@ from pathlib import Path
 
 from gitprun.errors import PrunError
 from gitprun.git.repo import Repository
-from gitprun.runs.events import Event, History, RunState, fold
+from gitprun.named.probe import probe_named
+from gitprun.named.roster import NAMED, roster
+from gitprun.runs.baseline import BASELINE as PINNED
+from gitprun.runs.events import Event, RunState, fold
 from gitprun.runs.ledger import Ledger
 from gitprun.runs.lookup import find_run, probe_unit
 from gitprun.runs.outcome import succeeded
@@ -31,6 +34,44 @@ class Watching:
     attentive: bool = True
 
 
+class _Scene:
+    """What the ledger says, every unit with the state it really has."""
+
+    def __init__(self, events: tuple[Event, ...]) -> None:
+        self.events, told = events, fold(events)
+        runs = {
+            name: replace(run, units={key: probe_unit(run, unit) for key, unit in run.units.items()})
+            for name, run in told.runs.items()
+        }
+        self.history = replace(told, runs=runs)
+        there = roster(events)
+        self.named = replace(there, units={key: probe_named(unit) for key, unit in there.units.items()})
+
+    def wardens(self) -> Iterator[int]:
+        """Give the living wardens of all that are at work."""
+        for run in (*self.history.runs.values(), self.named):
+            for unit in run.units.values():
+                if unit.live and (found := living(unit.facts.get("process"))) is not None:
+                    yield found.pid
+
+    def moves(self, since: float) -> frozenset[tuple[str, str]]:
+        """Collect where the last landing on each branch put it; it counts from the moment before it moves anything."""
+        found: dict[str, set[str]] = {}
+        for event in self.events:
+            if not event.kind.startswith("landing.") or event.time < since:
+                continue
+            target, new = str(event.facts.get("target", "")), event.facts.get("new") or event.facts.get("commit")
+            if event.kind == "landing.started":
+                found[target] = set()
+            found.setdefault(target, set()).add(str(new))
+        return frozenset((target, oid) for target, oids in found.items() for oid in oids)
+
+    def branches(self) -> frozenset[str]:
+        """Name the branches of all named workspaces there ever were: work is committed to them."""
+        made = (event for event in self.events if event.run == NAMED and event.kind == "workspace.made")
+        return frozenset(f"refs/heads/{event.facts.get('branch')}" for event in made)
+
+
 class Monitor:
     """Makes one tick after the other."""
 
@@ -42,22 +83,29 @@ class Monitor:
         self._followed: list[str] = []
         self._judged: tuple[int, bool] = (-1, False)
         self._recorded: dict[str, Shared | None] = {}
-        events = ledger.read().events
-        history = fold(events)
+        self._events: tuple[int, tuple[Event, ...]] = (-1, ())
+        scene = _Scene(self._read())
         if watching.run is not None:
-            find_run(history, watching.run)
-        root = str(history.last.facts.get("root") or "") if history.last else ""
+            find_run(scene.history, watching.run)
+        last = scene.history.last
+        root = str(last.facts.get("root") or "") if last else ""
         self._probe = Probe(repository, self.clock, root=Path(root) if root else None, attentive=watching.attentive)
-        first = self._choose(_really(history))
-        if first:
-            self.base, self._since = first[0].base, self._start_of(first[0])
-        else:
-            self._since = self._probe.shared()
-            self.base = checked_out(self._since)
+        # What is shared as it was when nobody worked.
+        self._errand: Shared | None = None
+        self._calm = self._probe.shared() if watching.attentive else None
+        self.base, self._since = self._begin(self._choose(scene))
 
     def close(self) -> None:
         """Stop watching."""
         self._probe.close()
+
+    def _read(self) -> tuple[Event, ...]:
+        """Read the ledger, unless it says what it said."""
+        size = _size(self.ledger.path)
+        if size != self._events[0]:
+            # A line that is being written changes the size once more, and is read then.
+            self._events = (size, self.ledger.read().events)
+        return self._events[1]
 
     def compare_with_start(self) -> None:
         """Take the start of the run for the look before the first: all that happened since is news."""
@@ -65,48 +113,77 @@ class Monitor:
 
     def tick(self) -> Tick:
         """Look once and judge it by the look before."""
-        events = self.ledger.read().events
-        history = _really(fold(events))
-        self.runs = self._choose(history)
-        at_work = [run for run in self.runs if _works(run)]
-        subject = (at_work or self.runs)[:1]
-        start = self._start_of(subject[0]) if subject else None
-        # A run that is over is judged by how it left things; what the user does afterwards is his own business.
-        final = None if at_work or not subject else recorded_shared(self.repository.state, subject[0].id, FINAL)
+        scene = _Scene(self._read())
+        self.runs = self._choose(scene)
+        start, final = self._compared_with()
         wanted = Wanted(
             runs=self.runs,
             base=self.base,
             since=self._since,
             start=start,
             final=final,
-            moves=_moves(events),
-            wardens=frozenset(_wardens(history)),
+            moves=scene.moves(start.time if start else 0.0),
+            branches=scene.branches(),
+            wardens=frozenset(scene.wardens()),
         )
         self.last = judge(self.last, self._probe.look(wanted), self.watching.limits)
+        if not any(map(_works, self.runs)):
+            self._calm = self.last.now.shared
         return self.last
+
+    def _begin(self, runs: tuple[RunState, ...]) -> tuple[str, Shared | None]:
+        """Choose what commits are counted from, as long as this monitor lives."""
+        first = next((run for run in runs if run.id != NAMED), None)
+        if first is not None:
+            return first.base, self._start_of(first)
+        bases = [str(unit.facts.get("base", "")) for run in runs for unit in run.units.values()]
+        pinned = self.repository.git.run("rev-parse", "--verify", "--quiet", PINNED, ok=(0, 1, 128)).text
+        return pinned or next(filter(None, bases), "") or checked_out(self._calm or self._probe.shared()), None
+
+    def _compared_with(self) -> tuple[Shared | None, Shared | None]:
+        """Find what was shared when the work at hand began, and, where it is over, what was when it ended.
+
+        A run that is over is judged by how it left things: what the user does afterwards is his own business.
+        """
+        runs = [run for run in self.runs if run.id != NAMED]
+        at_work = [run for run in runs if _works(run)]
+        if at_work:
+            return self._start_of(at_work[0]), None
+        errands = [unit for run in self.runs if run.id == NAMED for unit in run.units.values() if unit.live]
+        if errands:
+            first = min(errands, key=lambda unit: unit.started or unit.since)
+            self._errand = recorded_shared(self.repository.state, f"{NAMED}/{first.id}", BASELINE) or self._calm
+            return self._errand, None
+        if not runs:
+            # What the last one did at its very end is still told.
+            start, self._errand = self._errand, None
+            return start, None
+        return self._start_of(runs[0]), recorded_shared(self.repository.state, runs[0].id, FINAL)
 
     def is_over(self) -> bool:
         """Tell whether no unit that is followed is at work any more; cheap while the ledger says nothing new."""
         size = _size(self.ledger.path)
         if size != self._judged[0]:
-            runs = _really(self.ledger.read().history).runs
+            scene = _Scene(self._read())
+            runs = {**scene.history.runs, NAMED: scene.named}
             self._judged = (size, not any(_works(runs[run.id]) for run in self.runs if run.id in runs))
         return self._judged[1]
 
     def all_well(self) -> bool:
         """Tell whether every unit seen at the last tick ended well."""
-        return all(succeeded(unit.state) for run in self.runs for unit in run.units.values())
+        return all(succeeded(unit.state) or unit.state == "idle" for run in self.runs for unit in run.units.values())
 
-    def _choose(self, history: History) -> tuple[RunState, ...]:
-        """Choose the runs to look at; one that has just ended is shown once more."""
+    def _choose(self, scene: _Scene) -> tuple[RunState, ...]:
+        """Choose the runs to look at, all named workspaces last; a run that has just ended is shown once more."""
         if self.watching.run is not None:
-            return (find_run(history, self.watching.run),)
-        working: list[str] = [run.id for run in history.runs.values() if _works(run)]
-        shown = [name for name in history.runs if name in working or name in self._followed]
-        if not shown and history.last is not None:
-            shown = [history.last.id]
+            return (find_run(scene.history, self.watching.run),)
+        runs, named = scene.history.runs, (scene.named,) if scene.named.units else ()
+        working: list[str] = [run.id for run in runs.values() if _works(run)]
+        shown = [name for name in runs if name in working or name in self._followed]
+        if not shown and not any(map(_works, named)):
+            shown = list(runs)[-1:]
         self._followed = shown if self.watching.keep else working or shown[-1:]
-        return tuple(history.runs[name] for name in shown)
+        return (*(runs[name] for name in shown), *named)
 
     def _start_of(self, run: RunState) -> Shared | None:
         """Read what was shared when a run began; for one that did not record it, that is now."""
@@ -137,32 +214,6 @@ def _size(path: Path) -> int:
 
 def _works(run: RunState) -> bool:
     return any(unit.live for unit in run.units.values())
-
-
-def _really(history: History) -> History:
-    """Give every run with the states its units really have."""
-    runs = {
-        name: replace(run, units={key: probe_unit(run, unit) for key, unit in run.units.items()})
-        for name, run in history.runs.items()
-    }
-    return replace(history, runs=runs)
-
-
-def _wardens(history: History) -> Iterator[int]:
-    for run in history.runs.values():
-        for unit in run.units.values():
-            if unit.live and (found := living(unit.facts.get("process"))) is not None:
-                yield found.pid
-
-
-def _moves(events: tuple[Event, ...]) -> frozenset[tuple[str, str]]:
-    """Collect the places where landings put branches; one counts from the moment before it moves anything."""
-    found = set()
-    for event in events:
-        for key in ("new", "commit"):
-            if event.kind.startswith("landing.") and event.facts.get(key):
-                found.add((str(event.facts.get("target", "")), str(event.facts[key])))
-    return frozenset(found)
 
 
 def _record(repository: Repository, run: str, found: Shared) -> None:

@@ -16,7 +16,7 @@ from gitprun.watch.processes import Process, count_runaway, has_worker, living, 
 from gitprun.watch.rules import changed_in_checkout
 from gitprun.watch.shared import SharedEye
 from gitprun.watch.snapshot import Shared, Snapshot, UnitSight
-from gitprun.watch.unit_eye import UnitEye
+from gitprun.watch.unit_eye import UnitEye, tip_of
 
 # Every so many looks a workspace is compared as a whole, whatever its source of changes says.
 WHOLE_EVERY = 10
@@ -28,7 +28,7 @@ class Wanted:
 
     ``base`` and ``since`` are what commits are counted from; ``start`` is what was shared when the runs began,
     ``final`` what was when they ended (None: they have not); ``moves`` are the moves of refs the ledger explains,
-    ``wardens`` the living wardens of all runs.
+    ``branches`` the refs units commit to, ``wardens`` the living wardens of all runs.
     """
 
     runs: Sequence[RunState]
@@ -37,6 +37,7 @@ class Wanted:
     start: Shared | None = None
     final: Shared | None = None
     moves: frozenset[tuple[str, str]] = frozenset()
+    branches: frozenset[str] = frozenset()
     wardens: frozenset[int] = frozenset()
 
 
@@ -74,21 +75,19 @@ class Probe:
         seen = self._shared.look(now, whole=turn == 0)
         processes = probe_processes()
         units, workers, wardens = self._look_at_units(wanted, seen, processes, turn)
-        coordinators = {
-            found.pid for run in wanted.runs if run.ended is None and (found := living(run.facts.get("coordinator")))
-        }
-        captured = [unit.commit for run in wanted.runs for unit in run.units.values()]
+        tips = [tip_of(unit, seen.refs) for run in wanted.runs for unit in run.units.values()]
         snapshot = Snapshot(
             time=now,
             base=wanted.base,
             units=units,
             codex=workers,
-            wrap=len(wardens | coordinators),
+            wrap=len(wardens | _coordinators(wanted.runs)),
             main_commits=self._commits.on_main(wanted.base, wanted.since, seen),
-            all_commits=self._commits.everywhere(wanted.base, wanted.since, seen, captured),
+            all_commits=self._commits.everywhere(wanted.base, wanted.since, seen, tips),
             shared=wanted.final or seen,
             start=wanted.start,
             moves=wanted.moves,
+            branches=wanted.branches,
             runaway=count_runaway(processes, wanted.wardens),
         )
         return replace(snapshot, writers=self._name_writers(wanted, snapshot))
@@ -122,6 +121,13 @@ class Probe:
             units.append(Suspect(sight, Path(str(facts.get("path", ""))), worked_on))
         stamps = {path: checkout.dirty[path] for path in changed if path in checkout.dirty}
         return self._blame.find(Path(checkout.path), stamps, units)
+
+
+def _coordinators(runs: Sequence[RunState]) -> set[int]:
+    """Find the living processes that see to runs which are not over, or to a single workspace somebody works in."""
+    records = [run.facts.get("coordinator") for run in runs if run.ended is None]
+    records += [unit.facts.get("coordinator") for run in runs for unit in run.units.values() if unit.live]
+    return {found.pid for record in records if (found := living(record)) is not None}
 
 
 def _make_watcher() -> Watcher | None:

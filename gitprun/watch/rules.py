@@ -131,7 +131,7 @@ def done_committed(before: Snapshot | None, now: Snapshot) -> Iterator[Flag]:
     done = []
     for unit in now.units:
         old = before.unit(unit.key) if before else None
-        if unit.state in ENDED and unit.commits and (old is None or old.state not in ENDED):
+        if unit.state in ENDED and unit.committed and (old is None or old.state not in ENDED):
             done.append(unit.id)
     if done:
         yield Flag("agent-done-committed", unit=done[0], about=tuple(done))
@@ -158,6 +158,8 @@ def ref_drift(before: Snapshot | None, now: Snapshot) -> Iterator[Flag]:
     for name in sorted({*old.refs, *now.shared.refs}):
         was, is_now = old.refs.get(name), now.shared.refs.get(name)
         if was == is_now or name.startswith(OWN_REFS) or (name, is_now or "") in now.moves:
+            continue
+        if name in now.branches or (is_now or was or "").removeprefix("ref: ") in now.branches:
             continue
         moved.append(f"{name} {was or 'new'} -> {is_now or 'gone'}")
     if moved:

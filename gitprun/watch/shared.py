@@ -178,10 +178,10 @@ def stamp_of(path: bytes) -> Stamp:
     return found.st_size, found.st_mtime_ns
 
 
-def record_shared(state: Path, run: RunId | str, name: str, shared: Shared) -> None:
+def record_shared(state: Path, run: RunId | str, name: str, shared: Shared, *, anew: bool = False) -> None:
     """Keep what was shared at the start (BASELINE: the first record stays) or the end (FINAL) of a run."""
     path = state / "runs" / run / name
-    if (name == BASELINE and path.exists()) or not path.parent.is_dir():
+    if (name == BASELINE and path.exists() and not anew) or not path.parent.is_dir():
         return
     write_whole(path, json.dumps(write_shared(shared)).encode())
 

@@ -16,7 +16,8 @@ FORMAT = 1
 class UnitSight:
     """One unit as it was seen.
 
-    ``commits`` counts what its branch has past the base, ``dirty`` is what differs from there in its workspace
+    ``commits`` counts what its branch has past the base, ``committed`` says that its last work ended in one,
+    ``dirty`` is what differs from there in its workspace
     (None: could not be told), ``outside`` what of its work lies outside its fence, ``quiet`` the seconds without
     output or change of a file, ``limited`` what the service said when it turned the worker away.
     """
@@ -27,6 +28,7 @@ class UnitSight:
     live: bool = False
     worker: bool = False
     commits: int | None = 0
+    committed: bool = False
     dirty: Mapping[str, Stamp] | None = field(default_factory=dict)
     outside: tuple[str, ...] = ()
     began: float | None = None
@@ -63,7 +65,7 @@ class Shared:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
     """One look. ``start`` is what was shared when the run began, ``moves`` the moves of refs the ledger explains,
-    ``writers`` who wrote a path of the user's checkout (a name ending in ``?`` is told by the time alone)."""
+    ``branches`` the refs units commit to, ``writers`` who wrote a path of the user's checkout (a name ending in ``?`` is told by the time alone)."""
 
     time: float
     base: str = ""
@@ -75,6 +77,7 @@ class Snapshot:
     shared: Shared | None = None
     start: Shared | None = None
     moves: frozenset[tuple[str, str]] = frozenset()
+    branches: frozenset[str] = frozenset()
     writers: Mapping[str, str] = field(default_factory=dict)
     runaway: int = 0
 

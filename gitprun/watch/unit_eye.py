@@ -12,6 +12,7 @@ from gitprun.errors import PrunError
 from gitprun.executors.catalog import require_executor
 from gitprun.executors.limits import find_limit
 from gitprun.git.repo import Repository
+from gitprun.named.roster import NAMED
 from gitprun.runs.events import RunState, UnitState
 from gitprun.system.clock import Clock
 from gitprun.system.files import tail
@@ -56,7 +57,7 @@ class UnitEye:
         """Look at one unit; ``works`` says that its worker lives."""
         dirty = self._dirty(unit, whole=whole)
         began, ended = window(unit)
-        key, log = (unit.run, unit.id), self._log(unit)
+        key, log, tip = (unit.run, unit.id), self._log(unit), tip_of(unit, refs)
         quiet = self._quiet_for(key, log, dirty, began) if works else 0.0
         return UnitSight(
             run=unit.run,
@@ -64,7 +65,8 @@ class UnitEye:
             state=unit.state,
             live=unit.live,
             worker=works,
-            commits=self._count(run, unit, refs),
+            commits=self._commits.past(str(unit.facts.get("base") or run.base), tip) if tip else 0,
+            committed=_committed(unit),
             dirty=dirty,
             outside=_outside(unit, dirty or {}),
             began=began,
@@ -81,14 +83,18 @@ class UnitEye:
 
     def _dirty(self, unit: UnitState, *, whole: bool) -> Mapping[str, Stamp] | None:
         key, facts = (unit.run, unit.id), unit.facts
-        if facts.get("removed") or facts.get("workspace") not in ("clone", "worktree") or unit.started is None:
+        begun = unit.started is not None or unit.run == NAMED
+        if facts.get("removed") or facts.get("workspace") not in ("clone", "worktree") or not begun:
             if key in self._trees:
                 self._trees.pop(key).close()
             return {}
+        ground = self._ground(unit)
+        if ground is None:
+            return None
+        if key in self._trees and self._trees[key].ground.identity != ground.identity:
+            # A later attempt works in a workspace of its own.
+            self._trees.pop(key).close()
         if key not in self._trees:
-            ground = self._ground(unit)
-            if ground is None:
-                return None
             rule = skipped(map(os.fsencode, (OUTBOX, *ground.apart)))
             source = self._watcher.source(os.fsencode(ground.path), rule) if self._watcher else Anything()
             self._trees[key] = Tree(ground, source)
@@ -112,14 +118,9 @@ class UnitEye:
             return None
 
     def _log(self, unit: UnitState) -> Path:
-        return self._repository.state / "runs" / unit.run / unit.id / "output.log"
-
-    def _count(self, run: RunState, unit: UnitState, refs: Mapping[str, str]) -> int | None:
-        """Count the commits of a unit: the captured one, or those on the branch of its linked worktree."""
-        tip = unit.commit
-        if tip is None and unit.facts.get("workspace") == "worktree":
-            tip = refs.get(f"refs/heads/{unit.facts.get('branch')}")
-        return self._commits.past(run.base, tip) if tip else 0
+        said = unit.facts.get("log")
+        usual = self._repository.state / "runs" / unit.run / unit.id / "output.log"
+        return Path(said) if isinstance(said, str) and said else usual
 
     def _quiet_for(self, key: _Key, log: Path, dirty: Mapping[str, Stamp] | None, began: float | None) -> float:
         """Tell for how many seconds nothing has come out of a worker.
@@ -171,7 +172,9 @@ def _last_limit(executor: str, output: bytes) -> str:
 
 
 def _refused(unit: UnitState) -> str:
-    return str(unit.facts.get("reason") or "the service is at its limit") if unit.state == "rate-limited" else ""
+    waits = unit.state == "waiting" and unit.facts.get("kind") != "bail"
+    turned_away = waits or unit.state == "rate-limited"
+    return str(unit.facts.get("reason") or "the service is at its limit") if turned_away else ""
 
 
 def _outside(unit: UnitState, dirty: Mapping[str, Stamp]) -> tuple[str, ...]:
@@ -185,9 +188,23 @@ def _outside(unit: UnitState, dirty: Mapping[str, Stamp]) -> tuple[str, ...]:
     return tuple(sorted(outside_fence(tuple(dirty), tuple(fence))))
 
 
+def _committed(unit: UnitState) -> bool:
+    """Tell whether the last work of a unit is in a commit (of a workspace with a history, that work's own)."""
+    return unit.facts.get("outcome") in ("committed", "own") if unit.run == NAMED else unit.commit is not None
+
+
+def tip_of(unit: UnitState, refs: Mapping[str, str]) -> str:
+    """Give the last commit of a unit: the captured one, or what its branch has where its worker may commit there."""
+    branch = refs.get(f"refs/heads/{unit.facts.get('branch')}", "")
+    if unit.run == NAMED:
+        return branch or unit.commit or ""
+    return unit.commit or (branch if unit.facts.get("workspace") == "worktree" else "")
+
+
 def window(unit: UnitState) -> tuple[float | None, float | None]:
     """Give the times between which a unit's worker ran; None for one that is not known (yet)."""
     ended = unit.facts.get("exit")
     if unit.started is not None and isinstance(ended, Mapping):
         return unit.started, unit.started + float(ended.get("seconds") or 0.0)
-    return unit.started, unit.ended
+    again = unit.started is not None and unit.ended is not None and unit.ended < unit.started
+    return unit.started, None if again else unit.ended

@@ -98,6 +98,8 @@ def test_the_roster_is_a_fold_that_runs_know_nothing_of() -> None:
         {"path": "/w/a", "branch": "x", "setup": "done", "process": {"pid": 1}},
     )
     assert roster([*events, event("unit.finished", state="ready")]).units["a"].state == "ready"
+    again = roster([*events, event("unit.finished", state="ready", reason="x"), event("unit.preparing", slug="s")])
+    assert again.units["a"].facts == {"path": "/w/a", "branch": "x", "setup": "done", "slug": "s"}
     assert roster([*events, event("workspace.made", path="/w/2")]).units["a"].facts == {"path": "/w/2"}
     assert (dict(fold(events).runs), fold(events).landings) == ({}, ())
 

@@ -482,7 +482,7 @@ def test_a_workspace_that_cannot_be_filled_leaves_nothing(repo: Repo, monkeypatc
     def full(*_: Any) -> Any:
         raise OSError(28, "No space left on device", "index")
 
-    monkeypatch.setattr("gitprun.runs.supervise.furnish", full)
+    monkeypatch.setattr("gitprun.runs.prepare.furnish", full)
     report = run_units(repo, sh("a", "true"), sh("b", "true", workspace="worktree"))
     assert report.states == {"a": "broken", "b": "broken"}
     for name in ("a", "b"):

@@ -12,6 +12,7 @@ from gitprun.names import UnitId
 from gitprun.plan import Plan, Settings
 from gitprun.runs.dispatch import RunReport, run_plan
 from gitprun.runs.events import Event, UnitState
+from gitprun.system.clock import Alarm
 from gitprun.system.process import Stop
 from gitprun.units import Unit
 from tests.support.repos import Repo
@@ -35,10 +36,11 @@ def run_units(
     verify: tuple[str, ...] | None = ("true",),
     stop: Stop | None = None,
     heard: list[tuple[str, Progress]] | None = None,
+    clock: Alarm | None = None,
     **settings: Any,
 ) -> RunReport:
-    """Run units in a repository with short patience; the workspaces lie beside it."""
-    plan = Plan(units=units, settings=Settings(verify=verify, **settings))
+    """Run units in a repository with short patience and without retries; the workspaces lie beside it."""
+    plan = Plan(units=units, settings=Settings(verify=verify, **{"retries": 0, **settings}))
     listening = [] if heard is None else heard
     return run_plan(
         repo.repository,
@@ -46,6 +48,7 @@ def run_units(
         ledger=repo.ledger,
         stop=stop or Stop(),
         heard=lambda unit, progress: listening.append((unit, progress)),
+        clock=clock,
         grace=0.1,
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import time
 from collections.abc import Iterator
@@ -103,8 +104,14 @@ class Scene:
 
 
 def flags(tick: Tick) -> list[str]:
-    """Give the flags of a tick as they stand on its line."""
-    return [flag.text for flag in tick.flags]
+    """Give the flags of a tick as they stand on its line; the machine's other codex processes are none of ours."""
+    return [flag.text for flag in tick.flags if flag.name != "runaway"]
+
+
+def calm(text: str) -> str:
+    """Take out of lines what other programs on the machine put there: the count of codex processes, the time."""
+    text = re.sub(r"  \[runaway:\d+\]|,runaway:\d+", "", text)
+    return re.sub(r"\d\d:\d\d:\d\dZ", "TIME", text)
 
 
 def wait_for_child(pid: int) -> None:

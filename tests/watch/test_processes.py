@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from gitprun.system.process import probe_identity
-from gitprun.watch.processes import count_runaway, has_worker, is_codex, living, probe_processes
+from gitprun.watch.processes import Process, count_runaway, has_worker, is_codex, living, probe_processes
 from tests.support.scene import PAIR, end_session, wait_for_child
 
 
@@ -58,41 +58,45 @@ def start(argv: list[str], env: dict[str, str] | None = None) -> subprocess.Pope
     return subprocess.Popen(argv, env={**os.environ, **(env or {})}, start_new_session=True)
 
 
-def strays(before: int, wardens: tuple[int, ...] = ()) -> int:
-    """Count what came in addition; the machine may have a codex of its own."""
-    return count_runaway(probe_processes(), wardens) - before
+def ours(sessions: list[subprocess.Popen[bytes]]) -> dict[int, Process]:
+    """List the processes we started; the machine may have a codex of its own."""
+    everything, leaders = probe_processes() or {}, {process.pid for process in sessions}
+    found = {}
+    for pid, process in everything.items():
+        above = pid
+        while above not in leaders and above in everything:
+            above = everything[above].parent
+        if above in leaders:
+            found[pid] = process
+    return found
+
+
+def strays(sessions: list[subprocess.Popen[bytes]], expected: int, wardens: tuple[int, ...] = ()) -> int:
+    """Count strays, waiting for processes that are still becoming what they are to be."""
+    deadline = time.monotonic() + 20
+    while (count := count_runaway(ours(sessions), wardens)) != expected and time.monotonic() < deadline:
+        os.sched_yield()
+    return count
 
 
 def test_codex_processes_of_no_unit_are_counted(codex: Path, sessions: list[subprocess.Popen[bytes]]) -> None:
-    before = count_runaway(probe_processes(), ())
-    for _ in range(3):
-        sessions.append(start([str(codex), "600"]))
-    deadline = time.monotonic() + 20
-    while strays(before) < 3 and time.monotonic() < deadline:
-        os.sched_yield()
-    assert strays(before) == 3
+    sessions += [start([str(codex), "600"]) for _ in range(3)]
+    assert strays(sessions, 3) == 3
     assert [process.poll() for process in sessions] == [None] * 3
 
 
 def test_a_launcher_and_its_program_count_once(codex: Path, sessions: list[subprocess.Popen[bytes]]) -> None:
-    before = count_runaway(probe_processes(), ())
-    launcher = codex.with_name("bash")
-    launcher.symlink_to(shutil.which("bash") or "/bin/bash")
     sessions.append(start(["bash", "-c", f'exec -a codex bash -c "{codex} 600 & wait"']))
     wait_for_child(sessions[0].pid)
-    deadline = time.monotonic() + 20
-    while strays(before) != 1 and time.monotonic() < deadline:
-        os.sched_yield()
-    assert strays(before) == 1
+    assert strays(sessions, 1) == 1
+    assert len(ours(sessions)) == 2
 
 
 def test_workers_of_units_are_no_strays(codex: Path, sessions: list[subprocess.Popen[bytes]]) -> None:
-    before = count_runaway(probe_processes(), ())
-    warden = start(["sh", "-c", f"{codex} 600 & wait"])
-    marked = start([str(codex), "600"], {"PRUN_UNIT": "alpha"})
-    sessions += [warden, marked]
-    wait_for_child(warden.pid)
-    assert strays(before, (warden.pid,)) == 0
+    sessions += [start(["sh", "-c", f"{codex} 600 & wait"]), start([str(codex), "600"], {"PRUN_UNIT": "alpha"})]
+    wait_for_child(sessions[0].pid)
+    assert strays(sessions, 1) == 1
+    assert strays(sessions, 0, (sessions[0].pid,)) == 0
 
 
 def test_where_the_system_tells_nothing_nothing_is_counted() -> None:

@@ -109,7 +109,7 @@ def test_silent_edit_of_a_unit_that_started_since() -> None:
 
 def test_done_committed_while_others_work() -> None:
     before = look(unit(), unit("beta"), codex=2)
-    now = look(unit(state="ready", commits=1), unit("beta"), codex=1, all_commits=1)
+    now = look(unit(state="ready", commits=1, committed=True), unit("beta"), codex=1, all_commits=1)
     judged = judge(judge(None, before), now)
     assert judged.flags == (Flag("agent-done-committed", unit="alpha", about=("alpha",)),)
     assert judge(judged, now).flags == ()
@@ -117,15 +117,17 @@ def test_done_committed_while_others_work() -> None:
 
 def test_done_without_a_commit_is_not_done_committed() -> None:
     assert after(look(unit()), look(unit(state="empty"))) == []
+    # Commits of earlier work in the same workspace are not this work's.
+    assert after(look(unit(commits=2)), look(unit(state="failed", commits=2))) == []
 
 
 def test_a_merge_of_ours_is_no_end_of_a_unit() -> None:
-    before = look(unit(state="ready", commits=1), all_commits=1)
-    assert after(before, look(unit(state="landed", commits=1), all_commits=2)) == []
+    before = look(unit(state="ready", commits=1, committed=True), all_commits=1)
+    assert after(before, look(unit(state="landed", commits=1, committed=True), all_commits=2)) == []
 
 
 def test_a_unit_that_ended_and_landed_between_two_ticks() -> None:
-    assert after(look(unit()), look(unit(state="landed", commits=1), all_commits=2)) == ["agent-done-committed"]
+    assert after(look(unit()), look(unit(state="landed", commits=1, committed=True), all_commits=2)) == ["agent-done-committed"]
 
 
 def test_a_commit_of_a_stash_says_nothing() -> None:
@@ -212,7 +214,7 @@ def test_all_flags_keep_the_order_of_the_seed() -> None:
     busy = look(unit(), unit("beta"), codex=2)
     now = look(
         unit(dirty={"a": (1, 1)}),
-        unit("beta", state="ready", commits=1, outside=("x",)),
+        unit("beta", state="ready", commits=1, committed=True, outside=("x",)),
         codex=2,
         shared=shared({"x": (1, 1)}, files=8),
         runaway=1,

@@ -343,7 +343,7 @@ def test_removal_pins_what_is_in_no_commit_and_keeps_the_branch(repo: Repo, kind
     assert repo.files(removal.saved or "") == {"a.txt": "changed", "new.txt": "new"}
     assert repo.oid("x") == repo.head
     assert not (repo.path.parent / "w").exists()
-    assert not (repo.path / ".git" / "prun" / "runs").exists()
+    assert not (repo.path / ".git" / "prun" / "runs" / "named").exists()
     assert (known(repo), len(repo.git("worktree", "list").splitlines())) == ({}, 1)
     refs = repo.git("for-each-ref", "--format=%(refname)", "refs/prun").splitlines()
     assert refs == ["refs/prun/kept/named/wave1/x/left-in-workspace-1"]

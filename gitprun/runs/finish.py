@@ -1,0 +1,132 @@
+"""What comes after a worker: its work captured and pinned, its result kept, its work verified."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import pygit2
+
+from gitprun.collect.capture import Capture, Site, capture, commit_capture, outside_fence
+from gitprun.collect.screen import LeftOut
+from gitprun.contract import Result, fallback_result, parse_result
+from gitprun.errors import PrunError
+from gitprun.executors.base import Ending
+from gitprun.git.refs import move_ref, read_ref, require_object
+from gitprun.names import ZERO, Oid, unit_ref
+from gitprun.runs.context import Attempt, RunContext, modified, open_site
+from gitprun.runs.events import UnitState
+from gitprun.runs.outcome import NO_RESULT, commit_message
+from gitprun.system.files import read_plain, tail, write_whole
+from gitprun.system.process import worker_environment
+from gitprun.units import Unit, Verdict
+from gitprun.verify.check import check_workspace
+from gitprun.workspaces.base import OUTBOX, Workspace
+from gitprun.workspaces.worktree import admin_folder
+
+MAX_RESULT = 4_000_000
+FALLBACK_TAIL = 64_000
+
+
+def collect(context: RunContext, unit: Unit, attempt: Attempt, workspace: Workspace, worker: str | None) -> Capture:
+    """Make the unit's one commit and pin it."""
+    ref = unit_ref(context.run, unit.id)
+    site = open_site(context, attempt, workspace)
+    found = capture(site, context.run, unit.id)
+    facts: dict[str, Any] = {
+        "tree": found.tree,
+        "changed": list(found.changed),
+        "files": len(found.changed),
+        "left_out": [asdict(row) for row in found.left_out],
+        "kept": [list(row) for row in found.kept],
+        "own_commits": list(found.own_commits),
+        "unfinished": found.unfinished,
+        "outside": list(outside_fence(found.changed, unit.paths)),
+        "collect_notes": list(found.notes),
+    }
+    if found.changed:
+        message = commit_message(context.run, unit, worker, found.own_commits)
+        # There is one already where a coordinator was killed right after it had made it.
+        before = read_ref(site.repo, ref) or ZERO
+        commit = commit_capture(site, found, ref, message, context.who, before)
+        facts |= {"commit": commit, "ref": ref}
+        if workspace.kind == "worktree" and workspace.index is not None:
+            facts |= _show_in_worktree(context, site, commit)
+    context.note(unit, "captured", **facts)
+    return found
+
+
+def recall_capture(known: UnitState) -> Capture | None:
+    """Give what was captured of this attempt before, as far as it was; its workspace may have changed since."""
+    facts = known.facts
+    if "tree" not in facts:
+        return None
+    return Capture(
+        tree=Oid(facts["tree"]),
+        changed=tuple(facts["changed"]),
+        left_out=tuple(LeftOut(**row) for row in facts["left_out"]),
+        kept=tuple((name, Oid(oid)) for name, oid in facts["kept"]),
+        own_commits=tuple(facts["own_commits"]),
+        unfinished=facts["unfinished"],
+        notes=tuple(facts["collect_notes"]),
+    )
+
+
+def _show_in_worktree(context: RunContext, site: Site, commit: Oid) -> dict[str, Any]:
+    """Move the branch of a linked worktree to the captured commit, unless something else moved it there."""
+    repo: pygit2.Repository = site.repo
+    workspace, name = site.workspace, f"refs/heads/{site.workspace.branch}"
+    before = read_ref(repo, name)
+    try:
+        require_object(repo, commit)
+        if before is not None:
+            move_ref(repo, name, commit, before, "prun: captured")
+        admin = admin_folder(context.repository.common, workspace.path)
+        if admin is not None and workspace.index is not None:
+            # The branch moved under it: with this index `git status` there shows a clean worktree again.
+            write_whole(admin / "index", workspace.index.read_bytes(), mode=0o644)
+    except (PrunError, OSError) as problem:
+        return {"branch_note": str(problem)}
+    return {}
+
+
+def keep_result(
+    context: RunContext, unit: Unit, workspace: Workspace, ending: Ending, worker: str | None
+) -> tuple[Result, bool]:
+    """Keep the worker's result file, or salvage one; give what can be read from it and whether it is a fallback."""
+    folder = context.folder(unit)
+    written = read_plain(workspace.path / OUTBOX / "result.md", MAX_RESULT) or b""
+    text = written.decode("utf-8", "replace")
+    if not text.strip():
+        message = (read_plain(folder / "last-message.txt", MAX_RESULT) or b"").decode("utf-8", "replace")
+        last = [said for said in (ending.message, message) if said.strip()]
+        text = next((said for said in last if parse_result(said, unit.id).valid), "")
+        if not text:
+            reason = ending.reason or (NO_RESULT if worker is None else f"the unit is {worker}")
+            said = tail(folder / "output.log", FALLBACK_TAIL).decode("utf-8", "replace")
+            if last:
+                said = f"The worker's last message:\n\n{last[0]}\n\nThe end of its output:\n\n{said}"
+            text = fallback_result(unit.id, reason, said)
+    write_whole(folder / "result.md", text.encode("utf-8", "replace"))
+    result = parse_result(text, unit.id)
+    return result, result.fallback
+
+
+def verify(context: RunContext, unit: Unit, attempt: Attempt, workspace: Workspace, found: Capture) -> Verdict:
+    """Run the checks in the workspace and note what they changed there."""
+    context.note(unit, "verifying")
+    folder = context.folder(unit)
+    git = open_site(context, attempt, workspace).git
+    # Only these can differ from the commit already; usually there are none, and the question is spared.
+    before = modified(git) if found.left_out or found.notes else set()
+    env = worker_environment({"PRUN_RUN": context.run, "PRUN_UNIT": unit.id})
+    verdict = Verdict(state="absent")
+    if context.settings.verify != ():
+        # An empty list of commands asks for none; only without any list are they looked for.
+        verdict = check_workspace(
+            workspace.path, context.verify, folder, env=env, timeout=context.verify_timeout, stop=context.stop
+        )
+    touched = sorted(modified(git) - before) if verdict.state != "absent" else []
+    facts = {"state": verdict.state, "reason": verdict.reason, "checks": [asdict(c) for c in verdict.checks]}
+    context.note(unit, "verified", verdict=facts, tree=found.tree, verify_changed=touched)
+    return verdict

@@ -1,0 +1,87 @@
+"""Make the workspace of one attempt at a unit, with everything its worker finds in it."""
+
+from __future__ import annotations
+
+import errno
+import time
+from dataclasses import replace
+
+from gitprun.errors import PrunError
+from gitprun.git.refs import delete_ref, open_repository
+from gitprun.names import unit_branch
+from gitprun.runs.context import Attempt, RunContext, modified, open_site
+from gitprun.system.files import remove_tree
+from gitprun.units import Unit
+from gitprun.workspaces.base import Workspace, WorkspaceProblem, make_outbox, workspace_path
+from gitprun.workspaces.clone import make_clone
+from gitprun.workspaces.furnish import furnish
+from gitprun.workspaces.scratch import make_scratch
+from gitprun.workspaces.setup import run_setup
+from gitprun.workspaces.worktree import make_worktree, remove_worktree
+
+
+def prepare(context: RunContext, unit: Unit, attempt: Attempt) -> Workspace:
+    """Make the workspace and everything the worker finds in it; on failure nothing of it is left."""
+    began = time.monotonic()
+    context.folder(unit).mkdir(parents=True, exist_ok=True)
+    path = workspace_path(context.root, context.run, unit.id)
+    if unit.mode == "read":
+        workspace = make_scratch(path)
+    elif unit.workspace == "worktree":
+        workspace = make_worktree(context.repository, path, attempt.base, unit_branch(context.run, unit.id))
+    else:
+        workspace = make_clone(attempt.source, path, attempt.base, unit_branch(context.run, unit.id))
+    try:
+        workspace = _furnish(context, unit, attempt, workspace)
+        note_prepared(context, unit, attempt, workspace, round(time.monotonic() - began, 3))
+    except (PrunError, OSError) as problem:
+        _take_back(context, attempt, workspace)
+        if isinstance(problem, PrunError):
+            raise
+        raise WorkspaceProblem(
+            f"the workspace {path} could not be filled: {problem.filename}: {problem.strerror}",
+            "free some space, then run again" if problem.errno in (errno.ENOSPC, errno.EDQUOT) else "",
+        ) from None
+    return workspace
+
+
+def note_prepared(context: RunContext, unit: Unit, attempt: Attempt, workspace: Workspace, seconds: float) -> None:
+    """Write down the workspace an attempt works in."""
+    context.note(
+        unit,
+        "prepared",
+        base=attempt.base,
+        workspace=workspace.kind or "scratch",
+        path=str(workspace.path),
+        identity=list(workspace.identity),
+        branch=workspace.branch,
+        provided=list(workspace.provided),
+        notes=list(workspace.notes),
+        seconds=seconds,
+    )
+
+
+def _furnish(context: RunContext, unit: Unit, attempt: Attempt, workspace: Workspace) -> Workspace:
+    """Put in what the settings ask for, put aside the fresh index, make it ready for work."""
+    settings, folder = context.settings, context.folder(unit)
+    if workspace.kind is not None:
+        top = context.repository.top
+        workspace = furnish(top, workspace, folder, settings.copy or (), settings.link or ())
+    make_outbox(workspace.path)
+    if workspace.kind is not None and settings.setup:
+        run_setup(workspace.path, settings.setup, log=folder / "setup.log", stop=context.stop)
+        touched = sorted(modified(open_site(context, attempt, workspace).git))
+        if touched:
+            note = f"setup changed {len(touched)} tracked files (such as {touched[0]}), which count as changed"
+            workspace = replace(workspace, notes=(*workspace.notes, note))
+    return workspace
+
+
+def _take_back(context: RunContext, attempt: Attempt, workspace: Workspace) -> None:
+    """Remove a workspace no worker has seen."""
+    if workspace.kind == "worktree":
+        remove_worktree(context.repository, workspace.path, workspace.identity)
+        repo, name = open_repository(context.repository.common), f"refs/heads/{workspace.branch}"
+        delete_ref(repo, name, attempt.base)
+    else:
+        remove_tree(workspace.path, workspace.identity)
