@@ -19,6 +19,7 @@ from gitprun.units import Unit
 if TYPE_CHECKING:
     from rich.console import Group
 
+IDLE = ("queued", "waiting")
 SHOWN = ("unit.waiting", "unit.preparing", "unit.started", "unit.verifying")
 
 
@@ -107,7 +108,7 @@ class Watch:
             said = dict(self.said)
         shown = states
         if len(states) > room:
-            shown = sorted(states, key=lambda unit: not unit.live or unit.state in ("queued", "waiting"))[: max(room, 1)]
+            shown = sorted(states, key=lambda unit: not unit.live or unit.state in IDLE)[: max(room, 1)]
         over = sum(not unit.live for unit in states)
         for unit in shown:
             last = str(unit.facts.get("reason", "")) if not unit.live else said.get(unit.id, "")

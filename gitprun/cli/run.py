@@ -145,7 +145,7 @@ def _resume(place: Here, name: str | None, given: dict[str, Any], *, land: bool,
     from gitprun.runs.context import RunContext
     from gitprun.runs.resume import resume_run, take_over
 
-    ours = {"resume", "retry_empty", "no_retry", "jobs", "yes"}
+    ours = {"resume", "retry_empty", "no_retry", "jobs"}
     used = [key for key, value in given.items() if value and key not in ours]
     if used:
         option = f"--{used[0].replace('_rows', '').replace('paths', 'path').replace('_', '-')}"

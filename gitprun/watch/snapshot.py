@@ -64,8 +64,11 @@ class Shared:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """One look. ``start`` is what was shared when the run began, ``moves`` the moves of refs the ledger explains,
-    ``branches`` the refs units commit to, ``writers`` who wrote a path of the user's checkout (a name ending in ``?`` is told by the time alone)."""
+    """One look.
+
+    ``start`` is what was shared when the run began, ``moves`` the moves of refs the ledger explains, ``branches`` the
+    refs units commit to, ``writers`` who wrote a path of the user's checkout (with a ``?``: told by the time alone).
+    """
 
     time: float
     base: str = ""

@@ -44,7 +44,7 @@ class Scene:
         """Name the folder of everything prun remembers."""
         return self.repo.repository.state
 
-    def note(self, kind: str, unit: str = "", **facts: Any) -> None:
+    def note(self, kind: str, unit: str = "", /, **facts: Any) -> None:
         """Write an event."""
         self.repo.ledger.append(kind, run=RUN, unit=unit, facts=facts)
 

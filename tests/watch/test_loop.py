@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
+import time
 import tracemalloc
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
 from gitprun.errors import PrunError
+from gitprun.named.make import Wish, make_named
+from gitprun.named.roster import parse_name
+from gitprun.system.process import Identity, probe_identity
 from gitprun.watch.lines import tick_line
 from gitprun.watch.loop import Monitor, Watching, watch
 from gitprun.watch.rules import Limits, Tick
+from gitprun.workspaces.clone import make_clone, read_source
 from tests.support.repos import Repo, make_bare, make_repo
 from tests.support.scene import RUN, Scene, begin, calm, flags, open_scene
 from tests.support.workshop import fingerprint
@@ -28,6 +35,12 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
     with open_scene(tmp_path) as opened:
         begin(opened)
         yield opened
+
+
+def me() -> Identity:
+    found = probe_identity(os.getpid())
+    assert found is not None
+    return found
 
 
 def rest(tick: Tick) -> str:
@@ -110,6 +123,20 @@ def test_our_own_landing_ends_nothing_and_is_no_drift(scene: Scene) -> None:
     scene.note("landing.landed", "alpha", branch="prun/r1/alpha", target=target, commit=new)
     tick = monitor.tick()
     assert (tick.note, flags(tick), tick.now.main_commits) == ("+1commit", [], 2)
+
+
+def test_a_branch_put_back_to_an_older_landing_is_drift(scene: Scene) -> None:
+    old, target = scene.repo.head, "refs/heads/main"
+    scene.note("landing.started", target=target, old=old, new=old)
+    new = scene.repo.commit("by hand", c_dot_txt="1\n")
+    (scene.state / "runs" / RUN / "baseline.json").unlink()
+    scene.clock.wall = time.time()
+    begin(scene)
+    scene.start("alpha")
+    monitor = scene.monitor()
+    monitor.tick()
+    scene.repo.git("reset", "-q", "--hard", old)
+    assert [flag.about for flag in monitor.tick().flags if flag.name == "ref-drift"] == [(f"{target} {new} -> {old}",)]
 
 
 def test_somebody_elses_merge_is_drift(scene: Scene) -> None:
@@ -279,6 +306,33 @@ def test_a_worker_the_service_turns_away(scene: Scene) -> None:
     assert flags(monitor.tick()) == []
 
 
+@pytest.mark.parametrize(("kind", "said"), [("429", ["rate-limited:alpha"]), ("bail", [])])
+def test_a_unit_that_waits_for_its_next_attempt(scene: Scene, kind: str, said: list[str]) -> None:
+    scene.start("alpha")
+    scene.end("alpha")
+    scene.note("unit.waiting", "alpha", kind=kind, reason="status 429")
+    tick = scene.monitor().tick()
+    assert (flags(tick), tick.note) == (said, "idle")
+
+
+def test_a_later_attempt_works_in_a_workspace_of_its_own(scene: Scene) -> None:
+    work = scene.start("alpha").work
+    monitor = scene.monitor()
+    monitor.tick()
+    first = scene.units["alpha"].site.workspace
+    work.path.rename(work.path.with_name("earlier"))
+    source = read_source(scene.repo.repository)
+    assert first.index is not None
+    again = make_clone(source, work.path, scene.repo.head, "prun/r1/alpha")
+    shutil.copy2(work.path / ".git" / "index", first.index)
+    facts = {"workspace": "clone", "path": str(again.path), "identity": list(again.identity)}
+    scene.note("unit.preparing", "alpha", attempt=2)
+    scene.note("unit.prepared", "alpha", **facts)
+    scene.note("unit.started", "alpha", process={})
+    work.write("x", "1\n")
+    assert [rest(monitor.tick()).partition(":: ")[2] for _ in range(2)] == ["alpha=0c/1d"] * 2
+
+
 def test_an_output_of_2_gib_is_never_read_whole(scene: Scene) -> None:
     scene.start("alpha")
     path = scene.log("alpha", b"")
@@ -358,6 +412,38 @@ def test_all_runs_at_work_are_shown(tmp_path: Path) -> None:
     said += [rest(monitor.tick()).partition(":: ")[2] for _ in range(2)]
     monitor.close()
     assert said == ["r2/alpha=0c/0d r3/alpha=0c/0d", "r2/alpha=0c/0d r3/alpha=0c/0d", "alpha=0c/0d"]
+
+
+def test_named_workspaces_are_shown_like_units(tmp_path: Path) -> None:
+    repo = make_repo(tmp_path / "r")
+    ledger = repo.ledger
+    for name in ("wave1-reports", "wave1/search"):
+        wish = Wish(name=parse_name(name), branch=f"b/{name}", root=tmp_path / "r.prun")
+        make_named(repo.repository, ledger, wish)
+    monitor = Monitor(repo.repository, ledger, Watching())
+    said = [rest(monitor.tick())]
+    place = Repo(tmp_path / "r.prun" / "named" / "wave1-reports")
+    ledger.append("unit.preparing", run="named", unit="wave1-reports", facts={"coordinator": asdict(me())})
+    ledger.append("unit.started", run="named", unit="wave1-reports", facts={"process": {}})
+    place.write("new.py", "1\n")
+    repo.write("leak.py", "2\n")
+    said.append(rest(monitor.tick()))
+    commit = place.commit("work", new_dot_py="1\n")
+    shutil.copy2(
+        place.git("rev-parse", "--git-path", "index"), repo.repository.state / "runs/named/wave1-reports/index"
+    )
+    ledger.append("unit.captured", run="named", unit="wave1-reports", facts={"commit": commit, "outcome": "committed"})
+    ledger.append("unit.finished", run="named", unit="wave1-reports", facts={"state": "ready"})
+    said += [rest(monitor.tick()) for _ in range(2)]
+    monitor.close()
+    assert said == [
+        "procs=codex:0/wrap:0  commits=main:0/all:0  (idle)  :: wave1-reports=0c/0d wave1/search=0c/0d",
+        "procs=codex:0/wrap:1  commits=main:0/all:0  (idle)  "
+        "[silent-edit,main-dirty:1(wave1-reports?),size-drift:+1files]  :: wave1-reports=0c/1d wave1/search=0c/0d",
+        "procs=codex:0/wrap:0  commits=main:0/all:1  (+1commit)  [main-dirty:1(wave1-reports?),agent-done-committed]"
+        "  :: wave1-reports=1c/0d wave1/search=0c/0d",
+        "procs=codex:0/wrap:0  commits=main:0/all:1  (idle)  :: wave1-reports=1c/0d wave1/search=0c/0d",
+    ]
 
 
 def test_an_unknown_run(tmp_path: Path) -> None:

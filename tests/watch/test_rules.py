@@ -127,7 +127,9 @@ def test_a_merge_of_ours_is_no_end_of_a_unit() -> None:
 
 
 def test_a_unit_that_ended_and_landed_between_two_ticks() -> None:
-    assert after(look(unit()), look(unit(state="landed", commits=1, committed=True), all_commits=2)) == ["agent-done-committed"]
+    assert after(look(unit()), look(unit(state="landed", commits=1, committed=True), all_commits=2)) == [
+        "agent-done-committed"
+    ]
 
 
 def test_a_commit_of_a_stash_says_nothing() -> None:
