@@ -110,6 +110,15 @@ def test_toml_with_a_mistake_would_be_noticed() -> None:
         read_strictly(Block("toml", '[[unit]]\nid = "a"\npompt = "x"\n'))
 
 
+def test_every_key_of_a_plan_is_on_its_page() -> None:
+    read = r"\.(?:texts?|count|duration|flag|choice|size|take|tables?)\(\"(\w+)\"|_inside\(\w+, \"(\w+)\""
+    source = (ROOT / "gitprun" / "plan.py").read_text()
+    keys = {first or second for first, second in re.findall(read, source)}
+    shown = "".join(block.text for block in blocks_of(ROOT / "references" / "plan-file.md"))
+    assert {"verify", "setup", "copy", "paths", "jobs", "unit"} <= keys
+    assert {key for key in keys if not re.search(rf"^{key} = |\[{key}[\].]", shown, re.MULTILINE)} == set()
+
+
 @BY_NAME
 def test_variables_exist(page: Path) -> None:
     named = set(re.findall(r"\b(?:PRUN|CODEX|CLAUDE|POST_VERIFY|AGENT_CONFIG)_[A-Z_]*[A-Z]\b", page.read_text()))

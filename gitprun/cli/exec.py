@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import sys
 from collections.abc import Mapping
@@ -30,7 +31,21 @@ POST_VERIFY_TESTS (shell text), PROJECT_DIR, MONITOR_ROOT (logs/NAME.log lies th
 """
 
 
-@click.command("exec", epilog=EPILOG)
+class PromptLast(click.Command):
+    """A command whose last argument is a prompt, which may well begin with a dash."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Take an argument of several words for the prompt, whatever it begins with."""
+        taking = {name for option in self.params for name in option.opts if not getattr(option, "is_flag", False)}
+        for at, word in enumerate(args):
+            if word == "--":
+                break
+            if re.match(r"-\S*\s", word) and "=" not in word.split()[0] and (at == 0 or args[at - 1] not in taking):
+                return super().parse_args(ctx, [*args[:at], *args[at + 1 :], "--", word])
+        return super().parse_args(ctx, args)
+
+
+@click.command("exec", cls=PromptLast, epilog=EPILOG)
 @click.argument("name")
 @click.argument("slug")
 @click.argument("prompt", required=False)

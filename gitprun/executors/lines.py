@@ -24,6 +24,8 @@ def one_line(text: str) -> str:
 
 def visible(text: str) -> str:
     """Make any text one line of any length, with nothing in it that cannot be seen."""
+    if text.isprintable():
+        return " ".join(text.split())
     plain = _ESCAPE.sub("", text)
     seen = (" " if char.isspace() else char for char in plain if char.isspace() or not _is_hidden(char))
     return " ".join("".join(seen).split())

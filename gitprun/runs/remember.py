@@ -53,7 +53,7 @@ def remember(folder: Path, plan: Plan, revision: str) -> None:
     record = {
         "v": FORMAT,
         "revision": revision,
-        "plan_file": str(Path(plan.files[0]).absolute()) if plan.files else None,
+        "plan_file": str(Path(plan.files[0]).resolve()) if plan.files else None,
         "settings": settings,
         "executors": executors,
         "units": [{key: value for key, value in asdict(unit).items() if key != "prompt"} for unit in plan.units],

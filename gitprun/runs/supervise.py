@@ -165,6 +165,7 @@ def _next_try(
         return Again(until=now, kind="lost", shared=False, counts=False)
     if attempt.thread is not None and ended.reason == "exited" and ended.code != 0 and ending.thread is None:
         # Codex says so before any event: the thread is not there (any more).
+        outcome |= {"kind": NO_THREAD, "reason": f"codex has no thread {attempt.thread} any more"}
         return Again(until=now, kind=NO_THREAD, shared=False, counts=False)
     answer = judge_next_try(context.patience, piece.unit.executor, kind, ending, piece.tried + 1, context.now())
     if answer.wait is None:

@@ -17,6 +17,8 @@ from gitprun.system.files import read_plain, write_whole
 from gitprun.watch.changes import Anything, ChangeSource, Watcher, survey
 from gitprun.watch.snapshot import GONE, Checkout, Shared, Stamp, read_shared, write_shared
 
+# What git derives from its refs whenever it packs them.
+DERIVED = ("info/refs",)
 SETTINGS = ("config", "config.worktree", "objects/info/alternates")
 MOST_READ = 4 << 20
 TIMEOUT = 60.0
@@ -43,7 +45,7 @@ class SharedEye:
     def look(self, now: float, *, whole: bool = False) -> Shared:
         """Read everything; a checkout nothing happened in is not read again."""
         refs = self._refs()
-        settings = self._digest_all([*SETTINGS, *self._names("info")])
+        settings = self._digest_all([*SETTINGS, *(name for name in self._names("info") if name not in DERIVED)])
         return Shared(
             time=now,
             refs=refs,

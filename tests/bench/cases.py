@@ -174,8 +174,9 @@ def monitor(quick: bool) -> list[Row]:
             began = time.perf_counter()
             seen = watched.tick()
             took = time.perf_counter() - began
-            if {len(unit.dirty or ()) for unit in seen.now.units} != {10}:
-                raise RuntimeError(f"round {number}: {seen}")
+            found = {unit.id: len(unit.dirty or ()) for unit in seen.now.units}
+            if set(found.values()) != {10}:
+                raise RuntimeError(f"round {number}: {found}")
             return took
 
         def status_of_all(_: int) -> float:

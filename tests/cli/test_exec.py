@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import select
 import shlex
 import signal
 import subprocess
@@ -341,11 +342,20 @@ def test_declared_checks_are_run_where_the_environment_says_nothing(
     assert said.out.splitlines()[3] == f"[wrapper p1] post-verify {line}"
 
 
-def test_every_language_is_looked_for_in_the_workspace(repo: Repo, run: Run) -> None:
-    said = run("echo '[tool.pytest.ini_options]' >pyproject.toml; echo 'def test_x(): pass' >test_x.py")
-    line = "verify_errors=0 (cmd='') tests='1 passed in Ns' (cmd='python3 -m pytest -q')"
-    got = re.sub(r"in [\d.]+s", "in Ns", said.out.splitlines()[3])
-    assert got in (f"[wrapper p1] post-verify {line}", line) or "could-not-run" in got
+def test_what_is_found_in_the_workspace_is_checked_and_tested(
+    repo: Repo, run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    npx = tmp_path / "bin" / "npx"
+    npx.parent.mkdir()
+    npx.write_text("#!/bin/sh\n[ $2 = tsc ] || echo ' Tests  2 passed (2)'\n")
+    npx.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{npx.parent}{os.pathsep}{os.environ['PATH']}")
+    worker = "mkdir -p node_modules/.bin; cd node_modules/.bin; touch tsc vitest; cd ../..; touch vitest.config.ts; "
+    said = run(f"{worker} echo '{{}}' >tsconfig.json")
+    line = "verify_errors=0 (cmd='npx --no-install tsc --noEmit') tests='Tests 2 passed (2)' "
+    line += "(cmd='npx --no-install vitest run')"
+    assert (said.code, said.out.splitlines()[3]) == (0, f"[wrapper p1] post-verify {line}")
+    assert sorted(repo.files("x")) == ["a.txt", "tsconfig.json", "vitest.config.ts"]
 
 
 def test_the_workspace_is_missing(repo: Repo, capsys: pytest.CaptureFixture[str]) -> None:
@@ -526,7 +536,7 @@ def test_a_signal_stops_the_worker_and_keeps_its_work(repo: Repo, number: int, c
     os.mkfifo(ready)
     script = f"echo half >half.txt; echo >{shlex.quote(str(ready))}; exec sleep 600"
     process = start_prun(repo.path, "exec", "a", "p1", "Do it.", "--command", f"sh -c {shlex.quote(script)}")
-    ready.read_bytes()
+    _hear(ready)
     busy = prun(repo.path, "exec", "a", "p2", "Do it.", "--command", "true")
     assert (busy.code, busy.err.splitlines()[0]) == (1, "error: somebody is at work in a")
     assert prun(repo.path, "remove", "a").code == 1
@@ -544,7 +554,7 @@ def test_a_coordinator_that_is_killed_leaves_its_worker_alone_at_work(repo: Repo
     os.mkfifo(go)
     script = f"echo >{shlex.quote(str(ready))}; cat {shlex.quote(str(go))} >half.txt"
     process = start_prun(repo.path, "exec", "a", "p1", "Do it.", "--command", f"sh -c {shlex.quote(script)}")
-    ready.read_bytes()
+    _hear(ready)
     process.kill()
     process.communicate(timeout=60)
     busy = prun(repo.path, "exec", "a", "p2", "Do it.", "--command", "true")
@@ -558,7 +568,10 @@ def test_a_coordinator_that_is_killed_leaves_its_worker_alone_at_work(repo: Repo
 
 
 def _wait(descriptor: int) -> None:
-    import select
-
-    select.select([descriptor], [], [], 60)
+    assert select.select([descriptor], [], [], 60)[0]
     os.close(descriptor)
+
+
+def _hear(fifo: Path) -> None:
+    """Wait until somebody writes into a fifo."""
+    _wait(os.open(fifo, os.O_RDONLY | os.O_NONBLOCK))

@@ -54,6 +54,6 @@ def test_edits_of_a_real_claude_land(place: Path) -> None:
 def test_service_unavailable_is_named(place: Path) -> None:
     repo = make_repo(place / "r")
     with ModelServer({"u": [status(503)]}) as server:
-        said = prun(repo.path, "run", plan(repo, server.claude_url("u"), place))
+        said = prun(repo.path, "run", "--no-retry", plan(repo, server.claude_url("u"), place))
     unit = prun(repo.path, "show", "u", "--json").json
-    assert (said.code, unit["state"]) == (1, "rate-limited"), said.err
+    assert (said.code, unit["state"], unit["kind"]) == (1, "rate-limited", "503"), said.err

@@ -103,7 +103,8 @@ def test_bail_without_edits_is_empty_and_a_failure_of_the_run(place: Path) -> No
 def test_service_unavailable_is_named_and_partial_work_is_kept(place: Path) -> None:
     repo = make_repo(place / "r")
     with ModelServer({"u": [shell("echo half >half.txt"), status(503)]}) as server:
-        said = prun(repo.path, "run", str(plan(repo, server.codex_url("u"), place, [{"id": "u", "prompt": "go"}])))
+        path = plan(repo, server.codex_url("u"), place, [{"id": "u", "prompt": "go"}])
+        said = prun(repo.path, "run", "--no-retry", str(path))
     assert (said.code, states(repo)) == (1, {"u": "rate-limited"})
     assert "503" in prun(repo.path, "show", "u", "--json").json["reason"]
     assert repo.files("refs/prun/r1/u")["half.txt"] == "half"

@@ -23,7 +23,7 @@ PROGRAMS = ("sh", "bash", "cat", "env", "nohup", "timeout", "nice", "stdbuf", "s
 GIT = """#!/bin/sh
 while [ $# -gt 0 ]; do
     case $1 in
-        -C | -c) shift 2 ;;
+        -C | -c | --work-tree) shift 2 ;;
         -*) shift ;;
         push | commit) case ${2-} in -h | --help) exit 0 ;; *) echo "$*" >>"$TRACE" && exit 0 ;; esac ;;
         *) exit 0 ;;

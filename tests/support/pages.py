@@ -22,7 +22,7 @@ PAGES = (ROOT / "README.md", *sorted((ROOT / "references").glob("*.md")), ROOT /
 _FENCE = re.compile(r"^```(?P<language>\w*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 _SPAN = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 _CALL = re.compile(r"\bgit[ -]prun((?:[ ]|$).*)")
-_ENDS = re.compile(r"\s(?:\||&&|&|>|>>|2>&1|2>|<)(?:\s|$)|;|\$\(|\)(?:\s|$)")
+_ENDS = re.compile(r"\s(?:\|{1,2}|&&|&|>|>>|2>&1|2>|<)(?:\s|$)|;|\$\(|\)(?:\s|$)")
 _OPTION = re.compile(r"(?<![\w-])--?[A-Za-z][\w-]*")
 
 

@@ -17,6 +17,7 @@ from gitprun.errors import PrunError
 from gitprun.named.make import Wish, make_named
 from gitprun.named.roster import parse_name
 from gitprun.system.process import Identity, probe_identity
+from gitprun.watch.inotify import Inotify
 from gitprun.watch.lines import tick_line
 from gitprun.watch.loop import Monitor, Watching, watch
 from gitprun.watch.rules import Limits, Tick
@@ -490,6 +491,19 @@ def test_a_tick_writes_nothing_and_takes_no_lock(scene: Scene) -> None:
     for _ in range(12):
         monitor.tick()
     assert (fingerprint(scene.repo.path), fingerprint(scene.units["alpha"].path)) == before
+
+
+def test_where_the_system_has_no_notices_to_give(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: object) -> None:
+        raise OSError(24, "Too many open files")
+
+    monkeypatch.setattr(Inotify, "__init__", refuse)
+    work = scene.start("alpha").work
+    monitor = scene.monitor()
+    monitor.tick()
+    work.write("a.txt", "in place\n")
+    scene.repo.write("b.txt", "in place\n")
+    assert flags(monitor.tick()) == ["silent-edit", "main-dirty:1(alpha?)"]
 
 
 def test_a_start_that_was_not_recorded_is_taken_from_the_first_look(tmp_path: Path) -> None:

@@ -93,6 +93,13 @@ def test_our_own_refs_and_worktrees_are_no_drift(repo: Repo, tmp_path: Path) -> 
     assert drift(start, look(repo)) == []
 
 
+def test_housekeeping_is_no_drift(repo: Repo) -> None:
+    start = look(repo)
+    repo.git("gc", "-q")
+    repo.git("update-server-info")
+    assert drift(start, look(repo)) == []
+
+
 def test_what_the_checkout_holds(repo: Repo, tmp_path: Path) -> None:
     repo.write("a.txt", "wip\n")
     repo.write("deep/er/new.txt", "x")

@@ -1,0 +1,58 @@
+"""Run a plan in a process of its own that kills itself at a chosen event: ``python -m ... REPO KIND before|after``.
+
+The plan is ``plan.toml`` beside the repository.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from gitprun.config import read_plan
+from gitprun.git.repo import find_repository
+from gitprun.plan import Settings
+from gitprun.runs.dispatch import run_plan
+from gitprun.runs.events import Event
+from gitprun.runs.ledger import Ledger
+from gitprun.system.process import Stop
+from tests.support.cli import program_environment
+from tests.support.repos import Repo
+
+
+class DeadlyLedger(Ledger):
+    """Kills its process when a certain event is to be written, or has been."""
+
+    kind = ""
+    when = ""
+
+    def append(self, kind: str, *, run: str = "", unit: str = "", facts: Mapping[str, Any] | None = None) -> Event:
+        """Write an event, if that is lived to see."""
+        if (kind, self.when) == (self.kind, "before"):
+            os.kill(os.getpid(), signal.SIGKILL)
+        event = super().append(kind, run=run, unit=unit, facts=facts)
+        if (kind, self.when) == (self.kind, "after"):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return event
+
+
+def run_and_die(repo: Repo, kind: str, when: str) -> int:
+    """Start the run and wait for its end; gives the exit code."""
+    argv = [sys.executable, "-m", "tests.support.killed_run", str(repo.path), kind, when]
+    root = Path(__file__).resolve().parents[2]
+    return subprocess.run(argv, cwd=root, env=program_environment(), check=False, timeout=120).returncode
+
+
+def _main(path: str, kind: str, when: str) -> None:
+    repository = find_repository(Path(path))
+    ledger = DeadlyLedger(repository.state)
+    ledger.kind, ledger.when = kind, when
+    run_plan(repository, read_plan(Path(path).parent / "plan.toml", Settings()), ledger=ledger, stop=Stop(), grace=0.1)
+
+
+if __name__ == "__main__":
+    _main(*sys.argv[1:])
