@@ -8,6 +8,12 @@ from pathlib import Path
 
 import pygit2
 import pytest
+from hypothesis import settings
+
+# Few examples for everybody, many with `--hypothesis-profile=thorough`; how fast a machine is, is no finding.
+settings.register_profile("quick", max_examples=25, deadline=None)
+settings.register_profile("thorough", max_examples=400, deadline=None)
+settings.load_profile("quick")
 
 IDENTITY = {
     "GIT_AUTHOR_NAME": "Ada Author",

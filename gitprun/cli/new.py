@@ -98,7 +98,9 @@ def _provisions(
 
 
 def _is_tracked(place: Here, name: str) -> bool:
-    return bool(place.repository.git.run("ls-files", "-z", "--", f":(literal){name}").out)
+    """Tell whether a path is the repository's own; one outside of the checkout is nothing to copy either."""
+    answer = place.repository.git.run("ls-files", "-z", "--", f":(literal){name}", ok=(0, 128))
+    return answer.code != 0 or bool(answer.out)
 
 
 def _set_up(place: Here, made: UnitState, settings: Settings, *, yes: bool, skip: bool) -> tuple[str, int]:

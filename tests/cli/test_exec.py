@@ -243,7 +243,8 @@ def test_what_a_hook_stages_is_committed(repo: Repo, run: Run) -> None:
 
 def test_hooks_of_the_main_checkout_and_not_what_the_worker_planted(repo: Repo, run: Run) -> None:
     repo.git("config", "core.hooksPath", ".husky")
-    planted = "mkdir -p .husky; printf '#!/bin/sh\\ntouch \"$TMPDIR/planted\"\\n' >.husky/pre-commit; chmod +x .husky/pre-commit"
+    script = '#!/bin/sh\\ntouch "$TMPDIR/planted"\\n'
+    planted = f"mkdir -p .husky; printf '{script}' >.husky/pre-commit; chmod +x .husky/pre-commit"
     repo.write(".husky/pre-commit", '#!/bin/sh\ntouch "$TMPDIR/asked"\n', executable=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TMPDIR", str(repo.path.parent))

@@ -30,7 +30,19 @@ HEADER = (
     "Verification: none (salvaged by dispatch-task, not by the worker)\n"
     "\n"
 )
-WORDS = ("dispatch", "--prompt-file", "p.md", "--result-file", "r.md", "--unit-id", "u1", "--model", "gpt-5.5", "--timeout", "60s")
+WORDS = (
+    "dispatch",
+    "--prompt-file",
+    "p.md",
+    "--result-file",
+    "r.md",
+    "--unit-id",
+    "u1",
+    "--model",
+    "gpt-5.5",
+    "--timeout",
+    "60s",
+)
 WRITES = shell(f'printf "%s" {shlex.quote(RESULT)} >"$PRUN_RESULT"')
 
 

@@ -68,7 +68,7 @@ def test_the_seeds_command_lines_work(tmp_path: Path) -> None:
         assert re.fullmatch(
             rf"\[wrapper p1-reports\] {clock} pid=\d+ branch=wave1/reports-scheduled-pipeline starting", lines[0]
         )
-        assert re.fullmatch(rf"\[wrapper p1-reports\] exit=0 runtime=\d+s", lines[1])
+        assert re.fullmatch(r"\[wrapper p1-reports\] exit=0 runtime=\d+s", lines[1])
         assert any(line.endswith("committed") for line in lines)
         assert any("post-verify verify_errors=0" in line and "1 passed" in line for line in lines)
         assert {"a.txt", "reports.txt", "search.txt", "prun.toml"} == set(repo.files("main"))

@@ -69,7 +69,7 @@ def test_what_is_refused_would_have_run(place: Path, text: str) -> None:
     assert pushes(place, f"x=a; {text}" if "case $x" in text else text)
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.recursive(INERT | RUNS, wrapped, max_leaves=4))
 def test_nothing_runs_that_was_not_refused(place: Path, text: str) -> None:
     if find_refused(text) is None:
@@ -85,7 +85,7 @@ SOUP = st.text(st.sampled_from("git push;&|()<>{}$`'\"\\\n# =a-c sh"), max_size=
 CORE = st.sampled_from(["git push", " git push ", "$(git push)", "sh -c 'git push'"])
 
 
-@settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.tuples(SOUP, CORE, SOUP).map("".join))
 def test_nor_out_of_any_soup_of_characters(place: Path, text: str) -> None:
     if find_refused(text) is None:

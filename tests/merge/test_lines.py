@@ -9,7 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gitprun.merge.resolvers.base import FileConflict, Refused, Resolved, prove_union
@@ -377,7 +377,6 @@ def test_repeated_lines_never_get_lost(drawn: st.DataObject) -> None:
 
 
 @given(st.data())
-@settings(max_examples=300)
 def test_a_result_is_proved_or_refused(drawn: st.DataObject) -> None:
     base = drawn.draw(st.lists(st.sampled_from(FEW), max_size=8))
     main, unit = (drawn.draw(edits(base, FEW)) for _ in range(2))
@@ -396,7 +395,6 @@ def tidy(lines: list[str]) -> list[str]:
 
 
 @given(st.data())
-@settings(max_examples=300, deadline=None)
 def test_agrees_with_git_where_git_merges_cleanly(drawn: st.DataObject) -> None:
     words = [*WORDS, "", "- [ ] a", "- [x] a", "## h"]
     base = tidy(drawn.draw(st.lists(st.sampled_from(words), max_size=12)))
@@ -421,7 +419,6 @@ TEXTS = st.one_of(
 
 
 @given(st.none() | TEXTS, TEXTS, TEXTS)
-@settings(max_examples=500)
 def test_never_raises(base: bytes | None, main: bytes, unit: bytes) -> None:
     made = FileConflict("any", base, main, unit)
     found = union(made)

@@ -7,7 +7,7 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gitprun.merge.resolvers.base import Dropped, FileConflict, Refused, Resolved
@@ -99,7 +99,6 @@ def versions(draw: st.DrawFn) -> FileConflict:
 
 
 @given(versions())
-@settings(max_examples=200, deadline=None)
 def test_agrees_with_git_and_names_every_lost_line(made: FileConflict) -> None:
     base = (made.base or b"").splitlines()
     for prefer, option, loser, text in (

@@ -6,7 +6,7 @@ import json
 import unicodedata
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gitprun.executors.compact import LONGEST_LINE, Compactor
@@ -303,7 +303,6 @@ class TestAnythingElse:
         item = {"type": "command_execution", "command": "cat", "aggregated_output": "z" * (1 << 20), "exit_code": 1}
         assert render(event(type="item.completed", item=item)) == ["[CMD✗] exit=1 cat :: …" + "z" * 200]
 
-    @settings(deadline=None, max_examples=40)
     @given(st.lists(LINES, max_size=5), st.sampled_from(["minimal", "normal", "verbose"]), st.integers(1, 300))
     def test_whatever_comes_lines_are_clean_and_short(self, lines: list[bytes], level: str, length: int) -> None:
         compactor = Compactor(level, length)
@@ -313,7 +312,6 @@ class TestAnythingElse:
                 assert len(shown) <= 2 * length + 100
                 assert not [char for char in shown if unicodedata.category(char) in {"Cc", "Cf", "Cs", "Zl", "Zp"}]
 
-    @settings(deadline=None, max_examples=40)
     @given(st.lists(LINES, max_size=5))
     def test_a_higher_level_never_hides_a_line(self, lines: list[bytes]) -> None:
         counts = []

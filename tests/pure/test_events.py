@@ -178,7 +178,6 @@ ROWS = st.lists(
 )  # fmt: skip
 
 
-@settings(deadline=None, max_examples=60)
 @given(ROWS)
 def test_folding_is_total_and_pure(events: list[Event]) -> None:
     before = [encode(event) for event in events]
@@ -191,7 +190,6 @@ def test_folding_is_total_and_pure(events: list[Event]) -> None:
             assert isinstance((unit.state, unit.verdict, unit.live, unit.commit), tuple)
 
 
-@settings(deadline=None, max_examples=60)
 @given(ROWS, ROWS)
 def test_later_events_only_add(first: list[Event], later: list[Event]) -> None:
     before, after = fold(first), fold(first + later)
@@ -201,7 +199,6 @@ def test_later_events_only_add(first: list[Event], later: list[Event]) -> None:
     assert all(after.runs[run] == state for run, state in before.runs.items() if run not in touched)
 
 
-@settings(deadline=None, max_examples=60)
 @given(ROWS)
 def test_a_step_is_what_the_fold_does(events: list[Event]) -> None:
     start = Event("run.started", 0.0, "r1")

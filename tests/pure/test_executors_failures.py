@@ -52,7 +52,8 @@ def failed(message: str) -> bytes:
 )
 def test_kinds_of_limits(said: str, kind: str) -> None:
     limit = find_limit(said)
-    assert limit is not None and limit.kind == kind
+    assert limit is not None
+    assert limit.kind == kind
     ending = Codex().ending([STARTED, failed(said)], EXITED_1)
     assert (ending.state, ending.kind, ending.thread) == ("rate-limited", kind, "t1")
 
@@ -148,7 +149,8 @@ NOON = datetime(2029, 12, 31, 12, 0, 30, tzinfo=UTC)
 def test_stated_times(said: str, words: str, time: str) -> None:
     assert stated_date(said) == words
     found = read_date(words, NOON)
-    assert found is not None and found.isoformat() == time
+    assert found is not None
+    assert found.isoformat() == time
 
 
 @pytest.mark.parametrize(
@@ -175,4 +177,5 @@ def test_any_text_can_be_asked_for_a_time(text: str) -> None:
 def test_the_date_of_a_long_message_is_not_cut_off() -> None:
     said = USAGE.replace("purchase more credits", "purchase more credits" + ", and more" * 20)
     ending = Codex().ending([STARTED, failed(said)], EXITED_1)
-    assert len(ending.reason) <= 200 and ending.retry_at == "Jan 30th, 2030 1:43 AM"
+    assert len(ending.reason) <= 200
+    assert ending.retry_at == "Jan 30th, 2030 1:43 AM"
