@@ -77,13 +77,14 @@ def _rows(unit: UnitState) -> list[tuple[str, str]]:
         ("unit", name),
         ("state", coloured(unit.state) + reason),
         ("executor", f"{facts.get('executor', '-')} ({facts.get('mode', '-')})"),
-        ("attempt", _attempts(facts)),
         ("worker", safe(f"{describe_exit(ended)} after {ended['seconds']:.1f} s") if ended else "-"),
         ("commit", f"{short(unit.commit)}  {unit_branch(unit.run, unit.id)}" if unit.commit else "-"),
         ("verdict", unit.verdict or "-"),
         ("workspace", "removed" if facts.get("removed") else safe(str(facts.get("path", "-")))),
         ("output", safe(str(facts.get("log", "-")))),
     ]
+    if facts.get("earlier"):
+        rows.insert(3, ("attempt", _attempts(facts)))
     if facts.get("hint") and not unit.live:
         rows.insert(2, ("hint", safe(str(facts["hint"]))))
     return rows
@@ -98,7 +99,7 @@ def _earlier(row: Mapping[str, Any]) -> str:
 def _attempts(facts: Mapping[str, Any]) -> str:
     """Say which attempt this is, and why the ones before it ended."""
     earlier = [f"{row['attempt']}: {row['kind'] or row['state']}" for row in facts.get("earlier", ())]
-    return f"{facts.get('attempt', 0) or '-'}" + (f" (before it {safe(', '.join(earlier))})" if earlier else "")
+    return f"{facts.get('attempt')} (before it {safe(', '.join(earlier))})"
 
 
 def _section(title: str, rows: object) -> None:

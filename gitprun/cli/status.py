@@ -93,7 +93,7 @@ def unit_row(unit: UnitState, now: float) -> dict[str, Any]:
         "run": unit.run,
         "state": unit.state,
         "reason": unit.facts.get("reason", ""),
-        "kind": unit.facts.get("kind", ""),
+        "kind": unit.facts.get("failure", ""),
         "attempt": unit.attempt,
         "earlier": unit.facts.get("earlier", []),
         "until": unit.facts.get("until") if unit.state == "waiting" else None,

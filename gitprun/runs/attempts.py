@@ -96,7 +96,7 @@ def retire(context: RunContext, unit: Unit, known: UnitState, *, keep_workspace:
     return {
         "attempt": known.attempt,
         "state": str(outcome.get("state") or known.state),
-        "kind": str(outcome.get("kind") or ""),
+        "kind": str(outcome.get("failure") or ""),
         "reason": str(outcome.get("reason") or ""),
         "base": known.facts.get("base"),
         "commit": known.commit,

@@ -139,7 +139,7 @@ def _finish(
     outcome = {
         "state": state,
         "reason": explain_unit(state, worker, said, unfinished=unfinished, verdict=verdict.reason, result=result),
-        "kind": kind_of_failure(
+        "failure": kind_of_failure(
             unit.executor, unit.mode, worker, ending, changed=changed or bool(unfinished), result=result.valid
         ),
         "fallback": fallback,
@@ -149,8 +149,8 @@ def _finish(
     if again is None:
         context.note(unit, "finished", **outcome)
         return state
-    kind, reason = again.kind, outcome["reason"]
-    context.note(unit, "waiting", until=again.until, kind=kind, reason=reason, attempt=attempt.number, outcome=outcome)
+    facts = {"until": again.until, "failure": again.kind, "reason": outcome["reason"], "outcome": outcome}
+    context.note(unit, "waiting", **facts)
     return again
 
 
@@ -160,12 +160,12 @@ def _next_try(
     """Decide about another attempt; where there is none for a reason worth a word, ``outcome`` is told."""
     if context.stop.is_set():
         return None
-    now, kind = context.clock.now(), str(outcome["kind"])
+    now, kind = context.clock.now(), str(outcome["failure"])
     if piece.attach and ended.detail == LOST:
         return Again(until=now, kind="lost", shared=False, counts=False)
     if attempt.thread is not None and ended.reason == "exited" and ended.code != 0 and ending.thread is None:
         # Codex says so before any event: the thread is not there (any more).
-        outcome |= {"kind": NO_THREAD, "reason": f"codex has no thread {attempt.thread} any more"}
+        outcome |= {"failure": NO_THREAD, "reason": f"codex has no thread {attempt.thread} any more"}
         return Again(until=now, kind=NO_THREAD, shared=False, counts=False)
     answer = judge_next_try(context.patience, piece.unit.executor, kind, ending, piece.tried + 1, context.now())
     if answer.wait is None:

@@ -8,12 +8,14 @@ import select
 import signal
 import subprocess
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from gitprun.runs.ledger import Ledger
+from gitprun.system.process import probe_identity
 from tests.support.cli import program_environment, prun, start_prun
 from tests.support.inside import inside
 from tests.support.repos import Repo, make_repo
@@ -92,6 +94,10 @@ def test_the_json(repo: Repo, ledger: Ledger, capsys: pytest.CaptureFixture[str]
     blank = {
         "run": "r1",
         "reason": "",
+        "kind": "",
+        "attempt": 0,
+        "earlier": [],
+        "until": None,
         "seconds": None,
         "executor": "command",
         "mode": "write",
@@ -187,7 +193,7 @@ def test_lost_units_come_with_a_hint(repo: Repo, ledger: Ledger, capsys: pytest.
     said = inside(capsys, repo.path, "status")
     assert said.out.splitlines()[0] == "run r2: 1 lost; base bbbbbbbbbb; workspaces /w/r2"
     assert said.out.splitlines()[2].split()[:2] == ["a", "lost"]
-    assert said.err == "hint: lost means that the process of the run is gone; git prun remove a keeps what lies there\n"
+    assert said.err == "hint: lost means that the process of the run is gone; git prun run --resume r2 goes on with it\n"
 
 
 def test_it_loads_neither_libgit2_nor_rich(repo: Repo, ledger: Ledger) -> None:
@@ -244,3 +250,27 @@ def test_a_unit_is_lost_only_when_its_warden_is_gone_too(
     os.close(warden)
     assert state_of(repo) == "lost"
     assert (tmp_path / "repo.prun" / "r1" / "a" / "half.txt").read_text() == "half\n"
+
+
+def test_a_unit_that_waits_for_its_next_attempt(repo: Repo, capsys: pytest.CaptureFixture[str]) -> None:
+    ledger = repo.ledger
+    me = probe_identity(os.getpid())
+    assert me is not None
+    ledger.append("run.started", run="r3", facts={"base": BASE, "root": "/w", "coordinator": asdict(me)})
+    earlier = [{"attempt": 1, "state": "rate-limited", "kind": "503", "reason": "busy", "ref": None, "folder": "/f"}]
+    ledger.append("unit.queued", run="r3", unit="a", facts={"executor": "codex", "mode": "write"})
+    ledger.append("unit.preparing", run="r3", unit="a", facts={"attempt": 2, "earlier": earlier})
+    facts = {"until": 1_800_000_000.0, "failure": "429", "reason": "too many"}
+    ledger.append("unit.waiting", run="r3", unit="a", facts=facts)
+    lines = inside(capsys, repo.path, "status").out.splitlines()
+    assert lines[2].split() == [
+        *("a", "waiting", lines[2].split()[2], "-", "-", "-"),
+        *("until", "2027-01-15", "08:00:00;", "too", "many"),
+    ]
+    row = inside(capsys, repo.path, "status", "--json").json["runs"][0]["units"][0]
+    assert [row[name] for name in ("state", "kind", "attempt", "earlier", "until")] == [
+        *("waiting", "429", 2, earlier, 1_800_000_000.0)
+    ]
+    shown = inside(capsys, repo.path, "show", "a").out
+    assert "\nattempt:   2 (before it 1: 503)\n" in shown
+    assert "\nearlier attempts:\n  1: rate-limited (busy); output in /f\n" in shown

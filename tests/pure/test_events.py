@@ -20,6 +20,7 @@ from gitprun.runs.events import (
     Landing,
     RunState,
     UnitState,
+    base_of,
     decode,
     encode,
     fold,
@@ -208,3 +209,41 @@ def test_a_step_is_what_the_fold_does(events: list[Event]) -> None:
     for event in own:
         unit = step(unit or UnitState(UnitId("a"), RunId("r1"), since=event.time), event)
     assert fold([start, *own]).runs["r1"].units.get("a") == unit
+
+
+def test_a_new_attempt_forgets_all_but_what_was_asked_for() -> None:
+    def happened(kind: str, time: float, **facts: object) -> Event:
+        return Event(f"unit.{kind}", time, "r1", "a", facts)
+
+    history = fold(
+        [
+            Event("run.started", 1.0, "r1", "", {"base": "b1", "coordinator": {"pid": 1}}),
+            happened("queued", 2.0, spec={"id": "a"}, executor="codex", mode="write"),
+            happened("preparing", 3.0, attempt=1),
+            happened("prepared", 4.0, base="b1", path="/w"),
+            happened("started", 5.0),
+            happened("captured", 6.0, commit="c1", tree="t1"),
+            happened("waiting", 7.0, until=9.0, failure="503", reason="busy"),
+        ]
+    )
+    unit = history.runs["r1"].units["a"]
+    assert (unit.state, unit.live, unit.commit, unit.attempt, unit.since) == ("waiting", True, "c1", 1, 7.0)
+    assert base_of(history.runs["r1"], unit) == "b1"
+    unit = step(unit, happened("preparing", 9.0, attempt=2))
+    assert (unit.state, unit.started, unit.commit) == ("preparing", None, None)
+    assert unit.facts == {"spec": {"id": "a"}, "executor": "codex", "mode": "write", "attempt": 2}
+    unit = step(unit, happened("prepared", 10.0, base="b2"))
+    assert base_of(history.runs["r1"], unit) == "b2"
+
+
+def test_a_run_that_is_gone_on_with() -> None:
+    history = fold(
+        [
+            Event("run.resumed", 0.5, "r1", "", {"coordinator": {"pid": 0}}),
+            Event("run.started", 1.0, "r1", "", {"base": "b", "coordinator": {"pid": 1}}),
+            Event("run.finished", 2.0, "r1", "", {"states": {}}),
+            Event("run.resumed", 3.0, "r1", "", {"coordinator": {"pid": 2}, "again": ["a"]}),
+        ]
+    )
+    run = history.runs["r1"]
+    assert (run.ended, run.facts["coordinator"], run.base) == (None, {"pid": 2}, "b")

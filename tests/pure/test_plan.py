@@ -8,7 +8,7 @@ import pytest
 
 from gitprun.errors import PlanError
 from gitprun.names import UnitId
-from gitprun.plan import Plan, Settings, make_unit, parse_plan, parse_settings
+from gitprun.plan import Plan, Settings, make_unit, parse_plan, parse_plan_settings, parse_settings
 from gitprun.units import ExecutorSettings, Unit
 
 PROMPTS = {"p.md": "from a file\n", "empty.md": " \n"}
@@ -271,3 +271,38 @@ def test_a_unit_made_by_hand() -> None:
     assert make_unit(UnitId("a"), "x", "command", source="--unit", command=("true",)) == Unit(
         id=UnitId("a"), prompt="x", executor="command", command=("true",)
     )
+
+
+def test_how_failures_are_met_and_how_many_of_an_executor_run() -> None:
+    text = """
+    [run]
+    retries = 0
+    retry_wait = "5m"
+    retry_wait_max = "2h"
+    [executor.codex]
+    jobs = 6
+    """
+    found = parse_settings(tomllib.loads(text), "prun.toml")
+    assert (found.retries, found.retry_wait, found.retry_wait_max) == (0, 300.0, 7200.0)
+    assert found.executors == {"codex": ExecutorSettings(jobs=6)}
+    above = Settings(retries=1).over(found)
+    assert (above.retries, above.retry_wait) == (1, 300.0)
+    assert Settings().over(found).retries == 0
+    assert parse_plan_settings(tomllib.loads(text + "\n[[unit]]\nodd = 1"), "plan.toml", Settings()) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[run]\nretries = -1", "prun.toml: [run] retries must be a whole number of at least 0"),
+        ("[run]\nretries = true", "prun.toml: [run] retries must be a whole number of at least 0"),
+        ("[run]\nretry_wait = 'soon'", "prun.toml: [run] retry_wait is no duration: 'soon'"),
+        ("[run]\nretry = 1", "prun.toml: [run] unknown key 'retry'"),
+        ("[executor.codex]\njobs = 0", "prun.toml: [executor.codex] jobs must be a whole number of at least 1"),
+        ("[executor.codex]\njob = 1", "prun.toml: [executor.codex] unknown key 'job'"),
+    ],
+)
+def test_what_is_wrong_with_them(text: str, message: str) -> None:
+    with pytest.raises(PlanError) as caught:
+        parse_settings(tomllib.loads(text), "prun.toml")
+    assert caught.value.message == message

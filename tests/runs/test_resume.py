@@ -418,7 +418,7 @@ def test_a_wait_that_was_cut_short_is_waited_out(repo: Repo, tmp_path: Path) -> 
     repo.write("prun.toml", f'[executor.codex]\nprogram = "{steps["codex"].program}"\n')
     run_units(repo, codex("a"), executors=steps)
     # As if its coordinator had been killed while it waited.
-    outcome = {"state": "rate-limited", "reason": BUSY, "kind": "503"}
+    outcome = {"state": "rate-limited", "reason": BUSY, "failure": "503"}
     gone = {"pid": 1, "start": "never", "boot": "never"}
     until = LeapingClock().now() + 500
     repo.ledger.append("run.resumed", run="r1", facts={"coordinator": gone})

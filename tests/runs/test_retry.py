@@ -44,7 +44,7 @@ def kinds(repo: Repo, name: str) -> list[str]:
 
 def waits(repo: Repo, name: str) -> list[tuple[float, str]]:
     rows = [event for event in events_of(repo, name) if event.kind == "unit.waiting"]
-    return [(round(event.facts["until"] - NOON, 3), event.facts.get("kind", "")) for event in rows]
+    return [(round(event.facts["until"] - NOON, 3), event.facts.get("failure", "")) for event in rows]
 
 
 def refs(repo: Repo) -> list[str]:
@@ -76,7 +76,7 @@ def test_a_unit_its_service_failed_is_tried_again_when_it_is_time(
     assert clock.leaps == [NOON + seconds]
     assert waits(repo, "a") == [(seconds, kind)]
     facts = unit_of(repo, "a").facts
-    assert (facts["attempt"], facts["kind"], facts["reason"]) == (2, "", "")
+    assert (facts["attempt"], facts["failure"], facts["reason"]) == (2, "", "")
     assert [(row["attempt"], row["state"], row["kind"], row["reason"]) for row in facts["earlier"]] == [
         (1, "failed" if kind == "network" else "rate-limited", kind, said)
     ]
@@ -102,7 +102,7 @@ def test_two_more_tries_and_then_it_is_over(repo: Repo, programs: Path) -> None:
     assert (report.states, starts(programs, "a")) == ({"a": "rate-limited"}, 3)
     assert [leap - NOON for leap in clock.leaps] == [780.0, 1560.0]
     assert unit_of(repo, "a").facts["reason"] == f"{BUSY}; tried 3 times"
-    assert unit_of(repo, "a").facts["kind"] == "503"
+    assert unit_of(repo, "a").facts["failure"] == "503"
 
 
 def test_without_retries_there_is_one_try(repo: Repo, programs: Path) -> None:
@@ -162,7 +162,7 @@ def test_who_always_bails_out_is_given_up_after_two_more_tries(repo: Repo, progr
         repo, codex("a"), clock=LeapingClock(), retries=2, executors=scripted(programs, completed("Shall I?"))
     )
     facts = unit_of(repo, "a").facts
-    assert (report.states, starts(programs, "a"), facts["kind"]) == ({"a": "empty"}, 3, "bail")
+    assert (report.states, starts(programs, "a"), facts["failure"]) == ({"a": "empty"}, 3, "bail")
     assert facts["reason"] == "the worker ended well and changed nothing; tried 3 times"
 
 
@@ -170,7 +170,7 @@ def test_who_says_why_it_changed_nothing_has_not_bailed_out(repo: Repo, programs
     report = run_units(
         repo, codex("a"), clock=LeapingClock(), retries=2, executors=scripted(programs, RESULT + completed())
     )
-    assert (report.states, starts(programs, "a"), unit_of(repo, "a").facts["kind"]) == ({"a": "empty"}, 1, "")
+    assert (report.states, starts(programs, "a"), unit_of(repo, "a").facts["failure"]) == ({"a": "empty"}, 1, "")
 
 
 def test_a_reader_without_a_result_has_bailed_out(repo: Repo, programs: Path) -> None:
@@ -189,7 +189,7 @@ def test_a_reader_without_a_result_has_bailed_out(repo: Repo, programs: Path) ->
 )
 def test_other_failures_are_not_tried_again(repo: Repo, programs: Path, step: str) -> None:
     report = run_units(repo, codex("a"), clock=LeapingClock(), retries=2, executors=scripted(programs, step))
-    assert (report.states, starts(programs, "a"), unit_of(repo, "a").facts["kind"]) == ({"a": "failed"}, 1, "failed")
+    assert (report.states, starts(programs, "a"), unit_of(repo, "a").facts["failure"]) == ({"a": "failed"}, 1, "failed")
 
 
 def test_commands_are_never_tried_again(repo: Repo) -> None:
