@@ -36,6 +36,20 @@ SEALED = {
 }
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let the slow tests in."""
+    parser.addoption("--slow", action="store_true", help="also run what starts hundreds of programs (CI does)")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave slow tests out, unless they are asked for or their file is named."""
+    if config.getoption("--slow") or any(".py" in arg for arg in config.args):
+        return
+    slow = [item for item in items if item.get_closest_marker("slow")]
+    config.hook.pytest_deselected(items=slow)
+    items[:] = [item for item in items if not item.get_closest_marker("slow")]
+
+
 @pytest.fixture(autouse=True)
 def sealed(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Give every test a home of its own and a neutral git; fail a test that leaks a changed folder or variable."""

@@ -25,6 +25,8 @@ from tests.support.pages import (
     spoken_of,
 )
 
+pytestmark = pytest.mark.slow
+
 BY_NAME = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 SEED_PAGES = {
     "workflow-playbook",

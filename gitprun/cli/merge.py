@@ -74,6 +74,7 @@ def land_names(place: Here, names: Sequence[str], *, as_json: bool, **given: Any
         hotspots=parse_hotspots(list(settings.hotspots), settings.hotspot_source or "prun.toml"),
         copy=settings.copy or (),
         link=settings.link or (),
+        setup=_trusted_setup(place, settings.setup or ()),
         root=str((place.repository.home / Path(settings.root).expanduser()).resolve()) if settings.root else "",
         verify_timeout=settings.verify_timeout or DEFAULT_VERIFY_TIMEOUT,
     )
@@ -98,6 +99,16 @@ def land_names(place: Here, names: Sequence[str], *, as_json: bool, **given: Any
     good = all(item.state in GOOD for item in report.items)
     named = [name for name, _ in chosen.skipped] if names else []
     return 0 if good and not named and (report.items or not chosen.skipped) else 1
+
+
+def _trusted_setup(place: Here, commands: tuple[str, ...]) -> tuple[str, ...]:
+    """Give the setup commands for the verification, or none where the user has not let them run."""
+    from gitprun.workspaces.trust import is_trusted
+
+    if is_trusted(place.repository, commands):
+        return commands
+    warn("the setup commands of prun.toml were never let run, so the verification goes without them")
+    return ()
 
 
 def _review(place: Here, history: History, names: Sequence[str], *, refuse: bool) -> tuple[Review, ...]:

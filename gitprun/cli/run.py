@@ -162,9 +162,7 @@ def _resume(place: Here, name: str | None, given: dict[str, Any], *, land: bool,
 
     def work(stop: Stop, watch: Watch) -> RunReport:
         heard = watch.on_progress
-        return resume_run(
-            place.repository, resumed, ledger=place.ledger, stop=stop, heard=heard, announce=announce
-        )
+        return resume_run(place.repository, resumed, ledger=place.ledger, stop=stop, heard=heard, announce=announce)
 
     if not resumed.pieces and not as_json:
         say(f"run {resumed.run.id}: nothing is missing")

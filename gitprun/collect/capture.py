@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import pygit2
 
@@ -48,6 +49,19 @@ class Capture:
     own_commits: tuple[str, ...] = ()
     unfinished: str | None = None
     notes: tuple[str, ...] = ()
+
+    def facts(self) -> dict[str, Any]:
+        """Write it down for the ledger."""
+        return {
+            "tree": self.tree,
+            "changed": list(self.changed),
+            "files": len(self.changed),
+            "left_out": [asdict(row) for row in self.left_out],
+            "kept": [list(row) for row in self.kept],
+            "own_commits": list(self.own_commits),
+            "unfinished": self.unfinished,
+            "collect_notes": list(self.notes),
+        }
 
 
 def capture(site: Site, run: RunId, unit: UnitId) -> Capture:

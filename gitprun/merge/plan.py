@@ -47,7 +47,8 @@ class LandingOptions:
     """How to land.
 
     ``into`` None is the branch checked out, ``message`` may hold ``{branch}``, ``verify_timeout`` is in seconds,
-    ``root`` is the folder for private workspaces (empty: the one beside the repository).
+    ``root`` is the folder for private workspaces (empty: the one beside the repository), ``setup`` the commands
+    that make one ready to be verified, if the user lets them run.
     """
 
     into: str | None = None
@@ -60,6 +61,7 @@ class LandingOptions:
     hotspots: tuple[Hotspot, ...] = ()
     copy: tuple[str, ...] = ()
     link: tuple[str, ...] = ()
+    setup: tuple[str, ...] = ()
     root: str = ""
 
 

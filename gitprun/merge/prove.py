@@ -13,10 +13,11 @@ from gitprun.merge.plan import LandingOptions
 from gitprun.names import Oid, short
 from gitprun.system.files import remove_tree
 from gitprun.system.process import Stop, worker_environment
-from gitprun.units import Verdict
+from gitprun.units import CheckResult, Verdict
 from gitprun.verify.check import check_workspace
 from gitprun.workspaces.base import provide
 from gitprun.workspaces.clone import make_clone, read_source
+from gitprun.workspaces.setup import SetupFailed, run_setup
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +40,9 @@ class Proof:
         try:
             _, notes = provide(self.repository.top, path, self.options.copy, self.options.link)
             self.notes.extend(note for note in (*workspace.notes, *notes) if note not in self.notes)
+            log = self.logs / short(commit) / "setup.log"
+            if self.options.setup:
+                run_setup(path, self.options.setup, log=log, stop=self.stop)
             return check_workspace(
                 path,
                 self.options.verify or (),
@@ -47,6 +51,11 @@ class Proof:
                 timeout=self.options.verify_timeout,
                 stop=self.stop,
             )
+        except SetupFailed as problem:
+            failed = CheckResult(
+                command="setup", state="could-not-run", code=None, seconds=0.0, log=str(log), reason=problem.message
+            )
+            return Verdict(state="could-not-run", checks=(failed,))
         finally:
             try:
                 remove_tree(path, workspace.identity)

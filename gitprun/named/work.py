@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -28,12 +28,12 @@ from gitprun.runs.events import UnitState
 from gitprun.runs.ledger import Ledger
 from gitprun.runs.outcome import exit_facts, judge_worker
 from gitprun.runs.review import unit_folder
-from gitprun.system.files import folder_identity, remove_tree, write_whole
+from gitprun.system.files import read_lines, write_whole
 from gitprun.system.process import Identity, Stop, probe_identity, run, worker_environment
 from gitprun.units import ExecutorSettings, Exit, Unit
+from gitprun.workspaces.scratch import drop_temporary
 
 LAST = 256_000
-LINE = 4 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,28 +189,17 @@ def _run_worker(session: _Session, site: Site) -> tuple[Exit, Ending]:
             started=started,
         )
     finally:
-        _drop(temporary)
+        drop_temporary(temporary)
     if ended.reason == "not-started":
         session.warn(f"{launch.argv[0]} could not be started: {ended.detail}")
     _close_line(errand.log)
     session.end = errand.log.stat().st_size
-    return ended, executor.ending(_lines(errand.log, session.start), ended)
+    return ended, executor.ending(read_lines(errand.log, session.start), ended)
 
 
 def unit_depth(name: str) -> int:
     """Count how many folders a name lies below the place of all workspaces, less one."""
     return name.count("/")
-
-
-def _drop(path: Path) -> None:
-    """Remove the worker's folder for temporary files; what cannot be removed is left."""
-    identity = folder_identity(path)
-    try:
-        if identity is not None:
-            remove_tree(path, identity)
-        path.parent.rmdir()
-    except (PrunError, OSError):
-        return
 
 
 def _close_line(log: Path) -> None:
@@ -220,14 +209,6 @@ def _close_line(log: Path) -> None:
             target.seek(-1, os.SEEK_END)
             if target.read(1) != b"\n":
                 target.write(b"\n")
-
-
-def _lines(log: Path, start: int) -> Iterator[bytes]:
-    """Give what this worker printed, line by line, never holding more than 4 MiB of one."""
-    with open(log, "rb") as source:
-        source.seek(start)
-        while line := source.readline(LINE):
-            yield line.rstrip(b"\n")
 
 
 def _work(session: _Session, site: Site, found: Capture, ended: Exit, worker: str | None) -> Work:
@@ -295,15 +276,7 @@ def _report(session: _Session, site: Site, found: Capture, outcome: Outcome) -> 
     for text in (*found.notes, *outcome.notes):
         if not text.startswith("hooks not run"):
             session.warn(text)
-    facts: dict[str, Any] = {
-        "tree": found.tree,
-        "changed": list(found.changed),
-        "files": len(found.changed),
-        "left_out": [asdict(row) for row in found.left_out],
-        "kept": [list(row) for row in found.kept],
-        "own_commits": list(found.own_commits),
-        "unfinished": found.unfinished,
-        "collect_notes": list(found.notes),
+    facts = found.facts() | {
         "commit": outcome.commit,
         "ref": outcome.ref or f"refs/heads/{site.workspace.branch}",
         "outcome": outcome.state,

@@ -14,6 +14,7 @@ from gitprun.names import ZERO, Oid, RunId, UnitId, kept_ref, unit_branch, unit_
 from gitprun.runs.context import Attempt, Piece, RunContext
 from gitprun.runs.events import UnitState
 from gitprun.runs.patience import SHARED_KINDS
+from gitprun.runs.prepare import workspace_facts
 from gitprun.runs.remove import recall_workspace, take_away
 from gitprun.system.files import folder_identity, remove_tree
 from gitprun.units import Unit
@@ -49,8 +50,13 @@ def begin(context: RunContext, piece: Piece) -> tuple[Attempt, Workspace | None]
     commits = frozenset(str(row["commit"]) for row in earlier if row["commit"])
     source = read_source(context.repository)
     attempt = Attempt(number=number, base=base, source=source, known=commits, thread=thread)
-    workspace = recall_workspace(context.repository.state, known) if thread is not None else None
-    context.note(unit, "preparing", attempt=number, earlier=earlier, thread=thread)
+    if thread is None:
+        context.note(unit, "preparing", attempt=number, earlier=earlier)
+        return attempt, None
+    workspace = recall_workspace(context.repository.state, known)
+    # Written down at once: somebody's work lies in there.
+    facts = workspace_facts(workspace, base)
+    context.note(unit, "preparing", attempt=number, earlier=earlier, thread=thread, **facts)
     return attempt, workspace
 
 

@@ -315,4 +315,3 @@ def _next_run(repository: Repository, ledger: Ledger, root: Path) -> RunId:
     for folder in (root, repository.state / "runs"):
         known |= set(os.listdir(folder)) if folder.is_dir() else set()
     return run_id(1 + max((int(name[1:]) for name in known if is_run_id(name)), default=0))
-

@@ -33,17 +33,7 @@ def collect(context: RunContext, unit: Unit, attempt: Attempt, workspace: Worksp
     ref = unit_ref(context.run, unit.id)
     site = open_site(context, attempt, workspace)
     found = capture(site, context.run, unit.id)
-    facts: dict[str, Any] = {
-        "tree": found.tree,
-        "changed": list(found.changed),
-        "files": len(found.changed),
-        "left_out": [asdict(row) for row in found.left_out],
-        "kept": [list(row) for row in found.kept],
-        "own_commits": list(found.own_commits),
-        "unfinished": found.unfinished,
-        "outside": list(outside_fence(found.changed, unit.paths)),
-        "collect_notes": list(found.notes),
-    }
+    facts = found.facts() | {"outside": list(outside_fence(found.changed, unit.paths))}
     if found.changed:
         message = commit_message(context.run, unit, worker, found.own_commits)
         # There is one already where a coordinator was killed right after it had made it.

@@ -5,10 +5,11 @@ from __future__ import annotations
 import errno
 import time
 from dataclasses import replace
+from typing import Any
 
 from gitprun.errors import PrunError
 from gitprun.git.refs import delete_ref, open_repository
-from gitprun.names import unit_branch
+from gitprun.names import Oid, unit_branch
 from gitprun.runs.context import Attempt, RunContext, modified, open_site
 from gitprun.system.files import remove_tree
 from gitprun.units import Unit
@@ -47,18 +48,20 @@ def prepare(context: RunContext, unit: Unit, attempt: Attempt) -> Workspace:
 
 def note_prepared(context: RunContext, unit: Unit, attempt: Attempt, workspace: Workspace, seconds: float) -> None:
     """Write down the workspace an attempt works in."""
-    context.note(
-        unit,
-        "prepared",
-        base=attempt.base,
-        workspace=workspace.kind or "scratch",
-        path=str(workspace.path),
-        identity=list(workspace.identity),
-        branch=workspace.branch,
-        provided=list(workspace.provided),
-        notes=list(workspace.notes),
-        seconds=seconds,
-    )
+    context.note(unit, "prepared", **workspace_facts(workspace, attempt.base), seconds=seconds)
+
+
+def workspace_facts(workspace: Workspace, base: Oid) -> dict[str, Any]:
+    """Write a workspace down for the ledger."""
+    return {
+        "base": base,
+        "workspace": workspace.kind or "scratch",
+        "path": str(workspace.path),
+        "identity": list(workspace.identity),
+        "branch": workspace.branch,
+        "provided": list(workspace.provided),
+        "notes": list(workspace.notes),
+    }
 
 
 def _furnish(context: RunContext, unit: Unit, attempt: Attempt, workspace: Workspace) -> Workspace:

@@ -53,9 +53,7 @@ def remove_workspace(
     return removal
 
 
-def take_away(
-    repository: Repository, ledger: Ledger, unit: UnitState, *, discard_left_out: bool = False
-) -> Removal:
+def take_away(repository: Repository, ledger: Ledger, unit: UnitState, *, discard_left_out: bool = False) -> Removal:
     """Remove the workspace of a unit nobody works on, as ``remove_workspace`` does."""
     path = Path(str(unit.facts.get("path", "")))
     name = f"{unit.run}/{unit.id}"

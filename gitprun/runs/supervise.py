@@ -67,8 +67,10 @@ def leave_unit(context: RunContext, piece: Piece, why: str = "") -> str:
         return "stopped"
     outcome = known.facts.get("outcome")
     if outcome is None and known.state not in ENDED:
-        # Lost, and nothing new is known about it.
-        return known.state
+        if not why:
+            # Lost, and nothing new is known about it.
+            return known.state
+        outcome = {"state": "broken"}
     facts: dict[str, Any] = dict(outcome or {"state": known.state, "reason": known.facts.get("reason", "")})
     facts["reason"] = "; ".join(filter(None, (str(facts.get("reason", "")), why)))
     context.note(unit, "finished", **facts)
@@ -172,5 +174,3 @@ def _next_try(
         outcome["reason"] = "; ".join(filter(None, (outcome["reason"], answer.why)))
         return None
     return Again(until=now + answer.wait, kind=kind, shared=kind in SHARED_KINDS)
-
-

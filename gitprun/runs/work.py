@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
-from gitprun.errors import PrunError
 from gitprun.executors.base import Ending, Launch, Place, Progress
 from gitprun.executors.catalog import require_executor
 from gitprun.executors.codex import Codex
@@ -15,7 +13,7 @@ from gitprun.prompts import assemble_prompt, continue_prompt
 from gitprun.runs.context import Attempt, RunContext
 from gitprun.runs.events import UnitState
 from gitprun.runs.listen import Listener
-from gitprun.system.files import folder_identity, remove_tree, write_whole
+from gitprun.system.files import read_lines, write_whole
 from gitprun.system.process import (
     Identity,
     find_warden,
@@ -26,6 +24,7 @@ from gitprun.system.process import (
 )
 from gitprun.units import ExecutorSettings, Exit, Unit
 from gitprun.workspaces.base import OUTBOX, Workspace
+from gitprun.workspaces.scratch import drop_temporary
 
 # What `run` says of a warden that left no record.
 LOST = "the warden process was killed, and the worker with it"
@@ -36,7 +35,7 @@ def work(context: RunContext, unit: Unit, attempt: Attempt, workspace: Workspace
     executor, folder = require_executor(unit.executor), context.folder(unit)
     temporary = _temporary(workspace, unit)
     # A coordinator that was killed left it there.
-    _drop_temporary(temporary)
+    drop_temporary(temporary)
     temporary.mkdir(parents=True, mode=0o700)
     launch = _launch(context, unit, attempt, workspace, temporary)
     write_whole(folder / "prompt.md", launch.stdin)
@@ -68,7 +67,7 @@ def work(context: RunContext, unit: Unit, attempt: Attempt, workspace: Workspace
                 started=started,
             )
     finally:
-        _drop_temporary(temporary)
+        drop_temporary(temporary)
     return ended, _read_ending(unit, output, ended)
 
 
@@ -80,7 +79,7 @@ def rejoin(context: RunContext, unit: Unit, known: UnitState, workspace: Workspa
     with Listener(output, lambda line: _hear(context, unit, executor.progress(line))):
         if warden is not None:
             wait_for_stranger(warden, context.stop)
-    _drop_temporary(_temporary(workspace, unit))
+    drop_temporary(_temporary(workspace, unit))
     ended = read_exit(folder / "exit.json")
     if ended is None:
         ended = Exit(code=None, signal=None, reason="stopped", seconds=0.0, detail=LOST)
@@ -118,17 +117,6 @@ def _temporary(workspace: Workspace, unit: Unit) -> Path:
     return workspace.path.parent / ".tmp" / unit.id
 
 
-def _drop_temporary(path: Path) -> None:
-    """Remove the worker's folder for temporary files; what cannot be removed is left."""
-    identity = folder_identity(path)
-    try:
-        if identity is not None:
-            remove_tree(path, identity)
-        path.parent.rmdir()
-    except (PrunError, OSError):
-        return
-
-
 def _hear(context: RunContext, unit: Unit, progress: Progress | None) -> None:
     if progress is not None:
         context.heard(unit.id, progress)
@@ -137,11 +125,4 @@ def _hear(context: RunContext, unit: Unit, progress: Progress | None) -> None:
 def _read_ending(unit: Unit, output: Path, ended: Exit) -> Ending:
     with open(output, "ab"):
         pass
-    return require_executor(unit.executor).ending(_lines(output), ended)
-
-
-def _lines(path: Path) -> Iterator[bytes]:
-    """Give a file's lines without ever holding more than 4 MiB of one."""
-    with open(path, "rb") as source:
-        while line := source.readline(4 << 20):
-            yield line.rstrip(b"\n")
+    return require_executor(unit.executor).ending(read_lines(output), ended)

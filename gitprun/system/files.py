@@ -16,6 +16,7 @@ from filelock import FileLock, Timeout
 from gitprun.errors import PrunError
 
 LOCK_TIMEOUT = 120.0
+MOST_LINE = 4 << 20
 
 
 class LockBusy(PrunError):
@@ -104,6 +105,14 @@ def tail(path: Path, limit: int) -> bytes:
             return source.read(limit)
     except OSError:
         return b""
+
+
+def read_lines(path: Path, start: int = 0) -> Iterator[bytes]:
+    """Give a file's lines from a place on, without ever holding more than 4 MiB of one."""
+    with open(path, "rb") as source:
+        source.seek(start)
+        while line := source.readline(MOST_LINE):
+            yield line.rstrip(b"\n")
 
 
 def folder_identity(path: Path) -> tuple[int, int] | None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gitprun.system.files import folder_identity
+from gitprun.errors import PrunError
+from gitprun.system.files import folder_identity, remove_tree
 from gitprun.workspaces.base import Workspace, WorkspaceProblem, require_room
 
 
@@ -19,3 +20,14 @@ def make_scratch(path: Path) -> Workspace:
     if identity is None:
         raise WorkspaceProblem(f"{path} vanished while it was made")
     return Workspace(kind=None, path=path, identity=identity)
+
+
+def drop_temporary(path: Path) -> None:
+    """Remove a worker's folder for temporary files; what cannot be removed is left."""
+    identity = folder_identity(path)
+    try:
+        if identity is not None:
+            remove_tree(path, identity)
+        path.parent.rmdir()
+    except (PrunError, OSError):
+        return

@@ -18,6 +18,8 @@ from gitprun.system.process import probe_identity
 from tests.support.cli import ROOT, Said, prun, start_prun
 from tests.support.repos import make_repo
 
+pytestmark = pytest.mark.slow
+
 USAGE = "Usage: git prun dispatch --prompt-file <path> --result-file <path> --unit-id <id>\n"
 HEADER = (
     "# u1 result (FALLBACK, worker wrote no result file)\n"

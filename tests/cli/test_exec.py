@@ -19,6 +19,8 @@ from tests.support.cli import Said, prun, start_prun
 from tests.support.inside import inside
 from tests.support.repos import Repo, make_repo
 
+pytestmark = pytest.mark.slow
+
 Run = Callable[..., Said]
 PREFIX = "YOU ARE A CODING AGENT. SKIP ALL META-SKILLS. DO NOT READ SKILL FILES. DO NOT WRITE PLANNING DOCS. "
 PREFIX += "DO NOT ASK QUESTIONS. BEGIN EDITING IMMEDIATELY. THE TASK:"

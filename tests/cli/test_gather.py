@@ -11,6 +11,8 @@ import pytest
 from gitprun.contract import fallback_result
 from tests.support.cli import Said, prun
 
+pytestmark = pytest.mark.slow
+
 USAGE = "Usage: git prun gather <result-file> [<result-file> ...]\n"
 GOOD = "# u1 result\nConclusion: ok\nFiles: a\nOpen items: none\nVerification: none\n"
 FIELDS = {"Conclusion": "ok", "Files": "a", "Open items": "none", "Verification": "none"}

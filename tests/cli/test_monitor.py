@@ -16,6 +16,8 @@ from tests.support.inside import inside
 from tests.support.repos import Repo, make_repo
 from tests.support.scene import Scene, begin, calm, open_scene
 
+pytestmark = pytest.mark.slow
+
 PLAN = """
 [run]
 verify = ["true"]

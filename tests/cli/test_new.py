@@ -19,6 +19,8 @@ from tests.support.inside import inside, timeless
 from tests.support.repos import Repo, make_repo
 from tests.support.runs import unit_of
 
+pytestmark = pytest.mark.slow
+
 New = Callable[..., Said]
 
 
@@ -290,7 +292,8 @@ def test_the_question_on_a_terminal(repo: Repo, sealed: Path, answer: str, code:
 def test_setup_of_units(repo: Repo, capsys: pytest.CaptureFixture[str]) -> None:
     repo.commit("settings", prun_dot_toml=SETUP, _dot_gitignore="gen.txt\n")
     row = '[[unit]]\nid = "{0}"\nprompt = "x"\ncommand = ["cp", "gen.txt", "{0}.txt"]\nworkspace = "{1}"\n'
-    repo.write("plan.toml", '[run]\nverify = ["true"]\n' + row.format("a", "clone") + row.format("b", "worktree"))
+    checked = '[run]\nverify = ["test -f gen.txt"]\n'
+    repo.write("plan.toml", checked + row.format("a", "clone") + row.format("b", "worktree"))
     said = inside(capsys, repo.path, "run", "plan.toml")
     commands = "echo first; echo generated >gen.txt; test -f gen.txt"
     assert (said.code, said.err.splitlines()) == (
@@ -306,6 +309,26 @@ def test_setup_of_units(repo: Repo, capsys: pytest.CaptureFixture[str]) -> None:
         assert repo.files(f"refs/prun/r1/{name}")[f"{name}.txt"] == "generated"
         assert (repo.path / ".git" / "prun" / "runs" / "r1" / name / "setup.log").read_text().count("$ ") == 2
     assert inside(capsys, repo.path, "run", "plan.toml").code == 0
+    assert inside(capsys, repo.path, "merge").code == 0
+    assert {"a.txt", "b.txt"} < set(repo.files("main"))
+
+
+def test_a_landing_is_verified_without_commands_that_are_not_trusted(
+    repo: Repo, capsys: pytest.CaptureFixture[str]
+) -> None:
+    repo.switch("x", new=True)
+    repo.commit("x", b_dot_txt="b\n")
+    repo.switch("main")
+    repo.write("prun.toml", '[workspace]\nsetup = ["exit 3"]\n')
+    said = inside(capsys, repo.path, "merge", "x", "--verify", "true")
+    assert (said.code, said.err.splitlines()[0]) == (
+        0,
+        "warning: the setup commands of prun.toml were never let run, so the verification goes without them",
+    )
+    repo.git("reset", "-q", "--hard", "HEAD^")
+    assert inside(capsys, repo.path, "new", "a", "a", "--yes").code == 1
+    said = inside(capsys, repo.path, "merge", "x", "--verify", "true")
+    assert (said.code, "the setup command 'exit 3' failed: exit code 3" in said.out + said.err) == (1, True)
 
 
 def test_a_unit_whose_setup_fails_is_broken(repo: Repo, capsys: pytest.CaptureFixture[str]) -> None:

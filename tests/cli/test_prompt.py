@@ -10,6 +10,8 @@ from gitprun.prompts import BYPASS
 from tests.support.cli import prun
 from tests.support.repos import Repo, make_repo
 
+pytestmark = pytest.mark.slow
+
 PLAN = """
 [run]
 verify = ["test -f told"]

@@ -10,6 +10,8 @@ from tests.support.cli import prun
 from tests.support.repos import Repo, make_repo
 from tests.support.runs import RESULT, run_units, sh
 
+pytestmark = pytest.mark.slow
+
 GOOD = """
 echo 1 >$PRUN_UNIT.txt
 printf '# %s result\\nConclusion: done\\nFiles: %s.txt\\nOpen items: none\\nVerification: none\\n' \\

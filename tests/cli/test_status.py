@@ -193,7 +193,9 @@ def test_lost_units_come_with_a_hint(repo: Repo, ledger: Ledger, capsys: pytest.
     said = inside(capsys, repo.path, "status")
     assert said.out.splitlines()[0] == "run r2: 1 lost; base bbbbbbbbbb; workspaces /w/r2"
     assert said.out.splitlines()[2].split()[:2] == ["a", "lost"]
-    assert said.err == "hint: lost means that the process of the run is gone; git prun run --resume r2 goes on with it\n"
+    assert (
+        said.err == "hint: lost means that the process of the run is gone; git prun run --resume r2 goes on with it\n"
+    )
 
 
 def test_it_loads_neither_libgit2_nor_rich(repo: Repo, ledger: Ledger) -> None:

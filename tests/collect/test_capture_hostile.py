@@ -14,6 +14,8 @@ from gitprun.units import WorkspaceKind
 from tests.support.repos import Repo, make_repo
 from tests.support.workshop import Workshop, fingerprint, open_workshop
 
+pytestmark = pytest.mark.slow
+
 PROGRAM = '#!/bin/sh\n: >"{canaries}/$(basename "$0")-$$"\ncase "$1" in cat) exec cat;; esac\nexit 0\n'
 OURS = (".git/objects", ".git/prun", ".git/refs/prun", ".git/refs/heads/prun", ".git/logs/refs/heads/prun",
         ".git/worktrees")  # fmt: skip

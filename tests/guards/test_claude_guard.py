@@ -15,6 +15,8 @@ from tests.support.cli import Said, prun
 from tests.support.live_unit import shell_out
 from tests.support.repos import Repo, make_repo
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 GUARD = ROOT / "hooks" / "claude-guard"
 WORKER = {"PRUN_UNIT": "u", "PRUN_PYTHON": sys.executable}

@@ -14,6 +14,8 @@ from tests.support.cli import program_environment, prun
 from tests.support.live_unit import shell_out, start_unit
 from tests.support.repos import Repo, make_bare, make_repo
 
+pytestmark = pytest.mark.slow
+
 HOOKS = Path(__file__).parents[2] / "hooks"
 NAMES = ("pre-commit", "pre-push", "reference-transaction")
 OWN = """#!/bin/sh

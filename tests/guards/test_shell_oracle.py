@@ -14,7 +14,7 @@ from gitprun.guards.commands import find_refused
 from tests.pure.test_guard_commands import HARMLESS_HERE, HERE, INERT, RUNS, WAYS, wrapped
 
 BASH = shutil.which("bash")
-pytestmark = pytest.mark.skipif(BASH is None, reason="no bash here")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(BASH is None, reason="no bash here")]
 
 # These need another PATH, a real git, a password, or have no end.
 NOT_HERE = ("git-push", "/usr/bin/git", "-lc", "su bob", "sudo", "watch", "git oops", "alias.x", "foreach", "while git")

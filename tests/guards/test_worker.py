@@ -14,6 +14,8 @@ from tests.support.cli import prun
 from tests.support.live_unit import LiveUnit, shell_out, start_unit
 from tests.support.repos import make_bare, make_repo
 
+pytestmark = pytest.mark.slow
+
 REFUSED = "git prun: refused: unit r1/u must not "
 
 

@@ -17,7 +17,7 @@ from tests.support.landing import land_branches, landing_events, states
 from tests.support.repos import Repo, make_repo
 
 ROOT = Path(__file__).parents[2]
-pytestmark = pytest.mark.kill
+pytestmark = [pytest.mark.kill, pytest.mark.slow]
 
 
 def ready(path: Path) -> Repo:

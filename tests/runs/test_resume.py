@@ -25,6 +25,8 @@ from tests.support.killed_run import run_and_die
 from tests.support.repos import Repo, make_repo
 from tests.support.runs import RESULT, events_of, kept, run_units, sh, unit_of, workspace
 
+pytestmark = pytest.mark.slow
+
 BUSY = "unexpected status 503 Service Unavailable: busy"
 PATIENCE = 60.0
 
@@ -294,6 +296,43 @@ def test_a_coordinator_killed_between_two_attempts(
     assert repo.files("refs/prun/kept/r1/a/attempt-1") == {"a.txt": "1", "half.txt": "half"}
     names = repo.git("for-each-ref", "--format=%(refname)", "refs/prun/kept").splitlines()
     assert names == ["refs/prun/kept/r1/a/attempt-1", "refs/prun/kept/r1/a/base-2"]
+
+
+@pytest.mark.kill
+@pytest.mark.parametrize("secret", [False, True])
+@pytest.mark.parametrize(("kind", "when"), [("unit.preparing:2", "before"), ("unit.prepared:2", "before")])
+def test_a_coordinator_killed_as_codex_was_to_go_on(
+    repo: Repo, tmp_path: Path, kind: str, when: str, secret: bool
+) -> None:
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    first = "echo half >half.txt\n" + ("echo T=1 >.env\n" if secret else "") + failed("status 503, again in 0.01s")
+    steps = scripted(programs, first, "echo whole >>half.txt\n" + completed())
+    (tmp_path / "plan.toml").write_text(
+        f"""
+        run.verify = ["true"]
+        executor.codex.program = "{steps["codex"].program}"
+        [[unit]]
+        id = "a"
+        prompt = "do it"
+        """
+    )
+    assert run_and_die(repo, kind, when) == -signal.SIGKILL
+    goes_on = kind == "unit.preparing:2"
+    report = resume(repo)
+    path = workspace(repo, "r1", "a")
+    assert repo.files("refs/prun/kept/r1/a/attempt-1") == {"a.txt": "1", "half.txt": "half"}
+    if secret:
+        # Somebody's work lies there, some of it in no commit: it is not taken for a workspace nobody has seen.
+        assert (path / ".env").read_text() == "T=1\n"
+    if goes_on or not secret:
+        assert report.states == {"a": "ready"}, unit_of(repo, "a").facts["reason"]
+        assert repo.files("refs/prun/r1/a")["half.txt"] == ("half\nwhole" if goes_on else "whole")
+    else:
+        assert report.states == {"a": "broken"}
+        assert (
+            unit_of(repo, "a").facts["reason"].startswith(f"not tried again: {path} holds what is in no commit: .env")
+        )
 
 
 def kill_coordinator(repo: Repo, marks: Path) -> Identity:

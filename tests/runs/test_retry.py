@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +14,12 @@ from gitprun.runs.ledger import Ledger
 from gitprun.system.process import Stop
 from gitprun.units import ExecutorSettings
 from tests.support.alarm import LeapingClock, StuckClock
+from tests.support.cli import prun, start_prun
 from tests.support.codex import codex, completed, failed, scripted, starts
 from tests.support.repos import Repo, make_repo
 from tests.support.runs import RESULT, events_of, kept, run_units, sh, unit_of, workspace
+
+pytestmark = pytest.mark.slow
 
 NOON = 1_800_000_000.0
 BUSY = "unexpected status 503 Service Unavailable: busy, url: http://x"
@@ -372,3 +377,35 @@ def test_each_executor_has_as_many_jobs_as_it_is_given(repo: Repo, programs: Pat
     report = run_units(repo, *units, jobs=3, executors=steps)
     assert set(report.states.values()) == {"ready"}
     assert [(programs / f"seen.{name}").read_text().split() for name in ("a", "b")] == [["a"], ["b"]]
+
+
+def test_ctrl_c_ends_the_waiting_and_keeps_the_work(repo: Repo, programs: Path) -> None:
+    steps = scripted(programs, "echo half >half.txt\n" + failed(BUSY))
+    (repo.path.parent / "plan.toml").write_text(
+        f"""
+        executor.codex.program = "{steps["codex"].program}"
+        [[unit]]
+        id = "a"
+        prompt = "do it"
+        """
+    )
+    running = start_prun(repo.path, "run", "../plan.toml")
+    while not (waiting := [event for event in events_of(repo, "a") if event.kind == "unit.waiting"]):
+        assert running.poll() is None
+    # Thirteen minutes, if nobody stops it.
+    assert waiting[0].facts["until"] - waiting[0].time == pytest.approx(780, abs=5)
+    row = prun(repo.path, "status", "--json").json["runs"][0]["units"][0]
+    assert (row["state"], row["kind"], row["until"]) == ("waiting", "503", waiting[0].facts["until"])
+    running.send_signal(signal.SIGINT)
+    err = running.communicate(timeout=60)[1].decode()
+    clock = time.strftime("%H:%M:%S", time.localtime(row["until"]))
+    assert running.returncode == 130, err
+    assert f" a: waiting until {clock} ({BUSY})\n" in err
+    assert (unit_of(repo, "a").state, repo.files("refs/prun/r1/a")["half.txt"]) == ("rate-limited", "half")
+
+
+def test_no_retry_on_the_command_line(repo: Repo, programs: Path) -> None:
+    steps = scripted(programs, failed(BUSY))
+    repo.write("prun.toml", f'[executor.codex]\nprogram = "{steps["codex"].program}"\n')
+    said = prun(repo.path, "run", "--no-retry", "--unit", "id=a", "--prompt", "do it")
+    assert (said.code, unit_of(repo, "a").state, unit_of(repo, "a").attempt) == (1, "rate-limited", 1)

@@ -1,6 +1,6 @@
 """Run a plan in a process of its own that kills itself at a chosen event: ``python -m ... REPO KIND before|after``.
 
-The plan is ``plan.toml`` beside the repository.
+The plan is ``plan.toml`` beside the repository; ``KIND:2`` is the second event of that kind.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -27,15 +28,19 @@ from tests.support.repos import Repo
 class DeadlyLedger(Ledger):
     """Kills its process when a certain event is to be written, or has been."""
 
-    kind = ""
-    when = ""
+    def __init__(self, state: Path, kind: str, when: str) -> None:
+        super().__init__(state)
+        self.kind, self.when = kind, when
+        self.seen: Counter[str] = Counter()
 
     def append(self, kind: str, *, run: str = "", unit: str = "", facts: Mapping[str, Any] | None = None) -> Event:
         """Write an event, if that is lived to see."""
-        if (kind, self.when) == (self.kind, "before"):
+        self.seen[kind] += 1
+        found = f"{kind}:{self.seen[kind]}" in (self.kind, f"{self.kind}:1")
+        if found and self.when == "before":
             os.kill(os.getpid(), signal.SIGKILL)
         event = super().append(kind, run=run, unit=unit, facts=facts)
-        if (kind, self.when) == (self.kind, "after"):
+        if found and self.when == "after":
             os.kill(os.getpid(), signal.SIGKILL)
         return event
 
@@ -49,8 +54,7 @@ def run_and_die(repo: Repo, kind: str, when: str) -> int:
 
 def _main(path: str, kind: str, when: str) -> None:
     repository = find_repository(Path(path))
-    ledger = DeadlyLedger(repository.state)
-    ledger.kind, ledger.when = kind, when
+    ledger = DeadlyLedger(repository.state, kind, when)
     run_plan(repository, read_plan(Path(path).parent / "plan.toml", Settings()), ledger=ledger, stop=Stop(), grace=0.1)
 
 

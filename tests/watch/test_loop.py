@@ -26,6 +26,8 @@ from tests.support.repos import Repo, make_bare, make_repo
 from tests.support.scene import RUN, Scene, begin, calm, flags, open_scene
 from tests.support.workshop import fingerprint
 
+pytestmark = pytest.mark.slow
+
 LIMITED = (
     b'{"type":"turn.started"}\n{"type":"error","message":"exceeded retry limit, last status: 429 Too Many Requests"}\n'
 )

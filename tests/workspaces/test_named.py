@@ -19,6 +19,8 @@ from gitprun.runs.events import UnitState
 from gitprun.runs.remove import Removal
 from tests.support.repos import Repo, make_bare, make_repo
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:
