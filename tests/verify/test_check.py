@@ -204,6 +204,7 @@ def test_every_language_found_is_checked(verify: Verify, tmp_path: Path, workspa
     assert (tmp_path / "logs/unit/verify-1.log").read_text() == "npx --no-install tsc --noEmit\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "text", "state", "code"),
     [

@@ -18,6 +18,8 @@ from gitprun.workspaces.base import OUTBOX
 from tests.support.repos import Repo, make_repo
 from tests.support.workshop import Workshop, fingerprint, open_workshop
 
+pytestmark = pytest.mark.slow
+
 
 @dataclass(slots=True)
 class Eyes:
