@@ -130,7 +130,7 @@ def _review(place: Here, history: History, names: Sequence[str], *, refuse: bool
         if without and refuse:
             raise Refused(
                 f"nothing was landed: {len(without)} of {len(reviews)} units of {run.id} have no result of their own",
-                f"git prun run --resume {run.id} runs them again, or name the units that shall land",
+                f"git prun run --resume {run.id} runs the failed ones again; units that are named land as they are",
             )
     return tuple(found)
 

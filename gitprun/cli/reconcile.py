@@ -41,7 +41,9 @@ def reconcile(ctx: click.Context, run_name: str | None, strict: bool, as_json: b
     if any(review.kind == "pending" for review in missing):
         hint(f"git prun status {run.id} shows what is still going on")
     elif missing:
-        hint(f"git prun run --resume {run.id} runs them again; git prun merge UNIT lands a verified one all the same")
+        hint(
+            f"git prun run --resume {run.id} runs failed ones again; git prun merge UNIT lands a verified one as it is"
+        )
     return 0 if good else 1
 
 

@@ -38,9 +38,7 @@ def _find(history: History, named: RunState, name: str) -> tuple[RunState, UnitS
         unit = find_unit(history, name)
         return history.runs[unit.run], unit
     if name == own.id and any(name in run.units for run in history.runs.values()):
-        raise UsageProblem(
-            f"{name} is a unit of a run and a named workspace too", f"say {NAMED}/{name}, or RUN/{name}"
-        )
+        raise UsageProblem(f"{name} is a unit of a run and a named workspace too", f"say {NAMED}/{name}, or RUN/{name}")
     return named, own
 
 

@@ -32,7 +32,11 @@ DEFAULT_LENGTH = 200
 LONGEST_LINE = 8 << 20
 
 # What a program says about its own trouble beside its events; codex says "503" and "rate limit" there.
-_TROUBLE = re.compile(r"error|fatal|panicked|failed|rate limit|too many requests|\b(?:429|503)\b", re.IGNORECASE)
+# Not `verify_errors=0`: that is a figure, and what exec prints at the end of every good log.
+_TROUBLE = re.compile(
+    r"(?<!verify_)error|verify_errors=[1-9?]|fatal|panicked|failed|rate limit|too many requests|\b(?:429|503)\b",
+    re.IGNORECASE,
+)
 _EXIT_CODE = re.compile(r"Exit code (\d{1,3})\b\s*")
 _MOST_OPEN = 1000
 _SHORT_ID = 8

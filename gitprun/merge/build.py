@@ -147,11 +147,18 @@ def dirty_checkout(site: Site, candidate: Candidate) -> Path | None:
         if checkout.branch != f"refs/heads/{candidate.branch}" or not checkout.path.is_dir():
             continue
         try:
-            options = ("--porcelain", "-z", "--untracked-files=normal", "--ignore-submodules=none")
-            return checkout.path if Git(cwd=checkout.path).run("status", *options).out else None
+            options = ("--porcelain", "-z", "--untracked-files=normal", "--ignore-submodules=none", "--no-renames")
+            rows = Git(cwd=checkout.path).run("status", *options).fields
+            # A link into another checkout, such as a shared node_modules, is nobody's work.
+            work = [row for row in rows if row[:2] != b"??" or not os.path.islink(_below(checkout.path, row[3:]))]
+            return checkout.path if work else None
         except PrunError:
             return None
     return None
+
+
+def _below(top: Path, name: bytes) -> bytes:
+    return os.path.join(os.fsencode(top), name.rstrip(b"/"))
 
 
 def _conflict(site: Site, tip: Oid, candidate: Candidate, merge: TreeMerge, refused: dict[bytes, str]) -> LandingItem:

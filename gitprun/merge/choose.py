@@ -70,6 +70,9 @@ def _add_unit(
     label = f"{unit.run}/{unit.id}"
     wanted = ("ready", "landed", *(("unverified",) if allow_unverified else ()))
     willing = named and allow_unverified and not unit.live
+    if unit.facts.get("mode") == "read" and unit.state == "done" and not named:
+        # It has nothing to land, and did what it was there for.
+        return
     if unit.commit is None or (unit.state not in wanted and not willing):
         reason = str(unit.facts.get("reason") or "")
         skipped.append((label, f"{unit.state}{': ' + reason if reason else ''}"))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -124,8 +126,10 @@ def _live(session: _Session, site: Site) -> int:
     if worker is not None:
         why = ending.reason or ended.detail or f"exit code {ended.shell_code}"
         session.warn(f"the worker ended as {worker}: {why}")
-    found = capture(site, NAMED, session.place.id)
-    outcome = commit_work(_work(session, site, found, ended, worker))
+    with _uncommitted_stays_news(site) as committed:
+        found = capture(site, NAMED, session.place.id)
+        outcome = commit_work(_work(session, site, found, ended, worker))
+        committed.append(outcome.state != "kept")
     _report(session, site, found, outcome)
     state, code = _judge(worker, outcome, ended), ended.shell_code if worker is not None else 0
     reason = ending.reason if worker is not None else outcome.reason
@@ -200,6 +204,23 @@ def _run_worker(session: _Session, site: Site) -> tuple[Exit, Ending]:
 def unit_depth(name: str) -> int:
     """Count how many folders a name lies below the place of all workspaces, less one."""
     return name.count("/")
+
+
+@contextmanager
+def _uncommitted_stays_news(site: Site) -> Iterator[list[bool]]:
+    """Give the index back as it was unless the block says that the work is committed: what is not stays a change."""
+    index = site.workspace.index
+    assert index is not None
+    before = index.with_name("index.before")
+    shutil.copy2(index, before)
+    committed: list[bool] = []
+    try:
+        yield committed
+    finally:
+        if any(committed):
+            before.unlink()
+        else:
+            os.replace(before, index)
 
 
 def _close_line(log: Path) -> None:

@@ -269,7 +269,11 @@ def test_defect_8_work_of_a_failed_worker_is_pinned_and_not_on_the_branch(
     assert (subjects(repo, "main..x"), repo.files(pin)["half.txt"]) == ([], "half")
     assert subjects(repo, "-1", pin) == ["agent(p1) FAILED: Do it."]
     assert (status(repo, capsys)["state"], place(repo).read("half.txt")) == ("failed", "half\n")
-    assert run("exit 7").code == 7
+    said = run("exit 7")
+    assert (said.code, said.err.splitlines()[0]) == (
+        7,
+        "warning: a holds uncommitted work already (such as half.txt); it will be part of the commit",
+    )
     assert repo.git("for-each-ref", "--format=%(refname)", "refs/prun/kept/named/a").splitlines() == [pin]
 
 

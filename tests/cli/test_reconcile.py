@@ -57,7 +57,7 @@ def test_units_without_a_result_are_named_with_their_folder(repo: Repo) -> None:
         f"r1/c: the first line is not '# c result' and 4 more; see {traces(repo, 'c')}\n"
         f"r1/d: salvaged: exit code 3; see {traces(repo, 'd')}\n"
         f"r1/e: failed without a result file: the worker wrote no result file; see {traces(repo, 'e')}\n",
-        "hint: git prun run --resume r1 runs them again; git prun merge UNIT lands a verified one all the same\n",
+        "hint: git prun run --resume r1 runs failed ones again; git prun merge UNIT lands a verified one as it is\n",
     )
     told = prun(repo.path, "reconcile", "--json").json
     assert (told["run"], told["complete"]) == ("r1", False)
@@ -120,7 +120,7 @@ def test_a_named_run_does_not_land_while_a_result_is_missing(repo: Repo) -> None
         "",
         f"warning: r1/b has no result of its own: salvaged: the worker wrote no result file; see {traces(repo, 'b')}\n"
         "error: nothing was landed: 1 of 2 units of r1 have no result of their own\n"
-        "hint: git prun run --resume r1 runs them again, or name the units that shall land\n",
+        "hint: git prun run --resume r1 runs the failed ones again; units that are named land as they are\n",
     )
     assert repo.head == before
     assert prun(repo.path, "merge", "--strict").code == 1

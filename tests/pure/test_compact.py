@@ -319,3 +319,9 @@ class TestAnythingElse:
             compactor = Compactor(level)
             counts.append(sum(len(compactor.render(line)) for line in lines))
         assert counts == sorted(counts)
+
+
+def test_a_wrapper_line_is_no_error_unless_it_counts_one() -> None:
+    good = Compactor("minimal", 200).render(b"[wrapper p1] post-verify verify_errors=0 (cmd='x')")
+    bad = Compactor("minimal", 200).render(b"[wrapper p1] post-verify verify_errors=2 (cmd='x')")
+    assert (good, [row[:5] for row in bad]) == ([], ["[ERR]"])
