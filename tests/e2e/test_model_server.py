@@ -94,10 +94,7 @@ def test_codex_stream_is_the_items_and_one_end_event() -> None:
 def test_write_is_a_patch_that_adds_the_file() -> None:
     with ModelServer({"u1": [write("a.txt", "one\ntwo\n")]}) as server:
         _, text = ask(f"{server.codex_url('u1')}/responses", {"input": []})
-    assert (
-        '"input": "*** Begin Patch\\n*** Add File: a.txt\\n+one\\n+two\\n*** End Patch\\n"'
-        in text.split("\n\n")[1]
-    )
+    assert '"input": "*** Begin Patch\\n*** Add File: a.txt\\n+one\\n+two\\n*** End Patch\\n"' in text.split("\n\n")[1]
 
 
 def test_claude_stream_is_the_blocks_and_one_end_event() -> None:
@@ -336,9 +333,7 @@ def test_two_codex_at_one_url_follow_their_prompts(home: Path) -> None:
 
     with ModelServer(choose) as server, ThreadPoolExecutor() as pool:
         url = server.codex_url(BY_PROMPT)
-        ends = pool.map(
-            lambda name: codex(url, home, folders[name], f"Do it.\nMODEL-SCRIPT: {name}\n"), folders
-        )
+        ends = pool.map(lambda name: codex(url, home, folders[name], f"Do it.\nMODEL-SCRIPT: {name}\n"), folders)
         said = [(code, events[-2]["item"]["text"]) for code, events in ends]
     assert said == [(0, "left done"), (0, "right done")]
     assert [(folder / "a.txt").read_text() for folder in folders.values()] == ["left\n", "right\n"]
