@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from pathlib import Path
 
@@ -80,7 +81,8 @@ def floor_of(module: str) -> int:
     return next(floor for prefix, floor in FLOORS if module == prefix or module.startswith(f"{prefix}."))
 
 
-def imports_of(path: Path) -> set[str]:
+@functools.cache
+def imports_of(path: Path) -> frozenset[str]:
     found: set[str] = set()
     for node in ast.walk(ast.parse((ROOT / path).read_text())):
         if isinstance(node, ast.Import):
@@ -94,7 +96,7 @@ def imports_of(path: Path) -> set[str]:
                 for alias in node.names
                 if (PACKAGE.parent / _as_path(module, alias.name)).exists()
             }
-    return found
+    return frozenset(found)
 
 
 def only_pure_paths(path: Path) -> bool:

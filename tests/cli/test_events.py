@@ -13,6 +13,8 @@ import pytest
 
 from tests.support.cli import Said, program_environment
 
+pytestmark = pytest.mark.slow
+
 THREAD = b'{"type":"thread.started","thread_id":"019d99f5-7c3e"}\n'
 TURN = b'{"type":"turn.started"}\n'
 FAILED = b'{"type":"turn.failed","error":{"message":"no luck"}}\n'

@@ -13,6 +13,8 @@ import pytest
 
 from tests.support.cli import ROOT, prun
 
+pytestmark = pytest.mark.slow
+
 REFERENCES = ROOT / "references"
 
 

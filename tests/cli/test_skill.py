@@ -10,6 +10,8 @@ import pytest
 from tests.support.cli import ROOT, prun
 from tests.support.repos import make_bare, make_repo
 
+pytestmark = pytest.mark.slow
+
 SKILL = ROOT / "gitprun" / "skill" / "SKILL.md"
 CLAUDE, CODEX = ".claude/skills/prun/SKILL.md", ".agents/skills/prun/SKILL.md"
 

@@ -11,6 +11,8 @@ from gitprun.units import WorkspaceKind
 from tests.support.repos import Repo, make_repo
 from tests.support.workshop import RUN, open_workshop
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:

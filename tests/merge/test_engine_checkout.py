@@ -14,6 +14,8 @@ from gitprun.merge.plan import LandingOptions
 from tests.support.landing import candidate, land_branches, landing_events, states
 from tests.support.repos import Repo, make_bare, make_repo
 
+pytestmark = pytest.mark.slow
+
 
 def branch(repo: Repo, name: str, **files: str) -> None:
     repo.switch(name, new=True, start="main")

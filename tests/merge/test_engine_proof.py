@@ -12,6 +12,8 @@ from gitprun.system.process import Stop
 from tests.support.landing import candidate, land_branches, landing_events, states
 from tests.support.repos import Repo, make_repo
 
+pytestmark = pytest.mark.slow
+
 CHECK = ("sh test.sh",)
 
 

@@ -15,6 +15,8 @@ from gitprun.git.refs import NoIdentity
 from tests.support.landing import land_branches, landing_events, states
 from tests.support.repos import Repo, make_repo
 
+pytestmark = pytest.mark.slow
+
 POLICY = 'grep -Eq "^(feat|fix|chore)(\\([a-z]+\\))?: " "$1" || { echo "bad subject" >&2; exit 1; }'
 
 

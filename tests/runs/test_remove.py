@@ -18,6 +18,8 @@ from gitprun.workspaces.scratch import make_scratch
 from tests.support.repos import Repo, make_repo
 from tests.support.workshop import RUN, Workshop, open_workshop
 
+pytestmark = pytest.mark.slow
+
 KINDS = pytest.mark.parametrize("kind", ["clone", "worktree"])
 
 
