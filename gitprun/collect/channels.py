@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from gitprun.collect.scan import walk_refs
 from gitprun.names import Oid
 from gitprun.system.files import folder_identity, read_plain
 
 MAX_REFS_FILE = 16_000_000
 MAX_LOG_FILE = 4_000_000
-MAX_REFS = 100_000
 MOST_TIPS = 256
 UNFINISHED = {
     "MERGE_HEAD": "merge",
@@ -117,21 +117,8 @@ def _read_refs(git_dir: Path) -> dict[bytes, bytes]:
         found = _LINE.fullmatch(line)
         if found:
             refs[found[2]] = found[1]
-    queue, seen = [b"refs"] if folder_identity(git_dir / "refs") else [], 0
-    while queue and seen < MAX_REFS:
-        folder = queue.pop()
-        try:
-            with os.scandir(os.path.join(os.fsencode(git_dir), folder)) as listing:
-                entries = list(listing)
-        except OSError:
-            continue
-        for entry in entries:
-            seen += 1
-            name = folder + b"/" + entry.name
-            if entry.is_dir(follow_symlinks=False):
-                queue.append(name)
-                continue
-            text = (read_plain(Path(os.fsdecode(entry.path)), 1000) or b"").strip()
-            if _OID.fullmatch(text):
-                refs[name] = text
+    for name, path in walk_refs(os.fsencode(git_dir)) if folder_identity(git_dir / "refs") else ():
+        text = (read_plain(Path(os.fsdecode(path)), 1000) or b"").strip()
+        if _OID.fullmatch(text):
+            refs[name] = text
     return {name: oid for name, oid in refs.items() if not name.startswith(b"refs/tags/")}

@@ -101,6 +101,13 @@ def _specials_of(git_dir: bytes) -> Iterator[bytes]:
     for name in READ_OF_NESTED:
         if _is_special(os.path.join(git_dir, name)):
             yield name
+    for name, path in walk_refs(git_dir):
+        if _is_special(path):
+            yield name
+
+
+def walk_refs(git_dir: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """List the files below ``refs`` of a git folder, with their paths; follows no link, and ends at MAX_REFS."""
     queue, seen = [b"refs"], 0
     while queue and seen < MAX_REFS:
         folder = queue.pop()
@@ -114,8 +121,8 @@ def _specials_of(git_dir: bytes) -> Iterator[bytes]:
             name = folder + b"/" + entry.name
             if entry.is_dir(follow_symlinks=False):
                 queue.append(name)
-            elif _is_special(entry.path):
-                yield name
+            else:
+                yield name, entry.path
 
 
 def _is_special(path: bytes) -> bool:

@@ -36,15 +36,13 @@ class Place:
 class Launch:
     """One program to start: ``env`` is added to the environment, ``stdin`` is written, then closed.
 
-    ``program`` is what must be found on PATH. ``prefer_stream`` says that the output is a stream of
-    events whose ``Ending.message`` outranks what lies in ``Place.last_message``.
+    ``program`` is what must be found on PATH.
     """
 
     argv: tuple[str, ...]
     env: tuple[tuple[str, str], ...]
     stdin: bytes
     program: str
-    prefer_stream: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,7 +55,7 @@ class Claude:
         # A prompt that begins with a slash is a command to claude: unknown, it ends at once with code 0.
         text = _NOT_A_COMMAND + prompt if prompt.lstrip().startswith("/") else prompt
         stdin = text.encode("utf-8", "replace")
-        return Launch(argv=argv, env=settings.env, stdin=stdin, program=program, prefer_stream=True)
+        return Launch(argv=argv, env=settings.env, stdin=stdin, program=program)
 
     def progress(self, line: bytes) -> Progress | None:
         """Say what one line of output means."""

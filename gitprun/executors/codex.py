@@ -43,7 +43,7 @@ class Codex:
         stdin = prompt.encode("utf-8", "replace")
         temporary = (("TMPDIR", place.temporary),) if place.temporary else ()
         env = (*temporary, *settings.env)
-        return Launch(argv=argv, env=env, stdin=stdin, program=program, prefer_stream=True)
+        return Launch(argv=argv, env=env, stdin=stdin, program=program)
 
     def resume(self, launch: Launch, thread: str, prompt: str) -> Launch:
         """Turn a launch into one that goes on with a thread; an id that is not there is exit code 1 and no event."""

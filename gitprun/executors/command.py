@@ -24,7 +24,7 @@ class Command:
                 'give it one, as in: command = ["make", "docs"]',
             )
         stdin = prompt.encode("utf-8", "replace")
-        return Launch(argv=unit.command, env=settings.env, stdin=stdin, program=unit.command[0], prefer_stream=False)
+        return Launch(argv=unit.command, env=settings.env, stdin=stdin, program=unit.command[0])
 
     def progress(self, line: bytes) -> Progress | None:
         """Show every line that has something to show."""

@@ -27,7 +27,6 @@ def test_the_command_starts_as_it_stands() -> None:
         env=(("DOCS", "1"),),
         stdin=b"do it\n",
         program="make",
-        prefer_stream=False,
     )
 
 

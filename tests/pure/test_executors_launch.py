@@ -38,7 +38,6 @@ class TestCodex:
             env=(),
             stdin=b"do it",
             program="codex",
-            prefer_stream=True,
         )
 
     def test_every_setting_has_its_place(self) -> None:
@@ -55,7 +54,6 @@ class TestCodex:
             env=(("CODEX_HOME", "/h"),),
             stdin=b"/review gr\xc3\xb6\xc3\x9fe\n",
             program="/opt/codex",
-            prefer_stream=True,
         )
 
     def test_a_reading_unit_keeps_the_sandbox_it_was_given(self) -> None:
@@ -83,7 +81,6 @@ class TestClaude:
             env=(),
             stdin=b"do it",
             program="claude",
-            prefer_stream=True,
         )
 
     def test_every_setting_has_its_place(self) -> None:
@@ -99,7 +96,6 @@ class TestClaude:
             env=(("IS_SANDBOX", "1"),),
             stdin=b"gr\xc3\xb6\xc3\x9fe",
             program="/opt/claude",
-            prefer_stream=True,
         )
 
     def test_reading_only_takes_the_writing_tools_away(self) -> None:
