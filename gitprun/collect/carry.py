@@ -74,7 +74,7 @@ def _is_own(objects: Path, alternates: bytes) -> bool:
     if said is None:
         if os.path.lexists(objects / "info" / "alternates"):
             return False
-    elif _unquoted(said) != alternates.removesuffix(b"\n"):
+    elif said != alternates:
         return False
     if os.path.lexists(objects / "info" / "http-alternates"):
         return False
@@ -90,15 +90,6 @@ def _is_own(objects: Path, alternates: bytes) -> bool:
                 elif not entry.is_file(follow_symlinks=False):
                     return False
     return True
-
-
-def _unquoted(said: bytes) -> bytes:
-    """Read the one path of an alternates file; it is quoted only where it has to be."""
-    row = said.removesuffix(b"\n")
-    if not (row.startswith(b'"') and row.endswith(b'"') and len(row) > 1):
-        return row
-    parts = row[1:-1].split(b"\\\\")
-    return b"\\".join(part.replace(b'\\"', b'"').replace(b"\\n", b"\n") for part in parts)
 
 
 def _sender(repository: Repository, objects: Path) -> Git:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -31,7 +30,6 @@ from gitprun.workspaces.setup import run_setup
 from gitprun.workspaces.worktree import make_worktree, remove_worktree
 
 PATIENCE = 600.0
-_OID = re.compile(r"[0-9a-f]{40}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,8 +122,7 @@ def _furnish(repository: Repository, wish: Wish, workspace: Workspace) -> Worksp
     """Put in what it needs of the user's, and write down the tips of all refs, which are no work of anybody there."""
     folder = repository.state / "runs" / NAMED / wish.name
     folder.mkdir(parents=True, exist_ok=True)
-    tips = sorted({oid for row in read_source(repository).refs for oid in row[1:] if _OID.fullmatch(oid)})
-    write_whole(folder / KNOWN, json.dumps(tips).encode())
+    write_whole(folder / KNOWN, json.dumps(sorted(read_source(repository).tips)).encode())
     return furnish(repository.top, workspace, folder, wish.copy, wish.link)
 
 

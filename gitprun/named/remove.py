@@ -8,8 +8,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from gitprun.collect.capture import Capture, CaptureProblem, capture, commit_capture
-from gitprun.collect.screen import within
+from gitprun.collect.capture import Capture, commit_capture
 from gitprun.collect.site import Site
 from gitprun.errors import Refused
 from gitprun.git.refs import delete_ref, move_ref, open_repository, read_ref, read_signatures
@@ -20,7 +19,7 @@ from gitprun.named.site import alone, open_site, pin_gone, pin_name, stands_on
 from gitprun.names import ZERO, Oid, kept_ref
 from gitprun.runs.events import UnitState
 from gitprun.runs.ledger import Ledger
-from gitprun.runs.remove import SHOWN, Removal
+from gitprun.runs.remove import SHOWN, Removal, capture_rest
 from gitprun.runs.review import unit_folder
 from gitprun.system.files import folder_identity, remove_tree
 from gitprun.workspaces.worktree import remove_worktree, require_unlocked
@@ -69,23 +68,10 @@ def _save(repository: Repository, unit: UnitState, discard: bool) -> _Leaving:
     """Pin what is in no commit yet, refuse over what cannot be pinned, and name what goes with the workspace."""
     site = open_site(repository, unit, base=_base(repository, unit))
     advice = f"git prun remove --discard-left-out {unit.id}"
-    try:
-        found = capture(site, NAMED, unit.id)
-    except CaptureProblem as problem:
-        if discard:
-            return _Leaving(None, ())
-        raise Refused(problem.message, f"{problem.hint or 'look at it'}; or {advice}") from None
-    built = [row for row in found.left_out if row.reason.startswith("build output")]
-    lost = [row for row in found.left_out if row not in built]
-    if lost and not discard:
-        names = ", ".join(f"{row.path} ({row.reason})" for row in lost[:SHOWN])
-        raise Refused(
-            f"{site.workspace.path} holds what is in no commit: {names}", f"take what you need, then: {advice}"
-        )
-    words = ("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
-    ignored = {os.fsdecode(row) for row in site.git.run(*words).fields}
-    ignored = {row for row in ignored if not within(row.rstrip("/"), site.apart)}
-    return _Leaving(_pin_rest(site, unit, found), tuple(sorted(ignored | {row.path for row in built})))
+    found, going = capture_rest(site, NAMED, unit.id, advice=advice, discard=discard)
+    if found is None:
+        return _Leaving(None, ())
+    return _Leaving(_pin_rest(site, unit, found), tuple(sorted(going)))
 
 
 def _base(repository: Repository, unit: UnitState) -> Oid:

@@ -22,6 +22,7 @@ from gitprun.runs.events import UnitState
 from gitprun.runs.review import unit_folder
 from gitprun.system.files import LockBusy, folder_identity, locked, read_plain
 from gitprun.workspaces.base import Workspace
+from gitprun.workspaces.clone import render_alternates
 from gitprun.workspaces.worktree import admin_folder
 
 KNOWN = "known.json"
@@ -78,7 +79,7 @@ def open_site(repository: Repository, unit: UnitState, *, base: Oid | None = Non
         base=base,
         max_file=max_file or DEFAULT_MAX_FILE,
         known=frozenset({*known, base}),
-        alternates=os.fsencode((repository.common / "objects").resolve()) + b"\n",
+        alternates=render_alternates((repository.common / "objects").resolve()),
     )
 
 

@@ -106,15 +106,14 @@ class Again:
 
 def open_site(context: RunContext, attempt: Attempt, workspace: Workspace) -> Site:
     """Open the place the work of an attempt is captured from."""
-    tips = {oid for _, oid, _ in attempt.source.refs} | {peeled for _, _, peeled in attempt.source.refs if peeled}
     return Site(
         repository=context.repository,
         repo=open_repository(context.repository.common),
         workspace=workspace,
         base=attempt.base,
         max_file=context.max_file,
-        known=frozenset(tips | {attempt.base} | attempt.known),
-        alternates=os.fsencode(attempt.source.objects) + b"\n",
+        known=attempt.source.tips | {attempt.base} | attempt.known,
+        alternates=attempt.source.alternates,
     )
 
 

@@ -15,7 +15,7 @@ from gitprun.collect.screen import within
 from gitprun.errors import Refused
 from gitprun.git.refs import delete_ref, open_repository, read_ref, read_signatures
 from gitprun.git.repo import Repository, read_checkouts
-from gitprun.names import Oid, base_ref, kept_ref
+from gitprun.names import Oid, RunId, UnitId, base_ref, kept_ref
 from gitprun.plan import DEFAULT_MAX_FILE
 from gitprun.runs.events import RunState, UnitState
 from gitprun.runs.ledger import Ledger
@@ -88,22 +88,36 @@ def _save(
         # Its files are gone already; its commits are not.
         pin_commits(site, unit.run, unit.id)
         return None, ()
+    found, going = capture_rest(site, unit.run, unit.id, advice=_discard(unit), discard=discard)
+    if found is None:
+        return None, ()
+    return _pin_rest(site, unit, found), tuple(sorted(going | set(_outbox(path))))
+
+
+def capture_rest(
+    site: Site, run: RunId, unit: UnitId, *, advice: str, discard: bool
+) -> tuple[Capture | None, set[str]]:
+    """Capture a workspace about to go; give what was found and which files in no commit go with it.
+
+    Raises Refused, with ``advice`` on how to insist, over what cannot be pinned. With ``discard`` that goes too, and
+    of a workspace that cannot be captured nothing is found.
+    """
     try:
-        found = capture(site, unit.run, unit.id)
+        found = capture(site, run, unit)
     except CaptureProblem as problem:
         if discard:
-            return None, ()
-        raise Refused(problem.message, f"{problem.hint or 'look at it'}; or {_discard(unit)}") from None
-    built = [row for row in found.left_out if row.reason.startswith("build output")]
-    lost = [row for row in found.left_out if row not in built]
+            return None, set()
+        raise Refused(problem.message, f"{problem.hint or 'look at it'}; or {advice}") from None
+    built = {row.path for row in found.left_out if row.reason.startswith("build output")}
+    lost = [row for row in found.left_out if not row.reason.startswith("build output")]
     if lost and not discard:
         names = ", ".join(f"{row.path} ({row.reason})" for row in lost[:SHOWN])
-        raise Refused(f"{path} holds what is in no commit: {names}", f"take what you need, then: {_discard(unit)}")
-    saved = _pin_rest(site, unit, found)
+        raise Refused(
+            f"{site.workspace.path} holds what is in no commit: {names}", f"take what you need, then: {advice}"
+        )
     words = ("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
     ignored = {os.fsdecode(row) for row in site.git.run(*words).fields}
-    ignored = {row for row in ignored if not within(row.rstrip("/"), site.apart)}
-    return saved, tuple(sorted(ignored | {row.path for row in built} | set(_outbox(path))))
+    return found, built | {row for row in ignored if not within(row.rstrip("/"), site.apart)}
 
 
 def _discard(unit: UnitState) -> str:
@@ -144,8 +158,8 @@ def _site(repository: Repository, unit: UnitState, path: Path, identity: tuple[i
         workspace=recall_workspace(repository.state, unit),
         base=base,
         max_file=DEFAULT_MAX_FILE,
-        known=frozenset({oid for _, oid, _ in source.refs} | {base}),
-        alternates=os.fsencode(source.objects) + b"\n",
+        known=source.tips | {base},
+        alternates=source.alternates,
     )
 
 

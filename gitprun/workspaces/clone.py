@@ -43,6 +43,16 @@ class CloneSource:
     shallow: bytes
     notes: tuple[str, ...] = ()
 
+    @property
+    def tips(self) -> frozenset[str]:
+        """Give the objects every clone starts with a ref to, and what their tags mean in the end."""
+        return frozenset(oid for row in self.refs for oid in row[1:] if oid)
+
+    @property
+    def alternates(self) -> bytes:
+        """Give the alternates file of every clone, byte for byte."""
+        return render_alternates(self.objects)
+
 
 def read_source(repository: Repository) -> CloneSource:
     """Read the refs and settings of the user's repository that its clones carry."""
@@ -122,7 +132,7 @@ def _fill(source: CloneSource, git_dir: Path, commit: Oid, branch: str) -> list[
     notes = []
     info = git_dir / "info"
     info.mkdir(exist_ok=True)
-    (git_dir / "objects" / "info" / "alternates").write_bytes(_alternate(source.objects))
+    (git_dir / "objects" / "info" / "alternates").write_bytes(source.alternates)
     own = f"refs/heads/{branch}"
     rows = ["# pack-refs with: peeled fully-peeled "]
     for name, oid, peeled in source.refs:
@@ -145,7 +155,7 @@ def _fill(source: CloneSource, git_dir: Path, commit: Oid, branch: str) -> list[
     return notes
 
 
-def _alternate(objects: Path) -> bytes:
+def render_alternates(objects: Path) -> bytes:
     """Write a path for an alternates file, quoted where git would else split it or take it for something else."""
     raw = os.fsencode(objects)
     if b"\n" not in raw and not raw.startswith((b'"', b"#")):

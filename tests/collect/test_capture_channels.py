@@ -248,3 +248,12 @@ def test_refs_of_a_run_are_where_they_belong(repo: Repo, tmp_path: Path) -> None
     assert repo.git("for-each-ref", "refs/heads", "refs/tags") == before
     names = repo.git("for-each-ref", "--format=%(refname)", "refs/prun").splitlines()
     assert names == [f"refs/prun/base/{RUN}", f"refs/prun/kept/{RUN}/u/head", f"refs/prun/{RUN}/u"]
+
+
+@pytest.mark.parametrize("name", ["two\nlines", 'a "quoted" \\ one', "#first", "with: colon"])
+def test_own_commits_cross_from_a_repository_of_any_name(tmp_path: Path, name: str) -> None:
+    repo = make_repo(tmp_path / name, a_dot_txt="a\n")
+    shop = open_workshop(repo, tmp_path / "w")
+    own = shop.work.commit("own commit", b_dot_txt="b\n")
+    found = shop.capture()
+    assert (found.notes, shop.refs()) == ((), {"head": own})

@@ -112,15 +112,14 @@ def open_workshop(
     workspace = replace(workspace, index=kept, provided=tuple(provided), notes=(*workspace.notes, *notes))
     facts = {"workspace": kind, "path": str(path), "identity": list(workspace.identity), "branch": branch}
     repo.ledger.append("unit.prepared", run=RUN, unit=unit_id, facts={**facts, "provided": provided})
-    known = {oid for row in source.refs for oid in row[1:] if oid}
     site = Site(
         repository=repository,
         repo=store,
         workspace=workspace,
         base=commit,
         max_file=max_file,
-        known=frozenset(known | {commit}),
-        alternates=os.fsencode(source.objects) + b"\n",
+        known=source.tips | {commit},
+        alternates=source.alternates,
     )
     return Workshop(repo, unit_id, site, Repo(path))
 
