@@ -33,7 +33,7 @@ from gitprun.runs.review import unit_folder
 from gitprun.system.files import read_lines, write_whole
 from gitprun.system.process import Identity, Stop, probe_identity, run, worker_environment
 from gitprun.units import ExecutorSettings, Exit, Unit
-from gitprun.workspaces.scratch import drop_temporary
+from gitprun.workspaces.scratch import drop_temporary, make_temporary
 
 LAST = 256_000
 
@@ -158,7 +158,7 @@ def _run_worker(session: _Session, site: Site) -> tuple[Exit, Ending]:
     path = site.workspace.path
     executor = require_executor(unit.executor)
     temporary = path.parents[unit_depth(session.place.id)] / ".tmp" / f"{flat(session.place.id)}-{os.getpid()}"
-    temporary.mkdir(parents=True, mode=0o700)
+    make_temporary(temporary)
     home = str(session.repository.top or session.repository.common)
     last = folder / "last-message.txt"
     last.unlink(missing_ok=True)

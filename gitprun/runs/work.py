@@ -24,7 +24,7 @@ from gitprun.system.process import (
 )
 from gitprun.units import ExecutorSettings, Exit, Unit
 from gitprun.workspaces.base import OUTBOX, Workspace
-from gitprun.workspaces.scratch import drop_temporary
+from gitprun.workspaces.scratch import drop_temporary, make_temporary
 
 # What `run` says of a warden that left no record.
 LOST = "the warden process was killed, and the worker with it"
@@ -36,7 +36,7 @@ def work(context: RunContext, unit: Unit, attempt: Attempt, workspace: Workspace
     temporary = _temporary(workspace, unit)
     # A coordinator that was killed left it there.
     drop_temporary(temporary)
-    temporary.mkdir(parents=True, mode=0o700)
+    make_temporary(temporary)
     launch = _launch(context, unit, attempt, workspace, temporary)
     write_whole(folder / "prompt.md", launch.stdin)
     output = folder / "output.log"

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 from gitprun.errors import PrunError
 from gitprun.system.files import folder_identity, remove_tree
 from gitprun.workspaces.base import Workspace, WorkspaceProblem, require_room
+
+_TRIES = 1000
 
 
 def make_scratch(path: Path) -> Workspace:
@@ -20,6 +23,21 @@ def make_scratch(path: Path) -> Workspace:
     if identity is None:
         raise WorkspaceProblem(f"{path} vanished while it was made")
     return Workspace(kind=None, path=path, identity=identity)
+
+
+def make_temporary(path: Path) -> None:
+    """Make a worker's empty folder for temporary files; raises FileExistsError if it is there.
+
+    Whoever drops the last such folder takes the one above away as well, so that one may vanish at any time.
+    """
+    for _ in range(_TRIES):
+        try:
+            path.mkdir(mode=0o700)
+            return
+        except FileNotFoundError:
+            with suppress(FileExistsError):
+                path.parent.mkdir(parents=True, mode=0o700)
+    raise WorkspaceProblem(f"no folder for temporary files at {path}: the one above it is taken away again and again")
 
 
 def drop_temporary(path: Path) -> None:

@@ -155,7 +155,7 @@ def monitor(quick: bool) -> list[Row]:
         plan = "".join(f'[[unit]]\nid = "u{n}"\nprompt = "x"\ncommand = ["true"]\n' for n in range(units))
         (folder / "plan.toml").write_text("[run]\nverify = []\n" + plan)
         run = [sys.executable, "-m", "gitprun", "run", str(folder / "plan.toml")]
-        subprocess.run(run, cwd=folder / "r", env=env, capture_output=True, check=False)
+        ran = subprocess.run(run, cwd=folder / "r", env=env, capture_output=True, text=True, check=False)
         places = [folder / "r.prun" / "r1" / f"u{n}" for n in range(units)]
         repository = find_repository(folder / "r")
         watched = Monitor(repository, Ledger(repository.state), Watching(run="r1"))
@@ -173,10 +173,13 @@ def monitor(quick: bool) -> list[Row]:
                         write(place, back, f"file {back}\n" * 20)
             began = time.perf_counter()
             seen = watched.tick()
+            if any(unit.dirty is None for unit in seen.now.units):
+                # Could not be told (the machine had no room for a git): the next tick looks again, as it does for users.
+                seen = watched.tick()
             took = time.perf_counter() - began
-            found = {unit.id: len(unit.dirty or ()) for unit in seen.now.units}
-            if set(found.values()) != {10}:
-                raise RuntimeError(f"round {number}: {found}")
+            odd = [unit for unit in seen.now.units if len(unit.dirty or ()) != 10]
+            if odd or len(seen.now.units) != units:
+                raise RuntimeError(f"round {number}: {odd}\nthe run ended with {ran.returncode}:\n{ran.stderr}")
             return took
 
         def status_of_all(_: int) -> float:
