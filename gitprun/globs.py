@@ -13,13 +13,18 @@ The words are those of ``.gitignore`` and CODEOWNERS:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 
 def matches(pattern: str, path: str) -> bool:
     """Tell whether a path, with slashes and told from the root, falls under a pattern."""
     if pattern in (".", "./"):
         return True
+    if "/" not in pattern and path:
+        # Most patterns are a name or an ending: told without taking anything apart.
+        ending = pattern.removeprefix("*")
+        if ending and not any(mark in ending for mark in "*?"):
+            return pattern in path.split("/") if ending == pattern else path.endswith(ending)
     rooted = pattern.removeprefix("./")
     segments = [segment for segment in rooted.split("/") if segment]
     if not segments or not path:
@@ -33,6 +38,36 @@ def matches(pattern: str, path: str) -> bool:
     elif segments[-1] == "**":
         segments.insert(-1, "*")
     return _match_path(segments, path.split("/"))
+
+
+class Patterns:
+    """Many patterns at once: a path is looked up, not held against each of them."""
+
+    def __init__(self, patterns: Iterable[tuple[str, str]]) -> None:
+        """Take patterns, each with the word it stands for."""
+        names: dict[str, set[str]] = {}
+        endings: dict[str, set[str]] = {}
+        rest: list[tuple[str, str]] = []
+        for pattern, word in patterns:
+            ending = pattern.removeprefix("*.")
+            if not pattern or any(mark in ending for mark in "*?/") or pattern == ".":
+                rest.append((pattern, word))
+            elif ending != pattern:
+                endings.setdefault(ending, set()).add(word)
+            else:
+                names.setdefault(pattern, set()).add(word)
+        self._names, self._endings, self._rest = names, endings, tuple(rest)
+
+    def find(self, path: str) -> set[str]:
+        """Give the words for all patterns a path falls under."""
+        found = {word for pattern, word in self._rest if matches(pattern, path)}
+        parts = path.split("/")
+        for part in parts:
+            found |= self._names.get(part, set())
+        pieces = parts[-1].split(".")
+        for at in range(1, len(pieces)):
+            found |= self._endings.get(".".join(pieces[at:]), set())
+        return found
 
 
 def _match_path(segments: Sequence[str], parts: Sequence[str]) -> bool:

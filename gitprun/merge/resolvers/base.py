@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -58,7 +59,39 @@ class Refused:
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class Unread(Refused):
+    """The versions could not be read as what they should be, so nothing was judged, and lines may still be merged."""
+
+
 Resolver = Callable[[FileConflict], Resolved | Refused]
+# Names what is wrong with one version of a file, by path and text: unparsable, a key or a definition twice.
+FaultFinder = Callable[[str, bytes], tuple[str, ...]]
+
+
+def no_faults(path: str, text: bytes) -> tuple[str, ...]:
+    """Find nothing wrong with a text."""
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind of file: the patterns of its paths (see ``gitprun.globs``), how conflicts in it are resolved (the
+    first proof wins), and what can be wrong with it.
+
+    ``faults`` must give the same words for the same fault wherever in a file it stands, and () for what it cannot
+    judge: a fault of a merged text that neither side has stops a landing. ``counter`` finds the text of a number of
+    which the higher one holds by the rule of the kind itself; its digits are not counted as words. Of a ``private``
+    kind no words are shown. ``prepare`` loads what takes long to load, before anybody looks at the clock.
+    """
+
+    name: str
+    files: tuple[str, ...]
+    resolvers: tuple[Resolver, ...]
+    faults: FaultFinder = no_faults
+    counter: re.Pattern[bytes] | None = None
+    private: bool = False
+    prepare: Callable[[], None] | None = None
 
 
 def split_conflict(conflict: FileConflict) -> Triple | Refused:

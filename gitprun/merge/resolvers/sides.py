@@ -21,7 +21,7 @@ from gitprun.merge.resolvers.text import Triple
 
 
 @dataclass(slots=True)
-class _Region:
+class Region:
     """Base lines [start, stop) with the changes of either side that touch one another there."""
 
     start: int
@@ -56,10 +56,10 @@ def _prefer(conflict: FileConflict, side: Side) -> Resolved | Refused:
     dropped: list[Dropped] = []
     final, at = triple.final, 0
     winner = conflict.main if side == "main" else conflict.unit
-    for region in _regions(main, unit):
+    for region in group_regions(main, unit):
         merged += triple.base[at : region.start]
         at = region.stop
-        by_main, by_unit = (_text(region, triple.base, changes) for changes in (region.main, region.unit))
+        by_main, by_unit = (region_text(region, triple.base, changes) for changes in (region.main, region.unit))
         chosen = by_main if region.main and (side == "main" or not region.unit) else by_unit
         merged += chosen
         if not region.main or not region.unit or by_main == by_unit:
@@ -73,22 +73,22 @@ def _prefer(conflict: FileConflict, side: Side) -> Resolved | Refused:
     return Resolved(text, name, brought_lines(triple, merged), tuple(dropped))
 
 
-def _regions(main: Sequence[Change], unit: Sequence[Change]) -> list[_Region]:
+def group_regions(main: Sequence[Change], unit: Sequence[Change]) -> list[Region]:
     """Group the changes of both sides that touch, directly or through another, as git makes its hunks."""
-    regions: list[_Region] = []
+    regions: list[Region] = []
     for change, by_main in sorted(
         [(change, True) for change in main] + [(change, False) for change in unit],
         key=lambda pair: (pair[0].start, pair[0].stop),
     ):
         if not regions or change.start > regions[-1].stop:
-            regions.append(_Region(change.start, change.stop))
+            regions.append(Region(change.start, change.stop))
         region = regions[-1]
         region.stop = max(region.stop, change.stop)
         (region.main if by_main else region.unit).append(change)
     return regions
 
 
-def _text(region: _Region, base: Sequence[bytes], changes: Sequence[Change]) -> list[bytes]:
+def region_text(region: Region, base: Sequence[bytes], changes: Sequence[Change]) -> list[bytes]:
     """Give the region as one side has it."""
     lines: list[bytes] = []
     at = region.start
@@ -98,12 +98,12 @@ def _text(region: _Region, base: Sequence[bytes], changes: Sequence[Change]) -> 
     return [*lines, *base[at : region.stop]]
 
 
-def _lost(triple: Triple, region: _Region, winner: Side, text: Sequence[bytes]) -> list[Dropped]:
+def _lost(triple: Triple, region: Region, winner: Side, text: Sequence[bytes]) -> list[Dropped]:
     """List what the loser wrote or removed in a region and the winner's text does not have or still has."""
     loser: Side = "unit" if winner == "main" else "main"
     changes, others = (region.unit, region.main) if winner == "main" else (region.main, region.unit)
     # Texts too different to be paired: rather name a line that is kept than miss one that is lost.
-    kept = {at for _, at in pair_lines(text, _text(region, triple.base, changes)) or ()}
+    kept = {at for _, at in pair_lines(text, region_text(region, triple.base, changes)) or ()}
     removed_too = {i for other in others if not other.lines for i in range(other.start, other.stop)}
     lost: list[Dropped] = []
     offset = changes[0].first - (changes[0].start - region.start)
