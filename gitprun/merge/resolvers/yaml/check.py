@@ -1,0 +1,46 @@
+"""What is wrong with a YAML text."""
+
+from __future__ import annotations
+
+from gitprun.merge.resolvers.entries import show_key
+from gitprun.merge.resolvers.text import BOM
+from gitprun.merge.resolvers.tree import Unreadable
+from gitprun.merge.resolvers.tree.texts import SIZE_LIMIT
+from gitprun.merge.resolvers.yaml.events import Broken, TooDeep, parse_plain
+from gitprun.merge.resolvers.yaml.plain import double_keys
+from gitprun.merge.resolvers.yaml.reader import read_yaml
+
+# What the quick reader does not understand goes to a full parser, which is slow.
+PARSER_LIMIT = 40_000
+
+
+def find_yaml_faults(path: str, text: bytes) -> tuple[str, ...]:
+    """Say whether a text is no YAML, and which keys stand twice."""
+    if len(text) > SIZE_LIMIT:
+        return ()
+    try:
+        decoded = text.removeprefix(BOM).decode().replace("\r\n", "\n")
+    except UnicodeDecodeError:
+        return ()
+    if decoded and not decoded.endswith("\n"):
+        decoded += "\n"
+    try:
+        return tuple(_double(path) for path in double_keys(read_yaml(decoded)))
+    except Unreadable:
+        return _parse_faults(decoded)
+
+
+def _parse_faults(text: str) -> tuple[str, ...]:
+    if len(text) > PARSER_LIMIT:
+        return ()
+    try:
+        parse_plain(text)
+    except Broken as error:
+        return (_double(error.double),) if error.double else ("the file is no YAML",)
+    except TooDeep:
+        return ()
+    return ()
+
+
+def _double(path: tuple[str, ...]) -> str:
+    return f"duplicate key {show_key(path)}"
