@@ -1,0 +1,35 @@
+"""The door to the grammars: wheels that may or may not be installed."""
+
+from __future__ import annotations
+
+import warnings
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from gitprun.merge.resolvers.syntax.rows import Grammar
+
+if TYPE_CHECKING:
+    from tree_sitter import Language, Tree
+
+
+def load_language(row: Grammar) -> Language | None:
+    """Load the grammar of a row; None when its wheel is not installed or does not fit."""
+    try:
+        from tree_sitter import Language
+
+        grammar = getattr(import_module(row.wheel), row.maker)()
+        if not isinstance(grammar, int):
+            return Language(grammar)
+        with warnings.catch_warnings():
+            # Older wheels hand over a number where a capsule is due.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            return Language(grammar)
+    except (ImportError, AttributeError, ValueError):
+        return None
+
+
+def parse(language: Language, text: bytes) -> Tree:
+    """Parse one version of a file; what does not fit the grammar stands in error nodes."""
+    from tree_sitter import Parser
+
+    return Parser(language).parse(text)
