@@ -1,6 +1,18 @@
-"""Let ``python -m gitprun`` do what ``git prun`` does."""
+"""Be the program: ``git prun`` and ``python -m gitprun``."""
 
-from gitprun.cli.main import main
+import sys
+
+
+def main() -> None:
+    """Start what was asked for; merge-file, which git starts once a file, without loading the whole command line."""
+    if sys.argv[1:2] == ["merge-file"] and not {"-h", "--help"} & {*sys.argv}:
+        from gitprun.cli.file_words import main as merge_file
+
+        sys.exit(merge_file(sys.argv[2:]))
+    from gitprun.cli.main import main as whole
+
+    whole()
+
 
 if __name__ == "__main__":
     main()

@@ -14,6 +14,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 MOST_INPUT = 64_000_000
+GATES = ("pre-merge-commit", "commit-msg")
+# Git gives them nothing to read.
+SILENT = ("pre-commit", *GATES)
 REFUSED = 1
 CLAUDE_REFUSED = 2
 
@@ -23,9 +26,10 @@ def run_hook(arguments: Sequence[str]) -> int:
     name, before, args = arguments[0], (*arguments[1:], "")[0], list(arguments[2:])
     if name == "claude-guard":
         return _guard_claude()
-    given = sys.stdin.buffer.read() if name != "pre-commit" else b""
+    given = sys.stdin.buffer.read() if name not in SILENT else b""
     try:
-        reason = _refuse(name, args, given.decode("utf-8", "surrogateescape"))
+        gate = name in GATES
+        reason = _refuse_merge(name, args) if gate else _refuse(name, args, given.decode("utf-8", "surrogateescape"))
     except Exception as problem:
         # Whatever keeps us from telling, a worker is not let through.
         reason = f"git prun cannot tell whether this is allowed: {problem}"
@@ -54,6 +58,23 @@ def _refuse(name: str, args: Sequence[str], given: str) -> str:
     if name != "reference-transaction" or args[:1] != ["prepared"]:
         return ""
     return _refuse_refs(worker.name, worker.own, git_dir, given)
+
+
+def _refuse_merge(name: str, args: Sequence[str]) -> str:
+    """Say why a merge that somebody makes with git itself must not be committed."""
+    from gitprun.git.repo import find_repository
+    from gitprun.merge.gate import clean_message, merged_heads, refuse_merge, refuse_message
+    from gitprun.runs.ledger import Ledger
+
+    repository = find_repository(Path.cwd())
+    if name == "pre-merge-commit":
+        reason = refuse_merge(repository, Ledger(repository.state).read().history, merged_heads(os.environ))
+        return reason and f"{reason} (git merge --no-verify commits it all the same)"
+    message, heads = Path(args[0]), (repository.git_dir / "MERGE_HEAD").read_text().split()
+    if os.environ.get("GIT_EDITOR") == ":":
+        clean_message(message)
+    reason = refuse_message(repository.git, message.read_bytes().decode("utf-8", "surrogateescape"), heads)
+    return reason and f"{reason} (git commit --no-verify takes it all the same)"
 
 
 def _refuse_refs(worker: str, own: bool, git_dir: Path, given: str) -> str:

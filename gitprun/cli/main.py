@@ -31,21 +31,25 @@ COMMANDS = {
     "gather": "gitprun.cli.gather:gather",
     "events": "gitprun.cli.events:events",
     "exec": "gitprun.cli.exec:execute",
+    "forecast": "gitprun.cli.forecast:forecast",
     "help": "gitprun.cli.help:help_on",
     "hook": "gitprun.cli.hooks:hook",
     "hooks": "gitprun.cli.hooks:hooks",
     "init": "gitprun.cli.init:init",
     "log": "gitprun.cli.show:log",
     "merge": "gitprun.cli.merge:merge",
+    "merge-file": "gitprun.cli.merge_file:merge_file",
     "monitor": "gitprun.cli.monitor:monitor",
     "reconcile": "gitprun.cli.reconcile:reconcile",
     "new": "gitprun.cli.new:new",
     "prompt": "gitprun.cli.prompt:prompt",
     "remove": "gitprun.cli.remove:remove",
+    "resolve": "gitprun.cli.resolve:resolve",
     "run": "gitprun.cli.run:run",
     "show": "gitprun.cli.show:show",
     "skill": "gitprun.cli.skill:skill",
     "status": "gitprun.cli.status:status",
+    "undo": "gitprun.cli.undo:undo",
 }
 SUMMARIES = {
     "clean": "Remove the workspaces of all units whose work is over.",
@@ -55,21 +59,25 @@ SUMMARIES = {
     "gather": "Wait until result files have landed.",
     "events": "Show a worker's JSON events as compact lines.",
     "exec": "Run a worker in a named workspace, commit and verify its work.",
+    "forecast": "Tell which branches conflict, who settles it, and in which order to land.",
     "help": "Print a page of the documentation, or the help of a command.",
     "hook": "Be a hook (called by the hooks themselves).",
     "hooks": "Keep workers away from history: install, status, uninstall.",
     "init": "Prepare a repository: look it over, pin the baseline, write prun.toml.",
     "log": "Show what a unit's worker printed.",
     "merge": "Land verified units, or branches made elsewhere.",
+    "merge-file": "Merge one file as git merge-file does, with fewer conflicts.",
     "monitor": "Print a line a minute about what the units do.",
     "reconcile": "Check that every unit of a run has a result that can be used.",
     "new": "Make a workspace of your own, with a branch.",
     "prompt": "Show the prompt a worker was sent, or would be.",
     "remove": "Remove the workspace of a unit.",
+    "resolve": "Resolve what a merge leaves in conflict, in a workspace of its own.",
     "run": "Run the units of a plan in parallel.",
     "show": "Show all that is known about a unit.",
     "skill": "Teach a coordinating model to use git prun.",
     "status": "Show the state of every unit.",
+    "undo": "Take a landing back.",
 }
 
 
@@ -201,19 +209,10 @@ def _drop_stdout() -> None:
 
 def _report_bug() -> int:
     """Keep the traceback in a file and say one line about it."""
-    import tempfile
-    import traceback
+    from gitprun.system.bugs import write_bug_report
 
     found = sys.exc_info()[1]
-    try:
-        descriptor, name = tempfile.mkstemp(prefix="git-prun-bug-", suffix=".txt")
-        with os.fdopen(descriptor, "w", errors="backslashreplace") as report:
-            report.write(f"git prun {__version__}, Python {sys.version}\n{sys.argv}\n\n")
-            traceback.print_exc(file=report)
-        advice = f"the report is in {name}; nothing was removed"
-    except OSError as problem:
-        advice = f"no report could be written ({problem.strerror}); nothing was removed"
-    complain(f"git prun has a bug: {found!r}", advice)
+    complain(f"git prun has a bug: {found!r}", write_bug_report(found) if found else "")
     return EXIT_BUG
 
 

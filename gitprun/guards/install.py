@@ -19,13 +19,18 @@ GUARDS: Final[dict[str, str]] = {
     "pre-push": "a worker pushes nothing",
     "pre-commit": "a worker is told earlier that it cannot commit",
 }
+GATES: Final[dict[str, str]] = {
+    "pre-merge-commit": "your own git merge is refused while it is dirty, in the way of a live unit, or suspect",
+    "commit-msg": "a merge message loses git's list of conflicts; one that names another branch is refused",
+}
+HOOKS: Final[dict[str, str]] = {**GUARDS, **GATES}
 USUAL = ("reference-transaction", "pre-push")
 BEFORE = ".before-prun"
 MOST = 4_000_000
 
 State = Literal["absent", "installed", "edited", "other"]
 
-_MARK = b"# Keeps a worker of git prun away from history."
+_MARKS = (b"# Keeps a worker of git prun away from history.", b"# Looks at your own merges for git prun.")
 _PYTHON = re.compile(rb"^python=.*$", re.MULTILINE)
 # A hook that asks for its own name, or lets a file beside it do so, would not know itself under another one.
 _LOOKS_AT_NAME = re.compile(
@@ -99,8 +104,16 @@ def read_hook(folder: Path, name: str) -> Hook:
     elif content is not None and _PYTHON.sub(b"python=", content) == shipped(name):
         state = "installed"
     else:
-        state = "edited" if content is not None and _MARK in content else "other"
+        state = "edited" if content is not None and any(mark in content for mark in _MARKS) else "other"
     return Hook(name, path, state, os.path.lexists(path.with_name(name + BEFORE)))
+
+
+def is_gate_alone(folder: Path, name: str) -> bool:
+    """Tell whether a hook is one of our gates, with no hook of the user's to be called after it."""
+    if name not in GATES:
+        return False
+    hook = read_hook(folder, name)
+    return hook.state == "installed" and not hook.chained
 
 
 def shipped(name: str) -> bytes:

@@ -5,18 +5,16 @@ from __future__ import annotations
 import errno
 import os
 import re
-import secrets
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-
-from filelock import FileLock, Timeout
 
 from gitprun.errors import PrunError
 
 LOCK_TIMEOUT = 120.0
 MOST_LINE = 4 << 20
+_OPENED_AT_ONCE = 256
 
 
 class LockBusy(PrunError):
@@ -30,6 +28,9 @@ class UnsafeRemoval(PrunError):
 @contextmanager
 def locked(path: Path, *, timeout: float = LOCK_TIMEOUT, doing: str = "") -> Iterator[None]:
     """Hold an exclusive lock between processes and threads; raises LockBusy after ``timeout`` seconds."""
+    # Not needed by a command that only reads, and slow to load.
+    from filelock import FileLock, Timeout
+
     path.parent.mkdir(parents=True, exist_ok=True)
     lock = FileLock(str(path), thread_local=False)
     try:
@@ -45,14 +46,19 @@ def locked(path: Path, *, timeout: float = LOCK_TIMEOUT, doing: str = "") -> Ite
         lock.release()
 
 
-def write_whole(path: Path, content: bytes, *, mode: int = 0o600) -> None:
-    """Replace a file in one step: readers see the old or the new content, never a part."""
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
+def write_whole(path: Path, content: bytes, *, mode: int = 0o600, exact: bool = False) -> None:
+    """Replace a file in one step: readers see the old or the new content, never a part.
+
+    The mode is what the umask leaves of ``mode``, unless it is to be ``exact``.
+    """
+    temporary = path.with_name(f".{path.name}.{os.urandom(6).hex()}")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     try:
         with os.fdopen(descriptor, "wb") as target:
             target.write(content)
             target.flush()
+            if exact:
+                os.fchmod(target.fileno(), mode)
             os.fsync(target.fileno())
         os.replace(temporary, path)
     except BaseException:
@@ -73,6 +79,36 @@ def append_synced(path: Path, record: bytes) -> None:
         os.fdatasync(descriptor) if hasattr(os, "fdatasync") else os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def sync_all(paths: Iterable[str]) -> None:
+    """Bring files that exist, and the folders they lie in, to disk; one by one that would wait for each of them."""
+    opened: list[int] = []
+    folders = set()
+    try:
+        for path in paths:
+            try:
+                opened.append(os.open(path, os.O_RDONLY))
+            except FileNotFoundError:
+                continue
+            folders.add(os.path.dirname(path))
+            if hasattr(os, "posix_fadvise"):
+                # Starts the writing and does not wait for it.
+                os.posix_fadvise(opened[-1], 0, 0, os.POSIX_FADV_DONTNEED)
+            if len(opened) == _OPENED_AT_ONCE:
+                _sync_and_close(opened)
+        opened += [os.open(folder, os.O_RDONLY) for folder in folders]
+    finally:
+        _sync_and_close(opened)
+
+
+def _sync_and_close(opened: list[int]) -> None:
+    while opened:
+        descriptor = opened.pop()
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def read_plain(path: Path, limit: int) -> bytes | None:
@@ -137,7 +173,7 @@ def remove_tree(path: Path, identity: tuple[int, int]) -> None:
         raise UnsafeRemoval(f"something is mounted at {mounts[0]}", "unmount it first")
     # Moving a folder to another parent writes to it.
     os.chmod(path, 0o700)
-    trash = path.with_name(f".prun-trash-{secrets.token_hex(6)}")
+    trash = path.with_name(f".prun-trash-{os.urandom(6).hex()}")
     trash.mkdir(mode=0o700)
     os.rename(path, trash / "0")
     top = os.open(trash, os.O_RDONLY | os.O_DIRECTORY)

@@ -34,10 +34,19 @@ def test_the_manifest_of_the_pre_commit_framework() -> None:
     assert [{key: table[key] for key in ("id", "entry", "language", "stages")} for table in manifest()] == [
         {"id": "prun-guard-commit", "entry": "hooks/pre-commit", "language": "script", "stages": "[pre-commit]"},
         {"id": "prun-guard-push", "entry": "hooks/pre-push", "language": "script", "stages": "[pre-push]"},
+        {
+            "id": "prun-gate-merge",
+            "entry": "hooks/pre-merge-commit",
+            "language": "script",
+            "stages": "[pre-merge-commit]",
+        },
+        {"id": "prun-gate-message", "entry": "hooks/commit-msg", "language": "script", "stages": "[commit-msg]"},
     ]
     for table in manifest():
         assert (ROOT / table["entry"]).is_file()
-        assert (table["always_run"], table["pass_filenames"]) == ("true", "false")
+        # The hook of messages is given the file with the message.
+        named = "true" if table["id"] == "prun-gate-message" else table["pass_filenames"]
+        assert (table["always_run"], named) == ("true", "true" if table["id"] == "prun-gate-message" else "false")
 
 
 def test_the_framework_itself_takes_the_manifest() -> None:
