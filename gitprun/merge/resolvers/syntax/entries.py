@@ -110,8 +110,7 @@ class _Reader:
             entry.index = index
             entry.last = index + 1 == len(self.entries) or not self.entries[index + 1].core.named
             raw = entry.core.raw
-            entry.kind = self.names.unwrap(raw).type
-            entry.key = self.names.key(raw)
+            entry.kind, entry.key = self.names.identify(raw)
             entry.twice = self.names.twice(entry.kind)
             if listing.scope is not None:
                 entry.group = self.names.group(listing.scope, raw, entry.core.field)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -14,10 +15,15 @@ if TYPE_CHECKING:
 
 def load_language(row: Grammar) -> Language | None:
     """Load the grammar of a row; None when its wheel is not installed or does not fit."""
+    return _load(row.wheel, row.maker)
+
+
+@lru_cache
+def _load(wheel: str, maker: str) -> Language | None:
     try:
         from tree_sitter import Language
 
-        grammar = getattr(import_module(row.wheel), row.maker)()
+        grammar = getattr(import_module(wheel), maker)()
         if not isinstance(grammar, int):
             return Language(grammar)
         with warnings.catch_warnings():
@@ -28,6 +34,8 @@ def load_language(row: Grammar) -> Language | None:
         return None
 
 
+# A merged text is parsed for the proof, and again for its faults.
+@lru_cache(maxsize=4)
 def parse(language: Language, text: bytes) -> Tree:
     """Parse one version of a file; what does not fit the grammar stands in error nodes."""
     from tree_sitter import Parser

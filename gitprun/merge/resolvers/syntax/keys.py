@@ -17,7 +17,7 @@ Key = tuple[str, ...]
 class Names:
     """The row of a language, looked up by kind."""
 
-    __slots__ = ("_keys", "_scopes", "_twice", "_via", "row")
+    __slots__ = ("_keys", "_known", "_scopes", "_twice", "_via", "row")
 
     def __init__(self, row: Grammar) -> None:
         self.row = row
@@ -27,6 +27,8 @@ class Names:
             self._keys |= {kind: (named.space or kind, steps) for kind in named.kinds}
         self._twice = {kind for named in row.names if named.twice for kind in named.kinds}
         self._via = {kind: split_path(path) for kind, path in row.via.items()}
+        # Most entries are in all versions, and are known by the same words in each.
+        self._known: dict[tuple[str, bytes], tuple[str, Key | None]] = {}
         self._scopes: dict[str, list[Scope]] = {}
         for scope in row.scopes:
             for parent in scope.parents:
@@ -56,6 +58,14 @@ class Names:
         space, paths = known
         words = tuple([word_at(core, steps) for steps in paths])
         return (space, *words) if any(words) or not words else None
+
+    def identify(self, node: tree_sitter.Node) -> tuple[str, Key | None]:
+        """Tell the kind of what a node is, or wraps, and its key."""
+        look = (node.type, node.text or b"")
+        found = self._known.get(look)
+        if found is None:
+            found = self._known[look] = (self.unwrap(node).type, self.key(node))
+        return found
 
     def twice(self, kind: str) -> bool:
         """Tell whether the key of a kind may well stand twice."""
