@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal, cast, get_args
+from typing import TYPE_CHECKING, Literal, cast, get_args
 
 from gitprun.errors import PlanError
 from gitprun.globs import matches
-from gitprun.merge.resolvers import POLICIES
-from gitprun.merge.resolvers.base import FileConflict, Refused, Resolved
 from gitprun.tables import Table
 
-Policy = Literal["union", "ours", "theirs"]
+if TYPE_CHECKING:
+    from gitprun.merge.resolvers.base import FileConflict, Refused, Resolved
+
+Policy = Literal["union", "ours", "theirs", "higher-version", "renumber"]
 
 # A resolver named in the configuration stands for the policy that it carries out.
-_BY_RESOLVER: dict[str, Policy] = {"lines": "union"}
+_BY_RESOLVER: dict[str, Policy] = {"lines": "union", "higher-version": "higher-version", "renumber": "renumber"}
 
 
 @dataclass(frozen=True, slots=True)
 class Hotspot:
-    """Paths that match the pattern ``path`` (see ``gitprun.globs``) and how their conflicts are settled."""
+    """Paths that match the pattern ``path`` (see ``gitprun.globs``) and what is special about them.
+
+    ``policy`` settles conflicts that no resolver proved a text for; ``after`` are commands that run once in a landing
+    that changes such a path, and what they change in tracked files, or in new ones that match a pattern of
+    ``produces``, becomes part of the landing.
+    """
 
     path: str
-    policy: Policy
+    policy: Policy | None = None
+    after: tuple[str, ...] = ()
+    produces: tuple[str, ...] = ()
 
 
 # Lists by convention. The line resolver proves each union or leaves the conflict, so none of these can do harm.
@@ -40,9 +48,9 @@ def parse_hotspots(rows: object, source: str) -> tuple[Hotspot, ...]:
 
 
 def hotspot_for(path: str, configured: Sequence[Hotspot]) -> Hotspot | None:
-    """Find the hotspot a path belongs to: the last configured row that matches, else a built-in one."""
+    """Find the hotspot whose policy holds for a path: the last configured row that matches, else a built-in one."""
     for row in reversed(configured):
-        if matches(row.path, path):
+        if row.policy is not None and matches(row.path, path):
             return row
     # Built-in rows name files by convention, never a folder that happens to have such a name.
     name = path.rpartition("/")[2]
@@ -51,13 +59,33 @@ def hotspot_for(path: str, configured: Sequence[Hotspot]) -> Hotspot | None:
 
 def settle(conflict: FileConflict, hotspot: Hotspot) -> Resolved | Refused:
     """Settle one conflicting file by the policy of its hotspot."""
-    return POLICIES[hotspot.policy](conflict)
+    from gitprun.merge.resolvers import POLICIES
+
+    return POLICIES[hotspot.policy or "union"](conflict)
+
+
+def after_commands(paths: Iterable[str], hotspots: Sequence[Hotspot]) -> tuple[Hotspot, ...]:
+    """Give the rows whose commands have to run because one of the paths changed, as configured."""
+    changed = tuple(paths)
+    return tuple(row for row in hotspots if row.after and any(matches(row.path, path) for path in changed))
+
+
+def parse_favor(text: str) -> Hotspot:
+    """Read ``PATH=POLICY`` of a command line; raises PlanError."""
+    path, _, policy = text.rpartition("=")
+    if not path or policy not in get_args(Policy):
+        raise PlanError(
+            f"--favor {text!r} is not PATH=POLICY",
+            f"policies: {', '.join(get_args(Policy))}; such as --favor a.txt=ours",
+        )
+    return Hotspot(path, cast("Policy", policy))
 
 
 def _parse_row(row: Table) -> Hotspot:
     path = row.text("path")
     policy = cast("Policy | None", row.choice("policy", get_args(Policy)))
     resolver = row.choice("resolver", tuple(_BY_RESOLVER))
+    after, produces = row.texts("after") or (), row.texts("produces") or ()
     row.close()
     if path is None:
         raise row.problem("path", "is missing", 'name files by a pattern, such as path = "src/routes.txt"')
@@ -67,6 +95,8 @@ def _parse_row(row: Table) -> Hotspot:
     if policy and by_resolver and policy != by_resolver:
         raise row.problem("resolver", f'= "{resolver}" means policy = "{by_resolver}", not "{policy}"', "keep one")
     chosen = policy or by_resolver
-    if chosen is None:
+    if produces and not after:
+        raise row.problem("produces", "says what after = [...] makes, and that is missing")
+    if chosen is None and not after:
         raise row.problem("policy", "is missing", f"one of: {', '.join(get_args(Policy))}")
-    return Hotspot(path, chosen)
+    return Hotspot(path, chosen, after, produces)

@@ -8,8 +8,19 @@ from hypothesis import strategies as st
 
 from gitprun.errors import PrunError
 from gitprun.globs import matches
-from gitprun.merge.hotspots import BUILTIN, Hotspot, hotspot_for, parse_hotspots, settle
+from gitprun.merge.hotspots import (
+    BUILTIN,
+    Hotspot,
+    Policy,
+    after_commands,
+    hotspot_for,
+    parse_favor,
+    parse_hotspots,
+    settle,
+)
 from gitprun.merge.resolvers.base import Dropped, FileConflict, Refused, Resolved
+
+POLICIES = "one of: union, ours, theirs, higher-version, renumber"
 
 
 def test_rows_are_read_in_order() -> None:
@@ -18,14 +29,32 @@ def test_rows_are_read_in_order() -> None:
         {"path": "docs/**", "policy": "theirs"},
         {"path": "*.lst", "resolver": "lines"},
         {"path": "a", "policy": "union", "resolver": "lines"},
+        {"path": "schema", "after": ["make client"], "produces": ["client/**"]},
     ]
     assert parse_hotspots(rows, "prun.toml") == (
         Hotspot("src/routes.txt", "union"),
         Hotspot("docs/**", "theirs"),
         Hotspot("*.lst", "union"),
         Hotspot("a", "union"),
+        Hotspot("schema", after=("make client",), produces=("client/**",)),
     )
     assert parse_hotspots((), "prun.toml") == ()
+
+
+def test_commands_run_for_the_paths_of_their_row_and_settle_nothing() -> None:
+    rows = (Hotspot("a/*.sql", "ours", ("one", "two")), Hotspot("*.sql", after=("one",)), Hotspot("a/x.sql", "union"))
+    assert after_commands(["b/x.sql", "c"], rows) == (rows[1],)
+    assert after_commands(["a/x.sql"], rows) == rows[:2]
+    assert after_commands([], rows) == ()
+    assert hotspot_for("a/y.sql", rows) == rows[0]
+    assert hotspot_for("b/x.sql", rows) is None
+
+
+def test_a_favour_is_a_path_and_a_policy() -> None:
+    assert parse_favor("a=b/*.txt=theirs") == Hotspot("a=b/*.txt", "theirs")
+    for text in ("a", "=ours", "a=", "a=mine"):
+        with pytest.raises(PrunError, match=f"--favor {text!r} is not PATH=POLICY"):
+            parse_favor(text)
 
 
 @pytest.mark.parametrize(
@@ -41,19 +70,24 @@ def test_rows_are_read_in_order() -> None:
         (
             [{"path": "a", "policy": "unoin"}],
             "prun.toml: [[hotspot]] 1: policy cannot be 'unoin'",
-            "one of: union, ours, theirs (meant union?)",
+            "one of: union, ours, theirs, higher-version, renumber (meant union?)",
         ),
         (
             [{"path": "a", "resolver": "line"}],
             "prun.toml: [[hotspot]] 1: resolver cannot be 'line'",
-            "one of: lines (meant lines?)",
+            "one of: lines, higher-version, renumber (meant lines?)",
         ),
         (
             [{"path": "a", "policy": "ours", "resolver": "lines"}],
             'prun.toml: [[hotspot]] 1: resolver = "lines" means policy = "union", not "ours"',
             "keep one",
         ),
-        ([{"path": "a"}], "prun.toml: [[hotspot]] 1: policy is missing", "one of: union, ours, theirs"),
+        ([{"path": "a"}], "prun.toml: [[hotspot]] 1: policy is missing", POLICIES),
+        (
+            [{"path": "a", "policy": "ours", "produces": ["b"]}],
+            "prun.toml: [[hotspot]] 1: produces says what after = [...] makes, and that is missing",
+            "",
+        ),
         (
             [{"policy": "ours"}],
             "prun.toml: [[hotspot]] 1: path is missing",
@@ -71,6 +105,17 @@ def test_faults_name_row_key_and_file(rows: object, message: str, hint: str) -> 
     with pytest.raises(PrunError) as caught:
         parse_hotspots(rows, "prun.toml")
     assert (caught.value.message, caught.value.hint) == (message, hint)
+
+
+def test_a_policy_may_be_named_on_the_command_line() -> None:
+    words: tuple[Policy, ...] = ("union", "ours", "theirs", "higher-version", "renumber")
+    assert [parse_favor(f"a=b/c.json={word}") for word in words] == [Hotspot("a=b/c.json", word) for word in words]
+    with pytest.raises(PrunError) as caught:
+        parse_favor("package.json=higher")
+    assert (caught.value.message, caught.value.hint) == (
+        "--favor 'package.json=higher' is not PATH=POLICY",
+        "policies: union, ours, theirs, higher-version, renumber; such as --favor a.txt=ours",
+    )
 
 
 def test_the_last_matching_row_wins_over_those_before_and_over_the_built_in_ones() -> None:
@@ -98,6 +143,14 @@ def test_each_policy_settles_its_way() -> None:
         Resolved(b"a\nm\n", "main-side", dropped=(Dropped("unit", 2, b"u"),)),
         Resolved(b"a\nu\n", "unit-side", added=(b"u",), dropped=(Dropped("main", 2, b"m"),)),
     ]
+    pins = FileConflict("requirements.txt", b"a==1\n", b"a==2\n", b"a==3\n")
+    assert settle(pins, Hotspot("requirements.txt", "higher-version")) == Resolved(
+        b"a==3\n", "higher-version", added=(b"a==3",), dropped=(Dropped("main", 1, b"a==2"),)
+    )
+    rows = FileConflict("a.csv", b"id,n\n1,a\n", b"id,n\n1,a\n2,m\n", b"id,n\n1,a\n2,u\n")
+    assert settle(rows, Hotspot("a.csv", "renumber")) == Resolved(
+        b"id,n\n1,a\n2,m\n3,u\n", "renumber", added=(b"3,u",), dropped=(Dropped("unit", 3, b"2,u"),)
+    )
     clash = FileConflict("a", b"a\n", b"b\n", b"c\n")
     assert settle(clash, Hotspot("a", "union")) == Refused(
         'near base line 1 main changes "a" to "b" and the unit changes "a" to "c"'

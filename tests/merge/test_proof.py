@@ -58,6 +58,24 @@ def test_a_fault_counts_when_neither_side_has_it() -> None:
     assert prove(conflict, b"a\nb\nc\n\n\n", kind) is None
 
 
+def test_words_are_not_counted_where_the_kind_proves_what_they_mean() -> None:
+    base, main, unit = (b'{"a": "%b", "b": 1}\n' % text for text in (b"caf\\u00e9", "café".encode(), b"caf\\u00E9"))
+    conflict = FileConflict("a.json", base, main, unit.replace(b": 1", b": 2"))
+    merged = main.replace(b": 1", b": 2")
+    assert [answer.text for answer in climb(conflict).texts] == [merged]
+    assert prove(conflict, merged, Kind("a", ("*",), (), words=False)) is None
+    assert prove(conflict, merged, Kind("a", ("*",), ())) == '"u00E9" is lost'
+    swapped = FileConflict("a.json", base, conflict.unit, main)
+    assert [answer.text for answer in climb(swapped).texts] == [conflict.unit]
+
+
+def test_what_else_is_proved_needs_no_words() -> None:
+    kind = Kind("a", ("*",), (), words=False)
+    conflict = FileConflict("notes.txt", BASE, MAIN, UNIT)
+    found = [prove(conflict, text, kind) for text in WRONG]
+    assert found == [None, None, None, None, *list(WRONG.values())[4:]]
+
+
 def test_audit_finds_nothing_in_a_plain_merge() -> None:
     assert audit("notes.txt", BASE, MAIN, UNIT, RIGHT) == ()
     assert audit("notes.txt", BASE, MAIN, UNIT, RIGHT + b"<<<<<<< HEAD\n") == (

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from gitprun.merge.resolvers import lines, sides
+from gitprun.merge.resolvers import lines, policies, sides
 from gitprun.merge.resolvers.base import Resolver
 
 POLICIES: dict[str, Resolver] = {
     "union": lines.union,
     "ours": sides.prefer_main,
     "theirs": sides.prefer_unit,
+    policies.HIGHER_VERSION: policies.higher_version,
+    policies.RENUMBER: policies.renumber,
 }

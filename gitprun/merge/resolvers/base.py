@@ -82,7 +82,8 @@ class Kind:
     ``faults`` must give the same words for the same fault wherever in a file it stands, and () for what it cannot
     judge: a fault of a merged text that neither side has stops a landing. ``counter`` finds the text of a number of
     which the higher one holds by the rule of the kind itself; its digits are not counted as words. Of a ``private``
-    kind no words are shown. ``prepare`` loads what takes long to load, before anybody looks at the clock.
+    kind no words are shown. ``prepare`` loads what takes long to load, before anybody looks at the clock. Without
+    ``words`` the shared proof counts none: the resolvers of the kind prove what each entry and comment means.
     """
 
     name: str
@@ -92,6 +93,7 @@ class Kind:
     counter: re.Pattern[bytes] | None = None
     private: bool = False
     prepare: Callable[[], None] | None = None
+    words: bool = True
 
 
 def split_conflict(conflict: FileConflict) -> Triple | Refused:

@@ -18,13 +18,14 @@ def prove(conflict: FileConflict, text: bytes, kind: Kind | None) -> str | None:
     """Check a resolved text against the three versions; None when proved, else what is wrong with it.
 
     Proved means: no conflict marker and no fault that neither side has, every word that a side added is there and
-    every word that a side removed is gone (as often as needed), lines that neither side touched are whole, and byte
-    order mark, line ends and final newline are as they must be.
+    every word that a side removed is gone (as often as needed; unless the kind proves its entries by their meaning),
+    lines that neither side touched are whole, and byte order mark, line ends and final newline are as they must be.
     """
+    counted = kind is None or kind.words
     return (
         _new_marker(conflict, text)
         or _new_fault(conflict, text, kind)
-        or _miscounted_word(conflict, text, kind.counter if kind else None)
+        or (_miscounted_word(conflict, text, kind.counter if kind else None) if counted else None)
         or _touched_line(conflict, text)
         or _other_ends(conflict, text)
     )

@@ -183,14 +183,14 @@ def test_line_ends_byte_order_mark_and_last_line_end_stay(end: str, bom: str, fi
             "Cargo.toml",
             "[dependencies]\n",
             '[dependencies]\ntokio = "1"\n',
-            '[dependencies]\ntokio = { version = "1", features = ["full"] }\n',
+            '[dependencies]\ntokio = { version = "2", features = ["full"] }\n',
             '"dependencies.tokio" is added on both sides, differently',
         ),
         (
             "Cargo.toml",
             "[dependencies]\n",
             '[dependencies]\na = { version = "1", features = ["x"] }\n',
-            '[dependencies]\na = { version = "1", features = ["y"] }\n',
+            '[dependencies]\na = { version = "1", features = ["x"], default-features = false }\n',
             '"dependencies.a" is added on both sides, differently',
         ),
         (

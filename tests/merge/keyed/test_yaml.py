@@ -280,3 +280,10 @@ def test_refuses_what_it_cannot_read() -> None:
 )
 def test_faults(text: str, faults: tuple[str, ...]) -> None:
     assert find_yaml_faults("a.yaml", text.encode()) == faults
+
+
+def test_a_long_run_of_blanks_is_read_in_one_go() -> None:
+    # Found slow once: each blank was tried as the start of the rest.
+    base = b"a" + b" " * 100_000 + b"b\n"
+    answer = merge_yaml(FileConflict("x.yaml", base, base + b"c: 1\n", base + b"d: 1\n"))
+    assert isinstance(answer, Refused)

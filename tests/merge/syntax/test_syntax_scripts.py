@@ -81,6 +81,14 @@ CASES = (
         "queue.register('a', ja);\nqueue.register('b', jb);\nqueue.register('c', jc);\n",
     ),
     Case(
+        "registrations by a bare function",
+        "queue.ts",
+        'register("mail", mail);\n',
+        'register("mail", mail);\nregister("a", a);\n',
+        'register("mail", mail);\nregister("b", b);\n',
+        'register("mail", mail);\nregister("a", a);\nregister("b", b);\n',
+    ),
+    Case(
         "routes in a function that has nothing else",
         "routes.ts",
         "export function setup(app: App) {\n  app.get('/a', a);\n}\n",

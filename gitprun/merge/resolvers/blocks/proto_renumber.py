@@ -25,6 +25,18 @@ def renumber_later(conflict: FileConflict) -> Resolved | Refused:
     triple = split_conflict(conflict)
     if isinstance(triple, Refused):
         return triple
+    aligned = align_numbers(conflict)
+    answer = aligned if isinstance(aligned, Refused) else resolve_proto(aligned)
+    if isinstance(answer, Refused):
+        return answer
+    return Resolved(answer.text, NAME, brought_lines(triple, triple.split(answer.text)))
+
+
+def align_numbers(conflict: FileConflict) -> FileConflict | Refused:
+    """Give the unit's new fields numbers of their own."""
+    triple = split_conflict(conflict)
+    if isinstance(triple, Refused):
+        return triple
     if conflict.base is None:
         return Refused("both sides added the file, so no number is the later one")
     trees = []
@@ -36,12 +48,10 @@ def renumber_later(conflict: FileConflict) -> Resolved | Refused:
     renumbered = _renumber(*trees)
     if isinstance(renumbered, Refused):
         return renumbered
+    if renumbered == trees[2]:
+        return conflict
     lines = tuple(render(renumbered).encode("utf-8", "surrogateescape").split(b"\n")[:-1])
-    unit = triple.render(lines, final=conflict.unit.endswith(b"\n"))
-    answer = resolve_proto(replace(conflict, unit=unit))
-    if isinstance(answer, Refused):
-        return answer
-    return Resolved(answer.text, NAME, brought_lines(triple, triple.split(answer.text)))
+    return replace(conflict, unit=triple.render(lines, final=conflict.unit.endswith(b"\n")))
 
 
 def _renumber(base: Entry | None, main: Entry | None, unit: Entry) -> Entry | Refused:

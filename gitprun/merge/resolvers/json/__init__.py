@@ -47,10 +47,11 @@ def _is_lenient(path: str) -> bool:
     return any(matches(pattern, path) for pattern in LENIENT)
 
 
+# Each resolver below compares what every entry, cell and comment of its merge means with the three versions.
 KINDS: tuple[Kind, ...] = (
-    Kind("package-json", package.MANIFESTS, (package.merge_manifest,), package.manifest_faults),
-    Kind("package-lock", package.LOCKS, (package.merge_lock,), package.lock_faults),
-    Kind("json", (*LENIENT, *STRICT), (merge_json,), strict_faults),
-    Kind(records.NAME, records.FILES, (records.merge_records,), records.record_faults),
-    Kind(csv.NAME, csv.FILES, (csv.merge_table,), csv.table_faults),
+    Kind("package-json", package.MANIFESTS, (package.merge_manifest,), package.manifest_faults, words=False),
+    Kind("package-lock", package.LOCKS, (package.merge_lock,), package.lock_faults, words=False),
+    Kind("json", (*LENIENT, *STRICT), (merge_json,), strict_faults, words=False),
+    Kind(records.NAME, records.FILES, (records.merge_records,), records.record_faults, words=False),
+    Kind(csv.NAME, csv.FILES, (csv.merge_table,), csv.table_faults, words=False),
 )

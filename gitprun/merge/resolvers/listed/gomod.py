@@ -69,35 +69,48 @@ def higher_version(conflict: FileConflict) -> Resolved | Refused:
     triple = split_conflict(conflict)
     if isinstance(triple, Refused):
         return triple
+    aligned = align_requirements(conflict)
+    plain = resolve(MODULE, aligned)
+    if isinstance(plain, Refused) or aligned == conflict:
+        return plain
+    added = brought_lines(triple, triple.split(plain.text))
+    sides: tuple[tuple[Side, Lines, bytes], ...] = (
+        ("main", triple.main, aligned.main),
+        ("unit", triple.unit, aligned.unit),
+    )
+    dropped = tuple(
+        Dropped(side, at, line)
+        for side, lines, text in sides
+        for at, (line, other) in enumerate(zip(lines, triple.split(text), strict=True), 1)
+        if line != other
+    )
+    return replace(plain, added=added, dropped=dropped)
+
+
+def align_requirements(conflict: FileConflict) -> FileConflict:
+    """Write the higher version on both sides wherever both changed the version that a module is required at."""
+    triple = split_conflict(conflict)
+    if isinstance(triple, Refused):
+        return conflict
     bodies = [read_module(lines) for lines in (triple.base, triple.main, triple.unit)]
     base, main, unit = ({} if isinstance(body, Unread) else _requirements(body) for body in bodies)
     texts: dict[Side, list[bytes]] = {"main": list(triple.main), "unit": list(triple.unit)}
-    dropped: list[Dropped] = []
     for key in main.keys() & unit.keys():
-        lines = {"main": main[key], "unit": unit[key]}
-        ranks = {side: _rank(_version(line)) for side, line in lines.items()}
-        first, second = ranks["main"], ranks["unit"]
-        old = base.get(key)
-        if first is None or second is None or first == second or (old and old in lines.values()):
+        lines: dict[Side, bytes] = {"main": main[key], "unit": unit[key]}
+        first, second = (_rank(_version(line)) for line in lines.values())
+        if first is None or second is None or first == second:
+            continue
+        if key in base and _version(base[key]) in map(_version, lines.values()):
             continue
         loser: Side = "main" if first < second else "unit"
         winner = _version(lines["unit" if loser == "main" else "main"])
-        line = lines[loser]
-        at = texts[loser].index(line)
-        texts[loser][at] = line.replace(_version(line), winner, 1)
-        dropped.append(Dropped(loser, at + 1, line))
-    plain = resolve(
-        MODULE,
-        replace(
-            conflict,
-            main=_join(triple.end, texts["main"], conflict.main),
-            unit=_join(triple.end, texts["unit"], conflict.unit),
-        ),
+        at = texts[loser].index(lines[loser])
+        texts[loser][at] = lines[loser].replace(_version(lines[loser]), winner, 1)
+    return replace(
+        conflict,
+        main=_join(triple.end, texts["main"], conflict.main),
+        unit=_join(triple.end, texts["unit"], conflict.unit),
     )
-    if isinstance(plain, Refused) or not dropped:
-        return plain
-    added = brought_lines(triple, triple.split(plain.text))
-    return replace(plain, added=added, dropped=tuple(sorted(dropped, key=lambda each: (each.side, each.line))))
 
 
 def read_sums(lines: Sequence[bytes]) -> Body | Unread:

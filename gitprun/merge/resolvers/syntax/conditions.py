@@ -30,6 +30,7 @@ _REGISTERING = re.compile(
 )
 _BARE = re.compile(
     "test|it|describe|context|suite|specify|scenario|feature|gem|resources|resource|get|post|put|patch|delete|path|load"
+    r"|register\w*|route"
 )
 _ONE_WORD = frozenset({"gem", "resources", "resource", "load"})
 _LEAVING = re.compile(r"(?:break|return|throw|continue|raise|goto)")

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 from gitprun.merge.resolvers.base import FileConflict, Refused, Resolved
 from gitprun.merge.resolvers.toml.check import is_deep, load
+from gitprun.merge.resolvers.toml.dependencies import join_dependencies
 from gitprun.merge.resolvers.toml.reader import read_toml
 from gitprun.merge.resolvers.toml.rules import rules_for
-from gitprun.merge.resolvers.tree import Contradiction, Rules, Unreadable, merge_trees, prove_plain
+from gitprun.merge.resolvers.tree import Contradiction, Group, Rules, Unreadable, merge_trees, prove_plain, render
 from gitprun.merge.resolvers.tree.agree import is_deep as is_nested
 from gitprun.merge.resolvers.tree.texts import Texts, decode, encode, take_plain
 
 NAME = "toml"
+
+# Gives both sides one way to write what they added alike: (base, main, unit) -> (main, unit).
+Joiner = Callable[[Group, Group, Group], tuple[Group, Group]]
 
 
 def merge_toml(conflict: FileConflict) -> Resolved | Refused:
@@ -24,11 +31,12 @@ def merge_toml(conflict: FileConflict) -> Resolved | Refused:
     plain = take_plain(conflict, texts, NAME)
     if plain is not None:
         return plain
-    merged = merge_texts(texts, rules_for(conflict.path))
+    joiner = partial(join_dependencies, conflict.path.rpartition("/")[2])
+    merged = merge_texts(texts, rules_for(conflict.path), joiner)
     return merged if isinstance(merged, Refused) else encode(texts, merged, NAME)
 
 
-def merge_texts(texts: Texts, rules: Rules) -> str | Refused:
+def merge_texts(texts: Texts, rules: Rules, joiner: Joiner | None = None) -> str | Refused:
     """Merge three TOML texts and prove the result by a second reader."""
     versions = {"in the common version": texts.base, "on main": texts.main, "in the unit": texts.unit}
     values = []
@@ -43,6 +51,11 @@ def merge_texts(texts: Texts, rules: Rules) -> str | Refused:
         values.append(value)
     try:
         base, main, unit = (read_toml(text) for text in versions.values())
+        if joiner:
+            joined = joiner(base, main, unit)
+            if joined != (main, unit):
+                main, unit = joined
+                values[1:] = (load(render(side)) or {} for side in joined)
         merged = merge_trees(rules, base, main, unit)
     except (Contradiction, Unreadable) as error:
         return Refused(str(error))
