@@ -1,0 +1,137 @@
+"""``git prun forecast``: which branches get along, who would settle each conflict, in which order to land."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from gitprun.cli.console import put, safe, say, table
+from gitprun.cli.options import here, json_option
+from gitprun.errors import UsageProblem
+
+if TYPE_CHECKING:
+    from gitprun.merge.forecast_plan import Forecast, Meeting, PathForecast
+    from gitprun.merge.hotspots import Hotspot
+    from gitprun.plan import Settings
+
+# More branches than this make a grid nobody can read.
+MOST = 20
+SHOWN = 12
+MARKS = {"clean": "+", "settled": "r", "suspect": "?", "conflict": "X"}
+INK = {"settled": "cyan", "suspect": "yellow", "conflict": "red"}
+LEGEND = ". nothing in common   + both changed a file, merges   r settled by a resolver   ? suspect   X conflict"
+
+
+@click.command()
+@click.argument("names", metavar="[UNIT|RUN|BRANCH]...", nargs=-1)
+@click.option("--into", metavar="BRANCH", help="Look at landing on this branch (default: the one checked out).")
+@click.option("--all-branches", "every", is_flag=True, help="Look at every local branch.")
+@json_option
+@click.pass_context
+def forecast(ctx: click.Context, /, names: tuple[str, ...], into: str | None, every: bool, as_json: bool) -> int:
+    """Tell which units of the last run (or which UNITs, RUNs and BRANCHes) conflict with each other or the target.
+
+    The work of units that still run is looked at as it is now. Nothing is changed. Exit code 1 if a conflict or a
+    suspect merge is left that no resolver settles.
+    """
+    from gitprun.config import read_settings
+    from gitprun.git.command import require_git
+    from gitprun.merge.forecast import Asked
+    from gitprun.merge.forecast import forecast as look_ahead
+
+    if names and every:
+        raise UsageProblem("--all-branches and names cannot be given together", "leave one of them out")
+    place = here(ctx)
+    require_git(place.start)
+    settings = read_settings(place.repository.top)
+    hotspots = _read_hotspots(settings) if settings.hotspots else ()
+    asked = Asked(names=names, every=every, into=into, hotspots=hotspots)
+    seen = look_ahead(place.repository, place.history(), asked)
+    if as_json:
+        put(json.dumps(seen.as_json()))
+    else:
+        render(seen)
+    return 1 if seen.bad else 0
+
+
+def _read_hotspots(settings: Settings) -> tuple[Hotspot, ...]:
+    from gitprun.merge.hotspots import parse_hotspots
+
+    return parse_hotspots(list(settings.hotspots), settings.hotspot_source or "prun.toml")
+
+
+def render(seen: Forecast) -> None:
+    """Print what was found: a grid, or for many branches only the pairs, then the paths and the order."""
+    for name, reason in seen.left_out:
+        say(f"left out: {safe(name)}: {safe(reason)}")
+    if not seen.branches:
+        say("nothing asks to land")
+        return
+    put(headline(seen))
+    grid = len(seen.branches) <= MOST
+    if grid:
+        put("")
+        put(render_grid(seen))
+        put(f"\n{LEGEND}")
+    listed = [
+        one for one in (*seen.against, *seen.meetings) if one.state != "clean" and (grid or one.state != "settled")
+    ]
+    if listed:
+        put("")
+    for meeting in listed:
+        put("\n".join(render_meeting(meeting)))
+    put(f"\norder: {', '.join(map(safe, seen.order))}")
+
+
+def headline(seen: Forecast) -> str:
+    """Say in one line how many branches and pairs there are, and how the pairs fare."""
+    counts = seen.as_json()["counts"]
+    branches, compared = len(seen.branches), counts["compared"]
+    fare = [f"{counts[state]} {state}" for state in ("conflict", "suspect", "settled", "clean") if counts[state]]
+    against = sum(one in seen.against for one in seen.bad)
+    stuck = f"; {against} against {seen.target.removeprefix('refs/heads/')} itself" if against else ""
+    return (
+        f"{branches} branch{'' if branches == 1 else 'es'} into {safe(seen.target.removeprefix('refs/heads/'))}: "
+        f"{counts['pairs']} pair{'' if counts['pairs'] == 1 else 's'}, {counts['pruned']} with nothing in common, "
+        f"{compared} merged to see{': ' + ', '.join(fare) if fare else ''}{stuck}"
+    )
+
+
+def render_grid(seen: Forecast) -> str:
+    """Lay out the branches against the target and each other."""
+    marks = {frozenset((one.one, one.other)): one.state for one in seen.meetings}
+    main = {one.one: one.state for one in seen.against}
+    names = [branch.name for branch in seen.branches]
+    rows = []
+    for number, branch in enumerate(seen.branches, 1):
+        cells = [_mark(main.get(branch.name))]
+        cells += ["-" if name == branch.name else _mark(marks.get(frozenset((branch.name, name)))) for name in names]
+        shown = safe(branch.name) + (" (live)" if branch.live else "")
+        rows.append([str(number), shown, str(branch.paths), *cells])
+    return table(["", "branch", "paths", "target", *(str(number) for number in range(1, len(names) + 1))], rows)
+
+
+def _mark(state: str | None) -> str:
+    return click.style(MARKS[state], fg=INK.get(state)) if state else "."
+
+
+def render_meeting(meeting: Meeting) -> list[str]:
+    """Write one pair: its state, then each of its paths with who settles it or why nobody does."""
+    lines = [f"{safe(meeting.one)} and {safe(meeting.other)}: {click.style(meeting.state, fg=INK.get(meeting.state))}"]
+    lines += [f"  {_path(row)}" for row in meeting.paths[:SHOWN]]
+    if len(meeting.paths) > SHOWN:
+        lines.append(f"  and {len(meeting.paths) - SHOWN} paths more (--json lists all)")
+    return lines
+
+
+def _path(row: PathForecast) -> str:
+    if row.resolver:
+        dropped = f", drops {row.dropped} line{'' if row.dropped == 1 else 's'}" if row.dropped else ""
+        return f"{safe(row.path)}: settled by {safe(row.resolver)}{dropped}"
+    detail = re.sub(r"^CONFLICT \([^)]*\): ", "", row.detail)
+    said: Sequence[str] = [part for part in (row.kind, detail, "; ".join(row.reasons)) if part]
+    return ": ".join([safe(part) for part in (row.path, *said) if part])

@@ -1,0 +1,104 @@
+"""``git prun undo``: take a landing back, or bring it back again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import click
+
+from gitprun.cli.console import clock_time, hint, put, safe, say, table, warn
+from gitprun.cli.options import here, json_option
+from gitprun.errors import UsageProblem
+from gitprun.merge.undo_plan import Landed, Merge, read_landings
+from gitprun.names import short
+
+if TYPE_CHECKING:
+    from gitprun.merge.undo import UndoReport
+
+
+@click.command()
+@click.argument("landing", required=False)
+@click.option("--list", "listing", is_flag=True, help="List all landings and what became of them.")
+@click.option("--redo", is_flag=True, help="Bring back what an undo reverted.")
+@click.option("--dry-run", "-n", is_flag=True, help="Say what would happen; change nothing.")
+@json_option
+@click.pass_context
+def undo(ctx: click.Context, /, landing: str | None, listing: bool, redo: bool, dry_run: bool, as_json: bool) -> int:
+    """Take the last landing back, or LANDING: its number, a merge commit, a branch or a unit.
+
+    Where nothing came after it and no remote has it, the branch moves back, and git prun merge lands it again. Else
+    revert commits take it out; a branch that was reverted is brought back by --redo, or by naming the revert.
+    """
+    from gitprun.cli.signals import signals_stop
+    from gitprun.git.command import require_git
+    from gitprun.merge.undo import undo as take_back
+    from gitprun.system.process import Stop
+
+    place = here(ctx)
+    if listing:
+        if landing or redo or dry_run:
+            raise UsageProblem("--list goes with nothing but --json", "leave the rest out")
+        show(read_landings(place.read().events), as_json=as_json)
+        return 0
+    require_git(place.start)
+    stop = Stop()
+    with signals_stop(stop):
+        report = take_back(place.repository, place.ledger, landing, redo=redo, dry_run=dry_run, stop=stop)
+    if as_json:
+        put(json.dumps(report.as_json() | {"dry_run": dry_run}))
+    else:
+        render(report, dry_run=dry_run)
+    return 0
+
+
+def show(landings: Sequence[Landed], *, as_json: bool) -> None:
+    """Print all landings, the last one first."""
+    if as_json:
+        put(json.dumps({"landings": [{**asdict(one), "merges": [asdict(m) for m in one.merges]} for one in landings]}))
+        return
+    if not landings:
+        say("nothing has landed through git prun here")
+        return
+    rows = [
+        [
+            str(landing.number) if not number else "",
+            clock_time(landing.time) if not number else "",
+            safe(landing.target.removeprefix("refs/heads/")) if not number else "",
+            short(one.commit),
+            safe(one.branch),
+            standing(one),
+        ]
+        for landing in reversed(landings)
+        for number, one in enumerate(landing.merges)
+    ]
+    put(table(["landing", "when", "on", "commit", "branch", "now"], rows))
+
+
+def standing(one: Merge) -> str:
+    """Say what became of one merge."""
+    if one.undone == "reverted":
+        return f"reverted by {short(one.by)}"
+    return "taken back" if one.undone else "landed"
+
+
+def render(report: UndoReport, *, dry_run: bool) -> None:
+    """Print what was done (or would be), and how to go on."""
+    branch = safe(report.target.removeprefix("refs/heads/"))
+    would = "would be " if dry_run else ""
+    done = {"moved": "taken back", "reverted": "reverted", "redone": "brought back"}[report.way]
+    for one in report.items:
+        by = f" by {short(one.by)}" if one.by and not dry_run else ""
+        put(f"{safe(one.branch)}: {would}{done}{by}")
+    for note in report.notes:
+        warn(safe(note))
+    say(f"{branch} {'would be' if dry_run else 'is now'} at {short(report.new)} (was {short(report.old)})")
+    if dry_run:
+        return
+    names = " ".join(f"{one.run}/{one.unit}" if one.unit else one.branch for one in report.items)
+    if report.way == "moved":
+        hint(f"git prun merge {safe(names)} lands it again")
+    elif report.way == "reverted":
+        hint(f"git prun undo --redo {report.landing} brings it back; a merge of the same commits would not")

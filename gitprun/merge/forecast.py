@@ -1,0 +1,274 @@
+"""Forecast: which branches get along with each other and with the target, found out without landing any."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from gitprun.git.batch import compare_many, merge_many
+from gitprun.git.command import Git
+from gitprun.git.repo import Repository
+from gitprun.git.trees import Change, Objects, TreeMerge, tree_of
+from gitprun.git.walk import Trees
+from gitprun.merge.aside import Aside, aside
+from gitprun.merge.forecast_plan import (
+    Branch,
+    Forecast,
+    Meeting,
+    PathForecast,
+    Reach,
+    folders_left,
+    partners_of,
+    plan_meetings,
+)
+from gitprun.merge.forks import Forks, New, find_forks, has_one_base, read_new
+from gitprun.merge.guard import Target, read_target
+from gitprun.merge.order import plan_safe_order
+from gitprun.names import Oid, parse_oid, unit_branch
+from gitprun.runs.events import LIVE, History
+from gitprun.runs.lookup import find_unit, probe_unit
+
+if TYPE_CHECKING:
+    from gitprun.merge.hotspots import Hotspot
+    from gitprun.merge.judge import Judge
+    from gitprun.merge.plan import Candidate
+
+# Stands for the target among the numbers of branches.
+TARGET = -1
+# So many merges for one git program, and so many programs.
+AT_A_TIME = 64
+AT_ONCE = 2
+_Changes = Mapping[bytes, Change]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What to look at: ``names`` as for a landing, ``every`` local branch, ``into`` the target (None: checked out)."""
+
+    names: Sequence[str] = ()
+    every: bool = False
+    into: str | None = None
+    hotspots: tuple[Hotspot, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Ground:
+    """What the pairs are made of: branches by number, and what each changed since it forked from the target."""
+
+    git: Git
+    repo: Objects
+    target: Target
+    branches: Sequence[Branch]
+    forks: Forks
+    changes: Sequence[_Changes] = ()
+    since: Mapping[Oid, _Changes] = field(default_factory=dict)
+
+    def tip(self, number: int) -> Oid:
+        """Give the commit of a branch, or of the target."""
+        return self.target.tip if number == TARGET else self.branches[number].tip
+
+    def name(self, number: int) -> str:
+        """Give the name of a branch, or of the target."""
+        return self.target.branch if number == TARGET else self.branches[number].name
+
+
+def forecast(repository: Repository, history: History, asked: Asked) -> Forecast:
+    """Merge in memory whatever could meet, and tell what comes of it; nothing of the user's changes, no lock is taken.
+
+    Live units are looked at as they are now. What is in the target already, or cannot be read, is left out and said.
+    """
+    target = read_target(repository, asked.into)
+    with aside(repository) as room:
+        left_out: list[tuple[str, str]] = []
+        found = _find_branches(room, history, asked, target, left_out)
+        new = read_new(room.git, target.tip, [branch.tip for branch in found])
+        branches = _drop_contained(target, new, found, left_out)
+        ground = _read_ground(room, target, branches, new)
+        wanted = _plan_pairs(ground)
+        with _merge_all(room, ground, wanted) as merges:
+            # The resolvers are read while git works.
+            from gitprun.merge.judge import Judge
+
+            trees = Trees(room.repo)
+            judge = Judge(trees=trees, state=repository.state, hotspots=asked.hotspots, checkout=target.checkout)
+            met = [(pair, _meet(judge, ground, pair, merge)) for pair, merge in merges]
+    meetings = tuple(meeting for pair, meeting in met if pair[0] != TARGET)
+    against = tuple(meeting for pair, meeting in met if pair[0] == TARGET)
+    sizes = {branch.name: branch.paths for branch in ground.branches}
+    order = plan_safe_order(sizes, partners_of((*against, *meetings)), [branch.name for branch in ground.branches])
+    return Forecast(
+        target=target.ref,
+        tip=target.tip,
+        branches=tuple(ground.branches),
+        meetings=meetings,
+        against=against,
+        order=order,
+        left_out=tuple(left_out),
+    )
+
+
+@contextmanager
+def _merge_all(
+    room: Aside, ground: _Ground, wanted: Sequence[tuple[int, int]]
+) -> Iterator[Iterable[tuple[tuple[int, int], TreeMerge | str]]]:
+    """Have pairs merged, some at a time, so that git works on the next ones while these are judged."""
+    parts = [wanted[at : at + AT_A_TIME] for at in range(0, len(wanted), AT_A_TIME)]
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        try:
+            tips = [[(ground.tip(one), ground.tip(other)) for one, other in part] for part in parts]
+            answers = pool.map(lambda pairs: merge_many(room.git, pairs), tips)
+            yield (row for part, merges in zip(parts, answers, strict=True) for row in zip(part, merges, strict=True))
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _find_branches(
+    room: Aside, history: History, asked: Asked, target: Target, left_out: list[tuple[str, str]]
+) -> list[Branch]:
+    """Find what is meant: finished work by its commit, live work as it is now, branches by their tip."""
+    found: list[Branch] = []
+    if asked.names or not asked.every:
+        from gitprun.merge.choose import choose
+
+        chosen = choose(room.repository, history, asked.names, allow_unverified=True)
+        found += map(_as_branch, chosen.candidates)
+        for label, reason in chosen.skipped:
+            branch = _look_at_live(room, history, label)
+            if isinstance(branch, Branch):
+                found.append(branch)
+            else:
+                left_out.append((label, branch or reason))
+    if asked.every:
+        words = ("for-each-ref", "--format=%(objectname) %(refname)", "refs/heads")
+        for row in room.git.run(*words).text.splitlines():
+            oid, _, ref = row.partition(" ")
+            if ref != target.ref:
+                found.append(Branch(name=ref.removeprefix("refs/heads/"), tip=parse_oid(oid)))
+    return found
+
+
+def _look_at_live(room: Aside, history: History, label: str) -> Branch | str:
+    """Take a unit that is not over as it is now; give the reason where it cannot be read, or nothing if it is over."""
+    from gitprun.merge.live import NotSeen, read_work
+
+    known = find_unit(history, label)
+    run = history.runs[known.run]
+    unit = probe_unit(run, known)
+    if unit.state not in (*LIVE, "lost"):
+        return ""
+    try:
+        tip = parse_oid(unit.commit) if unit.commit else read_work(room, run, unit)
+    except NotSeen as problem:
+        return f"{unit.state}: {problem.message}"
+    return Branch(name=unit_branch(unit.run, unit.id), tip=tip, run=unit.run, unit=unit.id, live=not unit.commit)
+
+
+def _as_branch(candidate: Candidate) -> Branch:
+    return Branch(name=candidate.branch, tip=candidate.tip, run=candidate.run, unit=candidate.unit)
+
+
+def _drop_contained(target: Target, new: New, found: Sequence[Branch], left_out: list[tuple[str, str]]) -> list[Branch]:
+    """Leave out what the target has, and every further name of a commit."""
+    kept: dict[Oid, Branch] = {}
+    for branch in found:
+        if branch.tip not in new:
+            left_out.append((branch.name, f"{target.branch} has its commits"))
+        elif kept.setdefault(branch.tip, branch).name != branch.name:
+            left_out.append((branch.name, f"the same commit as {kept[branch.tip].name}"))
+    return list(kept.values())
+
+
+def _read_ground(room: Aside, target: Target, branches: Sequence[Branch], new: New) -> _Ground:
+    """Read with one program what every branch changed since it forked, and the target since then."""
+    forks = find_forks(room.git, new, [branch.tip for branch in branches])
+    places = list(dict.fromkeys(place for place in forks.places if place))
+    tree = {oid: tree_of(room.repo, oid) for oid in (*places, *forks.tips, target.tip)}
+    own = [(tree[place], tree[tip]) for place, tip in zip(forks.places, forks.tips, strict=True) if place]
+    seen = iter(compare_many(room.git, [*own, *((tree[place], tree[target.tip]) for place in places)]))
+    changes = [_by_path(next(seen)) if place else {} for place in forks.places]
+    return _Ground(
+        git=room.git,
+        repo=room.repo,
+        target=target,
+        branches=[replace(one, paths=len(changed)) for one, changed in zip(branches, changes, strict=True)],
+        forks=forks,
+        changes=changes,
+        since={place: _by_path(next(seen)) for place in places},
+    )
+
+
+def _by_path(changes: Sequence[Change]) -> _Changes:
+    return {change.path: change for change in changes}
+
+
+def _plan_pairs(ground: _Ground) -> list[tuple[int, int]]:
+    """Choose the pairs to merge: those that can meet, and all of a branch that forks nowhere, or in several places.
+
+    What a branch does to the target's newer commits is a matter between the two, not of another that has them.
+    """
+    forks = ground.forks
+    reaches = {number: _reach(ground, number, ground.changes[number]) for number in range(len(forks.tips))}
+    wanted = plan_meetings(reaches)
+    for number, place in enumerate(forks.places):
+        if place is None:
+            wanted |= {(min(number, other), max(number, other)) for other in (TARGET, *reaches) if other != number}
+    for place, changed in ground.since.items():
+        here = {number: reaches[number] for number in reaches if forks.places[number] == place}
+        met = plan_meetings({**here, TARGET: _reach(ground, TARGET, changed)})
+        wanted |= {pair for pair in met if pair[0] == TARGET}
+    return sorted(wanted - forks.stacked)
+
+
+def _reach(ground: _Ground, side: int, changed: _Changes) -> Reach:
+    removed = [change.path for change in changed.values() if change.removed]
+    gone = frozenset(folder for folder in folders_left(removed) if not _has(ground.repo, ground.tip(side), folder))
+    added = frozenset(path for path, change in changed.items() if change.added)
+    # Two new migrations in one folder clash though they share no path.
+    twins = _migration_folders(changed) if added else frozenset()
+    return Reach(frozenset(changed) | twins, added, gone)
+
+
+def _migration_folders(changed: _Changes) -> frozenset[bytes]:
+    from gitprun.merge.audit import new_migrations
+
+    return frozenset(folder + b"/" for folder in new_migrations(changed.values()).values())
+
+
+def _has(repo: Objects, commit: Oid, folder: bytes) -> bool:
+    """Tell whether a commit has a folder; a name that is no UTF-8 counts as gone, so that it is looked at."""
+    try:
+        return bool(repo[tree_of(repo, commit)][os.fsdecode(folder)])  # type: ignore[index]
+    except (KeyError, UnicodeEncodeError):
+        return False
+
+
+def _meet(judge: Judge, ground: _Ground, pair: tuple[int, int], merge: TreeMerge | str) -> Meeting:
+    one, other = pair if pair[0] != TARGET else (pair[1], TARGET)
+    # The target is the side that is landed on.
+    names = {ground.tip(number): ground.name(number) for number in pair}
+    if isinstance(merge, str):
+        problem = PathForecast(path="", kind="unmergeable", detail=merge)
+        return Meeting(one=ground.name(one), other=ground.name(other), state="conflict", paths=(problem,))
+    from gitprun.merge.judge import Sides
+
+    place = ground.forks.places[pair[1]]
+    if pair[0] == TARGET:
+        main, one_base = (ground.since[place] if place else {}), place is not None
+    else:
+        main = ground.changes[pair[0]]
+        one_base = merge.clean or has_one_base(ground.git, ground.repo, ground.forks, *pair)
+    sides = Sides(
+        base=tree_of(ground.repo, place or ground.tip(pair[0])),
+        main=tree_of(ground.repo, ground.tip(pair[0])),
+        unit=tree_of(ground.repo, ground.tip(pair[1])),
+        by_main=main,
+        by_unit=ground.changes[pair[1]],
+        names=names,
+        one_base=one_base,
+    )
+    state, paths = judge.judge(merge, sides)
+    return Meeting(one=ground.name(one), other=ground.name(other), state=state, paths=paths)

@@ -1,0 +1,100 @@
+"""What a merge of two branches comes to, judged as a landing would: who settles what, and what is suspect."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from gitprun.git.trees import Change, TreeMerge
+from gitprun.git.walk import Trees
+from gitprun.merge.audit import Merged, audit_merge, new_migrations
+from gitprun.merge.forecast_plan import PathForecast, State
+from gitprun.merge.hotspots import Hotspot
+from gitprun.merge.settle import Means, list_conflicts, settle_conflicts
+from gitprun.names import Oid
+
+# How a path is told that would be settled if it were the only one.
+_COULD = " would settle it"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sides:
+    """Two trees and what each changed since ``base``; ``names`` stand for the commits in what git says."""
+
+    base: Oid
+    main: Oid
+    unit: Oid
+    by_main: Mapping[bytes, Change]
+    by_unit: Mapping[bytes, Change]
+    names: Mapping[Oid, str]
+    one_base: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judge:
+    """Judges merges; ``state`` is the repository's prun folder, ``trees`` writes where nobody looks."""
+
+    trees: Trees
+    state: Path
+    hotspots: Sequence[Hotspot] = ()
+    checkout: Path | None = None
+
+    def judge(self, merge: TreeMerge, sides: Sides) -> tuple[State, tuple[PathForecast, ...]]:
+        """Tell what a merge comes to, and name the paths that are not simply clean."""
+        tree, found, known = merge.tree, list[PathForecast](), frozenset[bytes]()
+        if merge.clean and _is_beyond_doubt(sides):
+            return "clean", ()
+        if not merge.clean:
+            means = Means(hotspots=self.hotspots, state=self.state)
+            settled = settle_conflicts(self.trees.repo, merge, means, several_bases=not sides.one_base)
+            if settled.refused is not None:
+                return "conflict", self._conflicts(merge, settled.refused, sides.names)
+            tree, known = settled.tree, frozenset(settled.offers)
+            found = [
+                PathForecast(path=one.path, kind="contents", resolver=one.resolver, dropped=len(one.dropped))
+                for one in settled.resolved
+            ]
+        merged = Merged(
+            base=sides.base,
+            main=sides.main,
+            unit=sides.unit,
+            tree=tree,
+            by_main=sides.by_main,
+            by_unit=tuple(sides.by_unit.values()),
+            known=known,
+            several_bases=not sides.one_base,
+        )
+        audited = audit_merge(self.trees, merged, self.state)
+        found += [PathForecast(path=one.path, kind="suspect", resolver=one.resolver) for one in audited.resolved]
+        found += [PathForecast(path=one.path, kind="suspect", reasons=(one.reason,)) for one in audited.suspects]
+        state: State = "suspect" if audited.suspects else "settled" if found else "clean"
+        return state, tuple(found)
+
+    def _conflicts(
+        self, merge: TreeMerge, refused: Mapping[bytes, str], names: Mapping[Oid, str]
+    ) -> tuple[PathForecast, ...]:
+        rows = []
+        for one in list_conflicts(merge, refused, names, self.checkout):
+            could = one.resolver.endswith(_COULD)
+            rows.append(
+                PathForecast(
+                    path=one.path,
+                    kind=one.kind,
+                    detail=one.detail,
+                    resolver=one.resolver.removesuffix(_COULD) if could else "",
+                    reasons=() if could else (one.resolver,),
+                )
+            )
+        return tuple(rows)
+
+
+def _is_beyond_doubt(sides: Sides) -> bool:
+    """Tell whether nothing an audit knows of can be wrong with a clean merge: no kind knows the files both changed."""
+    from gitprun.merge.resolvers.kinds import kinds_for
+
+    changes = (*sides.by_main.values(), *sides.by_unit.values())
+    if any(change.removed for change in changes) or new_migrations(changes):
+        return False
+    both = sides.by_main.keys() & sides.by_unit.keys()
+    return not any(kinds_for(path.decode("utf-8", "surrogateescape")) for path in both)

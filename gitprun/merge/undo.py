@@ -1,0 +1,336 @@
+"""Take a landing back: the branch goes back where nothing came after, else revert commits take out what it brought."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pygit2
+
+from gitprun.errors import GitFailed, Interrupted, Refused
+from gitprun.git.command import Git
+from gitprun.git.refs import Signature, move_ref, open_repository, read_ref, read_signatures, write_commit
+from gitprun.git.repo import Repository
+from gitprun.git.trees import Objects, merge_trees, read_changes, tree_of
+from gitprun.merge.build import lay_out_attributes
+from gitprun.merge.commit import write_merge
+from gitprun.merge.guard import Target, list_paths, read_local_changes, read_target, require_mergeable, require_quiet
+from gitprun.merge.move import CheckoutMoved, TakenBack, TargetMoved, follow, move_target, read_tip, require_free_way
+from gitprun.merge.recover import record_undone, recover_landing
+from gitprun.merge.settings import MergeSettings, read_merge_settings
+from gitprun.merge.undo_plan import Choice, Landed, Merge, Way, can_move_back, choose_landing, read_landings, reverted
+from gitprun.names import PRUN_REFS, ZERO, Oid, parse_oid, short
+from gitprun.runs.events import Event
+from gitprun.runs.ledger import Ledger
+from gitprun.system.files import locked
+from gitprun.system.process import Stop
+
+__all__ = ["UndoReport", "UndoneItem", "reverted", "undo"]
+
+MADE_ANEW = "files that commands made after the landing are left as they are; run the commands again"
+# Of no importance: these commits are in no history.
+_NOBODY = Signature("git-prun", "git-prun", 0, 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UndoneItem:
+    """One branch taken (or brought) back; ``by`` is the commit that did so, empty where the branch was moved."""
+
+    branch: str
+    commit: str
+    run: str = ""
+    unit: str = ""
+    by: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UndoReport:
+    """What came of an undo; with a dry run, what would."""
+
+    landing: int
+    target: str
+    old: str
+    new: str
+    way: Way
+    items: tuple[UndoneItem, ...]
+    notes: tuple[str, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """Give it as plain values."""
+        items = [{key: getattr(one, key) for key in ("branch", "commit", "run", "unit", "by")} for one in self.items]
+        ends = {key: getattr(self, key) for key in ("landing", "target", "old", "new", "way")}
+        return {**ends, "items": items, "notes": list(self.notes)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Ground:
+    """The target, and what is needed to build on it; ``merging`` runs where attributes are read."""
+
+    repository: Repository
+    target: Target
+    git: Git
+    merging: Git
+    repo: Objects
+    settings: MergeSettings
+    who: tuple[Signature, Signature]
+
+
+@dataclass(frozen=True, slots=True)
+class _Undoing:
+    """Where the target would go, how, and what of the merges each commit takes back."""
+
+    way: Way
+    new: Oid
+    items: tuple[UndoneItem, ...]
+    notes: tuple[str, ...] = ()
+
+
+def undo(
+    repository: Repository,
+    ledger: Ledger,
+    name: str | None = None,
+    *,
+    redo: bool = False,
+    dry_run: bool = False,
+    stop: Stop | None = None,
+    say: Callable[[str], None] = lambda _: None,
+) -> UndoReport:
+    """Take the last landing back, or the one that is named; ``redo`` brings back what was reverted.
+
+    Raises Refused, with nothing changed, when later changes are in the way, or something of the user's is.
+    """
+    if dry_run:
+        return _undo(repository, ledger, name, redo, True, stop, ())
+    say("looking for the landing")
+    with locked(repository.state / "locks" / "landing.lock", doing="landing"):
+        notes = recover_landing(repository, ledger)
+        return _undo(repository, ledger, name, redo, False, stop, notes)
+
+
+def _undo(
+    repository: Repository,
+    ledger: Ledger,
+    name: str | None,
+    redo: bool,
+    dry_run: bool,
+    stop: Stop | None,
+    notes: Sequence[str],
+) -> UndoReport:
+    events = ledger.read().events
+    choice = choose_landing(read_landings(events), name, redo=redo)
+    target = read_target(repository, choice.landing.target)
+    with _ground(repository, target) as ground:
+        planned = _plan(ground, choice)
+        changes = read_changes(ground.git, target.tip, planned.new)
+        require_free_way(target, repository.common, ground.settings, planned.new, changes)
+        if stop is not None and stop.is_set():
+            raise Interrupted(2, "stopped before anything was changed")
+        if not dry_run:
+            _move(ground, ledger, choice, planned, events)
+    return UndoReport(
+        landing=choice.landing.number,
+        target=target.ref,
+        old=target.tip,
+        new=planned.new,
+        way=planned.way,
+        items=planned.items,
+        notes=(*notes, *planned.notes),
+    )
+
+
+@contextmanager
+def _ground(repository: Repository, target: Target) -> Iterator[_Ground]:
+    require_quiet(target, repository.common)
+    if target.checkout is not None:
+        require_mergeable(target, read_local_changes(target.checkout))
+    here = Git(cwd=target.checkout or repository.top or repository.common)
+    with ExitStack() as stack:
+        merging = here
+        if target.checkout is None:
+            # The attributes of another branch must not steer the merge.
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="prun-attributes-")))
+            lay_out_attributes(repository.git, target.tip, folder)
+            merging = Git(cwd=folder, env={"GIT_DIR": str(repository.common), "GIT_WORK_TREE": str(folder)})
+        yield _Ground(
+            repository=repository,
+            target=target,
+            git=here,
+            merging=merging,
+            repo=open_repository(target.git_dir or repository.common),
+            settings=read_merge_settings(here),
+            who=read_signatures(here),
+        )
+
+
+def _plan(ground: _Ground, choice: Choice) -> _Undoing:
+    """Decide how, and build what is needed in memory."""
+    landing, merges, tip = choice.landing, choice.merges, ground.target.tip
+    made = (MADE_ANEW,) if landing.after else ()
+    if choice.redo:
+        planned = _revert(ground, "redone", [(one, one.by) for one in merges])
+        return replace(planned, notes=(*made, *planned.notes))
+    notes: tuple[str, ...] = ()
+    parents = {commit: _parent(ground.repo, commit) for commit in _commits(landing)}
+    if can_move_back(landing, merges, tip, parents):
+        published = _holders(ground.git, merges[0].commit, "refs/remotes")
+        if not published:
+            back = parse_oid(parents[merges[0].commit])
+            return _Undoing("moved", back, _items(merges), _builders(ground, choice))
+        notes = (f"{published[0]} has it already, so it is reverted and not taken out of the history",)
+    rows = [(one, one.commit) for one in reversed(merges)]
+    planned = _revert(ground, "reverted", rows, after=landing.after if len(merges) == len(landing.merges) else "")
+    partly = made if len(merges) < len(landing.merges) else ()
+    return replace(planned, notes=(*notes, *partly, *planned.notes))
+
+
+def _commits(landing: Landed) -> list[str]:
+    return [*(one.commit for one in landing.merges), *([landing.after] if landing.after else [])]
+
+
+def _parent(repo: Objects, commit: str) -> str:
+    found = repo.get(pygit2.Oid(hex=commit))
+    if not isinstance(found, pygit2.Commit) or not found.parent_ids:
+        raise Refused(f"{short(commit)} is not in this repository any more; nothing was changed")
+    return str(found.parent_ids[0])
+
+
+def _items(merges: Sequence[Merge]) -> tuple[UndoneItem, ...]:
+    return tuple(UndoneItem(branch=one.branch, commit=one.commit, run=one.run, unit=one.unit) for one in merges)
+
+
+def _holders(git: Git, commit: str, *prefixes: str) -> list[str]:
+    """List the refs whose history has a commit."""
+    words = ("for-each-ref", "--format=%(refname)", "--contains", commit, *prefixes)
+    return [name.removeprefix("refs/").removeprefix("remotes/") for name in git.run(*words).text.splitlines()]
+
+
+def _builders(ground: _Ground, choice: Choice) -> tuple[str, ...]:
+    """Name the branches that were built on what is taken back: landing them would bring it back."""
+    held = _holders(ground.git, choice.merges[0].commit, "refs/heads", "refs/prun")
+    mine = (ground.target.ref.removeprefix("refs/"), "prun/undone/")
+    names = [name.removeprefix("heads/") for name in held if not name.startswith(mine)]
+    shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    return (f"built on it, so that landing them brings it back: {shown}",) if names else ()
+
+
+def _revert(ground: _Ground, way: Way, rows: Sequence[tuple[Merge, str]], after: str = "") -> _Undoing:
+    """Revert commits one on the other, in their order; raises Refused naming the paths that changed since."""
+    tip, items, notes = ground.target.tip, list[UndoneItem](), list[str]()
+    if after:
+        tip = _revert_one(ground, tip, after) or tip
+    for one, commit in rows:
+        made = _revert_one(ground, tip, commit)
+        if made is None:
+            notes.append(f"{one.branch}: {ground.target.branch} holds nothing of it any more")
+        tip = made or tip
+        items.append(UndoneItem(branch=one.branch, commit=one.commit, run=one.run, unit=one.unit, by=made or ""))
+    if tip == ground.target.tip:
+        names = ", ".join(one.branch for one, _ in rows)
+        raise Refused(f"there is nothing to do: {ground.target.branch} holds nothing of {names} any more")
+    kept = tuple(one for one in items if one.by)
+    return _Undoing(way, tip, tuple(reversed(kept)) if way == "reverted" else kept, tuple(notes))
+
+
+def _revert_one(ground: _Ground, tip: Oid, commit: str) -> Oid | None:
+    """Write the revert of a commit (of a merge: what it brought to its first parent); None if it changes nothing.
+
+    Git merges a commit that undoes it, and whose only parent it is: so the base is the commit itself.
+    """
+    git, repo = ground.git, ground.repo
+    if git.run("merge-base", "--is-ancestor", commit, tip, ok=(0, 1, 128)).code != 0:
+        raise Refused(f"{short(commit)} is not in {ground.target.branch} any more; nothing was changed")
+    parent = _parent(repo, commit)
+    undoing = write_commit(repo, tree_of(repo, parent), (parse_oid(commit),), "undo\n", _NOBODY, _NOBODY)
+    try:
+        merge = merge_trees(ground.merging, tip, undoing)
+    except GitFailed as problem:
+        raise Refused(f"git cannot revert {short(commit)}: {problem.message}; nothing was changed") from None
+    if not merge.clean:
+        named = {path for note in merge.messages if note.kind.startswith("CONFLICT") for path in note.paths}
+        paths = {stage.path for stage in merge.stages} | named
+        raise Refused(
+            f"what came after {short(commit)} changed the same places: {list_paths(paths)}; nothing was changed",
+            f"take back what came after first, or revert by hand: git revert -m 1 {short(commit)}",
+        )
+    if merge.tree == tree_of(repo, tip):
+        return None
+    message = _message(repo, commit, parent)
+    return write_merge(git, repo, ground.settings, ground.who, tree=merge.tree, parents=(tip,), message=message)
+
+
+def _message(repo: Objects, commit: str, parent: str) -> str:
+    """Write what ``git revert`` would."""
+    found = repo[pygit2.Oid(hex=commit)].peel(pygit2.Commit)
+    subject = found.raw_message.decode("utf-8", "surrogateescape").lstrip("\n").partition("\n")[0]
+    of_merge = f", reversing\nchanges made to {parent}" if len(found.parent_ids) > 1 else ""
+    return f'Revert "{subject}"\n\nThis reverts commit {commit}{of_merge}.\n'
+
+
+def _move(ground: _Ground, ledger: Ledger, choice: Choice, planned: _Undoing, events: Sequence[Event]) -> None:
+    """Pin what goes, then move the target and record it, so that a crash in between is repaired."""
+    target = ground.target
+    _require_still(ground)
+    if planned.way == "moved":
+        name = f"{PRUN_REFS}undone/{short(target.tip)}"
+        if read_ref(ground.repo, name) != target.tip:
+            move_ref(ground.repo, name, target.tip, ZERO, "prun: taken back")
+    facts = {
+        "target": target.ref,
+        "old": target.tip,
+        "new": planned.new,
+        "checkout": str(target.checkout) if target.checkout else "",
+        "way": planned.way,
+        "landing": choice.landing.number,
+        "landings": _rows(choice, planned, events),
+    }
+    verb = "brought back" if choice.redo else "took back"
+    reason = f"prun undo: {verb} {', '.join(one.branch for one in planned.items)}"
+    ends = {key: facts[key] for key in ("target", "old", "new")}
+    ledger.append("undo.started", facts=facts)
+    try:
+        move_target(target, Git(cwd=target.checkout or ground.repository.common), planned.new, reason)
+    except Refused:
+        ledger.append("undo.finished", facts={**ends, "outcome": "not-moved"})
+        raise
+    try:
+        follow(target, planned.new, reason)
+    except TakenBack:
+        ledger.append("undo.finished", facts={**ends, "outcome": "taken-back"})
+        raise
+    record_undone(ledger, facts, _rows(choice, planned, events))
+
+
+def _require_still(ground: _Ground) -> None:
+    """Check right before that the target and its checkout are where they were; raises Refused."""
+    target = ground.target
+    if read_tip(ground.git, target.ref) != target.tip:
+        raise TargetMoved(target.branch)
+    require_quiet(target, ground.repository.common)
+    if target.checkout is not None:
+        head = Git(cwd=target.checkout).run("symbolic-ref", "--quiet", "HEAD", ok=(0, 1)).text
+        if head != target.ref:
+            raise CheckoutMoved(f"{target.checkout} is on another branch now; nothing was changed", "try again")
+
+
+def _rows(choice: Choice, planned: _Undoing, events: Sequence[Event]) -> list[Mapping[str, str]]:
+    """Write down each branch; ``state`` is what its unit was before it landed."""
+    tips = {one.commit: one.tip for one in choice.merges}
+    states = {
+        (event.run, event.unit): str(event.facts.get("state", "")) for event in events if event.kind == "unit.finished"
+    }
+    return [
+        {
+            "branch": one.branch,
+            "commit": one.commit,
+            "tip": tips[one.commit],
+            "run": one.run,
+            "unit": one.unit,
+            "by": one.by,
+            "state": states.get((one.run, one.unit), "ready"),
+        }
+        for one in planned.items
+    ]
