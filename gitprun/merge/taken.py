@@ -1,0 +1,196 @@
+"""What came back from the workspace of a resolution: read without its git, checked against both sides, recorded."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from gitprun.collect.capture import stage_workspace
+from gitprun.collect.site import Site
+from gitprun.errors import Refused, UsageProblem
+from gitprun.git.refs import open_repository, read_signatures, write_commit
+from gitprun.git.repo import Repository
+from gitprun.git.trees import REGULAR, Change, Objects, place_versions, read_blob, read_changes, show_path
+from gitprun.merge.assist import OpenPath, Resolution, folder_of, write_resolution
+from gitprun.merge.left import Left
+from gitprun.merge.recorded import TAKES, Take, keep_choice, keep_resolution, version_taken
+from gitprun.merge.resolvers.proof import audit
+from gitprun.names import ZERO, Oid
+from gitprun.system.files import folder_identity, locked
+from gitprun.workspaces.base import Workspace
+from gitprun.workspaces.clone import read_source
+
+MAX_FILE = 1 << 30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taken:
+    """The decisions of a resolution: a text (as blob) or a side for each path; ``others`` changed beside them."""
+
+    tree: Oid
+    texts: Mapping[bytes, Oid] = field(default_factory=dict)
+    takes: Mapping[bytes, Take] = field(default_factory=dict)
+    others: tuple[bytes, ...] = ()
+
+    def message(self, branch: str) -> str:
+        """Write the message of the merge, which names what was decided."""
+        said = {"main": "the main side's", "unit": "the unit side's", "delete": "deleted"}
+        rows = dict.fromkeys(self.texts, "by hand") | {path: said[take] for path, take in self.takes.items()}
+        rows |= dict.fromkeys(self.others, "changed beside the conflict")
+        listed = "".join(f"- {show_path(path)}: {what}\n" for path, what in sorted(rows.items()))
+        return f"merge: ship {branch}\n\nResolved:\n{listed}"
+
+
+def take_back(
+    repository: Repository, resolution: Resolution, takes: Mapping[bytes, Take], *, allow_other_paths: bool
+) -> Taken:
+    """Read the finished work and check it; raises Refused with everything that keeps it from being taken."""
+    if folder_identity(Path(resolution.workspace)) != resolution.identity:
+        raise Refused(
+            f"{resolution.workspace} is not the folder prun made", "git prun resolve --abort, then open it again"
+        )
+    repo = open_repository(repository.common)
+    tree = _read_work(repository, repo, resolution)
+    changed = {change.path: change for change in read_changes(repository.git, resolution.opened, tree)}
+    wrong = [
+        f"{show_path(path)} is not in conflict" for path in takes if path not in {p.name for p in resolution.paths}
+    ]
+    texts: dict[bytes, Oid] = {}
+    taken: dict[bytes, Take] = {}
+    for row in resolution.paths:
+        answer = takes.get(row.name) or _decide(repo, row, changed.get(row.name))
+        side = next((take for take in TAKES if take == answer), None)
+        if side is not None:
+            taken[row.name] = side
+        elif len(answer) == len(ZERO) and " " not in answer:
+            texts[row.name] = Oid(answer)
+        else:
+            wrong.append(f"{show_path(row.name)}: {answer}")
+    others = tuple(path for path in changed if path not in {row.name for row in resolution.paths})
+    if others and not allow_other_paths:
+        shown = ", ".join(map(show_path, others[:5])) + (f" and {len(others) - 5} more" if len(others) > 5 else "")
+        wrong.append(f"{shown}: changed, but not in conflict (--allow-other-paths takes it along)")
+    if wrong:
+        raise Refused("the resolution is not finished: " + "; ".join(wrong))
+    return Taken(tree=tree, texts=texts, takes=taken, others=others)
+
+
+def _read_work(repository: Repository, repo: Objects, resolution: Resolution) -> Oid:
+    """Write the tree of what is in the workspace; neither its git folder nor its settings are used."""
+    index = folder_of(repository, resolution.name) / "index"
+    source = read_source(repository)
+    workspace = Workspace(
+        kind="clone",
+        path=Path(resolution.workspace),
+        identity=resolution.identity,
+        index=index,
+        provided=resolution.provided,
+    )
+    site = Site(
+        repository=repository,
+        repo=repo,
+        workspace=workspace,
+        base=resolution.opened,
+        max_file=MAX_FILE,
+        known=source.tips,
+        alternates=source.alternates,
+    )
+    with locked(index.with_name("capture.lock"), doing=f"taking back {resolution.branch}"):
+        index.with_name("index.lock").unlink(missing_ok=True)
+        staged, _ = stage_workspace(site)
+    if staged.left_out:
+        first = staged.left_out[0]
+        raise Refused(f"{first.path} cannot be taken along: {first.reason}", f"look at it in {workspace.path}")
+    return staged.tree
+
+
+def _decide(repo: Objects, row: OpenPath, change: Change | None) -> str:
+    """Tell what was decided about a path: the blob of a text, a side, or (with blanks in it) what is wrong."""
+    sides = "--take PATH=main, unit or delete says so"
+    if change is None:
+        if not row.textual:
+            return f"nothing was decided ({sides})"
+        return "it is as it was when it was opened" if _marked(repo, row) else f"nothing was decided ({sides})"
+    if change.removed:
+        return "delete" if not row.textual else f"it is gone; {sides.replace('main, unit or ', '')}"
+    if change.new_mode not in REGULAR:
+        return "it is no plain file any more"
+    if not row.textual:
+        found = f"{change.new_mode} {change.new}"
+        _, main, unit = row.versions
+        return "main" if found == main else "unit" if found == unit else f"it is neither side's version ({sides})"
+    faults = find_faults_of(repo, row, change.new)
+    return "; ".join(faults) or change.new
+
+
+def _marked(repo: Objects, row: OpenPath) -> bool:
+    """Tell whether git could write both sides into one text."""
+    return all(b"\0" not in read_blob(repo, _oid(version)) for version in row.versions if version)
+
+
+def find_faults_of(repo: Objects, row: OpenPath, blob: Oid) -> tuple[str, ...]:
+    """Name what a resolved text has wrong that neither side has, markers first."""
+    base, main, unit = (read_blob(repo, _oid(version)) if version else None for version in row.versions)
+    return audit(row.path, base, main or b"", unit or b"", read_blob(repo, blob))
+
+
+def _oid(version: str) -> Oid:
+    return Oid(version.partition(" ")[2])
+
+
+def require_same_conflicts(resolution: Resolution, left: Left) -> None:
+    """Refuse to go on where the target moved and what is in conflict now was never decided."""
+    known = {row.name: row.versions for row in resolution.paths}
+    new = [show_path(row.path) for row in left.paths if known.get(row.path) != row.versions]
+    if new:
+        raise Refused(
+            f"{resolution.target.removeprefix('refs/heads/')} has moved, and now other versions are in conflict:"
+            f" {', '.join(new)}",
+            "git prun resolve --abort, then open it again",
+        )
+
+
+def record(repository: Repository, resolution: Resolution, taken: Taken) -> Resolution:
+    """Keep every decision for the versions it was made for, so that the merge about to be made finds them."""
+    repo = open_repository(repository.common)
+    kept: list[Path] = []
+    for row in resolution.paths:
+        take = taken.takes.get(row.name)
+        text = taken.texts.get(row.name)
+        if text is None and row.textual and take in ("main", "unit"):
+            version = row.versions[1 if take == "main" else 2]
+            text = _oid(version or "")
+        if text is not None:
+            base, main, unit = (_oid(version) if version else None for version in row.versions)
+            kept.append(keep_resolution(repository.state, base, main or "", unit or "", read_blob(repo, text)))
+        elif take is not None:
+            kept.append(keep_choice(repository.state, row.name, row.versions, take))
+    names = dict.fromkeys([*resolution.kept, *map(str, kept)])
+    after = replace(resolution, kept=tuple(names))
+    write_resolution(repository, after)
+    return after
+
+
+def commit_whole(repository: Repository, resolution: Resolution, taken: Taken) -> Oid:
+    """Make the merge of the very commits that were opened, other changed paths and all; no ref moves."""
+    repo = open_repository(repository.common)
+    who = read_signatures(repository.git)
+    parents = (resolution.main, resolution.tip)
+    rows = [row for row in resolution.paths if row.name in taken.takes]
+    placed = {row.name: version_taken(row.versions, taken.takes[row.name]) for row in rows}
+    tree = place_versions(repository.common, taken.tree, placed) if placed else taken.tree
+    return write_commit(repo, tree, parents, taken.message(resolution.branch), *who)
+
+
+def parse_takes(rows: Sequence[str]) -> dict[bytes, Take]:
+    """Read ``PATH=SIDE`` words; raises UsageProblem."""
+    found: dict[bytes, Take] = {}
+    for row in rows:
+        path, _, word = row.rpartition("=")
+        side = next((take for take in TAKES if take == word), None)
+        if not path or side is None:
+            raise UsageProblem(f"--take {row!r} names no side", "write PATH=main, PATH=unit or PATH=delete")
+        found[os.fsencode(path)] = side
+    return found
