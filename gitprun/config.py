@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -58,6 +57,8 @@ def read_prompt(path: Path, shown: str = "") -> str:
 
 
 def _read_toml(path: Path) -> Mapping[str, Any]:
+    import tomllib
+
     shown = path.name
     raw = _read(path, str(path), "plan" if shown != CONFIG_NAME else "configuration")
     try:

@@ -29,12 +29,16 @@ FLOORS = (
     ("gitprun.named", 4),
     ("gitprun.merge.hotspots", 1),
     ("gitprun.merge.plan", 1),
+    ("gitprun.merge.order", 1),
+    ("gitprun.merge.forecast_plan", 1),
+    ("gitprun.merge.undo_plan", 1),
     ("gitprun.merge.resolvers", 1),
     ("gitprun.merge", 4),
     ("gitprun.verify.recipes", 1),
     ("gitprun.verify", 3),
     ("gitprun.executors", 1),
     ("gitprun.guards.install", 3),
+    ("gitprun.guards.driver", 3),
     ("gitprun.guards", 1),
     ("gitprun.watch.snapshot", 1),
     ("gitprun.watch.rules", 1),
@@ -56,7 +60,11 @@ HOMES = {
     "filelock": ("gitprun.system.files",),
     "click": ("gitprun.cli",),
     "rich": ("gitprun.cli",),
-    "tomllib": ("gitprun.config", "gitprun.verify.recipes"),
+    "tomllib": ("gitprun.config", "gitprun.verify.recipes", "gitprun.merge.resolvers.toml"),
+    "tomlkit": ("gitprun.merge.resolvers.toml",),
+    "ruamel": ("gitprun.merge.resolvers.yaml",),
+    "tree_sitter": ("gitprun.merge.resolvers.syntax",),
+    "nbdime": ("gitprun.merge.resolvers.blocks",),
 }
 IMPURE = {
     "os",
@@ -207,7 +215,8 @@ def test_dependencies_are_explained() -> None:
     import tomllib
 
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    wanted = [*project["dependencies"], *(d for extra in project["optional-dependencies"].values() for d in extra)]
+    extras = (row for extra in project["optional-dependencies"].values() for row in extra)
+    wanted = [*project["dependencies"], *(row for row in extras if not row.startswith("gitprun["))]
     page = (ROOT / "references" / "dependencies.md").read_text()
     assert {
         re.split(r"[<>=!~ ]", row)[0] for row in wanted if f"`{re.split(r'[<>=!~ ]', row)[0]}`" not in page

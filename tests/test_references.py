@@ -146,7 +146,7 @@ def test_complaints(line: list[str], problem: str) -> None:
 def test_manual_page_names_every_command() -> None:
     page = (ROOT / "references" / "git-prun.1").read_text()
     section = page.partition(".SH COMMANDS\n")[2].partition(".SH ")[0]
-    named = re.findall(r"^\.TP\n\.B ([a-z]+)$", section, re.MULTILINE)
+    named = re.findall(r"^\.TP\n\.B ([a-z-]+)$", section, re.MULTILINE)
     # "hook" is called by the hooks, not by people.
     assert sorted(named) == sorted(names_of_commands() - {"hook"})
     assert re.findall(r"^\.SH (.*)$", page, re.MULTILINE) == [

@@ -8,11 +8,15 @@ import shutil
 import sys
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from gitprun.cli.options import Here
 from gitprun.errors import PrunError
+
+if TYPE_CHECKING:
+    from gitprun.git.repo import Repository
 
 GREET = """def greet(name):
     return f"Hello, {name}"
@@ -20,6 +24,7 @@ GREET = """def greet(name):
 CHECK = '''"""The check of the demo: every module imports, and every greeting names whom it greets."""
 
 import importlib
+import json
 import pathlib
 
 for path in sorted(pathlib.Path(".").glob("say_*.py")):
@@ -27,10 +32,31 @@ for path in sorted(pathlib.Path(".").glob("say_*.py")):
     words = [value("Ada") for name, value in vars(module).items() if not name.startswith("_")]
     assert words and all("ada" in word.lower() for word in words), (path, words)
     print(f"{path}: {words}")
+json.loads(pathlib.Path("settings.json").read_text())
 '''
 TODO = """# To do
 
 - [x] say hello
+"""
+THANKS = """def thanks(name):
+    return f"Thank you, {name}"
+"""
+REPLY = """from say_thanks import thanks
+
+
+def reply(name):
+    return thanks(name) + "!"
+"""
+# Both units that add a limit add it far from each other: git merges them without a conflict.
+SETTINGS = """{
+  "language": "en",
+  "colours": true,
+  "width": 72,
+  "bell": false,
+  "history": 100,
+  "pager": "less",
+  "prompt": ">"
+}
 """
 WORKER = r"""#!/bin/sh
 # The scripted stand-in for a coding agent: reads its prompt, edits files as a real one would, writes its result.
@@ -51,6 +77,19 @@ polite)
 casual)
   printf 'def greet(name):\n    return f"Yo, {name}"\n' >say_hello.py
   files="say_hello.py" ;;
+brief)
+  sed 's/"language"/"limit": 10,\n  "language"/' settings.json >new && mv new settings.json
+  files="settings.json" ;;
+chatty)
+  sed 's/"pager"/"limit": 500,\n  "pager"/' settings.json >new && mv new settings.json
+  files="settings.json" ;;
+rename)
+  sed 's/thanks(/thank_you(/' say_thanks.py >new && mv new say_thanks.py
+  sed 's/import thanks/import thank_you/; s/thanks(/thank_you(/' say_reply.py >new && mv new say_reply.py
+  files="say_thanks.py, say_reply.py" ;;
+twice)
+  printf 'from say_thanks import thanks\n\n\ndef twice(name):\n    return thanks(name) * 2\n' >say_twice.py
+  files="say_twice.py" ;;
 esac
 echo "scripted worker: edited $files"
 printf '# %s result\nConclusion: done by the scripted worker\nFiles: %s\nOpen items: none\nVerification: none\n' \
@@ -66,16 +105,30 @@ TASKS = {
     "shout": "Add a module that shouts, and tick it off in todo.md.",
     "polite": "Make the greeting polite.",
     "casual": "Make the greeting casual.",
+    "brief": "Set a limit of 10 in settings.json.",
+    "chatty": "Set a limit of 500 in settings.json.",
+    "rename": "Rename thanks() to thank_you(), callers too.",
+    "twice": "Add a module that says thanks twice.",
 }
-# Whoever is captured first lands; the other one conflicts with it.
-CONTENDERS = ("polite", "casual")
+# Whoever is captured first lands; the other one is set aside, each pair for a reason of its own.
+RIVALS = {
+    ("polite", "casual"): "rewrote the same line, which is a conflict",
+    (
+        "brief",
+        "chatty",
+    ): "each gave settings.json a limit, in different places: git sees no conflict, the file holds it twice",
+    ("rename", "twice"): "are green alone and red together: twice calls the name that rename took away",
+}
 
 
 @click.command()
 @click.option("--dir", "folder", type=click.Path(), help="Where to make the repository (default: a temporary folder).")
 @click.pass_context
 def demo(ctx: click.Context, folder: str | None) -> int:
-    """Show the whole loop in a throw-away repository: four units, one hotspot united, one conflict set aside.
+    """Show the whole loop in a throw-away repository of eight units: what lands, what is set aside, and an undo.
+
+    Two units meet in a list, which is united. Of three other pairs one lands each: the other conflicts, or makes the
+    result wrong in a way git does not see, or turns the checks red. The landing is then taken back and made again.
 
     No account and no network are needed: the worker is a small script. Everything else is what run and merge do.
     """
@@ -83,7 +136,7 @@ def demo(ctx: click.Context, folder: str | None) -> int:
     repository = top / "greetings"
     _make_repository(top, repository)
     click.echo(f"A throw-away repository: {repository}")
-    click.echo("Four units; the worker is a scripted stand-in (no account, no network), the rest is the real thing.")
+    click.echo("Eight units; the worker is a scripted stand-in (no account, no network), the rest is the real thing.")
     return _play(repository)
 
 
@@ -103,6 +156,9 @@ def _make_repository(top: Path, repository: Path) -> None:
     for name, text in (
         ("say_hello.py", GREET),
         ("check.py", CHECK),
+        ("say_thanks.py", THANKS),
+        ("say_reply.py", REPLY),
+        ("settings.json", SETTINGS),
         ("todo.md", TODO),
         ("prun.toml", CONFIG),
         (".gitignore", "__pycache__/\n"),
@@ -139,7 +195,9 @@ def _plan(worker: Path) -> str:
 def _play(top: Path) -> int:
     from gitprun.cli.merge import land_names
     from gitprun.cli.run import read_units, run_and_report
+    from gitprun.cli.undo import render
     from gitprun.git.repo import find_repository
+    from gitprun.merge.undo import undo
     from gitprun.runs.ledger import Ledger
 
     repository = find_repository(top)
@@ -150,17 +208,35 @@ def _play(top: Path) -> int:
     run_and_report(place, plan, source=source, land=False, as_json=False)
     click.echo("\n$ git prun merge")
     land_names(place, (), as_json=False)
-    click.echo("\n$ git log --graph --oneline")
-    click.echo(repository.git.run("log", "--graph", "--oneline", "--no-decorate", "--no-color", "main").text)
-    run = place.history().last
-    states: dict[str, str] = {unit.id: unit.state for unit in run.units.values()} if run else {}
+    _show_log(repository)
+    states = _states(place)
     click.echo("\n$ cat todo.md          # two units added a line at the same place: united, nothing lost")
     click.echo((top / "todo.md").read_text().rstrip("\n"))
-    aside = next((unit for unit in CONTENDERS if states.get(unit) == "ready"), CONTENDERS[0])
-    click.echo(f"\n{' and '.join(CONTENDERS)} rewrote the same line: {aside} was set aside, and all of it is kept.")
-    click.echo("Where to look:")
-    for words in ("status", f"show {aside}", f"diff {aside}", "log farewell"):
+    aside = {pair: next((unit for unit in pair if states.get(unit) == "ready"), pair[0]) for pair in RIVALS}
+    click.echo("\nThree pairs could not land both. All work of those set aside is kept:")
+    for pair, why in RIVALS.items():
+        click.echo(f"  {' and '.join(pair)} {why}: {aside[pair]} waits")
+    as_meant = sorted(states.values()) == ["landed"] * 5 + ["ready"] * 3
+    landed = repository.git.run("rev-parse", "main^{tree}").text
+    click.echo("\n$ git prun undo          # take it all back ...")
+    render(undo(repository, place.ledger, None), dry_run=False)
+    as_meant = as_meant and set(_states(place).values()) == {"ready"}
+    click.echo("\n$ git prun merge         # ... and land it again")
+    land_names(place, (), as_json=False)
+    as_meant = as_meant and repository.git.run("rev-parse", "main^{tree}").text == landed
+    click.echo("\nWhere to look:")
+    first = aside[next(iter(RIVALS))]
+    for words in ("status", f"show {first}", f"diff {first}", f"resolve {first}", "log farewell", "undo --list"):
         click.echo(f"  cd {shlex.quote(str(top))} && {_program()} {words}")
     click.echo(f"Remove it all: rm -rf {shlex.quote(str(top.parent))}")
-    as_meant = sorted(states.values()) == ["landed", "landed", "landed", "ready"] and states.get(aside) == "ready"
     return 0 if as_meant else 1
+
+
+def _show_log(repository: Repository) -> None:
+    click.echo("\n$ git log --graph --oneline")
+    click.echo(repository.git.run("log", "--graph", "--oneline", "--no-decorate", "--no-color", "main").text)
+
+
+def _states(place: Here) -> dict[str, str]:
+    run = place.history().last
+    return {unit.id: unit.state for unit in run.units.values()} if run else {}

@@ -155,6 +155,9 @@ def flags(unit: UnitState) -> str:
     if unit.facts.get("verify_changed"):
         touched = unit.facts["verify_changed"]
         said.append(f"verify changed {len(touched)} tracked file{'s' if len(touched) > 1 else ''} ({touched[0]})")
+    undone = unit.facts.get("undone") or {}
+    if undone.get("way") == "reverted":
+        said.append(f"reverted by {short(str(undone.get('by', '')))}")
     if unit.state == "lost":
         said.append("nobody works on it any more")
     return "; ".join(said)

@@ -79,7 +79,7 @@ def capture(site: Site, run: RunId, unit: UnitId) -> Capture:
         with locked(index.with_name("capture.lock"), doing=f"capturing {run}/{unit}"):
             # Under our lock, what still locks the index was left by a git that was killed.
             index.with_name(f"{index.name}.lock").unlink(missing_ok=True)
-            staged, notes = _stage(site)
+            staged, notes = stage_workspace(site)
         changed = changed_paths(site.repo, site.base, staged.tree)
         notes += _hook_notes(site, staged.hooks) if changed else []
     except (ScanProblem, FilterChanged) as problem:
@@ -103,7 +103,8 @@ def pin_commits(site: Site, run: RunId, unit: UnitId) -> tuple[tuple[str, Oid], 
     return _pin(site, run, unit)[0]
 
 
-def _stage(site: Site) -> tuple[Staged, list[str]]:
+def stage_workspace(site: Site) -> tuple[Staged, list[str]]:
+    """Write the tree of what is in a workspace now, in its private index; gives notes too."""
     path = site.workspace.path
     scan = scan_workspace(path, frozenset(map(os.fsencode, (".git", *site.apart))))
     notes = _defuse(site, scan)

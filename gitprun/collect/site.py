@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import pygit2
 
@@ -26,7 +27,10 @@ TREE = 0o040000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Site:
-    """Where to capture; ``known`` are the tips a clone started with, ``alternates`` what prun wrote into it."""
+    """Where to capture; ``known`` are the tips a clone started with, ``alternates`` what prun wrote into it.
+
+    ``places`` are more variables for git: who only looks has it write objects elsewhere.
+    """
 
     repository: Repository
     repo: pygit2.Repository
@@ -35,6 +39,7 @@ class Site:
     max_file: int
     known: frozenset[str] = frozenset()
     alternates: bytes = b""
+    places: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def git(self) -> Git:
@@ -46,6 +51,7 @@ class Site:
                 "GIT_WORK_TREE": str(self.workspace.path),
                 "GIT_INDEX_FILE": str(self.workspace.index),
                 "GIT_OPTIONAL_LOCKS": "1",
+                **self.places,
             },
             config=STAGING,
         )

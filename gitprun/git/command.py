@@ -62,6 +62,34 @@ class Answer:
         return self.out.split(b"\0")[:-1] if self.out else []
 
 
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A git program at work."""
+
+    shown: tuple[str, ...]
+    process: subprocess.Popen[bytes]
+
+    def wait(self, stdin: bytes = b"", *, ok: tuple[int, ...] = (0,), timeout: float = DEFAULT_TIMEOUT) -> Answer:
+        """Give it its input and wait for its end; raises as ``Git.run`` does."""
+        try:
+            out, err = self.process.communicate(stdin or None, timeout=timeout)
+        except subprocess.TimeoutExpired:
+            self.end()
+            raise GitTimeout(self.shown, timeout) from None
+        except BaseException:
+            self.end()
+            raise
+        answer = Answer(self.process.returncode, out, err.decode("utf-8", "replace"))
+        if answer.code not in ok:
+            raise GitFailed(self.shown, answer.code, answer.err)
+        return answer
+
+    def end(self) -> None:
+        """End it, if it still runs."""
+        if self.process.returncode is None:
+            _end_group(self.process)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Git:
     """How to call git for one folder.
@@ -74,27 +102,29 @@ class Git:
     env: Mapping[str, str] = field(default_factory=dict)
     config: tuple[str, ...] = ()
     neutral: bool = False
+    _ahead: dict[tuple[str | bytes, ...], Running] = field(default_factory=dict, compare=False, repr=False)
+
+    def ask_ahead(self, *args: str | bytes) -> None:
+        """Start ``git ARGS`` now, for the ``run`` that will ask just that; ``forget`` ends what nobody asked for."""
+        self._ahead[args] = self.start(*args)
+
+    def forget(self) -> None:
+        """Let nothing that was asked ahead be an answer any more."""
+        while self._ahead:
+            self._ahead.popitem()[1].end()
 
     def run(
         self, *args: str | bytes, stdin: bytes = b"", ok: tuple[int, ...] = (0,), timeout: float = DEFAULT_TIMEOUT
     ) -> Answer:
         """Run ``git ARGS``; raises GitFailed when the exit code is not among ``ok``, GitTimeout when it hangs."""
+        running = self._ahead.pop(args, None) or self.start(*args)
+        return running.wait(stdin, ok=ok, timeout=timeout)
+
+    def start(self, *args: str | bytes) -> Running:
+        """Start ``git ARGS`` and give it back while it runs; whoever starts it waits for it, or ends it."""
         settings = (*PARSED, *(NEUTRAL if self.neutral else ()), *self.config)
         options = [part for setting in settings for part in ("-c", setting)]
-        shown = tuple(os.fsdecode(arg) for arg in args)
-        process = self._start(["git", *options, *args])
-        try:
-            out, err = process.communicate(stdin or None, timeout=timeout)
-        except subprocess.TimeoutExpired:
-            _end_group(process)
-            raise GitTimeout(shown, timeout) from None
-        except BaseException:
-            _end_group(process)
-            raise
-        answer = Answer(process.returncode, out, err.decode("utf-8", "replace"))
-        if answer.code not in ok:
-            raise GitFailed(shown, answer.code, answer.err)
-        return answer
+        return Running(tuple(os.fsdecode(arg) for arg in args), self._start(["git", *options, *args]))
 
     def _start(self, argv: list[str | bytes]) -> subprocess.Popen[bytes]:
         try:

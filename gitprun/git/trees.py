@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-
-import pygit2
-from pygit2.enums import DiffOption
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gitprun.errors import PrunError
 from gitprun.git.command import Git
-from gitprun.git.refs import require_object
+from gitprun.git.refs import write_object
+from gitprun.git.store import store_of
 from gitprun.names import Oid, parse_oid
 
-# An open repository, for those who only pass it on.
-Objects = pygit2.Repository
+if TYPE_CHECKING:
+    import pygit2
+
+    # An open repository, for those who only pass it on.
+    Objects = pygit2.Repository
+else:
+    Objects = object
 
 GITLINK = "160000"
 REGULAR = ("100644", "100755")
 ABSENT = "000000"
 _OID_LENGTH = 20
+_ROWS = re.compile(rb"([0-7]+) ([^\0]+)\0(.{20})", re.DOTALL)
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
 
@@ -122,41 +129,46 @@ def read_changes(git: Git, old: Oid, new: Oid) -> tuple[Change, ...]:
     """List the paths that two trees (or commits) hold differently; a rename is a removal and an addition."""
     options = ("-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--ignore-submodules=none")
     fields = git.run("diff-tree", *options, old, new).fields
-    return tuple(_parse_change(about, path) for about, path in zip(fields[::2], fields[1::2], strict=True))
+    return tuple(parse_change(about, path) for about, path in zip(fields[::2], fields[1::2], strict=True))
 
 
-def _parse_change(about: bytes, path: bytes) -> Change:
+def parse_change(about: bytes, path: bytes) -> Change:
+    """Read one row of ``git diff-tree --raw --no-abbrev``."""
     old_mode, new_mode, old, new, _ = about.decode().removeprefix(":").split(" ")
     return Change(path, old_mode, new_mode, Oid(old), Oid(new))
-
-
-def compare_trees(repo: Objects, old: Oid, new: Oid) -> tuple[Change, ...]:
-    """List what ``read_changes`` lists, for two trees, without a process."""
-    before, after = (repo[pygit2.Oid(hex=oid)].peel(pygit2.Tree) for oid in (old, new))
-    found = []
-    for delta in before.diff_to_tree(after, flags=DiffOption.INCLUDE_TYPECHANGE).deltas:
-        sides = (delta.old_file, delta.new_file)
-        old_mode, new_mode = (f"{int(side.mode):06o}" for side in sides)
-        found.append(Change(delta.new_file.raw_path, old_mode, new_mode, *(Oid(str(side.id)) for side in sides)))
-    return tuple(found)
 
 
 def read_bases(git: Git, repo: Objects, main: Oid, unit: Oid) -> tuple[Oid, ...]:
     """List all best common ancestors of two commits; none means unrelated histories."""
     if unit != main and is_one_commit_on(repo, unit, main) and not repo.descendant_of(main, unit):
-        return (Oid(str(repo[pygit2.Oid(hex=unit)].peel(pygit2.Commit).parent_ids[0])),)
+        return parents_of(repo, unit)
     answer = git.run("merge-base", "--all", main, unit, ok=(0, 1))
     return tuple(parse_oid(line) for line in answer.text.splitlines())
 
 
 def is_one_commit_on(repo: Objects, unit: Oid, main: Oid) -> bool:
     """Tell whether a commit has exactly one parent, and the main side has that."""
-    parents = repo[pygit2.Oid(hex=unit)].peel(pygit2.Commit).parent_ids
+    parents = parents_of(repo, unit)
     return len(parents) == 1 and (str(parents[0]) == main or repo.descendant_of(main, str(parents[0])))
+
+
+def parents_of(repo: Objects, commit: Oid) -> tuple[Oid, ...]:
+    """Name the parents of a commit."""
+    store = store_of(repo)
+    if store is not None:
+        return store.commit(commit)[1]
+    import pygit2
+
+    return tuple(Oid(str(parent)) for parent in repo[pygit2.Oid(hex=commit)].peel(pygit2.Commit).parent_ids)
 
 
 def tree_of(repo: Objects, commit: str) -> Oid:
     """Name the tree of a commit given by its full id."""
+    store = store_of(repo)
+    if store is not None:
+        return store.commit(commit)[0]
+    import pygit2
+
     return Oid(str(repo[pygit2.Oid(hex=commit)].peel(pygit2.Tree).id))
 
 
@@ -167,6 +179,11 @@ def read_tree_of(git: Git, commit: str) -> Oid:
 
 def read_blob(repo: Objects, oid: Oid) -> bytes:
     """Read the content of a file."""
+    store = store_of(repo)
+    if store is not None:
+        return store.content(oid)
+    import pygit2
+
     _, content = repo.read(pygit2.Oid(hex=oid))
     return bytes(content)
 
@@ -184,21 +201,23 @@ def replace_blobs(repo: Objects, tree: Oid, contents: Mapping[bytes, bytes]) -> 
         if slash:
             below.setdefault(name, {})[rest] = content
         else:
-            here[name] = Oid(str(repo.create_blob(content)))
-            require_object(repo, here[name])
-    rows = _split_tree(read_blob(repo, tree))
+            here[name] = write_object(repo, "blob", content)
+    rows = split_tree(read_blob(repo, tree))
     for name, inner in below.items():
         here[name] = replace_blobs(repo, Oid(rows[name][1].hex()), inner)
     for name, oid in here.items():
         rows[name] = (rows[name][0], bytes.fromhex(oid))
     patched = b"".join(mode + b" " + name + b"\0" + oid for name, (mode, oid) in rows.items())
-    written = Oid(str(repo.write(pygit2.enums.ObjectType.TREE, patched)))
-    require_object(repo, written)
-    return written
+    return write_object(repo, "tree", patched)
 
 
-def _split_tree(body: bytes) -> dict[bytes, tuple[bytes, bytes]]:
+def split_tree(body: bytes) -> dict[bytes, tuple[bytes, bytes]]:
     """Split a tree object into names with their mode and binary object id, in their order."""
+    rows = {name: (mode, oid) for mode, name, oid in _ROWS.findall(body)}
+    # Taken apart in C; then every byte must be accounted for, the mode being five or six digits.
+    most = sum(map(len, rows)) + len(rows) * (_OID_LENGTH + 2 + 6)
+    if most - sum(1 for mode, _ in rows.values() if len(mode) == 5) == len(body):
+        return rows
     rows, at = {}, 0
     while at < len(body):
         end = body.index(b"\0", at)
@@ -212,3 +231,17 @@ def show_path(path: bytes) -> str:
     """Write a path so that it can be printed anywhere: control characters and bytes that are no UTF-8 as escapes."""
     text = path.decode("utf-8", "backslashreplace")
     return _UNSAFE.sub(lambda found: found.group().encode("unicode_escape").decode(), text)
+
+
+def place_versions(git_dir: Path, tree: Oid, versions: Mapping[bytes, str | None]) -> Oid:
+    """Give paths of a tree other versions (mode and object id, None: it goes), folders made and dropped as needed."""
+    import tempfile
+
+    with tempfile.TemporaryDirectory(prefix="prun-index-") as folder:
+        git = Git(cwd=git_dir, env={"GIT_DIR": str(git_dir), "GIT_INDEX_FILE": os.path.join(folder, "index")})
+        git.run("read-tree", tree)
+        # A file may take the place of a folder, so what goes has to go first.
+        gone = [b"0 " + b"0" * 40 + b"\t" + path for path in versions]
+        rows = [version.encode() + b"\t" + path for path, version in versions.items() if version is not None]
+        git.run("update-index", "-z", "--index-info", stdin=b"".join(row + b"\0" for row in (*gone, *rows)))
+        return parse_oid(git.run("write-tree").text)

@@ -3,111 +3,103 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from gitprun.errors import GitFailed, PrunError, Refused
 from gitprun.git.command import Git
-from gitprun.git.refs import Signature
-from gitprun.git.repo import Checkout
-from gitprun.git.trees import GITLINK, Objects, TreeMerge, compare_trees, merge_trees, read_bases, tree_of
+from gitprun.git.trees import GITLINK, Change, tree_of
+from gitprun.git.walk import TooDeep
+from gitprun.merge.combine import Combined, combine
 from gitprun.merge.commit import append_shortlog, finish_message, write_merge
-from gitprun.merge.guard import LocalChanges, Target, find_obstacle
-from gitprun.merge.hooks import HookRoom, Hooks
-from gitprun.merge.plan import Candidate, ItemState, LandingItem, LandingOptions, render_message, unproved
-from gitprun.merge.settings import MergeSettings
-from gitprun.merge.settle import list_conflicts, settle_conflicts
+from gitprun.merge.guard import find_obstacle
+from gitprun.merge.plan import Candidate, ItemState, LandingItem, render_message, unproved
+from gitprun.merge.site import Site
 from gitprun.merge.submodules import describe_moves
 from gitprun.names import Oid
 
+NO_HISTORY = (
+    "if it began as a copy of a commit BASE, this makes its difference from that one commit that can land:"
+    " git branch NEW $(git commit-tree -p BASE -m MESSAGE '{branch}^{{tree}}')"
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Site:
-    """Everything a landing knows about the place it lands in.
-
-    ``git`` runs where attributes and drivers are read, ``room`` gives the worktree for hooks, ``notes`` collects
-    what the user should know.
-    """
-
-    git: Git
-    repo: Objects
-    target: Target
-    old_tree: Oid
-    local: LocalChanges
-    settings: MergeSettings
-    hooks: Hooks
-    room: Callable[[], HookRoom]
-    who: tuple[Signature, Signature]
-    checkouts: tuple[Checkout, ...]
-    options: LandingOptions
-    notes: list[str] = field(default_factory=list)
-
-    def note(self, text: str) -> None:
-        """Keep a note, once."""
-        if text not in self.notes:
-            self.notes.append(text)
-
-
-@dataclass(frozen=True, slots=True)
 class Built:
-    """A merge commit that exists but is reachable from nowhere yet."""
+    """A merge commit that exists but is reachable from nowhere yet; the rest is as in ``Combined``."""
 
     item: LandingItem
     commit: Oid
     tree: Oid
+    brought: tuple[Change, ...] = ()
+    united: frozenset[bytes] = frozenset()
+    step: tuple[Change, ...] = ()
+    offers: Mapping[bytes, int] = field(default_factory=dict)
 
 
-def build_merge(site: Site, tip: Oid, candidate: Candidate) -> Built | LandingItem:
-    """Merge a candidate into ``tip``; give the commit, or the item that says why there is none."""
+def build_merge(
+    site: Site, tip: Oid, candidate: Candidate, *, picks: Mapping[bytes, int] | None = None, trial: bool = False
+) -> Built | LandingItem:
+    """Merge a candidate into ``tip``; give the commit, or the item that says why there is none.
+
+    ``picks`` asks for other proved texts than the first (see ``Means``). A ``trial`` is never landed: no hook runs.
+    """
     reason = unproved(candidate, site.options)
     if reason:
         return _item(candidate, "unverified", reason)
     try:
-        bases = read_bases(site.git, site.repo, tip, candidate.tip)
+        bases = site.ancestry.bases(tip, candidate.tip)
         if not bases:
+            site.note(f"{candidate.branch} shares no history with {site.target.branch}: " + _way_out(candidate))
             return _item(candidate, "unrelated", f"it shares no history with {site.target.branch}")
         if candidate.tip in bases:
             return _contained(site, tip, candidate)
         if site.settings.verify_signatures and site.git.run("verify-commit", candidate.tip, ok=(0, 1, 128)).code:
             return _item(candidate, "refused", "merge.verifySignatures is on and its last commit has no good signature")
-        merge = merge_trees(site.git, tip, candidate.tip)
-    except GitFailed as problem:
+        combined = combine(site, tip, candidate, bases, picks)
+    except (GitFailed, TooDeep) as problem:
         return _item(candidate, "refused", problem.message)
-    item = LandingItem(candidate=candidate, state="would-land")
-    if not merge.clean:
-        settled = settle_conflicts(site.repo, merge, site.options.hotspots, several_bases=len(bases) > 1)
-        if settled.refused is not None:
-            return _conflict(site, tip, candidate, merge, settled.refused)
-        merge, item = replace(merge, tree=settled.tree, clean=True), replace(item, resolved=settled.resolved)
-    if len(bases) > 1:
-        site.note(f"{candidate.branch}: {len(bases)} merge bases (criss-cross), merged by git alone")
-    return _commit(site, tip, item, merge.tree, bases[0])
+    if isinstance(combined, LandingItem):
+        return combined
+    built = _commit(site, tip, combined, bases[0], trial=trial)
+    if isinstance(built, Built):
+        # What each base's main side changed grows by this step; the next merge starts from there.
+        before = tree_of(site.repo, tip)
+        for since in site.known.values():
+            if since.tree == before:
+                since.advance(built.tree, built.step)
+    return built
 
 
-def _commit(site: Site, tip: Oid, item: LandingItem, tree: Oid, base: Oid) -> Built | LandingItem:
-    candidate = item.candidate
-    if tree == tree_of(site.repo, tip):
+def _way_out(candidate: Candidate) -> str:
+    return NO_HISTORY.replace("{branch}", candidate.branch).replace("{{tree}}", "{tree}")
+
+
+def _commit(site: Site, tip: Oid, combined: Combined, base: Oid, *, trial: bool) -> Built | LandingItem:
+    candidate, tree, before = combined.item.candidate, combined.tree, tree_of(site.repo, tip)
+    if tree == before:
         if tree_of(site.repo, base) == tree_of(site.repo, candidate.tip):
             return _item(candidate, "empty", "its commits change nothing")
         return _item(candidate, "already-contained", f"its changes are already in {site.target.branch}")
-    refused = _obstacle(site, candidate, tree)
+    step = site.trees.compare(before, tree)
+    refused = _obstacle(site, candidate, before, step)
     if refused:
         return _item(candidate, "refused", refused)
     message = render_message(candidate, site.options.message)
     if "\0" in message:
         return _item(candidate, "refused", "its commit message holds a NUL")
     message = append_shortlog(site.git, site.settings, candidate, message)
-    if site.hooks.names and not site.options.dry_run:
+    if site.hooks.names and not site.options.dry_run and not trial:
         try:
-            seen = site.room().consult(site.hooks, main=tip, unit=candidate.tip, tree=tree, message=message)
+            seen = _consult(site, tip, before, candidate, tree, message)
         except Refused as problem:
             return _item(candidate, "refused", problem.message)
         message = seen[1]
         if seen[0] != tree:
-            tree = seen[0]
+            tree, step = seen[0], site.trees.compare(before, seen[0])
             site.note(f"{candidate.branch}: the pre-merge-commit hook changed the merged files")
-            refused = _obstacle(site, candidate, tree)
+            refused = _obstacle(site, candidate, before, step)
             if refused:
                 return _item(candidate, "refused", refused)
     message = finish_message(site.git, site.settings, message)
@@ -115,22 +107,58 @@ def _commit(site: Site, tip: Oid, item: LandingItem, tree: Oid, base: Oid) -> Bu
         return _item(candidate, "refused", f"its commit message {'holds a NUL' if message else 'is empty'}")
     parents = (tip, candidate.tip)
     commit = write_merge(site.git, site.repo, site.settings, site.who, tree=tree, parents=parents, message=message)
-    return Built(replace(item, commit=commit), commit, tree)
+    return Built(
+        item=replace(combined.item, commit=commit),
+        commit=commit,
+        tree=tree,
+        brought=combined.brought,
+        united=combined.united,
+        step=step,
+        offers=combined.offers,
+    )
 
 
-def _obstacle(site: Site, candidate: Candidate, tree: Oid) -> str:
+def _consult(site: Site, tip: Oid, before: Oid, candidate: Candidate, tree: Oid, message: str) -> tuple[Oid, str]:
+    """Ask the hooks about a merge; the same question is asked once. Raises Refused."""
+    key = (before, candidate.tip, tree, message)
+    known = site.memory.hooks.get(key)
+    if known is None:
+        try:
+            known = site.room().consult(site.hooks, main=tip, unit=candidate.tip, tree=tree, message=message)
+        except Refused as problem:
+            known = problem.message
+        site.memory.hooks[key] = known
+    if isinstance(known, str):
+        raise Refused(known)
+    return known
+
+
+def _obstacle(site: Site, candidate: Candidate, before: Oid, step: Sequence[Change]) -> str:
     """Compare with the target's own tip: what an accepted branch already moves away is out of the way."""
-    changes = compare_trees(site.repo, site.old_tree, tree)
+    since = site.since(site.old_tree, before)
+    changes = since.after(step)
     moved = [change for change in changes if GITLINK in (change.old_mode, change.new_mode)]
     for text in describe_moves(site.target.checkout, moved):
         site.note(f"{candidate.branch}: {text}")
     if site.target.checkout is None:
         return ""
-    return find_obstacle(site.target.checkout, changes, site.local, ignore_case=site.settings.ignore_case)
+    accepted: list[Change] = []
+    if site.settings.ignore_case or since.removed:
+        touched = {change.path for change in step}
+        accepted = [change for path, change in since.changes.items() if path not in touched]
+    leaving = [change.path for change in accepted if change.removed]
+    if site.settings.ignore_case:
+        changes = [*accepted, *changes]
+    return find_obstacle(
+        site.target.checkout, changes, site.local, ignore_case=site.settings.ignore_case, leaving=leaving
+    )
 
 
 def _contained(site: Site, tip: Oid, candidate: Candidate) -> LandingItem:
     """Tell a branch that was merged before from one that never had a commit of its own."""
+    taken_out = dict(candidate.reverted).get(site.target.ref)
+    if taken_out:
+        return _item(candidate, "refused", taken_out)
     # Walking back from the target one first parent after the other, does one come by the branch's tip?
     walk = site.git.run("rev-list", "--first-parent", "--parents", f"{candidate.tip}..{tip}").text.splitlines()
     if walk and walk[-1].split()[1:2] != [candidate.tip]:
@@ -159,21 +187,6 @@ def dirty_checkout(site: Site, candidate: Candidate) -> Path | None:
 
 def _below(top: Path, name: bytes) -> bytes:
     return os.path.join(os.fsencode(top), name.rstrip(b"/"))
-
-
-def _conflict(site: Site, tip: Oid, candidate: Candidate, merge: TreeMerge, refused: dict[bytes, str]) -> LandingItem:
-    names = {tip: site.target.branch, candidate.tip: candidate.branch}
-    conflicts = list_conflicts(merge, refused, names, site.target.checkout)
-    against = site.target.branch
-    if tip != site.target.tip:
-        try:
-            alone = merge_trees(site.git, site.target.tip, candidate.tip).clean
-        except PrunError:
-            alone = False
-        against = "what lands before it" if alone else against
-    count = len(conflicts)
-    reason = f"conflicts with {against} in {count} path{'' if count == 1 else 's'}"
-    return LandingItem(candidate=candidate, state="conflict", reason=reason, conflicts=conflicts)
 
 
 def _item(candidate: Candidate, state: ItemState, reason: str) -> LandingItem:

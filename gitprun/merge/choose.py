@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from gitprun.errors import PrunError
@@ -13,6 +14,8 @@ from gitprun.merge.plan import Candidate
 from gitprun.names import Oid, is_run_id, nearest, unit_branch
 from gitprun.runs.events import History, RunState, UnitState
 from gitprun.runs.lookup import NotKnown, find_run, find_unit, probe_unit
+
+_OID = re.compile(r"[0-9a-f]{40}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,21 +32,26 @@ def choose(repository: Repository, history: History, names: Sequence[str], *, al
     candidates: list[Candidate] = []
     skipped: list[tuple[str, str]] = []
     runs: list[str] = []
-    for name in names or (find_run(history, None).id,):
-        branch = _is_branch(repository.git, name)
+    asked = names or (find_run(history, None).id,)
+    tips = _read_tips(repository.git, asked)
+    for name in asked:
         if is_run_id(name) and name in history.runs:
-            _require_one_meaning(name, branch, "a run")
+            _require_one_meaning(repository.git, name, "a run")
             run = history.runs[name]
             runs.append(run.id)
             for unit in run.units.values():
                 _add_unit(run, unit, candidates, skipped, allow_unverified=allow_unverified)
         elif (found := _find_unit(history, name)) is not None:
-            _require_one_meaning(name, branch, "a unit")
+            _require_one_meaning(repository.git, name, "a unit")
             run, unit = found
             runs.append(run.id)
             _add_unit(run, unit, candidates, skipped, allow_unverified=allow_unverified, named=True)
         else:
-            candidates.append(_branch(repository, history, name))
+            candidates.append(_branch(repository, history, name, tips.get(name)))
+    if history.undoings:
+        from gitprun.merge.undo_plan import reverted
+
+        candidates = [replace(one, reverted=tuple(reverted(history, one.tip).items())) for one in candidates]
     distinct = {(c.branch, c.tip): c for c in candidates}
     return Choice(tuple(distinct.values()), tuple(skipped), tuple(dict.fromkeys(runs)))
 
@@ -91,9 +99,20 @@ def _add_unit(
     )
 
 
-def _branch(repository: Repository, history: History, name: str) -> Candidate:
+def _read_tips(git: Git, names: Sequence[str]) -> dict[str, Oid]:
+    """Resolve many names at once; what is no plain name, or no commit, is left to whoever explains why."""
+    plain = [name for name in dict.fromkeys(names) if not any(sign in name for sign in " \n\t") and name]
+    if len(plain) < 2:
+        return {}
+    asked = "".join(f"{name}^{{commit}}\n" for name in plain)
+    rows = git.run("cat-file", "--batch-check=%(objectname)", stdin=asked.encode("utf-8", "surrogateescape")).text
+    found = {name: row for name, row in zip(plain, rows.split("\n"), strict=False) if _OID.fullmatch(row)}
+    return {name: Oid(row) for name, row in found.items()}
+
+
+def _branch(repository: Repository, history: History, name: str, tip: Oid | None) -> Candidate:
     try:
-        tip = resolve_commit(repository.git, name)
+        tip = tip or resolve_commit(repository.git, name)
     except PrunError:
         branches = repository.git.run("for-each-ref", "--format=%(refname:short)", "refs/heads").text.splitlines()
         units = {unit for run in history.runs.values() for unit in run.units}
@@ -105,12 +124,8 @@ def _branch(repository: Repository, history: History, name: str) -> Candidate:
     return Candidate(branch=name.removeprefix("refs/heads/"), tip=tip)
 
 
-def _is_branch(git: Git, name: str) -> bool:
-    return git.run("show-ref", "--verify", "--quiet", f"refs/heads/{name}", ok=(0, 1, 128)).code == 0
-
-
-def _require_one_meaning(name: str, branch: bool, other: str) -> None:
-    if branch:
+def _require_one_meaning(git: Git, name: str, other: str) -> None:
+    if git.run("show-ref", "--verify", "--quiet", f"refs/heads/{name}", ok=(0, 1, 128)).code == 0:
         raise NotKnown(
             f"{name!r} is both a branch and {other}",
             f"write refs/heads/{name} for the branch, or RUN/UNIT (see git prun status) for the unit",

@@ -2,55 +2,52 @@
 
 from __future__ import annotations
 
+import functools
 import os
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
-from gitprun.errors import GitFailed, Refused
+from gitprun.errors import Refused
 from gitprun.git.command import Git
 from gitprun.git.refs import open_repository, read_signatures
-from gitprun.git.repo import Repository, read_checkouts
-from gitprun.git.trees import is_one_commit_on, tree_of
-from gitprun.merge.build import Built, Site, build_merge, dirty_checkout, lay_out_attributes
-from gitprun.merge.guard import LocalChanges, Target, read_local_changes, read_target, require_mergeable, require_quiet
-from gitprun.merge.hooks import HookRoom, Hooks, find_hooks, hook_room, run_hook
-from gitprun.merge.move import TakenBack, follow, move_target, require_passage, require_way
-from gitprun.merge.plan import (
-    Candidate,
-    ItemState,
-    LandingItem,
-    LandingOptions,
-    LandingReport,
-    plan_order,
-    render_reason,
+from gitprun.git.repo import Checkout, Repository, read_checkouts
+from gitprun.git.store import Store, stand_in
+from gitprun.git.trees import Objects, tree_of
+from gitprun.git.walk import Trees
+from gitprun.merge.ancestry import Ancestry
+from gitprun.merge.batch import Batch, build_batch, set_aside
+from gitprun.merge.build import dirty_checkout, lay_out_attributes
+from gitprun.merge.guard import (
+    LocalChanges,
+    Target,
+    index_stamp,
+    read_local_changes,
+    read_target,
+    require_mergeable,
+    require_quiet,
 )
-from gitprun.merge.prove import Proof, known_verdict
-from gitprun.merge.recover import record_landed, recover_landing, room_mark, sweep_rooms
+from gitprun.merge.hook_list import Hooks, find_hooks
+from gitprun.merge.landed import move
+from gitprun.merge.move import TargetMoved, require_passage
+from gitprun.merge.order import plan_safe_order
+from gitprun.merge.plan import Candidate, LandingOptions, LandingReport, plan_order
+from gitprun.merge.recover import recover_landing, room_mark, sweep_rooms
 from gitprun.merge.settings import MergeSettings, hooks_folder, read_merge_settings
+from gitprun.merge.site import Memory, Site
 from gitprun.names import Oid
 from gitprun.runs.ledger import Ledger
 from gitprun.system.files import locked
 from gitprun.system.process import Stop
-from gitprun.units import Verdict
-from gitprun.workspaces.base import choose_root
 
+if TYPE_CHECKING:
+    from gitprun.merge.after import Aftermath
+    from gitprun.merge.hooks import HookRoom
 
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """What became of all candidates in order, and where the target would be."""
-
-    items: tuple[LandingItem, ...]
-    tip: Oid
-    tree: Oid
-    verdict: Verdict | None = None
-
-    @property
-    def taken(self) -> list[LandingItem]:
-        """Give the items that are part of ``tip``."""
-        return [item for item in self.items if item.state == "would-land"]
+# How often a train is built anew because somebody else moved the target meanwhile.
+TRIES = 4
 
 
 def land(
@@ -61,25 +58,62 @@ def land(
     *,
     stop: Stop | None = None,
     say: Callable[[str], None] = lambda _: None,
+    git: Git | None = None,
 ) -> LandingReport:
     """Land branches on one target with --no-ff merges; what cannot land is set aside and told.
 
-    Raises Refused when the checkout is in no state to follow or the target moved meanwhile (TargetMoved): then
-    nothing was changed. One landing at a time runs in a repository; a dry run waits for nobody and moves nothing.
+    Raises Refused when the checkout is in no state to follow, TargetMoved when the target keeps moving: then nothing
+    was changed. One landing at a time runs in a repository; a dry run waits for nobody and moves nothing. ``git`` is
+    the repository's, with what was asked of it ahead.
     """
-    if options.dry_run:
-        return _land(repository, ledger, candidates, options, stop, say, ())
-    with locked(repository.state / "locks" / "landing.lock", doing="landing"):
-        notes = recover_landing(repository, ledger)
-        place = _place(repository, options)
-        notes += sweep_rooms(repository, place.parent)
+    git = git or repository.git
+    stamp = index_stamp(repository.git_dir)
+    try:
+        if options.dry_run:
+            return _land(repository, ledger, candidates, options, stop, say, (), git, Memory())
+        with locked(repository.state / "locks" / "landing.lock", doing="landing"):
+            notes = recover_landing(repository, ledger)
+            place = _place(repository, options)
+            notes += sweep_rooms(repository, place.parent)
+            if notes or stamp != index_stamp(repository.git_dir):
+                git.forget()
+            try:
+                return _land_on_moving(repository, ledger, candidates, options, stop, say, notes, git)
+            finally:
+                _drop_empty(place, place.parent)
+    finally:
+        git.forget()
+
+
+def _land_on_moving(
+    repository: Repository,
+    ledger: Ledger,
+    candidates: Sequence[Candidate],
+    options: LandingOptions,
+    stop: Stop | None,
+    say: Callable[[str], None],
+    notes: Sequence[str],
+    git: Git,
+) -> LandingReport:
+    """Land; when the target moved while the train was checked, build it anew on the target as it is then."""
+    memory, asked = Memory(), options
+    for left in reversed(range(TRIES)):
         try:
-            return _land(repository, ledger, candidates, options, stop, say, notes)
-        finally:
-            _drop_empty(place, place.parent)
+            return _land(repository, ledger, candidates, asked, stop, say, notes, git, memory)
+        except TargetMoved as moved:
+            if not left or (stop is not None and stop.is_set()):
+                raise
+            git.forget()
+            say(f"{moved.branch} moved meanwhile; building on it anew")
+            notes = (*notes, f"{moved.branch} moved meanwhile, so everything was built on it anew")
+            # The same branch, even if another one is checked out now.
+            asked = replace(options, into=moved.branch)
+    raise AssertionError
 
 
 def _place(repository: Repository, options: LandingOptions) -> Path:
+    from gitprun.workspaces.base import choose_root
+
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     root = Path(options.root) if options.root else choose_root(None, repository.home, cache)
     return root / "landing" / room_mark(repository)
@@ -101,23 +135,28 @@ def _land(
     stop: Stop | None,
     say: Callable[[str], None],
     notes: Sequence[str],
+    git: Git,
+    memory: Memory,
 ) -> LandingReport:
-    target = read_target(repository, options.into)
+    checkouts = read_checkouts(git)
+    target = read_target(repository, options.into, git, checkouts)
     require_quiet(target, repository.common)
-    with _site(repository, target, options) as site:
-        site.notes.extend(notes)
-        ordered = plan_order(candidates, _ancestors(site, [one.tip for one in candidates]))
+    with _site(repository, target, checkouts, candidates, options, git, memory) as site:
+        for note in notes:
+            site.note(note)
+        ordered = _order(site, candidates)
         say(f"merging {len(ordered)} branch{'' if len(ordered) == 1 else 'es'} into {target.branch}")
-        batch = _build(site, ordered)
+        batch = build_batch(site, ordered)
+        new = batch.tip(site)
         if batch.taken and not options.dry_run:
-            # What would refuse at the end had better refuse before minutes of checking.
-            require_passage(target, repository.common, site.settings, batch.tip)
-            if not options.no_verify:
-                batch = _prove(repository, site, batch, ordered, stop, say)
+            made: Mapping[Oid, Aftermath] = {}
+            if not options.no_verify or any(row.after for row in options.hotspots):
+                batch, made = _prove(repository, ledger, site, ordered, batch, stop, say)
             if stop is not None and stop.is_set():
-                batch = _set_aside(site, batch, "unverified", "stopped before it could land", batch.verdict)
+                batch = set_aside(batch, "unverified", "stopped before it could land", batch.verdict)
+            new = target.tip
             if batch.taken:
-                batch = _move(repository, ledger, site, batch)
+                batch, new = move(repository, ledger, site, batch, made.get(batch.taken[-1].tree))
         for item in batch.items:
             dirty = None if item.candidate.unit else dirty_checkout(site, item.candidate)
             if dirty is not None and item.state in ("landed", "would-land"):
@@ -125,55 +164,130 @@ def _land(
         return LandingReport(
             target=target.ref,
             old=target.tip,
-            new=batch.tip if not options.dry_run else target.tip,
+            new=new if not options.dry_run else target.tip,
             items=batch.items,
             verdict=batch.verdict,
             notes=tuple(site.notes),
         )
 
 
+def _prove(
+    repository: Repository,
+    ledger: Ledger,
+    site: Site,
+    ordered: Sequence[Candidate],
+    batch: Batch,
+    stop: Stop | None,
+    say: Callable[[str], None],
+) -> tuple[Batch, Mapping[Oid, Aftermath]]:
+    """Have the train checked; gives what of it is green, and what the after commands made of which tree."""
+    from gitprun.merge.green import read_proved, remember_proved
+    from gitprun.merge.prove import Proof
+    from gitprun.merge.train import Train
+
+    options = site.options
+    proof = Proof(
+        repository=repository,
+        site=site,
+        place=_place(repository, options),
+        logs=repository.state / "landing",
+        stop=stop,
+        proved=read_proved(ledger, options) | {one.tree for one in ordered if one.verdict == "pass"},
+    )
+    rows = proof.after(batch.taken[-1].tree)
+    if rows and not options.may_run_after:
+        raise Refused(
+            f"prun.toml wants to run commands after this merge, and you have not let it yet:"
+            f" {'; '.join(command for row in rows for command in row.after)}",
+            "read them; --yes lets them run, now and from then on",
+        )
+    if options.no_verify and not rows:
+        return batch, {}
+    if not options.no_verify:
+        # What would refuse at the end had better refuse before minutes of checking.
+        require_passage(site.target, repository.common, site.settings, batch.tip(site))
+    batch = Train(site, proof, tuple(ordered), say).prove(batch)
+    remember_proved(ledger, options, proof)
+    return batch, proof.made
+
+
 @contextmanager
-def _site(repository: Repository, target: Target, options: LandingOptions) -> Iterator[Site]:
+def _site(
+    repository: Repository,
+    target: Target,
+    checkouts: tuple[Checkout, ...],
+    candidates: Sequence[Candidate],
+    options: LandingOptions,
+    git: Git,
+    memory: Memory,
+) -> Iterator[Site]:
     """Read all a landing needs, and keep its private folders while it runs."""
     with ExitStack() as stack:
-        local = LocalChanges()
+        local, stamp = LocalChanges(), None
+        top = target.checkout or repository.top or repository.common
+        here = git if git.cwd == top else Git(cwd=top)
         if target.checkout is not None:
-            local = read_local_changes(target.checkout)
+            stamp = index_stamp(target.git_dir) if target.git_dir else None
+            local = read_local_changes(target.checkout, here)
             require_mergeable(target, local)
-        here = Git(cwd=target.checkout or repository.top or repository.common)
         settings = read_merge_settings(here)
         hooks = find_hooks(hooks_folder(settings, repository.common, here.cwd))
-        rooms: list[HookRoom] = []
-
-        def room() -> HookRoom:
-            if not rooms:
-                kept = hook_room(
-                    repository, _place(repository, options), target.tip, copy=options.copy, link=options.link
-                )
-                rooms.append(stack.enter_context(kept))
-            return rooms[0]
-
-        repo = open_repository(target.git_dir or repository.common)
+        repo = _objects(stack, repository, target)
         site = Site(
-            git=here if target.checkout is not None else _apart(stack, repository, target),
+            git=here,
+            merging=(lambda: here) if target.checkout is not None else _apart_later(stack, repository, target),
             repo=repo,
+            trees=Trees(repo),
+            state=repository.state,
             target=target,
             old_tree=tree_of(repo, target.tip),
             local=local,
             settings=settings,
             hooks=hooks,
-            room=room,
+            room=_room_later(stack, repository, target, options),
             who=read_signatures(here),
-            checkouts=read_checkouts(here),
+            checkouts=checkouts,
             options=options,
+            memory=memory,
+            ancestry=Ancestry(here, repo, target.tip, [one.tip for one in candidates]),
+            index=stamp,
         )
         for text in _hook_notes(settings, hooks):
             site.note(text)
         yield site
 
 
+def _objects(stack: ExitStack, repository: Repository, target: Target) -> Objects:
+    git_dir = target.git_dir or repository.common
+    repo = stand_in(repository.git, repository.common / "objects", lambda: open_repository(git_dir))
+    stack.callback(cast("Store", repo).close)
+    return repo
+
+
+def _room_later(
+    stack: ExitStack, repository: Repository, target: Target, options: LandingOptions
+) -> Callable[[], HookRoom]:
+    """Give the worktree for hooks when somebody asks for it."""
+
+    @functools.cache
+    def room() -> HookRoom:
+        from gitprun.merge.hooks import hook_room
+
+        place = _place(repository, options)
+        return stack.enter_context(hook_room(repository, place, target.tip, copy=options.copy, link=options.link))
+
+    return room
+
+
+def _apart_later(stack: ExitStack, repository: Repository, target: Target) -> Callable[[], Git]:
+    """Lay out the target's attributes when somebody has to merge contents."""
+    return functools.cache(lambda: _apart(stack, repository, target))
+
+
 def _apart(stack: ExitStack, repository: Repository, target: Target) -> Git:
     """Give git a folder with nothing but the target's attributes: those of another branch must not steer the merge."""
+    import tempfile
+
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="prun-attributes-")))
     lay_out_attributes(repository.git, target.tip, folder)
     return Git(cwd=folder, env={"GIT_DIR": str(repository.common), "GIT_WORK_TREE": str(folder)})
@@ -187,159 +301,17 @@ def _hook_notes(settings: MergeSettings, hooks: Hooks) -> Iterator[str]:
         yield f"core.hooksPath names {hooks.folder}, which is not there: no hook is active"
 
 
-def _ancestors(site: Site, tips: Sequence[Oid]) -> set[tuple[Oid, Oid]]:
-    """Find the pairs (ancestor, descendant) among some commits."""
-    git, distinct = site.git, list(dict.fromkeys(tips))
-    # What is one commit on the target's own history, as every unit is, contains no other that asks to land.
-    if len(distinct) < 2 or all(is_one_commit_on(site.repo, one, site.target.tip) for one in distinct):
-        return set()
-    free = set(git.run("merge-base", "--independent", *distinct).text.split())
-    return {
-        (one, other)
-        for one in distinct
-        for other in distinct
-        if one not in free and one != other and not git.run("merge-base", "--is-ancestor", one, other, ok=(0, 1)).code
-    }
-
-
-def _build(site: Site, ordered: Sequence[Candidate]) -> Batch:
-    items, tip, tree = [], site.target.tip, site.old_tree
-    for candidate in ordered:
-        built = build_merge(site, tip, candidate)
-        if isinstance(built, Built):
-            tip, tree = built.commit, built.tree
-        items.append(built.item if isinstance(built, Built) else built)
-    return Batch(tuple(items), tip, tree)
-
-
-def _prove(
-    repository: Repository,
-    site: Site,
-    batch: Batch,
-    ordered: Sequence[Candidate],
-    stop: Stop | None,
-    say: Callable[[str], None],
-) -> Batch:
-    """Check the merged tree; what it says decides which branches stay in the batch."""
-    proved = [(one.verdict, one.tree) for one in ordered]
-    known = known_verdict(batch.tree, proved)
-    if known is not None:
-        site.note("the merged tree is one that was verified before, so it was not checked again")
-        return replace(batch, verdict=known)
-    logs = repository.state / "landing"
-    proof = Proof(
-        repository=repository,
-        options=site.options,
-        place=_place(repository, site.options),
-        logs=logs,
-        stop=stop,
-        notes=site.notes,
-    )
-    say("verifying the merged tree")
-    verdict = proof.check(batch.tip, site.target.branch)
-    if verdict.state == "pass" or (verdict.state != "fail" and site.options.allow_unverified):
-        if verdict.state != "pass":
-            site.note(f"landed without proof: {verdict.reason}")
-        return replace(batch, verdict=verdict)
-    if verdict.state != "fail":
-        return _set_aside(site, batch, "unverified", f"the merged tree is not proved: {verdict.reason}", verdict)
-    say(f"the merged tree is red; verifying {site.target.branch} without it")
-    before = proof.check(site.target.tip, site.target.branch)
-    if before.state == "fail":
-        reason = f"{site.target.branch} was red before: {before.reason}"
-        return _set_aside(site, batch, "red", reason, verdict)
-    if len(batch.taken) == 1:
-        return _set_aside(site, batch, "red", _red(site, batch.taken[0].candidate, verdict, []), verdict)
-    return _one_by_one(site, ordered, proof, proved, say)
-
-
-def _one_by_one(
-    site: Site,
-    ordered: Sequence[Candidate],
-    proof: Proof,
-    proved: Sequence[tuple[str, str]],
-    say: Callable[[str], None],
-) -> Batch:
-    """Take branch after branch, each only if the target stays green with it."""
-    batch = Batch((), site.target.tip, site.old_tree)
-    for candidate in ordered:
-        built = build_merge(site, batch.tip, candidate)
-        if not isinstance(built, Built):
-            batch = replace(batch, items=(*batch.items, built))
-            continue
-        say(f"verifying {candidate.branch} on top of {len(batch.taken)} others")
-        verdict = known_verdict(built.tree, proved) or proof.check(built.commit, site.target.branch)
-        if verdict.state == "pass" or (verdict.state != "fail" and site.options.allow_unverified):
-            batch = Batch((*batch.items, built.item), built.commit, built.tree, verdict)
-            continue
-        state: ItemState = "red" if verdict.state == "fail" else "unverified"
-        unproved = f"the merged tree is not proved: {verdict.reason}"
-        reason = _red(site, candidate, verdict, batch.taken) if state == "red" else unproved
-        item = LandingItem(candidate=candidate, state=state, reason=reason)
-        batch = replace(batch, items=(*batch.items, item), verdict=batch.verdict or verdict)
-    return batch
-
-
-def _red(site: Site, candidate: Candidate, verdict: Verdict, taken: Sequence[LandingItem]) -> str:
-    """Name the failing check and, for a branch that was green by itself, whom it does not get along with."""
-    others = ", ".join(item.candidate.branch for item in taken) or site.target.branch
-    together = f" (it is green by itself, red together with {others})" if candidate.verdict == "pass" else ""
-    return f"{verdict.reason}{together or f' (on top of {others})'}"
-
-
-def _set_aside(site: Site, batch: Batch, state: ItemState, reason: str, verdict: Verdict | None) -> Batch:
-    """Take every branch out of a batch again."""
-    aside = (replace(one, state=state, reason=reason, commit="") if one in batch.taken else one for one in batch.items)
-    return Batch(tuple(aside), site.target.tip, site.old_tree, verdict)
-
-
-def _move(repository: Repository, ledger: Ledger, site: Site, batch: Batch) -> Batch:
-    """Move the target and record it; the ledger knows before and after, so that a crash in between is repaired."""
-    target, taken = site.target, batch.taken
-    require_way(target, repository.common, site.settings, batch.tip)
-    rows = [
-        {
-            "branch": item.candidate.branch,
-            "commit": item.commit,
-            "tip": item.candidate.tip,
-            "run": item.candidate.run,
-            "unit": item.candidate.unit,
-            "resolved": [{"path": one.path, "resolver": one.resolver, "added": [*one.added]} for one in item.resolved],
-            "dropped": [{"path": one.path, "lines": [*one.dropped]} for one in item.resolved if one.dropped],
-        }
-        for item in taken
-    ]
-    ends = {"target": target.ref, "old": target.tip, "new": batch.tip}
-    checkout = str(target.checkout) if target.checkout else ""
-    names = [item.candidate.branch for item in taken]
-    ledger.append("landing.started", facts={**ends, "checkout": checkout, "branches": names, "landings": rows})
-    reason = render_reason(names)
-    git = Git(cwd=target.checkout or repository.common)
-    try:
-        move_target(target, git, batch.tip, reason)
-    except Refused:
-        ledger.append("landing.finished", facts={**ends, "outcome": "not-moved"})
-        raise
-    try:
-        follow(target, batch.tip, reason)
-    except TakenBack:
-        ledger.append("landing.finished", facts={**ends, "outcome": "taken-back"})
-        raise
-    for row in rows:
-        record_landed(ledger, target.ref, row)
-    ledger.append("landing.finished", facts={**ends, "outcome": "landed"})
-    _post_merge(site)
-    items = (replace(item, state="landed") if item.state == "would-land" else item for item in batch.items)
-    return replace(batch, items=tuple(items))
-
-
-def _post_merge(site: Site) -> None:
-    if site.target.checkout is None:
-        return
-    hooks = find_hooks(site.hooks.folder, ("post-merge",))
-    if hooks.names:
-        try:
-            run_hook(Git(cwd=site.target.checkout), hooks.folder, "post-merge", "0")
-            site.note("the post-merge hook ran")
-        except (Refused, GitFailed) as problem:
-            site.note(f"{problem.message} (the landing stands)")
+def _order(site: Site, candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
+    """Put ancestors first; then as given, or so that as many as possible get along."""
+    contained = site.ancestry.contained()
+    ordered = plan_order(candidates, contained)
+    if site.options.order == "given" or len(ordered) < 2:
+        return ordered
+    paths: dict[str, set[bytes]] = {}
+    for one in ordered:
+        base = site.git.run("merge-base", site.target.tip, one.tip, ok=(0, 1)).text.partition("\n")[0]
+        changes = site.trees.compare(tree_of(site.repo, base), tree_of(site.repo, one.tip)) if base else ()
+        paths[one.branch] = {change.path for change in changes}
+    partners = {one: [other for other in paths if other != one and paths[one] & paths[other]] for one in paths}
+    names = plan_safe_order({name: len(found) for name, found in paths.items()}, partners, list(paths))
+    return plan_order(sorted(ordered, key=lambda one: names.index(one.branch)), contained, by_time=False)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from gitprun.errors import PrunError, Refused
 from gitprun.git.command import Git
-from gitprun.git.repo import Repository, read_checkouts
+from gitprun.git.repo import Checkout, Repository, read_checkouts
 from gitprun.git.trees import Change, show_path
 from gitprun.names import Oid, parse_oid
 from gitprun.system.files import read_plain
@@ -55,10 +55,25 @@ class LocalChanges:
     unmerged: frozenset[bytes] = frozenset()
 
 
-def read_target(repository: Repository, into: str | None) -> Target:
-    """Find the branch to land on and the checkout that must follow it; raises PrunError when there is none."""
-    git = repository.git
-    head = git.run("symbolic-ref", "--quiet", "HEAD", ok=(0, 1)).text
+STATUS = (
+    *("status", "--porcelain=v2", "-z", "--no-renames"),
+    *("--untracked-files=no", "--ignore-submodules=dirty"),
+)
+HEAD = ("symbolic-ref", "--quiet", "HEAD")
+
+
+def read_target(
+    repository: Repository,
+    into: str | None,
+    git: Git | None = None,
+    checkouts: Sequence[Checkout] | None = None,
+) -> Target:
+    """Find the branch to land on and the checkout that must follow it; raises PrunError when there is none.
+
+    ``git`` is the repository's, if something was asked ahead of it, and ``checkouts`` what it said about those.
+    """
+    git = git or repository.git
+    head = git.run(*HEAD, ok=(0, 1)).text
     ref = BRANCHES + into.removeprefix(BRANCHES) if into is not None else head
     if into is None and repository.top is None:
         raise PrunError("this repository is bare: nothing is checked out to land on", "name a branch: --into BRANCH")
@@ -71,7 +86,8 @@ def read_target(repository: Repository, into: str | None) -> Target:
         name = ref.removeprefix(BRANCHES)
         raise PrunError(f"the branch {name!r} has no commit here", "git branch lists the branches there are")
     tip = parse_oid(answer.text)
-    found = _find_checkouts(repository, ref, here=repository.top if head == ref else None)
+    listed = read_checkouts(git) if checkouts is None else checkouts
+    found = _find_checkouts(repository, ref, listed, here=repository.top if head == ref else None)
     if not found:
         return Target(ref=ref, tip=tip)
     if len(found) > 1:
@@ -79,14 +95,16 @@ def read_target(repository: Repository, into: str | None) -> Target:
             f"{ref} is checked out in more than one worktree: {', '.join(map(str, found))}",
             "switch all but one of them to another branch",
         )
+    if found[0] == repository.top:
+        return Target(ref=ref, tip=tip, checkout=found[0], git_dir=repository.git_dir)
     git_dir = Git(cwd=found[0]).run("rev-parse", "--path-format=absolute", "--absolute-git-dir").out[:-1]
     return Target(ref=ref, tip=tip, checkout=found[0], git_dir=Path(os.fsdecode(git_dir)))
 
 
-def _find_checkouts(repository: Repository, ref: str, here: Path | None) -> list[Path]:
+def _find_checkouts(repository: Repository, ref: str, checkouts: Sequence[Checkout], here: Path | None) -> list[Path]:
     # For a submodule or with core.worktree the listing misplaces the main checkout: our own place is known better.
     found = [here] if here is not None else []
-    for number, checkout in enumerate(read_checkouts(repository.git)):
+    for number, checkout in enumerate(checkouts):
         ours = number == 0 and repository.git_dir == repository.common
         if checkout.branch != ref or checkout.bare or (here and (ours or _same(checkout.path, here))):
             continue
@@ -124,11 +142,10 @@ def require_quiet(target: Target, common: Path) -> None:
                 raise Refused(f"{target.branch} is being rebased (see {git_dir / name})", "finish or abort it first")
 
 
-def read_local_changes(checkout: Path) -> LocalChanges:
-    """Read what is staged, changed and unmerged in a checkout."""
-    options = ("--porcelain=v2", "-z", "--no-renames", "--untracked-files=no", "--ignore-submodules=dirty")
+def read_local_changes(checkout: Path, git: Git | None = None) -> LocalChanges:
+    """Read what is staged, changed and unmerged in a checkout; ``git`` is one that runs there."""
     staged, unstaged, unmerged = set(), set(), set()
-    for row in Git(cwd=checkout).run("status", *options).fields:
+    for row in (git or Git(cwd=checkout)).run(*STATUS).fields:
         if row.startswith(b"u "):
             unmerged.add(row.split(b" ", 10)[10])
         elif row.startswith(b"1 "):
@@ -138,6 +155,15 @@ def read_local_changes(checkout: Path) -> LocalChanges:
             if states[1:] != b"." and not submodule.startswith(b"S"):
                 unstaged.add(path)
     return LocalChanges(frozenset(staged), frozenset(unstaged), frozenset(unmerged))
+
+
+def index_stamp(git_dir: Path) -> tuple[int, ...] | None:
+    """Tell an index from every other that may stand in its place; None if there is none."""
+    try:
+        found = os.stat(git_dir / "index")
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 def require_mergeable(target: Target, local: LocalChanges) -> None:
@@ -153,23 +179,31 @@ def require_mergeable(target: Target, local: LocalChanges) -> None:
         )
 
 
-def find_obstacle(checkout: Path, changes: Sequence[Change], local: LocalChanges, *, ignore_case: bool) -> str:
+def find_obstacle(
+    checkout: Path,
+    changes: Sequence[Change],
+    local: LocalChanges,
+    *,
+    ignore_case: bool,
+    leaving: Collection[bytes] = (),
+) -> str:
     """Say what of the user's stands where the checkout would have to change; empty if nothing does.
 
-    Ignored files count as much as untracked ones: they are somebody's only copy.
+    Ignored files count as much as untracked ones: they are somebody's only copy. ``leaving`` are paths that go away
+    as well, beside the changes.
     """
     edited = [change.path for change in changes if not change.added and change.path in local.unstaged]
     if edited:
         return f"uncommitted changes are in the way: {list_paths(edited)}"
     fold: Callable[[bytes], bytes] = _folded if ignore_case else bytes
-    leaving = {fold(change.path) for change in changes if change.removed}
+    gone = {*map(fold, leaving), *(fold(change.path) for change in changes if change.removed)}
     added = [change.path for change in changes if change.added]
     twins = [path for path, first in _twins(added, fold) if first]
     if twins:
         return f"names that differ only in case cannot both be checked out here: {list_paths(twins)}"
     found: set[bytes] = set()
     for path in added:
-        found.update(_in_the_way(os.fsencode(checkout), path, leaving, fold))
+        found.update(_in_the_way(os.fsencode(checkout), path, gone, fold))
     return f"files that are in no commit would be overwritten: {list_paths(found)}" if found else ""
 
 

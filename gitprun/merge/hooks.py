@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,36 +13,14 @@ from gitprun.git.command import Git
 from gitprun.git.repo import Repository
 from gitprun.git.trees import read_tree_of
 from gitprun.merge.commit import read_message_file, write_message_file
+from gitprun.merge.hook_list import Hooks
 from gitprun.names import Oid, parse_oid
 from gitprun.system.files import folder_identity, locked
 from gitprun.workspaces.base import provide, require_room
 from gitprun.workspaces.worktree import admin_folder, remove_worktree
 
-MERGE_HOOKS = ("pre-merge-commit", "prepare-commit-msg", "commit-msg")
 HOOK_TIMEOUT = 300.0
 _SILENT = ("core.hooksPath=/dev/null", "submodule.recurse=false")
-
-
-@dataclass(frozen=True, slots=True)
-class Hooks:
-    """The merge hooks there are, in git's order, and where they lie."""
-
-    folder: Path
-    names: tuple[str, ...]
-    notes: tuple[str, ...] = ()
-
-
-def find_hooks(folder: Path, wanted: Sequence[str] = MERGE_HOOKS) -> Hooks:
-    """Find the hooks git would run; one that is not executable is passed over and named in a note."""
-    names, notes = [], []
-    for name in wanted:
-        if not (folder / name).is_file():
-            continue
-        if os.access(folder / name, os.X_OK):
-            names.append(name)
-        else:
-            notes.append(f"the hook {folder / name} is not executable, so it does not run")
-    return Hooks(folder, tuple(names), tuple(notes))
 
 
 def run_hook(git: Git, folder: Path, name: str, *args: str) -> None:
@@ -70,7 +47,7 @@ class HookRoom:
 
         Raises Refused when one says no.
         """
-        git = Git(cwd=self.path)
+        git = Git(cwd=self.path, env={"PRUN_LANDING": "1"})
         quiet = Git(cwd=self.path, config=_SILENT)
         quiet.run("update-ref", "--no-deref", "HEAD", main)
         try:

@@ -6,18 +6,27 @@ its end (or back) path by path: a path is touched only while it still holds what
 
 from __future__ import annotations
 
-import hashlib
 import os
 import stat
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from gitprun.errors import GitFailed, GitTimeout, PrunError, Refused
 from gitprun.git.command import Git
-from gitprun.git.trees import ABSENT, GITLINK, Change, read_changes
-from gitprun.merge.guard import Target, find_obstacle, list_paths, read_local_changes, require_mergeable, require_quiet
+from gitprun.git.trees import ABSENT, GITLINK, Change, read_changes, tree_of
+from gitprun.merge.guard import (
+    HEAD,
+    Target,
+    find_obstacle,
+    index_stamp,
+    list_paths,
+    read_local_changes,
+    require_mergeable,
+    require_quiet,
+)
 from gitprun.merge.settings import MergeSettings
+from gitprun.merge.site import Site
+from gitprun.merge.untouched import are_untouched
 from gitprun.names import Oid, short
 
 CHECKOUT_TIMEOUT = 3600.0
@@ -27,7 +36,15 @@ _LINK = "120000"
 
 
 class TargetMoved(Refused):
-    """The target is no longer where the landing began; nothing was changed."""
+    """The target is no longer where the landing began; nothing was changed, and it may be tried anew."""
+
+    def __init__(self, branch: str) -> None:
+        super().__init__(f"{branch} moved meanwhile; nothing was changed", "run the same command again")
+        self.branch = branch
+
+
+class CheckoutMoved(Refused):
+    """The checkout is no longer on the target; nothing was changed."""
 
 
 class TakenBack(PrunError):
@@ -38,19 +55,42 @@ class CheckoutStuck(PrunError):
     """A checkout could be brought neither to the new commit nor back without touching somebody's work."""
 
 
-def require_way(target: Target, common: Path, settings: MergeSettings, new: Oid) -> None:
+def require_way(site: Site, common: Path, new: Oid) -> None:
     """Try everything that moving to ``new`` needs, changing nothing but cached file times; raises Refused."""
-    if read_tip(Git(cwd=target.checkout or common), target.ref) != target.tip:
-        raise TargetMoved(f"{target.branch} moved meanwhile; nothing was changed", "run the same command again")
+    git = Git(cwd=site.target.checkout or common)
+    git.ask_ahead(*HEAD)
+    try:
+        _require_way(site, git, common, new)
+    finally:
+        git.forget()
+
+
+def _require_way(site: Site, git: Git, common: Path, new: Oid) -> None:
+    target, settings = site.target, site.settings
+    if read_tip(git, target.ref) != target.tip:
+        raise TargetMoved(target.branch)
     require_quiet(target, common)
+    if target.checkout is None or target.git_dir is None:
+        return
+    if git.run(*HEAD, ok=(0, 1)).text != target.ref:
+        raise CheckoutMoved(f"{target.checkout} is on another branch now; nothing was changed", "run the command again")
+    changes = site.trees.compare(site.old_tree, tree_of(site.repo, new))
+    # While the index is the one that was read, nothing was staged since, and only the files that change matter.
+    if site.index is not None and index_stamp(target.git_dir) == site.index and not settings.filters:
+        obstacle = find_obstacle(target.checkout, changes, site.local, ignore_case=settings.ignore_case)
+        if not obstacle and are_untouched(target.checkout, target.git_dir, changes):
+            return
+    require_free_way(target, common, settings, new, changes)
+
+
+def require_free_way(
+    target: Target, common: Path, settings: MergeSettings, new: Oid, changes: Sequence[Change]
+) -> None:
+    """Look whether anything of the user's stands where the checkout would change, then let git try; raises Refused."""
     if target.checkout is None:
         return
-    git = Git(cwd=target.checkout)
-    if git.run("symbolic-ref", "--quiet", "HEAD", ok=(0, 1)).text != target.ref:
-        raise TargetMoved(f"{target.checkout} is on another branch now; nothing was changed", "run the command again")
     local = read_local_changes(target.checkout)
     require_mergeable(target, local)
-    changes = read_changes(git, target.tip, new)
     obstacle = find_obstacle(target.checkout, changes, local, ignore_case=settings.ignore_case)
     if obstacle:
         raise Refused(f"{obstacle}; nothing was changed", "move them away, or commit them, and try again")
@@ -81,6 +121,8 @@ def _rehearse_filters(
     written = {change.path for change in changes if not change.removed and change.new_mode != GITLINK}
     if not settings.filters or not written or target.git_dir is None:
         return
+    import tempfile
+
     place = common / "prun"
     place.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="filters-", dir=place) as scratch:
@@ -116,9 +158,7 @@ def move_target(target: Target, git: Git, new: Oid, reason: str) -> None:
         if now == new:
             return
         if now != target.tip:
-            raise TargetMoved(
-                f"{target.branch} moved meanwhile; nothing was changed", "run the same command again"
-            ) from None
+            raise TargetMoved(target.branch) from None
         raise Refused(f"git would not move {target.branch}: {problem.message}; nothing was changed") from None
 
 
@@ -127,9 +167,12 @@ def follow(target: Target, new: Oid, reason: str) -> None:
     if target.checkout is None:
         return
     git = Git(cwd=target.checkout)
-    git.run("update-ref", "-m", reason, "ORIG_HEAD", target.tip, ok=(0, 1, 128))
+    before = git.start("update-ref", "-m", reason, "ORIG_HEAD", target.tip)
     try:
-        git.run(*_FOLLOW, target.tip, new, timeout=CHECKOUT_TIMEOUT)
+        try:
+            git.run(*_FOLLOW, target.tip, new, timeout=CHECKOUT_TIMEOUT)
+        finally:
+            before.wait(ok=(0, 1, 128))
     except (GitFailed, GitTimeout) as problem:
         try:
             finish_checkout(target.checkout, new, target.tip, trust_index=False)
@@ -240,4 +283,6 @@ def _hash_files(git: Git, checkout: Path, changes: Sequence[Change]) -> Mapping[
 
 
 def _blob_id(content: bytes) -> str:
+    import hashlib
+
     return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from gitprun.merge.hotspots import Hotspot
+from gitprun.merge.hotspots import Hotspot, Policy
 from gitprun.names import Oid
 from gitprun.units import Verdict
 
@@ -21,7 +21,15 @@ ItemState = Literal[
     "red",
     "refused",
     "empty",
+    "suspect",
+    "drops",
+    "not-tried",
 ]
+Order = Literal["given", "safe"]
+# How a conflict is told that is only there because another one of its branch could not be settled.
+WOULD_SETTLE = "would settle it"
+# What keeps nobody waiting: it is in, or there was nothing to bring in.
+SETTLED: tuple[ItemState, ...] = ("landed", "would-land", "already-contained", "nothing-to-merge")
 DEFAULT_MESSAGE = "merge: ship {branch}"
 
 
@@ -30,7 +38,8 @@ class Candidate:
     """One branch that asks to land.
 
     ``unit`` is empty for a branch made elsewhere; ``verdict`` holds for exactly ``tree``; ``since`` is the time the
-    unit's work was captured, in seconds since 1970.
+    unit's work was captured, in seconds since 1970. ``reverted`` says for each target (a full ref) on which it landed
+    and was reverted how to bring it back.
     """
 
     branch: str
@@ -40,6 +49,7 @@ class Candidate:
     verdict: str = ""
     tree: str = ""
     since: float = 0.0
+    reverted: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +58,9 @@ class LandingOptions:
 
     ``into`` None is the branch checked out, ``message`` may hold ``{branch}``, ``verify_timeout`` is in seconds,
     ``root`` is the folder for private workspaces (empty: the one beside the repository), ``setup`` the commands
-    that make one ready to be verified, if the user lets them run.
+    that make one ready to be verified, if the user lets them run. ``strategy`` names the side that wins whatever
+    conflict is left in the end, and ``accept_drops`` lets land what lost lines by it. ``may_run_after`` says that the
+    user lets the ``after`` commands of hotspots run.
     """
 
     into: str | None = None
@@ -63,6 +75,21 @@ class LandingOptions:
     link: tuple[str, ...] = ()
     setup: tuple[str, ...] = ()
     root: str = ""
+    order: Order = "given"
+    one_by_one: bool = False
+    keep_going: bool = True
+    strategy: Policy | None = None
+    accept_drops: bool = False
+    allow_suspect: bool = False
+    may_run_after: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suspect:
+    """One path that was merged without a conflict, and what is wrong with it that neither side has."""
+
+    path: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,11 +122,12 @@ class LandingItem:
     reason: str = ""
     conflicts: tuple[ConflictPath, ...] = ()
     resolved: tuple[ResolvedPath, ...] = ()
+    suspects: tuple[Suspect, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Give it as plain values, the candidate's own on the same level."""
         known = {name: value for name, value in asdict(self).items() if name != "candidate"}
-        listed = {name: [dict(row) for row in known[name]] for name in ("conflicts", "resolved")}
+        listed = {name: [dict(row) for row in known[name]] for name in ("conflicts", "resolved", "suspects")}
         candidate = self.candidate
         return {"branch": candidate.branch, "tip": candidate.tip, "run": candidate.run, "unit": candidate.unit} | (
             known | listed
@@ -134,13 +162,19 @@ class LandingReport:
         }
 
 
-def plan_order(candidates: Sequence[Candidate], contained: Collection[tuple[Oid, Oid]]) -> tuple[Candidate, ...]:
+def plan_order(
+    candidates: Sequence[Candidate], contained: Collection[tuple[Oid, Oid]], *, by_time: bool = True
+) -> tuple[Candidate, ...]:
     """Order candidates: units by time of capture, then branches made elsewhere as given, ancestors before all.
 
-    ``contained`` holds the pairs (ancestor, descendant) among the tips. A branch named twice is taken once.
+    ``contained`` holds the pairs (ancestor, descendant) among the tips. A branch named twice is taken once. Unless
+    ``by_time``, all stay as given as far as their ancestors allow.
     """
     units = sorted((one for one in candidates if one.unit), key=lambda one: one.since)
-    waiting = list(dict.fromkeys([*units, *(one for one in candidates if not one.unit)]))
+    arranged = [*units, *(one for one in candidates if not one.unit)] if by_time else candidates
+    waiting = list(dict.fromkeys(arranged))
+    if not contained:
+        return tuple(waiting)
     ordered: list[Candidate] = []
     while waiting:
         tips = {one.tip for one in waiting}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +16,10 @@ from gitprun.names import Oid, short
 from gitprun.runs.events import Event
 from gitprun.runs.ledger import Ledger
 from gitprun.system.files import folder_identity, remove_tree
-from gitprun.workspaces.worktree import admin_folder, remove_worktree
 
 
 def recover_landing(repository: Repository, ledger: Ledger) -> tuple[str, ...]:
-    """Finish the last landing if its program was killed; gives notes on what was done.
+    """Finish the last landing or undo if its program was killed; gives notes on what was done.
 
     Call it under the landing lock. A checkout that did not follow is completed, path by path and only where the user
     changed nothing since; raises CheckoutStuck, and does so again until that is settled, when he did.
@@ -30,31 +29,41 @@ def recover_landing(repository: Repository, ledger: Ledger) -> tuple[str, ...]:
         return ()
     started, landed = begun
     facts = started.facts
+    noun, what = ("undo", "an undo") if started.kind == "undo.started" else ("landing", "a landing")
     git = Git(cwd=repository.common)
     now = read_tip(git, facts["target"])
     branch = facts["target"].removeprefix("refs/heads/")
-    if not now or git.run("merge-base", "--is-ancestor", facts["new"], now, ok=(0, 1, 128)).code != 0:
-        ledger.append("landing.finished", facts={**_ends(facts), "outcome": "not-moved"})
-        return (f"a landing on {branch} was cut off before anything moved",)
+    if not now or not _has_moved(git, facts, now):
+        ledger.append(f"{noun}.finished", facts={**_ends(facts), "outcome": "not-moved"})
+        return (f"{what} on {branch} was cut off before anything moved",)
     if now == facts["new"] and facts["checkout"]:
         _complete(Path(facts["checkout"]), facts)
-    for row in facts["landings"]:
-        if (row["branch"], row["commit"]) not in landed:
-            record_landed(ledger, facts["target"], row)
-    ledger.append("landing.finished", facts={**_ends(facts), "outcome": "landed"})
-    return (f"a landing on {branch} that was cut off is complete now, at {short(facts['new'])}",)
+    left = [row for row in facts["landings"] if (row["branch"], row["commit"]) not in landed]
+    if noun == "undo":
+        record_undone(ledger, facts, left)
+    else:
+        record_landed(ledger, facts["target"], left, _ends(facts))
+    return (f"{what} on {branch} that was cut off is complete now, at {short(facts['new'])}",)
+
+
+def _has_moved(git: Git, facts: Mapping[str, Any], now: str) -> bool:
+    """Tell whether a branch got from ``old`` to ``new``, whatever was built on it since."""
+    if facts.get("way") == "moved":
+        # The way back: old is the later commit here.
+        return git.run("merge-base", "--is-ancestor", facts["old"], now, ok=(0, 1, 128)).code != 0
+    return git.run("merge-base", "--is-ancestor", facts["new"], now, ok=(0, 1, 128)).code == 0
 
 
 def find_cut_off(events: Iterable[Event]) -> tuple[Event, set[tuple[str, str]]] | None:
-    """Find a landing that began and has no end, and what of it was recorded as landed."""
+    """Find a landing or an undo that began and has no end, and what of it was recorded."""
     started: Event | None = None
     landed: set[tuple[str, str]] = set()
     for event in events:
-        if event.kind == "landing.started":
+        if event.kind in ("landing.started", "undo.started"):
             started, landed = event, set()
-        elif event.kind == "landing.landed":
+        elif event.kind in ("landing.landed", "landing.undone", "landing.redone"):
             landed.add((event.facts["branch"], event.facts["commit"]))
-        elif event.kind == "landing.finished":
+        elif event.kind in ("landing.finished", "undo.finished"):
             started = None
     return (started, landed) if started is not None else None
 
@@ -80,10 +89,24 @@ def _ends(facts: Mapping[str, Any]) -> dict[str, Any]:
     return {name: facts[name] for name in ("target", "old", "new")}
 
 
-def record_landed(ledger: Ledger, target: str, row: Mapping[str, Any]) -> None:
-    """Write that one branch landed; ``row`` is its entry in the ``landings`` of ``landing.started``."""
-    facts = {name: row[name] for name in ("branch", "commit", "tip", "resolved", "dropped")}
-    ledger.append("landing.landed", run=row["run"], unit=row["unit"], facts={**facts, "target": target})
+def record_landed(ledger: Ledger, target: str, rows: Sequence[Mapping[str, Any]], ends: Mapping[str, Any]) -> None:
+    """Write that branches landed and that the landing is over; ``rows`` are the ``landings`` of ``landing.started``."""
+    beside = ("run", "unit")
+    landed = [
+        ("landing.landed", row["run"], row["unit"], {"target": target} | {k: row[k] for k in row if k not in beside})
+        for row in rows
+    ]
+    ledger.append_all([*landed, ("landing.finished", "", "", {**ends, "outcome": "landed"})])
+
+
+def record_undone(ledger: Ledger, facts: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> None:
+    """Write that merges were taken (or brought) back and that it is over; ``facts`` are those of ``undo.started``."""
+    kind = "landing.redone" if facts["way"] == "redone" else "landing.undone"
+    both = {"way": facts["way"], "target": facts["target"]}
+    undone = [
+        (kind, row["run"], row["unit"], both | {k: row[k] for k in row if k not in ("run", "unit")}) for row in rows
+    ]
+    ledger.append_all([*undone, ("undo.finished", "", "", {**_ends(facts), "outcome": "done"})])
 
 
 def room_mark(repository: Repository) -> str:
@@ -93,8 +116,11 @@ def room_mark(repository: Repository) -> str:
 
 def sweep_rooms(repository: Repository, place: Path) -> tuple[str, ...]:
     """Remove private folders that a killed landing left; call it under the landing lock."""
-    notes = []
-    for path in sorted(place.glob(f"{room_mark(repository)}/*")):
+    notes: list[str] = []
+    left = sorted(place.glob(f"{room_mark(repository)}/*"))
+    if left:
+        from gitprun.workspaces.worktree import admin_folder, remove_worktree
+    for path in left:
         identity = folder_identity(path)
         try:
             if identity is not None and admin_folder(repository.common, path) is not None:

@@ -1,61 +1,203 @@
-"""Conflicts of one merge: settled by the resolvers of their hotspots, all of them or none, and told path by path."""
+"""Conflicts of one merge: settled by proof or as configured, all of them or none, and told path by path."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from traceback import walk_tb
 
-from gitprun.git.trees import GITLINK, REGULAR, Objects, Stage, TreeMerge, read_blob, replace_blobs, show_path
-from gitprun.merge.hotspots import Hotspot, hotspot_for, settle
-from gitprun.merge.plan import ConflictPath, ResolvedPath
-from gitprun.merge.resolvers.base import FileConflict, Resolved
+from gitprun.git.trees import (
+    GITLINK,
+    REGULAR,
+    Objects,
+    Stage,
+    TreeMerge,
+    place_versions,
+    read_blob,
+    replace_blobs,
+    show_path,
+)
+from gitprun.merge.hotspots import Hotspot, Policy, hotspot_for, settle
+from gitprun.merge.plan import WOULD_SETTLE, ConflictPath, ResolvedPath
+from gitprun.merge.recorded import find_choice, find_resolution, version_taken
+from gitprun.merge.resolvers.base import FileConflict, Refused, Resolved, Resolver
 from gitprun.merge.submodules import describe_sides
 from gitprun.names import Oid
+from gitprun.system.bugs import write_bug_report
+from gitprun.system.limit import TimeLimit, limited
 
 _CONFLICT = "CONFLICT ("
 CONTENTS = "contents"
+RECORDED = "recorded"
+TIME_LIMIT = 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """A tree without conflicts, or (``refused`` is set) why each path that had a hotspot was not settled."""
+    """A tree without conflicts, or (``refused`` is set) why each conflicted path was not settled.
+
+    ``offers`` counts the distinct texts that were proved for a path, where it was asked for more than one;
+    ``forced`` names the paths that only the strategy settled.
+    """
 
     tree: Oid
     resolved: tuple[ResolvedPath, ...] = ()
     refused: dict[bytes, str] | None = None
+    offers: Mapping[bytes, int] = field(default_factory=dict)
+    forced: frozenset[bytes] = frozenset()
+    notes: tuple[str, ...] = ()
 
 
-def settle_conflicts(repo: Objects, merge: TreeMerge, hotspots: Sequence[Hotspot], *, several_bases: bool) -> Settled:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Means:
+    """What may settle a conflict beside the resolvers: see LandingOptions; ``state`` holds recorded resolutions.
+
+    ``picks`` asks for all texts that can be proved, and says which of them to take at a path (the first is 0).
+    """
+
+    hotspots: Sequence[Hotspot] = ()
+    strategy: Policy | None = None
+    state: Path | None = None
+    picks: Mapping[bytes, int] | None = None
+
+
+def settle_conflicts(repo: Objects, merge: TreeMerge, means: Means, *, several_bases: bool) -> Settled:
     """Settle every conflict of a merge, or none."""
     kinds, stages = _kinds(merge), _stages(merge)
-    texts: dict[bytes, bytes] = {}
-    resolved: list[ResolvedPath] = []
+    found: dict[bytes, _Found] = {}
     refused: dict[bytes, str] = {}
+    chosen: dict[bytes, str | None] = {}
+    takes: list[ResolvedPath] = []
     for path in _conflicted(merge):
-        name = path.decode("utf-8", "surrogateescape")
-        hotspot = hotspot_for(name, hotspots)
-        if hotspot is None:
-            refused[path] = ""
-            continue
         versions = stages.get(path, {})
-        if several_bases:
+        known = _versions(versions)
+        take = find_choice(means.state, path, known) if means.state is not None else None
+        if take is not None:
+            chosen[path] = version_taken(known, take)
+            takes.append(ResolvedPath(path=show_path(path), resolver=f"{RECORDED}: {take}"))
+        elif several_bases:
             refused[path] = "not tried: the histories have several merge bases"
         elif kinds.get(path, set()) != {CONTENTS} or not _plain(versions):
             refused[path] = "not tried: more than the content is in conflict"
         else:
-            base = read_blob(repo, versions[1].oid) if 1 in versions else None
-            sides = read_blob(repo, versions[2].oid), read_blob(repo, versions[3].oid)
-            answer = settle(FileConflict(name, base, *sides), hotspot)
-            if isinstance(answer, Resolved):
-                texts[path] = answer.text
-                resolved.append(_resolved(path, answer))
-            else:
+            answer = _settle_path(repo, path, versions, means)
+            if isinstance(answer, Refused):
                 refused[path] = answer.reason
-    if refused or not texts:
-        could = {path: f"{one.resolver} would settle it" for path, one in zip(texts, resolved, strict=True)}
+            else:
+                found[path] = answer
+    if refused or not (found or chosen):
+        could = {path: f"{one.answer.resolver} {WOULD_SETTLE}" for path, one in found.items()}
         return Settled(merge.tree, refused=refused | could)
-    return Settled(replace_blobs(repo, merge.tree, texts), tuple(resolved))
+    tree = replace_blobs(repo, merge.tree, {path: one.answer.text for path, one in found.items()})
+    return Settled(
+        place_versions(Path(repo.path), tree, chosen) if chosen else tree,
+        (*(show_resolved(path, one.answer) for path, one in found.items()), *takes),
+        offers={path: one.offers for path, one in found.items()},
+        forced=frozenset(path for path, one in found.items() if one.forced),
+        notes=tuple(note for path, one in found.items() for note in _flipped(path, one)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """The text for one path, how many others were proved, and whether the strategy had to decide."""
+
+    conflict: FileConflict
+    answer: Resolved
+    offers: int = 1
+    forced: bool = False
+
+
+def _settle_path(repo: Objects, path: bytes, versions: Mapping[int, Stage], means: Means) -> _Found | Refused:
+    """Climb: the resolvers of the file's kinds and of lines, a recorded resolution, its policy, the strategy."""
+    name = path.decode("utf-8", "surrogateescape")
+    base = read_blob(repo, versions[1].oid) if 1 in versions else None
+    conflict = FileConflict(name, base, read_blob(repo, versions[2].oid), read_blob(repo, versions[3].oid))
+    texts, reason = climb_guarded(conflict, means.state, every=means.picks is not None)
+    if texts:
+        pick = min((means.picks or {}).get(path, 0), len(texts) - 1)
+        return _Found(conflict, texts[pick], len(texts))
+    if means.state is not None:
+        before = versions[1].oid if 1 in versions else None
+        text = find_resolution(means.state, before, versions[2].oid, versions[3].oid)
+        faults = () if text is None else find_faults(conflict, text, means.state)
+        if text is not None and not faults:
+            return _Found(conflict, Resolved(text, RECORDED))
+        reason += f"; the recorded resolution is faulty: {faults[0]}" if faults else ""
+    hotspot = hotspot_for(name, means.hotspots)
+    if hotspot is not None:
+        answer = _guarded(lambda each: settle(each, hotspot), conflict, means.state)
+        if isinstance(answer, Resolved):
+            return _Found(conflict, answer)
+        reason += f"; {hotspot.policy}: {answer.reason}" if answer.reason not in reason else ""
+    if means.strategy is not None:
+        row = Hotspot(name, means.strategy)
+        answer = _guarded(lambda each: settle(each, row), conflict, means.state)
+        if isinstance(answer, Resolved):
+            return _Found(conflict, answer, forced=True)
+    return Refused(reason)
+
+
+def climb_guarded(
+    conflict: FileConflict, state: Path | None, *, every: bool = False
+) -> tuple[tuple[Resolved, ...], str]:
+    """Climb the ladder; gives what was proved, and why not more. Whatever a resolver does, it ends in time."""
+    proved: list[Resolved] = []
+
+    def first(each: FileConflict) -> Resolved | Refused:
+        from gitprun.merge.resolvers.ladder import climb
+
+        answer = climb(each, every=every)
+        proved.extend(answer.texts)
+        return answer.texts[0] if answer.texts else Refused(answer.reason)
+
+    answer = _guarded(first, conflict, state)
+    return tuple(proved), answer.reason if isinstance(answer, Refused) else ""
+
+
+def find_faults(conflict: FileConflict, text: bytes, state: Path | None) -> tuple[str, ...]:
+    """Name what is wrong with a merged text that is wrong with neither side; what cannot be judged is no fault."""
+    found: list[str] = []
+
+    def look(each: FileConflict) -> Refused:
+        from gitprun.merge.resolvers.proof import audit
+
+        found.extend(audit(each.path, each.base, each.main, each.unit, text))
+        return Refused("")
+
+    _guarded(look, conflict, state)
+    return tuple(found)
+
+
+def _guarded(resolver: Resolver, conflict: FileConflict, state: Path | None) -> Resolved | Refused:
+    """Run a resolver: one that takes too long or fails leaves a conflict, never a lost landing."""
+    from gitprun.merge.resolvers.ladder import prepare
+
+    try:
+        prepare(conflict.path)
+        with limited(TIME_LIMIT):
+            return resolver(conflict)
+    except TimeLimit:
+        return Refused(f"no resolver settled it within {TIME_LIMIT:g} s")
+    except Exception as problem:
+        where = [frame.f_code.co_filename for frame, _ in walk_tb(problem.__traceback__)]
+        name = next((Path(each).stem for each in reversed(where) if "/resolvers/" in each), "unknown")
+        told = write_bug_report(problem, state / "bugs" if state is not None else None, f"resolving {conflict.path!r}")
+        return Refused(f"the {name} resolver failed: {problem!r}; this is a bug, please report it: {told}")
+
+
+def _flipped(path: bytes, found: _Found) -> list[str]:
+    """Say that one side only wrote other line ends, where that was the whole conflict of all lines."""
+    main, unit = (_line_ends(text) for text in (found.conflict.main, found.conflict.unit))
+    if not main or not unit or main == unit:
+        return []
+    return [f"{show_path(path)}: the unit side has {unit} line ends; the main side's {main} were kept"]
+
+
+def _line_ends(text: bytes) -> str:
+    lines, pairs = text.count(b"\n"), text.count(b"\r\n")
+    return "" if not lines or 0 < pairs < lines else "CRLF" if pairs else "LF"
 
 
 def list_conflicts(
@@ -102,6 +244,11 @@ def _stages(merge: TreeMerge) -> dict[bytes, dict[int, Stage]]:
     return found
 
 
+def _versions(stages: Mapping[int, Stage]) -> tuple[str | None, str | None, str | None]:
+    base, main, unit = (f"{stages[side].mode} {stages[side].oid}" if side in stages else None for side in (1, 2, 3))
+    return base, main, unit
+
+
 def _plain(versions: Mapping[int, Stage]) -> bool:
     """Tell whether both sides hold a regular file, and at most one of them changed its mode."""
     if 2 not in versions or 3 not in versions:
@@ -112,7 +259,8 @@ def _plain(versions: Mapping[int, Stage]) -> bool:
     return all(mode in REGULAR for mode in modes) and (main == unit or base in (main, unit))
 
 
-def _resolved(path: bytes, answer: Resolved) -> ResolvedPath:
+def show_resolved(path: bytes, answer: Resolved) -> ResolvedPath:
+    """Tell what a resolver did to a path."""
     dropped = tuple(
         f"{line.side} {line.line}: {'-' if line.removal else '+'}{_shown(line.text)}" for line in answer.dropped
     )

@@ -23,7 +23,8 @@ from gitprun.git.refs import Signature, delete_ref, move_ref, read_ref, write_co
 from gitprun.git.repo import Repository
 from gitprun.git.trees import tree_of
 from gitprun.merge.commit import finish_message, read_message_file, write_merge, write_message_file
-from gitprun.merge.hooks import Hooks, find_hooks, run_hook
+from gitprun.merge.hook_list import Hooks, find_hooks
+from gitprun.merge.hooks import run_hook
 from gitprun.merge.settings import hooks_folder, read_merge_settings
 from gitprun.named.roster import NAMED
 from gitprun.named.site import pin_name

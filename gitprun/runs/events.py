@@ -116,11 +116,29 @@ class Landing:
 
 
 @dataclass(frozen=True, slots=True)
+class Undoing:
+    """One merge taken back, or brought back again.
+
+    ``way`` is "moved" (the target is where it was before it), "reverted" or "redone"; ``by`` is the commit that did
+    so, unless it was moved; ``tip`` is the commit that had landed.
+    """
+
+    way: str
+    branch: str
+    target: str
+    commit: str
+    tip: str
+    by: str
+    time: float
+
+
+@dataclass(frozen=True, slots=True)
 class History:
-    """The fold over a whole ledger: runs in order, landings in order."""
+    """The fold over a whole ledger: runs, landings, and what was undone of them, each in order."""
 
     runs: Mapping[str, RunState] = field(default_factory=dict)
     landings: tuple[Landing, ...] = ()
+    undoings: tuple[Undoing, ...] = ()
 
     @property
     def last(self) -> RunState | None:
@@ -155,6 +173,7 @@ def fold(events: Iterable[Event]) -> History:
     """Compute the state of all runs from the events in order; pure, and unknown kinds are passed over."""
     runs: dict[str, RunState] = {}
     landings: list[Landing] = []
+    undoings: list[Undoing] = []
     for event in events:
         if event.kind == "run.started":
             facts = dict(event.facts)
@@ -165,6 +184,10 @@ def fold(events: Iterable[Event]) -> History:
         elif event.kind == "landing.landed":
             branch, target, commit = (str(event.facts.get(key, "")) for key in ("branch", "target", "commit"))
             landings.append(Landing(event.run, event.unit, branch, target, commit, event.time))
+        elif event.kind in ("landing.undone", "landing.redone"):
+            way, branch, target = (str(event.facts.get(key, "")) for key in ("way", "branch", "target"))
+            commit, tip, by = (str(event.facts.get(key, "")) for key in ("commit", "tip", "by"))
+            undoings.append(Undoing(way, branch, target, commit, tip, by, event.time))
         known = runs.get(event.run)
         if known is None:
             continue
@@ -173,7 +196,7 @@ def fold(events: Iterable[Event]) -> History:
         elif event.unit:
             before = known.units.get(event.unit) or UnitState(UnitId(event.unit), known.id, since=event.time)
             runs[event.run] = replace(known, units={**known.units, event.unit: step(before, event)})
-    return History(runs, tuple(landings))
+    return History(runs, tuple(landings), tuple(undoings))
 
 
 def step(unit: UnitState, event: Event) -> UnitState:
@@ -187,8 +210,12 @@ def step(unit: UnitState, event: Event) -> UnitState:
         state = str(event.facts.get("state", "broken"))
     elif event.kind == "landing.landed":
         state = "landed"
+    elif event.kind == "landing.undone" and event.facts.get("way") == "moved":
+        # What a revert took back is still in the history, and lands no more by a merge.
+        state = str(event.facts.get("state") or "ready")
     # A landing has a commit of its own, which must not hide the unit's.
-    news = {"landed": dict(event.facts)} if event.kind == "landing.landed" else event.facts
+    own = {"landing.landed": "landed", "landing.undone": "undone", "landing.redone": "undone"}.get(event.kind)
+    news = {own: dict(event.facts)} if own else event.facts
     after = replace(unit, facts={**unit.facts, **news}, state=state)
     if state != unit.state:
         after = replace(after, since=event.time)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -48,19 +48,25 @@ class Ledger:
 
     def append(self, kind: str, *, run: str = "", unit: str = "", facts: Mapping[str, Any] | None = None) -> Event:
         """Write one event; when this returns it is on disk."""
+        return self.append_all([(kind, run, unit, facts or {})])[0]
+
+    def append_all(self, rows: Sequence[tuple[str, str, str, Mapping[str, Any]]]) -> tuple[Event, ...]:
+        """Write events (kind, run, unit, facts) in one go; when this returns all are on disk."""
         try:
             with locked(self.lock, doing="writing its ledger"):
                 # The time is taken under the lock, so that the order of lines is the order of times.
-                event = Event(kind, round(self.clock.now(), 6), run, unit, dict(facts or {}))
-                append_synced(self.path, encode(event))
+                now = round(self.clock.now(), 6)
+                events = tuple(Event(kind, now, run, unit, dict(facts)) for kind, run, unit, facts in rows)
+                append_synced(self.path, b"".join(map(encode, events)))
         except OSError as problem:
             raise LedgerProblem(
                 f"the ledger {self.path} cannot be written: {problem.strerror}",
                 "is the disk full, or not yours to write?",
             ) from None
-        for listener in self.listeners:
-            listener(event)
-        return event
+        for event in events:
+            for listener in self.listeners:
+                listener(event)
+        return events
 
     def read(self) -> Reading:
         """Read all events; a torn or altered line is passed over and its number reported.

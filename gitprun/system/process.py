@@ -9,11 +9,10 @@ import select
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -72,6 +71,13 @@ def worker_environment(extra: Mapping[str, str]) -> dict[str, str]:
     return {**kept, **extra}
 
 
+def _scratch() -> AbstractContextManager[str]:
+    """Make a temporary folder; slow to load, and no business of those who only wait or stop."""
+    import tempfile
+
+    return tempfile.TemporaryDirectory(prefix="prun-")
+
+
 def run(
     argv: Sequence[str],
     *,
@@ -94,7 +100,7 @@ def run(
     ``started`` hears the warden's identity. Never raises for what the program does.
     """
     if record is None:
-        with tempfile.TemporaryDirectory(prefix="prun-") as scratch:
+        with _scratch() as scratch:
             return run(
                 argv, cwd=cwd, env=env, stdout=stdout, stderr=stderr, stdin=stdin, timeout=timeout,
                 grace=grace, stop=stop, record=Path(scratch), started=started,

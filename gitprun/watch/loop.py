@@ -58,10 +58,10 @@ class _Scene:
         """Collect where the last landing on each branch put it; it counts from the moment before it moves anything."""
         found: dict[str, set[str]] = {}
         for event in self.events:
-            if not event.kind.startswith("landing.") or event.time < since:
+            if not event.kind.startswith(("landing.", "undo.")) or event.time < since:
                 continue
             target, new = str(event.facts.get("target", "")), event.facts.get("new") or event.facts.get("commit")
-            if event.kind == "landing.started":
+            if event.kind in ("landing.started", "undo.started"):
                 found[target] = set()
             found.setdefault(target, set()).add(str(new))
         return frozenset((target, oid) for target, oids in found.items() for oid in oids)

@@ -11,18 +11,28 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from tests.bench.cases import CASES, Row  # noqa: E402
+from tests.bench import cases, landing, merge_file  # noqa: E402
+from tests.bench.cases import Row  # noqa: E402
+from tests.bench.suites import print_suites  # noqa: E402
+
+CASES = {**cases.CASES, "land": landing.land, "growth": landing.growth, "merge-file": merge_file.measure}
 
 
 def main() -> int:
     """Run the cases and print their table; the exit code only tells whether they ran."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench")
     parser.add_argument("--quick", action="store_true", help="small repositories, few rounds")
-    parser.add_argument("names", nargs="*", help=f"cases to run: {', '.join(CASES)}")
+    parser.add_argument("--suites", action="append", type=Path, default=[], metavar="FOLDER", help="more merge cases")
+    parser.add_argument("names", nargs="*", help=f"cases to run: suites, {', '.join(CASES)}")
     options = parser.parse_args()
     rows: list[Row] = []
-    for name in options.names or CASES:
-        rows += CASES[name](options.quick)
+    for name in options.names or ("suites", *CASES):
+        if name == "suites":
+            print_suites(options.suites)
+        else:
+            rows += CASES[name](options.quick)
+    if not rows:
+        return 0
     print(f"{time.strftime('%Y-%m-%d')}, Python {platform.python_version()}, {platform.system()} {platform.machine()}")
     print(f"{'work':<58} {'git prun':>10} {'against':>10} {'ratio':>6} {'at most':>8}")
     for row in rows:

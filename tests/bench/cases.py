@@ -173,9 +173,6 @@ def monitor(quick: bool) -> list[Row]:
                         write(place, back, f"file {back}\n" * 20)
             began = time.perf_counter()
             seen = watched.tick()
-            if any(unit.dirty is None for unit in seen.now.units):
-                # Could not be told (the machine had no room for a git): the next tick looks again, as it does for users.
-                seen = watched.tick()
             took = time.perf_counter() - began
             odd = [unit for unit in seen.now.units if len(unit.dirty or ()) != 10]
             if odd or len(seen.now.units) != units:
@@ -200,22 +197,38 @@ def hooks(quick: bool) -> list[Row]:
         make_repository(folder / "r", 20, env)
         call(["git", "worktree", "add", "-q", str(folder / "r.prun" / "r1" / "u")], folder / "r", env)
         (folder / "r" / ".git" / "prun" / "runs" / "r1" / "other").mkdir(parents=True)
-        hook = str(hooks_source() / "reference-transaction")
+        make_repository(folder / "s", 20, env)
+        hook, gate = (str(hooks_source() / name) for name in ("reference-transaction", "pre-merge-commit"))
 
         def calls(argv: list[str], place: Path, extra: dict[str, str]) -> float:
             return sum(call(argv, place, {**env, **extra}) for _ in range(100))
 
         linked = {"GIT_DIR": str(folder / "r" / ".git" / "worktrees" / "u")}
-        main, other, nothing = medians(
+        main, other, merge, nothing = medians(
             3 if quick else 9,
             lambda _: calls([hook, "prepared"], folder / "r", {}),
             lambda _: calls([hook, "prepared"], folder / "r.prun" / "r1" / "u", linked),
+            lambda _: calls([gate], folder / "s", {}),
             lambda _: calls(["sh", "-c", ":"], folder / "r", {}),
         )
     return [
         Row("100 hook calls in the user's checkout, against sh", main, nothing, 1.5),
         Row("100 hook calls in a linked worktree of his, against sh", other, nothing, 1.5),
+        Row("100 calls of a merge's hook where prun had no run, against sh", merge, nothing, 1.5),
     ]
 
 
-CASES: dict[str, Callable[[bool], list[Row]]] = {"loop": loop, "status": status, "monitor": monitor, "hooks": hooks}
+def forecast(quick: bool) -> list[Row]:
+    """Measure the forecast of many branches against git's merge-tree on the same pairs."""
+    from tests.bench.forecast import measure
+
+    return measure(quick)
+
+
+CASES: dict[str, Callable[[bool], list[Row]]] = {
+    "loop": loop,
+    "status": status,
+    "monitor": monitor,
+    "hooks": hooks,
+    "forecast": forecast,
+}

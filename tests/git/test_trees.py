@@ -17,7 +17,6 @@ from gitprun.git.trees import (
     Message,
     Stage,
     TreeMerge,
-    compare_trees,
     merge_trees,
     parse_merge_tree,
     read_bases,
@@ -27,6 +26,7 @@ from gitprun.git.trees import (
     show_path,
     tree_of,
 )
+from gitprun.git.walk import Trees
 from gitprun.names import Oid
 from tests.support.repos import make_repo
 
@@ -133,7 +133,7 @@ def test_comparing_without_a_process_gives_the_same(tmp_path: Path) -> None:
     repo.git("commit", "-qm", "submodule")
     listed = read_changes(git, old, repo.head)
     assert len(listed) == 10
-    assert compare_trees(objects, tree_of(objects, old), tree_of(objects, repo.head)) == listed
+    assert Trees(objects).compare(tree_of(objects, old), tree_of(objects, repo.head)) == listed
 
 
 def test_bases_of_a_branch_with_one_commit_need_no_process(tmp_path: Path) -> None:

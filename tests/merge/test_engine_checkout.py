@@ -9,7 +9,7 @@ import pytest
 
 from gitprun.errors import Refused
 from gitprun.merge.engine import land
-from gitprun.merge.move import TargetMoved
+from gitprun.merge.move import CheckoutMoved, TargetMoved
 from gitprun.merge.plan import LandingOptions
 from tests.support.landing import candidate, land_branches, landing_events, states
 from tests.support.repos import Repo, make_bare, make_repo
@@ -256,12 +256,34 @@ def test_the_target_moves_meanwhile(tmp_path: Path) -> None:
     repo = make_repo(tmp_path / "repo")
     branch(repo, "topic", b="b\n")
     chosen = candidate(repo, "topic")
+    count = tmp_path / "count"
     # The check itself commits to main: the landing was built on what is no longer its tip.
-    command = f"git -C {repo.path} -c user.name=x -c user.email=x@y commit -q --allow-empty -m meanwhile"
+    who = "-c user.name=x -c user.email=x@y"
+    command = (
+        f"echo x >>{count}; n=$(wc -l <{count}); test $n -gt LIMIT && exit 0;"
+        f" echo $n >{repo.path}/m$n; cd {repo.path}; git add m$n; git {who} commit -q -m meanwhile$n"
+    )
     with pytest.raises(TargetMoved, match="main moved meanwhile; nothing was changed"):
-        land_branches(repo, chosen, verify=(command,))
-    assert repo.git("log", "-1", "--format=%s") == "meanwhile"
-    assert landing_events(repo) == []
+        land_branches(repo, chosen, verify=(command.replace("LIMIT", "9"),))
+    assert count.read_text().count("x") == 4
+    assert repo.git("log", "-1", "--format=%s") == "meanwhile4"
+    assert (landing_events(repo), repo.status()) == ([], [])
+    report = land_branches(repo, chosen, verify=(command.replace("LIMIT", "6"),))
+    assert states(report) == {"topic": "landed"}
+    # Twice more it was built and checked anew on what main had become, and nothing of it is lost.
+    assert report.notes == ("main moved meanwhile, so everything was built on it anew",)
+    assert count.read_text().count("x") == 7
+    assert sorted(repo.files()) == ["a.txt", "b", "m1", "m2", "m3", "m4", "m5", "m6"]
+    assert repo.status() == []
+
+
+def test_the_checkout_leaves_the_target_meanwhile(tmp_path: Path) -> None:
+    repo = make_repo(tmp_path / "repo")
+    branch(repo, "topic", b="b\n")
+    repo.branch("elsewhere")
+    with pytest.raises(CheckoutMoved, match="is on another branch now; nothing was changed"):
+        land_branches(repo, "topic", verify=(f"git -C {repo.path} checkout -q elsewhere",))
+    assert (repo.git("branch", "--show-current"), landing_events(repo)) == ("elsewhere", [])
 
 
 @pytest.mark.parametrize("what", ["untracked", "edited", "staged"])
@@ -326,7 +348,15 @@ def test_what_is_written_in_the_ledger(tmp_path: Path) -> None:
     ]
     ends = {"target": "refs/heads/main", "old": report.old, "new": report.new}
     rows = [
-        {"branch": name, "commit": item.commit, "tip": repo.oid(name), "resolved": [], "dropped": []}
+        {
+            "branch": name,
+            "commit": item.commit,
+            "tip": repo.oid(name),
+            "resolved": [],
+            "dropped": [],
+            "suspects": [],
+            "present": {"whole": 1, "united": [], "missing": []},
+        }
         for name, item in zip(("one", "two"), report.items, strict=True)
     ]
     assert [dict(event.facts) for event in events] == [
@@ -334,6 +364,7 @@ def test_what_is_written_in_the_ledger(tmp_path: Path) -> None:
             **ends,
             "checkout": str(repo.path),
             "branches": ["one", "two"],
+            "order": "given",
             "landings": [{**rows[0], "run": "r1", "unit": "u"}, {**rows[1], "run": "", "unit": ""}],
         },
         {**rows[0], "target": "refs/heads/main"},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from gitprun.merge.plan import ConflictPath
@@ -23,14 +24,16 @@ def test_no_side_is_ever_picked(tmp_path: Path) -> None:
     repo.switch("topic", new=True)
     repo.commit("fix", app_dot_py="def f(u):\n    return check(u)\n\n\n\ndef g():\n    return 7\n")
     repo.switch("main")
-    repo.commit("log", app_dot_py="def f(u):\n    return u  # logged\n\n\n\ndef g():\n    return 0\n")
+    repo.commit("log", app_dot_py="def f(u):\n    return logged(u)\n\n\n\ndef g():\n    return 0\n")
     before = trace(repo)
     report = land_branches(repo, "topic")
     [item] = report.items
     assert (item.state, item.reason, item.commit) == ("conflict", "conflicts with main in 1 path", "")
-    assert item.conflicts == (
-        ConflictPath(path="app.py", kind="contents", detail="CONFLICT (content): Merge conflict in app.py"),
+    [conflict] = item.conflicts
+    assert replace(conflict, resolver="") == ConflictPath(
+        path="app.py", kind="contents", detail="CONFLICT (content): Merge conflict in app.py"
     )
+    assert conflict.resolver not in ("", "not tried: more than the content is in conflict")
     assert report.new == report.old == repo.head
     assert trace(repo) == before
     assert landing_events(repo) == []
@@ -52,12 +55,14 @@ def test_modified_here_deleted_there(tmp_path: Path) -> None:
             kind="modify/delete",
             detail="CONFLICT (modify/delete): legacy.py deleted in main and modified in topic."
             " Version topic of legacy.py left in tree.",
+            resolver="not tried: more than the content is in conflict",
         ),
         ConflictPath(
             path="util.py",
             kind="modify/delete",
             detail="CONFLICT (modify/delete): util.py deleted in topic and modified in main."
             " Version main of util.py left in tree.",
+            resolver="not tried: more than the content is in conflict",
         ),
     )
     assert trace(repo) == before

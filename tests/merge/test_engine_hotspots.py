@@ -46,7 +46,8 @@ def test_one_unsettled_path_keeps_the_branch_out(tmp_path: Path) -> None:
     report = land_branches(repo, "a", "b", hotspots=(Hotspot("*.txt", "union"),))
     assert states(report) == {"a": "landed", "b": "conflict"}
     queue, routes = report.items[1].conflicts
-    assert (queue.path, queue.resolver) == ("queue.ts", "")
+    assert queue.path == "queue.ts"
+    assert queue.resolver not in ("", "lines would settle it")
     assert (routes.path, routes.resolver.partition(" ")[2]) == ("routes.txt", "would settle it")
     assert repo.read("routes.txt") == "/home\n/shared\n/a\n"
 

@@ -19,6 +19,7 @@ from gitprun.runs.events import (
     History,
     Landing,
     RunState,
+    Undoing,
     UnitState,
     base_of,
     decode,
@@ -154,6 +155,33 @@ def test_the_whole_fold() -> None:
     unit = run.units["a"]
     assert (unit.started, unit.ended, unit.commit, unit.verdict) == (5.0, 10.0, "c" * 40, "pass")
     assert history.landings == (Landing("r1", "a", "prun/r1/a", "refs/heads/main", "d" * 40, 12.0),)
+
+
+def undone(kind: str, time: float, way: str, by: str, **facts: str) -> Event:
+    rows = {"branch": "prun/r1/a", "commit": "d" * 40, "tip": "c" * 40, "target": "refs/heads/main"}
+    return Event(kind, time, "r1", "a", {**rows, "way": way, "by": by, **facts})
+
+
+def test_a_landing_taken_back_leaves_the_unit_as_it_was() -> None:
+    back = fold([*LIFE, undone("landing.undone", 13.0, "moved", "", state="unverified")])
+    unit = back.runs["r1"].units["a"]
+    assert (unit.state, unit.since, unit.commit) == ("unverified", 13.0, "c" * 40)
+    assert fold([*LIFE, undone("landing.undone", 13.0, "moved", "")]).runs["r1"].units["a"].state == "ready"
+    assert back.landings == fold(LIFE).landings
+
+
+def test_a_landing_that_was_reverted_stays_landed() -> None:
+    gone = undone("landing.undone", 13.0, "reverted", "e" * 40, state="ready")
+    again = undone("landing.redone", 14.0, "redone", "f" * 40, state="ready")
+    history = fold([*LIFE, gone, again])
+    ends = ("prun/r1/a", "refs/heads/main", "d" * 40, "c" * 40)
+    assert history.undoings == (
+        Undoing("reverted", *ends, "e" * 40, 13.0),
+        Undoing("redone", *ends, "f" * 40, 14.0),
+    )
+    unit = history.runs["r1"].units["a"]
+    assert (unit.state, unit.since, unit.commit) == ("landed", 12.0, "c" * 40)
+    assert unit.facts["undone"] == again.facts
 
 
 def test_states_are_what_they_say() -> None:

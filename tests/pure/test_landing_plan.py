@@ -13,6 +13,7 @@ from gitprun.merge.plan import (
     LandingOptions,
     LandingReport,
     ResolvedPath,
+    Suspect,
     plan_order,
     render_message,
     render_reason,
@@ -22,8 +23,8 @@ from gitprun.names import Oid
 from gitprun.units import CheckResult, Verdict
 
 
-def one(name: str, since: float = 0.0, *, unit: bool = False, **facts: str) -> Candidate:
-    return Candidate(branch=name, tip=Oid(name * 40), since=since, unit=name if unit else "", **facts)
+def one(name: str, since: float = 0.0, *, unit: bool = False, verdict: str = "") -> Candidate:
+    return Candidate(branch=name, tip=Oid(name * 40), since=since, unit=name if unit else "", verdict=verdict)
 
 
 A, B, C, D = (Oid(letter * 40) for letter in "abcd")
@@ -84,6 +85,7 @@ def test_plain_form() -> None:
         reason="conflicts with main in 1 path",
         conflicts=(ConflictPath(path="f", kind="contents", detail="CONFLICT", resolver="not proved"),),
         resolved=(ResolvedPath(path="g", resolver="lines", added=("x",), dropped=("y",)),),
+        suspects=(Suspect(path="h", reason="twice"),),
     )
     check = CheckResult(command="true", state="pass", code=0, seconds=0.5, log="/l")
     report = LandingReport(
@@ -109,6 +111,7 @@ def test_plain_form() -> None:
                 "reason": "conflicts with main in 1 path",
                 "conflicts": [{"path": "f", "kind": "contents", "detail": "CONFLICT", "resolver": "not proved"}],
                 "resolved": [{"path": "g", "resolver": "lines", "added": ["x"], "dropped": ["y"]}],
+                "suspects": [{"path": "h", "reason": "twice"}],
             }
         ],
         "verdict": {

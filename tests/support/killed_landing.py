@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pygit2
 
-import gitprun.merge.engine as engine
+import gitprun.merge.landed as landed
 from gitprun.merge.recover import record_landed
+from gitprun.runs.ledger import Ledger
 from tests.support.landing import land_branches
 from tests.support.repos import Repo
 
@@ -34,14 +35,12 @@ def half_way(target: Any, new: str, reason: str) -> None:
     die()
 
 
-def after(done: Callable[..., Any]) -> Callable[..., None]:
-    """Let it happen, then die."""
-
-    def both(*args: Any, **named: Any) -> None:
-        done(*args, **named)
-        die()
-
-    return both
+def first_of(ledger: Ledger, target: str, rows: Sequence[Mapping[str, Any]], ends: Mapping[str, Any]) -> None:
+    """Record one branch of several, and die: what a power cut leaves of a write."""
+    record_landed(ledger, target, rows[:1], ends)
+    lines = ledger.path.read_bytes().splitlines(keepends=True)
+    ledger.path.write_bytes(b"".join(lines[:-1]))
+    die()
 
 
 MOMENTS: dict[str, tuple[str, Callable[..., Any]]] = {
@@ -49,7 +48,7 @@ MOMENTS: dict[str, tuple[str, Callable[..., Any]]] = {
     "moved": ("follow", die),
     "half": ("follow", half_way),
     "followed": ("record_landed", die),
-    "recorded": ("record_landed", after(record_landed)),
+    "recorded": ("record_landed", first_of),
 }
 
 
@@ -59,7 +58,7 @@ def main() -> None:
     for level in pygit2.enums.ConfigLevel.GLOBAL, pygit2.enums.ConfigLevel.XDG, pygit2.enums.ConfigLevel.SYSTEM:
         pygit2.settings.search_path[level] = os.devnull
     name, action = MOMENTS[moment]
-    setattr(engine, name, action)
+    setattr(landed, name, action)
     land_branches(Repo(Path(folder)), *branches.split(","))
 
 

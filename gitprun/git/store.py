@@ -1,0 +1,172 @@
+"""Objects without libgit2, which takes longer to load than a landing takes: read by one git program, written as files.
+
+What is written here is not synced: whoever believes it does that (see ``gitprun.system.files.sync_all``).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import select
+import zlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+from gitprun.errors import PrunError
+from gitprun.git.command import Git, Running
+from gitprun.names import Oid
+
+if TYPE_CHECKING:
+    import pygit2
+
+_TIMEOUT = 120.0
+_CHUNK = 1 << 16
+
+
+class Ident(Protocol):
+    """Who and when: ``time`` in seconds since 1970, ``offset`` in minutes."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def email(self) -> str: ...
+    @property
+    def time(self) -> int: ...
+    @property
+    def offset(self) -> int: ...
+
+
+class ObjectMissing(PrunError):
+    """An object that something names is not there."""
+
+
+class Store:
+    """The objects of one repository; stands for the repository itself, which is opened when more is asked of it."""
+
+    def __init__(self, git: Git, objects: Path, opened: Callable[[], pygit2.Repository]) -> None:
+        self._git, self._objects, self._open = git, str(objects), opened
+        self._running: Running | None = None
+        self._buffer = bytearray()
+        self._commits: dict[str, tuple[Oid, tuple[Oid, ...]]] = {}
+        self._opened: pygit2.Repository | None = None
+
+    @property
+    def whole(self) -> pygit2.Repository:
+        """Open the repository with libgit2."""
+        if self._opened is None:
+            self._opened = self._open()
+        return self._opened
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.whole, name)
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.whole[key]
+
+    def content(self, oid: str) -> bytes:
+        """Read an object; raises ObjectMissing."""
+        try:
+            with open(self._place(oid), "rb") as source:
+                return zlib.decompress(source.read()).partition(b"\0")[2]
+        except FileNotFoundError:
+            return self._ask(oid)
+        except zlib.error as problem:
+            raise ObjectMissing(f"object {oid} is damaged: {problem}", "git fsck tells more") from None
+
+    def commit(self, oid: str) -> tuple[Oid, tuple[Oid, ...]]:
+        """Give the tree and the parents of a commit."""
+        found = self._commits.get(oid)
+        if found is None:
+            rows = self.content(oid).partition(b"\n\n")[0].split(b"\n")
+            words = [row.decode("ascii", "replace").split(" ") for row in rows]
+            parents = tuple(Oid(row[1]) for row in words if row[0] == "parent")
+            found = self._commits[oid] = (Oid(words[0][1]), parents)
+        return found
+
+    def put(self, kind: bytes, body: bytes) -> bytes:
+        """Write an object that is not there yet; gives its binary id."""
+        whole = b"%s %d\0" % (kind, len(body)) + body
+        oid = hashlib.sha1(whole)
+        place = self._place(oid.hexdigest())
+        if not os.path.exists(place):
+            os.makedirs(os.path.dirname(place), exist_ok=True)
+            # Git takes files of such a name away when it next packs, should we be killed in between.
+            temporary = f"{os.path.dirname(place)}/tmp_obj_{os.urandom(6).hex()}"
+            try:
+                with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o444), "wb") as target:
+                    target.write(zlib.compress(whole, 1))
+                os.rename(temporary, place)
+            except BaseException:
+                if os.path.exists(temporary):
+                    os.unlink(temporary)
+                raise
+        return oid.digest()
+
+    def put_commit(self, tree: Oid, parents: Sequence[Oid], message: str, author: Ident, by: Ident) -> Oid:
+        """Write a commit, moving no ref."""
+        rows = [f"tree {tree}", *(f"parent {parent}" for parent in parents)]
+        rows += [f"author {_ident(author)}", f"committer {_ident(by)}", ""]
+        oid = Oid(self.put(b"commit", ("\n".join(rows) + "\n" + message).encode()).hex())
+        self._commits[oid] = (tree, tuple(parents))
+        return oid
+
+    def close(self) -> None:
+        """End the git program that reads."""
+        if self._running is not None:
+            self._running.end()
+            self._running = None
+
+    def _place(self, oid: str) -> str:
+        return f"{self._objects}/{oid[:2]}/{oid[2:]}"
+
+    def _ask(self, oid: str) -> bytes:
+        """Ask git for one object: one short line there, and the answer read to its end before the next."""
+        if self._running is None:
+            self._running = self._git.start("cat-file", "--batch")
+        process = self._running.process
+        assert process.stdin is not None
+        process.stdin.write(f"{oid}\n".encode())
+        process.stdin.flush()
+        head = self._read_until_line_end().split(b" ")
+        if len(head) != 3:
+            raise ObjectMissing(f"object {oid} is missing", "git fsck tells more")
+        size = int(head[2])
+        while len(self._buffer) < size + 1:
+            self._read_more()
+        body = bytes(self._buffer[:size])
+        del self._buffer[: size + 1]
+        return body
+
+    def _read_until_line_end(self) -> bytes:
+        while (end := self._buffer.find(b"\n")) < 0:
+            self._read_more()
+        line = bytes(self._buffer[:end])
+        del self._buffer[: end + 1]
+        return line
+
+    def _read_more(self) -> None:
+        running = cast("Running", self._running)
+        assert running.process.stdout is not None
+        pipe = running.process.stdout.fileno()
+        if not select.select([pipe], [], [], _TIMEOUT)[0]:
+            raise PrunError(f"git cat-file did not answer within {_TIMEOUT:g} s")
+        found = os.read(pipe, _CHUNK)
+        if not found:
+            raise PrunError("git cat-file ended early", "git fsck tells more")
+        self._buffer += found
+
+
+def _ident(who: Ident) -> str:
+    sign, minutes = "-" if who.offset < 0 else "+", abs(who.offset)
+    return f"{who.name} <{who.email}> {who.time} {sign}{minutes // 60:02}{minutes % 60:02}"
+
+
+def stand_in(git: Git, objects: Path, opened: Callable[[], pygit2.Repository]) -> pygit2.Repository:
+    """Give a store in the place of an open repository, for everybody who only passes that on."""
+    return cast("pygit2.Repository", Store(git, objects, opened))
+
+
+def store_of(repo: object) -> Store | None:
+    """Give the store that stands for a repository, if one does."""
+    return repo if isinstance(repo, Store) else None

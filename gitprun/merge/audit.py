@@ -1,0 +1,156 @@
+"""What a merge without a conflict may still have got wrong: every path that both sides changed is looked at."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from gitprun.git.trees import REGULAR, Change, read_blob, replace_blobs, show_path
+from gitprun.git.walk import Trees
+from gitprun.merge.plan import ResolvedPath, Suspect
+from gitprun.merge.resolvers.base import FileConflict
+from gitprun.merge.settle import TIME_LIMIT, climb_guarded, find_faults, show_resolved
+from gitprun.names import Oid
+from gitprun.system.bugs import write_bug_report
+from gitprun.system.limit import TimeLimit, limited
+
+LARGEST = 1 << 20
+_MIGRATIONS = re.compile(rb"migrat|^versions$|^flyway$", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Merged:
+    """A merge of trees that has no conflict; ``known`` are the paths whose text was proved already.
+
+    ``by_main`` and ``by_unit`` are what each side changed since the base; ``several_bases`` says that it is one of
+    several, so that no file can be merged anew.
+    """
+
+    base: Oid
+    main: Oid
+    unit: Oid
+    tree: Oid
+    by_main: Mapping[bytes, Change]
+    by_unit: Sequence[Change]
+    known: frozenset[bytes] = frozenset()
+    several_bases: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Audited:
+    """The tree, with what the resolvers did better than git, and what is wrong with it all the same."""
+
+    tree: Oid
+    resolved: tuple[ResolvedPath, ...] = ()
+    suspects: tuple[Suspect, ...] = ()
+
+
+def audit_merge(trees: Trees, merged: Merged, state: Path | None) -> Audited:
+    """Look for faults of the merge that neither side has; where the resolvers have a text without any, take that."""
+    texts: dict[bytes, bytes] = {}
+    resolved: list[ResolvedPath] = []
+    suspects: list[Suspect] = []
+    for path, conflict, text in _contested(trees, merged):
+        faults = find_faults(conflict, text, state)
+        if not faults:
+            continue
+        offered, _ = ((), "") if merged.several_bases or path in merged.known else climb_guarded(conflict, state)
+        better = next((one for one in offered if not find_faults(conflict, one.text, state)), None)
+        if better is None:
+            suspects += [Suspect(path=show_path(path), reason=fault) for fault in faults]
+        else:
+            texts[path] = better.text
+            resolved.append(show_resolved(path, better))
+    tree = replace_blobs(trees.repo, merged.tree, texts) if texts else merged.tree
+    suspects += _twin_migrations(trees, merged, state)
+    return Audited(tree, tuple(resolved), tuple(suspects))
+
+
+def _contested(trees: Trees, merged: Merged) -> Iterable[tuple[bytes, FileConflict, bytes]]:
+    """Give each path with a text that is neither side's, the versions it was made of, and the text."""
+    pairs = {change.path: change.path for change in merged.by_unit if change.path in merged.by_main}
+    pairs |= _renamed(trees, merged)
+    for path, origin in sorted(pairs.items()):
+        found = trees.find(merged.tree, path)
+        main = trees.find(merged.main, path) or trees.find(merged.main, origin)
+        unit = trees.find(merged.unit, path) or trees.find(merged.unit, origin)
+        if found is None or main is None or unit is None or found[1] in (main[1], unit[1]):
+            continue
+        if any(mode not in REGULAR for mode, _ in (found, main, unit)):
+            continue
+        before = trees.find(merged.base, origin)
+        base = read_blob(trees.repo, before[1]) if before and before[0] in REGULAR else None
+        sides = (read_blob(trees.repo, main[1]), read_blob(trees.repo, unit[1]))
+        text = read_blob(trees.repo, found[1])
+        if max(map(len, (*sides, text))) <= LARGEST:
+            yield path, FileConflict(path.decode("utf-8", "surrogateescape"), base, *sides), text
+
+
+def _renamed(trees: Trees, merged: Merged) -> dict[bytes, bytes]:
+    """Pair what one side renamed and the other edited, as far as that is plain: new path, then old path."""
+    by_unit = {change.path: change for change in merged.by_unit}
+    found: dict[bytes, bytes] = {}
+    for one, other in ((merged.by_main, by_unit), (by_unit, merged.by_main)):
+        left = [path for path, change in one.items() if change.removed and path in other and not other[path].removed]
+        if not left:
+            continue
+        side = merged.main if one is merged.by_main else merged.unit
+        for path, change in one.items():
+            made = trees.find(merged.tree, path) if change.added and path not in other else None
+            if made is None or made == trees.find(side, path):
+                continue
+            # Only the content of a file that was renamed away can have been merged in here.
+            if len(left) == 1:
+                found[path] = left[0]
+    return found
+
+
+def _guarded(look: Callable[[], tuple[str, ...]], state: Path | None) -> tuple[str, ...]:
+    """Look, within a limit of time; what cannot be judged is no fault, and an error of ours no lost landing."""
+    try:
+        with limited(TIME_LIMIT):
+            return look()
+    except TimeLimit:
+        return ()
+    except Exception as problem:
+        write_bug_report(problem, state / "bugs" if state is not None else None, "auditing a merge")
+        return ()
+
+
+def _twin_migrations(trees: Trees, merged: Merged, state: Path | None) -> list[Suspect]:
+    """Look at folders of migrations to which both sides added a file: two heads, or one number twice."""
+    by_main = new_migrations(merged.by_main.values())
+    by_unit = new_migrations(merged.by_unit)
+    shared = sorted({*by_main.values()} & {*by_unit.values()})
+    if not shared:
+        return []
+    present = {os.fsdecode(path): path for folder in shared for path in trees.paths(merged.tree, folder)}
+
+    def read(name: str) -> bytes:
+        found = trees.find(merged.tree, present[name])
+        return read_blob(trees.repo, found[1]) if found is not None and found[0] in REGULAR else b""
+
+    def look() -> tuple[str, ...]:
+        from gitprun.merge.resolvers.blocks.migrations import audit_migrations
+
+        one, other = ({os.fsdecode(p) for p, above in each.items() if above in shared} for each in (by_main, by_unit))
+        return audit_migrations(one, other, list(present), read)
+
+    said = _guarded(look, state)
+    rows = (line.partition(": ") for line in said)
+    return [Suspect(path=show_path(os.fsencode(folder)), reason=reason) for folder, _, reason in rows]
+
+
+def new_migrations(changes: Iterable[Change]) -> dict[bytes, bytes]:
+    """Give the added paths that lie below a folder of migrations, each with that folder."""
+    found: dict[bytes, bytes] = {}
+    for change in changes:
+        parts = change.path.split(b"/")
+        for number in range(len(parts) - 1, 0, -1):
+            if change.added and _MIGRATIONS.search(parts[number - 1]):
+                found[change.path] = b"/".join(parts[:number])
+                break
+    return found

@@ -1,0 +1,148 @@
+"""The tree of one merge: by git where both sides meet, settled where they conflict, audited in any case."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from gitprun.errors import PrunError
+from gitprun.git.trees import Change, TreeMerge, merge_trees, parents_of, show_path, tree_of
+from gitprun.merge.apart import Since, merge_apart
+from gitprun.merge.plan import Candidate, LandingItem, ResolvedPath, Suspect
+from gitprun.merge.site import Site
+from gitprun.names import Oid
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Combined:
+    """A merged tree; ``brought`` is what the unit changed since the base, ``united`` which of it the main side did too.
+
+    ``offers`` counts the texts that were proved for a path, where it was asked for all of them.
+    """
+
+    tree: Oid
+    item: LandingItem
+    brought: tuple[Change, ...]
+    united: frozenset[bytes] = frozenset()
+    offers: Mapping[bytes, int] = field(default_factory=dict)
+
+
+def combine(
+    site: Site, tip: Oid, candidate: Candidate, bases: Sequence[Oid], picks: Mapping[bytes, int] | None
+) -> Combined | LandingItem:
+    """Merge a candidate into ``tip`` as a tree; gives the item that says why not where that cannot land."""
+    trees, several = site.trees, len(bases) > 1
+    base, main, unit = (tree_of(site.repo, commit) for commit in (bases[0], tip, candidate.tip))
+    by_main, by_unit = site.since(base, main), trees.compare(base, unit)
+    made = None if several else merge_apart(trees, by_main, by_unit)
+    merge = TreeMerge(made, True) if made is not None else merge_trees(site.merging(), tip, candidate.tip)
+    combined = Combined(
+        tree=merge.tree,
+        item=LandingItem(candidate=candidate, state="would-land"),
+        brought=by_unit,
+        united=frozenset(change.path for change in by_unit if change.path in by_main.changes),
+    )
+    if not merge.clean:
+        settled = _settle(site, tip, combined, merge, picks, several_bases=several)
+        if isinstance(settled, LandingItem):
+            return settled
+        combined = settled
+    if several:
+        site.note(f"{candidate.branch}: {len(bases)} merge bases (criss-cross), merged by git alone")
+    if made is None or _adds_on_both(by_main.changes.values(), by_unit):
+        combined = _audit(site, combined, by_main, unit, several_bases=several)
+    if parents_of(site.repo, candidate.tip) != (bases[0],):
+        from gitprun.merge.lost import find_lost_sides
+
+        lost = find_lost_sides(site.merging(), trees, bases=(*bases, site.target.tip), tip=candidate.tip)
+        combined = _with(combined, suspects=(*combined.item.suspects, *lost))
+    suspects = combined.item.suspects
+    if suspects and not site.options.allow_suspect:
+        return replace(combined.item, state="suspect", reason=_suspicion(suspects))
+    if suspects:
+        site.note(f"{candidate.branch}: landed although it is suspect: {_suspicion(suspects)}")
+    return combined
+
+
+def _settle(
+    site: Site,
+    tip: Oid,
+    combined: Combined,
+    merge: TreeMerge,
+    picks: Mapping[bytes, int] | None,
+    *,
+    several_bases: bool,
+) -> Combined | LandingItem:
+    from gitprun.merge.settle import Means, settle_conflicts
+
+    options, candidate = site.options, combined.item.candidate
+    means = Means(hotspots=options.hotspots, strategy=options.strategy, state=site.state, picks=picks)
+    settled = settle_conflicts(site.repo, merge, means, several_bases=several_bases)
+    if settled.refused is not None:
+        return _conflict(site, tip, candidate, merge, settled.refused)
+    for note in settled.notes:
+        site.note(f"{candidate.branch}: {note}")
+    combined = replace(_with(combined, resolved=settled.resolved), tree=settled.tree, offers=settled.offers)
+    forced = {show_path(path) for path in settled.forced}
+    lost = [one for one in settled.resolved if one.dropped and one.path in forced]
+    if lost and not options.accept_drops:
+        return replace(combined.item, state="drops", reason=_drops(options.strategy or "", lost))
+    return combined
+
+
+def _audit(site: Site, combined: Combined, by_main: Since, unit: Oid, *, several_bases: bool) -> Combined:
+    from gitprun.merge.audit import Merged, audit_merge
+
+    merged = Merged(
+        base=by_main.base,
+        main=by_main.tree,
+        unit=unit,
+        tree=combined.tree,
+        by_main=by_main.changes,
+        by_unit=combined.brought,
+        known=frozenset(combined.offers),
+        several_bases=several_bases,
+    )
+    audited, branch = audit_merge(site.trees, merged, site.state), combined.item.candidate.branch
+    for one in audited.resolved:
+        site.note(f"{branch}: git's own merge of {one.path} was faulty, so {one.resolver} made another one")
+    item = combined.item
+    combined = _with(combined, resolved=(*item.resolved, *audited.resolved), suspects=audited.suspects)
+    return replace(combined, tree=audited.tree)
+
+
+def _with(combined: Combined, **facts: Any) -> Combined:
+    return replace(combined, item=replace(combined.item, **facts))
+
+
+def _adds_on_both(by_main: Iterable[Change], by_unit: Iterable[Change]) -> bool:
+    """Tell whether two new files might clash by what they mean: that is so in folders of migrations."""
+    return any(change.added for change in by_unit) and any(change.added for change in by_main)
+
+
+def _drops(strategy: str, lost: Sequence[ResolvedPath]) -> str:
+    files = f"{len(lost)} path{'' if len(lost) == 1 else 's'}"
+    return f"-X {strategy} would drop lines of {files}; look at them, then --accept-drops lands it"
+
+
+def _suspicion(suspects: Sequence[Suspect]) -> str:
+    first, more = suspects[0], len(suspects) - 1
+    return f"{first.path}: {first.reason}" + (f" (and {more} more)" if more else "")
+
+
+def _conflict(site: Site, tip: Oid, candidate: Candidate, merge: TreeMerge, refused: dict[bytes, str]) -> LandingItem:
+    from gitprun.merge.settle import list_conflicts
+
+    names = {tip: site.target.branch, candidate.tip: candidate.branch}
+    conflicts = list_conflicts(merge, refused, names, site.target.checkout)
+    against = site.target.branch
+    if tip != site.target.tip:
+        try:
+            alone = merge_trees(site.merging(), site.target.tip, candidate.tip).clean
+        except PrunError:
+            alone = False
+        against = "what lands before it" if alone else against
+    count = len(conflicts)
+    reason = f"conflicts with {against} in {count} path{'' if count == 1 else 's'}"
+    return LandingItem(candidate=candidate, state="conflict", reason=reason, conflicts=conflicts)

@@ -1,0 +1,120 @@
+"""The moment a landing becomes true: written down before and after, so that a crash in between can be repaired."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from gitprun.errors import GitFailed, Refused
+from gitprun.git.command import Git
+from gitprun.git.refs import loose_place
+from gitprun.git.repo import Repository
+from gitprun.git.trees import tree_of
+from gitprun.merge.batch import Batch
+from gitprun.merge.commit import write_merge
+from gitprun.merge.hook_list import find_hooks
+from gitprun.merge.move import TakenBack, follow, move_target, require_way
+from gitprun.merge.plan import render_reason
+from gitprun.merge.present import find_presence, misplaced
+from gitprun.merge.recover import record_landed
+from gitprun.merge.site import Site
+from gitprun.names import Oid
+from gitprun.runs.ledger import Ledger
+from gitprun.system.files import sync_all
+
+if TYPE_CHECKING:
+    from gitprun.merge.after import Aftermath
+
+
+def move(repository: Repository, ledger: Ledger, site: Site, batch: Batch, made: Aftermath | None) -> tuple[Batch, Oid]:
+    """Move the target and record it; ``made`` is what the after commands left, to be landed on top.
+
+    The ledger knows before and after, so that a crash in between is repaired. Gives the new tip.
+    """
+    target, new, after = site.target, batch.tip(site), None
+    if made is not None and made.tree != batch.taken[-1].tree:
+        new = write_merge(
+            site.git, site.repo, site.settings, site.who, tree=made.tree, parents=(new,), message=made.message
+        )
+        after = {"commit": new, "commands": [*made.commands], "paths": [*made.paths]}
+        site.note(f"after {', '.join(made.commands)}: {len(made.paths)} files were made anew, in {new[:10]}")
+    require_way(site, repository.common, new)
+    wrong = misplaced(site.repo, batch.taken, target.tip)
+    if wrong:
+        raise Refused(f"the merge of {wrong[0].item.candidate.branch} is not what was built; nothing was changed")
+    _sync(repository, site, batch, new)
+    rows = _rows(site, batch, new, made)
+    ends = {"target": target.ref, "old": target.tip, "new": new}
+    checkout = str(target.checkout) if target.checkout else ""
+    names = [built.item.candidate.branch for built in batch.taken]
+    begun: dict[str, Any] = {**ends, "checkout": checkout, "branches": names, "order": site.options.order}
+    ledger.append("landing.started", facts={**begun, "landings": rows, **({"after": after} if after else {})})
+    reason = render_reason(names)
+    git = Git(cwd=target.checkout or repository.common)
+    try:
+        move_target(target, git, new, reason)
+    except Refused:
+        ledger.append("landing.finished", facts={**ends, "outcome": "not-moved"})
+        raise
+    try:
+        follow(target, new, reason)
+    except TakenBack:
+        ledger.append("landing.finished", facts={**ends, "outcome": "taken-back"})
+        raise
+    record_landed(ledger, target.ref, rows, ends)
+    _post_merge(site)
+    items = (replace(item, state="landed") if item.state == "would-land" else item for item in batch.items)
+    return replace(batch, items=tuple(items)), new
+
+
+def _rows(site: Site, batch: Batch, new: Oid, made: Aftermath | None) -> list[dict[str, Any]]:
+    """Write down each branch: its merge, what was settled and dropped, and that what it brought is there."""
+    others = frozenset(path.encode("utf-8", "surrogateescape") for path in (made.paths if made else ()))
+    presences = find_presence(site.trees, batch.taken, tree_of(site.repo, new), others)
+    rows = []
+    for built, presence in zip(batch.taken, presences, strict=True):
+        item = built.item
+        if presence.missing:
+            site.note(f"{item.candidate.branch}: not in {site.target.branch} as it was: {', '.join(presence.missing)}")
+        rows.append(
+            {
+                "branch": item.candidate.branch,
+                "commit": item.commit,
+                "tip": item.candidate.tip,
+                "run": item.candidate.run,
+                "unit": item.candidate.unit,
+                "resolved": [
+                    {"path": one.path, "resolver": one.resolver, "added": [*one.added]} for one in item.resolved
+                ],
+                "dropped": [{"path": one.path, "lines": [*one.dropped]} for one in item.resolved if one.dropped],
+                "suspects": [{"path": one.path, "reason": one.reason} for one in item.suspects],
+                "present": presence.as_json(),
+            }
+        )
+    return rows
+
+
+def _sync(repository: Repository, site: Site, batch: Batch, new: Oid) -> None:
+    """Bring to disk what the target is about to name: every commit, tree and file that is new since its old tip."""
+    objects, before = str(repository.common / "objects"), site.old_tree
+    found: set[str] = {new}
+    for built in batch.taken:
+        found.add(built.commit)
+        found.update(site.trees.written_between(before, built.tree))
+        before = built.tree
+    found.update(site.trees.written_between(before, tree_of(site.repo, new)))
+    sync_all(loose_place(objects, oid) for oid in sorted(found))
+
+
+def _post_merge(site: Site) -> None:
+    if site.target.checkout is None:
+        return
+    hooks = find_hooks(site.hooks.folder, ("post-merge",))
+    if hooks.names:
+        from gitprun.merge.hooks import run_hook
+
+        try:
+            run_hook(Git(cwd=site.target.checkout), hooks.folder, "post-merge", "0")
+            site.note("the post-merge hook ran")
+        except (Refused, GitFailed) as problem:
+            site.note(f"{problem.message} (the landing stands)")

@@ -1,0 +1,77 @@
+"""What a landing knows about the place it lands in, and what it finds out on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gitprun.git.command import Git
+from gitprun.git.refs import Signature
+from gitprun.git.repo import Checkout
+from gitprun.git.trees import Objects
+from gitprun.git.walk import Trees
+from gitprun.merge.ancestry import Ancestry
+from gitprun.merge.apart import Since
+from gitprun.merge.guard import LocalChanges, Target
+from gitprun.merge.hook_list import Hooks
+from gitprun.merge.plan import LandingOptions
+from gitprun.merge.settings import MergeSettings
+from gitprun.names import Oid
+from gitprun.units import Verdict
+
+if TYPE_CHECKING:
+    from gitprun.merge.hooks import HookRoom
+
+
+@dataclass(slots=True)
+class Memory:
+    """What stays true when a landing has to be built again: verdicts by tree, and what the hooks said to a merge.
+
+    ``hooks`` holds tree and message the hooks left (or their refusal) by main tree, unit, merged tree and message.
+    """
+
+    verdicts: dict[Oid, Verdict] = field(default_factory=dict)
+    hooks: dict[tuple[Oid, Oid, Oid, str], tuple[Oid, str] | str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """Everything a landing knows about the place it lands in.
+
+    ``git`` is the user's own, ``merging`` gives the one whose folder attributes are read from, ``room`` the worktree
+    for hooks; ``index`` stamps the index that ``local`` was read with; ``notes`` collects what the user should know.
+    """
+
+    git: Git
+    merging: Callable[[], Git]
+    repo: Objects
+    trees: Trees
+    state: Path
+    target: Target
+    old_tree: Oid
+    local: LocalChanges
+    settings: MergeSettings
+    hooks: Hooks
+    room: Callable[[], HookRoom]
+    who: tuple[Signature, Signature]
+    checkouts: tuple[Checkout, ...]
+    options: LandingOptions
+    memory: Memory
+    ancestry: Ancestry
+    index: tuple[int, ...] | None = None
+    notes: list[str] = field(default_factory=list)
+    known: dict[Oid, Since] = field(default_factory=dict)
+
+    def note(self, text: str) -> None:
+        """Keep a note, once."""
+        if text not in self.notes:
+            self.notes.append(text)
+
+    def since(self, base: Oid, tree: Oid) -> Since:
+        """Tell what changed between two trees, the second of which a train goes on from."""
+        found = self.known.get(base)
+        if found is None or found.tree != tree:
+            found = self.known[base] = Since(self.trees, base, tree)
+        return found

@@ -1,0 +1,98 @@
+"""Commands that run once branches are together: what they make anew lands with them, and is checked with them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gitprun.errors import Refused
+from gitprun.merge.hotspots import Hotspot
+from tests.support.landing import land_branches, landing_events, states
+from tests.support.repos import Repo, make_repo
+
+pytestmark = pytest.mark.slow
+
+MAKE = Hotspot("schema", after=("sort schema >client; echo x >>$COUNT; echo new >made.txt; echo out >other.txt",))
+
+
+def with_client(path: Path) -> Repo:
+    """A file that is made from another one, and branches that add to that one."""
+    repo = make_repo(path, schema="m\n1\n2\n3\n4\n5\n6\n", client="1\n2\n3\n4\n5\n6\nm\n")
+    for name, text in {"first": "a\nm\n1\n2\n3\n4\n5\n6\n", "last": "m\n1\n2\n3\n4\n5\n6\nz\n"}.items():
+        repo.switch(name, new=True, start="main")
+        repo.commit(name, schema=text)
+    repo.switch("elsewhere", new=True, start="main")
+    repo.commit("elsewhere", e="e\n")
+    repo.switch("main")
+    return repo
+
+
+@pytest.mark.parametrize("checked", [True, False])
+def test_what_is_made_anew_lands_on_top(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, checked: bool) -> None:
+    monkeypatch.setenv("COUNT", str(tmp_path / "count"))
+    repo = with_client(tmp_path / "repo")
+    row = Hotspot(MAKE.path, after=MAKE.after, produces=("made.txt",))
+    options = {"verify": ("sort schema | cmp - client",)} if checked else {}
+    report = land_branches(repo, "first", "last", hotspots=(row,), may_run_after=True, **options)
+    assert states(report) == {"first": "landed", "last": "landed"}
+    assert repo.read("client") == "1\n2\n3\n4\n5\n6\na\nm\nz\n"
+    assert (repo.read("made.txt"), repo.status()) == ("new\n", [])
+    assert not (repo.path / "other.txt").exists()
+    assert (tmp_path / "count").read_text() == "x\n"
+    assert repo.head == report.new != report.items[1].commit
+    assert repo.git("log", "-1", "--format=%s%n%P") == f"merge: after {MAKE.after[0]}\n{report.items[1].commit}"
+    assert f"2 files were made anew, in {report.new[:10]}" in report.notes[-1]
+    started = repo.ledger.read().events[-4].facts
+    assert started["after"] == {
+        "commit": report.new,
+        "commands": [*MAKE.after],
+        "paths": ["client", "made.txt"],
+    }
+    repo.git("fsck", "--strict")
+
+
+def test_it_runs_only_where_such_a_path_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COUNT", str(tmp_path / "count"))
+    repo = with_client(tmp_path / "repo")
+    report = land_branches(repo, "elsewhere", hotspots=(MAKE,))
+    assert states(report) == {"elsewhere": "landed"}
+    assert not (tmp_path / "count").exists()
+
+
+def test_it_needs_the_users_leave(tmp_path: Path) -> None:
+    repo = with_client(tmp_path / "repo")
+    with pytest.raises(Refused, match=r"prun.toml wants to run commands after this merge, and you have not let it yet"):
+        land_branches(repo, "first", hotspots=(MAKE,))
+    assert landing_events(repo) == []
+    assert states(land_branches(repo, "first", hotspots=(MAKE,), dry_run=True)) == {"first": "would-land"}
+
+
+def test_nothing_made_is_no_commit(tmp_path: Path) -> None:
+    repo = with_client(tmp_path / "repo")
+    report = land_branches(repo, "first", hotspots=(Hotspot("schema", after=("true",)),), may_run_after=True)
+    assert states(report) == {"first": "landed"}
+    assert report.new == report.items[0].commit
+
+
+@pytest.mark.parametrize("checked", [True, False])
+def test_a_branch_with_which_it_fails_is_set_aside(tmp_path: Path, checked: bool) -> None:
+    repo = with_client(tmp_path / "repo")
+    row = Hotspot("schema", after=("! grep -q z schema",))
+    options = {"verify": ("true",)} if checked else {}
+    report = land_branches(repo, "first", "last", "elsewhere", hotspots=(row,), may_run_after=True, **options)
+    assert states(report) == {"first": "landed", "last": "red", "elsewhere": "landed"}
+    assert report.items[1].reason == "after: ! grep -q z schema: exit 1 (on top of main)"
+
+
+def test_untracked_work_is_not_overwritten_by_what_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COUNT", str(tmp_path / "count"))
+    repo = with_client(tmp_path / "repo")
+    repo.write("made.txt", "human\n")
+    row = Hotspot(MAKE.path, after=MAKE.after, produces=("made.txt",))
+    with pytest.raises(
+        Refused, match=r"files that are in no commit would be overwritten: made.txt; nothing was changed"
+    ):
+        land_branches(repo, "first", hotspots=(row,), may_run_after=True)
+    assert repo.read("made.txt") == "human\n"
+    assert landing_events(repo) == []
