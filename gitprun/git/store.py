@@ -9,7 +9,7 @@ import hashlib
 import os
 import select
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 _TIMEOUT = 120.0
 _CHUNK = 1 << 16
+# So many questions fit into a pipe whose other end does not read because nobody reads its answers.
+_AT_ONCE = 1000
 
 
 class Ident(Protocol):
@@ -49,6 +51,7 @@ class Store:
         self._running: Running | None = None
         self._buffer = bytearray()
         self._commits: dict[str, tuple[Oid, tuple[Oid, ...]]] = {}
+        self._ahead: dict[str, bytes] = {}
         self._opened: pygit2.Repository | None = None
 
     @property
@@ -66,6 +69,9 @@ class Store:
 
     def content(self, oid: str) -> bytes:
         """Read an object; raises ObjectMissing."""
+        ahead = self._ahead.pop(oid, None)
+        if ahead is not None:
+            return ahead
         try:
             with open(self._place(oid), "rb") as source:
                 return zlib.decompress(source.read()).partition(b"\0")[2]
@@ -73,6 +79,17 @@ class Store:
             return self._ask(oid)
         except zlib.error as problem:
             raise ObjectMissing(f"object {oid} is damaged: {problem}", "git fsck tells more") from None
+
+    def read_ahead(self, oids: Iterable[str]) -> None:
+        """Ask for many objects at once that will be read soon, each once; what is missing is left out."""
+        wanted = [oid for oid in dict.fromkeys(oids) if oid not in self._ahead and not os.path.exists(self._place(oid))]
+        for start in range(0, len(wanted), _AT_ONCE):
+            part = wanted[start : start + _AT_ONCE]
+            self._send(part)
+            for oid in part:
+                body = self._receive()
+                if body is not None:
+                    self._ahead[oid] = body
 
     def commit(self, oid: str) -> tuple[Oid, tuple[Oid, ...]]:
         """Give the tree and the parents of a commit."""
@@ -122,15 +139,24 @@ class Store:
 
     def _ask(self, oid: str) -> bytes:
         """Ask git for one object: one short line there, and the answer read to its end before the next."""
+        self._send([oid])
+        body = self._receive()
+        if body is None:
+            raise ObjectMissing(f"object {oid} is missing", "git fsck tells more")
+        return body
+
+    def _send(self, oids: Sequence[str]) -> None:
         if self._running is None:
             self._running = self._git.start("cat-file", "--batch")
         process = self._running.process
         assert process.stdin is not None
-        process.stdin.write(f"{oid}\n".encode())
+        process.stdin.write("".join(f"{oid}\n" for oid in oids).encode())
         process.stdin.flush()
+
+    def _receive(self) -> bytes | None:
         head = self._read_until_line_end().split(b" ")
         if len(head) != 3:
-            raise ObjectMissing(f"object {oid} is missing", "git fsck tells more")
+            return None
         size = int(head[2])
         while len(self._buffer) < size + 1:
             self._read_more()

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from gitprun.errors import PrunError
 from gitprun.git.refs import write_object
+from gitprun.git.store import store_of
 from gitprun.git.trees import ABSENT, Change, Objects, read_blob, split_tree
 from gitprun.names import ZERO, Oid
 
@@ -39,6 +40,23 @@ class Trees:
                 self._rows.clear()
             found = self._rows[oid] = split_tree(read_blob(self.repo, Oid(oid.hex())))
         return found
+
+    def read_ahead(self, pairs: Iterable[tuple[Oid, Oid]]) -> None:
+        """Read what comparing each pair of trees will need, a level of folders at a time instead of one by one."""
+        store = store_of(self.repo)
+        if store is None:
+            return
+        waiting = {(bytes.fromhex(old), bytes.fromhex(new)) for old, new in pairs if old != new}
+        for _ in range(DEEPEST):
+            if not waiting:
+                return
+            store.read_ahead(oid.hex() for pair in waiting for oid in pair if oid not in self._rows)
+            folders: set[tuple[bytes, bytes]] = set()
+            for one, other in waiting:
+                for _name, left, right in _unequal(self.rows(one), self.rows(other)):
+                    if left and right and _is_folder(left) and _is_folder(right):
+                        folders.add((left[1], right[1]))
+            waiting = folders
 
     def compare(self, old: Oid, new: Oid) -> tuple[Change, ...]:
         """List the paths that two trees hold differently, sorted; a rename is a removal and an addition."""

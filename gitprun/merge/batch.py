@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from gitprun.git.store import store_of
+from gitprun.git.trees import tree_of
 from gitprun.merge.build import Built, build_merge
 from gitprun.merge.plan import SETTLED, Candidate, ItemState, LandingItem
 from gitprun.merge.site import Site
 from gitprun.names import Oid
 from gitprun.units import Verdict
+
+READ_AHEAD_FROM = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +40,8 @@ class Batch:
 def build_batch(site: Site, ordered: Sequence[Candidate], batch: Batch | None = None) -> Batch:
     """Merge candidates one on top of the other, on top of what a batch has already."""
     batch = batch or Batch()
+    if not batch.taken:
+        _read_ahead(site, ordered)
     for number, candidate in enumerate(ordered):
         built = build_merge(site, batch.tip(site), candidate)
         if isinstance(built, Built):
@@ -45,6 +51,18 @@ def build_batch(site: Site, ordered: Sequence[Candidate], batch: Batch | None = 
         if not site.options.keep_going and built.state not in SETTLED:
             return leave_out(batch, ordered[number + 1 :], candidate)
     return batch
+
+
+def _read_ahead(site: Site, ordered: Sequence[Candidate]) -> None:
+    """Read at once what the merges would read one by one: each branch's commit, and the folders that it changed."""
+    store = store_of(site.repo)
+    if store is None or len(ordered) < READ_AHEAD_FROM:
+        return
+    store.read_ahead([site.target.tip, *(one.tip for one in ordered)])
+    bases = [(site.ancestry.bases(site.target.tip, one.tip), one.tip) for one in ordered]
+    pairs = [(found[0], tip) for found, tip in bases if found]
+    store.read_ahead(base for base, _ in pairs if base != site.target.tip)
+    site.trees.read_ahead((tree_of(site.repo, base), tree_of(site.repo, tip)) for base, tip in pairs)
 
 
 def leave_out(batch: Batch, rest: Sequence[Candidate], cause: Candidate) -> Batch:

@@ -102,3 +102,20 @@ def test_a_full_disk_leaves_nothing_half_written(tmp_path: Path, monkeypatch: py
     with pytest.raises(OSError, match="No space left"):
         store.put(b"blob", b"text\n")
     assert not [name for _, _, names in os.walk(repo.path / ".git/objects") for name in names if "tmp" in name]
+
+
+def test_what_is_read_ahead_is_the_same_and_asked_for_once(tmp_path: Path) -> None:
+    names = {f"f{number}": f"{number}\n" * 50 for number in range(1_100)}
+    repo = make_repo(tmp_path / "repo", **names)
+    repo.git("gc", "-q")
+    store = opened(repo)
+    try:
+        oids = [row.split()[2] for row in repo.git("ls-tree", "HEAD").splitlines()]
+        store.read_ahead([*oids, *oids, "0" * 40])
+        store.close()
+        # Nobody is there to be asked any more.
+        assert sorted(store.content(oid) for oid in oids) == sorted(text.encode() for text in names.values())
+        with pytest.raises(ObjectMissing, match=r"object 0{40} is missing"):
+            store.content("0" * 40)
+    finally:
+        store.close()

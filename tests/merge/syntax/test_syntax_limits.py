@@ -9,6 +9,9 @@ import pytest
 from gitprun.merge.resolvers.base import FileConflict, Refused, Resolved
 from gitprun.merge.resolvers.kinds import find_faults, kinds_for
 from gitprun.merge.resolvers.ladder import climb
+from gitprun.merge.resolvers.syntax.grammars import load_language, parse
+from gitprun.merge.resolvers.syntax.languages import GRAMMARS
+from gitprun.system.limit import TimeLimit, limited
 
 BASE = b"import { a } from 'a';\n\nf();\n"
 MAIN = b"import { a, b } from 'a';\n\nf();\n"
@@ -85,3 +88,12 @@ def test_a_registry_of_2000_lines_is_quick() -> None:
     took = time.process_time() - began
     assert [text.text for text in answer.texts] == [both]
     assert took < 1.0
+
+
+def test_a_parser_that_does_not_come_back_hears_the_limit() -> None:
+    kotlin = next(row for row in GRAMMARS if row.name == "kotlin")
+    language = load_language(kotlin)
+    assert language is not None
+    # Comments that open and never close: most of a minute for this grammar.
+    with pytest.raises(TimeLimit), limited(0.2):
+        parse(language, b"a" + b"/*" * 30_000 + b"b\n")

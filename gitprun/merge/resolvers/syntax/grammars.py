@@ -12,6 +12,8 @@ from gitprun.merge.resolvers.syntax.rows import Grammar
 if TYPE_CHECKING:
     from tree_sitter import Language, Tree
 
+_CHUNK = 1 << 20
+
 
 def load_language(row: Grammar) -> Language | None:
     """Load the grammar of a row; None when its wheel is not installed or does not fit."""
@@ -37,7 +39,22 @@ def _load(wheel: str, maker: str) -> Language | None:
 # A merged text is parsed for the proof, and again for its faults.
 @lru_cache(maxsize=4)
 def parse(language: Language, text: bytes) -> Tree:
-    """Parse one version of a file; what does not fit the grammar stands in error nodes."""
+    """Parse one version of a file; what does not fit the grammar stands in error nodes.
+
+    Some grammars take minutes over texts made for it: whoever limits the time gets a word in while they work.
+    """
     from tree_sitter import Parser
 
-    return Parser(language).parse(text)
+    def part(at: int, _: object) -> bytes:
+        return text[at : at + _CHUNK]
+
+    try:
+        return Parser(language).parse(part, progress_callback=_go_on)
+    except SystemError as problem:
+        # This is how the parser passes on what was raised while it asked whether to go on.
+        raise problem.__cause__ or problem.__context__ or problem from None
+
+
+def _go_on(offset: int, has_error: bool) -> bool:
+    """Never stop a parse; being asked is enough for signals to be heard."""
+    return False
