@@ -41,9 +41,13 @@ class Merged:
 
 @dataclass(frozen=True, slots=True)
 class Audited:
-    """The tree, with what the resolvers did better than git, and what is wrong with it all the same."""
+    """The tree, with what the resolvers did better than git, and what is wrong with it all the same.
+
+    ``unjudged`` are lines that name what could not be looked at, and why.
+    """
 
     tree: Oid
+    unjudged: tuple[str, ...] = ()
     resolved: tuple[ResolvedPath, ...] = ()
     suspects: tuple[Suspect, ...] = ()
 
@@ -53,12 +57,16 @@ def audit_merge(trees: Trees, merged: Merged, state: Path | None) -> Audited:
     texts: dict[bytes, bytes] = {}
     resolved: list[ResolvedPath] = []
     suspects: list[Suspect] = []
+    unjudged: list[str] = []
     for path, conflict, text in _contested(trees, merged):
-        faults = find_faults(conflict, text, state)
+        large = max(map(len, (conflict.main, conflict.unit, text))) > LARGEST
+        faults, why_not = ((), "it is too large") if large else find_faults(conflict, text, state)
+        if why_not:
+            unjudged.append(f"{show_path(path)} was not looked at: {why_not}")
         if not faults:
             continue
         offered, _ = ((), "") if merged.several_bases or path in merged.known else climb_guarded(conflict, state)
-        better = next((one for one in offered if not find_faults(conflict, one.text, state)), None)
+        better = next((one for one in offered if find_faults(conflict, one.text, state) == ((), "")), None)
         if better is None:
             suspects += [Suspect(path=show_path(path), reason=fault) for fault in faults]
         else:
@@ -66,7 +74,7 @@ def audit_merge(trees: Trees, merged: Merged, state: Path | None) -> Audited:
             resolved.append(show_resolved(path, better))
     tree = replace_blobs(trees.repo, merged.tree, texts) if texts else merged.tree
     suspects += _twin_migrations(trees, merged, state)
-    return Audited(tree, tuple(resolved), tuple(suspects))
+    return Audited(tree, tuple(unjudged), tuple(resolved), tuple(suspects))
 
 
 def _contested(trees: Trees, merged: Merged) -> Iterable[tuple[bytes, FileConflict, bytes]]:
@@ -85,8 +93,7 @@ def _contested(trees: Trees, merged: Merged) -> Iterable[tuple[bytes, FileConfli
         base = read_blob(trees.repo, before[1]) if before and before[0] in REGULAR else None
         sides = (read_blob(trees.repo, main[1]), read_blob(trees.repo, unit[1]))
         text = read_blob(trees.repo, found[1])
-        if max(map(len, (*sides, text))) <= LARGEST:
-            yield path, FileConflict(path.decode("utf-8", "surrogateescape"), base, *sides), text
+        yield path, FileConflict(path.decode("utf-8", "surrogateescape"), base, *sides), text
 
 
 def _renamed(trees: Trees, merged: Merged) -> dict[bytes, bytes]:

@@ -78,7 +78,8 @@ def _way_out(candidate: Candidate) -> str:
 
 def _commit(site: Site, tip: Oid, combined: Combined, base: Oid, *, trial: bool) -> Built | LandingItem:
     candidate, tree, before = combined.item.candidate, combined.tree, tree_of(site.repo, tip)
-    if tree == before:
+    # What lost lines to the main side is not contained in it: it lands, with a tree that stays, as git has it land.
+    if tree == before and not any(one.dropped for one in combined.item.resolved):
         if tree_of(site.repo, base) == tree_of(site.repo, candidate.tip):
             return _item(candidate, "empty", "its commits change nothing")
         return _item(candidate, "already-contained", f"its changes are already in {site.target.branch}")

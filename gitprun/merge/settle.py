@@ -121,7 +121,7 @@ def _settle_path(repo: Objects, path: bytes, versions: Mapping[int, Stage], mean
     if means.state is not None:
         before = versions[1].oid if 1 in versions else None
         text = find_resolution(means.state, before, versions[2].oid, versions[3].oid)
-        faults = () if text is None else find_faults(conflict, text, means.state)
+        faults, _ = ((), "") if text is None else find_faults(conflict, text, means.state)
         if text is not None and not faults:
             return _Found(conflict, Resolved(text, RECORDED))
         reason += f"; the recorded resolution is faulty: {faults[0]}" if faults else ""
@@ -156,8 +156,8 @@ def climb_guarded(
     return tuple(proved), answer.reason if isinstance(answer, Refused) else ""
 
 
-def find_faults(conflict: FileConflict, text: bytes, state: Path | None) -> tuple[str, ...]:
-    """Name what is wrong with a merged text that is wrong with neither side; what cannot be judged is no fault."""
+def find_faults(conflict: FileConflict, text: bytes, state: Path | None) -> tuple[tuple[str, ...], str]:
+    """Name what is wrong with a merged text that is wrong with neither side, or why that could not be judged."""
     found: list[str] = []
 
     def look(each: FileConflict) -> Refused:
@@ -166,11 +166,11 @@ def find_faults(conflict: FileConflict, text: bytes, state: Path | None) -> tupl
         found.extend(audit(each.path, each.base, each.main, each.unit, text))
         return Refused("")
 
-    _guarded(look, conflict, state)
-    return tuple(found)
+    answer = _guarded(look, conflict, state, f"it took more than {TIME_LIMIT:g} s")
+    return tuple(found), answer.reason if isinstance(answer, Refused) else ""
 
 
-def _guarded(resolver: Resolver, conflict: FileConflict, state: Path | None) -> Resolved | Refused:
+def _guarded(resolver: Resolver, conflict: FileConflict, state: Path | None, late: str = "") -> Resolved | Refused:
     """Run a resolver: one that takes too long or fails leaves a conflict, never a lost landing."""
     from gitprun.merge.resolvers.ladder import prepare
 
@@ -179,7 +179,7 @@ def _guarded(resolver: Resolver, conflict: FileConflict, state: Path | None) -> 
         with limited(TIME_LIMIT):
             return resolver(conflict)
     except TimeLimit:
-        return Refused(f"no resolver settled it within {TIME_LIMIT:g} s")
+        return Refused(late or f"no resolver settled it within {TIME_LIMIT:g} s")
     except Exception as problem:
         where = [frame.f_code.co_filename for frame, _ in walk_tb(problem.__traceback__)]
         name = next((Path(each).stem for each in reversed(where) if "/resolvers/" in each), "unknown")

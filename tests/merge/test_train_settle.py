@@ -98,6 +98,19 @@ def test_one_side_wins_only_if_its_losses_are_accepted(tmp_path: Path) -> None:
     assert landed["dropped"] == [{"path": "f.txt", "lines": ["unit 1: +check"]}]
 
 
+def test_a_branch_that_loses_all_it_has_is_landed_not_called_contained(tmp_path: Path) -> None:
+    repo = make_repo(tmp_path / "repo", f="a\nb\n")
+    repo.switch("topic", new=True)
+    repo.commit("topic", f="X\nb\n")
+    repo.switch("main")
+    repo.commit("main", f="A\nb\n")
+    report = land_branches(repo, "topic", strategy="ours", accept_drops=True)
+    assert (states(report), report.items[0].resolved[0].dropped) == ({"topic": "landed"}, ("unit 1: +X",))
+    # As git has it: a merge whose tree is the main side's.
+    assert repo.oid("main^{tree}") == repo.oid("main^1^{tree}")
+    assert (repo.oid("main^2"), repo.read("f"), repo.status()) == (repo.oid("topic"), "A\nb\n", [])
+
+
 def test_one_side_wins_nothing_where_a_proof_is_possible(tmp_path: Path) -> None:
     repo = clash(tmp_path / "repo", base="a\nb\n", main="A\nb\n", unit="a\nB\n")
     report = land_branches(repo, "topic", strategy="ours")

@@ -48,6 +48,16 @@ def test_the_same_key_twice_after_a_clean_merge(tmp_path: Path) -> None:
     assert landed["suspects"] == [{"path": "conf.json", "reason": item.suspects[0].reason}]
 
 
+def test_what_could_not_be_looked_at_is_told(tmp_path: Path) -> None:
+    body = "".join(f"{number}\n" for number in range(200_000))
+    repo = two_sides(tmp_path / "repo", "large.txt", body, "first\n" + body, body + "last\n")
+    report = land_branches(repo, "topic")
+    assert (states(report), report.notes) == (
+        {"topic": "landed"},
+        ("topic: large.txt was not looked at: it is too large",),
+    )
+
+
 def test_where_the_resolvers_know_better_their_text_lands(tmp_path: Path) -> None:
     first, last = '{\n  "new": true,\n', '  "g": 70,\n  "new": true\n}\n'
     main, unit = LISTED.replace("{\n", first), LISTED.replace('  "g": 7\n}\n', last)
