@@ -11,6 +11,7 @@ from gitprun.errors import PrunError
 from gitprun.git.command import Git
 from gitprun.merge.resolvers.base import FileConflict, quote
 from gitprun.merge.resolvers.ladder import SIZE_LIMIT, climb, prepare
+from gitprun.merge.resolvers.outline import find_misplaced
 from gitprun.merge.resolvers.proof import audit
 from gitprun.system.bugs import write_bug_report
 from gitprun.system.files import write_whole
@@ -78,6 +79,7 @@ def _settle(conflict: FileConflict, by_git: FileAnswer, shown: str, left: str) -
         if len(by_git.text) > SIZE_LIMIT:
             return by_git
         suspect = audit(conflict.path, conflict.base, conflict.main, conflict.unit, by_git.text)
+        suspect = suspect or find_misplaced(conflict, by_git.text)
         if not suspect:
             return by_git
     answer = climb(conflict)

@@ -161,9 +161,10 @@ def find_faults(conflict: FileConflict, text: bytes, state: Path | None) -> tupl
     found: list[str] = []
 
     def look(each: FileConflict) -> Refused:
+        from gitprun.merge.resolvers.outline import find_misplaced
         from gitprun.merge.resolvers.proof import audit
 
-        found.extend(audit(each.path, each.base, each.main, each.unit, text))
+        found.extend(audit(each.path, each.base, each.main, each.unit, text) or find_misplaced(each, text))
         return Refused("")
 
     answer = _guarded(look, conflict, state, f"it took more than {TIME_LIMIT:g} s")
