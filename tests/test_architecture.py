@@ -30,6 +30,7 @@ FLOORS = (
     ("gitprun.merge.hotspots", 1),
     ("gitprun.merge.plan", 1),
     ("gitprun.merge.order", 1),
+    ("gitprun.merge.locks", 1),
     ("gitprun.merge.forecast_plan", 1),
     ("gitprun.merge.undo_plan", 1),
     ("gitprun.merge.resolvers", 1),

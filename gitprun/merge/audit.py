@@ -6,10 +6,12 @@ import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from gitprun.git.trees import REGULAR, Change, read_blob, replace_blobs, show_path
 from gitprun.git.walk import Trees
+from gitprun.merge.locks import lock_folders
 from gitprun.merge.plan import ResolvedPath, Suspect
 from gitprun.merge.resolvers.base import FileConflict
 from gitprun.merge.settle import TIME_LIMIT, climb_guarded, find_faults, show_resolved
@@ -74,6 +76,7 @@ def audit_merge(trees: Trees, merged: Merged, state: Path | None) -> Audited:
             resolved.append(show_resolved(path, better))
     tree = replace_blobs(trees.repo, merged.tree, texts) if texts else merged.tree
     suspects += _twin_migrations(trees, merged, state)
+    suspects += _stale_locks(trees, merged, state)
     return Audited(tree, tuple(unjudged), tuple(resolved), tuple(suspects))
 
 
@@ -149,6 +152,31 @@ def _twin_migrations(trees: Trees, merged: Merged, state: Path | None) -> list[S
     said = _guarded(look, state)
     rows = (line.partition(": ") for line in said)
     return [Suspect(path=show_path(os.fsencode(folder)), reason=reason) for folder, _, reason in rows]
+
+
+def _stale_locks(trees: Trees, merged: Merged, state: Path | None) -> list[Suspect]:
+    """Look at manifests and locks of which one side changed the one, and the other side either of them."""
+    from gitprun.merge.resolvers.manifests import PAIRS, find_stale
+
+    found: list[Suspect] = []
+    for folder in sorted(lock_folders(merged.by_main) & lock_folders(change.path for change in merged.by_unit)):
+        for pair in PAIRS:
+            names = [os.fsencode(folder + name) for name in (pair.manifest, pair.lock)]
+            texts = [_both(trees, tree, names) for tree in (merged.main, merged.unit, merged.tree)]
+            after = texts[-1]
+            if after is None:
+                continue
+            sides = [each for each in texts[:-1] if each is not None]
+            said = _guarded(partial(find_stale, pair, sides, after), state)
+            found += [Suspect(path=show_path(names[1]), reason=reason) for reason in said]
+    return found
+
+
+def _both(trees: Trees, tree: Oid, names: Sequence[bytes]) -> tuple[bytes, bytes] | None:
+    """Read a manifest and its lock; None if one of them is not there."""
+    found = [trees.find(tree, name) for name in names]
+    texts = [read_blob(trees.repo, each[1]) for each in found if each is not None and each[0] in REGULAR]
+    return (texts[0], texts[1]) if len(texts) == 2 else None
 
 
 def new_migrations(changes: Iterable[Change]) -> dict[bytes, bytes]:

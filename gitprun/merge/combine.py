@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gitprun.errors import PrunError
 from gitprun.git.trees import Change, TreeMerge, merge_trees, parents_of, show_path, tree_of
 from gitprun.merge.apart import Since, merge_apart
+from gitprun.merge.locks import meet_in_locks
 from gitprun.merge.plan import Candidate, LandingItem, ResolvedPath, Suspect
 from gitprun.merge.site import Site
 from gitprun.names import Oid
@@ -50,7 +51,7 @@ def combine(
         combined = settled
     if several:
         site.note(f"{candidate.branch}: {len(bases)} merge bases (criss-cross), merged by git alone")
-    if made is None or _adds_on_both(by_main.changes.values(), by_unit):
+    if made is None or _may_clash(by_main.changes, by_unit):
         combined = _audit(site, combined, by_main, unit, several_bases=several)
     if parents_of(site.repo, candidate.tip) != (bases[0],):
         from gitprun.merge.lost import find_lost_sides
@@ -118,9 +119,11 @@ def _with(combined: Combined, **facts: Any) -> Combined:
     return replace(combined, item=replace(combined.item, **facts))
 
 
-def _adds_on_both(by_main: Iterable[Change], by_unit: Iterable[Change]) -> bool:
-    """Tell whether two new files might clash by what they mean: that is so in folders of migrations."""
-    return any(change.added for change in by_unit) and any(change.added for change in by_main)
+def _may_clash(by_main: Mapping[bytes, Change], by_unit: Sequence[Change]) -> bool:
+    """Tell whether different files might clash by what they mean: new migrations, a manifest and its lock."""
+    if any(change.added for change in by_unit) and any(change.added for change in by_main.values()):
+        return True
+    return meet_in_locks(by_main, (change.path for change in by_unit))
 
 
 def _drops(strategy: str, lost: Sequence[ResolvedPath]) -> str:
