@@ -40,10 +40,7 @@ def read_hotspots(top: Path) -> Iterator[Case]:
             free = not any(word.encode() in text for word in spec["must_not_contain"])
             return "merged" if held and free else "broken"
 
-        files = [
-            next(path for path in sorted((about.parent / side).rglob("*")) if path.is_file())
-            for side in ("base", "main", "unit")
-        ]
+        files = [next((about.parent / side).rglob(Path(spec["path"]).name)) for side in ("base", "main", "unit")]
         base, main, unit = (path.read_bytes() for path in files)
         yield Case(str(about.parent.relative_to(top)), spec["path"], (base, main, unit), judge)
 

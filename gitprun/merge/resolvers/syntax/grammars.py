@@ -12,7 +12,7 @@ from gitprun.merge.resolvers.syntax.rows import Grammar
 if TYPE_CHECKING:
     from tree_sitter import Language, Tree
 
-_CHUNK = 1 << 20
+_CHUNK = 1 << 16
 
 
 def load_language(row: Grammar) -> Language | None:
@@ -48,8 +48,10 @@ def parse(language: Language, text: bytes) -> Tree:
     def part(at: int, _: object) -> bytes:
         return text[at : at + _CHUNK]
 
+    parser = Parser(language)
     try:
-        return Parser(language).parse(part, progress_callback=_go_on)
+        # Once more on top of that, which takes no time: nodes of the first tree would read their text through ``part``.
+        return parser.parse(text, parser.parse(part, progress_callback=_go_on))
     except SystemError as problem:
         # This is how the parser passes on what was raised while it asked whether to go on.
         raise problem.__cause__ or problem.__context__ or problem from None
