@@ -22,6 +22,7 @@ from gitprun.merge.guard import Target, list_paths, read_local_changes, read_tar
 from gitprun.merge.move import CheckoutMoved, TakenBack, TargetMoved, follow, move_target, read_tip, require_free_way
 from gitprun.merge.recover import record_undone, recover_landing
 from gitprun.merge.settings import MergeSettings, read_merge_settings
+from gitprun.merge.settle import Means, Settled, settle_conflicts
 from gitprun.merge.undo_plan import Choice, Landed, Merge, Way, can_move_back, choose_landing, read_landings, reverted
 from gitprun.names import PRUN_REFS, ZERO, Oid, parse_oid, short
 from gitprun.runs.events import Event
@@ -249,17 +250,19 @@ def _revert_one(ground: _Ground, tip: Oid, commit: str) -> Oid | None:
         merge = merge_trees(ground.merging, tip, undoing)
     except GitFailed as problem:
         raise Refused(f"git cannot revert {short(commit)}: {problem.message}; nothing was changed") from None
-    if not merge.clean:
+    # What came after may stand right beside what goes: there the resolvers know one from the other.
+    settled = settle_conflicts(repo, merge, Means(), several_bases=False) if not merge.clean else Settled(merge.tree)
+    if settled.refused is not None:
         named = {path for note in merge.messages if note.kind.startswith("CONFLICT") for path in note.paths}
         paths = {stage.path for stage in merge.stages} | named
         raise Refused(
             f"what came after {short(commit)} changed the same places: {list_paths(paths)}; nothing was changed",
             f"take back what came after first, or revert by hand: git revert -m 1 {short(commit)}",
         )
-    if merge.tree == tree_of(repo, tip):
+    if settled.tree == tree_of(repo, tip):
         return None
     message = _message(repo, commit, parent)
-    return write_merge(git, repo, ground.settings, ground.who, tree=merge.tree, parents=(tip,), message=message)
+    return write_merge(git, repo, ground.settings, ground.who, tree=settled.tree, parents=(tip,), message=message)
 
 
 def _message(repo: Objects, commit: str, parent: str) -> str:

@@ -300,3 +300,24 @@ def test_numbers_commits_and_words(tmp_path: Path) -> None:
         "topic-b of landing 2 was taken back and is in no history",
         "git prun merge topic-b",
     )
+
+
+def test_one_of_several_entries_beside_each_other_is_taken_out(tmp_path: Path) -> None:
+    repo = make_repo(tmp_path / "r", other="o\n")
+    repo.write("routes.ts", "export const routes = {\n  home: '/',\n};\n")
+    repo.commit("base")
+    for name in ("about", "help", "shop"):
+        repo.switch(f"topic-{name}", new=True, start="main")
+        repo.write("routes.ts", f"export const routes = {{\n  home: '/',\n  {name}: '/{name}',\n}};\n")
+        repo.commit(name)
+    repo.switch("main")
+    land_branches(repo, "topic-about", "topic-help", "topic-shop")
+    report = take(repo, "topic-help")
+    assert (report.way, [item.branch for item in report.items]) == ("reverted", ["topic-help"])
+    assert repo.read("routes.ts") == "export const routes = {\n  home: '/',\n  about: '/about',\n  shop: '/shop',\n};\n"
+    take(repo, redo=True)
+    assert sorted(repo.read("routes.ts").splitlines()[2:-1]) == [
+        "  about: '/about',",
+        "  help: '/help',",
+        "  shop: '/shop',",
+    ]
