@@ -15,8 +15,8 @@ from gitprun.errors import Refused, UsageProblem
 from gitprun.names import is_run_id
 
 if TYPE_CHECKING:
-    from gitprun.git.command import Git
     from gitprun.merge.choose import Choice
+    from gitprun.merge.guard import AskedAhead
     from gitprun.merge.plan import LandingOptions
     from gitprun.plan import Settings
     from gitprun.runs.events import History
@@ -83,28 +83,30 @@ def merge(ctx: click.Context, /, names: tuple[str, ...], as_json: bool, **given:
 
 def land_names(place: Here, names: Sequence[str], *, as_json: bool, **given: Any) -> int:
     """Land what the names mean and print what came of it; gives the exit code."""
-    git = _ask_ahead(place, dry_run=bool(given.get("dry_run")), into=given.get("into"))
+    ahead = _ask_ahead(place)
     try:
-        return _land_names(place, names, git, as_json=as_json, **given)
+        return _land_names(place, names, ahead, as_json=as_json, **given)
     finally:
-        git.forget()
+        ahead.git.forget()
 
 
-def _ask_ahead(place: Here, *, dry_run: bool, into: str | None) -> Git:
+def _ask_ahead(place: Here) -> AskedAhead:
     """Let git look at the checkout while the rest of us is still being loaded."""
-    from gitprun.merge.guard import HEAD, STATUS
+    from gitprun.merge.guard import HEAD, STATUS, AskedAhead, index_stamp
 
-    git = place.repository.git
+    # Before anything is asked: what changes from here on makes the answers worthless.
+    ahead = AskedAhead(place.repository.git, index_stamp(place.repository.git_dir))
+    git = ahead.git
     if place.repository.top is not None:
         git.ask_ahead(*STATUS)
     for question in (HEAD, ("worktree", "list", "--porcelain", "-z"), ("config", "--list", "-z")):
         git.ask_ahead(*question)
     for name in ("GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"):
         git.ask_ahead("var", name)
-    return git
+    return ahead
 
 
-def _land_names(place: Here, names: Sequence[str], git: Git, *, as_json: bool, **given: Any) -> int:
+def _land_names(place: Here, names: Sequence[str], ahead: AskedAhead, *, as_json: bool, **given: Any) -> int:
     from gitprun.cli.merge_words import render
     from gitprun.cli.signals import signals_stop
     from gitprun.config import read_settings
@@ -130,7 +132,7 @@ def _land_names(place: Here, names: Sequence[str], git: Git, *, as_json: bool, *
             options,
             stop=stop,
             say=(lambda _: None) if as_json else say,
-            git=git,
+            ahead=ahead,
         )
     if as_json:
         skipped = [{"unit": name, "reason": reason} for name, reason in chosen.skipped]

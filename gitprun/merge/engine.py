@@ -21,6 +21,7 @@ from gitprun.merge.ancestry import Ancestry
 from gitprun.merge.batch import Batch, build_batch, set_aside
 from gitprun.merge.build import dirty_checkout, lay_out_attributes
 from gitprun.merge.guard import (
+    AskedAhead,
     LocalChanges,
     Target,
     index_stamp,
@@ -58,16 +59,16 @@ def land(
     *,
     stop: Stop | None = None,
     say: Callable[[str], None] = lambda _: None,
-    git: Git | None = None,
+    ahead: AskedAhead | None = None,
 ) -> LandingReport:
     """Land branches on one target with --no-ff merges; what cannot land is set aside and told.
 
     Raises Refused when the checkout is in no state to follow, TargetMoved when the target keeps moving: then nothing
-    was changed. One landing at a time runs in a repository; a dry run waits for nobody and moves nothing. ``git`` is
-    the repository's, with what was asked of it ahead.
+    was changed. One landing at a time runs in a repository; a dry run waits for nobody and moves nothing. What was
+    asked ``ahead`` holds only as long as the index is the one it was then.
     """
-    git = git or repository.git
-    stamp = index_stamp(repository.git_dir)
+    ahead = ahead or AskedAhead(repository.git, index_stamp(repository.git_dir))
+    git, stamp = ahead.git, ahead.stamp
     try:
         if options.dry_run:
             return _land(repository, ledger, candidates, options, stop, say, (), git, Memory())

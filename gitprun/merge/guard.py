@@ -157,6 +157,14 @@ def read_local_changes(checkout: Path, git: Git | None = None) -> LocalChanges:
     return LocalChanges(frozenset(staged), frozenset(unstaged), frozenset(unmerged))
 
 
+@dataclass(frozen=True, slots=True)
+class AskedAhead:
+    """The repository's git, with questions asked while ``stamp`` told its index."""
+
+    git: Git
+    stamp: tuple[int, ...] | None
+
+
 def index_stamp(git_dir: Path) -> tuple[int, ...] | None:
     """Tell an index from every other that may stand in its place; None if there is none."""
     try:

@@ -9,6 +9,7 @@ import pytest
 
 from gitprun.errors import Refused
 from gitprun.merge.engine import land
+from gitprun.merge.guard import STATUS, AskedAhead, index_stamp
 from gitprun.merge.move import CheckoutMoved, TargetMoved
 from gitprun.merge.plan import LandingOptions
 from tests.support.landing import candidate, land_branches, landing_events, states
@@ -371,3 +372,18 @@ def test_what_is_written_in_the_ledger(tmp_path: Path) -> None:
         {**rows[1], "target": "refs/heads/main"},
         {**ends, "outcome": "landed"},
     ]
+
+
+def test_what_was_asked_ahead_is_no_answer_once_the_index_changed(tmp_path: Path) -> None:
+    repo = make_repo(tmp_path / "repo", a="1\n")
+    repo.switch("topic", new=True)
+    repo.commit("topic", b="2\n")
+    repo.switch("main")
+    git = repo.repository.git
+    ahead = AskedAhead(git, index_stamp(repo.path / ".git"))
+    git.ask_ahead(*STATUS)
+    repo.write("staged", "s\n")
+    repo.git("add", "staged")
+    with pytest.raises(Refused, match="has staged changes: staged"):
+        land(repo.repository, repo.ledger, [candidate(repo, "topic")], LandingOptions(no_verify=True), ahead=ahead)
+    assert git.run("rev-parse", "main").text.strip() == repo.oid("main")
