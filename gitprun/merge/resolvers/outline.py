@@ -7,6 +7,7 @@ from collections import Counter
 
 from gitprun.merge.resolvers.base import FileConflict, Resolved, quote
 from gitprun.merge.resolvers.kinds import kinds_for
+from gitprun.merge.resolvers.near import merge_near
 from gitprun.merge.resolvers.proof import prove
 
 # The lines above a line that it belongs to, by indentation, and the line itself.
@@ -22,9 +23,13 @@ def find_misplaced(conflict: FileConflict, merged: bytes) -> tuple[str, ...]:
     """Compare a merge that git made with the one that the file's own kind proves; order aside.
 
     Where repeated lines look alike git may put what a side added to one block into another one, without a conflict.
-    Nothing is found where no resolver proves a text.
+    Nothing is found where no resolver proves a text, or where the lines leave no choice.
     """
     if conflict.base is None:
+        return ()
+    plain = merge_near(conflict)
+    if isinstance(plain, Resolved) and plain.text == merged:
+        # The same whichever way repeated lines are paired: cheaper to tell than what a file means.
         return ()
     for kind in kinds_for(conflict.path):
         if kind.name in _PROSE:
