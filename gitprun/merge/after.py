@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from gitprun.errors import PrunError
 from gitprun.git.command import Git
@@ -49,10 +50,10 @@ def run_after(
         ended = process.run(shell_argv(command, env), cwd=path, env=env, stdout=log, timeout=timeout, stop=stop)
         if ended.reason != "exited" or ended.code != 0:
             why = f"exit {ended.shell_code}" if ended.reason == "exited" else ended.reason
-            state = "could-not-run" if ended.reason == "stopped" else "fail"
+            state: Literal["could-not-run", "fail"] = "could-not-run" if ended.reason == "stopped" else "fail"
             return CheckResult(
                 command=f"after: {command}",
-                state=state,  # type: ignore[arg-type]
+                state=state,
                 code=ended.code,
                 seconds=ended.seconds,
                 log=str(log),

@@ -13,13 +13,10 @@ from gitprun.git.trees import REGULAR, Change, read_blob, replace_blobs, show_pa
 from gitprun.git.walk import Trees
 from gitprun.merge.locks import lock_folders
 from gitprun.merge.plan import ResolvedPath, Suspect
-from gitprun.merge.resolvers.base import FileConflict
-from gitprun.merge.settle import TIME_LIMIT, climb_guarded, find_faults, show_resolved
+from gitprun.merge.resolvers.base import SIZE_LIMIT, FileConflict, Refused
+from gitprun.merge.settle import climb_guarded, find_faults, guarded, show_resolved
 from gitprun.names import Oid
-from gitprun.system.bugs import write_bug_report
-from gitprun.system.limit import TimeLimit, limited
 
-LARGEST = 1 << 20
 _MIGRATIONS = re.compile(rb"migrat|^versions$|^flyway$", re.IGNORECASE)
 
 
@@ -61,7 +58,7 @@ def audit_merge(trees: Trees, merged: Merged, state: Path | None) -> Audited:
     suspects: list[Suspect] = []
     unjudged: list[str] = []
     for path, conflict, text in _contested(trees, merged):
-        large = max(map(len, (conflict.main, conflict.unit, text))) > LARGEST
+        large = max(map(len, (conflict.main, conflict.unit, text))) > SIZE_LIMIT
         faults, why_not = ((), "it is too large") if large else find_faults(conflict, text, state)
         if why_not:
             unjudged.append(f"{show_path(path)} was not looked at: {why_not}")
@@ -118,16 +115,10 @@ def _renamed(trees: Trees, merged: Merged) -> dict[bytes, bytes]:
     return found
 
 
-def _guarded(look: Callable[[], tuple[str, ...]], state: Path | None) -> tuple[str, ...]:
+def _look(look: Callable[[], tuple[str, ...]], state: Path | None) -> tuple[str, ...]:
     """Look, within a limit of time; what cannot be judged is no fault, and an error of ours no lost landing."""
-    try:
-        with limited(TIME_LIMIT):
-            return look()
-    except TimeLimit:
-        return ()
-    except Exception as problem:
-        write_bug_report(problem, state / "bugs" if state is not None else None, "auditing a merge")
-        return ()
+    said = guarded(look, state, "auditing a merge", "")
+    return () if isinstance(said, Refused) else said
 
 
 def _twin_migrations(trees: Trees, merged: Merged, state: Path | None) -> list[Suspect]:
@@ -149,7 +140,7 @@ def _twin_migrations(trees: Trees, merged: Merged, state: Path | None) -> list[S
         one, other = ({os.fsdecode(p) for p, above in each.items() if above in shared} for each in (by_main, by_unit))
         return audit_migrations(one, other, list(present), read)
 
-    said = _guarded(look, state)
+    said = _look(look, state)
     rows = (line.partition(": ") for line in said)
     return [Suspect(path=show_path(os.fsencode(folder)), reason=reason) for folder, _, reason in rows]
 
@@ -167,7 +158,7 @@ def _stale_locks(trees: Trees, merged: Merged, state: Path | None) -> list[Suspe
             if after is None:
                 continue
             sides = [each for each in texts[:-1] if each is not None]
-            said = _guarded(partial(find_stale, pair, sides, after), state)
+            said = _look(partial(find_stale, pair, sides, after), state)
             found += [Suspect(path=show_path(names[1]), reason=reason) for reason in said]
     return found
 

@@ -9,15 +9,13 @@ from pathlib import Path
 
 from gitprun.errors import PrunError
 from gitprun.git.command import Git
-from gitprun.merge.resolvers.base import FileConflict, quote
-from gitprun.merge.resolvers.ladder import SIZE_LIMIT, climb, prepare
-from gitprun.merge.resolvers.outline import find_misplaced
-from gitprun.merge.resolvers.proof import audit
+from gitprun.merge.resolvers.base import SIZE_LIMIT, TIME_LIMIT, FileConflict, quote
+from gitprun.merge.resolvers.ladder import climb, prepare
+from gitprun.merge.resolvers.outline import find_doubts
 from gitprun.system.bugs import write_bug_report
 from gitprun.system.files import write_whole
 from gitprun.system.limit import TimeLimit, limited
 
-TIME_LIMIT = 2.0
 CANNOT = 128
 # Git asks these where it looks for its configuration; inside a merge they are set by the git that calls us.
 _ASKED = ("GIT_DIR", "GIT_WORK_TREE", "GIT_CONFIG_PARAMETERS")
@@ -78,8 +76,7 @@ def _settle(conflict: FileConflict, by_git: FileAnswer, shown: str, left: str) -
     if by_git.code == 0:
         if len(by_git.text) > SIZE_LIMIT:
             return by_git
-        suspect = audit(conflict.path, conflict.base, conflict.main, conflict.unit, by_git.text)
-        suspect = suspect or find_misplaced(conflict, by_git.text)
+        suspect = find_doubts(conflict, by_git.text)
         if not suspect:
             return by_git
     answer = climb(conflict)

@@ -63,7 +63,7 @@ def _owned(history: History, heads: Mapping[str, str], changed: Sequence[str]) -
 
 def _suspects(git: Git, unit: str) -> Iterator[str]:
     """Audit every path that both sides changed, as it stands in the index."""
-    from gitprun.merge.resolvers.ladder import SIZE_LIMIT
+    from gitprun.merge.resolvers.base import SIZE_LIMIT
     from gitprun.merge.resolvers.proof import audit
 
     base = git.run("merge-base", "HEAD", unit, ok=(0, 1)).text

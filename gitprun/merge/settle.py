@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from traceback import walk_tb
+from typing import TypeVar
 
 from gitprun.git.trees import (
     GITLINK,
@@ -21,16 +22,16 @@ from gitprun.git.trees import (
 from gitprun.merge.hotspots import Hotspot, Policy, hotspot_for, settle
 from gitprun.merge.plan import WOULD_SETTLE, ConflictPath, ResolvedPath
 from gitprun.merge.recorded import find_choice, find_resolution, version_taken
-from gitprun.merge.resolvers.base import FileConflict, Refused, Resolved, Resolver
+from gitprun.merge.resolvers.base import TIME_LIMIT, FileConflict, Refused, Resolved, Resolver
 from gitprun.merge.submodules import describe_sides
 from gitprun.names import Oid
 from gitprun.system.bugs import write_bug_report
 from gitprun.system.limit import TimeLimit, limited
 
+_T = TypeVar("_T")
 _CONFLICT = "CONFLICT ("
 CONTENTS = "contents"
 RECORDED = "recorded"
-TIME_LIMIT = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,10 +162,9 @@ def find_faults(conflict: FileConflict, text: bytes, state: Path | None) -> tupl
     found: list[str] = []
 
     def look(each: FileConflict) -> Refused:
-        from gitprun.merge.resolvers.outline import find_misplaced
-        from gitprun.merge.resolvers.proof import audit
+        from gitprun.merge.resolvers.outline import find_doubts
 
-        found.extend(audit(each.path, each.base, each.main, each.unit, text) or find_misplaced(each, text))
+        found.extend(find_doubts(each, text))
         return Refused("")
 
     answer = _guarded(look, conflict, state, f"it took more than {TIME_LIMIT:g} s")
@@ -175,16 +175,27 @@ def _guarded(resolver: Resolver, conflict: FileConflict, state: Path | None, lat
     """Run a resolver: one that takes too long or fails leaves a conflict, never a lost landing."""
     from gitprun.merge.resolvers.ladder import prepare
 
+    def run() -> Resolved | Refused:
+        return resolver(conflict)
+
+    late = late or f"no resolver settled it within {TIME_LIMIT:g} s"
+    return guarded(run, state, f"resolving {conflict.path!r}", late, before=lambda: prepare(conflict.path))
+
+
+def guarded(
+    look: Callable[[], _T], state: Path | None, doing: str, late: str, before: Callable[[], None] = lambda: None
+) -> _T | Refused:
+    """Let resolvers look at something within the limit of time, ``before`` aside; a failure is a report, and told."""
     try:
-        prepare(conflict.path)
+        before()
         with limited(TIME_LIMIT):
-            return resolver(conflict)
+            return look()
     except TimeLimit:
-        return Refused(late or f"no resolver settled it within {TIME_LIMIT:g} s")
+        return Refused(late)
     except Exception as problem:
         where = [frame.f_code.co_filename for frame, _ in walk_tb(problem.__traceback__)]
         name = next((Path(each).stem for each in reversed(where) if "/resolvers/" in each), "unknown")
-        told = write_bug_report(problem, state / "bugs" if state is not None else None, f"resolving {conflict.path!r}")
+        told = write_bug_report(problem, state / "bugs" if state is not None else None, doing)
         return Refused(f"the {name} resolver failed: {problem!r}; this is a bug, please report it: {told}")
 
 

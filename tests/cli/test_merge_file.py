@@ -12,6 +12,7 @@ import pytest
 from gitprun.cli.file_words import main, parse_words
 from gitprun.merge import file
 from gitprun.merge.file import FileMerge
+from gitprun.merge.resolvers import outline
 from gitprun.merge.resolvers.base import FileConflict
 from gitprun.merge.resolvers.ladder import Answer
 from tests.support.cli import Said, program_environment, prun
@@ -229,7 +230,7 @@ def test_a_clean_merge_with_a_fault_does_not_pass(
 ) -> None:
     """Nothing else could be proved: git's text, but not git's exit code."""
     folder = lay_out(tmp_path, BASE, MAIN, UNIT)
-    monkeypatch.setattr(file, "audit", suspicious)
+    monkeypatch.setattr(outline, "audit", suspicious)
     monkeypatch.setattr(file, "climb", lambda conflict: Answer((), ("json: no",)))
     clean = git(folder, "merge-file", "-p", "ours", "base", "theirs")
     assert clean[0] == 0

@@ -14,6 +14,9 @@ from gitprun.merge.resolvers.text import Triple, split_versions
 Side = Literal["main", "unit"]
 
 LINE_LIMIT = 20_000
+# What one file may take: bytes of a version, and seconds (kept by whoever calls resolvers).
+SIZE_LIMIT = 1 << 20
+TIME_LIMIT = 2.0
 TOO_DIFFERENT = "the versions differ too much to be compared line by line"
 MARKERS = (b"<<<<<<<", b"|||||||", b"=======", b">>>>>>>")
 
@@ -112,6 +115,18 @@ def one_sided(conflict: FileConflict) -> bytes | None:
     if conflict.main in (conflict.unit, conflict.base):
         return conflict.unit
     return conflict.main if conflict.unit == conflict.base else None
+
+
+def open_lines(conflict: FileConflict, resolver: str) -> Triple | Resolved | Refused:
+    """Split the three versions into lines; gives the answer itself where there is nothing to merge, or no way to."""
+    triple = split_conflict(conflict)
+    return triple if isinstance(triple, Refused) else take_plain(conflict, triple, resolver) or triple
+
+
+def take_plain(conflict: FileConflict, triple: Triple, resolver: str) -> Resolved | None:
+    """Answer where at most one side changed anything."""
+    plain = one_sided(conflict)
+    return None if plain is None else Resolved(plain, resolver, brought_lines(triple, triple.split(plain)))
 
 
 def brought_lines(triple: Triple, merged: Sequence[bytes]) -> tuple[bytes, ...]:

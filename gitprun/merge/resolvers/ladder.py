@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from gitprun.merge.resolvers import near
-from gitprun.merge.resolvers.base import FileConflict, Kind, Refused, Resolved, Resolver, Unread
+from gitprun.merge.resolvers.base import SIZE_LIMIT, FileConflict, Kind, Refused, Resolved, Resolver, Unread
 from gitprun.merge.resolvers.kinds import kinds_for
 from gitprun.merge.resolvers.proof import prove
 
-SIZE_LIMIT = 1 << 20
 _QUOTED = re.compile(r'"[^"]*"')
 
 

@@ -11,10 +11,9 @@ from gitprun.merge.resolvers.base import (
     Refused,
     Resolved,
     brought_lines,
-    one_sided,
+    open_lines,
     prove_union,
     quote,
-    split_conflict,
 )
 from gitprun.merge.resolvers.changes import Change, diff_lines, split_items
 from gitprun.merge.resolvers.places import join_added
@@ -34,12 +33,9 @@ def union(conflict: FileConflict) -> Resolved | Refused:
     other side changed something too, a line changed on both sides differently, a place that repeated lines leave
     open, brackets that do not pair up any more, binary files, and every result that ``prove_union`` does not prove.
     """
-    triple = split_conflict(conflict)
-    if isinstance(triple, Refused):
+    triple = open_lines(conflict, NAME)
+    if not isinstance(triple, Triple):
         return triple
-    plain = one_sided(conflict)
-    if plain is not None:
-        return Resolved(plain, NAME, brought_lines(triple, triple.split(plain)))
     merged = _merge_added_file(triple) if conflict.base is None else _merge(triple)
     if isinstance(merged, Refused):
         return merged

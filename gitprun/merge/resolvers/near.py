@@ -11,13 +11,13 @@ from gitprun.merge.resolvers.base import (
     Refused,
     Resolved,
     brought_lines,
-    one_sided,
+    open_lines,
     quote,
-    split_conflict,
 )
 from gitprun.merge.resolvers.changes import Change, diff_lines, pair_lines
 from gitprun.merge.resolvers.moves import follow_move
 from gitprun.merge.resolvers.sides import Region, group_regions, region_text
+from gitprun.merge.resolvers.text import Triple
 
 NAME = "near"
 
@@ -31,12 +31,9 @@ def merge_near(conflict: FileConflict) -> Resolved | Refused:
     anew, and a block that one side moved whole and the other changed. Refused: two changes of one line, lines that
     both sides added at one place, changes next to removed lines, a place that repeated lines leave open.
     """
-    triple = split_conflict(conflict)
-    if isinstance(triple, Refused):
+    triple = open_lines(conflict, NAME)
+    if not isinstance(triple, Triple):
         return triple
-    plain = one_sided(conflict)
-    if plain is not None:
-        return Resolved(plain, NAME, brought_lines(triple, triple.split(plain)))
     if conflict.base is None:
         return Refused("both sides added the file")
     versions = (triple.base, triple.main, triple.unit)

@@ -8,7 +8,7 @@ from collections import Counter
 from gitprun.merge.resolvers.base import FileConflict, Resolved, quote
 from gitprun.merge.resolvers.kinds import kinds_for
 from gitprun.merge.resolvers.near import merge_near
-from gitprun.merge.resolvers.proof import prove
+from gitprun.merge.resolvers.proof import audit, prove
 
 # The lines above a line that it belongs to, by indentation, and the line itself.
 Place = tuple[bytes, ...]
@@ -17,6 +17,12 @@ _SECTION = re.compile(rb"\[[^\]]+\]+$")
 _WORD = re.compile(rb"\w")
 # Prose has no places.
 _PROSE = frozenset({"markdown"})
+
+
+def find_doubts(conflict: FileConflict, merged: bytes) -> tuple[str, ...]:
+    """Name what is wrong with a merge that is wrong with neither side; else what stands where it should not."""
+    audited = audit(conflict.path, conflict.base, conflict.main, conflict.unit, merged)
+    return audited or find_misplaced(conflict, merged)
 
 
 def find_misplaced(conflict: FileConflict, merged: bytes) -> tuple[str, ...]:

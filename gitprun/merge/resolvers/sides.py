@@ -13,8 +13,7 @@ from gitprun.merge.resolvers.base import (
     Resolved,
     Side,
     brought_lines,
-    one_sided,
-    split_conflict,
+    open_lines,
 )
 from gitprun.merge.resolvers.changes import Change, diff_lines, pair_lines
 from gitprun.merge.resolvers.text import Triple
@@ -43,12 +42,9 @@ def prefer_unit(conflict: FileConflict) -> Resolved | Refused:
 def _prefer(conflict: FileConflict, side: Side) -> Resolved | Refused:
     """Merge as git does and give each conflicting hunk to ``side``; a file that both added is one hunk."""
     name = f"{side}-side"
-    triple = split_conflict(conflict)
-    if isinstance(triple, Refused):
+    triple = open_lines(conflict, name)
+    if not isinstance(triple, Triple):
         return triple
-    plain = one_sided(conflict)
-    if plain is not None:
-        return Resolved(plain, name, brought_lines(triple, triple.split(plain)))
     main, unit = diff_lines(triple.base, triple.main), diff_lines(triple.base, triple.unit)
     if main is None or unit is None:
         return Refused(TOO_DIFFERENT)

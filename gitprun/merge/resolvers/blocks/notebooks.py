@@ -14,11 +14,11 @@ from gitprun.merge.resolvers.base import (
     Refused,
     Resolved,
     brought_lines,
-    one_sided,
-    split_conflict,
+    open_lines,
 )
 from gitprun.merge.resolvers.blocks.resolve import fault_finder, plain_text
 from gitprun.merge.resolvers.entries import prove_entries
+from gitprun.merge.resolvers.text import Triple
 
 NAME = "notebook"
 
@@ -31,12 +31,9 @@ def resolve_notebook(conflict: FileConflict) -> Resolved | Refused:
 
     The text is written as Jupyter writes it, so each version must be written so.
     """
-    triple = split_conflict(conflict)
-    if isinstance(triple, Refused):
+    triple = open_lines(conflict, NAME)
+    if not isinstance(triple, Triple):
         return triple
-    plain = one_sided(conflict)
-    if plain is not None:
-        return Resolved(plain, NAME, brought_lines(triple, triple.split(plain)))
     if conflict.base is None:
         return Refused("both sides added the notebook")
     texts = [plain_text(text) for text in (conflict.base, conflict.main, conflict.unit)]

@@ -11,8 +11,7 @@ from gitprun.merge.resolvers.base import (
     Refused,
     Resolved,
     brought_lines,
-    one_sided,
-    split_conflict,
+    open_lines,
 )
 from gitprun.merge.resolvers.blocks.tree import (
     Check,
@@ -27,7 +26,7 @@ from gitprun.merge.resolvers.blocks.tree import (
 )
 from gitprun.merge.resolvers.blocks.weave import merge_entry
 from gitprun.merge.resolvers.entries import Clash, prove_entries
-from gitprun.merge.resolvers.text import BOM
+from gitprun.merge.resolvers.text import BOM, Triple
 
 # Changes white space of the merged tree at most: (merged, base, main, unit) -> merged.
 Finish = Callable[[Entry, Entry, Entry, Entry], Entry]
@@ -40,12 +39,9 @@ def merge_trees(
     conflict: FileConflict, name: str, read: Reader, *, finish: Finish | None = None, check: Check | None = None
 ) -> Resolved | Refused:
     """Merge a file entry by entry; refused unless the text reads again as what both sides are due."""
-    triple = split_conflict(conflict)
-    if isinstance(triple, Refused):
+    triple = open_lines(conflict, name)
+    if not isinstance(triple, Triple):
         return triple
-    plain = one_sided(conflict)
-    if plain is not None:
-        return Resolved(plain, name, brought_lines(triple, triple.split(plain)))
     if any(b"\r" in line for line in chain(triple.base, triple.main, triple.unit)):
         return Refused("the line ends are mixed")
     trees: list[Entry] = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable
 
-from gitprun.merge.resolvers.base import FileConflict, Refused, Resolved, brought_lines, one_sided, quote
+from gitprun.merge.resolvers.base import FileConflict, Refused, Resolved, brought_lines, quote, take_plain
 from gitprun.merge.resolvers.entries import ABSENT, Clash, prove_entries, settle_value, show_key
 from gitprun.merge.resolvers.json.resolve import decode_versions
 from gitprun.merge.resolvers.json.rows import Rows, merge_rows, merge_whole_rows, repeated
@@ -20,9 +20,9 @@ _NO_TABLE = Table((), (), False)
 def merge_table(conflict: FileConflict) -> Resolved | Refused:
     """Merge a table row by row."""
     triple = split_versions(conflict.base, conflict.main, conflict.unit)
-    one = one_sided(conflict)
+    one = take_plain(conflict, triple, NAME)
     if one is not None:
-        return Resolved(one, NAME, brought_lines(triple, triple.split(one)))
+        return one
     texts = decode_versions(conflict, triple)
     if isinstance(texts, Refused):
         return texts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gitprun.merge.resolvers.base import FileConflict, Refused, Resolved, brought_lines, one_sided
+from gitprun.merge.resolvers.base import FileConflict, Refused, Resolved, brought_lines, take_plain
 from gitprun.merge.resolvers.entries import Clash, show_key
 from gitprun.merge.resolvers.json.faults import repeated_keys
 from gitprun.merge.resolvers.json.identity import field_value, identify, label
@@ -22,9 +22,9 @@ NAME = "jsonl"
 def merge_records(conflict: FileConflict) -> Resolved | Refused:
     """Merge JSON Lines record by record."""
     triple = split_versions(conflict.base, conflict.main, conflict.unit)
-    plain = one_sided(conflict)
+    plain = take_plain(conflict, triple, NAME)
     if plain is not None:
-        return Resolved(plain, NAME, brought_lines(triple, triple.split(plain)))
+        return plain
     decoded = decode_versions(conflict, triple)
     if isinstance(decoded, Refused):
         return decoded

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from gitprun.merge.resolvers.base import FileConflict, Refused, Resolved, brought_lines, one_sided
+from gitprun.merge.resolvers.base import FileConflict, Refused, Resolved, brought_lines, take_plain
 from gitprun.merge.resolvers.entries import ABSENT, Clash, settle_value
 from gitprun.merge.resolvers.json.merge import merge_documents
 from gitprun.merge.resolvers.json.proof import prove_comments, prove_values
@@ -22,9 +22,9 @@ _LEADING = re.compile(r"^[ \t]+", re.MULTILINE)
 def resolve_json(conflict: FileConflict, name: str, check: Check | None = None) -> Resolved | Refused:
     """Merge JSON by key at every depth; ``name`` is the resolver's name in the answer."""
     triple = split_versions(conflict.base, conflict.main, conflict.unit)
-    plain = one_sided(conflict)
+    plain = take_plain(conflict, triple, name)
     if plain is not None:
-        return Resolved(plain, name, brought_lines(triple, triple.split(plain)))
+        return plain
     texts = decode_versions(conflict, triple)
     if isinstance(texts, Refused):
         return texts

@@ -9,12 +9,19 @@ from dataclasses import dataclass
 from functools import partial
 
 from gitprun.globs import matches
-from gitprun.merge.resolvers.base import FileConflict, Kind, Refused, Resolved, brought_lines, one_sided, split_conflict
+from gitprun.merge.resolvers.base import (
+    FileConflict,
+    Kind,
+    Refused,
+    Resolved,
+    brought_lines,
+    open_lines,
+)
 from gitprun.merge.resolvers.entries import prove_entries, show_key
 from gitprun.merge.resolvers.listed.rules import PLAIN, Rules
 from gitprun.merge.resolvers.listed.tree import Body, Node, Path, Reader, Unread, walk, write_lines
 from gitprun.merge.resolvers.listed.weave import weave
-from gitprun.merge.resolvers.text import BOM
+from gitprun.merge.resolvers.text import BOM, Triple
 
 Doubt = Callable[[Body, Body, Body, Body], "str | None"]
 
@@ -45,12 +52,9 @@ def resolve(row: Row, conflict: FileConflict) -> Resolved | Refused:
     """Merge a listed file entry by entry."""
     if not _is_of(row, conflict.path):
         return Refused(f"the path is not that of a {row.name} file")
-    triple = split_conflict(conflict)
-    if isinstance(triple, Refused):
+    triple = open_lines(conflict, row.name)
+    if not isinstance(triple, Triple):
         return triple
-    plain = one_sided(conflict)
-    if plain is not None:
-        return Resolved(plain, row.name, brought_lines(triple, triple.split(plain)))
     bodies: list[Body] = []
     for side, lines in (("the base", triple.base), ("main", triple.main), ("the unit", triple.unit)):
         body = row.read(lines)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from gitprun.merge.resolvers.base import (
+    SIZE_LIMIT,
     Dropped,
     FileConflict,
     Refused,
@@ -14,7 +15,7 @@ from gitprun.merge.resolvers.base import (
     brought_lines,
     split_conflict,
 )
-from gitprun.merge.resolvers.ladder import SIZE_LIMIT, climb
+from gitprun.merge.resolvers.ladder import climb
 from gitprun.merge.resolvers.text import BOM
 
 # Gives a conflict with the same lines, but for those that clash: they are replaced, each by one line.

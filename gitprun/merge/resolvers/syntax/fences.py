@@ -12,14 +12,14 @@ from gitprun.merge.resolvers.base import (
     Resolved,
     Unread,
     brought_lines,
-    one_sided,
-    split_conflict,
+    open_lines,
 )
 from gitprun.merge.resolvers.changes import diff_lines
 from gitprun.merge.resolvers.syntax.grammars import load_language
 from gitprun.merge.resolvers.syntax.languages import GRAMMARS
 from gitprun.merge.resolvers.syntax.resolver import merge_texts
 from gitprun.merge.resolvers.syntax.rows import Grammar
+from gitprun.merge.resolvers.text import Triple
 
 NAME = "fenced code"
 _FENCE = re.compile(rb"[ ]{0,3}(`{3,}|~{3,})[ \t]*([^\s`{,]*)[^`]*")
@@ -36,12 +36,9 @@ class Part:
 
 def merge_fences(conflict: FileConflict) -> Resolved | Refused:
     """Merge a Markdown file whose versions have the same fenced blocks in the same order."""
-    triple = split_conflict(conflict)
-    if isinstance(triple, Refused):
+    triple = open_lines(conflict, NAME)
+    if not isinstance(triple, Triple):
         return triple
-    plain = one_sided(conflict)
-    if plain is not None:
-        return Resolved(plain, NAME, brought_lines(triple, triple.split(plain)))
     base, main, unit = (split_fences(lines) for lines in (triple.base, triple.main, triple.unit))
     kinds = [[part.word is not None for part in parts] for parts in (base, main, unit)]
     if kinds[0] != kinds[1] or kinds[0] != kinds[2] or len(base) < 2:

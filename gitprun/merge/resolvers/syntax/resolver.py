@@ -11,8 +11,7 @@ from gitprun.merge.resolvers.base import (
     Resolved,
     Unread,
     brought_lines,
-    one_sided,
-    split_conflict,
+    open_lines,
 )
 from gitprun.merge.resolvers.syntax.grammars import load_language, parse
 from gitprun.merge.resolvers.syntax.keys import Names
@@ -21,6 +20,7 @@ from gitprun.merge.resolvers.syntax.merge import Merger
 from gitprun.merge.resolvers.syntax.moves import follow_move
 from gitprun.merge.resolvers.syntax.rows import Grammar
 from gitprun.merge.resolvers.syntax.tree import Clash, Limit, Node, Removed, Source
+from gitprun.merge.resolvers.text import Triple
 
 if TYPE_CHECKING:
     from tree_sitter import Language, Tree
@@ -32,12 +32,9 @@ Texts = tuple[bytes, bytes, bytes]
 
 def resolve(row: Grammar, conflict: FileConflict) -> Resolved | Refused:
     """Merge program text of one language."""
-    triple = split_conflict(conflict)
-    if isinstance(triple, Refused):
+    triple = open_lines(conflict, NAME)
+    if not isinstance(triple, Triple):
         return triple
-    plain = one_sided(conflict)
-    if plain is not None:
-        return Resolved(plain, NAME, brought_lines(triple, triple.split(plain)))
     language = load_language(row)
     if language is None:
         return Unread(f"the grammar of {row.name} is not installed")

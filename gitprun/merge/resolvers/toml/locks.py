@@ -7,12 +7,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from gitprun.merge.resolvers.base import FileConflict, Refused, Resolved, quote
+from gitprun.merge.resolvers.base import FileConflict, Refused, Resolved, quote, take_plain
 from gitprun.merge.resolvers.toml.check import decode_one, find_toml_faults, load
 from gitprun.merge.resolvers.toml.resolve import merge_texts
 from gitprun.merge.resolvers.toml.rules import lock_rules
 from gitprun.merge.resolvers.tree.locked import Versions, contested
-from gitprun.merge.resolvers.tree.texts import decode, encode, take_plain
+from gitprun.merge.resolvers.tree.texts import decode, encode
 
 NAME = "lock"
 # Lock files are long and plain: they may be larger than what people write.
@@ -31,7 +31,7 @@ def merge_lock(conflict: FileConflict) -> Resolved | Refused:
     texts = decode(conflict, limit=LOCK_LIMIT)
     if isinstance(texts, Refused):
         return texts
-    plain = take_plain(conflict, texts, NAME)
+    plain = take_plain(conflict, texts.triple, NAME)
     if plain is not None:
         return plain
     name = _file_name(conflict.path)

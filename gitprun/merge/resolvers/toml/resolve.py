@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from gitprun.merge.resolvers.base import FileConflict, Refused, Resolved
+from gitprun.merge.resolvers.base import FileConflict, Refused, Resolved, take_plain
 from gitprun.merge.resolvers.toml.check import is_deep, load
 from gitprun.merge.resolvers.toml.dependencies import join_dependencies
 from gitprun.merge.resolvers.toml.reader import read_toml
 from gitprun.merge.resolvers.toml.rules import rules_for
 from gitprun.merge.resolvers.tree import Contradiction, Group, Rules, Unreadable, merge_trees, prove_plain, render
 from gitprun.merge.resolvers.tree.agree import is_deep as is_nested
-from gitprun.merge.resolvers.tree.texts import Texts, decode, encode, take_plain
+from gitprun.merge.resolvers.tree.texts import Texts, decode, encode
 
 NAME = "toml"
 
@@ -28,7 +28,7 @@ def merge_toml(conflict: FileConflict) -> Resolved | Refused:
     texts = decode(conflict)
     if isinstance(texts, Refused):
         return texts
-    plain = take_plain(conflict, texts, NAME)
+    plain = take_plain(conflict, texts.triple, NAME)
     if plain is not None:
         return plain
     joiner = partial(join_dependencies, conflict.path.rpartition("/")[2])

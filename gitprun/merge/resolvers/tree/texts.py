@@ -9,7 +9,6 @@ from gitprun.merge.resolvers.base import (
     Refused,
     Resolved,
     brought_lines,
-    one_sided,
     split_conflict,
 )
 from gitprun.merge.resolvers.text import Triple
@@ -49,14 +48,6 @@ def encode(texts: Texts, merged: str, resolver: str) -> Resolved:
     lines = tuple(merged.encode().split(b"\n"))
     lines = lines[:-1] if not lines[-1] else lines
     return Resolved(texts.triple.render(lines), resolver, brought_lines(texts.triple, lines))
-
-
-def take_plain(conflict: FileConflict, texts: Texts, resolver: str) -> Resolved | None:
-    """Answer where at most one side changed anything."""
-    plain = one_sided(conflict)
-    if plain is None:
-        return None
-    return Resolved(plain, resolver, brought_lines(texts.triple, texts.triple.split(plain)))
 
 
 def _join(lines: tuple[bytes, ...]) -> str:

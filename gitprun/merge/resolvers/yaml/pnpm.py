@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from gitprun.merge.resolvers.base import FileConflict, Refused, Resolved, quote
+from gitprun.merge.resolvers.base import FileConflict, Refused, Resolved, quote, take_plain
 from gitprun.merge.resolvers.entries import show_key
 from gitprun.merge.resolvers.text import BOM
 from gitprun.merge.resolvers.tree import Group, Unreadable, render
 from gitprun.merge.resolvers.tree.locked import contested
-from gitprun.merge.resolvers.tree.texts import decode, encode, take_plain
+from gitprun.merge.resolvers.tree.texts import decode, encode
 from gitprun.merge.resolvers.yaml.check import find_yaml_faults
 from gitprun.merge.resolvers.yaml.plain import double_keys, plain_value
 from gitprun.merge.resolvers.yaml.reader import read_yaml
@@ -34,7 +34,7 @@ def merge_pnpm(conflict: FileConflict) -> Resolved | Refused:
     texts = decode(conflict, limit=LOCK_LIMIT)
     if isinstance(texts, Refused):
         return texts
-    plain = take_plain(conflict, texts, NAME)
+    plain = take_plain(conflict, texts.triple, NAME)
     if plain is not None:
         return plain
     merged = merge_texts(texts, pnpm_rules(), SHALLOW)

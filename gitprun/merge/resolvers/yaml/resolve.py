@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
-from gitprun.merge.resolvers.base import FileConflict, Refused, Resolved
+from gitprun.merge.resolvers.base import FileConflict, Refused, Resolved, take_plain
 from gitprun.merge.resolvers.tree import (
     Contradiction,
     Entry,
@@ -19,7 +19,7 @@ from gitprun.merge.resolvers.tree import (
 )
 from gitprun.merge.resolvers.tree.align import fields_of
 from gitprun.merge.resolvers.tree.nodes import render_entry
-from gitprun.merge.resolvers.tree.texts import Texts, decode, encode, take_plain
+from gitprun.merge.resolvers.tree.texts import Texts, decode, encode
 from gitprun.merge.resolvers.yaml.events import Broken, TooDeep, parse_plain
 from gitprun.merge.resolvers.yaml.plain import anchors, is_comment, plain_value, uses_anchor
 from gitprun.merge.resolvers.yaml.reader import read_yaml
@@ -43,7 +43,7 @@ def merge_yaml(conflict: FileConflict) -> Resolved | Refused:
         return texts
     if conflict.path.endswith(LOCKS):
         return Refused("a lock file is merged by package only")
-    plain = take_plain(conflict, texts, NAME)
+    plain = take_plain(conflict, texts.triple, NAME)
     if plain is not None:
         return plain
     merged = merge_texts(texts, yaml_rules())

@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
-from gitprun.merge.resolvers.base import FileConflict, Refused, Resolved, quote
+from gitprun.merge.resolvers.base import FileConflict, Refused, Resolved, quote, take_plain
 from gitprun.merge.resolvers.entries import ABSENT, Absent, Clash, Key, merge_keys, prove_entries, settle_value
 from gitprun.merge.resolvers.text import BOM
 from gitprun.merge.resolvers.tree import Unreadable
-from gitprun.merge.resolvers.tree.texts import decode, encode, take_plain
+from gitprun.merge.resolvers.tree.texts import decode, encode
 
 NAME = "yarn-lock"
 LOCK_LIMIT = 1 << 20
@@ -34,7 +34,7 @@ def merge_yarn(conflict: FileConflict) -> Resolved | Refused:
     texts = decode(conflict, limit=LOCK_LIMIT)
     if isinstance(texts, Refused):
         return texts
-    plain = take_plain(conflict, texts, NAME)
+    plain = take_plain(conflict, texts.triple, NAME)
     if plain is not None:
         return plain
     try:
