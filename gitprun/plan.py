@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast, get_args
+from typing import Any, Literal, cast, get_args
 
 from gitprun.errors import PlanError
 from gitprun.names import UnitId, nearest, parse_unit_id
@@ -14,22 +14,46 @@ from gitprun.units import DEFAULT_TIMEOUT, ExecutorSettings, Mode, Sandbox, Unit
 EXECUTOR_NAMES = ("codex", "claude", "command")
 DEFAULT_VERIFY_TIMEOUT = 1800.0
 DEFAULT_MAX_FILE = 50_000_000
+DEFAULT_MAX_TOTAL = 1_000_000_000
+DEFAULT_MAX_FILES = 50_000
+# No output and no changed file for so many seconds: the unit is said to be stalled.
+DEFAULT_STALL = 600.0
+DEFAULT_OUTPUT_MAX = 256_000_000
+
+StallAction = Literal["report", "end"]
+# worker: as the unit's own worker was confined.
+VerifySandbox = Literal["worker", "workspace-write", "none"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What ``prun.toml`` and the plan say beside the units; None means: not said."""
+    """What ``prun.toml`` and the plan say beside the units; None means: not said.
+
+    ``grace`` is the time in seconds between the steps of the ladder that ends a worker, ``stall`` and ``output_max``
+    the seconds and bytes of DEFAULT_STALL and DEFAULT_OUTPUT_MAX; ``max_total`` (bytes) and ``max_files`` bound the
+    new files of one capture; ``filters`` are the user's content filters that may run over a worker's files (None:
+    those the base names).
+    """
 
     base: str | None = None
     jobs: int | None = None
     verify: tuple[str, ...] | None = None
     verify_timeout: float | None = None
+    verify_sandbox: VerifySandbox | None = None
+    grace: float | None = None
+    stall: float | None = None
+    stall_action: StallAction | None = None
+    output_max: int | None = None
     root: str | None = None
     workspace: WorkspaceKind | None = None
     copy: tuple[str, ...] | None = None
     link: tuple[str, ...] | None = None
     setup: tuple[str, ...] | None = None
     max_file: int | None = None
+    max_total: int | None = None
+    max_files: int | None = None
+    filters: tuple[str, ...] | None = None
+    secrets: bool | None = None
     require_results: bool | None = None
     retries: int | None = None
     retry_wait: float | None = None
@@ -45,12 +69,21 @@ class Settings:
             jobs=self.jobs or other.jobs,
             verify=other.verify if self.verify is None else self.verify,
             verify_timeout=self.verify_timeout or other.verify_timeout,
+            verify_sandbox=self.verify_sandbox or other.verify_sandbox,
+            grace=self.grace or other.grace,
+            stall=self.stall or other.stall,
+            stall_action=self.stall_action or other.stall_action,
+            output_max=self.output_max or other.output_max,
             root=self.root or other.root,
             workspace=self.workspace or other.workspace,
             copy=other.copy if self.copy is None else self.copy,
             link=other.link if self.link is None else self.link,
             setup=other.setup if self.setup is None else self.setup,
             max_file=self.max_file or other.max_file,
+            max_total=self.max_total or other.max_total,
+            max_files=self.max_files or other.max_files,
+            filters=other.filters if self.filters is None else self.filters,
+            secrets=other.secrets if self.secrets is None else self.secrets,
             require_results=other.require_results if self.require_results is None else self.require_results,
             retries=other.retries if self.retries is None else self.retries,
             retry_wait=self.retry_wait or other.retry_wait,
@@ -120,6 +153,9 @@ def _settings(table: Table, source: str, *, in_plan: bool) -> Settings:
         found.update(jobs=run.count("jobs"), verify=run.texts("verify"), verify_timeout=run.duration("verify_timeout"))
         found.update(retries=run.count("retries", least=0), retry_wait=run.duration("retry_wait"))
         found.update(retry_wait_max=run.duration("retry_wait_max"))
+        found.update(verify_sandbox=run.choice("verify_sandbox", get_args(VerifySandbox)))
+        found.update(grace=run.duration("grace"), stall=run.duration("stall"), output_max=run.size("output_max"))
+        found.update(stall_action=run.choice("stall_action", get_args(StallAction)))
         run.close()
     if space:
         found.update(root=space.text("root"), copy=_inside(space, "copy"), link=_inside(space, "link"))
@@ -129,7 +165,9 @@ def _settings(table: Table, source: str, *, in_plan: bool) -> Settings:
         found.update(workspace=space.choice("kind", get_args(WorkspaceKind)), setup=space.texts("setup"))
         space.close()
     if collect:
-        found["max_file"] = collect.size("max_file")
+        found.update(max_file=collect.size("max_file"), max_total=collect.size("max_total"))
+        found.update(max_files=collect.count("max_files"), filters=collect.texts("filters"))
+        found.update(secrets=collect.flag("secrets"))
         collect.close()
     if executors:
         found["executors"] = _executors(executors)

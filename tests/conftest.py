@@ -39,15 +39,17 @@ SEALED = {
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Let the slow tests in."""
     parser.addoption("--slow", action="store_true", help="also run what starts hundreds of programs (CI does)")
+    parser.addoption("--kill", action="store_true", help="also run the long trials with killed processes (CI does)")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave slow tests out, unless they are asked for or their file is named."""
-    if config.getoption("--slow") or any(".py" in arg for arg in config.args):
+    """Leave slow tests and trials out, unless they are asked for or their file is named."""
+    if any(".py" in arg for arg in config.args):
         return
-    slow = [item for item in items if item.get_closest_marker("slow")]
-    config.hook.pytest_deselected(items=slow)
-    items[:] = [item for item in items if not item.get_closest_marker("slow")]
+    left_out = [name for name in ("slow", "kill") if not config.getoption(f"--{name}")]
+    apart = [item for item in items if any(item.get_closest_marker(name) for name in left_out)]
+    config.hook.pytest_deselected(items=apart)
+    items[:] = [item for item in items if item not in apart]
 
 
 @pytest.fixture(autouse=True)

@@ -236,7 +236,6 @@ def state_of(repo: Repo) -> str:
     return json.loads(prun(repo.path, "status", "--json").out)["runs"][0]["units"][0]["state"]
 
 
-@pytest.mark.kill
 @pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="waits for a process that is not its child")
 def test_a_unit_is_lost_only_when_its_warden_is_gone_too(
     repo: Repo, tmp_path: Path, held: subprocess.Popen[bytes]

@@ -131,7 +131,6 @@ def test_a_ledger_that_cannot_be_used_says_so(tmp_path: Path) -> None:
     assert caught.value.message == f"the ledger {ledger.path} cannot be read: Is a directory"
 
 
-@pytest.mark.kill
 def test_what_a_killed_writer_acknowledged_is_there(tmp_path: Path) -> None:
     names = [f"r{number}" for number in range(1, 9)]
     # Eight at once, killed one after the other while the others write on.

@@ -246,7 +246,6 @@ STEPS = (
 )
 
 
-@pytest.mark.kill
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("kind", STEPS)
 def test_a_coordinator_killed_at_every_step(repo: Repo, tmp_path: Path, kind: str, when: str) -> None:
@@ -266,7 +265,6 @@ def test_a_coordinator_killed_at_every_step(repo: Repo, tmp_path: Path, kind: st
     assert repo.ledger.read().unreadable == ()
 
 
-@pytest.mark.kill
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("kind", ["unit.waiting", "workspace.removing", "workspace.removed"])
 @pytest.mark.parametrize("workspace_kind", ["clone", "worktree"])
@@ -298,7 +296,6 @@ def test_a_coordinator_killed_between_two_attempts(
     assert names == ["refs/prun/kept/r1/a/attempt-1", "refs/prun/kept/r1/a/base-2"]
 
 
-@pytest.mark.kill
 @pytest.mark.parametrize("secret", [False, True])
 @pytest.mark.parametrize(("kind", "when"), [("unit.preparing:2", "before"), ("unit.prepared:2", "before")])
 def test_a_coordinator_killed_as_codex_was_to_go_on(
@@ -355,7 +352,6 @@ def _await_worker(repo: Repo, marks: Path) -> Identity:
             return Identity(**rows[0].facts["process"])
 
 
-@pytest.mark.kill
 def test_a_worker_that_lives_is_rejoined(repo: Repo, tmp_path: Path) -> None:
     write_plan(repo, tmp_path)
     warden = kill_coordinator(repo, tmp_path)
@@ -378,7 +374,6 @@ def test_a_worker_that_lives_is_rejoined(repo: Repo, tmp_path: Path) -> None:
     assert unit_of(repo, "a").attempt == 1
 
 
-@pytest.mark.kill
 def test_a_worker_that_ended_unseen_is_collected(repo: Repo, tmp_path: Path) -> None:
     write_plan(repo, tmp_path)
     warden = kill_coordinator(repo, tmp_path)
@@ -391,7 +386,6 @@ def test_a_worker_that_ended_unseen_is_collected(repo: Repo, tmp_path: Path) -> 
     assert unit_of(repo, "a").facts["exit"]["code"] == 0
 
 
-@pytest.mark.kill
 def test_a_worker_that_was_killed_too_is_started_anew_and_its_work_kept(repo: Repo, tmp_path: Path) -> None:
     write_plan(repo, tmp_path)
     warden = kill_coordinator(repo, tmp_path)
@@ -407,7 +401,6 @@ def test_a_worker_that_was_killed_too_is_started_anew_and_its_work_kept(repo: Re
     assert (earlier["state"], earlier["reason"]) == ("stopped", "the warden process was killed, and the worker with it")
 
 
-@pytest.mark.kill
 def test_a_stop_reaches_a_worker_that_was_rejoined(repo: Repo, tmp_path: Path) -> None:
     write_plan(repo, tmp_path)
     warden = kill_coordinator(repo, tmp_path)
@@ -421,7 +414,6 @@ def test_a_stop_reaches_a_worker_that_was_rejoined(repo: Repo, tmp_path: Path) -
     assert repo.files("refs/prun/r1/a") == {"a.txt": "x"}
 
 
-@pytest.mark.kill
 def test_of_two_that_go_on_at_once_one_wins(repo: Repo, tmp_path: Path) -> None:
     write_plan(repo, tmp_path)
     kill_coordinator(repo, tmp_path)
