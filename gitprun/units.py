@@ -12,9 +12,12 @@ WorkspaceKind = Literal["clone", "worktree"]
 Sandbox = Literal["read-only", "workspace-write", "danger-full-access"]
 VerdictState = Literal["pass", "fail", "could-not-run", "absent"]
 CheckState = Literal["pass", "fail", "could-not-run"]
-ExitReason = Literal["exited", "timeout", "stopped", "not-started"]
+# stalled: told to end because nothing came of it any more.
+ExitReason = Literal["exited", "timeout", "stopped", "stalled", "not-started"]
 
 DEFAULT_TIMEOUT = 3600.0
+# Why checks run without walls where nobody expects any.
+UNCONFINED = "its worker was not confined either"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +58,12 @@ class ExecutorSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exit:
-    """How a supervised program ended; ``seconds`` is its wall-clock time."""
+    """How a supervised program ended; ``seconds`` is how long it ran.
+
+    ``leftovers`` counts what it left running, which was ended; ``survivors`` are the pids of what would not end, and
+    ``unproved`` says why it cannot be told whether there are any. ``dropped`` counts the bytes of its output that
+    were too many.
+    """
 
     code: int | None
     signal: int | None
@@ -63,11 +71,14 @@ class Exit:
     seconds: float
     detail: str = ""
     leftovers: int = 0
+    survivors: tuple[int, ...] = ()
+    unproved: str = ""
+    dropped: int = 0
 
     @property
     def shell_code(self) -> int:
         """Give the exit code a shell would report (128 + signal; 124 after a timeout)."""
-        if self.reason == "timeout":
+        if self.reason in ("timeout", "stalled"):
             return 124
         if self.reason == "not-started":
             return 127
@@ -90,10 +101,14 @@ class CheckResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """The answer of all verification commands together; only ``pass`` lets a unit land."""
+    """The answer of all verification commands together; only ``pass`` lets a unit land.
+
+    ``confined`` names the walls the commands ran within, or ``none: why``; empty where none ran.
+    """
 
     state: VerdictState
     checks: tuple[CheckResult, ...] = ()
+    confined: str = ""
 
     @property
     def reason(self) -> str:

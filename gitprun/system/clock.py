@@ -41,3 +41,21 @@ class SystemClock:
             if left is not None and left <= 0:
                 return
             wake.wait(left)
+
+
+class SteadyClock(SystemClock):
+    """The machine's clock as it was when this was made, and from then on at its own pace: setting it changes nothing.
+
+    Time the machine slept through counts (Linux). For waits that are written down as times of day.
+    """
+
+    def __init__(self) -> None:
+        self._ahead = time.time() - _since_boot()
+
+    def now(self) -> float:
+        """Give seconds since 1970, which never jump."""
+        return self._ahead + _since_boot()
+
+
+def _since_boot() -> float:
+    return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()

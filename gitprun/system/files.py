@@ -6,14 +6,17 @@ import errno
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from gitprun.errors import PrunError
 
 LOCK_TIMEOUT = 120.0
 MOST_LINE = 4 << 20
+# What is removed is renamed to this, and a random end, first.
+TRASH = ".prun-trash-"
 _OPENED_AT_ONCE = 256
 
 
@@ -25,23 +28,46 @@ class UnsafeRemoval(PrunError):
     """A folder is not the one prun made, so it is left alone."""
 
 
+class Held:
+    """A lock that is held; ``is_ours`` tells whether its file still is the one others will find."""
+
+    def __init__(self, path: Path, descriptor: int | None) -> None:
+        self._path, self._descriptor = path, descriptor
+
+    def is_ours(self) -> bool:
+        """Tell whether the lock's file was neither deleted nor replaced: then nobody else can hold it too."""
+        if self._descriptor is None:
+            return True
+        try:
+            return os.path.samestat(os.fstat(self._descriptor), os.stat(self._path))
+        except FileNotFoundError:
+            return False
+
+
 @contextmanager
-def locked(path: Path, *, timeout: float = LOCK_TIMEOUT, doing: str = "") -> Iterator[None]:
+def locked(path: Path, *, timeout: float = LOCK_TIMEOUT, doing: str = "") -> Iterator[Held]:
     """Hold an exclusive lock between processes and threads; raises LockBusy after ``timeout`` seconds."""
     # Not needed by a command that only reads, and slow to load.
     from filelock import FileLock, Timeout
 
-    path.parent.mkdir(parents=True, exist_ok=True)
     lock = FileLock(str(path), thread_local=False)
+    deadline = time.monotonic() + timeout
+    while True:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            lock.acquire(timeout=max(0.0, deadline - time.monotonic()), poll_interval=0.01)
+        except Timeout:
+            raise LockBusy(
+                f"another git prun is busy{' ' + doing if doing else ''} in this repository",
+                f"wait for it to end and try again (lock: {path})",
+            ) from None
+        held = Held(path, getattr(getattr(lock, "_context", None), "lock_file_fd", None))
+        if held.is_ours():
+            break
+        # Somebody deleted the file before we had it: what we hold, nobody else will ever look at.
+        lock.release()
     try:
-        lock.acquire(timeout=timeout, poll_interval=0.01)
-    except Timeout:
-        raise LockBusy(
-            f"another git prun is busy{' ' + doing if doing else ''} in this repository",
-            f"wait for it to end and try again (lock: {path})",
-        ) from None
-    try:
-        yield
+        yield held
     finally:
         lock.release()
 
@@ -66,17 +92,15 @@ def write_whole(path: Path, content: bytes, *, mode: int = 0o600, exact: bool = 
         raise
 
 
-def append_synced(path: Path, record: bytes) -> None:
-    """Append one record ending in a newline and sync it; a torn last line of a crash is closed first."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+def sync_folder(path: Path) -> None:
+    """Bring the names in a folder to disk: a file that was made, renamed or removed is so after a crash too."""
+    descriptor = os.open(path, os.O_RDONLY)
     try:
-        size = os.fstat(descriptor).st_size
-        if size and os.pread(descriptor, 1, size - 1) != b"\n":
-            record = b"\n" + record
-        view = memoryview(record)
-        while view:
-            view = view[os.write(descriptor, view) :]
-        os.fdatasync(descriptor) if hasattr(os, "fdatasync") else os.fsync(descriptor)
+        os.fsync(descriptor)
+    except OSError as problem:
+        # Some file systems keep no folders to sync.
+        if problem.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
     finally:
         os.close(descriptor)
 
@@ -160,28 +184,130 @@ def folder_identity(path: Path) -> tuple[int, int] | None:
     return (found.st_dev, found.st_ino) if stat.S_ISDIR(found.st_mode) else None
 
 
-def remove_tree(path: Path, identity: tuple[int, int]) -> None:
+def remove_tree(
+    path: Path,
+    identity: tuple[int, int],
+    *,
+    room: Path | None = None,
+    noted: Callable[[Path, tuple[int, int]], None] | None = None,
+) -> None:
     """Remove a folder that is still the very one recorded as ``identity``; links are unlinked, never followed.
 
-    Works at any depth: inner folders are moved up into the trash folder before they are emptied. Raises
-    UnsafeRemoval when another folder stands there now, or when something is mounted inside.
+    It is renamed into a trash folder first (in ``room``: a folder of the same file system, default the one above),
+    of which ``noted`` hears before anything is moved, so that ``empty_trash`` can finish what broke off. Works at
+    any depth: inner folders are moved up before they are emptied. Raises UnsafeRemoval, with all as it was, when
+    another folder stands there now, or when something is mounted inside.
     """
-    if folder_identity(path) != identity:
-        raise UnsafeRemoval(f"{path} is not the folder prun made", "look at it and remove it yourself")
-    mounts = mounts_below(path)
-    if mounts:
-        raise UnsafeRemoval(f"something is mounted at {mounts[0]}", "unmount it first")
-    # Moving a folder to another parent writes to it.
-    os.chmod(path, 0o700)
-    trash = path.with_name(f".prun-trash-{os.urandom(6).hex()}")
-    trash.mkdir(mode=0o700)
-    os.rename(path, trash / "0")
-    top = os.open(trash, os.O_RDONLY | os.O_DIRECTORY)
+    _require_same(path, identity)
+    require_no_mounts(path)
+    trash, top = _make_trash(room or path.parent)
     try:
+        if noted is not None:
+            noted(trash, _identity_of(os.fstat(top)))
+        # Moving a folder to another parent writes to it.
+        _loosen(os.fspath(path))
+        os.rename(path, "0", dst_dir_fd=top)
+        if _identity_of(os.lstat("0", dir_fd=top)) != identity:
+            # Somebody put another thing there at the last moment.
+            os.rename("0", path, src_dir_fd=top)
+            _require_same(path, identity)
+        _empty_trash(top, identity[0], trash)
+    finally:
+        os.close(top)
+        with suppress(OSError):
+            trash.rmdir()
+
+
+def empty_trash(trash: Path, identity: tuple[int, int]) -> bool:
+    """Finish a removal that broke off; tells False when its process is still at it, or the folder is gone.
+
+    Raises UnsafeRemoval when the trash folder is not the recorded one, or something is mounted inside.
+    """
+    try:
+        top = os.open(trash, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        raise UnsafeRemoval(f"{trash} is no folder", "look at it and remove it yourself") from None
+    try:
+        if _identity_of(os.fstat(top)) != identity:
+            raise UnsafeRemoval(f"{trash} is not the folder prun made", "look at it and remove it yourself")
+        if not _claim(top):
+            return False
+        require_no_mounts(trash)
         _empty_trash(top, identity[0], trash)
     finally:
         os.close(top)
     trash.rmdir()
+    return True
+
+
+def is_held(trash: Path) -> bool:
+    """Tell whether somebody is emptying a trash folder right now."""
+    try:
+        top = os.open(trash, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError:
+        return False
+    try:
+        return not _claim(top)
+    finally:
+        os.close(top)
+
+
+def require_no_mounts(path: Path) -> None:
+    """Refuse a folder in which something is mounted."""
+    mounts = mounts_below(path)
+    if mounts:
+        raise UnsafeRemoval(f"something is mounted at {mounts[0]}", "unmount it first")
+
+
+def _identity_of(found: os.stat_result) -> tuple[int, int]:
+    return found.st_dev, found.st_ino
+
+
+def _require_same(path: Path, identity: tuple[int, int]) -> None:
+    if folder_identity(path) != identity:
+        raise UnsafeRemoval(f"{path} is not the folder prun made", "look at it and remove it yourself")
+
+
+def _make_trash(room: Path) -> tuple[Path, int]:
+    """Make a trash folder and hold it, so that nobody else empties it meanwhile."""
+    while True:
+        trash = room / f"{TRASH}{os.urandom(6).hex()}"
+        trash.mkdir(mode=0o700)
+        try:
+            top = os.open(trash, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        except FileNotFoundError:
+            continue
+        if _claim(top) and folder_identity(trash) == _identity_of(os.fstat(top)):
+            return trash, top
+        # Taken for a leftover before we held it.
+        os.close(top)
+
+
+def _claim(folder: int) -> bool:
+    """Hold a folder as long as it is open; tells False when somebody else does. Not all file systems know how."""
+    import fcntl
+
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _loosen(name: str, folder: int | None = None) -> None:
+    """Let its owner into a folder, and never through a link that has taken its place."""
+    if os.chmod in os.supports_follow_symlinks:
+        os.chmod(name, 0o700, dir_fd=folder, follow_symlinks=False)
+        return
+    place = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder)
+    try:
+        os.chmod(f"/proc/self/fd/{place}", 0o700)
+    finally:
+        os.close(place)
 
 
 def mounts_below(path: Path) -> list[str]:
@@ -201,10 +327,17 @@ def mounts_below(path: Path) -> list[str]:
 
 
 def _empty_trash(top: int, device: int, trash: Path) -> None:
-    pending, count = ["0"], 0
+    pending = os.listdir(top)
+    count = max((int(name) for name in pending if name.isdecimal()), default=0)
     while pending:
         name = pending.pop()
-        folder = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=top)
+        try:
+            folder = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=top)
+        except OSError as problem:
+            if problem.errno not in (errno.ENOTDIR, errno.ELOOP):
+                raise
+            os.unlink(name, dir_fd=top)
+            continue
         try:
             if os.fstat(folder).st_dev != device:
                 raise UnsafeRemoval(f"something is mounted inside {trash / name}", "unmount it first")
@@ -214,7 +347,7 @@ def _empty_trash(top: int, device: int, trash: Path) -> None:
                         os.unlink(entry.name, dir_fd=folder)
                         continue
                     count += 1
-                    os.chmod(entry.name, 0o700, dir_fd=folder)
+                    _loosen(entry.name, folder)
                     try:
                         os.rename(entry.name, str(count), src_dir_fd=folder, dst_dir_fd=top)
                     except OSError as problem:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import functools
 import marshal
 import os
 import select
@@ -13,15 +13,24 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from gitprun.plan import DEFAULT_OUTPUT_MAX
+from gitprun.system import exits, kin
+from gitprun.system.aftermath import KILLED as KILLED
+from gitprun.system.aftermath import RECORD as RECORD
+from gitprun.system.aftermath import end_orphans as end_orphans
+from gitprun.system.aftermath import kin_of
+from gitprun.system.aftermath import read_exit as read_exit
 from gitprun.units import Exit
 
 WARDEN = "import sys; sys.path.insert(0, sys.argv[1]); import warden; warden.main(sys.argv[2])"
 DEFAULT_GRACE = 5.0
 SPEC = "spec"
 POLL = 0.2
+# In a worker's environment: the marks of all workers it runs under, its own last.
+MARK = "PRUN_MARK"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +80,7 @@ def worker_environment(extra: Mapping[str, str]) -> dict[str, str]:
     return {**kept, **extra}
 
 
-def _scratch() -> AbstractContextManager[str]:
+def scratch_folder() -> AbstractContextManager[str]:
     """Make a temporary folder; slow to load, and no business of those who only wait or stop."""
     import tempfile
 
@@ -91,53 +100,65 @@ def run(
     stop: Stop | None = None,
     record: Path | None = None,
     started: Callable[[Identity | None], None] | None = None,
+    confine: Mapping[str, object] | None = None,
+    mark: str | None = None,
+    output_max: int = DEFAULT_OUTPUT_MAX,
 ) -> Exit:
     """Run a program under a warden and wait for the end of its whole tree of processes.
 
     Output is appended to files (``stderr=None``: both into ``stdout``), ``stdin`` is given and closed. After
     ``timeout`` seconds, or when ``stop`` is set, the tree is ended by INT, TERM, KILL with ``grace`` seconds
-    between. ``record`` is the folder for the warden's own files (default: a temporary one, removed after).
-    ``started`` hears the warden's identity. Never raises for what the program does.
+    between. ``record`` is the folder for the warden's own files; without one nobody could come back to the program
+    later, so it ends when we do. ``started`` hears the warden's identity; ``confine`` is what ``landlock.confine`` is
+    told; ``mark`` (see ``new_mark``) tells the program's processes from all others; of what is added to an output file
+    at most ``output_max`` bytes stay. Never raises for what the program does.
     """
-    if record is None:
-        with _scratch() as scratch:
-            return run(
-                argv, cwd=cwd, env=env, stdout=stdout, stderr=stderr, stdin=stdin, timeout=timeout,
-                grace=grace, stop=stop, record=Path(scratch), started=started,
-            )  # fmt: skip
-    exit_file, spec_file, stdin_file = record / "exit.json", record / SPEC, record / "stdin"
-    for old in (exit_file, spec_file, stdin_file):
-        old.unlink(missing_ok=True)
-    if stop is not None and stop.is_set():
-        return Exit(code=None, signal=None, reason="stopped", seconds=0.0)
-    spec = {
+    own = mark or new_mark()
+    spec: dict[str, object] = {
         "argv": list(argv),
         "cwd": str(cwd),
-        "env": dict(env),
-        "stdin": str(stdin_file) if stdin else None,
+        "env": {**env, MARK: ":".join(filter(None, (os.environ.get(MARK), own)))},
         "stdout": str(stdout),
         "stderr": str(stderr) if stderr else None,
         "timeout": timeout,
         "grace": grace,
-        "exit": str(exit_file),
+        "confine": dict(confine) if confine else None,
+        "mark": own,
+        "group": _cgroup(),
+        "most": output_max,
+        "tied": 0 if record else os.getpid(),
     }
+    if record is not None:
+        return _supervise(spec, stdin, record, stop, started)
+    with scratch_folder() as scratch:
+        return _supervise(spec, stdin, Path(scratch), stop, started)
+
+
+def _supervise(
+    spec: dict[str, object],
+    stdin: bytes,
+    record: Path,
+    stop: Stop | None,
+    started: Callable[[Identity | None], None] | None,
+) -> Exit:
+    exit_file, spec_file, stdin_file = record / RECORD, record / SPEC, record / "stdin"
+    for old in (exit_file, record / (RECORD + exits.PART), spec_file, stdin_file):
+        old.unlink(missing_ok=True)
+    if stop is not None and stop.is_set():
+        return Exit(code=None, signal=None, reason="stopped", seconds=0.0)
+    files = {"stdin": str(stdin_file) if stdin else None, "exit": str(exit_file)}
     try:
         if stdin:
             _write_private(stdin_file, stdin)
-        _write_private(spec_file, marshal.dumps(spec))
+        _write_private(spec_file, marshal.dumps(spec | files))
         _wait_for(_start_warden(spec_file), stop, started)
     finally:
         # The warden removes both as soon as it has read them; this is for one that never came so far.
         spec_file.unlink(missing_ok=True)
         stdin_file.unlink(missing_ok=True)
+    ended = read_exit(exit_file) or end_orphans(record, str(spec["mark"]))
     asked = stop is not None and stop.is_set()
-    return read_exit(exit_file) or Exit(
-        code=None,
-        signal=None,
-        reason="stopped",
-        seconds=0.0,
-        detail="" if asked else "the warden process was killed, and the worker with it",
-    )
+    return replace(ended, detail="") if asked and ended.detail == KILLED else ended
 
 
 def _wait_for(
@@ -183,16 +204,21 @@ def _signal_child(child: subprocess.Popen[bytes], number: int) -> None:
 
 def wait_for_stranger(who: Identity, stop: Stop) -> None:
     """Wait for the end of a process that is not our child; a stop is passed on to it as TERM."""
-    with stop.heard_by(lambda: _signal_stranger(who)):
-        while is_alive(who):
+    with stop.heard_by(lambda: ask_to_end(who)):
+        while not is_gone(who):
             if not _await_end(who):
                 time.sleep(POLL)
 
 
-def _signal_stranger(who: Identity) -> None:
-    if is_alive(who):
-        with suppress(ProcessLookupError):
-            os.kill(who.pid, signal.SIGTERM)
+def ask_to_end(who: Identity) -> None:
+    """Send TERM to the very process recorded earlier; a warden ends its worker's tree then."""
+    if not is_alive(who):
+        return
+    if sys.platform.startswith("linux"):
+        kin.send(who.pid, who.start.encode(), signal.SIGTERM)
+        return
+    with suppress(ProcessLookupError):
+        os.kill(who.pid, signal.SIGTERM)
 
 
 def _await_end(who: Identity) -> bool:
@@ -203,7 +229,7 @@ def _await_end(who: Identity) -> bool:
         return False
     try:
         # The pid may have gone to somebody else before it was opened.
-        if is_alive(who):
+        if not is_gone(who):
             select.select([descriptor], [], [])
     finally:
         os.close(descriptor)
@@ -226,20 +252,19 @@ def find_warden(folder: Path) -> Identity | None:
     return None
 
 
-def read_exit(path: Path) -> Exit | None:
-    """Read a warden's exit record; None if there is none yet (or it cannot be read)."""
-    try:
-        record = json.loads(path.read_bytes())
-        return Exit(
-            code=record["code"],
-            signal=record["signal"],
-            reason=record["reason"],
-            seconds=float(record["seconds"]),
-            detail=str(record["detail"]),
-            leftovers=int(record["leftovers"]),
-        )
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
+def new_mark() -> str:
+    """Make a word that no other worker's environment has."""
+    return os.urandom(12).hex()
+
+
+@functools.cache
+def _cgroup() -> str:
+    return kin.find_home()
+
+
+def find_marked(mark: str) -> tuple[Identity, ...]:
+    """Find the living processes a mark was given to, and those they started (Linux); none where it cannot be told."""
+    return tuple(Identity(pid, start.decode(), _boot_id()) for pid, start in kin_of(mark).items())
 
 
 def probe_identity(pid: int) -> Identity | None:
@@ -259,6 +284,31 @@ def probe_identity(pid: int) -> Identity | None:
 def is_alive(identity: Identity) -> bool:
     """Tell whether the very process recorded earlier still runs."""
     return probe_identity(identity.pid) == identity
+
+
+def is_gone(identity: Identity) -> bool:
+    """Tell whether the very process recorded earlier has provably ended; where that cannot be told, it has not."""
+    found = probe_identity(identity.pid)
+    if found is not None:
+        return found != identity
+    try:
+        if identity.boot != _boot_id():
+            return True
+        state = Path(f"/proc/{identity.pid}/stat").read_bytes().rpartition(b")")[2].split()[:1]
+        if state:
+            return state == [b"Z"]
+    except FileNotFoundError:
+        # There may be no /proc at all, and nobody else to ask.
+        pass
+    except OSError:
+        return False
+    try:
+        os.kill(identity.pid, 0)
+    except ProcessLookupError:
+        return True
+    except (OSError, OverflowError):
+        return False
+    return False
 
 
 def _boot_id() -> str:

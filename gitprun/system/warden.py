@@ -1,108 +1,86 @@
 """Stand between the coordinator and one worker: start it, end its whole tree, write down how it ended.
 
-One runs for every worker, so it is imported (compiled once, a script would be compiled each time) by a bare
-interpreter, and imports only what costs next to nothing: ``signal``, ``json`` and ``ctypes`` would treble its start.
-The spec is a marshalled dict: argv, cwd, env, stdin, stdout, stderr (None: same as stdout), timeout and grace in
-seconds, exit (the file to write). The warden lives in a session of its own and survives the coordinator; INT, TERM
-or HUP sent to it mean: end the worker's tree and say so; sent again, they mean: without more patience.
+One runs for every worker, hundreds at once, so it is imported (compiled once, a script would be compiled each time) by
+a bare interpreter, and what it imports costs next to nothing: with ``os``, ``json`` and ``ctypes`` it would be twice
+as large. The spec is a marshalled dict: argv, cwd, env, stdin, stdout, stderr (None: same as stdout), timeout and grace
+in seconds, exit (the file to write), mark (a word that is in the worker's environment alone), group (the cgroup to make
+one in, or empty), most (bytes of output that stay on disk), tied (the pid of the only one who wants to know the end, or
+0), confine. The warden lives in a session of its own and survives the coordinator; INT, TERM or HUP sent to it mean:
+end the worker's tree and say so; sent again, they mean: without more patience.
 """
 
-import errno
 import marshal
-import os
 import select
 import sys
 import time
 
-try:
-    import _signal as signal  # type: ignore[import-not-found]
-except ImportError:
-    import signal
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import os
+    import signal
     from typing import Any
+
+    from gitprun.system import cap, exits, kin, libc
+else:
+    import _signal as signal
+    import posix as os
+
+    import cap
+    import exits
+    import kin
+    import libc
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
-SWEEP_ROUNDS = 200
-
-
-def adopt_orphans() -> bool:
-    """Become the parent of every orphan below us (Linux); without it only the process group can be ended."""
-    return _prctl(PR_SET_CHILD_SUBREAPER, 1)
-
-
-def die_with_warden() -> bool:
-    """Have the kernel end this process when the warden is killed: nobody would be left to end it."""
-    return _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-
-
-def _prctl(option: int, value: int) -> bool:
-    if not sys.platform.startswith("linux"):
-        return False
-    try:
-        import _ctypes
-
-        prctl = _ctypes.dlsym(_ctypes.dlopen(None, 0), "prctl")  # type: ignore[arg-type]
-        return bool(_ctypes.call_cdeclfunction(prctl, (option, value, 0, 0, 0)) == 0)
-    except (ImportError, OSError, AttributeError):
-        return False
-
-
-def descendants(root: int) -> list[int]:
-    """List the living processes below ``root``, as /proc tells it (empty where there is no /proc)."""
-    children: dict[int, list[int]] = {}
-    try:
-        names = os.listdir("/proc")
-    except OSError:
-        return []
-    for name in names:
-        if not name.isdigit():
-            continue
-        try:
-            with open(f"/proc/{name}/stat", "rb") as stat:
-                fields = stat.read().rpartition(b")")[2].split()
-        except OSError:
-            continue
-        if len(fields) > 1 and fields[0] != b"Z":
-            children.setdefault(int(fields[1]), []).append(int(name))
-    found, queue = [], [root]
-    while queue:
-        below = children.get(queue.pop(), [])
-        found.extend(below)
-        queue.extend(below)
-    return found
+ENOENT, ENOTDIR = 2, 20
+# So many survivors are named.
+NAMED = 50
 
 
 class Warden:
     """One worker's life: started once, waited for, ended."""
 
-    def __init__(self, spec: "dict[str, Any]") -> None:
-        self.spec = spec
+    def __init__(self, spec: "dict[str, Any]", record: exits.Record) -> None:
+        self.spec, self.record = spec, record
         self.grace = float(spec["grace"])
-        self.adopts = False
+        self.mark = str(spec["mark"]).encode()
+        self.adopts = self.blind = self.alone = False
+        self.unproved = ""
+        self.group: kin.Group | None = None
+        self.caps: list[cap.Cap] = []
         self.stops = 0
         self.pid = 0
         self.status: int | None = None
         self.wake, wake_write = os.pipe()
         for end in (self.wake, wake_write):
             os.set_blocking(end, False)
-            os.set_inheritable(end, False)
         signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, self.on_stop)
         signal.signal(signal.SIGCHLD, lambda *_: None)
+        self.tie = self.tie_to(int(spec["tied"]))
 
     def on_stop(self, number: int, _frame: object) -> None:
         """Remember that somebody asked us to end, and how often."""
         self.stops += 1
 
+    def tie_to(self, pid: int) -> int:
+        """Have the kernel tell when the coordinator is gone, where nobody else wants to know; -1 where it cannot."""
+        if not pid:
+            return -1
+        try:
+            end = os.pidfd_open(pid)
+        except (AttributeError, OSError):
+            end = -1
+        if os.getppid() != pid:
+            self.stops, self.alone = 1, True
+        return end
+
     def start(self) -> str:
         """Start the worker in a session of its own; give the reason when it cannot be started."""
         spec = self.spec
         try:
-            stdin = os.open(spec["stdin"] or os.devnull, os.O_RDONLY)
+            stdin = os.open(spec["stdin"] or "/dev/null", os.O_RDONLY)
             if spec["stdin"]:
                 os.unlink(spec["stdin"])
             flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
@@ -110,21 +88,45 @@ class Warden:
             stderr = os.open(spec["stderr"], flags, 0o600) if spec["stderr"] else stdout
         except OSError as problem:
             return f"{problem.filename}: {problem.strerror}"
+        for path in {spec["stdout"], spec["stderr"]} if spec["most"] else ():
+            self.watch_output(path)
         report_read, report_write = os.pipe()
-        self.pid = os.fork()
+        self.pid = self.fork()
         if self.pid == 0:
             self.become_worker((stdin, stdout, stderr), report_write)
         for end in {stdin, stdout, stderr, report_write}:
             os.close(end)
+        # Larger than all the rest of us.
+        del spec["env"], spec["argv"]
         said = os.read(report_read, 1000).decode(errors="replace")
         os.close(report_read)
         if said:
             self.wait_until(time.monotonic() + self.grace, self.stops)
         return said
 
+    def watch_output(self, path: str | None) -> None:
+        """Begin to keep one file within bounds."""
+        try:
+            self.caps += [cap.Cap(path, self.spec["most"])] if path else []
+        except OSError:
+            return
+
+    def fork(self) -> int:
+        """Fork, into a cgroup of the worker's own where there is one to be had."""
+        if self.group is not None:
+            folder = os.open(self.group.path, os.O_RDONLY)
+            pid = libc.fork_into(folder, signal.SIGCHLD)
+            if pid >= 0:
+                os.close(folder)
+                return pid
+            os.close(folder)
+            self.group.remove()
+            self.group = None
+        return os.fork()
+
     def become_worker(self, streams: tuple[int, int, int], report: int) -> None:
         """Turn this forked child into the worker; never returns."""
-        spec, place = self.spec, ""
+        spec, place, warden = self.spec, "", os.getppid()
         try:
             os.setsid()
             for number, stream in enumerate(streams):
@@ -132,14 +134,23 @@ class Warden:
             signal.set_wakeup_fd(-1)
             for usual in ("SIGINT", "SIGTERM", "SIGHUP", "SIGCHLD", "SIGPIPE", "SIGXFSZ"):
                 signal.signal(getattr(signal, usual), signal.SIG_DFL)
-            die_with_warden()
+            if spec.get("confine"):
+                place = "confinement"
+                import landlock  # type: ignore[import-not-found]  # beside us, loaded only where it is asked for
+
+                landlock.confine(spec["confine"])
+            # After that: a new user name space forgets it.
+            libc.call("prctl", PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+            if os.getppid() != warden:
+                # Killed before the kernel knew: nobody would be left to end us.
+                os._exit(127)
             place = spec["cwd"]
             os.chdir(place)
             place = spec["argv"][0]
-            os.execvpe(place, spec["argv"], spec["env"])
+            execute(spec["argv"], spec["env"])
         except OSError as problem:
             why = os.strerror(problem.errno or 0)
-            if problem.errno == errno.ENOENT and os.sep in place and os.path.exists(place):
+            if problem.errno == ENOENT and "/" in place and os.access(place, os.F_OK):
                 why = "the interpreter named in its first line is missing"
             os.write(report, f"{place}: {why}".encode(errors="replace")[:900])
         except BaseException as problem:
@@ -169,11 +180,25 @@ class Warden:
             left = deadline - time.monotonic()
             if left <= 0:
                 return
-            select.select([self.wake], [], [], min(left, 3600.0))
-            self.drain()
+            self.rest(min(left, 3600.0))
 
-    def drain(self) -> None:
-        """Empty the wake-up pipe."""
+    def rest(self, seconds: float) -> None:
+        """Sleep so long, or until something happened; the output is looked after meanwhile."""
+        watched = [self.wake]
+        for output in list(self.caps):
+            try:
+                seconds = min(seconds, output.look())
+            except OSError:
+                self.caps.remove(output)
+            if output.armed:
+                watched.append(output.notices)
+        if self.tie >= 0:
+            watched.append(self.tie)
+        ready = select.select(watched, [], [], seconds)[0]
+        if self.tie in ready:
+            os.close(self.tie)
+            self.tie, self.alone = -1, True
+            self.stops += 1
         try:
             while os.read(self.wake, 512):
                 pass
@@ -184,7 +209,7 @@ class Warden:
         """Send a signal to the worker's process group, if it is still there."""
         try:
             os.killpg(self.pid, number)
-        except (ProcessLookupError, PermissionError):
+        except OSError:
             return
 
     def end_worker(self) -> None:
@@ -196,46 +221,64 @@ class Warden:
             if self.status is not None:
                 return
 
-    def sweep(self) -> int:
-        """End whatever the worker left running; give how many processes that were."""
-        seen: set[int] = set()
-        deadline = time.monotonic() + min(self.grace, 1.0)
-        for _ in range(SWEEP_ROUNDS):
-            # Without any child of ours, dead or alive, nothing is left: the usual case costs no walk of /proc.
-            below = descendants(os.getpid()) if self.reap() else []
-            if not below:
-                break
-            harsh = time.monotonic() >= deadline
-            for pid in below:
-                try:
-                    if harsh or pid not in seen:
-                        os.kill(pid, signal.SIGKILL if harsh else signal.SIGTERM)
-                except (ProcessLookupError, PermissionError):
-                    pass
-            seen.update(below)
-            # A child's end wakes us at once; a grandchild's does so after it was handed to us.
-            select.select([self.wake], [], [], 0.05 if harsh else max(0.0, deadline - time.monotonic()))
-            self.drain()
-        if not self.adopts:
-            # Where orphans do not come to us, the group is all there is to hold on to.
-            self.signal_group(signal.SIGKILL)
-        return len(seen)
+    def living(self, everywhere: bool) -> kin.Kin | None:
+        """List what of the worker's tree still lives; None when nothing does."""
+        children = self.reap()
+        inside = self.group is not None and self.group.is_populated() is True
+        # Every orphan comes to us: without any child, dead or alive, nothing is left. That is the usual case.
+        if self.adopts and not (children or inside or everywhere):
+            return None
+        processes = kin.list_processes()
+        self.blind = processes is None and (children or inside or not self.adopts)
+        if processes is None:
+            return None
+        found = kin.below([os.getpid()], processes)
+        if self.group is not None:
+            found |= self.group.pids() & processes.keys()
+        if everywhere or not self.adopts:
+            marked = kin.marked(self.mark, processes)
+            found |= marked | kin.below(marked, processes)
+        nobody = not (found or children or inside)
+        return None if nobody else {pid: processes[pid][1] for pid in found - {os.getpid()}}
 
-    def run(self) -> dict[str, object]:
+    def sweep(self) -> tuple[kin.Kin, kin.Kin]:
+        """End whatever the worker left running; gives what that was, and what would not end."""
+        seen, left, proved = kin.end_all(self.living, self.rest, min(self.grace, 1.0), self.group)
+        if seen and proved:
+            more, left, proved = kin.end_all(self.living, self.rest, 0.0, self.group)
+            seen |= more
+        if self.blind or not self.adopts:
+            # Nobody tells us who there is: these two are all there is to hold on to.
+            if self.group is not None:
+                self.group.kill()
+            self.signal_group(signal.SIGKILL)
+        if self.blind:
+            self.unproved = "the list of processes cannot be read"
+        elif not (proved or left):
+            self.unproved = "it starts processes faster than they can be ended"
+        return seen, left
+
+    def run(self) -> "dict[str, object]":
         """Live the worker's life and describe its end."""
         began, began_wall = time.monotonic(), time.time()
-        self.adopts = adopt_orphans()
+        self.adopts = libc.call("prctl", PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
+        self.group = kin.make_group(self.spec["group"], f"prun-{self.spec['mark']}")
+        known = {"mark": self.spec["mark"], "group": self.group.path if self.group else "", "warden": os.getpid()}
+        self.record.note(known)
         reason, detail = "exited", self.start()
         if detail:
             reason, self.status = "not-started", None
         else:
-            timeout = float(self.spec["timeout"])
-            self.wait_until(began + timeout, heard=0)
+            self.wait_until(began + float(self.spec["timeout"]), heard=0)
             if self.status is None:
                 reason = "stopped" if self.stops else "timeout"
                 self.end_worker()
-        leftovers = self.sweep() if self.pid else 0
+        seen, left = self.sweep() if self.pid else ({}, {})
+        means = "cgroup" if self.group else "descendants" if self.adopts else "process group"
+        if self.group is not None and not self.group.remove() and not left:
+            means = "cgroup (it could not be removed)"
         status = self.status
+        dropped, notes = self.close_outputs()
         return {
             "reason": reason,
             "detail": detail,
@@ -244,40 +287,63 @@ class Warden:
             "seconds": time.monotonic() - began,
             "started": began_wall,
             "pid": self.pid,
-            "leftovers": leftovers,
+            "leftovers": len(seen),
+            "survivors": [[pid, start.decode()] for pid, start in sorted(left.items())[:NAMED]],
+            "unproved": self.unproved,
+            "means": means,
+            "mark": self.spec["mark"],
+            "dropped": dropped,
+            "output": notes,
         }
 
+    def close_outputs(self) -> tuple[int, str]:
+        """Close up the gaps in what was printed; gives how many bytes were dropped, and what there is to say."""
+        dropped, notes = 0, ""
+        for output in self.caps:
+            try:
+                lost, note = output.finish()
+            except OSError as problem:
+                lost, note = 0, f"the output could not be looked after: {problem.strerror}"
+            dropped, notes = dropped + lost, note or notes
+        self.caps = []
+        return dropped, notes
 
-def render_json(value: object) -> str:
-    """Write a flat value as JSON."""
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{render_json(key)}: {render_json(item)}" for key, item in value.items()) + "}"
-    if isinstance(value, str):
-        plain = (c if " " <= c <= "~" and c not in '"\\' else f"\\u{min(ord(c), 0xFFFD):04x}" for c in value)
-        return '"' + "".join(plain) + '"'
-    return "null" if value is None else repr(value)
+    def go_on(self, seconds: float) -> bool:
+        """Sleep, unless a stop is requested; tells whether none was."""
+        heard = self.stops
+        self.rest(seconds)
+        return self.stops == heard
 
 
-def write_exit(path: str, exit_record: dict[str, object]) -> None:
-    """Put the record in place in one step, synced, so that a reader sees all of it or nothing."""
-    temporary = f"{path}.{os.getpid()}"
-    target = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    try:
-        os.write(target, render_json(exit_record).encode())
+def execute(argv: list[str], env: dict[str, str]) -> None:
+    """Become a program, looked for on the PATH it will see itself; raises OSError."""
+    program = argv[0]
+    if "/" in program:
+        os.execve(program, argv, env)
+    reason = OSError(ENOENT, os.strerror(ENOENT))
+    for folder in env.get("PATH", "/bin:/usr/bin").split(":"):
         try:
-            os.fsync(target)
+            os.execve(f"{folder or '.'}/{program}", argv, env)
         except OSError as problem:
-            if problem.errno != errno.EINVAL:
-                raise
-    finally:
-        os.close(target)
-    os.replace(temporary, path)
+            # The first that is there and cannot be run says more than those that are not.
+            if problem.errno not in (ENOENT, ENOTDIR) and reason.errno == ENOENT:
+                reason = problem
+    raise reason
 
 
 def main(path: str) -> None:
     """Read the spec, run, write the exit record."""
-    with open(path, "rb") as source:
-        spec = marshal.loads(source.read())
+    spec = marshal.loads(kin.read_file(path, sys.maxsize))
     # It holds the worker's environment: the fewer moments it lies on disk, the better.
     os.unlink(path)
-    write_exit(spec["exit"], Warden(spec).run())
+    record = exits.Record(spec["exit"])
+    warden = Warden(spec, record)
+    ended = warden.run()
+    if not warden.alone:
+        record.put(ended, warden.go_on)
+        return
+    record.drop()
+    try:
+        os.rmdir(spec["exit"].rpartition("/")[0])
+    except OSError:
+        return

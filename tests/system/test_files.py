@@ -14,7 +14,6 @@ from gitprun.system import files
 from gitprun.system.files import (
     LockBusy,
     UnsafeRemoval,
-    append_synced,
     folder_identity,
     locked,
     mounts_below,
@@ -64,24 +63,6 @@ def test_write_whole_that_is_stopped_changes_nothing(tmp_path: Path, monkeypatch
     with pytest.raises(KeyboardInterrupt):
         write_whole(tmp_path / "state", b"new")
     assert ((tmp_path / "state").read_bytes(), os.listdir(tmp_path)) == (b"old", ["state"])
-
-
-@pytest.mark.parametrize(
-    ("before", "after"), [(b"", b"row\n"), (b"a\n", b"a\nrow\n"), (b"a\ntorn", b"a\ntorn\nrow\n"), (b"t", b"t\nrow\n")]
-)
-def test_append_synced_closes_a_torn_line(tmp_path: Path, before: bytes, after: bytes) -> None:
-    target = tmp_path / "ledger"
-    target.write_bytes(before)
-    append_synced(target, b"row\n")
-    assert target.read_bytes() == after
-
-
-def test_append_synced_writes_all_even_in_small_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write = os.write
-    monkeypatch.setattr(os, "write", lambda descriptor, content: write(descriptor, bytes(content)[:3]))
-    append_synced(tmp_path / "ledger", b"a long row\n")
-    assert (tmp_path / "ledger").read_bytes() == b"a long row\n"
-    assert (tmp_path / "ledger").stat().st_mode & 0o777 == 0o600
 
 
 def test_read_plain_reads_plain_files_only(tmp_path: Path) -> None:
@@ -137,6 +118,37 @@ def test_locked_between_processes(tmp_path: Path) -> None:
     assert caught.value.message == "another git prun is busy making a worktree in this repository"
     with locked(path, timeout=5):
         pass
+
+
+def test_a_lock_whose_file_was_deleted_has_one_holder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, order = tmp_path / "locks" / "l", []
+    is_ours = files.Held.is_ours
+
+    def deleted_meanwhile(held: files.Held) -> bool:
+        if not order:
+            order.append("deleted")
+            os.unlink(path)
+            path.touch()
+        return is_ours(held)
+
+    monkeypatch.setattr(files.Held, "is_ours", deleted_meanwhile)
+    with locked(path) as held:
+        order.append("held")
+        assert is_ours(held)
+        # What lies at the path is what is held: nobody else gets in.
+        with pytest.raises(LockBusy), locked(path, timeout=0.05):
+            pass
+        os.unlink(path)
+        assert not is_ours(held)
+    assert order == ["deleted", "held"]
+
+
+def test_a_lock_whose_folder_was_deleted_is_made_again(tmp_path: Path) -> None:
+    with locked(tmp_path / "locks" / "l"):
+        os.unlink(tmp_path / "locks" / "l")
+        (tmp_path / "locks").rmdir()
+    with locked(tmp_path / "locks" / "l") as held:
+        assert held.is_ours()
 
 
 def test_remove_tree_follows_no_link(tmp_path: Path) -> None:

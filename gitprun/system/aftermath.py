@@ -1,0 +1,103 @@
+"""What there is after a warden: the record it left, or, where it was killed, what its worker left running."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from gitprun.system import exits, kin
+from gitprun.units import Exit
+
+RECORD = "exit.json"
+KILLED = "the warden process was killed, and the worker with it"
+UNLISTED = "the list of processes cannot be read"
+UNCAUGHT = "it starts processes faster than they can be ended"
+LOOKS = 10
+
+
+def read_exit(path: Path) -> Exit | None:
+    """Read a warden's exit record; None if there is none yet (or it cannot be read)."""
+    record = read_record(path)
+    try:
+        return Exit(
+            code=record["code"],
+            signal=record["signal"],
+            reason=record["reason"],
+            seconds=float(record["seconds"]),
+            detail=str(record["detail"]),
+            leftovers=int(record["leftovers"]),
+            survivors=tuple(int(pid) for pid, _ in record.get("survivors", ())),
+            unproved=str(record.get("unproved", "")),
+            dropped=int(record.get("dropped", 0)),
+        )
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def end_orphans(record: Path, mark: str = "", patience: float = 1.0) -> Exit:
+    """End what runs on after its warden was killed, as far as its mark and its cgroup show it, and say so.
+
+    ``record`` is the folder of the warden's files; what it noted there about itself is believed if it goes with
+    ``mark``. TERM first, KILL after ``patience`` seconds.
+    """
+    part = record / (RECORD + exits.PART)
+    noted = read_record(part)
+    own = mark or str(noted.get("mark") or "")
+    place = str(noted.get("group") or "")
+    group = kin.Group(place) if own and place.endswith(f"/prun-{own}") else None
+    misses = 0
+
+    def look(_everywhere: bool) -> kin.Kin | None:
+        nonlocal misses
+        found = kin_of(own, group)
+        misses = 0 if found or (group and group.is_populated()) else misses + 1
+        # One look may miss what starts the next one and ends at once.
+        return None if misses > LOOKS else found
+
+    seen, left, proved = kin.end_all(look, lambda most: time.sleep(min(most, kin.SHORT)), patience, group)
+    if group is not None:
+        group.remove()
+    if proved:
+        # What it says of its worker is true no more.
+        part.unlink(missing_ok=True)
+    listed = kin.list_processes() is not None
+    return Exit(
+        code=None,
+        signal=None,
+        reason="stopped",
+        seconds=0.0,
+        detail=KILLED,
+        leftovers=len(seen),
+        survivors=tuple(sorted(left)),
+        unproved="" if proved and listed else UNCAUGHT if listed else UNLISTED,
+    )
+
+
+def read_record(path: Path) -> dict[str, Any]:
+    """Read a record as plain values; an empty one if it is not there or broken."""
+    try:
+        found = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def kin_of(mark: str, group: kin.Group | None = None) -> kin.Kin:
+    """Find the living processes a mark was given to or that are in a cgroup, and those they started; never our own."""
+    processes = kin.list_processes() or {}
+    found = kin.marked(mark.encode(), processes) | (group.pids() & processes.keys() if group else set())
+    # We may run under a worker ourselves, and go on with what we lost.
+    above = set(_ancestors(os.getpid(), processes))
+    return {pid: processes[pid][1] for pid in (found | kin.below(found, processes)) - above}
+
+
+def _ancestors(pid: int, processes: kin.Table) -> Iterator[int]:
+    seen: set[int] = set()
+    while pid in processes and pid not in seen:
+        seen.add(pid)
+        yield pid
+        pid = processes[pid][0]

@@ -1,0 +1,166 @@
+"""Which walls this machine has for programs that may write in a few places only, and how to start one within them.
+
+In order of trust: Landlock (the kernel's own, nothing to start), bwrap, and the sandbox of an installed codex. A kind
+counts only once it has been tried here and kept a write out.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from gitprun.system import landlock
+from gitprun.system.files import read_plain
+from gitprun.system.process import run, scratch_folder
+
+Kind = Literal["landlock", "bwrap", "codex"]
+TRY_TIMEOUT = 20.0
+# Where programs write that do not ask.
+TMP = "/tmp"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Walls:
+    """What this machine has; ``kind`` is None without any, and ``reason`` says why."""
+
+    kind: Kind | None
+    program: str = ""
+    own_view: bool = False
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """How to start a program within walls: ``prefix`` goes before its words, ``confine`` to ``process.run``.
+
+    ``said`` names them for people: the kind, or ``none: why``.
+    """
+
+    said: str
+    confined: bool = False
+    prefix: tuple[str, ...] = ()
+    confine: Mapping[str, object] | None = None
+
+
+_lock = threading.Lock()
+_known: dict[str, Walls] = {}
+
+
+def find_walls(path: str | None = None) -> Walls:
+    """Find the best walls there are, with programs looked for on ``path`` (None: PATH); tried once a process."""
+    path = os.environ.get("PATH", os.defpath) if path is None else path
+    with _lock:
+        if path not in _known:
+            _known[path] = _find(path)
+        return _known[path]
+
+
+def _find(path: str) -> Walls:
+    reasons: list[str] = []
+    for kind, program in (("landlock", sys.executable), ("bwrap", "bwrap"), ("codex", "codex")):
+        found = shutil.which(program, path=path)
+        if found is None:
+            reasons.append(f"{kind} is not installed")
+            continue
+        walls = _try_landlock() if kind == "landlock" else _try_program(kind, os.path.abspath(found))  # type: ignore[arg-type]
+        if walls.kind is not None:
+            return walls
+        reasons.append(walls.reason)
+    return Walls(kind=None, reason=", ".join(reasons))
+
+
+def _try_landlock() -> Walls:
+    version = landlock.abi()
+    if version < landlock.LEAST_ABI:
+        why = "no Landlock in the kernel" if version < 1 else "the kernel's Landlock is too old (6.2 or later has one)"
+        return Walls(kind=None, reason=why)
+    with scratch_folder() as scratch:
+        said, inside = Path(scratch, "said"), Path(scratch, "inside")
+        inside.mkdir()
+        argv = [sys.executable, "-I", "-S", landlock.__file__, str(inside)]
+        ended = run(argv, cwd=inside, env=dict(os.environ), stdout=said, timeout=TRY_TIMEOUT)
+        words = (read_plain(said, 1000) or b"").split()
+    if ended.code != 0 or len(words) != 2:
+        return Walls(kind=None, reason="Landlock does not work here")
+    return Walls(kind="landlock", own_view=words[1] == b"own-view")
+
+
+def _try_program(kind: Kind, program: str) -> Walls:
+    walls = Walls(kind=kind, program=program)
+    with scratch_folder() as scratch:
+        inside, outside, said = (Path(scratch, name) for name in ("inside", "outside", "said"))
+        inside.mkdir()
+        script = 'echo in >in; echo out >"$1" || exit 0'
+        argv = (*make_cell(walls, [inside]).prefix, "/bin/sh", "-c", script, "sh", str(outside))
+        ended = run(argv, cwd=inside, env=dict(os.environ), stdout=said, timeout=TRY_TIMEOUT)
+        if ended.code == 0 and (inside / "in").exists() and not outside.exists():
+            return walls
+    return Walls(kind=None, reason=f"{kind} does not work here")
+
+
+def make_cell(walls: Walls, write: Sequence[Path], *, temporary: Path | None = None) -> Cell:
+    """Make a cell whose programs write only in the folders of ``write``; the first of them is where they work.
+
+    ``temporary`` is one of them that stands for /tmp too, where that can be done and nothing they need lies there.
+    """
+    if walls.kind is None:
+        return Cell(said=f"none: {walls.reason}")
+    folders = [os.path.realpath(path) for path in write]
+    tmp = os.path.realpath(temporary) if temporary is not None and not _needed_below(TMP, folders) else ""
+    if walls.kind == "landlock":
+        said = "landlock, with a read-only view" if walls.own_view else "landlock"
+        spec = {"write": folders, "own_view": walls.own_view, "hide": hidden_doors(folders), "tmp": tmp}
+        return Cell(said=said, confined=True, confine=spec)
+    words = _bwrap(folders, tmp) if walls.kind == "bwrap" else _codex(folders)
+    return Cell(said=walls.kind, confined=True, prefix=(walls.program, *words))
+
+
+def _bwrap(folders: Sequence[str], tmp: str) -> tuple[str, ...]:
+    words = ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", *(["--bind", tmp, TMP] if tmp else [])]
+    for path in hidden_doors(folders):
+        words += ["--tmpfs", path] if os.path.isdir(path) else ["--ro-bind", "/dev/null", path]
+    for folder in folders:
+        words += ["--bind", folder, folder]
+    return (*words, "--unshare-pid", "--unshare-ipc", "--die-with-parent", "--chdir", folders[0], "--")
+
+
+def _codex(folders: Sequence[str]) -> tuple[str, ...]:
+    settings = (
+        'sandbox_mode="workspace-write"',
+        "sandbox_workspace_write.network_access=true",
+        "sandbox_workspace_write.exclude_slash_tmp=true",
+        "sandbox_workspace_write.exclude_tmpdir_env_var=true",
+        f"sandbox_workspace_write.writable_roots={json.dumps(folders[1:])}",
+    )
+    return ("sandbox", *(word for setting in settings for word in ("-c", setting)), "--")
+
+
+def hidden_doors(folders: Sequence[str]) -> list[str]:
+    """List sockets through which somebody outside acts for whoever asks: agents, the session's bus, containers."""
+    user = os.getuid()
+    named = [os.environ.get("SSH_AUTH_SOCK", ""), os.environ.get("TMUX", "").partition(",")[0]]
+    usual = (f"/run/user/{user}", f"/tmp/tmux-{user}", "/run/docker.sock", "/run/podman", "/run/containerd")
+    found = {os.path.realpath(path) for path in (*named, *usual) if path and os.path.lexists(path)}
+    return sorted(path for path in found if not _needed_below(path, folders))
+
+
+def _needed_below(place: str, folders: Sequence[str]) -> bool:
+    """Tell whether what programs need lies below a place: their folders, the user's, where he is, all of PATH."""
+    path = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    usual = (_here(), sys.executable, sys.prefix, os.environ.get("HOME", "/"), *filter(None, path))
+    needed = {*folders, *map(os.path.realpath, usual)}
+    return any(one == place or one.startswith(f"{place}/") for one in needed)
+
+
+def _here() -> str:
+    try:
+        return os.getcwd()
+    except OSError:
+        return "/"
