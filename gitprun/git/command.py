@@ -7,7 +7,8 @@ import os
 import re
 import signal
 import subprocess
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
@@ -39,6 +40,20 @@ NEUTRAL = (
 PARSED = ("core.quotePath=true", "color.ui=false", "core.fsmonitor=false", "advice.detachedHead=false")
 
 
+# What limits set may be stricter than ours already; then those hold.
+_BOUNDED = 'for one in "-c 0" "-d $1" "-S -t $2"; do ulimit $one 2>/dev/null; done; shift 2; exec "$@"'
+
+
+# For the shared folder of a repository: what is to be set there beside everything else, asked before each start.
+_cautions: dict[str, Callable[[], tuple[str, ...]]] = {}
+_asking = threading.local()
+
+
+def set_caution(common: str, caution: Callable[[], tuple[str, ...]]) -> None:
+    """Have every git started in the repository of that shared folder set what ``caution`` says, above all else."""
+    _cautions[common] = caution
+
+
 class GitMissing(PrunError):
     """There is no usable git program."""
 
@@ -63,6 +78,18 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
+class Bounds:
+    """What a git program may use: ``memory`` of its own in bytes, ``processor`` time in seconds."""
+
+    memory: int
+    processor: int
+
+    def wrap(self, argv: list[str | bytes]) -> list[str | bytes]:
+        """Give the words that start a program within these bounds."""
+        return ["/bin/sh", "-c", _BOUNDED, "sh", str(self.memory >> 10), str(self.processor), *argv]
+
+
+@dataclass(frozen=True, slots=True)
 class Running:
     """A git program at work."""
 
@@ -84,6 +111,13 @@ class Running:
             raise GitFailed(self.shown, answer.code, answer.err)
         return answer
 
+    def await_end(self, timeout: float) -> int:
+        """Wait for its end without touching its pipes, and give its exit code; raises GitTimeout."""
+        try:
+            return self.process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            raise GitTimeout(self.shown, timeout) from None
+
     def end(self) -> None:
         """End it, if it still runs."""
         if self.process.returncode is None:
@@ -95,13 +129,15 @@ class Git:
     """How to call git for one folder.
 
     ``cwd`` is where it runs; ``env`` adds variables such as GIT_DIR or GIT_INDEX_FILE; ``neutral`` takes every key
-    that can name a program out of play (the user's own global configuration still says who he is).
+    that can name a program out of play (the user's own global configuration still says who he is); ``bounds``
+    keep a program that reads what a worker wrote from using up the machine.
     """
 
     cwd: Path
     env: Mapping[str, str] = field(default_factory=dict)
     config: tuple[str, ...] = ()
     neutral: bool = False
+    bounds: Bounds | None = None
     _ahead: dict[tuple[str | bytes, ...], Running] = field(default_factory=dict, compare=False, repr=False)
 
     def ask_ahead(self, *args: str | bytes) -> None:
@@ -120,19 +156,41 @@ class Git:
         running = self._ahead.pop(args, None) or self.start(*args)
         return running.wait(stdin, ok=ok, timeout=timeout)
 
-    def start(self, *args: str | bytes) -> Running:
-        """Start ``git ARGS`` and give it back while it runs; whoever starts it waits for it, or ends it."""
-        settings = (*PARSED, *(NEUTRAL if self.neutral else ()), *self.config)
-        options = [part for setting in settings for part in ("-c", setting)]
-        return Running(tuple(os.fsdecode(arg) for arg in args), self._start(["git", *options, *args]))
+    def start(self, *args: str | bytes, source: IO[bytes] | None = None) -> Running:
+        """Start ``git ARGS`` and give it back while it runs; whoever starts it waits for it, or ends it.
 
-    def _start(self, argv: list[str | bytes]) -> subprocess.Popen[bytes]:
+        It reads from ``source``, or from a pipe of its own.
+        """
+        settings = (*PARSED, *(NEUTRAL if self.neutral else ()), *self.config, *self._cautious())
+        if ".git" in self.cwd.parts:
+            # safe.bareRepository=explicit is about repositories that were smuggled in, and this one is the user's.
+            settings += ("safe.bareRepository=all",)
+        options = [part for setting in settings for part in ("-c", setting)]
+        return Running(tuple(os.fsdecode(arg) for arg in args), self._start(["git", *options, *args], source))
+
+    def _cautious(self) -> tuple[str, ...]:
+        """Ask what is to be set above all else; a repository of our own is nobody's to change."""
+        if not _cautions or getattr(_asking, "now", False):
+            return ()
+        own = self.env.get("GIT_DIR")
+        asked = [
+            caution
+            for common, caution in _cautions.items()
+            if own is None or own == common or own.startswith(f"{common}/worktrees/")
+        ]
+        _asking.now = True
+        try:
+            return tuple(setting for caution in asked for setting in caution())
+        finally:
+            _asking.now = False
+
+    def _start(self, argv: list[str | bytes], source: IO[bytes] | None) -> subprocess.Popen[bytes]:
         try:
             return subprocess.Popen(
-                argv,
+                self.bounds.wrap(argv) if self.bounds else argv,
                 cwd=self.cwd,
                 env=git_environment(os.environ, self.env),
-                stdin=subprocess.PIPE,
+                stdin=source or subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 # Filters, signers and hooks git starts end with it, and Ctrl-C is ours to deal with.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -47,6 +48,14 @@ def open_repository(git_dir: Path) -> pygit2.Repository:
             f"libgit2 cannot open {git_dir}: {problem}",
             "repositories with SHA-256 objects, reftable refs or partial-clone extensions are not supported yet",
         ) from None
+
+
+def open_with_objects(git_dir: Path, objects: Path) -> pygit2.Repository:
+    """Open a repository so that it shows the objects of another folder too; nothing is to be written with it."""
+    # By a path, since libgit2 cannot read every alternates file that git can.
+    found = open_repository(git_dir)
+    found.odb.add_disk_alternate(str(objects))
+    return found
 
 
 @contextmanager
@@ -105,8 +114,9 @@ def write_commit(
     """Write a commit object, moving no ref, and read it back.
 
     libgit2 1.9 can report success for a commit it could not write, so the object is looked up again; raises
-    ObjectsLost when it is not there.
+    ObjectsLost when it is not there. Bytes of the message that were no UTF-8 (surrogates now) become U+FFFD.
     """
+    message = message.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     store = store_of(repo)
     if store is not None:
         return store.put_commit(tree, parents, message, author, committer)
@@ -138,7 +148,7 @@ def write_object(repo: pygit2.Repository, kind: str, body: bytes) -> Oid:
 
 
 def require_object(repo: pygit2.Repository, oid: Oid) -> None:
-    """Read an object back from disk; raises ObjectsLost when it is not whole."""
+    """Read an object back from disk, of a commit its tree too; raises ObjectsLost when it is not whole."""
     store = store_of(repo)
     if store is not None:
         store.content(oid)
@@ -146,9 +156,29 @@ def require_object(repo: pygit2.Repository, oid: Oid) -> None:
     import pygit2
 
     try:
-        repo.read(pygit2.Oid(hex=oid))
-    except (KeyError, OSError, pygit2.GitError) as problem:
+        _require_not_torn(repo, oid)
+        kind, body = repo.read(pygit2.Oid(hex=oid))
+        if kind == pygit2.enums.ObjectType.COMMIT:
+            tree = bytes(body[5:45]).decode("ascii")
+            _require_not_torn(repo, tree)
+            repo.read(pygit2.Oid(hex=tree))
+    except (KeyError, ValueError, OSError, zlib.error, pygit2.GitError) as problem:
         raise ObjectsLost(f"object {oid} could not be read back: {problem}", "is the disk full?") from None
+
+
+def _require_not_torn(repo: pygit2.Repository, oid: str) -> None:
+    """Raise ValueError for an object in a file of its own that ends too early: libgit2 1.9 reads on for ever."""
+    unpacking = zlib.decompressobj()
+    try:
+        with open(loose_place(f"{repo.path}objects", oid), "rb") as source:
+            while chunk := source.read(1 << 20):
+                while chunk:
+                    unpacking.decompress(chunk, 1 << 20)
+                    chunk = unpacking.unconsumed_tail
+    except FileNotFoundError:
+        return
+    if not unpacking.eof:
+        raise ValueError("it was cut off")
 
 
 def move_ref(repo: pygit2.Repository, name: str, new: Oid, old: Oid, reason: str) -> None:

@@ -6,9 +6,11 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from gitprun.errors import PrunError
+from gitprun.errors import GitFailed, PrunError
 from gitprun.git.command import Git
+from gitprun.git.stale import COMMONDIR
 from gitprun.names import Oid, parse_oid
+from gitprun.system.files import read_plain
 
 
 class NoRepository(PrunError):
@@ -70,7 +72,8 @@ def find_repository(start: Path) -> Repository:
     if bare == "true" and linked:
         # core.bare in the shared configuration reaches every linked worktree once worktreeConfig is on.
         raise NoRepository(
-            f"{start} is a linked worktree, but core.bare=true in the shared configuration makes git call it bare",
+            f"{start} is a linked worktree, but git calls it bare: the shared configuration says core.bare=true and"
+            " extensions.worktreeConfig=true, and the worktree's own says nothing of core.bare",
             "git config --worktree core.bare false (in this worktree) repairs it",
         )
     return Repository(None, Path(git_dir), Path(common))
@@ -119,7 +122,14 @@ class Checkout:
 def read_checkouts(git: Git) -> tuple[Checkout, ...]:
     """List the worktrees of a repository, the main one first."""
     found: list[Checkout] = []
-    for block in git.run("worktree", "list", "--porcelain", "-z").out.split(b"\0\0"):
+    try:
+        answer = git.run("worktree", "list", "--porcelain", "-z")
+    except GitFailed as problem:
+        # While the registration of one is half written, git lists none at all.
+        if COMMONDIR.search(problem.stderr) is None:
+            raise
+        return _read_registrations(git)
+    for block in answer.out.split(b"\0\0"):
         rows = {
             key.decode(): os.fsdecode(value)
             for key, _, value in (line.partition(b" ") for line in block.split(b"\0") if line)
@@ -137,6 +147,32 @@ def read_checkouts(git: Git) -> tuple[Checkout, ...]:
             )
         )
     return tuple(found)
+
+
+def _read_registrations(git: Git) -> tuple[Checkout, ...]:
+    """List the worktrees from what their registrations say, as far as they say anything."""
+    common = Path(os.fsdecode(git.run("rev-parse", "--path-format=absolute", "--git-common-dir").out[:-1]))
+    bare = git.run("config", "--type=bool", "--get", "core.bare", ok=(0, 1)).text == "true"
+    branch, head = _read_head(git, common)
+    found = [Checkout(common.parent if common.name == ".git" else common, head, branch, bare=bare)]
+    for entry in sorted((common / "worktrees").iterdir()):
+        place = os.fsdecode(read_plain(entry / "gitdir", 10_000) or b"").removesuffix("\n")
+        if not place:
+            continue
+        reason = read_plain(entry / "locked", 1000)
+        locked = None if reason is None else os.fsdecode(reason).strip()
+        gone = None if locked is not None or os.path.lexists(place) else "its folder is gone"
+        branch, head = _read_head(git, entry)
+        found.append(Checkout(Path(place).parent, head, branch, locked=locked, prunable=gone))
+    return tuple(found)
+
+
+def _read_head(git: Git, folder: Path) -> tuple[str | None, str]:
+    said = os.fsdecode(read_plain(folder / "HEAD", 10_000) or b"").strip()
+    branch = said.removeprefix("ref:").strip() if said.startswith("ref:") else None
+    if branch is None:
+        return None, said
+    return branch, git.run("rev-parse", "--verify", "--quiet", branch, ok=(0, 1, 128)).text
 
 
 def read_config(git: Git) -> dict[str, str]:

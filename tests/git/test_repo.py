@@ -64,7 +64,8 @@ def test_a_worktree_that_a_shared_setting_calls_bare(tmp_path: Path) -> None:
     with pytest.raises(NoRepository) as caught:
         find_repository(linked.path)
     assert caught.value.message == (
-        f"{linked.path} is a linked worktree, but core.bare=true in the shared configuration makes git call it bare"
+        f"{linked.path} is a linked worktree, but git calls it bare: the shared configuration says core.bare=true and"
+        " extensions.worktreeConfig=true, and the worktree's own says nothing of core.bare"
     )
     linked.git("config", "--worktree", "core.bare", "false")
     assert find_repository(linked.path).top == linked.path

@@ -1,0 +1,114 @@
+"""What a git program that died left half done: a lock, or the registration of a worktree without its ``commondir``."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from pathlib import Path
+
+from gitprun.errors import GitFailed
+
+# A lock this old, held by no process, is nobody's; a younger one may be between two writes of a living program.
+OLD = 600.0
+PAUSE = 0.1
+COMMONDIR = re.compile(r"failed to read (?P<file>.*worktrees/(?P<name>[^/]+)/commondir)")
+
+
+def await_free(lock: Path, *, patience: float) -> bool:
+    """Wait until a lock is gone; False if it is still there after ``patience`` seconds."""
+    until = time.monotonic() + patience
+    while os.path.lexists(lock):
+        if time.monotonic() >= until:
+            return False
+        time.sleep(PAUSE)
+    return True
+
+
+def await_letting_go(lock: Path, tree: Path, *, patience: float) -> None:
+    """Wait while a lock is there and a git whose caller was killed may hold it, at most ``patience`` seconds."""
+    until = time.monotonic() + patience
+    while os.path.lexists(lock) and _is_held(lock, tree) and time.monotonic() < until:
+        time.sleep(PAUSE)
+
+
+def set_aside(lock: Path, tree: Path, *, now: float) -> Path | None:
+    """Rename a lock that is old and held by nobody, and give its new name; None if it may be somebody's.
+
+    Nobody means: no process has it open, and no git program works in ``tree``. Where that cannot be seen it stays.
+    """
+    try:
+        found = os.lstat(lock)
+    except OSError:
+        return None
+    if now - found.st_mtime < OLD or found.st_uid != os.geteuid() or _is_held(lock, tree):
+        return None
+    number = 1
+    while os.path.lexists(aside := lock.with_name(f"{lock.name}.stale-{number}")):
+        number += 1
+    os.rename(lock, aside)
+    return aside
+
+
+def mend_entry(common: Path, problem: GitFailed, *, now: float) -> str:
+    """Finish the registration of a worktree that git complained about, if whoever made it is long gone.
+
+    Gives what was done; empty if nothing was, as the entry is young, or a git program is at work.
+    """
+    said = COMMONDIR.search(problem.stderr)
+    if said is None:
+        return ""
+    entry = common / "worktrees" / said["name"]
+    place = entry / "commondir"
+    try:
+        age = now - max(os.lstat(path).st_mtime for path in (entry, *entry.iterdir()))
+        unwritten = not os.path.lexists(place) or os.lstat(place).st_size == 0
+        if age < OLD or not unwritten or entry.is_symlink() or _is_held(place, common):
+            return ""
+        # What git would have written next: an entry always lies two folders below what all worktrees share.
+        place.write_bytes(b"../..\n")
+    except OSError:
+        return ""
+    return f"the registration of another worktree, {said['name']!r}, was half written by a program that is gone; mended"
+
+
+def _is_held(path: Path, tree: Path) -> bool:
+    """Tell whether a process has a file open, or is a git program in a folder; True where that cannot be told."""
+    try:
+        processes = [name for name in os.listdir("/proc") if name.isdigit()]
+        wanted, inside = os.stat(path) if path.exists() else None, os.path.realpath(tree)
+    except OSError:
+        return True
+    if not processes:
+        return True
+    return any(_works_there(name, inside) or _has_open(name, wanted) for name in processes)
+
+
+def _works_there(process: str, folder: str) -> bool:
+    try:
+        with open(f"/proc/{process}/comm", "rb") as source:
+            if not source.read(64).startswith(b"git"):
+                return False
+        place = os.readlink(f"/proc/{process}/cwd")
+    except PermissionError:
+        return True
+    except OSError:
+        return False
+    return place == folder or place.startswith(f"{folder}/")
+
+
+def _has_open(process: str, wanted: os.stat_result | None) -> bool:
+    if wanted is None:
+        return False
+    try:
+        numbers = os.listdir(f"/proc/{process}/fd")
+    except OSError:
+        return False
+    for number in numbers:
+        try:
+            held = os.stat(f"/proc/{process}/fd/{number}")
+        except OSError:
+            continue
+        if (held.st_dev, held.st_ino) == (wanted.st_dev, wanted.st_ino):
+            return True
+    return False
