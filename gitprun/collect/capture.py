@@ -1,7 +1,8 @@
 """Turn everything a worker did into one commit, pinned in the user's repository before anything else happens.
 
-Git stages it (filters, line ends, sparse checkouts are its business) with the user's own repository as git folder
-and a private index made at creation; the ``.git`` inside the workspace is never used.
+Git stages it (filters, line ends, sparse checkouts are its business) with a git folder of our own and a private
+index, both made at creation; the ``.git`` inside the workspace is never used. What it writes crosses over in one
+checked pack, so that the user's repository is as it was until all of it is whole there.
 """
 
 from __future__ import annotations
@@ -14,24 +15,34 @@ from typing import Any
 
 import pygit2
 
-from gitprun.collect.carry import import_tips
-from gitprun.collect.channels import Channels, read_channels, read_head, read_log, read_unfinished
+from gitprun.collect.advice import advise
+from gitprun.collect.crossing import CrossingProblem, Limits, Rejected, cross
+from gitprun.collect.pins import pin_own_commits
 from gitprun.collect.scan import Scan, ScanProblem, scan_workspace
 from gitprun.collect.screen import LeftOut
 from gitprun.collect.site import Site
 from gitprun.collect.stage import FilterChanged, Staged, stage
 from gitprun.errors import GitFailed, GitTimeout, PrunError
-from gitprun.git.refs import Signature, move_ref, read_ref, write_commit
+from gitprun.git.refs import Signature, move_ref, open_repository, write_commit
+from gitprun.git.stale import await_letting_go
+from gitprun.git.store import stand_in
 from gitprun.globs import matches
-from gitprun.names import ZERO, Oid, RunId, UnitId, kept_ref
+from gitprun.names import ZERO, Oid, RunId, UnitId, short
+from gitprun.plan import DEFAULT_MAX_FILES
 from gitprun.system.files import folder_identity, locked
-from gitprun.workspaces.worktree import admin_folder
+from gitprun.workspaces.gitdir import ensure_own_git
 
-__all__ = ["Capture", "CaptureProblem", "LeftOut", "Site", "capture", "commit_capture", "outside_fence", "pin_commits"]
+__all__ = [
+    "Capture", "CaptureProblem", "LeftOut", "Rejected", "Site", "bring_commit", "capture", "commit_capture",
+    "outside_fence", "pin_commits", "require_ended",
+]  # fmt: skip
 
+PATIENCE = 5.0
 LITTER = (b".codex", b".agents", b".aws")
 # The hooks a commit of the user's would have started.
 COMMIT_HOOKS = ("pre-commit", "prepare-commit-msg", "commit-msg")
+# What was staged is bounded already, and may hold files the base has that are larger than any new one may be.
+UNBOUNDED = Limits(max_object=1 << 50, max_total=1 << 50, max_objects=10_000_000, seconds=1800.0)
 
 
 class CaptureProblem(PrunError):
@@ -40,14 +51,16 @@ class CaptureProblem(PrunError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capture:
-    """What was found: the new tree, its changed paths, what was left out and what was pinned beside it."""
+    """What was found: the new tree, its changed paths, what was left out, pinned beside it or rejected."""
 
     tree: Oid
     changed: tuple[str, ...]
     left_out: tuple[LeftOut, ...] = ()
     kept: tuple[tuple[str, Oid], ...] = ()
     own_commits: tuple[str, ...] = ()
+    rejected: tuple[Rejected, ...] = ()
     unfinished: str | None = None
+    stray: str = ""
     notes: tuple[str, ...] = ()
 
     def facts(self) -> dict[str, Any]:
@@ -59,9 +72,21 @@ class Capture:
             "left_out": [asdict(row) for row in self.left_out],
             "kept": [list(row) for row in self.kept],
             "own_commits": list(self.own_commits),
+            "rejected": [asdict(row) for row in self.rejected],
             "unfinished": self.unfinished,
+            "stray": self.stray,
             "collect_notes": list(self.notes),
         }
+
+
+def require_ended(survivors: Sequence[int]) -> None:
+    """Raise CaptureProblem while a process of the worker's is not proved to have ended: it may still write."""
+    if survivors:
+        shown = ", ".join(map(str, survivors[:10]))
+        raise CaptureProblem(
+            f"{len(survivors)} processes of the worker could not be ended (pid {shown}), so its work is not captured",
+            "end them, then: git prun run --resume",
+        )
 
 
 def capture(site: Site, run: RunId, unit: UnitId) -> Capture:
@@ -75,45 +100,54 @@ def capture(site: Site, run: RunId, unit: UnitId) -> Capture:
     if index is None or not index.is_file():
         raise CaptureProblem(f"the index kept for {run}/{unit} is gone", f"look at {path} yourself")
     try:
-        kept, own, channels = _pin(site, run, unit)
+        if site.own is not None:
+            ensure_own_git(site.repository, index, site.base, site.workspace.kind)
+        pinned = pin_own_commits(site, run, unit)
         with locked(index.with_name("capture.lock"), doing=f"capturing {run}/{unit}"):
-            # Under our lock, what still locks the index was left by a git that was killed.
-            index.with_name(f"{index.name}.lock").unlink(missing_ok=True)
+            # Under our lock, what still locks the index was left by a git that was killed, or is one whose prun was.
+            lock = index.with_name(f"{index.name}.lock")
+            await_letting_go(lock, path, patience=PATIENCE)
+            lock.unlink(missing_ok=True)
             staged, notes = stage_workspace(site)
-        changed = changed_paths(site.repo, site.base, staged.tree)
+        changed = changed_paths(site.store, site.base, staged.tree)
         notes += _hook_notes(site, staged.hooks) if changed else []
     except (ScanProblem, FilterChanged) as problem:
         raise CaptureProblem(f"the work could not be captured: {problem.message}", problem.hint) from None
-    except (GitFailed, GitTimeout, OSError) as problem:
+    except (GitFailed, GitTimeout, CrossingProblem, OSError) as problem:
         said = problem.message if isinstance(problem, PrunError) else str(problem)
         raise CaptureProblem(f"the work in {path} could not be captured: {said}") from None
+    notes += advise(site, staged.left_out)
+    stray = _taken_back(site, pinned.parted, staged.tree, changed)
     return Capture(
         tree=staged.tree,
         changed=changed,
         left_out=staged.left_out,
-        kept=kept,
-        own_commits=own,
-        unfinished=channels.unfinished,
-        notes=(*notes, *channels.notes),
+        kept=pinned.kept,
+        own_commits=pinned.own_commits,
+        rejected=pinned.rejected,
+        unfinished=pinned.unfinished,
+        stray=stray,
+        notes=(*notes, *pinned.notes, *([stray] if stray else [])),
     )
 
 
 def pin_commits(site: Site, run: RunId, unit: UnitId) -> tuple[tuple[str, Oid], ...]:
     """Pin what the worker committed itself; of a linked worktree this works even after its folder is gone."""
-    return _pin(site, run, unit)[0]
+    return pin_own_commits(site, run, unit).kept
 
 
 def stage_workspace(site: Site) -> tuple[Staged, list[str]]:
     """Write the tree of what is in a workspace now, in its private index; gives notes too."""
     path = site.workspace.path
-    scan = scan_workspace(path, frozenset(map(os.fsencode, (".git", *site.apart))))
+    most = site.max_files if site.max_files > DEFAULT_MAX_FILES else 0
+    scan = scan_workspace(path, frozenset(map(os.fsencode, (".git", *site.apart))), most=most)
     notes = _defuse(site, scan)
     staged = stage(site, scan)
     if staged.noise:
         notes.append(
             f"{staged.noise} files differ by line-end normalisation only and were left as they are in the base"
         )
-    return staged, notes
+    return staged, [*notes, *staged.notes]
 
 
 def _defuse(site: Site, scan: Scan) -> list[str]:
@@ -146,89 +180,17 @@ def _hook_notes(site: Site, configured: str) -> list[str]:
     return [f"hooks not run: {', '.join(names)}"] if names else []
 
 
-def _channels(site: Site) -> Channels:
-    git_dir = site.workspace.path / ".git"
-    if site.workspace.kind == "clone":
-        channels = read_channels(git_dir, site.known)
-        tips, notes = import_tips(site.repository, site.repo, git_dir, channels.tips, site.base, site.alternates)
-        return Channels(tips, channels.unfinished, (*channels.notes, *notes))
-    return _linked_channels(site)
-
-
-def _linked_channels(site: Site) -> Channels:
-    """Read what a worker in a linked worktree committed: its objects are in the user's repository already."""
-    branch = f"refs/heads/{site.workspace.branch}"
-    found = {f"branch/{site.workspace.branch}": read_ref(site.repo, branch)}
-    admin = admin_folder(site.repository.common, site.workspace.path)
-    if admin is None:
-        notes: tuple[str, ...] = ("the worktree's registration is gone",)
-    else:
-        notes = ()
-        head = read_head(admin / "HEAD")
-        found["head"] = read_ref(site.repo, head) if head.startswith("refs/") else Oid(head) if head else None
-        found |= {f"lost/{oid[:12]}": Oid(oid) for oid in read_log(admin / "logs" / "HEAD")}
-    tips: dict[str, Oid] = {}
-    for channel, oid in found.items():
-        if oid and oid != site.base and oid not in site.known and oid not in tips.values() and oid in site.repo:
-            tips[channel] = oid
-    return Channels(tips, read_unfinished(admin) if admin else None, notes)
-
-
-def _pin(site: Site, run: RunId, unit: UnitId) -> tuple[tuple[tuple[str, Oid], ...], tuple[str, ...], Channels]:
-    """Pin the tips of the worker's own commits, and describe those commits for the report."""
-    channels = _channels(site)
-    kept: list[tuple[str, Oid]] = []
-    tips = _independent(site, {name: oid for name, oid in channels.tips.items() if _is_commit(site, oid)})
-    for channel, oid in tips.items():
-        kept.append((_keep(site, run, unit, channel, oid), oid))
-    described = [oid for channel, oid in tips.items() if channel != "stash"]
-    if not described:
-        return tuple(kept), (), channels
-    words = ("log", "--no-show-signature", "--no-color", "--no-decorate", "--format=%h %an: %s", "--max-count=200")
-    listing = site.repository.git.run(*words, *described, "--not", site.base)
-    own = listing.out.decode("utf-8", "replace").rstrip("\n")
-    return tuple(kept), tuple(own.split("\n")) if own else (), channels
-
-
-def _is_commit(site: Site, oid: Oid) -> bool:
-    found = site.repo.get(pygit2.Oid(hex=oid))
-    return isinstance(found, pygit2.Commit)
-
-
-def _independent(site: Site, tips: dict[str, Oid]) -> dict[str, Oid]:
-    """Drop the lost commits that another tip, the base or a ref of the user's holds anyway."""
-    lost = [oid for channel, oid in tips.items() if channel.startswith("lost/")]
+def _taken_back(site: Site, parted: Oid | None, tree: Oid, changed: Sequence[str]) -> str:
+    """Say which changes the base had since a commit are gone again, since the worker worked on from that one."""
+    if parted is None:
+        return ""
+    # What differs from the base, and not from that commit.
+    lost = sorted({*changed} - {*changed_paths(site.store, parted, tree)})
     if not lost:
-        return tips
-    named = [oid for channel, oid in tips.items() if not channel.startswith("lost/")]
-    held = (site.base, *named, f"--exclude={site.workspace.branch}", "--branches", "--tags", "--remotes")
-    only = set(site.repository.git.run("rev-list", *lost, "--not", *held).text.split("\n"))
-    lost = [oid for oid in lost if oid in only]
-    if len(lost) > 1:
-        lost = [Oid(row) for row in site.repository.git.run("merge-base", "--independent", *lost).text.split("\n")]
-    return {name: oid for name, oid in tips.items() if not name.startswith("lost/") or oid in lost}
-
-
-def _keep(site: Site, run: RunId, unit: UnitId, channel: str, oid: Oid) -> str:
-    """Pin one commit; what was pinned under that name before and is no part of it stays pinned as lost."""
-    name = kept_ref(run, unit, channel)
-    before = read_ref(site.repo, name)
-    if before == oid:
-        return name
-    if before is not None and not site.repo.descendant_of(pygit2.Oid(hex=oid), pygit2.Oid(hex=before)):
-        _create(site, kept_ref(run, unit, f"lost/{before[:12]}"), before)
-    try:
-        move_ref(site.repo, name, oid, before or ZERO, "prun: kept what the worker committed itself")
-    except PrunError:
-        # The name of another ref stands in the way: a branch `a` beside `a/b`.
-        name = kept_ref(run, unit, f"lost/{oid[:12]}")
-        _create(site, name, oid)
-    return name
-
-
-def _create(site: Site, name: str, oid: Oid) -> None:
-    if read_ref(site.repo, name) != oid:
-        move_ref(site.repo, name, oid, ZERO, "prun: kept what the worker committed itself")
+        return ""
+    more = f" and {len(lost) - 1} more" if len(lost) > 1 else ""
+    way = f"its worker left the base {short(site.base)} for {short(parted)}"
+    return f"{way}, so it takes back what came between, in {lost[0]}{more}"
 
 
 def changed_paths(repo: pygit2.Repository, base: Oid, tree: Oid) -> tuple[str, ...]:
@@ -243,9 +205,36 @@ def changed_paths(repo: pygit2.Repository, base: Oid, tree: Oid) -> tuple[str, .
 def commit_capture(
     site: Site, found: Capture, ref: str, message: str, who: tuple[Signature, Signature], old: Oid = ZERO
 ) -> Oid:
-    """Make the one commit of a unit on its base and pin it; the ref moves only after the commit was read back."""
-    commit = write_commit(site.repo, found.tree, (site.base,), message, *who)
+    """Make the one commit of a unit on its base and pin it; the ref moves only after all of it is whole there."""
+    run, _, unit = ref.removeprefix("refs/prun/").removeprefix("kept/").partition("/")
+    commit = bring_commit(site, found.tree, site.base, message, who, run=run, unit=unit.partition("/")[0])
     move_ref(site.repo, ref, commit, old, "prun: captured")
+    return commit
+
+
+def bring_commit(
+    site: Site, tree: Oid, parent: Oid, message: str, who: tuple[Signature, Signature], *, run: str, unit: str
+) -> Oid:
+    """Make a commit of a captured tree and bring it into the user's repository; no ref moves.
+
+    Raises CaptureProblem, with the user's repository as it was, when the work is not fit for it.
+    """
+    if site.own is None:
+        return write_commit(site.repo, tree, (parent,), message, *who)
+    own, objects = site.own, site.own / "objects"
+    # Whether it is whole is found out when it crosses; there it is synced, too.
+    writer = stand_in(site.git, objects, lambda: open_repository(own))
+    commit = write_commit(writer, tree, (parent,), message, *who)
+    came = cross(
+        site.repository, run=run, unit=unit, objects=objects, tips={"capture": commit}, base=parent,
+        limits=UNBOUNDED, parent=True,
+    )  # fmt: skip
+    if "capture" not in came.taken:
+        row = came.rejected[0]
+        raise CaptureProblem(
+            f"the work of {run}/{unit} was captured, but is not fit for your repository: {row.reason}",
+            f"it is kept in {row.place or objects}" + f", and lies untouched in {site.workspace.path}",
+        )
     return commit
 
 

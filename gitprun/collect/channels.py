@@ -35,11 +35,15 @@ _REFUSED = re.compile(r"\.\.|//|/\.|\.lock(/|$)|[./]$")
 
 @dataclass(frozen=True, slots=True)
 class Channels:
-    """Tips by channel name (``head``, ``branch/<name>``, ``stash``, ``lost/<n>``), and an operation left half done."""
+    """Tips by channel name (``head``, ``branch/<name>``, ``stash``, ``lost/<n>``), and an operation left half done.
+
+    ``head`` is the commit HEAD led to, also one that was there before (empty: none).
+    """
 
     tips: Mapping[str, Oid]
     unfinished: str | None = None
     notes: tuple[str, ...] = ()
+    head: str = ""
 
 
 def read_channels(git_dir: Path, known: frozenset[str]) -> Channels:
@@ -63,9 +67,10 @@ def read_channels(git_dir: Path, known: frozenset[str]) -> Channels:
         if text and text not in known and text not in tips.values():
             tips[channel] = Oid(text)
     if len(tips) <= MOST_TIPS:
-        return Channels(tips, read_unfinished(git_dir))
+        return Channels(tips, read_unfinished(git_dir), head=head)
     some = dict(list(tips.items())[:MOST_TIPS])
-    return Channels(some, read_unfinished(git_dir), (f"of {len(tips)} own commits and branches {MOST_TIPS} were kept",))
+    note = f"of {len(tips)} own commits and branches {MOST_TIPS} were kept"
+    return Channels(some, read_unfinished(git_dir), (note,), head)
 
 
 def read_unfinished(git_dir: Path) -> str | None:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import os
-import tempfile
-from collections.abc import Iterable
-from pathlib import Path
+from collections.abc import Iterable, Sequence
 
-import pygit2
-
+from gitprun.collect.rules import lay_out_rules
 from gitprun.collect.scan import Scan, look
 from gitprun.collect.screen import BUILD_FOLDERS, PRODUCTS, LeftOut, build_folder, within
-from gitprun.collect.site import STAGING, TREE, Site
-from gitprun.git.command import Git
+from gitprun.collect.site import TREE, Site
+from gitprun.collect.sorting import included
 from gitprun.system.files import read_plain
 
 TIMEOUT = 300.0
@@ -21,16 +18,18 @@ MAX_RULES = 1_000_000
 _EVERYTHING = frozenset({b"*", b"/*", b"**", b"/**", b"**/*", b"*.*", b".", b"./*"})
 
 
-def read_hidden(site: Site, scan: Scan, shown: Iterable[bytes]) -> tuple[list[bytes], list[LeftOut]]:
-    """List hidden new files that are work all the same, and those that are not.
+def read_hidden(
+    site: Site, scan: Scan, shown: Iterable[bytes], excludes: Sequence[str | bytes]
+) -> tuple[list[bytes], list[LeftOut]]:
+    """List hidden new files that are work all the same, and those that are not; git is kept out of ``excludes``.
 
-    Work is what a rule for everything hides. What a narrower rule hides is left out and said, since both a
-    generated folder and a mistake look like that; a new folder that hides itself is a tool's.
+    Work is what a rule for everything hides, and what somebody asked for. What a narrower rule hides is left out and
+    said, since both a generated folder and a mistake look like that; a new folder that hides itself is a tool's.
     """
     changed = [name for name in scan.ignore_files if _differs(site, os.fsdecode(name))]
     if not changed:
         return [], []
-    listing = site.git.run("ls-files", "-z", "--others", *site.excludes, timeout=TIMEOUT).fields
+    listing = site.git.run("ls-files", "-z", "--others", *excludes, timeout=TIMEOUT).fields
     seen = set(shown)
     names = [name for name in listing if name not in seen and not name.endswith(b"/")]
     shy = [folder for name in changed if (folder := _hides_itself(site, name))]
@@ -38,6 +37,9 @@ def read_hidden(site: Site, scan: Scan, shown: Iterable[bytes]) -> tuple[list[by
     candidates: list[bytes] = []
     left_out: list[LeftOut] = []
     for name in _not_ignored_by_base(site, names) if names else []:
+        if included(site, os.fsdecode(name)):
+            work.append(name)
+            continue
         folder = next((f for f in shy if within(os.fsdecode(name), (f,))), "")
         if not folder:
             candidates.append(name)
@@ -85,16 +87,7 @@ def _collapse(path: str, above: str) -> str:
 
 def _not_ignored_by_base(site: Site, names: list[bytes]) -> list[bytes]:
     """Ask git which paths the base's ignore rules (and the user's own) do not hide."""
-    with tempfile.TemporaryDirectory(prefix="prun-rules-") as folder:
-        for row in site.git.run("ls-tree", "-r", "-z", "--full-tree", site.base).fields:
-            head, _, name = row.partition(b"\t")
-            if os.path.basename(name) == b".gitignore" and head.startswith(b"100"):
-                target = os.path.join(os.fsencode(folder), name)
-                os.makedirs(os.path.dirname(target), exist_ok=True)
-                with open(target, "wb") as rules:
-                    rules.write(site.repo[head.split()[2].decode()].peel(pygit2.Blob).data)
-        environment = {"GIT_DIR": str(site.repository.common), "GIT_WORK_TREE": folder}
-        judge = Git(cwd=Path(folder), env=environment, config=STAGING)
+    with lay_out_rules(site, ".gitignore") as judge:
         listing = b"".join(name + b"\0" for name in names)
         ignored = set(judge.run("check-ignore", "--no-index", "-z", "--stdin", stdin=listing, ok=(0, 1)).fields)
     return [name for name in names if name not in ignored]

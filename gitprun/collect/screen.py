@@ -104,10 +104,9 @@ def screen_new(found: Found, max_file: int, tracked: Callable[[str], bool] = lam
     folder = build_folder(found.path)
     if folder is not None and not tracked(folder):
         return LeftOut(f"{folder}/", f"build output ({folder.rpartition('/')[2]})", found.size)
-    if any(_REFUSED_BY_GIT.fullmatch(part) for part in parts):
-        return LeftOut(found.path, "a name that git refuses", found.size)
-    if found.link is not None:
-        return screen_link(found)
+    refused = refused_by_git(found)
+    if refused is not None or found.link is not None:
+        return refused
     if _SECRET.fullmatch(parts[-1]):
         return LeftOut(found.path, "looks like a secret by its name", found.size)
     if _KEY.match(found.head):
@@ -115,6 +114,13 @@ def screen_new(found: Found, max_file: int, tracked: Callable[[str], bool] = lam
     if found.executable and found.head.startswith(_PROGRAM):
         return LeftOut(found.path, "build output (a compiled program)", found.size)
     return screen_size(found, max_file)
+
+
+def refused_by_git(found: Found) -> LeftOut | None:
+    """Judge what nobody can ask for: names git does not take, and links that lead elsewhere."""
+    if any(_REFUSED_BY_GIT.fullmatch(part) for part in found.path.split("/")):
+        return LeftOut(found.path, "a name that git refuses", found.size)
+    return None if found.link is None else screen_link(found)
 
 
 def screen_link(found: Found) -> LeftOut | None:

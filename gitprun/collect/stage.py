@@ -3,89 +3,103 @@
 from __future__ import annotations
 
 import os
-import shlex
 import stat
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
+from gitprun.collect.contents import screen_contents
+from gitprun.collect.enter import TIMEOUT, drop_entries, enter_all
+from gitprun.collect.filters import FilterChanged, attributes_changed, judge_filters, read_allowed, require_own_programs
 from gitprun.collect.hidden import read_hidden
-from gitprun.collect.modules import MAX_SIZE, refused_setting
+from gitprun.collect.nested import list_nested
 from gitprun.collect.scan import Scan, look
-from gitprun.collect.screen import HEAD, Found, LeftOut, gather_left_out, screen_link, screen_new, screen_size, within
-from gitprun.collect.site import GITLINK, TREE, Site
-from gitprun.errors import GitFailed, PrunError
+from gitprun.collect.screen import LeftOut, gather_left_out, within
+from gitprun.collect.site import GITLINK, TREE, Site, exact_rule
+from gitprun.collect.sorting import Pile, below, bound_new, drop_new, included, sort_new, sort_tracked
 from gitprun.names import Oid, parse_oid
-from gitprun.system.files import read_plain
+from gitprun.workspaces.gitdir import read_snapshot
 
-TIMEOUT = 300.0
-# So many paths git may refuse one by one; more of them mean that something else is wrong.
-MOST_REFUSED = 16
+__all__ = ["FilterChanged", "Staged", "stage"]
 
-
-class FilterChanged(PrunError):
-    """A filter of the user's is a program in the checkout, and the worker changed it."""
+# So many folders git is kept away from by words on its command line; it has room for about ten times that.
+MOST_EXCLUDED = 2000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Staged:
-    """The tree of the work, what is not in it, how many files differ in their line ends only, core.hooksPath."""
+    """The tree of the work, what is not in it, how many files differ in their line ends only, notes, core.hooksPath."""
 
     tree: Oid
     left_out: tuple[LeftOut, ...]
     noise: int
+    notes: tuple[str, ...] = ()
     hooks: str = ""
-
-
-@dataclass(slots=True)
-class _Pile:
-    """The paths sorted so far."""
-
-    nested: tuple[str, ...] = ()
-    left_out: list[LeftOut] = field(default_factory=list)
-    gone: list[bytes] = field(default_factory=list)
-    wanted: list[bytes] = field(default_factory=list)
-    refused: set[str] = field(default_factory=set)
-    noise: int = 0
-
-    def leave(self, row: LeftOut, *, path: str | None = None) -> None:
-        """Leave a path out; a reason that is empty means: litter, not worth a word."""
-        self.refused.add(path or row.path)
-        if row.reason:
-            self.left_out.append(row)
 
 
 def stage(site: Site, scan: Scan) -> Staged:
     """Stage everything the worker did that is work, and write the tree."""
-    programs = _read_programs(site)
-    _require_own_filters(site, programs)
-    tracked, removed, new = _changes(site)
-    hidden, left_out = read_hidden(site, scan, new)
-    pile = _Pile(left_out=left_out)
+    filters = read_allowed(site)
+    require_own_programs(site, filters)
+    excludes, cut = _keep_away(site, scan)
+    tracked, removed, new = _changes(site, excludes)
+    hidden, left_out = read_hidden(site, scan, new, excludes)
+    pile = Pile(left_out=[*cut, *left_out])
     _sort_repositories(site, scan, pile)
-    for name in dict.fromkeys([*new, *hidden]):
-        _sort_new(site, name, pile)
+    for name in dict.fromkeys([*new, *hidden, *list_nested(site, pile.nested)]):
+        sort_new(site, name, pile)
+    _say_brought(pile)
+    bound_new(site, pile)
     already = _differing(site) if tracked else frozenset()
     for name in tracked:
-        _sort_tracked(site, name, pile, staged=name in already)
-    pile.gone += [name for name in removed if not _below(os.fsdecode(name), pile.refused)]
+        sort_tracked(site, name, pile, staged=name in already)
+    pile.gone += [name for name in removed if not below(os.fsdecode(name), pile.refused)]
     specials = [os.fsdecode(name) for name in scan.specials]
     pile.left_out += [
         LeftOut(name, "a fifo, socket, device or unreadable folder")
         for name in specials
         if not within(name, pile.nested)
     ]
-    _update(site, pile)
-    tree = parse_oid(site.git.run("write-tree").text)
+    # Before the filters are looked at: attributes that are gone from the folder are read from the index.
+    drop_entries(site, pile.gone)
+    rules, changed = attributes_changed(site, scan.attribute_files, removed)
+    judged = judge_filters(site, filters, [*pile.new, *pile.wanted], rules=rules, changed=changed)
+    groups = _screen_secrets(site, judged.groups, pile)
+    pile.left_out += [*judged.left_out, *enter_all(site, filters, groups)]
+    snapshot = read_snapshot(site.own) if site.own else None
+    partial = ("--missing-ok",) if snapshot and snapshot.partial else ()
     return Staged(
-        tree=tree, left_out=gather_left_out(pile.left_out), noise=pile.noise, hooks=programs.get("core.hookspath", "")
+        tree=parse_oid(site.git.run("write-tree", *partial).text),
+        left_out=gather_left_out(pile.left_out),
+        noise=pile.noise,
+        notes=judged.notes,
+        hooks=snapshot.hooks if snapshot else _hooks_path(site),
     )
 
 
-def _changes(site: Site) -> tuple[list[bytes], list[bytes], list[bytes]]:
+def _keep_away(site: Site, scan: Scan) -> tuple[tuple[str | bytes, ...], list[LeftOut]]:
+    """Choose the folders git is not to enter at all: those it could not follow, and new ones with a crowd in them."""
+    rows = [LeftOut(f"{os.fsdecode(name)}/", why) for name, why in scan.cut]
+    away = [name for name, _ in scan.cut]
+    for name, count in scan.crowded:
+        text = os.fsdecode(name)
+        inner = any(other.startswith(name + b"/") for other in away)
+        if not text or inner or within(text, site.apart) or site.base_mode(text) == TREE or included(site, text):
+            continue
+        if site.git.run("check-ignore", "-q", "-z", "--stdin", stdin=name + b"\0", ok=(0, 1)).code == 1:
+            away.append(name)
+            rows.append(LeftOut(f"{text}/", f"{count} entries: too many to be listed"))
+    if len(away) > MOST_EXCLUDED:
+        # The folders above them instead, at one level: so few words are enough.
+        away = sorted({name.split(b"/")[0] for name in away})
+        rows = [LeftOut(f"{os.fsdecode(name)}/", f"{len(rows)} folders git cannot follow") for name in away]
+    return (*site.excludes, *(b"--exclude=" + exact_rule(name) for name in away)), rows
+
+
+def _changes(site: Site, excludes: Sequence[str | bytes]) -> tuple[list[bytes], list[bytes], list[bytes]]:
     """Ask git which tracked paths changed, which are gone, which are new (and not ignored)."""
     words = ("ls-files", "-z", "-t", "--modified", "--deleted", "--others", "--exclude-standard")
     by_tag: dict[bytes, list[bytes]] = {b"C": [], b"R": [], b"?": []}
-    for row in site.git.run(*words, *site.excludes, timeout=TIMEOUT).fields:
+    for row in site.git.run(*words, *excludes, timeout=TIMEOUT).fields:
         by_tag.setdefault(row[:1], []).append(row[2:])
     removed = list(dict.fromkeys(by_tag[b"R"]))
     gone = set(removed)
@@ -98,7 +112,7 @@ def _differing(site: Site) -> frozenset[bytes]:
     return frozenset(site.git.run(*words).fields)
 
 
-def _sort_repositories(site: Site, scan: Scan, pile: _Pile) -> None:
+def _sort_repositories(site: Site, scan: Scan, pile: Pile) -> None:
     """Leave repositories inside the workspace out, but not a folder of the base that got a ``.git``."""
     nested: list[str] = []
     for folder in map(os.fsdecode, scan.repositories):
@@ -117,6 +131,17 @@ def _sort_repositories(site: Site, scan: Scan, pile: _Pile) -> None:
     pile.nested = tuple(nested)
 
 
+def _say_brought(pile: Pile) -> None:
+    """Say of a nested repository whose files somebody asked for what still is not there."""
+    for folder in pile.nested:
+        if any(within(os.fsdecode(name), (folder,)) for name in pile.new):
+            place = f"{folder}/"
+            pile.left_out = [row for row in pile.left_out if row.path != place]
+            pile.left_out.append(
+                LeftOut(f"{place}.git", "a repository inside the workspace: its files came without it")
+            )
+
+
 def _gitlinks(site: Site) -> list[str]:
     """List the submodules in the index."""
     if site.base_blob(".gitmodules") is None:
@@ -128,145 +153,23 @@ def _gitlinks(site: Site) -> list[str]:
 def _filled(site: Site, folder: str) -> bool:
     """Tell whether anything is in a submodule's folder (a fresh workspace has it empty)."""
     seen = look(site.workspace.path, folder)
-    return seen is not None and stat.S_ISDIR(seen[0]) and bool(os.listdir(site.workspace.path / folder))
+    if seen is None or not stat.S_ISDIR(seen[0]):
+        return False
+    with os.scandir(site.workspace.path / folder) as entries:
+        return any(True for _ in entries)
 
 
-def _sort_new(site: Site, name: bytes, pile: _Pile) -> None:
-    text = os.fsdecode(name)
-    if text.endswith("/") or within(text, pile.nested) or within(text, site.apart):
-        return
-    seen = look(site.workspace.path, text)
-    # Codex leaves an empty file of this name.
-    if seen is None or (text == ".codex" and seen[1] == 0):
-        return
-    head = read_plain(site.workspace.path / text, HEAD) if stat.S_ISREG(seen[0]) else None
-    found = Found(text, seen[1], seen[2], head or b"", bool(seen[0] & 0o111) and seen[2] is None)
-    refused = screen_new(found, site.max_file, lambda folder: site.base_mode(folder) == TREE)
-    refused = refused or _screen_modules(site, text)
-    if refused is None:
-        pile.wanted.append(name)
-    else:
-        pile.leave(refused, path=text)
+def _screen_secrets(site: Site, groups: Mapping[str, Sequence[bytes]], pile: Pile) -> Mapping[str, Sequence[bytes]]:
+    """Take files with credentials in them out of what is stored as it is; what a filter stores is its business."""
+    plain = [name for name in groups.get("", ()) if not included(site, os.fsdecode(name))]
+    found = screen_contents(site, plain) if site.secrets else {}
+    if not found:
+        return groups
+    pile.left_out += found.values()
+    drop_new(pile, map(os.fsdecode, found))
+    return {**groups, "": [name for name in groups[""] if name not in found]}
 
 
-def _sort_tracked(site: Site, name: bytes, pile: _Pile, *, staged: bool) -> None:
-    """Judge a path git calls changed; what is refused keeps the version of the base."""
-    text = os.fsdecode(name)
-    if _below(text, pile.refused):
-        return
-    seen = look(site.workspace.path, text)
-    if seen is None or _behind_link(site, text):
-        pile.gone.append(name)
-    elif stat.S_ISDIR(seen[0]):
-        if site.base_mode(text) == GITLINK:
-            pile.leave(LeftOut(f"{text}/", "inside a submodule: not captured"), path=text)
-        elif text not in pile.nested:
-            pile.gone.append(name)
-    elif seen[2] is not None:
-        refused = screen_link(Found(text, link=seen[2]))
-        if refused:
-            pile.leave(refused)
-        else:
-            pile.wanted.append(name)
-    elif stat.S_ISREG(seen[0]):
-        _sort_file(site, name, pile, seen, staged=staged)
-
-
-def _sort_file(site: Site, name: bytes, pile: _Pile, seen: tuple[int, int, str | None], *, staged: bool) -> None:
-    text = os.fsdecode(name)
-    mode, before = site.base_mode(text), None
-    if not staged and mode is not None and stat.S_ISREG(mode) and bool(seen[0] & 0o100) == bool(mode & 0o100):
-        before = site.base_blob(text)
-    same = before is not None and len(before) == seen[1]
-    if same and read_plain(site.workspace.path / text, seen[1] + 1) == before:
-        # Line-end rules that came after the file: git calls it changed, yet it has the very bytes of the base.
-        pile.noise += 1
-        return
-    refused = screen_size(Found(text, seen[1]), site.max_file)
-    if refused and len(site.base_blob(text) or b"") > site.max_file:
-        refused = None
-    refused = refused or _screen_modules(site, text)
-    if refused:
-        pile.leave(refused)
-    else:
-        pile.wanted.append(name)
-
-
-def _screen_modules(site: Site, text: str) -> LeftOut | None:
-    """Judge a file of submodule settings, which git reads wherever the commit is cloned."""
-    if os.path.basename(text).lower() != ".gitmodules":
-        return None
-    content = read_plain(site.workspace.path / text, MAX_SIZE) or b""
-    refused = refused_setting(site.repository.git, content)
-    return LeftOut(text, f"a submodule setting that git refuses: {refused}", len(content)) if refused else None
-
-
-def _below(text: str, folders: Iterable[str]) -> bool:
-    """Tell whether a path, or a folder above it, is among the given ones."""
-    parts = text.split("/")
-    known = folders if isinstance(folders, set) else set(folders)
-    return any("/".join(parts[:number]) in known for number in range(1, len(parts) + 1))
-
-
-def _behind_link(site: Site, text: str) -> bool:
-    """Tell whether a folder above a path is a link now."""
-    parts = text.split("/")[:-1]
-    return any(os.path.islink(os.path.join(site.workspace.path, *parts[: number + 1])) for number in range(len(parts)))
-
-
-def _update(site: Site, pile: _Pile) -> None:
-    if pile.gone:
-        listing = b"".join(name + b"\0" for name in pile.gone)
-        site.git.run("update-index", "--force-remove", "-z", "--stdin", stdin=listing, timeout=TIMEOUT)
-    if pile.wanted:
-        refused: list[LeftOut] = []
-        _add(site, pile.wanted, refused)
-        pile.left_out += refused
-
-
-def _add(site: Site, names: list[bytes], refused: list[LeftOut]) -> None:
-    """Stage paths; git refuses all for one it cannot take, which is searched by halves and left out."""
-    listing = b"".join(name + b"\0" for name in names)
-    words = ("update-index", "--add", "--remove", "--replace", "-z", "--stdin")
-    try:
-        site.git.run(*words, stdin=listing, timeout=TIMEOUT)
-    except GitFailed as problem:
-        if len(refused) >= MOST_REFUSED:
-            raise
-        if len(names) > 1:
-            _add(site, names[: len(names) // 2], refused)
-            _add(site, names[len(names) // 2 :], refused)
-            return
-        said = problem.stderr.strip().splitlines() or [problem.message]
-        reason = said[0].removeprefix("error: ").removeprefix("fatal: ")
-        refused.append(LeftOut(os.fsdecode(names[0]), f"git could not stage it: {reason}"))
-
-
-def _read_programs(site: Site) -> dict[str, str]:
-    """Read the settings of the user's that name programs staging or committing would start."""
-    keys = r"^(filter\..*\.(clean|process)|core\.hookspath)$"
-    rows = site.git.run("config", "-z", "--get-regexp", keys, ok=(0, 1)).fields
-    # What prun itself sets on its command lines comes last, and counts for nothing here.
-    found = [row.decode("utf-8", "surrogateescape").partition("\n") for row in rows]
-    return {key: value for key, _, value in found if value != "/dev/null"}
-
-
-def _require_own_filters(site: Site, programs: dict[str, str]) -> None:
-    """Refuse to run a filter that is a program of the checkout once the worker changed that program."""
-    for key, command in programs.items():
-        if not key.startswith("filter."):
-            continue
-        try:
-            words = shlex.split(command)
-        except ValueError:
-            words = command.split()
-        for number, word in enumerate(words):
-            if os.path.isabs(word) or (number == 0 and "/" not in word):
-                continue
-            text = os.path.normpath(word)
-            found = read_plain(site.workspace.path / text, 10_000_000)
-            if found is not None and not text.startswith("../") and found != site.base_blob(text):
-                raise FilterChanged(
-                    f"{key} is the program {text} of the checkout, and the worker changed it",
-                    "look at that program, then run the unit with a filter outside the checkout",
-                )
+def _hooks_path(site: Site) -> str:
+    answer = site.repository.git.run("config", "--get", "core.hooksPath", ok=(0, 1))
+    return answer.text

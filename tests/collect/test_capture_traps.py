@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -80,7 +81,7 @@ def test_fifos_in_a_repository_inside(repo: Repo, tmp_path: Path, name: str) -> 
     shop.work.write("a.txt", "2\n")
     found = shop.capture()
     assert found.changed == ("a.txt",)
-    assert found.notes == (f"inner/.git/{name} was no plain file and was removed, since git would wait for it",)
+    assert found.notes[0] == f"inner/.git/{name} was no plain file and was removed, since git would wait for it"
 
 
 @pytest.mark.parametrize("pointer", ["file", "link"])
@@ -111,6 +112,21 @@ def test_fifos_in_the_clones_own_repository(repo: Repo, tmp_path: Path, name: st
     assert shop.capture().changed == ("a.txt", "b.txt")
 
 
+@pytest.fixture
+def shops(tmp_path: Path, repo: Repo) -> Iterator[Callable[[WorkspaceKind], Workshop]]:
+    """Open workspaces that are removed by us: pytest cannot remove deep ones."""
+    made: list[Workshop] = []
+
+    def shop(kind: WorkspaceKind = "clone") -> Workshop:
+        made.append(open_workshop(repo, tmp_path / "w", kind))
+        return made[-1]
+
+    yield shop
+    for one in made:
+        if one.path.exists():
+            remove_tree(one.path, one.site.workspace.identity)
+
+
 def nest(path: Path, depth: int) -> None:
     """Make folders in folders, deeper than a path may be long."""
     here = os.open(path, os.O_RDONLY)
@@ -122,17 +138,51 @@ def nest(path: Path, depth: int) -> None:
     os.close(here)
 
 
-def test_too_deep(repo: Repo, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["clone", "worktree"])
+def test_a_tree_deeper_than_a_path_may_be_long(shops: Callable[[WorkspaceKind], Workshop], kind: WorkspaceKind) -> None:
+    shop = shops(kind)
+    own = shop.work.commit("own", b_dot_txt="b\n")
+    nest(shop.path, 5000)
+    shop.work.write("n/n/n/file.txt", "x\n")
+    shop.work.write("a.txt", "2\n")
+    found = shop.finish()
+    assert shop.files(found) == {"a.txt": "100644 2", "b.txt": "100644 b", "n/n/n/file.txt": "100644 x"}
+    assert [(row.path, row.reason) for row in found.left_out] == [
+        ("/".join(["n"] * 512) + "/", "folders nested more than 511 deep")
+    ]
+    assert set(shop.refs().values()) == {own}
+    assert shop.remove(discard=True).removed
+    assert not os.path.lexists(shop.path)
+
+
+def test_a_path_too_long_for_git(shops: Callable[[WorkspaceKind], Workshop]) -> None:
+    shop = shops("clone")
+    here = os.open(shop.path, os.O_RDONLY)
+    for _ in range(20):
+        os.mkdir("l" * 250, dir_fd=here)
+        below = os.open("l" * 250, os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = below
+    os.close(os.open("file", os.O_WRONLY | os.O_CREAT, dir_fd=here))
+    os.close(here)
+    shop.work.write("a.txt", "2\n")
+    found = shop.capture()
+    assert found.changed == ("a.txt",)
+    assert [(set(row.path), row.reason) for row in found.left_out] == [({"l", "/"}, "its path is too long")]
+
+
+def test_more_deep_folders_than_words_fit(repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gitprun.collect.scan.MAX_DEPTH", 3)
+    monkeypatch.setattr("gitprun.collect.stage.MOST_EXCLUDED", 2)
     shop = open_workshop(repo, tmp_path / "w")
-    shop.work.commit("own", b_dot_txt="b\n")
-    nest(shop.path, 600)
-    with pytest.raises(CaptureProblem) as caught:
-        shop.capture()
-    assert caught.value.message == (
-        f"the work could not be captured: folders are nested more than 512 deep in {shop.path}"
-    )
-    assert shop.refs() == {"head": shop.work.head}
-    remove_tree(shop.path, shop.site.workspace.identity)
+    for name in ("x/1/2", "x/1/3", "y/1/2", "z/1"):
+        shop.work.write(f"{name}/f", "f\n")
+    found = shop.capture()
+    assert found.changed == ("z/1/f",)
+    assert [(row.path, row.reason) for row in found.left_out] == [
+        ("x/", "3 folders git cannot follow"),
+        ("y/", "3 folders git cannot follow"),
+    ]
 
 
 def test_another_folder_in_its_place(repo: Repo, tmp_path: Path) -> None:
@@ -171,3 +221,16 @@ def test_unreadable_things_are_left_out(repo: Repo, tmp_path: Path) -> None:
         pytest.skip("this user reads everything")
     found = shop.capture()
     assert (found.changed, [row.path for row in found.left_out]) == (("new.txt",), ["closed", "closed.txt"])
+
+
+def test_five_gibibytes_of_nothing_are_not_read(repo: Repo, tmp_path: Path) -> None:
+    shop = open_workshop(repo, tmp_path / "w")
+    for name in ("a.txt", "new.bin", "sub/.gitignore2"):
+        shop.work.write(name, "")
+        os.truncate(shop.path / name, 5 << 30)
+    shop.work.write("small.txt", "x\n")
+    found = shop.capture()
+    assert found.changed == ("small.txt",)
+    assert {(row.path, row.size) for row in found.left_out} == {
+        (name, 5 << 30) for name in ("a.txt", "new.bin", "sub/.gitignore2")
+    }

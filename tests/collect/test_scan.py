@@ -32,15 +32,28 @@ def test_scan(tmp_path: Path) -> None:
     )
 
 
-def test_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_git_could_not_follow_is_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a" / "b" / "c").mkdir(parents=True)
+    (tmp_path / "a" / "b" / "c" / "file").touch()
+    monkeypatch.setattr(scan, "MAX_DEPTH", 4)
+    assert scan_workspace(tmp_path, frozenset()) == Scan(entries=4)
     monkeypatch.setattr(scan, "MAX_DEPTH", 3)
-    assert scan_workspace(tmp_path, frozenset()).entries == 3
-    monkeypatch.setattr(scan, "MAX_DEPTH", 2)
-    with pytest.raises(ScanProblem, match="folders are nested more than 2 deep"):
-        scan_workspace(tmp_path, frozenset())
-    monkeypatch.setattr(scan, "MAX_ENTRIES", 1)
-    with pytest.raises(ScanProblem, match="more than 1 entries"):
+    cut = ((b"a/b/c", "folders nested more than 2 deep"),)
+    assert scan_workspace(tmp_path, frozenset()) == Scan(cut=cut, entries=3)
+    monkeypatch.setattr(scan, "MAX_PATH", len(str(tmp_path)) + 2)
+    assert scan_workspace(tmp_path, frozenset()) == Scan(cut=((b"a/b", "its path is too long"),), entries=2)
+
+
+def test_crowds_are_counted_from_the_innermost_folder_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("a/few", "a/many/1", "a/many/2", "a/many/3"):
+        (tmp_path / name).mkdir(parents=True)
+    monkeypatch.setattr(scan, "CROWDED", 2)
+    assert scan_workspace(tmp_path, frozenset()).crowded == ((b"a/many", 3), (b"a", 5), (b"", 6))
+
+
+def test_a_look_that_takes_too_long_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scan, "TIMEOUT", 0.0)
+    with pytest.raises(ScanProblem, match=r"could not be looked over: it took too long"):
         scan_workspace(tmp_path, frozenset())
 
 
