@@ -33,7 +33,11 @@ OWN = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CloneSource:
-    """What every clone of one run starts from; read once."""
+    """What every clone of one run starts from; read once.
+
+    ``refs`` are name, object, and for a tag what it means in the end; ``others`` the ends that are no commits, with
+    their kinds; ``tags`` a pack of the annotated tags, if there is one (its index lies beside it).
+    """
 
     objects: Path
     refs: tuple[tuple[str, str, str], ...]
@@ -42,6 +46,8 @@ class CloneSource:
     attributes: bytes
     shallow: bytes
     notes: tuple[str, ...] = ()
+    others: tuple[tuple[str, str], ...] = ()
+    tags: Path | None = None
 
     @property
     def tips(self) -> frozenset[str]:
@@ -57,7 +63,7 @@ class CloneSource:
 def read_source(repository: Repository) -> CloneSource:
     """Read the refs and settings of the user's repository that its clones carry."""
     git, common = repository.git, repository.common
-    refs, notes = _read_refs(git)
+    refs, others, notes = _read_refs(git)
     config = read_config(git)
     if any(key.startswith("remote.") and key.endswith(".promisor") for key in config):
         notes.append("partial clone: objects that were never fetched are missing in a clone (use workspace = worktree)")
@@ -73,23 +79,30 @@ def read_source(repository: Repository) -> CloneSource:
         attributes=_read(common / "info" / "attributes"),
         shallow=_read(common / "shallow"),
         notes=tuple(notes),
+        others=tuple(others),
     )
 
 
-def _read_refs(git: Git) -> tuple[list[tuple[str, str, str]], list[str]]:
+def _read_refs(git: Git) -> tuple[list[tuple[str, str, str]], list[tuple[str, str]], list[str]]:
     """Read branches and tags with what they are, peeled all the way; a ref to a lost object is passed over."""
     listing = git.run("for-each-ref", "--format=%(objectname) %(refname)", "refs/heads", "refs/tags")
     rows = [line.split(" ", 1) for line in listing.out.decode("utf-8", "surrogateescape").split("\n")[:-1]]
     # An answer for the ref itself, and one for what it means in the end; both need the objects.
     asked = "".join(f"{oid}\n{oid}^{{}}\n" for oid, _ in rows)
     said = git.run("cat-file", "--batch-check=%(objectname) %(objecttype)", stdin=asked.encode()).text.split("\n")
-    refs, lost = [], []
+    refs, others, lost = [], {}, []
     for (oid, name), own, end in zip(rows, said[::2], said[1::2], strict=False):
         if own.endswith(" missing") or end.endswith(" missing"):
             lost.append(name)
         else:
             refs.append((name, oid, end.split(" ")[0] if own.endswith(" tag") else ""))
-    return refs, [f"{name} names an object that is not there, so it is not in the clone" for name in lost]
+            if not end.endswith(" commit"):
+                others[end.split(" ")[0]] = end.split(" ")[1]
+    return (
+        refs,
+        list(others.items()),
+        [f"{name} names an object that is not there, so it is not in the clone" for name in lost],
+    )
 
 
 def _read(path: Path) -> bytes:
@@ -133,6 +146,11 @@ def _fill(source: CloneSource, git_dir: Path, commit: Oid, branch: str) -> list[
     info = git_dir / "info"
     info.mkdir(exist_ok=True)
     (git_dir / "objects" / "info" / "alternates").write_bytes(source.alternates)
+    if source.tags is not None:
+        for suffix in (".pack", ".idx"):
+            # A copy: a clone shares no file with anybody.
+            packed = source.tags.with_suffix(suffix)
+            shutil.copyfile(packed, git_dir / "objects" / "pack" / packed.name)
     own = f"refs/heads/{branch}"
     rows = ["# pack-refs with: peeled fully-peeled "]
     for name, oid, peeled in source.refs:

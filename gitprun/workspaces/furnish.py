@@ -9,22 +9,30 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from gitprun.git.repo import Repository
+from gitprun.names import Oid
 from gitprun.system.files import read_plain
 from gitprun.workspaces.base import Workspace, provide
+from gitprun.workspaces.gitdir import make_own_git
 
 
 def furnish(
-    top: Path | None, workspace: Workspace, folder: Path, copy: Sequence[str], link: Sequence[str]
+    repository: Repository, workspace: Workspace, folder: Path, base: Oid, copy: Sequence[str], link: Sequence[str]
 ) -> Workspace:
-    """Copy and link things of the user's checkout ``top`` into a workspace, and keep its index in ``folder``."""
+    """Copy and link things of the user's checkout into a fresh workspace at ``base``.
+
+    Its index is kept in ``folder``, and beside it the git folder its work will be captured with.
+    """
     path = workspace.path
-    provided, notes = provide(top, path, copy, link)
+    provided, notes = provide(repository.top, path, copy, link)
     if workspace.kind == "clone" and provided:
         with open(path / ".git" / "info" / "exclude", "ab") as exclude:
             exclude.write(b"\n" + b"".join(_exclude_rule(name) for name in provided))
+    index = _keep_index(workspace, folder)
+    make_own_git(repository, index, base, worktree=path if workspace.kind == "worktree" else None)
     return replace(
         workspace,
-        index=_keep_index(workspace, folder),
+        index=index,
         provided=tuple(provided),
         notes=(*workspace.notes, *notes, *_submodules(path)),
     )

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+import itertools
 import os
-import re
 import shutil
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from gitprun.errors import GitFailed, GitTimeout, Refused
 from gitprun.git.command import Git
 from gitprun.git.repo import Repository, read_checkouts
+from gitprun.git.stale import COMMONDIR, mend_entry
 from gitprun.names import Oid
-from gitprun.system.files import folder_identity, locked, read_plain, remove_tree
+from gitprun.system.files import TRASH, empty_trash, folder_identity, locked, read_plain, remove_tree, write_whole
 from gitprun.workspaces.base import QUIET, Workspace, WorkspaceProblem, explain_checkout, require_room
 
 RETRIES = 20
 RETRY_PAUSE = 0.1
+
+
+def make_detached(repository: Repository, path: Path, commit: Oid) -> Workspace:
+    """Make a linked worktree at ``path`` on no branch; raises WorkspaceProblem, leaving neither folder nor entry."""
+    require_room(path.parent.parent, path)
+    with locked(repository.state / "locks" / "worktree.lock", doing="making a worktree"):
+        notes = _register(repository, path, ("--detach", str(path), commit), None)
+    return _check_out(repository, path, None, notes)
 
 
 def make_worktree(repository: Repository, path: Path, commit: Oid, branch: str, *, existing: bool = False) -> Workspace:
@@ -29,20 +39,28 @@ def make_worktree(repository: Repository, path: Path, commit: Oid, branch: str, 
     with locked(repository.state / "locks" / "worktree.lock", doing="making a worktree"):
         if not existing:
             require_free_branch(repository.git, branch)
-        _register(repository, path, commit, branch, existing)
+        words = (str(path), branch) if existing else ("--no-track", "-b", branch, str(path), commit)
+        notes = _register(repository, path, words, None if existing else (branch, commit))
+    try:
+        return _check_out(repository, path, branch, notes)
+    except WorkspaceProblem:
+        if not existing:
+            repository.git.run("update-ref", "-d", f"refs/heads/{branch}", commit)
+        raise
+
+
+def _check_out(repository: Repository, path: Path, branch: str | None, notes: tuple[str, ...]) -> Workspace:
+    """Fill a worktree that was registered; where that fails its folder and its entry are gone again."""
     identity = folder_identity(path)
     if identity is None:
         raise WorkspaceProblem(f"{path} vanished while it was made")
-    workspace = Workspace(kind="worktree", path=path, identity=identity, branch=branch)
     try:
         _unbare(repository, path)
         Git(cwd=path, config=QUIET).run("reset", "--hard", "--quiet")
     except (GitFailed, GitTimeout) as problem:
         remove_worktree(repository, path, identity)
-        if not existing:
-            repository.git.run("update-ref", "-d", f"refs/heads/{branch}", commit)
         raise explain_checkout(problem, path) from None
-    return workspace
+    return Workspace(kind="worktree", path=path, identity=identity, branch=branch, notes=notes)
 
 
 def _unbare(repository: Repository, path: Path) -> None:
@@ -53,29 +71,40 @@ def _unbare(repository: Repository, path: Path) -> None:
         Git(cwd=path).run("config", "--worktree", "core.bare", "false")
 
 
-def _register(repository: Repository, path: Path, commit: Oid, branch: str, existing: bool) -> None:
+def _register(
+    repository: Repository, path: Path, words: tuple[str, ...], made: tuple[str, Oid] | None
+) -> tuple[str, ...]:
+    """Let git make its entry; ``made`` are branch and commit of a new branch, which goes again when that fails.
+
+    Gives notes: what a program that died had left in the way was put right.
+    """
     settings = ("core.hooksPath=/dev/null", "worktree.useRelativePaths=false")
     git = Git(cwd=repository.top or repository.common, config=settings)
-    words = (str(path), branch) if existing else ("--no-track", "-b", branch, str(path), commit)
-    for attempt in range(RETRIES):
+    notes: tuple[str, ...] = ()
+    for attempt in itertools.count(1):
         try:
             git.run("worktree", "add", "--quiet", "--no-checkout", *words)
-            return
+            return notes
         except GitFailed as problem:
             shutil.rmtree(path, ignore_errors=True)
-            if not existing:
-                git.run("update-ref", "-d", f"refs/heads/{branch}", commit, ok=(0, 1, 128))
-            broken = re.search(r"failed to read (.*worktrees/([^/]+)/commondir)", problem.stderr)
+            if made is not None:
+                git.run("update-ref", "-d", f"refs/heads/{made[0]}", made[1], ok=(0, 1, 128))
+            broken = COMMONDIR.search(problem.stderr)
             if broken is None:
                 raise WorkspaceProblem(f"no worktree at {path}: {problem.message}") from None
+            mended = mend_entry(repository.common, problem, now=time.time())
+            if mended:
+                notes = (*notes, mended)
+                continue
             # Another program is between making its entry and filling it; if it died there, this stays so.
-            if attempt + 1 < RETRIES:
+            if attempt < RETRIES:
                 time.sleep(RETRY_PAUSE)
                 continue
             raise WorkspaceProblem(
-                f"no worktree at {path}: the registration of another worktree, {broken.group(2)!r}, is half written",
-                f"if no program is making it now, move {os.path.dirname(broken.group(1))} away and try again",
+                f"no worktree at {path}: the registration of another worktree, {broken['name']!r}, is half written",
+                f"if no program is making it now, move {os.path.dirname(broken['file'])} away and try again",
             ) from None
+    raise AssertionError("numbers do not end")
 
 
 def require_free_branch(git: Git, branch: str) -> None:
@@ -113,6 +142,21 @@ def admin_folder(common: Path, path: Path) -> Path | None:
     return found[0] if len(found) == 1 else None
 
 
+def relocate_worktree(repository: Repository, before: Path, after: Path) -> None:
+    """Let git know that a worktree was renamed from ``before`` to ``after``; doing it twice is fine."""
+    with locked(repository.state / "locks" / "worktree.lock", doing="moving a worktree"):
+        admin = admin_folder(repository.common, before)
+        if admin is not None:
+            write_whole(admin / "gitdir", os.fsencode(after / ".git") + b"\n", mode=0o644)
+        else:
+            admin = admin_folder(repository.common, after)
+        pointer = after / ".git"
+        said = (read_plain(pointer, 10_000) or b"").removeprefix(b"gitdir:").strip()
+        if admin is not None and said and not os.path.isabs(said):
+            # A relative one counted from where it was.
+            write_whole(pointer, b"gitdir: " + os.fsencode(admin) + b"\n", mode=0o644)
+
+
 def require_unlocked(common: Path, path: Path) -> None:
     """Refuse a worktree that somebody locked with ``git worktree lock``."""
     admin = admin_folder(common, path)
@@ -123,17 +167,34 @@ def require_unlocked(common: Path, path: Path) -> None:
         )
 
 
-def remove_worktree(repository: Repository, path: Path, identity: tuple[int, int]) -> None:
+def remove_worktree(
+    repository: Repository,
+    path: Path,
+    identity: tuple[int, int],
+    *,
+    noted: Callable[[Path, tuple[int, int]], None] | None = None,
+) -> None:
     """Remove a worktree prun made: its folder (never through a link), then its registration.
 
-    Raises Refused, with nothing changed, when somebody locked it.
+    ``noted`` hears of the trash folder as ``remove_tree`` says. Raises Refused, with nothing changed, when somebody
+    locked it.
     """
     with locked(repository.state / "locks" / "worktree.lock", doing="removing a worktree"):
         require_unlocked(repository.common, path)
+        _sweep_rests(repository.state)
         admin = admin_folder(repository.common, path)
-        if folder_identity(path) is not None:
-            remove_tree(path, identity)
+        if os.path.lexists(path):
+            remove_tree(path, identity, noted=noted)
         if admin is not None:
             found = folder_identity(admin)
             if found is not None:
-                remove_tree(admin, found)
+                # Not among the registrations, where git would take the rest of it for one.
+                remove_tree(admin, found, room=repository.state)
+
+
+def _sweep_rests(state: Path) -> None:
+    """Empty what is left of registrations that were being removed; nobody else puts anything there."""
+    for rest in state.glob(f"{TRASH}*"):
+        found = folder_identity(rest)
+        if found is not None:
+            empty_trash(rest, found)

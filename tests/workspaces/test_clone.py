@@ -11,6 +11,7 @@ import pytest
 from gitprun.units import WorkspaceKind
 from gitprun.workspaces.base import Workspace, WorkspaceProblem
 from gitprun.workspaces.clone import make_clone, read_source
+from gitprun.workspaces.pins import pin_source, unpin_source
 from tests.support.repos import Repo, make_bare, make_repo
 from tests.support.workshop import fingerprint, open_workshop
 
@@ -234,3 +235,81 @@ def test_units_that_differ_in_case_only_have_folders_of_their_own(tmp_path: Path
     shops = [open_workshop(repo, tmp_path / "w", unit=unit) for unit in ("feat-login", "feat_login", "feat-Login")]
     assert len({shop.site.workspace.identity for shop in shops}) == 3
     assert len({shop.site.workspace.index for shop in shops}) == 3
+
+
+def pinned(repo: Repo, root: Path) -> Repo:
+    source = pin_source(repo.repository, "r1", read_source(repo.repository), repo.head)
+    return Repo(make_clone(source, root / "r1" / "u", repo.head, BRANCH).path)
+
+
+@pytest.mark.parametrize("linked", [False, True])
+def test_no_gc_takes_away_what_a_clone_began_with(tmp_path: Path, linked: bool) -> None:
+    repo = make_repo(tmp_path / "repo")
+    if linked:
+        shutil.move(repo.path / ".git" / "objects", tmp_path / "bigdisk")
+        (repo.path / ".git" / "objects").symlink_to(tmp_path / "bigdisk")
+    repo.git("branch", "merged")
+    repo.commit("main goes on")
+    for name in ("topic/a", "topic/b"):
+        repo.switch(name, new=True, start="main")
+        repo.commit(name, **{f"{name[-1]}_dot_txt": name})
+    repo.git("tag", "-a", "v1", "-m", "one")
+    repo.git("tag", "-a", "v2", "-m", "a tag of a tag", "v1")
+    repo.git("tag", "-a", "text", "-m", "a text", "HEAD:b.txt")
+    repo.git("tag", "folder", "HEAD^{tree}")
+    repo.switch("main")
+    work = pinned(repo, tmp_path / "w")
+    refs = work.git("for-each-ref", "--format=%(refname) %(objectname) %(*objectname)")
+    for kind, names in (("branch", ("merged", "topic/a", "topic/b")), ("tag", ("v1", "v2", "text", "folder"))):
+        repo.git(kind, "-q", "-D", *names) if kind == "branch" else repo.git(kind, "-d", *names)
+    repo.git("reflog", "expire", "--expire=now", "--all")
+    repo.git("gc", "-q", "--prune=now")
+    assert work.git("fsck", "--connectivity-only", "--no-dangling") == ""
+    assert work.git("for-each-ref", "--format=%(refname) %(objectname) %(*objectname)") == refs
+    assert sorted(work.git("log", "--all", "--format=%s").split("\n")) == ["base", "main goes on", "topic/a", "topic/b"]
+    assert (work.files("v2^{commit}")["b.txt"], work.git("cat-file", "-p", "text^{}")) == ("topic/b", "topic/b")
+    assert work.git("ls-tree", "--name-only", "folder").split() == ["a.txt", "b.txt"]
+    assert repo.git("fsck", "--strict", "--no-dangling") == ""
+
+
+def test_what_clones_begin_with_is_pinned_once(tmp_path: Path) -> None:
+    repo = make_repo(tmp_path / "repo")
+    before = repo.git("count-objects")
+    repo.git("branch", "same")
+    repo.git("tag", "light")
+    source = read_source(repo.repository)
+    assert pin_source(repo.repository, "r1", source, repo.head) == source
+    assert (repo.git("for-each-ref", "refs/prun"), repo.git("count-objects")) == ("", before)
+    repo.switch("topic", new=True)
+    topic = repo.commit("topic", t_dot_txt="t\n")
+    repo.git("tag", "-a", "v1", "-m", "one")
+    repo.switch("main")
+    pins, tags = [], []
+    for _ in range(2):
+        tags.append(pin_source(repo.repository, "r1", read_source(repo.repository), repo.head).tags)
+        pins.append(repo.oid("refs/prun/base-tips/r1"))
+    assert (pins[0], tags[0]) == (pins[1], tags[1])
+    assert repo.git("log", "-1", "--format=%P|%an|%s", pins[0]) == (
+        f"{topic}|git prun|keeps what clones of r1 started with"
+    )
+    repo.switch("later", new=True)
+    later = repo.commit("later", l_dot_txt="t\n")
+    repo.switch("main")
+    pin_source(repo.repository, "r1", read_source(repo.repository), repo.head)
+    assert repo.git("log", "-1", "--format=%P", "refs/prun/base-tips/r1") == " ".join(
+        [pins[0], *sorted([topic, later])]
+    )
+    for _ in range(2):
+        unpin_source(repo.repository, "r1")
+    assert repo.git("for-each-ref", "refs/prun") == ""
+    assert list((repo.repository.state / "runs" / "r1").iterdir()) == []
+
+
+def test_tags_of_a_clone_are_files_of_its_own(tmp_path: Path) -> None:
+    repo = make_repo(tmp_path / "repo")
+    repo.git("tag", "-a", "v1", "-m", "one")
+    work = pinned(repo, tmp_path / "w")
+    assert inodes(work.path) & inodes(repo.path) == set()
+    assert work.git("cat-file", "tag", "v1") == repo.git("cat-file", "tag", "v1")
+    work.git("gc", "-q")
+    assert work.git("fsck", "--strict") == ""

@@ -1,0 +1,196 @@
+"""A git folder of our own for every workspace, made before its worker starts: what a worker says to git counts nowhere.
+
+It borrows the user's objects, and holds a snapshot of what decides how files become objects: settings, ignore rules,
+attributes, and the user's filters, which are kept apart and let in one by one by whoever captures.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from gitprun.git.command import Git
+from gitprun.git.repo import Repository, read_config
+from gitprun.names import Oid
+from gitprun.system.files import read_plain, sync_all, write_whole
+from gitprun.units import WorkspaceKind
+from gitprun.workspaces.clone import render_alternates
+from gitprun.workspaces.worktree import admin_folder
+
+NAME = "capture.git"
+SNAPSHOT = "snapshot.json"
+FILES = ("HEAD", "objects/info/alternates", "info/exclude", "info/attributes", "info/sparse-checkout", "shallow",
+         "ignore", "attributes", SNAPSHOT)  # fmt: skip
+CONTENT = frozenset(
+    {
+        "core.autocrlf",
+        "core.bigfilethreshold",
+        "core.checkroundtripencoding",
+        "core.eol",
+        "core.filemode",
+        "core.ignorecase",
+        "core.longpaths",
+        "core.precomposeunicode",
+        "core.protecthfs",
+        "core.protectntfs",
+        "core.symlinks",
+    }
+)
+SPARSE = frozenset(
+    {"core.sparsecheckout", "core.sparsecheckoutcone", "index.sparse", "sparse.expectfilesoutsideofpatterns"}
+)
+# Where filters keep what they need beside the settings, in the user's git folder.
+STORES = ("lfs", "git-crypt")
+_MOST = 16_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What counts and is no setting: the user's filters, where his hooks lie, whether objects may be missing."""
+
+    filters: Mapping[str, Mapping[str, str]]
+    hooks: str = ""
+    partial: bool = False
+
+
+def own_git(index: Path) -> Path:
+    """Name the git folder that belongs to a private index."""
+    return index.with_name(NAME)
+
+
+def ensure_own_git(repository: Repository, index: Path, base: Oid, kind: WorkspaceKind | None) -> Path:
+    """Give the git folder beside a private index; one that is not there (an older prun made the workspace) is made now.
+
+    Then the settings of the user's checkout count as they are; a worktree's own lie where its worker can write.
+    """
+    folder = own_git(index)
+    if not (folder / "config").is_file():
+        _fill(repository, folder, base, read_config(repository.git), sparse=kind == "worktree")
+        if kind == "worktree":
+            _copy(repository.common / "info" / "sparse-checkout", folder / "info" / "sparse-checkout")
+    else:
+        _settle(repository.common, folder)
+    return folder
+
+
+def _settle(common: Path, folder: Path) -> None:
+    """Let the folder borrow from where the user's repository is now: it may have been moved since, with us in it."""
+    place, wanted = folder / "objects" / "info" / "alternates", render_alternates((common / "objects").resolve())
+    if read_plain(place, _MOST) == wanted:
+        return
+    config = Git(cwd=folder, env={"GIT_DIR": str(folder)})
+    for key, name in (("core.excludesfile", "ignore"), ("core.attributesfile", "attributes")):
+        config.run("config", "--file", str(folder / "config"), key, str(folder / name))
+    write_whole(place, wanted)
+
+
+def make_own_git(repository: Repository, index: Path, base: Oid, *, worktree: Path | None) -> Path:
+    """Make the git folder beside a private index, anew if there is one: its objects stay, its settings do not.
+
+    ``worktree`` is a fresh linked worktree, whose own settings count (sparse checkout); for a clone there is none.
+    """
+    folder = own_git(index)
+    (folder / "config").unlink(missing_ok=True)
+    said = read_config(repository.git if worktree is None else Git(cwd=worktree))
+    admin = admin_folder(repository.common, worktree) if worktree is not None else None
+    if admin is not None:
+        (folder / "info").mkdir(parents=True, exist_ok=True)
+        _copy(admin / "info" / "sparse-checkout", folder / "info" / "sparse-checkout")
+    _fill(repository, folder, base, said, sparse=worktree is not None)
+    return folder
+
+
+def renew_own_git(repository: Repository, index: Path, base: Oid) -> Path:
+    """Take the user's settings down anew before another worker starts; of a sparse checkout what was known stays."""
+    folder = own_git(index)
+    listing = Git(cwd=folder).run("config", "--file", str(folder / "config"), "--list", "-z").fields
+    rows = [row.decode("utf-8", "surrogateescape").partition("\n") for row in listing]
+    sparse = {key: value for key, _, value in rows if key in SPARSE}
+    said = {key: value for key, value in read_config(repository.git).items() if key not in SPARSE}
+    (folder / "config").unlink()
+    _fill(repository, folder, base, said | sparse, sparse=bool(sparse))
+    return folder
+
+
+def _fill(repository: Repository, folder: Path, base: Oid, said: Mapping[str, str], *, sparse: bool) -> None:
+    common = repository.common
+    for inner in ("objects/info", "objects/pack", "refs", "info"):
+        (folder / inner).mkdir(parents=True, exist_ok=True)
+    objects = (common / "objects").resolve()
+    (folder / "objects" / "info" / "alternates").write_bytes(render_alternates(objects))
+    (folder / "HEAD").write_text(f"{base}\n")
+    for name in ("info/exclude", "info/attributes", "shallow"):
+        _copy(common / name, folder / name)
+    _copy(_own_file(said, "core.excludesfile", "ignore"), folder / "ignore")
+    _copy(_own_file(said, "core.attributesfile", "attributes"), folder / "attributes")
+    filters = {key: value for key, value in said.items() if key.startswith("filter.")}
+    partial = any(key.startswith("remote.") and key.endswith(".promisor") for key in said)
+    snapshot = {"filters": filters, "hooks": said.get("core.hookspath", ""), "partial": partial}
+    (folder / SNAPSHOT).write_text(json.dumps(snapshot))
+    if filters:
+        _borrow_stores(common, folder)
+    sync_all(str(folder / name) for name in FILES)
+    # Last, and in one step: with it the folder is whole.
+    write_whole(folder / "config", _render(_settings(said, folder, common, sparse=sparse)))
+
+
+def read_snapshot(folder: Path) -> Snapshot:
+    """Read what was taken down beside the settings when the folder was made."""
+    record = json.loads(read_plain(folder / SNAPSHOT, _MOST) or b"{}")
+    filters: dict[str, dict[str, str]] = {}
+    for key, value in record.get("filters", {}).items():
+        name, _, setting = key.removeprefix("filter.").rpartition(".")
+        filters.setdefault(name, {})[setting] = value
+    return Snapshot(filters, str(record.get("hooks", "")), bool(record.get("partial")))
+
+
+def _settings(said: Mapping[str, str], folder: Path, common: Path, *, sparse: bool) -> dict[str, str]:
+    carried = CONTENT | SPARSE if sparse else CONTENT
+    found = {key: value for key, value in said.items() if key in carried}
+    found |= {
+        "core.repositoryformatversion": "0",
+        "core.bare": "true",
+        "core.excludesfile": str(folder / "ignore"),
+        "core.attributesfile": str(folder / "attributes"),
+        "gc.auto": "0",
+        "maintenance.auto": "false",
+    }
+    if any(key.startswith("filter.lfs.") for key in said):
+        # Large files belong where the user's checkout looks for them.
+        found["lfs.storage"] = os.path.join(common, os.path.expanduser(said.get("lfs.storage", "lfs")))
+    return found
+
+
+def _render(settings: Mapping[str, str]) -> bytes:
+    """Write settings in the syntax of a git configuration file; none of them has a part in the middle."""
+    rows = []
+    for key, value in sorted(settings.items()):
+        section, _, name = key.partition(".")
+        quoted = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
+        rows.append(f'[{section}]\n\t{name} = "{quoted}"\n')
+    return "".join(rows).encode("utf-8", "surrogateescape")
+
+
+def _own_file(said: Mapping[str, str], key: str, name: str) -> Path:
+    """Find a file of rules the user keeps for all his repositories."""
+    if said.get(key):
+        return Path(os.path.expanduser(said[key]))
+    home = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
+    return Path(home, "git", name)
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Copy a plain file, or what a link of the user's leads to; what is not there is not there."""
+    content = read_plain(Path(os.path.realpath(source)), _MOST)
+    target.unlink(missing_ok=True)
+    if content is not None:
+        target.write_bytes(content)
+
+
+def _borrow_stores(common: Path, folder: Path) -> None:
+    for name in STORES:
+        if (common / name).is_dir() and not os.path.lexists(folder / name):
+            (folder / name).symlink_to(common / name, target_is_directory=True)
