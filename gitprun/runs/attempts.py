@@ -10,6 +10,7 @@ from typing import Any
 from gitprun.errors import PrunError
 from gitprun.git.refs import delete_ref, move_ref, open_repository, read_ref
 from gitprun.git.repo import resolve_commit
+from gitprun.keep.trash import keep_in_trash
 from gitprun.names import ZERO, Oid, RunId, UnitId, kept_ref, unit_branch, unit_ref
 from gitprun.runs.context import Attempt, Piece, RunContext
 from gitprun.runs.events import UnitState
@@ -91,7 +92,7 @@ def retire(context: RunContext, unit: Unit, known: UnitState, *, keep_workspace:
             take_away(context.repository, context.ledger, known)
         else:
             _clear_half_made(context, unit)
-    ref = _pin(context.repository.common, known)
+    ref = _pin(context, known)
     folder = context.folder(unit)
     aside = folder / f"attempt-{known.attempt}"
     for name in FILES:
@@ -111,9 +112,9 @@ def retire(context: RunContext, unit: Unit, known: UnitState, *, keep_workspace:
     }
 
 
-def _pin(common: Path, known: UnitState) -> str | None:
+def _pin(context: RunContext, known: UnitState) -> str | None:
     """Move the pin of a captured commit from the unit's name to that of the attempt."""
-    repo, run, unit = open_repository(common), known.run, known.id
+    repo, run, unit = open_repository(context.repository.common), known.run, known.id
     own = unit_ref(run, unit)
     # What was captured right before its coordinator was killed is in no event.
     commit = known.commit or read_ref(repo, own)
@@ -122,6 +123,9 @@ def _pin(common: Path, known: UnitState) -> str | None:
     name = kept_ref(run, unit, f"attempt-{known.attempt}")
     before = read_ref(repo, name)
     if before != commit:
+        if before is not None:
+            why = "another commit took its name"
+            keep_in_trash(context.repository, context.ledger, name, before, why=why, of=f"{run}/{unit}")
         move_ref(repo, name, Oid(commit), before or ZERO, "prun: an earlier attempt")
     if read_ref(repo, own) == commit:
         delete_ref(repo, own, Oid(commit))

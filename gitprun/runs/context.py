@@ -10,20 +10,24 @@ from pathlib import Path
 from typing import Any
 
 from gitprun.collect.capture import Site
+from gitprun.collect.filters import read_allowed
+from gitprun.drift.witness import Witness, suspect_of
+from gitprun.errors import GitFailed, GitTimeout, PrunError
 from gitprun.executors.base import Progress
-from gitprun.git.command import Git
 from gitprun.git.refs import Signature, open_repository
 from gitprun.git.repo import Repository
 from gitprun.names import Oid, RunId
-from gitprun.plan import Settings
+from gitprun.plan import DEFAULT_MAX_FILES, DEFAULT_MAX_TOTAL, Settings
 from gitprun.runs.events import UnitState
 from gitprun.runs.ledger import Ledger
 from gitprun.runs.patience import Patience
+from gitprun.runs.stall_watch import StallWatch
 from gitprun.system.clock import Alarm, SystemClock
 from gitprun.system.process import Stop
 from gitprun.units import Unit
 from gitprun.workspaces.base import Workspace
 from gitprun.workspaces.clone import CloneSource
+from gitprun.workspaces.gitdir import ensure_own_git
 
 GRACE = 5.0
 
@@ -46,7 +50,9 @@ class RunContext:
     verify_timeout: float
     stop: Stop
     heard: Callable[[str, Progress], None]
+    witness: Witness | None = None
     grace: float = GRACE
+    stalls: StallWatch = field(default_factory=StallWatch)
     patience: Patience = field(default_factory=Patience)
     clock: Alarm = field(default_factory=SystemClock)
 
@@ -57,6 +63,20 @@ class RunContext:
     def folder(self, unit: Unit) -> Path:
         """Name the folder that keeps prompt, output and result of a unit."""
         return self.repository.state / "runs" / self.run / unit.id
+
+    def begin_watch(self, unit: Unit, workspace: Workspace) -> None:
+        """Look at the user's repository right before a worker starts."""
+        note = self.witness.begin(suspect_of(self.run, unit.id, workspace)) if self.witness else ""
+        if note:
+            self.note(unit, "watched", drift_note=note)
+
+    def end_watch(self, unit: Unit) -> None:
+        """Look at it again once its tree of processes ended: what changed is in the ledger after that."""
+        try:
+            if self.witness is not None:
+                self.witness.end(f"{self.run}/{unit.id}")
+        except PrunError as problem:
+            self.note(unit, "watched", drift_note=problem.message)
 
     def now(self) -> datetime:
         """Give the time as the user's own clock shows it."""
@@ -106,17 +126,29 @@ class Again:
 
 def open_site(context: RunContext, attempt: Attempt, workspace: Workspace) -> Site:
     """Open the place the work of an attempt is captured from."""
+    settings, index = context.settings, workspace.index
     return Site(
         repository=context.repository,
         repo=open_repository(context.repository.common),
         workspace=workspace,
         base=attempt.base,
         max_file=context.max_file,
+        max_total=settings.max_total or DEFAULT_MAX_TOTAL,
+        max_files=settings.max_files or DEFAULT_MAX_FILES,
+        own=ensure_own_git(context.repository, index, attempt.base, workspace.kind) if index else None,
+        filters=settings.filters,
+        secrets=settings.secrets is not False,
         known=attempt.source.tips | {attempt.base} | attempt.known,
         alternates=attempt.source.alternates,
     )
 
 
-def modified(git: Git) -> set[str]:
+def modified(site: Site) -> set[str]:
     """List the tracked files that are not as they were captured."""
-    return {os.fsdecode(name) for name in git.run("ls-files", "-z", "--modified").fields}
+    words = ("ls-files", "-z", "--modified")
+    try:
+        found = read_allowed(site).git(site.git).run(*words)
+    except (GitFailed, GitTimeout):
+        # A filter does not work; without any, the files it is for look changed.
+        found = site.git.run(*words)
+    return {os.fsdecode(name) for name in found.fields}

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from gitprun import __version__
+from gitprun.drift.witness import Witness
 from gitprun.errors import PrunError
 from gitprun.executors.base import Progress
 from gitprun.executors.catalog import require_executor
@@ -19,13 +20,14 @@ from gitprun.git.command import Git, require_git
 from gitprun.git.refs import Signature, delete_ref, move_ref, open_repository, read_signatures
 from gitprun.git.repo import Repository, resolve_commit
 from gitprun.names import PRUN_BRANCHES, PRUN_REFS, ZERO, Oid, RunId, base_ref, is_run_id, run_id, unit_branch
-from gitprun.plan import DEFAULT_MAX_FILE, DEFAULT_VERIFY_TIMEOUT, Plan, Settings
+from gitprun.plan import DEFAULT_MAX_FILE, DEFAULT_STALL, DEFAULT_VERIFY_TIMEOUT, Plan, Settings
 from gitprun.runs.context import GRACE, Piece, RunContext
 from gitprun.runs.ledger import Ledger
 from gitprun.runs.patience import patience_of
 from gitprun.runs.pool import Pool
 from gitprun.runs.remember import remember
-from gitprun.system.clock import Alarm, SystemClock
+from gitprun.runs.stall_watch import StallWatch
+from gitprun.system.clock import Alarm, SteadyClock
 from gitprun.system.files import locked
 from gitprun.system.process import Stop, probe_identity, worker_environment
 from gitprun.units import ExecutorSettings, Unit
@@ -169,8 +171,10 @@ def make_context(
         verify=settings.verify or (),
         verify_timeout=settings.verify_timeout or DEFAULT_VERIFY_TIMEOUT,
         patience=patience_of(settings),
-        clock=clock or SystemClock(),
-        grace=GRACE if grace is None else grace,
+        clock=clock or SteadyClock(),
+        grace=(settings.grace or GRACE) if grace is None else grace,
+        stalls=StallWatch(settings.stall or DEFAULT_STALL, settings.stall_action or "report"),
+        witness=Witness(repository, rest["ledger"], rest["run"], rest["root"]),
         **rest,
     )
 
@@ -184,6 +188,8 @@ def close_run(context: RunContext, states: dict[str, str], eye: SharedEye | None
     seer = eye or SharedEye(repository, context.root)
     _note_shared(repository, context.run, FINAL, lambda: seer.look(ledger.clock.now()))
     ledger.append("run.finished", run=context.run, facts={"states": states})
+    if context.witness is not None:
+        context.witness.close()
     return RunReport(run=context.run, base=context.base, root=context.root, states=states)
 
 
@@ -279,6 +285,7 @@ def _open_run(
             "jobs": jobs,
             "plan": plan_source,
             "verify": list(plan.settings.verify) if plan.settings.verify is not None else None,
+            "verify_sandbox": plan.settings.verify_sandbox,
             "units": [unit.id for unit in plan.units],
             "version": __version__,
             "coordinator": asdict(me) if me else {},

@@ -34,17 +34,28 @@ def encode(event: Event) -> bytes:
     return f'{body[:-1]},"crc":"{zlib.crc32(body.encode()):08x}"}}\n'.encode()
 
 
-def decode(line: bytes) -> Event | None:
-    """Read one line of a ledger; None if it is torn, altered or of a format we do not know; never raises."""
+def _read(line: bytes) -> dict[str, Any]:
+    """Read the record of a line; an empty one if it is torn or altered."""
     body, mark, check = line.removesuffix(b"\n").rpartition(b',"crc":"')
     if not mark or check != f'{zlib.crc32(body + b"}"):08x}"}}'.encode():
-        return None
+        return {}
     try:
         record = json.loads(body + b"}")
     except (ValueError, RecursionError):
-        return None
-    kind, time, run, unit = (record.get(key) for key in ("kind", "t", "run", "unit"))
-    facts = record.get("facts", {})
+        return {}
+    return record if isinstance(record, dict) else {}
+
+
+def is_newer(line: bytes) -> bool:
+    """Tell whether a line is whole and of a later format than ours: a newer git prun wrote it."""
+    version = _read(line).get("v")
+    return isinstance(version, int) and version > FORMAT
+
+
+def decode(line: bytes) -> Event | None:
+    """Read one line of a ledger; None if it is torn, altered or of a format we do not know; never raises."""
+    record = _read(line)
+    kind, time, run, unit, facts = (record.get(key, {}) for key in ("kind", "t", "run", "unit", "facts"))
     if (
         record.get("v") != FORMAT
         or not all(isinstance(text, str) for text in (kind, run, unit))
@@ -166,7 +177,43 @@ _STEP = {
 }
 
 
-_ASKED = ("spec", "executor", "mode")
+# A workspace that is locked outlives its attempt, or there is no next one.
+_ASKED = ("spec", "executor", "mode", "lock")
+
+
+# What is left of a run in a compacted ledger: where it began all it came to, and where its last row was its end.
+SUM, SUM_END = "run.summed", "run.summed-end"
+
+
+def sum_facts(run: RunState) -> dict[str, Any]:
+    """Write a run down as the facts of one event."""
+    units = [
+        {
+            "id": unit.id,
+            "state": unit.state,
+            "since": unit.since,
+            "started": unit.started,
+            "ended": unit.ended,
+            "facts": unit.facts,
+        }
+        for unit in run.units.values()
+    ]
+    return {"started": run.started, "ended": run.ended, "base": run.base, "facts": run.facts, "units": units}
+
+
+def read_sum(event: Event) -> RunState | None:
+    """Read a run that was written down as one event; None if it is nothing of the kind."""
+    facts, run = event.facts, RunId(event.run)
+    try:
+        units = {
+            row["id"]: UnitState(
+                UnitId(row["id"]), run, row["state"], row["since"], row["started"], row["ended"], {**row["facts"]}
+            )
+            for row in facts["units"]
+        }
+        return RunState(run, facts["started"], facts["ended"], facts["base"], {**facts["facts"]}, units)
+    except (KeyError, TypeError):
+        return None
 
 
 def fold(events: Iterable[Event]) -> History:
@@ -174,29 +221,47 @@ def fold(events: Iterable[Event]) -> History:
     runs: dict[str, RunState] = {}
     landings: list[Landing] = []
     undoings: list[Undoing] = []
+    # Runs that were written down as a whole: what of them stands before SUM_END is in that already.
+    summed: set[str] = set()
     for event in events:
-        if event.kind == "run.started":
-            facts = dict(event.facts)
-            runs[event.run] = RunState(RunId(event.run), event.time, None, str(facts.get("base", "")), facts)
-        elif event.kind == "run.resumed" and event.run in runs:
-            run = runs[event.run]
-            runs[event.run] = replace(run, ended=None, facts={**run.facts, **event.facts})
-        elif event.kind == "landing.landed":
+        if event.kind == "landing.landed":
             branch, target, commit = (str(event.facts.get(key, "")) for key in ("branch", "target", "commit"))
             landings.append(Landing(event.run, event.unit, branch, target, commit, event.time))
         elif event.kind in ("landing.undone", "landing.redone"):
             way, branch, target = (str(event.facts.get(key, "")) for key in ("way", "branch", "target"))
             commit, tip, by = (str(event.facts.get(key, "")) for key in ("commit", "tip", "by"))
             undoings.append(Undoing(way, branch, target, commit, tip, by, event.time))
-        known = runs.get(event.run)
-        if known is None:
-            continue
-        if event.kind == "run.finished":
-            runs[event.run] = replace(known, ended=event.time, facts={**known.facts, **event.facts})
-        elif event.unit:
-            before = known.units.get(event.unit) or UnitState(UnitId(event.unit), known.id, since=event.time)
-            runs[event.run] = replace(known, units={**known.units, event.unit: step(before, event)})
+        if event.kind == SUM_END:
+            summed.discard(event.run)
+        elif event.run not in summed:
+            _step_run(runs, event)
+            if event.kind == SUM and event.facts.get("more") is True:
+                summed.add(event.run)
     return History(runs, tuple(landings), tuple(undoings))
+
+
+def _step_run(runs: dict[str, RunState], event: Event) -> None:
+    """Move the run of an event on by it."""
+    if event.kind == "run.started":
+        facts = dict(event.facts)
+        runs[event.run] = RunState(RunId(event.run), event.time, None, str(facts.get("base", "")), facts)
+        return
+    if event.kind == SUM:
+        found = read_sum(event)
+        if found is not None:
+            runs[event.run] = found
+        return
+    known = runs.get(event.run)
+    if known is None:
+        return
+    if event.kind == "run.resumed":
+        known = replace(known, ended=None, facts={**known.facts, **event.facts})
+    if event.kind == "run.finished":
+        known = replace(known, ended=event.time, facts={**known.facts, **event.facts})
+    elif event.unit:
+        before = known.units.get(event.unit) or UnitState(UnitId(event.unit), known.id, since=event.time)
+        known = replace(known, units={**known.units, event.unit: step(before, event)})
+    runs[event.run] = known
 
 
 def step(unit: UnitState, event: Event) -> UnitState:

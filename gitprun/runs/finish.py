@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import pygit2
 
-from gitprun.collect.capture import Capture, Site, capture, commit_capture, outside_fence
+from gitprun.collect.capture import Capture, Rejected, Site, capture, commit_capture, outside_fence
 from gitprun.collect.screen import LeftOut
 from gitprun.contract import Result, fallback_result, parse_result
 from gitprun.errors import PrunError
 from gitprun.executors.base import Ending
 from gitprun.git.refs import move_ref, read_ref, require_object
 from gitprun.names import ZERO, Oid, unit_ref
+from gitprun.plan import DEFAULT_OUTPUT_MAX
 from gitprun.runs.context import Attempt, RunContext, modified, open_site
 from gitprun.runs.events import UnitState
 from gitprun.runs.outcome import NO_RESULT, commit_message
+from gitprun.runs.work import temporary_of
 from gitprun.system.files import read_plain, tail, write_whole
-from gitprun.system.process import worker_environment
-from gitprun.units import Unit, Verdict
+from gitprun.units import ExecutorSettings, Unit, Verdict
 from gitprun.verify.check import check_workspace
+from gitprun.verify.surroundings import surroundings, wish_for_worker
 from gitprun.workspaces.base import OUTBOX, Workspace
 from gitprun.workspaces.worktree import admin_folder
 
@@ -41,7 +43,7 @@ def collect(context: RunContext, unit: Unit, attempt: Attempt, workspace: Worksp
         commit = commit_capture(site, found, ref, message, context.who, before)
         facts |= {"commit": commit, "ref": ref}
         if workspace.kind == "worktree" and workspace.index is not None:
-            facts |= _show_in_worktree(context, site, commit)
+            facts |= show_in_worktree(context, site, commit)
     context.note(unit, "captured", **facts)
     return found
 
@@ -57,12 +59,13 @@ def recall_capture(known: UnitState) -> Capture | None:
         left_out=tuple(LeftOut(**row) for row in facts["left_out"]),
         kept=tuple((name, Oid(oid)) for name, oid in facts["kept"]),
         own_commits=tuple(facts["own_commits"]),
+        rejected=tuple(Rejected(**row) for row in facts.get("rejected", ())),
         unfinished=facts["unfinished"],
         notes=tuple(facts["collect_notes"]),
     )
 
 
-def _show_in_worktree(context: RunContext, site: Site, commit: Oid) -> dict[str, Any]:
+def show_in_worktree(context: RunContext, site: Site, commit: Oid) -> dict[str, Any]:
     """Move the branch of a linked worktree to the captured commit, unless something else moved it there."""
     repo: pygit2.Repository = site.repo
     workspace, name = site.workspace, f"refs/heads/{site.workspace.branch}"
@@ -106,17 +109,22 @@ def verify(context: RunContext, unit: Unit, attempt: Attempt, workspace: Workspa
     """Run the checks in the workspace and note what they changed there."""
     context.note(unit, "verifying")
     folder = context.folder(unit)
-    git = open_site(context, attempt, workspace).git
+    site = open_site(context, attempt, workspace)
     # Only these can differ from the commit already; usually there are none, and the question is spared.
-    before = modified(git) if found.left_out or found.notes else set()
-    env = worker_environment({"PRUN_RUN": context.run, "PRUN_UNIT": unit.id})
-    verdict = Verdict(state="absent")
-    if context.settings.verify != ():
+    before = modified(site) if found.left_out or found.notes else set()
+    settings, verdict = context.settings, Verdict(state="absent")
+    if settings.verify != ():
         # An empty list of commands asks for none; only without any list are they looked for.
-        verdict = check_workspace(
-            workspace.path, context.verify, folder, env=env, timeout=context.verify_timeout, stop=context.stop
-        )
-    touched = sorted(modified(git) - before) if verdict.state != "absent" else []
+        wish = wish_for_worker(unit.executor, unit.sandbox, settings.verify_sandbox)
+        own = {"PRUN_RUN": context.run, "PRUN_UNIT": unit.id}
+        extra = settings.executors.get(unit.executor, ExecutorSettings()).env
+        with surroundings(wish, workspace.path, temporary_of(workspace, unit), own, extra) as usual:
+            around = replace(usual, grace=context.grace, output_max=settings.output_max or DEFAULT_OUTPUT_MAX)
+            verdict = check_workspace(
+                workspace.path, context.verify, folder, around=around, timeout=context.verify_timeout, stop=context.stop
+            )
+    touched = sorted(modified(site) - before) if verdict.state != "absent" else []
     facts = {"state": verdict.state, "reason": verdict.reason, "checks": [asdict(c) for c in verdict.checks]}
+    facts |= {"confined": verdict.confined} if verdict.confined else {}
     context.note(unit, "verified", verdict=facts, tree=found.tree, verify_changed=touched)
     return verdict

@@ -1,19 +1,29 @@
-"""Follow what a worker prints while it prints it."""
+"""Follow what a worker prints while it prints it; read it when it has ended. Whatever it is, that takes little."""
 
 from __future__ import annotations
 
 import os
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import BinaryIO
+
+from gitprun.system.files import MOST_LINE
+
+# Of a longer output only the start and the end are read to tell how the work ended.
+HEAD, END = 1 << 20, 16 << 20
 
 
 class Listener:
-    """Follow a growing file from a thread of its own and pass on its lines; never in the way of the worker."""
+    """Follow a growing file from a thread of its own and pass on its lines; never in the way of the worker.
+
+    Behind a flood only the newest lines are passed on: they say what is going on.
+    """
 
     PAUSE = 0.25
     MOST = 1 << 20
+    NEWEST = 1 << 16
 
     def __init__(self, path: Path, hear: Callable[[bytes], None]) -> None:
         self.path, self.hear = path, hear
@@ -35,11 +45,10 @@ class Listener:
             try:
                 with open(self.path, "rb") as source:
                     size = source.seek(0, os.SEEK_END)
-                    # Far behind a flood of output, only the newest part says what is going on.
                     if size - at > self.MOST:
-                        at, rest = size - self.MOST, b""
-                    source.seek(at)
-                    rest += source.read(self.MOST)
+                        at, rest = size - self.NEWEST, b""
+                    start = skip_hole(source, at)
+                    rest = (rest if start == at else b"") + source.read(self.MOST)
                     at = source.tell()
             except OSError:
                 pass
@@ -51,3 +60,30 @@ class Listener:
             if last:
                 return
             self.over.wait(self.PAUSE)
+
+
+def skip_hole(source: BinaryIO, at: int) -> int:
+    """Go to a place in a file, or to the end of the hole it lies in (what was dropped of an output); gives where."""
+    try:
+        return source.seek(os.lseek(source.fileno(), at, os.SEEK_DATA))
+    except (OSError, AttributeError):
+        # Nothing but a hole from here on, or holes are not told of.
+        return source.seek(at)
+
+
+def read_output(path: Path, start: int = 0) -> Iterator[bytes]:
+    """Give the lines of an output from a place on, none longer than 4 MiB; of a long one the first and the last MiB.
+
+    A line of zeros, as a hole reads, is left out.
+    """
+    with open(path, "rb") as source:
+        size = source.seek(0, os.SEEK_END)
+        source.seek(start)
+        while line := source.readline(MOST_LINE):
+            if plain := line.rstrip(b"\n").strip(b"\0"):
+                yield plain
+            elif line == b"\n":
+                yield b""
+            if start + HEAD <= source.tell() < size - END:
+                source.seek(size - END)
+                source.readline(MOST_LINE)

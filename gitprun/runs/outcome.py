@@ -21,7 +21,7 @@ def judge_worker(ended: Exit, state: str) -> str | None:
     """
     if ended.reason == "stopped":
         return "stopped"
-    if ended.reason == "timeout":
+    if ended.reason in ("timeout", "stalled"):
         return "timed-out"
     if ended.reason == "not-started":
         return "broken"
@@ -72,7 +72,8 @@ def commit_message(run: RunId, unit: Unit, worker: str | None, own_commits: Sequ
 
 
 def exit_facts(ended: Exit) -> dict[str, Any]:
-    """Write an exit down for the ledger."""
+    """Write an exit down for the ledger; what is not usual only where it is so."""
+    unusual = {"survivors": list(ended.survivors), "unproved": ended.unproved, "dropped": ended.dropped}
     return {
         "reason": ended.reason,
         "code": ended.code,
@@ -80,6 +81,7 @@ def exit_facts(ended: Exit) -> dict[str, Any]:
         "seconds": round(ended.seconds, 3),
         "detail": ended.detail,
         "leftovers": ended.leftovers,
+        **{name: fact for name, fact in unusual.items() if fact},
     }
 
 
@@ -90,6 +92,8 @@ def describe_exit(facts: Mapping[str, Any]) -> str:
         return f"stopped after {facts.get('seconds', 0):.0f} s (its time limit)"
     if reason == "stopped":
         return "stopped on request"
+    if reason == "stalled":
+        return f"ended after {facts.get('seconds', 0):.0f} s: {facts.get('detail', '')}"
     if reason == "not-started":
         return f"not started: {facts.get('detail', '')}"
     return f"exit code {code}" if code is not None else f"killed by signal {signal}"

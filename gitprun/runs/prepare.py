@@ -7,15 +7,19 @@ import time
 from dataclasses import replace
 from typing import Any
 
+from gitprun.drift.caution import require_calm
 from gitprun.errors import PrunError
 from gitprun.git.refs import delete_ref, open_repository
 from gitprun.names import Oid, unit_branch
+from gitprun.plan import DEFAULT_OUTPUT_MAX
 from gitprun.runs.context import Attempt, RunContext, modified, open_site
+from gitprun.system.birth import folder_birth
 from gitprun.system.files import remove_tree
 from gitprun.units import Unit
 from gitprun.workspaces.base import Workspace, WorkspaceProblem, make_outbox, workspace_path
 from gitprun.workspaces.clone import make_clone
 from gitprun.workspaces.furnish import furnish
+from gitprun.workspaces.pins import pin_source
 from gitprun.workspaces.scratch import make_scratch
 from gitprun.workspaces.setup import run_setup
 from gitprun.workspaces.worktree import make_worktree, remove_worktree
@@ -24,6 +28,7 @@ from gitprun.workspaces.worktree import make_worktree, remove_worktree
 def prepare(context: RunContext, unit: Unit, attempt: Attempt) -> Workspace:
     """Make the workspace and everything the worker finds in it; on failure nothing of it is left."""
     began = time.monotonic()
+    require_calm(context.repository)
     context.folder(unit).mkdir(parents=True, exist_ok=True)
     path = workspace_path(context.root, context.run, unit.id)
     if unit.mode == "read":
@@ -31,7 +36,8 @@ def prepare(context: RunContext, unit: Unit, attempt: Attempt) -> Workspace:
     elif unit.workspace == "worktree":
         workspace = make_worktree(context.repository, path, attempt.base, unit_branch(context.run, unit.id))
     else:
-        workspace = make_clone(attempt.source, path, attempt.base, unit_branch(context.run, unit.id))
+        source = pin_source(context.repository, context.run, attempt.source, attempt.base)
+        workspace = make_clone(source, path, attempt.base, unit_branch(context.run, unit.id))
     try:
         workspace = _furnish(context, unit, attempt, workspace)
         note_prepared(context, unit, attempt, workspace, round(time.monotonic() - began, 3))
@@ -58,6 +64,7 @@ def workspace_facts(workspace: Workspace, base: Oid) -> dict[str, Any]:
         "workspace": workspace.kind or "scratch",
         "path": str(workspace.path),
         "identity": list(workspace.identity),
+        "birth": folder_birth(workspace.path),
         "branch": workspace.branch,
         "provided": list(workspace.provided),
         "notes": list(workspace.notes),
@@ -68,12 +75,19 @@ def _furnish(context: RunContext, unit: Unit, attempt: Attempt, workspace: Works
     """Put in what the settings ask for, put aside the fresh index, make it ready for work."""
     settings, folder = context.settings, context.folder(unit)
     if workspace.kind is not None:
-        top = context.repository.top
-        workspace = furnish(top, workspace, folder, settings.copy or (), settings.link or ())
+        copy, link = settings.copy or (), settings.link or ()
+        workspace = furnish(context.repository, workspace, folder, attempt.base, copy, link)
     make_outbox(workspace.path)
     if workspace.kind is not None and settings.setup:
-        run_setup(workspace.path, settings.setup, log=folder / "setup.log", stop=context.stop)
-        touched = sorted(modified(open_site(context, attempt, workspace).git))
+        run_setup(
+            workspace.path,
+            settings.setup,
+            log=folder / "setup.log",
+            stop=context.stop,
+            grace=context.grace,
+            output_max=settings.output_max or DEFAULT_OUTPUT_MAX,
+        )
+        touched = sorted(modified(open_site(context, attempt, workspace)))
         if touched:
             note = f"setup changed {len(touched)} tracked files (such as {touched[0]}), which count as changed"
             workspace = replace(workspace, notes=(*workspace.notes, note))

@@ -4,28 +4,47 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Sequence
+import shutil
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pygit2
 
-from gitprun.collect.capture import Capture, CaptureProblem, Site, capture, commit_capture, pin_commits
+from gitprun.collect.capture import (
+    Capture,
+    CaptureProblem,
+    Site,
+    capture,
+    commit_capture,
+    pin_commits,
+    require_ended,
+)
+from gitprun.collect.scan import cannot_follow
 from gitprun.collect.screen import within
+from gitprun.collect.site import exact_rule
 from gitprun.errors import Refused
 from gitprun.git.refs import delete_ref, open_repository, read_ref, read_signatures
 from gitprun.git.repo import Repository, read_checkouts
+from gitprun.keep.find import hold_unit
+from gitprun.keep.guard import finish_removal, identity_of, require_lonely, require_not_locked, require_ours
+from gitprun.keep.move import settle_move
+from gitprun.keep.trash import retire_ref
 from gitprun.names import Oid, RunId, UnitId, base_ref, kept_ref
 from gitprun.plan import DEFAULT_MAX_FILE
 from gitprun.runs.events import RunState, UnitState
 from gitprun.runs.ledger import Ledger
 from gitprun.runs.lookup import probe_unit
+from gitprun.runs.review import unit_folder
+from gitprun.runs.survivors import living_survivors
 from gitprun.system.files import folder_identity, remove_tree
 from gitprun.workspaces.base import OUTBOX, Workspace
 from gitprun.workspaces.clone import read_source
-from gitprun.workspaces.worktree import remove_worktree, require_unlocked
+from gitprun.workspaces.gitdir import ensure_own_git, own_git
+from gitprun.workspaces.worktree import remove_worktree
 
 SHOWN = 20
+LONG = 120
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,46 +67,61 @@ def remove_workspace(
     if probe_unit(run, unit).live:
         raise Refused(f"{unit.run}/{unit.id} is still {unit.state}", "stop its run first (Ctrl-C), or wait")
     removal = take_away(repository, ledger, unit, discard_left_out=discard_left_out)
-    if removal.removed:
+    if removal.removed and Path(removal.path).parts[-2:] == (unit.run, unit.id):
+        # Of a place the user chose for it, nothing is ours.
         _tidy_parents(Path(removal.path))
     return removal
 
 
 def take_away(repository: Repository, ledger: Ledger, unit: UnitState, *, discard_left_out: bool = False) -> Removal:
-    """Remove the workspace of a unit nobody works on, as ``remove_workspace`` does."""
+    """Remove the workspace of a unit nobody works on, as ``remove_workspace`` does; goes on where one broke off."""
     path = Path(str(unit.facts.get("path", "")))
     name = f"{unit.run}/{unit.id}"
     if unit.facts.get("removed") or not unit.facts.get("path"):
         return Removal(run=unit.run, unit=unit.id, path=str(path), removed=False, reason="it has no workspace")
-    kind, identity = unit.facts["workspace"], (unit.facts["identity"][0], unit.facts["identity"][1])
-    if os.path.lexists(path) and folder_identity(path) != identity:
-        raise Refused(f"{path} is not the folder prun made for {name}", "look at it; prun leaves it alone")
-    if kind == "worktree":
-        require_unlocked(repository.common, path)
-    saved, ignored = _save(repository, unit, path, identity, discard_left_out)
-    ledger.append(
-        "workspace.removing", run=unit.run, unit=unit.id, facts={"saved": saved, "ignored": list(ignored[:SHOWN])}
-    )
-    if kind == "worktree":
-        remove_worktree(repository, path, identity)
-        _drop_branch(repository, unit)
-    elif os.path.lexists(path):
-        remove_tree(path, identity)
-    ledger.append("workspace.removed", run=unit.run, unit=unit.id, facts={"removed": True})
+    with hold_unit(repository, unit):
+        unit = settle_move(repository, ledger, unit)
+        path = Path(str(unit.facts["path"]))
+        finish_removal(unit, name)
+        there = require_ours(unit, name)
+        require_not_locked(repository, unit, name)
+        if there:
+            require_lonely(repository, path)
+            require_ended(living_survivors(unit_folder(repository.state, unit)))
+        saved, ignored = _save(repository, unit, path, discard_left_out)
+        _remove(repository, ledger, unit, {"saved": saved, "ignored": list(ignored[:SHOWN]), "trash": None})
+        ledger.append("workspace.removed", run=unit.run, unit=unit.id, facts={"removed": True})
+        # All it captured is in the user's repository, or in quarantine.
+        shutil.rmtree(own_git(unit_folder(repository.state, unit) / "index"), ignore_errors=True)
     return Removal(run=unit.run, unit=unit.id, path=str(path), removed=True, saved=saved, ignored=ignored)
 
 
-def _save(
-    repository: Repository, unit: UnitState, path: Path, identity: tuple[int, int], discard: bool
-) -> tuple[str | None, tuple[str, ...]]:
+def _remove(repository: Repository, ledger: Ledger, unit: UnitState, facts: Mapping[str, object]) -> None:
+    """Remove the folder and what belongs to it; the ledger knows before where the rest lies if that breaks off."""
+    path, identity = Path(str(unit.facts["path"])), identity_of(unit)
+
+    def note(trash: Path, found: tuple[int, int]) -> None:
+        known = {**facts, "trash": [str(trash), *found]}
+        ledger.append("workspace.removing", run=unit.run, unit=unit.id, facts=known)
+
+    if not os.path.lexists(path):
+        ledger.append("workspace.removing", run=unit.run, unit=unit.id, facts=facts)
+    if unit.facts["workspace"] == "worktree":
+        remove_worktree(repository, path, identity, noted=note)
+        _drop_branch(repository, ledger, unit)
+    elif os.path.lexists(path):
+        remove_tree(path, identity, noted=note)
+
+
+def _save(repository: Repository, unit: UnitState, path: Path, discard: bool) -> tuple[str | None, tuple[str, ...]]:
     """Pin what is in no commit yet, refuse over what cannot be pinned, and name what goes with the workspace."""
     if unit.facts["workspace"] == "scratch":
         return _save_scratch(unit, path, discard)
-    site = _site(repository, unit, path, identity)
+    site = _site(repository, unit)
     if not os.path.lexists(path):
         # Its files are gone already; its commits are not.
         pin_commits(site, unit.run, unit.id)
-        return None, ()
+        return unit.facts.get("saved"), tuple(unit.facts.get("ignored", ()))
     found, going = capture_rest(site, unit.run, unit.id, advice=_discard(unit), discard=discard)
     if found is None:
         return None, ()
@@ -111,13 +145,21 @@ def capture_rest(
     built = {row.path for row in found.left_out if row.reason.startswith("build output")}
     lost = [row for row in found.left_out if not row.reason.startswith("build output")]
     if lost and not discard:
-        names = ", ".join(f"{row.path} ({row.reason})" for row in lost[:SHOWN])
+        names = ", ".join(f"{_shorten(row.path)} ({row.reason})" for row in lost[:SHOWN])
         raise Refused(
             f"{site.workspace.path} holds what is in no commit: {names}", f"take what you need, then: {advice}"
         )
     words = ("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
-    ignored = {os.fsdecode(row) for row in site.git.run(*words).fields}
+    # Git is kept out of the folders it could not follow; by that they look ignored, and all above them.
+    away = [row.path for row in found.left_out if row.path.endswith("/") and cannot_follow(row.reason)][:SHOWN]
+    excludes = (b"--exclude=" + exact_rule(os.fsencode(path[:-1])) for path in away)
+    ignored = {os.fsdecode(row) for row in site.git.run(*words, *excludes).fields}
+    ignored = {row for row in ignored if not any(path.startswith(row) for path in away)}
     return found, built | {row for row in ignored if not within(row.rstrip("/"), site.apart)}
+
+
+def _shorten(path: str) -> str:
+    return path if len(path) <= LONG else f"{path[: LONG - 20]}...{path[-17:]}"
 
 
 def _discard(unit: UnitState) -> str:
@@ -144,7 +186,7 @@ def _outbox(path: Path) -> list[str]:
     return sorted(f"{OUTBOX}/{name}" for name in os.listdir(path / OUTBOX) if name not in ("result.md", ".gitignore"))
 
 
-def _site(repository: Repository, unit: UnitState, path: Path, identity: tuple[int, int]) -> Site:
+def _site(repository: Repository, unit: UnitState) -> Site:
     """Open the place a unit was captured from."""
     repo = open_repository(repository.common)
     source = read_source(repository)
@@ -152,12 +194,15 @@ def _site(repository: Repository, unit: UnitState, path: Path, identity: tuple[i
     base = Oid(own) if isinstance(own, str) else read_ref(repo, base_ref(unit.run))
     if base is None or base not in repo:
         raise Refused(f"the base of run {unit.run} is no longer pinned", "look at the workspace and remove it yourself")
+    workspace = recall_workspace(repository.state, unit)
+    index = workspace.index
     return Site(
         repository=repository,
         repo=repo,
-        workspace=recall_workspace(repository.state, unit),
+        workspace=workspace,
         base=base,
         max_file=DEFAULT_MAX_FILE,
+        own=ensure_own_git(repository, index, base, workspace.kind) if index and index.is_file() else None,
         known=source.tips | {base},
         alternates=source.alternates,
     )
@@ -195,7 +240,7 @@ def _pin_rest(site: Site, unit: UnitState, found: Capture) -> str | None:
     return None
 
 
-def _drop_branch(repository: Repository, unit: UnitState) -> None:
+def _drop_branch(repository: Repository, ledger: Ledger, unit: UnitState) -> None:
     """Delete the branch prun made for a linked worktree, if nobody went on with it since its work was captured."""
     repo = open_repository(repository.common)
     name = f"refs/heads/{unit.facts.get('branch')}"
@@ -204,7 +249,10 @@ def _drop_branch(repository: Repository, unit: UnitState) -> None:
     captured = {unit.commit, base, *(oid for _, oid in unit.facts.get("kept", ()))}
     if at is None or at not in captured or any(row.branch == name for row in read_checkouts(repository.git)):
         return
-    delete_ref(repo, name, at)
+    if at == base:
+        delete_ref(repo, name, at)
+    else:
+        retire_ref(repository, ledger, name, why="its worktree was removed", of=f"{unit.run}/{unit.id}", old=at)
 
 
 def _tidy_parents(path: Path) -> None:

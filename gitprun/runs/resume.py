@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
 from gitprun.errors import Refused
 from gitprun.executors.base import Progress
@@ -29,10 +30,26 @@ from gitprun.runs.lookup import find_run, probe_unit
 from gitprun.runs.pool import Pool
 from gitprun.runs.remember import Remembered, recall, reread_executors
 from gitprun.system.clock import Alarm
+from gitprun.system.exits import PART
 from gitprun.system.files import locked
-from gitprun.system.process import Identity, Stop, find_warden, is_alive, probe_identity, read_exit
+from gitprun.system.process import RECORD, SPEC, Identity, Stop, find_warden, is_gone, probe_identity
 from gitprun.units import Unit
 from gitprun.workspaces.trust import require_trusted
+
+
+class Occupied(Refused):
+    """Another process works on the run: ``coordinator``."""
+
+    def __init__(self, run: RunState, coordinator: Identity) -> None:
+        super().__init__(
+            f"run {run.id} is still being worked on, by process {coordinator.pid}", f"git prun status {run.id} shows it"
+        )
+        self.run, self.coordinator = run, coordinator
+
+
+class Over(Refused):
+    """The run has ended meanwhile."""
+
 
 # What is done stays done; its work may wait for a person, but not for another worker.
 OVER = frozenset({"ready", "done", "landed", "unverified"})
@@ -56,16 +73,25 @@ class Resumed:
 
 
 def take_over(
-    repository: Repository, ledger: Ledger, name: str | None, *, said: Settings, retry_empty: bool = False
+    repository: Repository,
+    ledger: Ledger,
+    name: str | None,
+    *,
+    said: Settings,
+    retry_empty: bool = False,
+    unless_over: bool = False,
 ) -> Resumed:
     """Make this process the coordinator of a run (default: the last one); ``said`` is what the command line says.
 
-    Raises Refused where another one is at it: of two that try at once, one wins.
+    Raises Occupied where another one is at it: of two that try at once, one wins. With ``unless_over`` a run that
+    has ended is left as it is, and Over raised.
     """
     require_git(repository.top or repository.common)
     with locked(repository.state / "locks" / "run.lock", doing="taking over a run"):
         run = find_run(ledger.read().history, name)
         _require_alone(run)
+        if unless_over and run.ended is not None:
+            raise Over(f"run {run.id} has ended", f"git prun status {run.id} shows it")
         kept = recall(repository.state, run)
         settings, files = reread_executors(kept, repository.top)
         settings = said.over(settings)
@@ -119,10 +145,8 @@ def resume_run(
 
 def _require_alone(run: RunState) -> None:
     record = run.facts.get("coordinator")
-    if run.ended is None and record and is_alive(Identity(**record)):
-        raise Refused(
-            f"run {run.id} is still being worked on, by process {record['pid']}", f"git prun status {run.id} shows it"
-        )
+    if run.ended is None and record and not is_gone(Identity(**record)):
+        raise Occupied(run, Identity(**record))
 
 
 def _sort(
@@ -146,8 +170,22 @@ def _piece(repository: Repository, run: RunState, unit: Unit, known: UnitState |
         return Piece(unit=unit, known=known)
     if known.state == "waiting":
         return Piece(unit=unit, known=known, until=float(known.facts.get("until") or 0.0))
+    if known.state == "broken" and (known.facts.get("exit") or {}).get("survivors") and "tree" not in known.facts:
+        # Its processes could not be ended then: its work is still to be captured.
+        return Piece(unit=unit, known=known, attach=bool(known.facts.get("path")))
     if not known.live or not known.facts.get("path"):
         return Piece(unit=unit, known=known)
-    folder = repository.state / "runs" / run.id / unit.id
-    started = known.started is not None or read_exit(folder / "exit.json") or find_warden(folder)
-    return Piece(unit=unit, known=known, attach=bool(started))
+    return Piece(unit=unit, known=known, attach=_was_started(repository.state / "runs" / run.id / unit.id, known))
+
+
+def _was_started(folder: Path, known: UnitState) -> bool:
+    """Tell whether a worker was ever started, although its coordinator was killed before it could say so."""
+    if known.started is not None:
+        return True
+    try:
+        # The warden goes on only if it was the one to take its orders away: now it never will.
+        os.unlink(folder / SPEC)
+    except FileNotFoundError:
+        there = ((folder / RECORD).exists(), (folder / (RECORD + PART)).exists(), find_warden(folder) is not None)
+        return any(there)
+    return False

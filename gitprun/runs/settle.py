@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any, Final
 from gitprun.contract import FALLBACK_MARK, parse_result
 from gitprun.executors.base import Ending
 from gitprun.executors.catalog import require_executor
+from gitprun.runs.listen import read_output
 from gitprun.runs.outcome import exit_facts
 from gitprun.runs.statedir import StateDir, read_state_dir, write_record
 from gitprun.system.files import read_plain, tail, write_whole
@@ -19,8 +19,6 @@ from gitprun.units import Exit
 
 MAX_RESULT = 4_000_000
 MAX_TAIL = 64_000
-# Of a longer output only the head and the end are read to tell how it ended.
-HEAD, END = 1 << 16, 16 << 20
 
 # Literal text of the seed's protocol: scripts look for it.
 SALVAGE: Final = """# {unit} result {mark}
@@ -95,14 +93,5 @@ def salvaged(state: StateDir, ending: Ending) -> str:
 
 
 def _lines(path: Path) -> Iterator[bytes]:
-    """Give a file's lines without ever holding more than 4 MiB of one; of a huge file only the head and the end."""
-    if not path.exists():
-        return
-    with open(path, "rb") as source:
-        size = source.seek(0, os.SEEK_END)
-        source.seek(0)
-        while line := source.readline(4 << 20):
-            yield line.rstrip(b"\n")
-            if HEAD <= source.tell() < size - END:
-                source.seek(size - END)
-                source.readline(4 << 20)
+    if path.exists():
+        yield from read_output(path)

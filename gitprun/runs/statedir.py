@@ -21,7 +21,7 @@ from typing import Any
 
 from gitprun.errors import UsageProblem
 from gitprun.system.files import read_plain, write_whole
-from gitprun.system.process import Identity, is_alive
+from gitprun.system.process import Identity, is_gone
 
 MAX_RECORD = 1_000_000
 
@@ -43,7 +43,7 @@ class StateDir:
     @property
     def alive(self) -> bool:
         """Tell whether its dispatcher or its worker's warden still lives."""
-        return any(who is not None and is_alive(who) for who in (self.dispatcher, self.warden))
+        return any(who is not None and not is_gone(who) for who in (self.dispatcher, self.warden))
 
     @property
     def orphan(self) -> bool:

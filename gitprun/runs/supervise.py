@@ -7,6 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from gitprun.collect.capture import require_ended
 from gitprun.errors import PrunError
 from gitprun.executors.base import Ending
 from gitprun.names import Oid
@@ -18,6 +19,7 @@ from gitprun.runs.outcome import exit_facts, explain_unit, judge_unit, judge_wor
 from gitprun.runs.patience import SHARED_KINDS, judge_next_try, kind_of_failure
 from gitprun.runs.prepare import note_prepared, prepare
 from gitprun.runs.remove import recall_workspace
+from gitprun.runs.survivors import living_survivors
 from gitprun.runs.work import LOST, rejoin, work
 from gitprun.units import Exit, Verdict
 from gitprun.workspaces.base import Workspace
@@ -43,6 +45,7 @@ def run_unit(context: RunContext, piece: Piece) -> str | Again:
     except Exception:
         reason, hint = "a bug of git prun; the work is untouched", _report_bug(context.folder(unit))
     try:
+        context.end_watch(unit)
         context.note(unit, "finished", state="broken", reason=reason, hint=hint)
     except PrunError:
         # The ledger itself cannot be written: the run's own last event will say so.
@@ -97,6 +100,7 @@ def _attempt(context: RunContext, piece: Piece) -> str | Again:
             raise
         context.note(unit, "finished", state="stopped", reason="stopped while its workspace was made ready")
         return "stopped"
+    context.begin_watch(unit, workspace)
     ended, ending = work(context, unit, attempt, workspace)
     return _finish(context, piece, attempt, workspace, ended, ending)
 
@@ -124,10 +128,13 @@ def _finish(
     """Capture, keep, verify, judge; the unit is over, or waits for its next attempt."""
     unit = piece.unit
     worker = judge_worker(ended, ending.state)
+    # First of all: what it changed outside of its workspace must not be taken for somebody else's doing.
+    context.end_watch(unit)
     context.note(unit, "exited", exit=exit_facts(ended), ending=asdict(ending) | {"message": ""})
     # The work first: whatever fails from here on, it is pinned.
     found = recall_capture(piece.known) if piece.attach and piece.known else None
     if found is None and unit.mode == "write":
+        require_ended(living_survivors(context.folder(unit), ended))
         found = collect(context, unit, attempt, workspace, worker)
     result, fallback = keep_result(context, unit, workspace, ending, worker)
     verdict = Verdict(state="absent")

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from gitprun.executors.base import Ending, Launch, Place, Progress
 from gitprun.executors.catalog import require_executor
 from gitprun.executors.codex import Codex
 from gitprun.guards.install import claude_guard
+from gitprun.guards.shims import guard_environment
+from gitprun.plan import DEFAULT_OUTPUT_MAX
 from gitprun.prompts import assemble_prompt, continue_prompt
 from gitprun.runs.context import Attempt, RunContext
 from gitprun.runs.events import UnitState
-from gitprun.runs.listen import Listener
-from gitprun.system.files import read_lines, write_whole
+from gitprun.runs.listen import Listener, read_output
+from gitprun.runs.stall import was_ended
+from gitprun.runs.stall_watch import Subject
+from gitprun.system.files import write_whole
 from gitprun.system.process import (
+    KILLED,
     Identity,
+    end_orphans,
     find_warden,
+    new_mark,
     read_exit,
     run,
     wait_for_stranger,
@@ -27,13 +36,13 @@ from gitprun.workspaces.base import OUTBOX, Workspace
 from gitprun.workspaces.scratch import drop_temporary, make_temporary
 
 # What `run` says of a warden that left no record.
-LOST = "the warden process was killed, and the worker with it"
+LOST = KILLED
 
 
 def work(context: RunContext, unit: Unit, attempt: Attempt, workspace: Workspace) -> tuple[Exit, Ending]:
     """Start the worker, listen to it, wait for its end."""
-    executor, folder = require_executor(unit.executor), context.folder(unit)
-    temporary = _temporary(workspace, unit)
+    folder = context.folder(unit)
+    temporary = temporary_of(workspace, unit)
     # A coordinator that was killed left it there.
     drop_temporary(temporary)
     make_temporary(temporary)
@@ -47,13 +56,19 @@ def work(context: RunContext, unit: Unit, attempt: Attempt, workspace: Workspace
         "PRUN_REPO": _home(context),
         "PRUN_BASE": attempt.base,
     }
+    if workspace.kind == "worktree":
+        own |= guard_environment(context.repository, workspace.path, workspace.branch)
+
+    mark = new_mark()
+    subject = _subject(context, unit, workspace, output)
 
     def started(identity: Identity | None) -> None:
         who = asdict(identity) if identity else {}
-        context.note(unit, "started", process=who, program=launch.argv[0], log=str(output))
+        context.note(unit, "started", process=who, program=launch.argv[0], log=str(output), mark=mark)
+        subject.warden = identity
 
     try:
-        with Listener(output, lambda line: _hear(context, unit, executor.progress(line))):
+        with _attended(context, unit, subject):
             ended = run(
                 launch.argv,
                 cwd=workspace.path,
@@ -65,25 +80,55 @@ def work(context: RunContext, unit: Unit, attempt: Attempt, workspace: Workspace
                 stop=context.stop,
                 record=folder,
                 started=started,
+                mark=mark,
+                output_max=context.settings.output_max or DEFAULT_OUTPUT_MAX,
             )
     finally:
         drop_temporary(temporary)
+    ended = _judge_stop(context, ended, subject.ended)
     return ended, _read_ending(unit, output, ended)
 
 
 def rejoin(context: RunContext, unit: Unit, known: UnitState, workspace: Workspace) -> tuple[Exit, Ending]:
     """Wait for a worker whose coordinator is gone, be it alive or ended; a stop reaches it too."""
-    executor, folder = require_executor(unit.executor), context.folder(unit)
+    folder = context.folder(unit)
     record, output = known.facts.get("process"), folder / "output.log"
     warden = Identity(**record) if record else find_warden(folder)
-    with Listener(output, lambda line: _hear(context, unit, executor.progress(line))):
-        if warden is not None:
+    subject = _subject(context, unit, workspace, output)
+    subject.warden, subject.stalled = warden, bool(known.facts.get("stalled"))
+    if warden is not None:
+        with _attended(context, unit, subject):
             wait_for_stranger(warden, context.stop)
-    drop_temporary(_temporary(workspace, unit))
+    drop_temporary(temporary_of(workspace, unit))
     ended = read_exit(folder / "exit.json")
     if ended is None:
-        ended = Exit(code=None, signal=None, reason="stopped", seconds=0.0, detail=LOST)
+        # Before anything is read: what the worker had started may write on.
+        ended = end_orphans(folder, str(known.facts.get("mark") or ""), context.grace)
+    ended = _judge_stop(context, ended, subject.ended or was_ended(known.facts))
     return ended, _read_ending(unit, output, ended)
+
+
+def _subject(context: RunContext, unit: Unit, workspace: Workspace, output: Path) -> Subject:
+    """Say what of a worker is watched for a stall."""
+    places = (workspace.path, temporary_of(workspace, unit))
+    return Subject(output, places, lambda kind, facts: context.note(unit, kind, stalled=facts))
+
+
+@contextmanager
+def _attended(context: RunContext, unit: Unit, subject: Subject) -> Iterator[None]:
+    """Listen to a worker, and watch it for a stall, while the block runs."""
+    executor = require_executor(unit.executor)
+    listener = Listener(subject.output, lambda line: _hear(context, unit, executor.progress(line)))
+    with listener, context.stalls.watching(subject):
+        yield
+
+
+def _judge_stop(context: RunContext, ended: Exit, stalled: bool) -> Exit:
+    """Tell a worker that was ended for its stall from one that was stopped on request."""
+    if not stalled or ended.reason != "stopped" or ended.detail == KILLED or context.stop.is_set():
+        return ended
+    limit = context.stalls.limit
+    return replace(ended, reason="stalled", detail=f"no output and no change of a file for {limit:g} s")
 
 
 def _launch(context: RunContext, unit: Unit, attempt: Attempt, workspace: Workspace, temporary: Path) -> Launch:
@@ -113,7 +158,8 @@ def _result_file(workspace: Workspace) -> Path:
     return workspace.path / OUTBOX / "result.md"
 
 
-def _temporary(workspace: Workspace, unit: Unit) -> Path:
+def temporary_of(workspace: Workspace, unit: Unit) -> Path:
+    """Name the folder for temporary files of a unit: its worker's, and its checks' after that."""
     return workspace.path.parent / ".tmp" / unit.id
 
 
@@ -125,4 +171,4 @@ def _hear(context: RunContext, unit: Unit, progress: Progress | None) -> None:
 def _read_ending(unit: Unit, output: Path, ended: Exit) -> Ending:
     with open(output, "ab"):
         pass
-    return require_executor(unit.executor).ending(read_lines(output), ended)
+    return require_executor(unit.executor).ending(read_output(output), ended)

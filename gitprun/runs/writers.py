@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from gitprun.runs.events import History, RunState
 from gitprun.runs.ledger import Ledger
 from gitprun.runs.lookup import probe_unit
 from gitprun.runs.statedir import StateDir, list_state_dirs, place_of, read_line, read_state_dir
-from gitprun.system.process import Identity, is_alive
+from gitprun.system.process import Identity, is_gone
 
 # While its run goes on, a unit that ended like this may be tried again: its result is not the last word.
 TRIED_AGAIN = ("failed", "rate-limited", "timed-out", "empty")
@@ -24,7 +23,7 @@ class Writers:
 
     base: Path
     _results: dict[Path, str] = field(default_factory=dict)
-    _histories: dict[Path, tuple[tuple[int, int], History]] = field(default_factory=dict)
+    _histories: dict[Path, tuple[tuple[int, ...], History]] = field(default_factory=dict)
 
     def look_again(self) -> None:
         """Take in state folders that have come since."""
@@ -81,11 +80,9 @@ class Writers:
     def _history(self, state: Path) -> History:
         """Read a ledger, again only when it has grown."""
         ledger = Ledger(state)
-        try:
-            found = os.stat(ledger.path)
-        except OSError:
+        seen = ledger.stamp()
+        if seen is None:
             return History()
-        seen = (found.st_size, found.st_mtime_ns)
         if state not in self._histories or self._histories[state][0] != seen:
             self._histories[state] = (seen, ledger.read().history)
         return self._histories[state][1]
@@ -93,7 +90,7 @@ class Writers:
 
 def _goes_on(run: RunState) -> bool:
     record = run.facts.get("coordinator") or {}
-    return run.ended is None and bool(record) and is_alive(Identity(**record))
+    return run.ended is None and bool(record) and not is_gone(Identity(**record))
 
 
 def _age(path: Path) -> int:

@@ -25,6 +25,7 @@ from gitprun.runs.events import (
     decode,
     encode,
     fold,
+    is_newer,
     step,
 )
 
@@ -217,6 +218,33 @@ def test_folding_is_total_and_pure(events: list[Event]) -> None:
         assert isinstance(run, RunState)
         for unit in run.units.values():
             assert isinstance((unit.state, unit.verdict, unit.live, unit.commit), tuple)
+
+
+@given(ROWS, st.data())
+def test_any_beginning_of_a_ledger_folds(events: list[Event], data: st.DataObject) -> None:
+    whole = b"".join(map(encode, events))
+    cut = whole[: data.draw(st.integers(0, len(whole)))]
+    *lines, torn = cut.split(b"\n")
+    read = [decode(line) for line in lines]
+    assert read == [decode(encode(event)) for event in events[: len(lines)]]
+    # What is left of a last line is an event only if nothing of it is missing but its end.
+    if torn and decode(torn) is not None:
+        assert torn + b"\n" == encode(events[len(lines)])
+    assert fold(event for event in read if event is not None) == fold(
+        event for event in map(decode, map(encode, events[: len(lines)])) if event is not None
+    )
+
+
+def test_lines_of_a_later_format_are_told_apart() -> None:
+    assert [is_newer(sealed({**GOOD, "v": version})) for version in (1, 2, 9, "2", None)] == [
+        False,
+        True,
+        True,
+        False,
+        False,
+    ]
+    assert not is_newer(sealed({**GOOD, "v": 2})[:-1])
+    assert not is_newer(b"garbage")
 
 
 @given(ROWS, ROWS)

@@ -117,6 +117,7 @@ def test_plain_form() -> None:
         "verdict": {
             "state": "pass",
             "checks": [{"command": "true", "state": "pass", "code": 0, "seconds": 0.5, "log": "/l", "reason": ""}],
+            "confined": "",
         },
         "notes": ["n"],
     }

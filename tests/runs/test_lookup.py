@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
 from dataclasses import asdict, replace
+from pathlib import Path
 
 import pytest
 
 from gitprun.names import RunId, UnitId
 from gitprun.runs.events import History, RunState, UnitState
 from gitprun.runs.lookup import NotKnown, find_run, find_unit, probe_unit
-from gitprun.system.process import probe_identity
+from gitprun.system import process
+from gitprun.system.process import is_gone, probe_identity
 
 
 def run(number: int, *units: str) -> RunState:
@@ -77,3 +81,34 @@ def test_probe_unit() -> None:
     assert state(dead, None, "queued") == "lost"
     assert state(None, dead) == "running"
     assert state(dead, dead, "ready") == "ready"
+
+
+def test_gone_is_only_what_has_provably_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    me = probe_identity(os.getpid())
+    assert me is not None
+    assert not is_gone(me)
+    assert is_gone(replace(me, start="1"))
+    assert is_gone(replace(me, boot="00000000-0000-0000-0000-000000000000"))
+    with subprocess.Popen(["sleep", "1000"]) as child:
+        other = probe_identity(child.pid)
+        assert other is not None
+        os.kill(child.pid, signal.SIGKILL)
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+        # It has ended, although nobody has taken note yet.
+        assert is_gone(other)
+        child.wait()
+        assert is_gone(other)
+        read = Path.read_bytes
+        for trouble in (PermissionError(13, "no"), FileNotFoundError(2, "no /proc")):
+
+            def blind(path: Path, trouble: OSError = trouble) -> bytes:
+                if str(path).startswith("/proc/"):
+                    raise trouble
+                return read(path)
+
+            with monkeypatch.context() as patched:
+                patched.setattr(Path, "read_bytes", blind)
+                patched.setattr(process, "_boot_id", lambda: me.boot)
+                assert not is_gone(me)
+                # The system itself still says that there is no such process.
+                assert is_gone(other) is isinstance(trouble, FileNotFoundError)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
+import subprocess
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,9 @@ from gitprun.errors import Refused
 from gitprun.names import UnitId
 from gitprun.plan import Settings
 from gitprun.runs.dispatch import RunReport
-from gitprun.runs.resume import resume_run, take_over
+from gitprun.runs.events import Event, encode
+from gitprun.runs.lookup import probe_unit
+from gitprun.runs.resume import Occupied, resume_run, take_over
 from gitprun.system.process import Identity, Stop, is_alive, probe_identity
 from gitprun.units import ExecutorSettings, Unit
 from tests.support.alarm import LeapingClock
@@ -199,6 +203,7 @@ def test_a_run_whose_settings_are_lost(repo: Repo) -> None:
         (["--resume", "--verify", "true"], "--verify cannot be given with --resume"),
         (["--resume", "--unit", "id=x"], "--unit cannot be given with --resume"),
         (["--retry-empty", "plan.toml"], "--retry-empty is for --resume"),
+        (["--no-watch", "plan.toml"], "--no-watch is for --resume"),
     ],
 )
 def test_options_that_do_not_go_together(repo: Repo, options: list[str], message: str) -> None:
@@ -361,7 +366,7 @@ def test_a_worker_that_lives_is_rejoined(repo: Repo, tmp_path: Path) -> None:
     while not [event for event in repo.ledger.read().events if event.kind == "run.resumed"]:
         assert running.poll() is None
     # Meanwhile nobody else may go on with it.
-    said = prun(repo.path, "run", "--resume")
+    said = prun(repo.path, "run", "--resume", "--no-watch")
     assert (said.code, said.err) == (
         1,
         f"error: run r1 is still being worked on, by process {running.pid}\nhint: git prun status r1 shows it\n",
@@ -414,24 +419,172 @@ def test_a_stop_reaches_a_worker_that_was_rejoined(repo: Repo, tmp_path: Path) -
     assert repo.files("refs/prun/r1/a") == {"a.txt": "x"}
 
 
-def test_of_two_that_go_on_at_once_one_wins(repo: Repo, tmp_path: Path) -> None:
+def test_of_two_that_go_on_at_once_one_wins_and_the_other_watches(repo: Repo, tmp_path: Path) -> None:
     write_plan(repo, tmp_path)
     kill_coordinator(repo, tmp_path)
     both = [start_prun(repo.path, "run", "--resume") for _ in range(2)]
-    # One says no at once; the other waits for the worker, which waits for us.
-    while all(one.poll() is None for one in both):
-        pass
-    loser = next(one for one in both if one.poll() is not None)
-    winner = both[1 - both.index(loser)]
-    err = loser.communicate()[1].decode()
-    assert (loser.returncode, err.splitlines()[0]) == (
-        1,
-        f"error: run r1 is still being worked on, by process {winner.pid}",
-    )
+    while len(resumptions(repo)) != 1:
+        assert [one.poll() for one in both] == [None, None]
+    (winner,) = [one for one in both if one.pid == resumptions(repo)[0]]
+    watcher = both[1 - both.index(winner)]
+    assert await_watching(watcher) == winner.pid
     (tmp_path / "gate").write_text("go")
-    winner.communicate(timeout=PATIENCE)
-    assert winner.returncode == 0
+    said = [one.communicate(timeout=PATIENCE) for one in (winner, watcher)]
+    assert (winner.returncode, watcher.returncode) == (0, 0)
     assert (count(tmp_path, "a"), count(tmp_path, "b")) == (1, 1)
+    assert len(resumptions(repo)) == 1
+    # Both say how it ended, in the same words, and how to go on.
+    tables = [[line.split()[:2] for line in out.decode().splitlines()] for out, _ in said]
+    assert tables[0] == tables[1] == [["unit", "state"], ["a", "ready"], ["b", "ready"]]
+    last = [err.decode().splitlines()[-1] for _, err in said]
+    assert last == ["hint: git prun diff a shows what it changed; git prun merge lands what is ready"] * 2
+    assert "\nrun r1: 2 ready, in " in said[1][1].decode()
+    # Every step since it came was shown, each once.
+    shown = [line.split(" ", 1)[1] for line in said[1][1].decode().splitlines() if line[2:3] == ":"]
+    assert [line for line in shown if line.startswith("a: ")] == ["a: verifying", "a: ready"]
+
+
+def resumptions(repo: Repo) -> list[int]:
+    """List the processes that took the run over, in order."""
+    rows = [event for event in repo.ledger.read().events if event.kind == "run.resumed"]
+    return [event.facts["coordinator"]["pid"] for event in rows]
+
+
+def await_watching(process: subprocess.Popen[bytes]) -> int:
+    """Wait until a process says that it watches; gives the pid of the one that works."""
+    assert process.stderr is not None
+    line = process.stderr.readline().decode()
+    found = re.fullmatch(r"run r1: process (\d+) works on it; watching \(Ctrl-C ends the watching only\)\n", line)
+    assert found, line
+    return int(found[1])
+
+
+def test_of_many_that_watch_one_takes_over(repo: Repo, tmp_path: Path) -> None:
+    write_plan(repo, tmp_path)
+    kill_coordinator(repo, tmp_path)
+    first = start_prun(repo.path, "run", "--resume")
+    while resumptions(repo) != [first.pid]:
+        assert first.poll() is None
+    watchers = [start_prun(repo.path, "run", "--resume", "r1") for _ in range(3)]
+    assert [await_watching(one) for one in watchers] == [first.pid] * 3
+    first.kill()
+    first.communicate()
+    while len(resumptions(repo)) != 2:
+        assert [one.poll() for one in watchers] == [None] * 3
+    (heir,) = [one for one in watchers if one.pid == resumptions(repo)[1]]
+    others = [one for one in watchers if one is not heir]
+    for one in others:
+        assert one.stderr is not None
+        assert one.stderr.readline().decode() == f"run r1: process {first.pid} is gone\n"
+        assert await_watching(one) == heir.pid
+    # A run that another one goes on with is not begun a third time, whatever became of its units.
+    (tmp_path / "gate").write_text("go")
+    for one in watchers:
+        one.communicate(timeout=PATIENCE)
+    assert [one.returncode for one in watchers] == [0, 0, 0]
+    assert (count(tmp_path, "a"), count(tmp_path, "b")) == (1, 1)
+    assert len(resumptions(repo)) == 2
+
+
+def test_ctrl_c_ends_the_watching_and_not_the_run(repo: Repo, tmp_path: Path) -> None:
+    write_plan(repo, tmp_path)
+    warden = kill_coordinator(repo, tmp_path)
+    first = start_prun(repo.path, "run", "--resume")
+    while resumptions(repo) != [first.pid]:
+        assert first.poll() is None
+    watcher = start_prun(repo.path, "run", "--resume")
+    await_watching(watcher)
+    watcher.send_signal(signal.SIGINT)
+    out, err = watcher.communicate(timeout=PATIENCE)
+    assert (watcher.returncode, out.decode(), err.decode()) == (
+        130,
+        "",
+        "error: run r1 goes on: only the watching was ended\nhint: git prun run --resume r1 watches it again\n",
+    )
+    assert is_alive(warden)
+    (tmp_path / "gate").write_text("go")
+    first.communicate(timeout=PATIENCE)
+    assert first.returncode == 0
+
+
+def test_a_watcher_for_programs_prints_what_a_run_prints(repo: Repo, tmp_path: Path) -> None:
+    write_plan(repo, tmp_path)
+    kill_coordinator(repo, tmp_path)
+    first = start_prun(repo.path, "run", "--resume", "--json")
+    assert first.stdout is not None
+    rows = [json.loads(first.stdout.readline())]
+    watcher = start_prun(repo.path, "run", "--resume", "--json")
+    while not _follows_a_process(watcher.pid):
+        assert watcher.poll() is None
+    (tmp_path / "gate").write_text("go")
+    rows += [json.loads(line) for line in first.communicate(timeout=PATIENCE)[0].splitlines()]
+    seen = [json.loads(line) for line in watcher.communicate(timeout=PATIENCE)[0].splitlines()]
+    assert (first.returncode, watcher.returncode) == (0, 0)
+    # From where it came to the end, each row once.
+    assert seen == rows[-len(seen) :]
+    kinds = [row["kind"] for row in seen if row["unit"] == "a"]
+    assert kinds == ["unit.exited", "unit.captured", "unit.verifying", "unit.verified", "unit.finished"]
+    assert seen[-1]["kind"] == "run.finished"
+
+
+def _follows_a_process(pid: int) -> bool:
+    try:
+        return any("pidfd" in os.readlink(entry) for entry in Path(f"/proc/{pid}/fd").iterdir())
+    except OSError:
+        return False
+
+
+def test_after_a_reboot_nobody_lives(repo: Repo, tmp_path: Path) -> None:
+    write_plan(repo, tmp_path)
+    warden = kill_coordinator(repo, tmp_path)
+    os.kill(warden.pid, signal.SIGKILL)
+    while is_alive(warden):
+        pass
+    # Pids and start times are those of processes that live now: only the boot they were seen in tells.
+    me = probe_identity(os.getpid())
+    assert me is not None
+    then = asdict(me) | {"boot": "00000000-0000-0000-0000-000000000000"}
+    rows = []
+    for event in repo.ledger.read().events:
+        facts = dict(event.facts)
+        facts |= {key: then for key in ("coordinator", "process") if key in facts}
+        rows.append(encode(Event(event.kind, event.time, event.run, event.unit, facts)))
+    (repo.path / ".git" / "prun" / "ledger.jsonl").write_bytes(b"".join(rows))
+    assert prun(repo.path, "status", "--json").json["runs"][0]["units"][0]["state"] == "lost"
+    assert prun(repo.path, "run", "--resume").code == 0
+    assert (count(tmp_path, "a"), count(tmp_path, "b")) == (2, 1)
+    assert repo.files("refs/prun/kept/r1/a/attempt-1") == {"a.txt": "x"}
+
+
+def test_a_warden_that_has_not_read_its_orders_never_will(repo: Repo, tmp_path: Path) -> None:
+    write_plan(repo, tmp_path)
+    assert run_and_die(repo, "unit.prepared", "after") == -signal.SIGKILL
+    # As if it had been killed right after it had written the orders down, and the warden were slow to begin.
+    orders = repo.path / ".git" / "prun" / "runs" / "r1" / "a" / "spec"
+    orders.write_bytes(b"orders")
+    resumed = take_over(repo.repository, repo.ledger, None, said=Settings())
+    assert [(piece.unit.id, piece.attach) for piece in resumed.pieces] == [("a", False), ("b", False)]
+    assert not orders.exists()
+
+
+def test_what_cannot_be_observed_is_no_death(repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_plan(repo, tmp_path)
+    warden = kill_coordinator(repo, tmp_path)
+    blind = PermissionError(13, "Permission denied")
+    read = Path.read_bytes
+
+    def unreadable(path: Path) -> bytes:
+        if str(path).startswith("/proc/"):
+            raise blind
+        return read(path)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "read_bytes", unreadable)
+        run = repo.ledger.read().history.runs["r1"]
+        assert probe_unit(run, run.units["a"]).state == "running"
+        with pytest.raises(Occupied):
+            resume(repo)
+    os.kill(warden.pid, signal.SIGKILL)
 
 
 def test_a_run_of_a_living_coordinator_is_left_alone(repo: Repo) -> None:

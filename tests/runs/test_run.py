@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import threading
 from pathlib import Path
@@ -428,6 +429,7 @@ def test_a_worker_gets_its_prompt_and_its_place(repo: Repo, tmp_path: Path) -> N
     rows = dict(line.split("=", 1) for line in (tmp_path / "env").read_text().splitlines() if "=" in line)
     place = workspace(repo, "r1", "a")
     assert (tmp_path / "pwd").read_text() == f"{place}\n"
+    assert re.fullmatch("[0-9a-f]{24}", rows.pop("PRUN_MARK"))
     assert {name: value for name, value in rows.items() if name.startswith(("PRUN_", "GIT_"))} == {
         "PRUN_RUN": "r1",
         "PRUN_UNIT": "a",

@@ -1,0 +1,62 @@
+"""Following a run that another process works on, by what it writes down: until it ends, or that process does."""
+
+from __future__ import annotations
+
+import os
+import select
+import time
+from collections.abc import Callable
+
+from gitprun.runs.events import Event, RunState
+from gitprun.runs.ledger import Ledger
+from gitprun.system.process import Identity, Stop, is_gone
+
+POLL = 0.2
+
+
+class Follower:
+    """Reads one run's events as they come, each once; ``past`` are those that were there before it came."""
+
+    def __init__(self, ledger: Ledger, run: str) -> None:
+        self.ledger, self.run = ledger, run
+        self._stamp: tuple[int, ...] | None = ()
+        self._ended: RunState | None = None
+        self._told = 0
+        self.past = self._news()
+
+    def follow(self, who: Identity, stop: Stop, heard: Callable[[Event], None]) -> RunState | None:
+        """Wait until the run has ended and give it; None when its coordinator is provably gone, or on a stop."""
+        while True:
+            # Asked before the ledger is read: its last words may be that the run has ended.
+            gone = is_gone(who)
+            for event in self._news():
+                heard(event)
+            if self._ended is not None or gone or stop.is_set():
+                return self._ended
+            _pause(who)
+
+    def _news(self) -> tuple[Event, ...]:
+        """Give the events that came since the last time, if any did."""
+        stamp = self.ledger.stamp()
+        if stamp is not None and stamp == self._stamp:
+            return ()
+        self._stamp = stamp
+        reading = self.ledger.read()
+        own = tuple(event for event in reading.events if event.run == self.run)
+        run = reading.history.runs.get(self.run)
+        self._ended = run if run is not None and run.ended is not None else None
+        news, self._told = own[self._told :], len(own)
+        return news
+
+
+def _pause(who: Identity) -> None:
+    """Wait a moment, or until the process ends, where the kernel tells of that (Linux)."""
+    try:
+        descriptor = os.pidfd_open(who.pid)
+    except (AttributeError, OSError):
+        time.sleep(POLL)
+        return
+    try:
+        select.select([descriptor], [], [], POLL)
+    finally:
+        os.close(descriptor)

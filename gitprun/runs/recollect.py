@@ -1,0 +1,223 @@
+"""Capture a unit that is over once more, with what was left out and is asked for; then it is verified as before."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+
+from gitprun.collect.capture import Capture, Site, capture, changed_paths, commit_capture, outside_fence, require_ended
+from gitprun.collect.sorting import included
+from gitprun.contract import parse_result
+from gitprun.errors import Refused
+from gitprun.git.refs import move_ref, read_ref
+from gitprun.git.repo import Repository
+from gitprun.git.trees import tree_of
+from gitprun.keep.find import held, name_of, require_workspace
+from gitprun.named.roster import NAMED
+from gitprun.names import ZERO, Oid, RunId, kept_ref, unit_ref
+from gitprun.runs.context import Attempt, RunContext, open_site
+from gitprun.runs.dispatch import make_context, open_root
+from gitprun.runs.events import RunState, UnitState, base_of
+from gitprun.runs.finish import show_in_worktree, verify
+from gitprun.runs.ledger import Ledger
+from gitprun.runs.outcome import commit_message, explain_unit, judge_unit, judge_worker
+from gitprun.runs.remember import Remembered, recall, reread_executors
+from gitprun.runs.remove import recall_workspace
+from gitprun.runs.resume import Occupied
+from gitprun.runs.review import read_result_text, unit_folder
+from gitprun.runs.survivors import living_survivors
+from gitprun.system.files import locked
+from gitprun.system.process import Identity, Stop, is_gone, probe_identity
+from gitprun.units import Exit, Unit, Verdict
+from gitprun.workspaces.clone import read_source
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recollected:
+    """What a second capture brought: new paths in the commit, what stays out although asked for, where both lie."""
+
+    commit: Oid | None
+    before: Oid | None
+    kept: str = ""
+    brought: tuple[str, ...] = ()
+    stays_out: tuple[tuple[str, str], ...] = ()
+    state: str = ""
+    reason: str = ""
+
+
+def collect_again(
+    repository: Repository, ledger: Ledger, run: RunState, unit: UnitState, include: Sequence[str], *, stop: Stop
+) -> Recollected:
+    """Capture the workspace of a unit that is over once more, with the left-out paths that ``include`` matches.
+
+    The commit it had stays pinned. Raises Refused, with everything as it was, where that cannot be.
+    """
+    require_workspace(unit)
+    _require_over(unit)
+    with held(repository, run, unit):
+        require_ended(living_survivors(unit_folder(repository.state, unit)))
+        kept = recall(repository.state, run)
+        spec = next((one for one in kept.units if one.id == unit.id), None)
+        if spec is None:
+            raise Refused(f"what {name_of(unit)} was asked for is not known", f"git prun show {name_of(unit)}")
+        context = _context(repository, ledger, run, kept, stop)
+        attempt = _attempt(repository, run, unit)
+        site = replace(open_site(context, attempt, recall_workspace(repository.state, unit)), include=tuple(include))
+        with _index_kept(site) as bring:
+            found = capture(site, run.id, unit.id)
+            before = read_ref(site.repo, unit_ref(run.id, unit.id))
+            old = tree_of(site.repo, before or site.base)
+            stays = tuple((row.path, row.reason) for row in found.left_out if _asked(site, row.path))
+            if found.tree == old:
+                return Recollected(commit=before, before=before, stays_out=stays, state=unit.state)
+            brought = changed_paths(site.store, Oid(old), found.tree)
+            with _coordinated(ledger, repository, run, unit):
+                pinned = _keep_old(site, run, unit, before)
+                commit = _commit(context, spec, unit, site, found, before)
+                bring.append(True)
+                state, reason = _judge(context, spec, unit, attempt, site, found)
+    return Recollected(
+        commit=commit, before=before, kept=pinned, brought=brought, stays_out=stays, state=state, reason=reason
+    )
+
+
+def _require_over(unit: UnitState) -> None:
+    name = name_of(unit)
+    if unit.run == NAMED:
+        raise Refused(f"{name} is a named workspace", "add and commit there what you want: it is on a branch of yours")
+    if unit.state == "landed":
+        raise Refused(f"{name} has landed", f"take what you need from {unit.facts['path']}")
+    if unit.facts.get("workspace") not in ("clone", "worktree"):
+        raise Refused(f"{name} only reads, so there is nothing to collect", f"git prun show {name}")
+    if not unit.facts.get("exit"):
+        raise Refused(f"the worker of {name} never came to its end", f"git prun run --resume {unit.run}")
+
+
+def _context(repository: Repository, ledger: Ledger, run: RunState, kept: Remembered, stop: Stop) -> RunContext:
+    settings, _ = reread_executors(kept, repository.top)
+    return make_context(
+        repository,
+        settings,
+        ledger=ledger,
+        run=RunId(run.id),
+        base=Oid(run.base),
+        revision=kept.revision,
+        root=open_root(repository, str(run.facts.get("root") or settings.root or "")),
+        stop=stop,
+        heard=lambda unit, progress: None,
+        clock=None,
+        grace=None,
+    )
+
+
+def _attempt(repository: Repository, run: RunState, unit: UnitState) -> Attempt:
+    earlier = frozenset(str(row["commit"]) for row in unit.facts.get("earlier", ()) if row.get("commit"))
+    own = {unit.commit} if unit.commit else set()
+    base = Oid(base_of(run, unit))
+    return Attempt(number=unit.attempt, base=base, source=read_source(repository), known=earlier | own)
+
+
+def _asked(site: Site, path: str) -> bool:
+    return included(site, path.rstrip("/*")) or included(site, path.rstrip("*") + "x")
+
+
+@contextmanager
+def _index_kept(site: Site) -> Iterator[list[bool]]:
+    """Give the index back as it was, unless the block says that what it staged is committed."""
+    index = site.workspace.index
+    assert index is not None
+    before = index.with_name("index.before")
+    shutil.copy2(index, before)
+    brought: list[bool] = []
+    try:
+        yield brought
+    finally:
+        if brought:
+            before.unlink()
+        else:
+            os.replace(before, index)
+
+
+@contextmanager
+def _coordinated(ledger: Ledger, repository: Repository, run: RunState, unit: UnitState) -> Iterator[None]:
+    """Be the coordinator of the run meanwhile, so that nobody else goes on with it; raises Occupied if one is there."""
+    with locked(repository.state / "locks" / "run.lock", doing="collecting a unit again"):
+        now = ledger.read().history.runs[run.id]
+        record = now.facts.get("coordinator")
+        if now.ended is None and record and not is_gone(Identity(**record)):
+            raise Occupied(now, Identity(**record))
+        me = probe_identity(os.getpid())
+        ledger.append("run.resumed", run=run.id, facts={"coordinator": asdict(me) if me else {}, "again": []})
+    yield
+    states = {one.id: one.state for one in ledger.read().history.runs[run.id].units.values()}
+    ledger.append("run.finished", run=run.id, facts={"states": states})
+
+
+def _keep_old(site: Site, run: RunState, unit: UnitState, old: Oid | None) -> str:
+    """Pin the commit the unit has had, under the first number that is free."""
+    if old is None:
+        return ""
+    for number in itertools.count(1):
+        name = kept_ref(run.id, unit.id, f"collected-{number}")
+        there = read_ref(site.repo, name)
+        if there is None:
+            move_ref(site.repo, name, old, ZERO, "prun: kept before it was collected again")
+        if there in (None, old):
+            return name
+    raise AssertionError("numbers do not end")
+
+
+def _commit(
+    context: RunContext, spec: Unit, unit: UnitState, site: Site, found: Capture, before: Oid | None
+) -> Oid | None:
+    """Make the new commit and write it down, the verdict of the old one with it taken back."""
+    facts = found.facts() | {"outside": list(outside_fence(found.changed, spec.paths)), "verdict": None}
+    commit: Oid | None = None
+    if found.changed:
+        ref, worker = unit_ref(context.run, spec.id), _judge_worker(unit)
+        message = commit_message(context.run, spec, worker, found.own_commits)
+        commit = commit_capture(site, found, ref, message, context.who, before or ZERO)
+        facts |= {"commit": commit, "ref": ref}
+        branch = read_ref(site.repo, f"refs/heads/{site.workspace.branch}")
+        if site.workspace.kind == "worktree" and branch is not None and branch in (before, site.base):
+            facts |= show_in_worktree(context, site, commit)
+    context.note(spec, "captured", **facts)
+    return commit
+
+
+def _judge_worker(unit: UnitState) -> str | None:
+    record, ending = unit.facts["exit"], unit.facts.get("ending") or {}
+    ended = Exit(
+        code=record.get("code"),
+        signal=record.get("signal"),
+        reason=record.get("reason", "exited"),
+        seconds=float(record.get("seconds") or 0.0),
+        detail=str(record.get("detail") or ""),
+    )
+    return judge_worker(ended, str(ending.get("state") or "unknown"))
+
+
+def _judge(
+    context: RunContext, spec: Unit, unit: UnitState, attempt: Attempt, site: Site, found: Capture
+) -> tuple[str, str]:
+    """Verify the new commit as the run would, and end the unit anew."""
+    worker, verdict = _judge_worker(unit), Verdict(state="absent")
+    if worker is None and not found.unfinished and found.changed:
+        verdict = verify(context, spec, attempt, site.workspace, found)
+    result = parse_result(read_result_text(unit_folder(context.repository.state, unit)), spec.id)
+    state = judge_unit(
+        worker,
+        spec.mode,
+        changed=bool(found.changed),
+        unfinished=bool(found.unfinished),
+        verdict=verdict.state,
+        result=result.valid,
+    )
+    said = str(unit.facts.get("reason") or "")
+    reason = explain_unit(state, worker, said, unfinished=found.unfinished, verdict=verdict.reason, result=result)
+    context.note(spec, "finished", state=state, reason=reason, hint="")
+    return state, reason

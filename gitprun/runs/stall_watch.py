@@ -1,0 +1,166 @@
+"""Look now and then at all workers of a run and say which of them have stalled, and when they go on."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gitprun.errors import PrunError
+from gitprun.executors.lines import one_line, plain_text
+from gitprun.plan import DEFAULT_STALL, StallAction
+from gitprun.runs.stall import Quiet, Sight, has_moved, observe, stall_facts, watch_begins
+from gitprun.system.clock import Clock, SystemClock
+from gitprun.system.files import tail
+from gitprun.system.process import Identity, ask_to_end
+
+SELDOM = 30.0
+# No more than a twentieth of one processor is spent on looking.
+SHARE = 20.0
+MOST_FILES = 1_000_000
+TAIL = 4096
+
+
+@dataclass(slots=True)
+class Subject:
+    """One worker that is watched: where it prints and works, and who hears of it.
+
+    ``say`` writes an event (``stalled`` or ``moving``); ``stalled`` says that the ledger knows already; ``ended``
+    that it was told to end for it.
+    """
+
+    output: Path
+    places: tuple[Path, ...]
+    say: Callable[[str, dict[str, Any] | None], None]
+    warden: Identity | None = None
+    stalled: bool = False
+    ended: bool = False
+    known: Quiet | None = None
+    gone: bool = False
+    guard: threading.Lock = field(default_factory=threading.Lock)
+
+
+class StallWatch:
+    """Watches workers from a thread of its own, which is there only while there is anybody to watch."""
+
+    def __init__(
+        self, limit: float = DEFAULT_STALL, action: StallAction = "report", clock: Clock | None = None
+    ) -> None:
+        self.limit, self.action, self.clock = limit, action, clock or SystemClock()
+        self._subjects: list[Subject] = []
+        self._guard, self._wake = threading.Lock(), threading.Event()
+        self._thread: threading.Thread | None = None
+
+    @contextmanager
+    def watching(self, subject: Subject) -> Iterator[Subject]:
+        """Watch a worker while the block runs; nothing is said about it after that."""
+        subject.known = watch_begins(self.clock.monotonic(), self.clock.now())
+        with self._guard:
+            self._subjects.append(subject)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._go, name="prun-stall", daemon=True)
+                self._thread.start()
+        try:
+            yield subject
+        finally:
+            with subject.guard:
+                subject.gone = True
+            with self._guard:
+                self._subjects.remove(subject)
+                self._wake.set()
+
+    def _go(self) -> None:
+        pause = 0.0
+        while True:
+            self._wake.wait(max(pause, min(SELDOM, self.limit / 8)))
+            with self._guard:
+                if not self._subjects:
+                    self._thread = None
+                    return
+                self._wake.clear()
+            began = self.clock.monotonic()
+            self.look()
+            pause = SHARE * (self.clock.monotonic() - began)
+
+    def look(self) -> None:
+        """Look at everybody once."""
+        with self._guard:
+            subjects = list(self._subjects)
+        for subject in subjects:
+            self._look_at(subject)
+
+    def _look_at(self, subject: Subject) -> None:
+        before = subject.known
+        assert before is not None
+        at, wall = self.clock.monotonic(), self.clock.now()
+        sight = Sight(at=at, wall=wall, output=_state_of(subject.output))
+        known = observe(before, sight)
+        if known.wants_files(at, self.limit):
+            found = survey_files(subject.places)
+            if found is not None:
+                sight = Sight(at=at, wall=wall, output=sight.output, files=found, newest=found[1] / 1e9)
+                known = observe(known, sight)
+        subject.known = known
+        moved = has_moved(before, known)
+        stalled = not moved and (subject.stalled or known.for_seconds(at) >= self.limit)
+        if stalled == subject.stalled:
+            return
+        with subject.guard, suppress(PrunError, OSError):
+            # A ledger that cannot be written is told of elsewhere; here it is tried again at the next look.
+            if subject.gone:
+                return
+            if not stalled:
+                subject.say("moving", None)
+            else:
+                self._say_stalled(subject, known, sight)
+            subject.stalled = stalled
+
+    def _say_stalled(self, subject: Subject, known: Quiet, sight: Sight) -> None:
+        end = tail(subject.output, TAIL)
+        words = [line for line in map(one_line, plain_text(end).split("\n")) if line]
+        ends = self.action == "end" and subject.warden is not None
+        subject.say("stalled", stall_facts(known, sight, ends=ends, last=words[-1] if words else "", tail=end))
+        if ends and subject.warden is not None:
+            subject.ended = True
+            ask_to_end(subject.warden)
+
+
+def _state_of(output: Path) -> object | None:
+    try:
+        found = os.stat(output)
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def survey_files(places: tuple[Path, ...]) -> tuple[int, int, int] | None:
+    """Sum up all files below some folders: how many, the newest change (ns since 1970), and what stands for them all.
+
+    Goes by the time of the last change of the inode, which nobody can set. None if there are too many to tell.
+    """
+    count = newest = mixed = 0
+    queue = [os.fspath(place) for place in places]
+    for place in places:
+        with suppress(OSError):
+            newest = max(newest, os.stat(place).st_ctime_ns)
+    mixed += newest
+    while queue:
+        try:
+            with os.scandir(queue.pop()) as entries:
+                for entry in entries:
+                    found = entry.stat(follow_symlinks=False)
+                    count += 1
+                    newest = max(newest, found.st_ctime_ns)
+                    mixed += hash((found.st_ino, found.st_ctime_ns, found.st_size))
+                    if entry.is_dir(follow_symlinks=False):
+                        queue.append(entry.path)
+        except OSError:
+            # It went away under our eyes, or lies too deep for any path.
+            continue
+        if count > MOST_FILES:
+            return None
+    return count, newest, mixed
