@@ -11,6 +11,8 @@ from gitprun.errors import PrunError
 from gitprun.system import files, process
 from gitprun.units import CheckResult, Verdict, VerdictState
 from gitprun.verify import recipes
+from gitprun.verify.scrub import missed, speaks_of_denial
+from gitprun.verify.surroundings import Surroundings
 
 MARKER_LIMIT = 1 << 20
 TAIL_LIMIT = 64 << 10
@@ -25,20 +27,20 @@ def check_workspace(
     declared: Sequence[str],
     log_dir: Path,
     *,
-    env: Mapping[str, str],
+    around: Surroundings,
     timeout: float,
     stop: process.Stop | None = None,
 ) -> Verdict:
     """Run every check of a workspace and give the verdict.
 
     The declared commands, or else those of the languages found, run in order, all of them even after a
-    failure. They share ``timeout`` seconds and write ``<log_dir>/verify-<n>.log``. ``env`` is passed on as it
-    is, so it must be free of ``GIT_*``. Raises PrunError if the workspace is not there.
+    failure. They share ``timeout`` seconds and write ``<log_dir>/verify-<n>.log``. Raises PrunError if the
+    workspace is not there.
     """
     if not workspace.is_dir():
         raise PrunError(f"there is no workspace at {workspace}")
     checks = recipes.declared(declared) or recipes.detect(read_markers(workspace))
-    return run_checks(workspace, checks, log_dir, env=env, timeout=timeout, stop=stop)
+    return run_checks(workspace, checks, log_dir, around=around, timeout=timeout, stop=stop)
 
 
 def run_checks(
@@ -46,7 +48,7 @@ def run_checks(
     checks: Sequence[recipes.Check],
     log_dir: Path,
     *,
-    env: Mapping[str, str],
+    around: Surroundings,
     timeout: float,
     stop: process.Stop | None = None,
 ) -> Verdict:
@@ -56,13 +58,14 @@ def run_checks(
     results: list[CheckResult] = []
     for number, check in enumerate(checks, 1):
         left = timeout - sum(result.seconds for result in results)
-        obstacle = _obstacle(check, workspace, env, stop) or _no_time(left, timeout)
+        obstacle = around.obstacle or _obstacle(check, workspace, around.env, stop) or _no_time(left, timeout)
         if obstacle:
             results.append(_not_run(check, obstacle))
         else:
             log = log_dir / f"verify-{number}.log"
-            results.append(_run(check, workspace, log, env=env, timeout=left, stop=stop))
-    return Verdict(state=_overall(results), checks=tuple(results))
+            results.append(_run(check, workspace, log, around=around, timeout=left, stop=stop))
+    ran = any(result.log for result in results)
+    return Verdict(state=_overall(results), checks=tuple(results), confined=around.cell.said if ran else "")
 
 
 def read_markers(workspace: Path) -> dict[str, str]:
@@ -97,14 +100,29 @@ def _run(
     workspace: Path,
     log: Path,
     *,
-    env: Mapping[str, str],
+    around: Surroundings,
     timeout: float,
     stop: process.Stop | None,
 ) -> CheckResult:
     # Output is appended: what an earlier verification said must not be judged again.
     log.unlink(missing_ok=True)
-    ended = process.run(shell_argv(check.command, env), cwd=workspace, env=env, stdout=log, timeout=timeout, stop=stop)
-    state, reason = recipes.judge(check, ended, files.tail(log, TAIL_LIMIT).decode(errors="replace"))
+    cell, env = around.cell, around.env
+    argv = [*cell.prefix, *shell_argv(check.command, env)]
+    ended = process.run(
+        argv,
+        cwd=workspace,
+        env=env,
+        stdout=log,
+        timeout=timeout,
+        grace=around.grace,
+        stop=stop,
+        confine=cell.confine,
+        output_max=around.output_max,
+    )
+    said = files.tail(log, TAIL_LIMIT).decode(errors="replace")
+    state, reason = recipes.judge(check, ended, said)
+    if state != "pass" and ended.reason == "exited":
+        reason = "; ".join((reason, *_what_may_be_missing(said, around)))
     return CheckResult(
         command=check.command,
         state=state,
@@ -113,6 +131,16 @@ def _run(
         log=str(log),
         reason=reason,
     )
+
+
+def _what_may_be_missing(output: str, around: Surroundings) -> list[str]:
+    """Say what a failed check may have lacked because we kept it away."""
+    said = []
+    if around.cell.confined and speaks_of_denial(output):
+        said.append('it ran confined ([run] verify_sandbox = "none" lets it write elsewhere)')
+    if names := missed(output, around.withheld):
+        said.append(f"{', '.join(names)} of your environment is kept from checks")
+    return said
 
 
 def shell_argv(command: str, env: Mapping[str, str]) -> list[str]:

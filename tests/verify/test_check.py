@@ -16,6 +16,7 @@ from gitprun.errors import PrunError
 from gitprun.system.process import Stop
 from gitprun.units import CheckResult, CheckState, Verdict
 from gitprun.verify.check import check_workspace
+from gitprun.verify.surroundings import Surroundings
 
 Verify = Callable[..., Verdict]
 SHELL_TOOLS = ("bash", "sh", "cat", "tail", "sleep")
@@ -46,7 +47,8 @@ def verify(tmp_path: Path, workspace: Path, bin_folder: Path) -> Verify:
 
     def run(*declared: str, timeout: float = 60.0, stop: Stop | None = None) -> Verdict:
         env = {"PATH": str(bin_folder), "HOME": str(tmp_path), "LC_ALL": "C"}
-        verdict = check_workspace(workspace, declared, tmp_path / "logs" / "unit", env=env, timeout=timeout, stop=stop)
+        logs, around = tmp_path / "logs" / "unit", Surroundings(env=env)
+        verdict = check_workspace(workspace, declared, logs, around=around, timeout=timeout, stop=stop)
         checks = tuple(
             replace(check, seconds=0.0, log=check.log.removeprefix(f"{tmp_path}/")) for check in verdict.checks
         )

@@ -1,0 +1,131 @@
+"""What a check is run in: its environment, what was kept out of it, and where it may write."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gitprun.errors import PrunError
+from gitprun.plan import DEFAULT_OUTPUT_MAX
+from gitprun.system.confine import Cell, find_walls, make_cell
+from gitprun.system.files import folder_identity
+from gitprun.system.process import DEFAULT_GRACE
+from gitprun.units import UNCONFINED
+from gitprun.verify.scrub import scrub_environment, withheld
+from gitprun.workspaces.scratch import drop_temporary, make_temporary
+
+if TYPE_CHECKING:
+    from gitprun.plan import VerifySandbox
+
+UNASKED_FOR = Cell(said="")
+ASKED_NOT_TO = '[run] verify_sandbox = "none"'
+# Caches tools must write to work at all, kept by them where a confined check may not. Those that hold what was
+# installed (browsers, models, toolchains) stay where they are, to be read.
+CACHES = {
+    "CCACHE_DIR": "ccache",
+    "GOCACHE": "go-build",
+    "GOLANGCI_LINT_CACHE": "golangci-lint",
+    "MPLCONFIGDIR": "matplotlib",
+    "NUMBA_CACHE_DIR": "numba",
+    "PIP_CACHE_DIR": "pip",
+    "PRE_COMMIT_HOME": "pre-commit",
+    "UV_CACHE_DIR": "uv",
+    "YARN_CACHE_FOLDER": "yarn",
+    "npm_config_cache": "npm",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """Whether checks are to be confined; ``required``: else they do not run at all; ``why``: what speaks against it.
+
+    Without ``own_files`` they may not even write where they run, as the worker might not.
+    """
+
+    confined: bool
+    required: bool = False
+    why: str = ""
+    own_files: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What a check is run in; ``withheld`` are the names of the variables that were left out of ``env``.
+
+    ``obstacle`` says why nothing may run here: the walls that were asked for are not to be had. ``grace`` and
+    ``output_max`` are what the settings say about workers, and hold for checks too.
+    """
+
+    env: Mapping[str, str]
+    withheld: frozenset[str] = field(default_factory=frozenset)
+    cell: Cell = UNASKED_FOR
+    obstacle: str = ""
+    grace: float = DEFAULT_GRACE
+    output_max: int = DEFAULT_OUTPUT_MAX
+
+
+def was_confined(executor: str, sandbox: str) -> bool:
+    """Tell whether a worker was held to its workspace."""
+    return executor != "command" and sandbox != "danger-full-access"
+
+
+def wish_for_worker(executor: str, sandbox: str, asked: VerifySandbox | None) -> Wish:
+    """Say how the work of one worker is to be checked: as it was confined itself, unless something else is asked."""
+    if asked == "none":
+        return Wish(confined=False, why=ASKED_NOT_TO)
+    if asked == "workspace-write":
+        return Wish(confined=True, required=True)
+    if was_confined(executor, sandbox):
+        return Wish(confined=True, own_files=sandbox != "read-only")
+    return Wish(confined=False, why=UNCONFINED)
+
+
+def wish_for_landing(confined: bool, asked: VerifySandbox | None) -> Wish:
+    """Say how a merged tree is to be checked; ``confined`` tells whether any of its workers was.
+
+    One is enough: what it wrote would else run with more rights than it had itself.
+    """
+    if asked == "none":
+        return Wish(confined=False, why=ASKED_NOT_TO)
+    if asked == "workspace-write":
+        return Wish(confined=True, required=True)
+    if confined:
+        return Wish(confined=True)
+    return Wish(confined=False, why="nothing in it came from a confined worker")
+
+
+@contextmanager
+def surroundings(
+    wish: Wish, workspace: Path, temporary: Path, own: Mapping[str, str], extra: Iterable[tuple[str, str]] = ()
+) -> Iterator[Surroundings]:
+    """Make what the checks of a workspace run in; ``temporary`` is theirs while the block runs, and removed then.
+
+    ``own`` are prun's variables, ``extra`` those the user gives a worker: what is a credential among them is left out.
+    """
+    given = {**os.environ, **dict(extra)}
+    env, names = scrub_environment(given) | dict(own), withheld(given)
+    if not wish.confined:
+        yield Surroundings(env=env, withheld=names, cell=Cell(said=f"none: {wish.why}"))
+        return
+    if folder_identity(workspace) is None:
+        # A link would lead the walls round something else.
+        raise PrunError(f"{workspace} is no folder any more")
+    walls = find_walls()
+    if walls.kind is None:
+        obstacle = f"it cannot be confined: {walls.reason}" if wish.required else ""
+        yield Surroundings(env=env, withheld=names, cell=Cell(said=f"none: {walls.reason}"), obstacle=obstacle)
+        return
+    # What one that was killed left is none of ours.
+    drop_temporary(temporary)
+    make_temporary(temporary)
+    try:
+        folders = [workspace, temporary] if wish.own_files else [temporary]
+        env |= {name: str(temporary) for name in ("TMPDIR", "TMP", "TEMP")}
+        env |= {name: str(temporary / "caches" / folder) for name, folder in CACHES.items()}
+        yield Surroundings(env=env, withheld=names, cell=make_cell(walls, folders, temporary=temporary))
+    finally:
+        drop_temporary(temporary)
