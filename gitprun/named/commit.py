@@ -14,14 +14,15 @@ from typing import Literal
 
 import pygit2
 
-from gitprun.collect.capture import Capture
+from gitprun.collect.capture import Capture, bring_commit
 from gitprun.collect.channels import read_head
 from gitprun.collect.site import Site
 from gitprun.errors import GitFailed, PrunError, Refused
 from gitprun.git.command import Git
-from gitprun.git.refs import Signature, delete_ref, move_ref, read_ref, write_commit
+from gitprun.git.refs import Signature, delete_ref, move_ref, read_ref
 from gitprun.git.repo import Repository
 from gitprun.git.trees import tree_of
+from gitprun.keep.trash import retire_ref
 from gitprun.merge.commit import finish_message, read_message_file, write_merge, write_message_file
 from gitprun.merge.hook_list import Hooks, find_hooks
 from gitprun.merge.hooks import run_hook
@@ -29,6 +30,7 @@ from gitprun.merge.settings import hooks_folder, read_merge_settings
 from gitprun.named.roster import NAMED
 from gitprun.named.site import pin_name
 from gitprun.names import ZERO, Oid, UnitId, kept_ref, parse_oid
+from gitprun.runs.ledger import Ledger
 from gitprun.system.files import write_whole
 from gitprun.workspaces.worktree import admin_folder
 
@@ -77,7 +79,7 @@ def commit_work(work: Work) -> Outcome:
     """Commit what was captured onto the branch, or pin it; whatever fails on the way, it is pinned before."""
     site, repo = work.site, work.site.repo
     tip = read_ref(repo, work.branch)
-    moved = _explain_move(site, tip)
+    moved = _explain_move(site, tip) or work.found.stray
     parent = site.base if moved or tip is None else tip
     own = 0 if moved else _count(site, parent)
     if work.found.tree == tree_of(repo, parent):
@@ -91,8 +93,13 @@ def commit_work(work: Work) -> Outcome:
     try:
         commit, notes = _through_hooks(work, parent, text)
     except PrunError as problem:
-        return Outcome(state="kept", commit=pinned, ref=pin, reason=problem.message, own=own)
-    delete_ref(repo, pin, pinned)
+        notes = (problem.hint,) if problem.hint else ()
+        return Outcome(state="kept", commit=pinned, ref=pin, reason=problem.message, own=own, notes=notes)
+    if tree_of(repo, commit) == work.found.tree:
+        delete_ref(repo, pin, pinned)
+    else:
+        ledger, why = Ledger(site.repository.state), "it was committed as the hooks changed it"
+        retire_ref(site.repository, ledger, pin, why=why, of=f"{NAMED}/{work.name}", old=pinned)
     return Outcome(state="committed", commit=commit, own=own, notes=notes)
 
 
@@ -122,7 +129,7 @@ def _pin(work: Work, parent: Oid, text: str) -> tuple[str, Oid]:
         ref = kept_ref(NAMED, work.name, f"attempt-{number}")
         old = read_ref(repo, ref)
         if old is None:
-            commit = write_commit(repo, tree, (parent,), text, *work.who)
+            commit = bring_commit(work.site, tree, parent, text, work.who, run=NAMED, unit=work.name)
             move_ref(repo, ref, commit, ZERO, "prun: kept before it is committed")
             return ref, commit
         if tree_of(repo, old) == tree and [str(oid) for oid in repo[old].peel(pygit2.Commit).parent_ids] == [parent]:

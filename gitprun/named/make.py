@@ -9,10 +9,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from gitprun.drift.caution import require_calm
 from gitprun.errors import PrunError, Refused, UsageProblem
 from gitprun.git.command import require_git
 from gitprun.git.refs import delete_ref, move_ref, open_repository, read_ref
 from gitprun.git.repo import Repository, resolve_commit
+from gitprun.keep.guard import stands
 from gitprun.named.branches import require_branch_name, settle_branch
 from gitprun.named.roster import NAMED, colliding, roster
 from gitprun.named.site import KNOWN, open_site, pin_name, read_work
@@ -20,12 +22,14 @@ from gitprun.names import ZERO, Oid, UnitId
 from gitprun.runs.events import UnitState
 from gitprun.runs.ledger import Ledger
 from gitprun.runs.review import unit_folder
-from gitprun.system.files import folder_identity, locked, remove_tree, write_whole
+from gitprun.system.birth import folder_birth
+from gitprun.system.files import locked, remove_tree, write_whole
 from gitprun.system.process import Stop
 from gitprun.units import WorkspaceKind
 from gitprun.workspaces.base import Workspace, WorkspaceProblem, workspace_path
 from gitprun.workspaces.clone import make_clone, read_source
 from gitprun.workspaces.furnish import furnish
+from gitprun.workspaces.pins import pin_source, unpin_source
 from gitprun.workspaces.setup import run_setup
 from gitprun.workspaces.worktree import make_worktree, remove_worktree
 
@@ -52,6 +56,7 @@ def make_named(repository: Repository, ledger: Ledger, wish: Wish) -> UnitState:
     Raises PrunError, leaving neither folder, registration, branch nor ledger row.
     """
     require_git(repository.top or repository.common)
+    require_calm(repository)
     require_branch_name(repository.git, wish.branch)
     if wish.resume and wish.base is not None:
         raise UsageProblem("--resume goes on where the branch is, so it takes no BASE", "leave one of them out")
@@ -65,7 +70,7 @@ def make_named(repository: Repository, ledger: Ledger, wish: Wish) -> UnitState:
         notes = settle_branch(repository, wish.name, wish.branch, path, resume=wish.resume)
         workspace = _make(repository, wish, path, base)
         try:
-            workspace = _furnish(repository, wish, workspace)
+            workspace = _furnish(repository, wish, workspace, base)
             _pin(repository, wish, workspace, base)
             ledger.append("workspace.made", run=NAMED, unit=wish.name, facts=_facts(workspace, base, notes))
         except BaseException:
@@ -85,7 +90,7 @@ def _standing(units: Mapping[str, UnitState], wish: Wish) -> UnitState | None:
         raise Refused(f"the workspace {other} is in the way of {wish.name} ({path})", "choose another name")
     if branch != wish.branch:
         raise Refused(f"the workspace {other} is there already, on the branch {branch} ({path})", "choose another name")
-    if folder_identity(path) == tuple(unit.facts["identity"]):
+    if stands(unit):
         if wish.resume:
             return unit
         raise Refused(
@@ -105,7 +110,7 @@ def _make(repository: Repository, wish: Wish, path: Path, base: Oid) -> Workspac
     if wish.kind == "worktree":
         return make_worktree(repository, path, base, wish.branch, existing=wish.resume)
     repo, full = open_repository(repository.common), f"refs/heads/{wish.branch}"
-    source = read_source(repository)
+    source = pin_source(repository, f"{NAMED}/{wish.name}", read_source(repository), base)
     others = tuple(row for row in source.refs if row[0] != full)
     made = make_clone(replace(source, refs=others), path, base, wish.branch)
     if not wish.resume:
@@ -118,12 +123,12 @@ def _make(repository: Repository, wish: Wish, path: Path, base: Oid) -> Workspac
     return made
 
 
-def _furnish(repository: Repository, wish: Wish, workspace: Workspace) -> Workspace:
+def _furnish(repository: Repository, wish: Wish, workspace: Workspace, base: Oid) -> Workspace:
     """Put in what it needs of the user's, and write down the tips of all refs, which are no work of anybody there."""
     folder = repository.state / "runs" / NAMED / wish.name
     folder.mkdir(parents=True, exist_ok=True)
     write_whole(folder / KNOWN, json.dumps(sorted(read_source(repository).tips)).encode())
-    return furnish(repository.top, workspace, folder, wish.copy, wish.link)
+    return furnish(repository, workspace, folder, base, wish.copy, wish.link)
 
 
 def _pin(repository: Repository, wish: Wish, workspace: Workspace, base: Oid) -> None:
@@ -137,6 +142,7 @@ def _facts(workspace: Workspace, base: Oid, notes: Sequence[str]) -> dict[str, o
         "workspace": workspace.kind,
         "path": str(workspace.path),
         "identity": list(workspace.identity),
+        "birth": folder_birth(workspace.path),
         "branch": workspace.branch,
         "base": base,
         "provided": list(workspace.provided),
@@ -153,6 +159,7 @@ def _take_back(repository: Repository, wish: Wish, workspace: Workspace, base: O
         remove_tree(workspace.path, workspace.identity)
     repo = open_repository(repository.common)
     delete_ref(repo, pin_name(wish.name), base)
+    unpin_source(repository, f"{NAMED}/{wish.name}")
     if not wish.resume:
         delete_ref(repo, f"refs/heads/{wish.branch}", base)
     shutil.rmtree(repository.state / "runs" / NAMED / wish.name, ignore_errors=True)

@@ -16,7 +16,9 @@ from gitprun.runs.events import Event, RunState, UnitState, step
 
 NAMED: Final = RunId("named")
 MAX_NAME = 100
-LASTING: Final = frozenset({"workspace", "path", "identity", "branch", "base", "provided", "notes", "setup"})
+LASTING: Final = frozenset(
+    {"workspace", "path", "identity", "birth", "branch", "base", "provided", "notes", "setup", "lock"}
+)
 
 _PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 # What refs and logs cannot take, and what Windows keeps for its devices.

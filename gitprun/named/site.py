@@ -10,19 +10,22 @@ from pathlib import Path
 
 from gitprun.collect.capture import pin_commits
 from gitprun.collect.channels import read_head
+from gitprun.collect.filters import read_allowed
 from gitprun.collect.site import Site
-from gitprun.errors import PrunError, Refused
+from gitprun.errors import GitFailed, GitTimeout, PrunError, Refused
 from gitprun.git.refs import open_repository, read_ref
 from gitprun.git.repo import Repository
+from gitprun.git.verbatim import is_verbatim
 from gitprun.named.probe import probe_named
 from gitprun.named.roster import NAMED, flat
 from gitprun.names import Oid, RunId, UnitId, base_ref
-from gitprun.plan import DEFAULT_MAX_FILE
+from gitprun.plan import DEFAULT_MAX_FILE, DEFAULT_MAX_FILES, DEFAULT_MAX_TOTAL, Settings
 from gitprun.runs.events import UnitState
 from gitprun.runs.review import unit_folder
 from gitprun.system.files import LockBusy, folder_identity, locked, read_plain
 from gitprun.workspaces.base import Workspace
 from gitprun.workspaces.clone import render_alternates
+from gitprun.workspaces.gitdir import ensure_own_git, renew_own_git
 from gitprun.workspaces.worktree import admin_folder
 
 KNOWN = "known.json"
@@ -53,31 +56,53 @@ def alone(repository: Repository, unit: UnitState) -> Iterator[None]:
         yield
 
 
-def open_site(repository: Repository, unit: UnitState, *, base: Oid | None = None, max_file: int | None = None) -> Site:
-    """Open a workspace for capture, from the commit it stands on now (or ``base``); raises WorkspaceGone or Refused."""
+def open_site(
+    repository: Repository,
+    unit: UnitState,
+    *,
+    base: Oid | None = None,
+    settings: Settings | None = None,
+    anew: bool = False,
+) -> Site:
+    """Open a workspace for capture, from the commit it stands on now (or ``base``); raises WorkspaceGone or Refused.
+
+    ``settings`` say what a capture takes in; ``anew``: no worker is at it yet, so the user's git settings hold as
+    they are now.
+    """
+    settings = settings or Settings()
     path, branch = Path(str(unit.facts["path"])), str(unit.facts["branch"])
     identity = (unit.facts["identity"][0], unit.facts["identity"][1])
     if folder_identity(path) != identity:
         gone = "is gone" if not os.path.lexists(path) else "is not the one prun made"
         raise WorkspaceGone(
-            f"the folder {path} of the workspace {unit.id} {gone}", f"git prun new {unit.id} {branch} --resume"
+            f"the folder {path} of the workspace {unit.id} {gone}",
+            f"git prun workspace adopt PATH if it was moved to PATH, else git prun new {unit.id} {branch} --resume",
         )
     folder = unit_folder(repository.state, unit)
     known = json.loads(read_plain(folder / KNOWN, MAX_KNOWN) or b"[]")
     base = base or stands_on(repository, unit)
+    kind, index = unit.facts["workspace"], folder / "index"
+    own = ensure_own_git(repository, index, base, kind) if index.is_file() else None
+    if anew and own is not None:
+        renew_own_git(repository, index, base)
     return Site(
         repository=repository,
         repo=open_repository(repository.common),
         workspace=Workspace(
-            kind=unit.facts["workspace"],
+            kind=kind,
             path=path,
             identity=identity,
             branch=branch,
-            index=folder / "index",
+            index=index,
             provided=tuple(unit.facts.get("provided", ())),
         ),
         base=base,
-        max_file=max_file or DEFAULT_MAX_FILE,
+        max_file=settings.max_file or DEFAULT_MAX_FILE,
+        max_total=settings.max_total or DEFAULT_MAX_TOTAL,
+        max_files=settings.max_files or DEFAULT_MAX_FILES,
+        own=own,
+        filters=settings.filters,
+        secrets=settings.secrets is not False,
         known=frozenset({*known, base}),
         alternates=render_alternates((repository.common / "objects").resolve()),
     )
@@ -114,4 +139,19 @@ def pin_gone(repository: Repository, name: UnitId, path: Path, branch: str, base
 def read_work(site: Site) -> list[str]:
     """List what a capture would look at: tracked files that are not as they were staged last, and new ones."""
     words = ("ls-files", "-z", "--modified", "--others", "--exclude-standard", "--deduplicate")
-    return [os.fsdecode(row) for row in site.git.run(*words, *site.excludes).fields]
+    try:
+        found = read_allowed(site).git(site.git).run(*words, *site.excludes)
+    except (GitFailed, GitTimeout):
+        # A filter does not work; without any, the files it is for look changed.
+        found = site.git.run(*words, *site.excludes)
+    return _changed(site, [os.fsdecode(row) for row in found.fields])
+
+
+def _changed(site: Site, names: list[str]) -> list[str]:
+    """Leave out the files that only git takes for changed, since it would store them with other line ends."""
+    staged: dict[str, str] = {}
+    for row in site.git.run("ls-files", "-z", "-s").fields if names else ():
+        about, _, name = row.partition(b"\t")
+        staged[os.fsdecode(name)] = about.split(b" ")[1].decode()
+    path = site.workspace.path
+    return [name for name in names if name not in staged or not is_verbatim(path / name, staged[name])]

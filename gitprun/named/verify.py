@@ -8,11 +8,13 @@ from pathlib import Path
 
 from gitprun.executors.lines import one_line
 from gitprun.named.messages import count_errors, skipped_line, summary_line, verify_line
+from gitprun.plan import VerifySandbox
 from gitprun.system.files import tail
-from gitprun.system.process import Stop, worker_environment
+from gitprun.system.process import Stop
 from gitprun.units import CheckResult, Verdict, VerdictState
 from gitprun.verify.check import read_markers, run_checks
 from gitprun.verify.recipes import Check, declared, detect
+from gitprun.verify.surroundings import Surroundings
 
 # What looks at code without running it; all other checks found are tests.
 LOOKING = frozenset({"tsc", "mypy", "cargo check", "go vet"})
@@ -27,6 +29,7 @@ class PostVerify:
     tests: str = ""
     declared: tuple[str, ...] | None = None
     timeout: float
+    sandbox: VerifySandbox | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,23 +40,23 @@ class Verified:
     verdict: Verdict
 
 
-def verify(wish: PostVerify, path: Path, folder: Path, *, skip: str, stop: Stop) -> Verified:
+def verify(wish: PostVerify, path: Path, folder: Path, *, around: Surroundings, skip: str, stop: Stop) -> Verified:
     """Verify a workspace; ``skip`` says why no tests are to be run (empty: they are), the checks are in any case."""
-    env = worker_environment({})
     checks, tests = choose(wish, path)
-    looked = run_checks(path, checks, folder / "verify", env=env, timeout=wish.timeout, stop=stop)
+    looked = run_checks(path, checks, folder / "verify", around=around, timeout=wish.timeout, stop=stop)
     errors = _errors(looked)
     if skip:
         return Verified(line=skipped_line(errors, skip), verdict=looked)
     left = wish.timeout - sum(result.seconds for result in looked.checks)
     if errors == "0":
-        tried = run_checks(path, tests, folder / "tests", env=env, timeout=max(left, 0.1), stop=stop)
+        tried = run_checks(path, tests, folder / "tests", around=around, timeout=max(left, 0.1), stop=stop)
         said = _tests_said(tried)
     else:
         tried, said = Verdict(state="absent"), "skipped"
     line = verify_line(errors, _shown(checks), said, _shown(tests))
     results = (*looked.checks, *tried.checks)
-    return Verified(line=line, verdict=Verdict(state=_overall(errors, looked, tried), checks=results))
+    verdict = Verdict(state=_overall(errors, looked, tried), checks=results, confined=looked.confined or tried.confined)
+    return Verified(line=line, verdict=verdict)
 
 
 def choose(wish: PostVerify, path: Path) -> tuple[tuple[Check, ...], tuple[Check, ...]]:

@@ -6,33 +6,39 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from gitprun.collect.capture import Capture, capture
+from gitprun.collect.capture import Capture, capture, require_ended
 from gitprun.collect.site import Site
+from gitprun.drift.witness import Witness, suspect_of
 from gitprun.errors import PrunError
 from gitprun.executors.base import Ending, Place
 from gitprun.executors.catalog import require_executor
 from gitprun.git.refs import Signature
 from gitprun.git.repo import Repository
 from gitprun.guards.install import claude_guard
+from gitprun.guards.shims import guard_environment
 from gitprun.named.commit import Outcome, Work, commit_work, describe_stat
 from gitprun.named.messages import Facts, commit_message
 from gitprun.named.roster import NAMED, flat
+from gitprun.named.settle import settle_named
 from gitprun.named.site import alone, open_site, read_work
 from gitprun.named.verify import PostVerify, Verified, verify
 from gitprun.names import Oid
+from gitprun.plan import Settings
 from gitprun.prompts import BYPASS, bypass_wanted, without_bypass
 from gitprun.runs.events import UnitState
 from gitprun.runs.ledger import Ledger
+from gitprun.runs.listen import read_output
 from gitprun.runs.outcome import exit_facts, judge_worker
 from gitprun.runs.review import unit_folder
-from gitprun.system.files import read_lines, write_whole
+from gitprun.system.files import write_whole
 from gitprun.system.process import Identity, Stop, probe_identity, run, worker_environment
 from gitprun.units import ExecutorSettings, Exit, Unit
+from gitprun.verify.surroundings import surroundings, wish_for_worker
 from gitprun.workspaces.scratch import drop_temporary, make_temporary
 
 LAST = 256_000
@@ -49,7 +55,7 @@ class Errand:
     commit_failed: bool
     log: Path
     who: tuple[Signature, Signature]
-    max_file: int | None = None
+    collect: Settings = field(default_factory=Settings)
 
 
 @dataclass(slots=True)
@@ -100,12 +106,14 @@ def work_in(
     session = _Session(repository, ledger, place, errand, say, warn, stop)
     errand.log.parent.mkdir(parents=True, exist_ok=True)
     with alone(repository, place):
-        site = open_site(repository, place, max_file=errand.max_file)
+        place = session.place = settle_named(repository, ledger, place)
+        site = open_site(repository, place, settings=errand.collect, anew=True)
         left = read_work(site)
         if left:
             warn(f"{place.id} holds uncommitted work already (such as {left[0]}); it will be part of the commit")
         me = probe_identity(os.getpid())
         spec = {"executor": errand.unit.executor, "mode": "write", "slug": errand.unit.id, "log": str(errand.log)}
+        spec["sandbox"] = errand.unit.sandbox
         session.note("preparing", coordinator=asdict(me) if me else {}, **spec)
         try:
             return _live(session, site)
@@ -119,13 +127,15 @@ def _live(session: _Session, site: Site) -> int:
     errand, branch = session.errand, str(site.workspace.branch)
     session.tell(f"{datetime.now(UTC):%H:%M:%SZ} pid={os.getpid()} branch={branch} starting")
     session.start = errand.log.stat().st_size
-    ended, ending = _run_worker(session, site)
+    with _watched(session, site):
+        ended, ending = _run_worker(session, site)
     worker = judge_worker(ended, ending.state)
     session.note("exited", exit=exit_facts(ended), ending=asdict(ending) | {"message": ""})
     session.tell(f"exit={ended.shell_code} runtime={ended.seconds:.0f}s")
     if worker is not None:
         why = ending.reason or ended.detail or f"exit code {ended.shell_code}"
         session.warn(f"the worker ended as {worker}: {why}")
+    require_ended(ended.survivors)
     with _uncommitted_stays_news(site) as committed:
         found = capture(site, NAMED, session.place.id)
         outcome = commit_work(_work(session, site, found, ended, worker))
@@ -140,7 +150,10 @@ def _live(session: _Session, site: Site) -> int:
     session.note("verifying")
     changed = outcome.state in ("committed", "own")
     skip = "" if changed else "no changes" if outcome.state == "empty" else "not committed"
-    verified = verify(errand.verify, site.workspace.path, session.folder, skip=skip, stop=session.stop)
+    wish = wish_for_worker(errand.unit.executor, errand.unit.sandbox, errand.verify.sandbox)
+    path, env = site.workspace.path, errand.settings.env
+    with surroundings(wish, path, _temporary(session, path), {}, env) as around:
+        verified = verify(errand.verify, path, session.folder, around=around, skip=skip, stop=session.stop)
     session.tell(verified.line)
     _note_verdict(session, verified, found)
     bad = verified.verdict.state not in ("pass", "absent")
@@ -152,12 +165,32 @@ def _live(session: _Session, site: Site) -> int:
     return code or (1 if worker is not None or not changed or bad else 0)
 
 
+@contextmanager
+def _watched(session: _Session, site: Site) -> Iterator[None]:
+    """Look at the user's repository before and after the worker, and tell what changed meanwhile."""
+    root = session.repository.home.parent / "\0"
+    witness = Witness(session.repository, session.ledger, NAMED, root, session.place.id)
+    note = witness.begin(suspect_of(NAMED, session.place.id, site.workspace))
+    if note:
+        session.warn(note)
+    try:
+        yield
+    finally:
+        try:
+            for one in witness.end(f"{NAMED}/{session.place.id}"):
+                if one.gate or one.thing.kind == "ref":
+                    session.warn(f"changed in your repository while it ran: {one.text}")
+        except PrunError as problem:
+            session.warn(problem.message)
+        witness.close()
+
+
 def _run_worker(session: _Session, site: Site) -> tuple[Exit, Ending]:
     """Start the worker and wait for its end; all it prints goes to the log."""
     errand, unit, folder = session.errand, session.errand.unit, session.folder
     path = site.workspace.path
     executor = require_executor(unit.executor)
-    temporary = path.parents[unit_depth(session.place.id)] / ".tmp" / f"{flat(session.place.id)}-{os.getpid()}"
+    temporary = _temporary(session, path)
     make_temporary(temporary)
     home = str(session.repository.top or session.repository.common)
     last = folder / "last-message.txt"
@@ -176,6 +209,8 @@ def _run_worker(session: _Session, site: Site) -> tuple[Exit, Ending]:
     launch = executor.launch(unit, prompt.rstrip("\n") + "\n", place, errand.settings)
     write_whole(folder / "prompt.md", launch.stdin)
     own = {"PRUN_RUN": NAMED, "PRUN_UNIT": unit.id, "PRUN_REPO": home, "PRUN_BASE": site.base}
+    if site.workspace.kind == "worktree":
+        own |= guard_environment(session.repository, path, site.workspace.branch)
 
     def started(identity: Identity | None) -> None:
         session.note("started", process=asdict(identity) if identity else {}, program=launch.argv[0])
@@ -198,7 +233,11 @@ def _run_worker(session: _Session, site: Site) -> tuple[Exit, Ending]:
         session.warn(f"{launch.argv[0]} could not be started: {ended.detail}")
     _close_line(errand.log)
     session.end = errand.log.stat().st_size
-    return ended, executor.ending(read_lines(errand.log, session.start), ended)
+    return ended, executor.ending(read_output(errand.log, session.start), ended)
+
+
+def _temporary(session: _Session, path: Path) -> Path:
+    return path.parents[unit_depth(session.place.id)] / ".tmp" / f"{flat(session.place.id)}-{os.getpid()}"
 
 
 def unit_depth(name: str) -> int:
@@ -234,7 +273,8 @@ def _close_line(log: Path) -> None:
 
 def _work(session: _Session, site: Site, found: Capture, ended: Exit, worker: str | None) -> Work:
     """Put together what is to be committed, and what speaks against it."""
-    errand, git = session.errand, session.repository.git
+    # The captured tree is not in the user's repository yet.
+    errand, git = session.errand, site.git
     obstacle = ""
     if found.unfinished:
         obstacle = f"the worker left a {found.unfinished} half done"
@@ -314,4 +354,5 @@ def _judge(worker: str | None, outcome: Outcome, ended: Exit) -> str:
 def _note_verdict(session: _Session, verified: Verified, found: Capture) -> None:
     verdict = verified.verdict
     facts = {"state": verdict.state, "reason": verdict.reason, "checks": [asdict(check) for check in verdict.checks]}
+    facts |= {"confined": verdict.confined} if verdict.confined else {}
     session.note("verified", verdict=facts, tree=found.tree)
