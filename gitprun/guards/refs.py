@@ -29,18 +29,31 @@ def parse_updates(rows: str) -> list[Update]:
 
 
 def refuse_update(
-    updates: Iterable[Update], *, own: bool, current: Callable[[str], str], is_new: Callable[[str], bool]
+    updates: Iterable[Update],
+    *,
+    own: bool,
+    current: Callable[[str], str],
+    is_new: Callable[[str], bool],
+    branch: str = "",
 ) -> tuple[str, str] | None:
     """Find the first update a worker must not make: the ref and why; None if all may be made.
 
     ``own`` tells that the transaction is made in the worker's own worktree, ``current`` where a ref is (ZERO: it
-    does not exist), ``is_new`` whether a commit is reachable from no ref.
+    does not exist), ``is_new`` whether a commit is reachable from no ref. ``branch`` is one it may
+    commit to in its own worktree.
     """
     for update in updates:
+        if own and branch and _may_commit(update, branch):
+            continue
         why = _why(update, own, current, is_new)
         if why:
             return update.ref, why
     return None
+
+
+def _may_commit(update: Update, branch: str) -> bool:
+    """Tell whether an update moves nothing but the branch of the worker itself, or what is checked out there."""
+    return update.ref == "HEAD" or (update.ref == f"refs/heads/{branch}" and update.new != ZERO)
 
 
 def _why(update: Update, own: bool, current: Callable[[str], str], is_new: Callable[[str], bool]) -> str:

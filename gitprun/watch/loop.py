@@ -23,6 +23,8 @@ from gitprun.watch.rules import Limits, Tick, judge
 from gitprun.watch.shared import BASELINE, FINAL, record_shared, recorded_shared
 from gitprun.watch.snapshot import Shared, Snapshot
 
+Stamp = tuple[int, ...] | None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watching:
@@ -81,9 +83,9 @@ class Monitor:
         self.last: Tick | None = None
         self.runs: tuple[RunState, ...] = ()
         self._followed: list[str] = []
-        self._judged: tuple[int, bool] = (-1, False)
+        self._judged: tuple[Stamp, bool] = ((), False)
         self._recorded: dict[str, Shared | None] = {}
-        self._events: tuple[int, tuple[Event, ...]] = (-1, ())
+        self._events: tuple[Stamp, tuple[Event, ...]] = ((), ())
         scene = _Scene(self._read())
         if watching.run is not None:
             find_run(scene.history, watching.run)
@@ -101,10 +103,10 @@ class Monitor:
 
     def _read(self) -> tuple[Event, ...]:
         """Read the ledger, unless it says what it said."""
-        size = _size(self.ledger.path)
-        if size != self._events[0]:
-            # A line that is being written changes the size once more, and is read then.
-            self._events = (size, self.ledger.read().events)
+        stamp = self.ledger.stamp()
+        if stamp != self._events[0]:
+            # A line that is being written changes it once more, and is read then.
+            self._events = (stamp, self.ledger.read().events)
         return self._events[1]
 
     def compare_with_start(self) -> None:
@@ -162,11 +164,11 @@ class Monitor:
 
     def is_over(self) -> bool:
         """Tell whether no unit that is followed is at work any more; cheap while the ledger says nothing new."""
-        size = _size(self.ledger.path)
-        if size != self._judged[0]:
+        stamp = self.ledger.stamp()
+        if stamp != self._judged[0]:
             scene = _Scene(self._read())
             runs = {**scene.history.runs, NAMED: scene.named}
-            self._judged = (size, not any(_works(runs[run.id]) for run in self.runs if run.id in runs))
+            self._judged = (stamp, not any(_works(runs[run.id]) for run in self.runs if run.id in runs))
         return self._judged[1]
 
     def all_well(self) -> bool:
@@ -203,13 +205,6 @@ def watch(monitor: Monitor, *, pause: Callable[[], bool], until_done: bool = Fal
         yield tick
         if (until_done and not any(map(_works, monitor.runs))) or pause():
             return
-
-
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except OSError:
-        return 0
 
 
 def _works(run: RunState) -> bool:

@@ -185,5 +185,7 @@ def unit_flags(unit: UnitSight, limits: Limits) -> Iterator[Flag]:
         yield Flag("stalled", unit.id, unit.id, (f"{unit.quiet:.0f} s",))
     if unit.limited:
         yield Flag("rate-limited", unit.id, unit.id, (unit.limited,))
+    if unit.drift:
+        yield Flag("drift", unit.id, unit.id, (unit.drift,))
     if unit.state == "lost":
         yield Flag("lost", unit.id, unit.id)

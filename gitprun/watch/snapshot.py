@@ -19,7 +19,8 @@ class UnitSight:
     ``commits`` counts what its branch has past the base, ``committed`` says that its last work ended in one,
     ``dirty`` is what differs from there in its workspace
     (None: could not be told), ``outside`` what of its work lies outside its fence, ``quiet`` the seconds without
-    output or change of a file, ``limited`` what the service said when it turned the worker away.
+    output or change of a file, ``limited`` what the service said when it turned the worker away, ``drift`` what changed in the user's
+    repository while it ran and waits for an answer.
     """
 
     run: str
@@ -35,6 +36,7 @@ class UnitSight:
     ended: float | None = None
     quiet: float = 0.0
     limited: str = ""
+    drift: str = ""
 
     @property
     def key(self) -> tuple[str, str]:

@@ -73,6 +73,7 @@ class UnitEye:
             ended=ended,
             quiet=quiet,
             limited=self._limit(key, unit, log) if works else _refused(unit),
+            drift=_held(unit),
         )
 
     def forget(self, others: Iterable[_Key]) -> None:
@@ -175,6 +176,12 @@ def _refused(unit: UnitState) -> str:
     waits = unit.state == "waiting" and unit.facts.get("kind") != "bail"
     turned_away = waits or unit.state == "rate-limited"
     return str(unit.facts.get("reason") or "the service is at its limit") if turned_away else ""
+
+
+def _held(unit: UnitState) -> str:
+    """Say what changed in the user's repository while a unit ran, as long as it waits for an answer."""
+    drift = unit.facts.get("drift") or {}
+    return str(drift.get("text", "")) if drift.get("holds") else ""
 
 
 def _outside(unit: UnitState, dirty: Mapping[str, Stamp]) -> tuple[str, ...]:

@@ -1,0 +1,1 @@
+"""What a worker changed of the user's repository: seen, told, put back."""
