@@ -17,9 +17,10 @@ from gitprun.globs import matches
 from gitprun.merge.hotspots import Hotspot
 from gitprun.names import Oid
 from gitprun.system import process
-from gitprun.system.process import Stop, worker_environment
+from gitprun.system.process import Stop
 from gitprun.units import CheckResult
 from gitprun.verify.check import shell_argv
+from gitprun.verify.surroundings import Surroundings
 from gitprun.workspaces.base import QUIET
 
 
@@ -38,16 +39,21 @@ class Aftermath:
 
 
 def run_after(
-    path: Path, rows: Sequence[Hotspot], *, log: Path, timeout: float, stop: Stop | None
+    path: Path, rows: Sequence[Hotspot], *, log: Path, timeout: float, stop: Stop | None, around: Surroundings
 ) -> CheckResult | None:
     """Run the commands of hotspots in a workspace, each once; gives the first that failed."""
-    env = worker_environment({})
+    env, cell = around.env, around.cell
+    if around.obstacle:
+        return CheckResult(
+            command="after", state="could-not-run", code=None, seconds=0.0, log="", reason=around.obstacle
+        )
     log.parent.mkdir(parents=True, exist_ok=True)
     log.write_bytes(b"")
     for command in commands_of(rows):
         with open(log, "ab") as output:
             output.write(f"$ {command}\n".encode("utf-8", "replace"))
-        ended = process.run(shell_argv(command, env), cwd=path, env=env, stdout=log, timeout=timeout, stop=stop)
+        argv = [*cell.prefix, *shell_argv(command, env)]
+        ended = process.run(argv, cwd=path, env=env, stdout=log, timeout=timeout, stop=stop, confine=cell.confine)
         if ended.reason != "exited" or ended.code != 0:
             why = f"exit {ended.shell_code}" if ended.reason == "exited" else ended.reason
             state: Literal["could-not-run", "fail"] = "could-not-run" if ended.reason == "stopped" else "fail"
@@ -67,10 +73,19 @@ def commands_of(rows: Sequence[Hotspot]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(command for row in rows for command in row.after))
 
 
-def take_in(trees: Trees, path: Path, tree: Oid, rows: Sequence[Hotspot]) -> Aftermath:
-    """Take what the commands changed in a workspace of ``tree`` into the repository: tracked files, and those named."""
-    git = Git(cwd=path, config=QUIET, neutral=True)
-    git.run("add", "-u")
+def take_in(trees: Trees, path: Path, git_dir: Path, tree: Oid, rows: Sequence[Hotspot]) -> Aftermath:
+    """Take what the commands changed in a workspace of ``tree`` into the repository: tracked files, and those named.
+
+    ``git_dir`` is the workspace's git folder as it was before they ran: what they started may have written into it.
+    """
+    git = Git(cwd=path, env={"GIT_DIR": str(git_dir), "GIT_WORK_TREE": str(path)}, config=QUIET, neutral=True)
+    # Not `git add -u`: it asks repositories that lie in a submodule's place, by their own settings.
+    modules = {row.partition(b"\t")[2] for row in git.run("ls-files", "-z", "--stage").fields if row[:6] == b"160000"}
+    touched = set(git.run("ls-files", "-z", "--modified", "--deleted").fields) - modules
+    if touched:
+        git.run(
+            "update-index", "--add", "--remove", "-z", "--stdin", stdin=b"".join(sorted(n + b"\0" for n in touched))
+        )
     patterns = [pattern for row in rows for pattern in row.produces]
     made = [
         name

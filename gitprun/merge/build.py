@@ -7,17 +7,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from gitprun.errors import GitFailed, PrunError, Refused
+from gitprun.errors import GitFailed, Refused
 from gitprun.git.command import Git
 from gitprun.git.trees import GITLINK, Change, tree_of
 from gitprun.git.walk import TooDeep
+from gitprun.merge.beside import detached_ahead, dirty_checkout
 from gitprun.merge.combine import Combined, combine
 from gitprun.merge.commit import append_shortlog, finish_message, write_merge
 from gitprun.merge.guard import find_obstacle
 from gitprun.merge.plan import Candidate, ItemState, LandingItem, render_message, unproved
 from gitprun.merge.site import Site
-from gitprun.merge.submodules import describe_moves
-from gitprun.names import Oid
+from gitprun.merge.submodules import describe_moves, find_unknown
+from gitprun.names import Oid, short
 
 NO_HISTORY = (
     "if it began as a copy of a commit BASE, this makes its difference from that one commit that can land:"
@@ -45,9 +46,13 @@ def build_merge(
 
     ``picks`` asks for other proved texts than the first (see ``Means``). A ``trial`` is never landed: no hook runs.
     """
+    if candidate.drift and not trial:
+        return _item(candidate, "refused", candidate.drift)
     reason = unproved(candidate, site.options)
     if reason:
         return _item(candidate, "unverified", reason)
+    if candidate.stray and not site.options.allow_suspect:
+        return _item(candidate, "suspect", candidate.stray)
     try:
         bases = site.ancestry.bases(tip, candidate.tip)
         if not bases:
@@ -141,6 +146,9 @@ def _obstacle(site: Site, candidate: Candidate, before: Oid, step: Sequence[Chan
     moved = [change for change in changes if GITLINK in (change.old_mode, change.new_mode)]
     for text in describe_moves(site.target.checkout, moved):
         site.note(f"{candidate.branch}: {text}")
+    unknown = "" if site.options.allow_suspect else find_unknown(site.target.checkout, moved)
+    if unknown:
+        return unknown
     if site.target.checkout is None:
         return ""
     accepted: list[Change] = []
@@ -163,31 +171,32 @@ def _contained(site: Site, tip: Oid, candidate: Candidate) -> LandingItem:
     # Walking back from the target one first parent after the other, does one come by the branch's tip?
     walk = site.git.run("rev-list", "--first-parent", "--parents", f"{candidate.tip}..{tip}").text.splitlines()
     if walk and walk[-1].split()[1:2] != [candidate.tip]:
+        undone = _reverted_by_hand(site, tip, candidate, [row.split() for row in walk])
+        if undone:
+            return _item(candidate, "refused", undone)
         return _item(candidate, "already-contained", f"{site.target.branch} already has its commits")
     dirty = None if candidate.unit else dirty_checkout(site, candidate)
     if dirty is not None:
         return _item(candidate, "refused", f"it has no commit of its own, but work that is not committed in {dirty}")
+    ahead = None if candidate.unit else detached_ahead(site, candidate)
+    if ahead is not None:
+        return _item(candidate, "refused", f"it has no commit of its own, but {ahead}")
     return _item(candidate, "nothing-to-merge", "it has no commit of its own")
 
 
-def dirty_checkout(site: Site, candidate: Candidate) -> Path | None:
-    """Find the worktree in which a branch has work that is not committed."""
-    for checkout in site.checkouts:
-        if checkout.branch != f"refs/heads/{candidate.branch}" or not checkout.path.is_dir():
-            continue
-        try:
-            options = ("--porcelain", "-z", "--untracked-files=normal", "--ignore-submodules=none", "--no-renames")
-            rows = Git(cwd=checkout.path).run("status", *options).fields
-            # A link into another checkout, such as a shared node_modules, is nobody's work.
-            work = [row for row in rows if row[:2] != b"??" or not os.path.islink(_below(checkout.path, row[3:]))]
-            return checkout.path if work else None
-        except PrunError:
-            return None
-    return None
-
-
-def _below(top: Path, name: bytes) -> bytes:
-    return os.path.join(os.fsencode(top), name.rstrip(b"/"))
+def _reverted_by_hand(site: Site, tip: Oid, candidate: Candidate, walk: Sequence[Sequence[str]]) -> str:
+    """Say which commit took a merge of the branch back (``git revert -m 1``), if none took that back again."""
+    merged = next((row[0] for row in walk if candidate.tip in row[2:]), "")
+    chain = [merged]
+    while chain[-1]:
+        # Each may have been reverted in its turn.
+        words = ("--first-parent", "--fixed-strings", f"--grep=This reverts commit {chain[-1]}", "--format=%H", "-1")
+        chain.append(site.git.run("log", "--no-show-signature", *words, f"{chain[-1]}..{tip}").text)
+    reverts = chain[1:-1]
+    if len(reverts) % 2 == 0:
+        return ""
+    by, target = short(reverts[-1]), site.target.branch
+    return f"{target} had it, but {by} reverted the merge; git revert {by} brings it back, merging would bring nothing"
 
 
 def _item(candidate: Candidate, state: ItemState, reason: str) -> LandingItem:

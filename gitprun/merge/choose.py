@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gitprun.errors import PrunError
 from gitprun.git.command import Git
-from gitprun.git.repo import Repository, resolve_commit
+from gitprun.git.repo import NoCommit, Repository, resolve_commit
 from gitprun.merge.plan import Candidate
 from gitprun.names import Oid, is_run_id, nearest, unit_branch
 from gitprun.runs.events import History, RunState, UnitState
 from gitprun.runs.lookup import NotKnown, find_run, find_unit, probe_unit
+from gitprun.verify.surroundings import was_confined
 
 _OID = re.compile(r"[0-9a-f]{40}")
 
@@ -52,6 +52,9 @@ def choose(repository: Repository, history: History, names: Sequence[str], *, al
         from gitprun.merge.undo_plan import reverted
 
         candidates = [replace(one, reverted=tuple(reverted(history, one.tip).items())) for one in candidates]
+    for run_id in dict.fromkeys(runs):
+        said = _meanwhile(repository, run_id)
+        candidates = [replace(one, notes=(*one.notes, *said)) if one.run == run_id else one for one in candidates]
     distinct = {(c.branch, c.tip): c for c in candidates}
     return Choice(tuple(distinct.values()), tuple(skipped), tuple(dict.fromkeys(runs)))
 
@@ -85,7 +88,12 @@ def _add_unit(
         reason = str(unit.facts.get("reason") or "")
         skipped.append((label, f"{unit.state}{': ' + reason if reason else ''}"))
         return
+    if unit.facts.get("unfinished"):
+        where = unit.facts.get("path")
+        skipped.append((label, f"its worker left a {unit.facts['unfinished']} half done: finish it in {where}"))
+        return
     verdict: dict[str, Any] = dict(unit.facts.get("verdict") or {})
+    spec: dict[str, Any] = dict(unit.facts.get("spec") or {})
     candidates.append(
         Candidate(
             branch=unit_branch(unit.run, unit.id),
@@ -95,25 +103,70 @@ def _add_unit(
             verdict=str(verdict.get("state") or "absent"),
             tree=str(unit.facts.get("tree", "")),
             since=unit.ended or unit.since,
+            confined=bool(spec) and was_confined(str(spec.get("executor")), str(spec.get("sandbox"))),
+            notes=tuple(_beside(unit)),
+            stray=str(unit.facts.get("stray") or ""),
         )
     )
 
 
+def _beside(unit: UnitState) -> Iterator[str]:
+    """Say what a worker did that is not in its commit, and which hook never saw it."""
+    own, label = f"refs/prun/kept/{unit.run}/{unit.id}/", f"{unit.run}/{unit.id}"
+    refs = [str(row[0]).removeprefix(own) for row in unit.facts.get("kept") or () if str(row[0]).startswith(own)]
+    # What HEAD led to is in the commit, file by file; of earlier attempts nobody asks here.
+    apart = [name for name in refs if name != "head" and not name.startswith(("attempt-", "left-in-workspace"))]
+    if apart:
+        yield f"{label}: its worker's {', '.join(apart)} did not come along; see {own}"
+    left = [str(row["path"]) for row in unit.facts.get("left_out") or ()]
+    if left:
+        more = f" and {len(left) - 1} more" if len(left) > 1 else ""
+        yield f"{label}: {left[0]}{more} did not come along; git prun show {unit.id} says why"
+    if any(str(text).startswith("hooks not run: ") and "pre-commit" in str(text) for text in _notes(unit)):
+        yield "the pre-commit hook has not seen what units did: git runs it for no merge"
+
+
+def _meanwhile(repository: Repository, run: str) -> tuple[str, ...]:
+    """Say what changed in the user's checkout while a run was at work, and is committed nowhere."""
+    from gitprun.watch.shared import BASELINE, FINAL, recorded_shared
+
+    start, end = (recorded_shared(repository.state, run, name) for name in (BASELINE, FINAL))
+    if not start or not end or not start.checkout or not end.checkout or start.checkout.path != end.checkout.path:
+        return ()
+    before, after = start.checkout.dirty or {}, end.checkout.dirty or {}
+    changed = sorted(path for path, stamp in after.items() if before.get(path) != stamp)
+    if not changed:
+        return ()
+    more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
+    return (
+        f"while {run} ran, {changed[0]}{more} changed in your checkout: if that was not you, a worker left its place",
+    )
+
+
+def _notes(unit: UnitState) -> list[str]:
+    return [str(text) for text in unit.facts.get("collect_notes") or ()]
+
+
 def _read_tips(git: Git, names: Sequence[str]) -> dict[str, Oid]:
-    """Resolve many names at once; what is no plain name, or no commit, is left to whoever explains why."""
+    """Resolve names at once; what is no plain name, or no commit, is left to whoever explains why.
+
+    A branch comes first: git by itself would take a tag of the same name, and find that it brings nothing.
+    """
     plain = [name for name in dict.fromkeys(names) if not any(sign in name for sign in " \n\t") and name]
-    if len(plain) < 2:
+    if not plain:
         return {}
-    asked = "".join(f"{name}^{{commit}}\n" for name in plain)
+    asked = "".join(f"refs/heads/{name}^{{commit}}\n{name}^{{commit}}\n" for name in plain)
     rows = git.run("cat-file", "--batch-check=%(objectname)", stdin=asked.encode("utf-8", "surrogateescape")).text
-    found = {name: row for name, row in zip(plain, rows.split("\n"), strict=False) if _OID.fullmatch(row)}
-    return {name: Oid(row) for name, row in found.items()}
+    answers = rows.split("\n")
+    pairs = zip(plain, answers[::2], answers[1::2], strict=False)
+    found = {name: next(filter(_OID.fullmatch, both), "") for name, *both in pairs}
+    return {name: Oid(oid) for name, oid in found.items() if oid}
 
 
 def _branch(repository: Repository, history: History, name: str, tip: Oid | None) -> Candidate:
     try:
         tip = tip or resolve_commit(repository.git, name)
-    except PrunError:
+    except NoCommit:
         branches = repository.git.run("for-each-ref", "--format=%(refname:short)", "refs/heads").text.splitlines()
         units = {unit for run in history.runs.values() for unit in run.units}
         meant = nearest(name, {*branches, *units})

@@ -53,6 +53,7 @@ def write_merge(
     message: str,
 ) -> Oid:
     """Write the commit, moving no ref; raises PrunError when it cannot be signed."""
+    what = "the merge commit" if len(parents) > 1 else "the commit"
     plain = not settings.sign and not settings.encoding
     if plain and _encodable(message, *(text for one in who for text in (one.name, one.email))):
         return write_commit(repo, tree, parents, message, *who)
@@ -63,12 +64,12 @@ def write_merge(
         answer = git.run("commit-tree", *options, tree, stdin=_bytes(message), timeout=SIGNING_TIMEOUT)
     except GitTimeout:
         raise PrunError(
-            f"signing the merge commit did not finish within {SIGNING_TIMEOUT:g} s; nothing was changed",
+            f"signing {what} did not finish within {SIGNING_TIMEOUT:g} s; nothing was changed",
             "unlock the key first (nobody sees a prompt here), or set commit.gpgSign to false",
         ) from None
     except GitFailed as problem:
         raise PrunError(
-            f"the merge commit could not be written: {problem.message}; nothing was changed",
+            f"{what} could not be written: {problem.message}; nothing was changed",
             "check user.signingKey and gpg.program" if settings.sign else "",
         ) from None
     oid = parse_oid(answer.text)

@@ -19,14 +19,17 @@ from gitprun.git.trees import Objects, tree_of
 from gitprun.git.walk import Trees
 from gitprun.merge.ancestry import Ancestry
 from gitprun.merge.batch import Batch, build_batch, set_aside
-from gitprun.merge.build import dirty_checkout, lay_out_attributes
+from gitprun.merge.beside import detached_ahead, dirty_checkout
+from gitprun.merge.build import lay_out_attributes
 from gitprun.merge.guard import (
     AskedAhead,
     LocalChanges,
     Target,
+    free_index,
     index_stamp,
     read_local_changes,
     read_target,
+    require_clean_elsewhere,
     require_mergeable,
     require_quiet,
 )
@@ -141,6 +144,8 @@ def _land(
 ) -> LandingReport:
     checkouts = read_checkouts(git)
     target = read_target(repository, options.into, git, checkouts)
+    if not options.dry_run:
+        notes = (*notes, *free_index(target))
     require_quiet(target, repository.common)
     with _site(repository, target, checkouts, candidates, options, git, memory) as site:
         for note in notes:
@@ -160,8 +165,15 @@ def _land(
                 batch, new = move(repository, ledger, site, batch, made.get(batch.taken[-1].tree))
         for item in batch.items:
             dirty = None if item.candidate.unit else dirty_checkout(site, item.candidate)
-            if dirty is not None and item.state in ("landed", "would-land"):
+            if item.state not in ("landed", "would-land"):
+                continue
+            if dirty is not None:
                 site.note(f"{item.candidate.branch}: work in {dirty} that is not committed is not part of it")
+            ahead = None if item.candidate.unit else detached_ahead(site, item.candidate)
+            if ahead is not None:
+                site.note(f"{item.candidate.branch}: {ahead}")
+            for text in item.candidate.notes:
+                site.note(text)
         return LandingReport(
             target=target.ref,
             old=target.tip,
@@ -183,8 +195,9 @@ def _prove(
 ) -> tuple[Batch, Mapping[Oid, Aftermath]]:
     """Have the train checked; gives what of it is green, and what the after commands made of which tree."""
     from gitprun.merge.green import read_proved, remember_proved
-    from gitprun.merge.prove import Proof
+    from gitprun.merge.prove import Proof, came_confined
     from gitprun.merge.train import Train
+    from gitprun.verify.surroundings import wish_for_landing
 
     options = site.options
     proof = Proof(
@@ -193,6 +206,7 @@ def _prove(
         place=_place(repository, options),
         logs=repository.state / "landing",
         stop=stop,
+        wish=wish_for_landing(came_confined(ordered, ledger.read().events), options.verify_sandbox),
         proved=read_proved(ledger, options) | {one.tree for one in ordered if one.verdict == "pass"},
     )
     rows = proof.after(batch.taken[-1].tree)
@@ -231,6 +245,7 @@ def _site(
             stamp = index_stamp(target.git_dir) if target.git_dir else None
             local = read_local_changes(target.checkout, here)
             require_mergeable(target, local)
+            require_clean_elsewhere(target, local, repository.top)
         settings = read_merge_settings(here)
         hooks = find_hooks(hooks_folder(settings, repository.common, here.cwd))
         repo = _objects(stack, repository, target)

@@ -14,7 +14,8 @@ STILL_GREEN = 3600.0
 
 
 def _way_of_checking(options: LandingOptions) -> str:
-    parts = [options.verify, options.setup, options.copy, options.link, [row.after for row in options.hotspots]]
+    after = [row.after for row in options.hotspots]
+    parts = [options.verify, options.setup, options.copy, options.link, after, options.verify_sandbox]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 

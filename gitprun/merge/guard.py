@@ -7,19 +7,28 @@ from __future__ import annotations
 
 import os
 import stat
+import time
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gitprun.errors import PrunError, Refused
 from gitprun.git.command import Git
 from gitprun.git.repo import Checkout, Repository, read_checkouts
+from gitprun.git.stale import await_free, set_aside
 from gitprun.git.trees import Change, show_path
+from gitprun.git.verbatim import is_verbatim
 from gitprun.names import Oid, parse_oid
 from gitprun.system.files import read_plain
 
+if TYPE_CHECKING:
+    from gitprun.merge.plan import Candidate
+    from gitprun.runs.events import Event
+
 BRANCHES = "refs/heads/"
 SHOWN = 5
+PATIENCE = 2.0
 # What git leaves in a checkout's git folder while an operation waits for the user.
 UNDER_WAY = {
     "MERGE_HEAD": "a merge",
@@ -142,6 +151,20 @@ def require_quiet(target: Target, common: Path) -> None:
                 raise Refused(f"{target.branch} is being rebased (see {git_dir / name})", "finish or abort it first")
 
 
+def free_index(target: Target) -> list[str]:
+    """Wait a moment for another git program in the target's checkout; a lock that a dead one left is set aside."""
+    if target.git_dir is None or target.checkout is None:
+        return []
+    lock = target.git_dir / "index.lock"
+    if not os.path.lexists(lock):
+        return []
+    aside = set_aside(lock, target.checkout, now=time.time())
+    if aside is None:
+        await_free(lock, patience=PATIENCE)
+        return []
+    return [f"{lock} was left by a git program that is gone; it is {aside.name} now"]
+
+
 def read_local_changes(checkout: Path, git: Git | None = None) -> LocalChanges:
     """Read what is staged, changed and unmerged in a checkout; ``git`` is one that runs there."""
     staged, unstaged, unmerged = set(), set(), set()
@@ -187,6 +210,16 @@ def require_mergeable(target: Target, local: LocalChanges) -> None:
         )
 
 
+def require_clean_elsewhere(target: Target, local: LocalChanges, top: Path | None) -> None:
+    """Refuse a target that is checked out in another worktree where somebody is in the middle of something."""
+    if local.unstaged and target.checkout is not None and not (top and _same(target.checkout, top)):
+        raise Refused(
+            f"{target.branch} is checked out in {target.checkout}, which has uncommitted changes: "
+            f"{list_paths(local.unstaged)}",
+            "commit them, or land from there: then only changes in the way count",
+        )
+
+
 def find_obstacle(
     checkout: Path,
     changes: Sequence[Change],
@@ -200,9 +233,11 @@ def find_obstacle(
     Ignored files count as much as untracked ones: they are somebody's only copy. ``leaving`` are paths that go away
     as well, beside the changes.
     """
-    edited = [change.path for change in changes if not change.added and change.path in local.unstaged]
+    edited = {change.path: change.old for change in changes if not change.added and change.path in local.unstaged}
     if edited:
-        return f"uncommitted changes are in the way: {list_paths(edited)}"
+        said = f"uncommitted changes are in the way: {list_paths(edited)}"
+        alike = all(is_verbatim(checkout / os.fsdecode(path), old) for path, old in edited.items())
+        return said + (" (git would only store other line ends: git add --renormalize, commit)" if alike else "")
     fold: Callable[[bytes], bytes] = _folded if ignore_case else bytes
     gone = {*map(fold, leaving), *(fold(change.path) for change in changes if change.removed)}
     added = [change.path for change in changes if change.added]
@@ -248,6 +283,19 @@ def _files_below(top: bytes, folder: bytes) -> Iterable[bytes]:
                 yield from _files_below(top, path)
             else:
                 yield path
+
+
+def hold_back(candidates: Sequence[Candidate], events: Sequence[Event]) -> tuple[Candidate, ...]:
+    """Say with each candidate whether its worker changed what is the user's: that is settled before it lands."""
+    if not any(event.kind.startswith("drift.") for event in events):
+        return tuple(candidates)
+    from gitprun.drift.record import gates
+    from gitprun.named.roster import NAMED, roster
+
+    held = gates(events)
+    named = {str(unit.facts.get("branch")): f"{NAMED}/{unit.id}" for unit in roster(events).units.values()}
+    names = [f"{one.run}/{one.unit}" if one.unit else named.get(one.branch, "") for one in candidates]
+    return tuple(replace(one, drift=held.get(name, "")) for one, name in zip(candidates, names, strict=True))
 
 
 def list_paths(paths: Collection[bytes]) -> str:

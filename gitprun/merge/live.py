@@ -9,7 +9,7 @@ from dataclasses import replace
 import pygit2
 
 from gitprun.collect.scan import scan_workspace
-from gitprun.collect.site import Site
+from gitprun.collect.site import Site, quoted_place
 from gitprun.collect.stage import stage
 from gitprun.errors import PrunError
 from gitprun.git.trees import show_path
@@ -19,6 +19,7 @@ from gitprun.plan import DEFAULT_MAX_FILE
 from gitprun.runs.events import RunState, UnitState, base_of
 from gitprun.runs.remove import recall_workspace
 from gitprun.system.files import folder_identity
+from gitprun.workspaces.gitdir import ensure_own_git
 
 # While a worker writes, a file may be gone between one look and the next.
 LOOKS = 3
@@ -57,13 +58,17 @@ def _read_once(room: Aside, run: RunState, unit: UnitState) -> Oid:
         raise NotSeen("its workspace is not there")
     index = room.folder / f"{unit.run}-{unit.id}.index"
     shutil.copy2(kept.index, index)
+    base = parse_oid(base_of(run, unit))
+    own = ensure_own_git(room.repository, kept.index, base, kept.kind)
     site = Site(
         repository=room.repository,
         repo=room.repo,
         workspace=replace(kept, index=index),
-        base=parse_oid(base_of(run, unit)),
+        base=base,
         max_file=DEFAULT_MAX_FILE,
-        places=room.places,
+        own=own,
+        # What a capture staged before lies there; what is written now goes where nobody keeps it.
+        places={**room.places, "GIT_ALTERNATE_OBJECT_DIRECTORIES": quoted_place(own / "objects")},
     )
     scan = scan_workspace(kept.path, frozenset(map(os.fsencode, (".git", *site.apart))))
     if scan.traps:
@@ -71,6 +76,6 @@ def _read_once(room: Aside, run: RunState, unit: UnitState) -> Oid:
     tree = stage(site, scan).tree
     if tree == str(room.repo[pygit2.Oid(hex=site.base)].peel(pygit2.Tree).id):
         raise NotSeen("it has changed nothing yet")
-    git = replace(room.git, env={**room.places, **_SIGNED, **_DATED})
+    git = replace(room.git, env={**site.places, **_SIGNED, **_DATED})
     words = ("commit-tree", "-p", site.base, "-m", f"{unit.run}/{unit.id}: as it is now", tree)
     return parse_oid(git.run(*words).text)

@@ -28,11 +28,13 @@ from gitprun.merge.settings import MergeSettings
 from gitprun.merge.site import Site
 from gitprun.merge.untouched import are_untouched
 from gitprun.names import Oid, short
+from gitprun.system.files import read_plain
 
 CHECKOUT_TIMEOUT = 3600.0
 _FOLLOW = ("read-tree", "-m", "-u", "--no-recurse-submodules")
 _PATHS_A_CALL = 200
 _LINK = "120000"
+_MOST_TORN = 64 << 20
 
 
 class TargetMoved(Refused):
@@ -191,9 +193,9 @@ def follow(target: Target, new: Oid, reason: str) -> None:
 def finish_checkout(checkout: Path, old: Oid, new: Oid, *, trust_index: bool) -> None:
     """Bring a checkout that stands somewhere between two commits to ``new``.
 
-    Each path must hold, in the index and on disk, what one of the two commits says (or be missing on disk); else
-    CheckoutStuck is raised and nothing was touched. With ``trust_index`` an index that is at ``new`` ends it: git
-    writes the index last, so the files are there, and what differs is the user's own doing since.
+    Each path must hold, in the index and on disk, what one of the two commits says, or a beginning of that (or be
+    missing on disk); else CheckoutStuck is raised and nothing was touched. With ``trust_index`` an index that is at
+    ``new`` ends it: git writes the index last, so the files are there, and what differs is the user's own doing since.
     """
     git = Git(cwd=checkout)
     half_way = f"{checkout} stands half way between {short(old)} and {short(new)}"
@@ -211,9 +213,13 @@ def finish_checkout(checkout: Path, old: Oid, new: Oid, *, trust_index: bool) ->
     content = _hash_files(git, checkout, changes)
     foreign: list[bytes] = []
     updates: list[bytes] = []
+    torn: list[bytes] = []
     for change in changes:
         sides = {(change.old_mode, change.old), (change.new_mode, change.new)}
         held = _held(change, content.get(change.path))
+        if held is None and index[change.path] in sides and _is_torn(git, checkout, change):
+            torn.append(change.path)
+            held = _held(change, None)
         if index[change.path] not in sides or held is None:
             foreign.append(change.path)
         elif held != index[change.path]:
@@ -224,12 +230,24 @@ def finish_checkout(checkout: Path, old: Oid, new: Oid, *, trust_index: bool) ->
             f"{half_way}, and was edited: {list_paths(foreign)}",
             "copy these files elsewhere and remove them there; then git prun merge finishes the landing first",
         )
+    for path in torn:
+        os.unlink(os.path.join(os.fsencode(checkout), path))
     # Removals first: a folder may stand now where a file was.
     removals = [row for row in updates if row.startswith(b"0 ")]
     additions = [row for row in updates if not row.startswith(b"0 ")]
     git.run("update-index", "-z", "--index-info", stdin=b"".join(removals + additions))
     git.run("update-index", "-q", "--refresh", ok=(0, 1))
     git.run(*_FOLLOW, old, new, timeout=CHECKOUT_TIMEOUT)
+
+
+def _is_torn(git: Git, checkout: Path, change: Change) -> bool:
+    """Tell whether a file is but the beginning of one side's version: what a full disk or a crash leaves of a write."""
+    text = read_plain(checkout / os.fsdecode(change.path), _MOST_TORN)
+    if text is None or len(text) == _MOST_TORN:
+        return False
+    sides = [oid for mode, oid in ((change.old_mode, change.old), (change.new_mode, change.new)) if mode[:2] == "10"]
+    blobs = (git.run("cat-file", "blob", oid).out for oid in sides)
+    return any(len(blob) > len(text) and blob.startswith(text) for blob in blobs)
 
 
 def _index_of(git: Git, old: Oid, changes: Sequence[Change]) -> dict[bytes, tuple[str, str]]:

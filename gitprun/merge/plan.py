@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from gitprun.merge.hotspots import Hotspot, Policy
 from gitprun.names import Oid
+from gitprun.plan import VerifySandbox
 from gitprun.units import Verdict
 
 ItemState = Literal[
@@ -39,7 +40,8 @@ class Candidate:
 
     ``unit`` is empty for a branch made elsewhere; ``verdict`` holds for exactly ``tree``; ``since`` is the time the
     unit's work was captured, in seconds since 1970. ``reverted`` says for each target (a full ref) on which it landed
-    and was reverted how to bring it back.
+    and was reverted how to bring it back. ``drift`` says what changed in
+    the user's repository while it was made and keeps it from landing. ``confined`` tells whether the unit's worker was held to its workspace.
     """
 
     branch: str
@@ -50,6 +52,10 @@ class Candidate:
     tree: str = ""
     since: float = 0.0
     reverted: tuple[tuple[str, str], ...] = ()
+    drift: str = ""
+    confined: bool = False
+    notes: tuple[str, ...] = ()
+    stray: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +76,7 @@ class LandingOptions:
     dry_run: bool = False
     verify: tuple[str, ...] | None = None
     verify_timeout: float = 1800.0
+    verify_sandbox: VerifySandbox | None = None
     hotspots: tuple[Hotspot, ...] = ()
     copy: tuple[str, ...] = ()
     link: tuple[str, ...] = ()

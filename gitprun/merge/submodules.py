@@ -17,6 +17,19 @@ def describe_moves(checkout: Path | None, changes: Iterable[Change]) -> list[str
     return [_describe(checkout, change) for change in changes]
 
 
+def find_unknown(checkout: Path | None, changes: Iterable[Change]) -> str:
+    """Name a commit that a submodule is to move to although the user's copy of it has none such; empty if none."""
+    for change in changes:
+        git = _open(checkout, change.path) if change.new_mode == GITLINK else None
+        if git is not None and not _has(git, change.new):
+            name = show_path(change.path)
+            return (
+                f"the submodule {name} moves to {short(change.new)}, a commit your copy of it does not have"
+                f" (git -C {name} fetch brings it, if it was published)"
+            )
+    return ""
+
+
 def _describe(checkout: Path | None, change: Change) -> str:
     name = show_path(change.path)
     if change.new_mode != GITLINK:

@@ -25,7 +25,7 @@ from gitprun.merge.settings import MergeSettings, read_merge_settings
 from gitprun.merge.settle import Means, Settled, settle_conflicts
 from gitprun.merge.undo_plan import Choice, Landed, Merge, Way, can_move_back, choose_landing, read_landings, reverted
 from gitprun.names import PRUN_REFS, ZERO, Oid, parse_oid, short
-from gitprun.runs.events import Event
+from gitprun.runs.events import Event, fold
 from gitprun.runs.ledger import Ledger
 from gitprun.system.files import locked
 from gitprun.system.process import Stop
@@ -212,7 +212,7 @@ def _holders(git: Git, commit: str, *prefixes: str) -> list[str]:
 def _builders(ground: _Ground, choice: Choice) -> tuple[str, ...]:
     """Name the branches that were built on what is taken back: landing them would bring it back."""
     held = _holders(ground.git, choice.merges[0].commit, "refs/heads", "refs/prun")
-    mine = (ground.target.ref.removeprefix("refs/"), "prun/undone/")
+    mine = (ground.target.ref.removeprefix("refs/"), "prun/undone/", "prun/trash/")
     names = [name.removeprefix("heads/") for name in held if not name.startswith(mine)]
     shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
     return (f"built on it, so that landing them brings it back: {shown}",) if names else ()
@@ -322,9 +322,13 @@ def _require_still(ground: _Ground) -> None:
 def _rows(choice: Choice, planned: _Undoing, events: Sequence[Event]) -> list[Mapping[str, str]]:
     """Write down each branch; ``state`` is what its unit was before it landed."""
     tips = {one.commit: one.tip for one in choice.merges}
-    states = {
-        (event.run, event.unit): str(event.facts.get("state", "")) for event in events if event.kind == "unit.finished"
-    }
+    states: dict[tuple[str, str], str] = {}
+    for run in fold(events).runs.values():
+        # Of a run in a compacted ledger this is all there is.
+        states |= {(run.id, unit.id): str(unit.facts["state"]) for unit in run.units.values() if "state" in unit.facts}
+    for event in events:
+        if event.kind == "unit.finished":
+            states[event.run, event.unit] = str(event.facts.get("state", ""))
     return [
         {
             "branch": one.branch,

@@ -103,10 +103,28 @@ def test_a_target_checked_out_elsewhere_follows_there(tmp_path: Path) -> None:
     assert (clean.head, clean.status(), clean.read("b")) == (report.new, [], "new\n")
     assert clean.git("reflog", "-1", "--format=%gs") == "merge topic: Merge made by the 'ort' strategy."
     assert clean.oid("ORIG_HEAD") == report.old
-    report = land_branches(repo, "topic", into="develop")
-    assert states(report) == {"topic": "refused"}
+    with pytest.raises(Refused) as caught:
+        land_branches(repo, "topic", into="develop")
+    assert (caught.value.message, caught.value.hint) == (
+        f"develop is checked out in {dirty.path}, which has uncommitted changes: a",
+        "commit them, or land from there: then only changes in the way count",
+    )
     assert (dirty.status(), dirty.read("a")) == ([" M a"], "dirty\n")
     assert (repo.git("branch", "--show-current"), repo.status()) == ("feature", [])
+
+
+def test_a_target_with_any_change_elsewhere_stays(tmp_path: Path) -> None:
+    repo = make_repo(tmp_path / "repo", a="1\n")
+    repo.branch("develop")
+    branch(repo, "topic", b="new\n")
+    dirty = repo.worktree(tmp_path / "wt-dev", "develop")
+    dirty.write("a", "somebody works here\n")
+    tip = repo.oid("develop")
+    with pytest.raises(Refused, match="which has uncommitted changes: a"):
+        land_branches(repo, "topic", into="develop")
+    assert (repo.oid("develop"), dirty.status(), (dirty.path / "b").exists()) == (tip, [" M a"], False)
+    assert states(land_branches(dirty, "topic")) == {"topic": "landed"}
+    assert (dirty.status(), dirty.read("b")) == ([" M a"], "new\n")
 
 
 def test_a_target_checked_out_nowhere_only_moves(tmp_path: Path) -> None:
@@ -232,7 +250,7 @@ def test_filters_are_applied_and_a_missing_one_refuses_in_time(tmp_path: Path) -
     repo.git("config", "filter.up.smudge", "tr a-z A-Z")
     assert states(land_branches(repo, "topic")) == {"topic": "landed"}
     assert (repo.read("a.up"), repo.read("b.up"), repo.status()) == ("TWO\n", "THREE\n", [])
-    assert sorted(path.name for path in (repo.path / ".git/prun").iterdir()) == ["ledger.jsonl", "locks"]
+    assert sorted(path.name for path in (repo.path / ".git/prun").iterdir()) == ["ledger.jsonl", "ledger.reserve", "locks"]
 
 
 def test_strange_names(tmp_path: Path) -> None:

@@ -175,10 +175,18 @@ def test_submodules_that_move_are_named(tmp_path: Path) -> None:
         repo.switch("main")
     report = land_branches(repo, "forwards", dry_run=True)
     assert report.notes == (f"forwards: the submodule lib moves from {base[:10]} to {m1[:10]}",)
-    report = land_branches(repo, "unknown", dry_run=True)
-    assert report.notes == (
-        f"unknown: the submodule lib moves from {base[:10]} to 9999999999, a commit your copy of it does not have",
-    )
+    report = land_branches(repo, "unknown")
+    moves = f"unknown: the submodule lib moves from {base[:10]} to 9999999999, a commit your copy of it does not have"
+    assert [(item.state, item.reason) for item in report.items] == [
+        (
+            "refused",
+            "the submodule lib moves to 9999999999, a commit your copy of it does not have"
+            " (git -C lib fetch brings it, if it was published)",
+        )
+    ]
+    assert (report.notes, repo.status()) == ((moves,), [])
+    report = land_branches(repo, "unknown", dry_run=True, allow_suspect=True)
+    assert (states(report), report.notes) == ({"unknown": "would-land"}, (moves,))
     assert states(land_branches(repo, "forwards")) == {"forwards": "landed"}
     lib.git("checkout", "-q", m1)
     assert repo.status() == []

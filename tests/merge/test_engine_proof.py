@@ -150,7 +150,7 @@ def test_where_the_checks_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     said = tmp_path / "said"
     command = (
         f"{{ pwd; git branch --show-current; git log -1 --format='%P %s'; cat b .env node_modules/tool;"
-        f" env | grep ^GIT_ | wc -l; echo soiled >b; }} >{said}"
+        f" env | grep -E '^GIT_(DIR|INDEX|WORK|AUTHOR|CONFIG_GLOBAL)' | wc -l; echo soiled >b; }} >{said}"
     )
     report = land_branches(repo, "topic", verify=(command,), copy=(".env",), link=("node_modules",))
     assert states(report) == {"topic": "landed"}

@@ -77,7 +77,7 @@ def test_killed_before_anything_moved(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("moment", ["moved", "half", "followed", "recorded"])
+@pytest.mark.parametrize("moment", ["moved", "half", "torn", "followed", "recorded"])
 def test_killed_after_the_branch_moved(tmp_path: Path, moment: str) -> None:
     repo = ready(tmp_path / "repo")
     kill_at(repo, moment)

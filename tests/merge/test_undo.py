@@ -114,7 +114,7 @@ def test_redo_brings_back_what_was_reverted(tmp_path: Path) -> None:
     take(repo)
     by = repo.head
     again = land_branches(repo, "topic-a")
-    assert states(again) == {"topic-a": "already-contained"}
+    assert states(again) == {"topic-a": "refused"}
     with pytest.raises(Refused, match=r"topic-a of landing 1 was reverted already, by \w{10}"):
         take(repo, "topic-a")
     report = take(repo, redo=True)
