@@ -35,6 +35,17 @@ def half_way(target: Any, new: str, reason: str) -> None:
     die()
 
 
+def torn(target: Any, new: str, reason: str) -> None:
+    """Leave new files as a full disk or a power cut does, empty or broken off, and die."""
+    git = Repo(target.checkout)
+    for number, name in enumerate(git.git("diff", "--name-only", "--diff-filter=A", target.tip, new).splitlines()):
+        text = git.git("cat-file", "blob", f"{new}:{name}")
+        if (target.checkout / name).parent.is_file():
+            (target.checkout / name).parent.unlink()
+        git.write(name, "" if number % 2 else text[: len(text) // 2])
+    die()
+
+
 def first_of(ledger: Ledger, target: str, rows: Sequence[Mapping[str, Any]], ends: Mapping[str, Any]) -> None:
     """Record one branch of several, and die: what a power cut leaves of a write."""
     record_landed(ledger, target, rows[:1], ends)
@@ -47,6 +58,7 @@ MOMENTS: dict[str, tuple[str, Callable[..., Any]]] = {
     "started": ("move_target", die),
     "moved": ("follow", die),
     "half": ("follow", half_way),
+    "torn": ("follow", torn),
     "followed": ("record_landed", die),
     "recorded": ("record_landed", first_of),
 }

@@ -17,6 +17,7 @@ from gitprun.runs.remove import Removal, remove_workspace
 from gitprun.units import WorkspaceKind
 from gitprun.workspaces.base import make_outbox, provide
 from gitprun.workspaces.clone import make_clone, read_source
+from gitprun.workspaces.gitdir import make_own_git
 from gitprun.workspaces.worktree import make_worktree
 from tests.support.repos import Repo
 
@@ -48,11 +49,14 @@ class Workshop:
 
     def files(self, found: Capture) -> dict[str, str]:
         """Read what the captured tree holds and the base does not, ``-`` for what is gone."""
-        rows = self.repo.git("diff-tree", "-r", "-z", "--no-renames", self.site.base, found.tree).split("\0")[:-1]
+        # Before it is committed, a captured tree lies with the capture only.
+        env = {"GIT_DIR": str(self.site.own)}
+        words = ("diff-tree", "-r", "-z", "--no-renames", self.site.base, found.tree)
+        rows = self.repo.git(*words, env=env).split("\0")[:-1]
         files = {}
         for about, name in zip(rows[::2], rows[1::2], strict=True):
             _, mode, _, oid, status = about.split(" ")
-            files[name] = "-" if status == "D" else f"{mode} {self.repo.git('cat-file', '-p', oid)}"
+            files[name] = "-" if status == "D" else f"{mode} {self.repo.git('cat-file', '-p', oid, env=env)}"
         return files
 
     def refs(self) -> dict[str, str]:
@@ -108,6 +112,7 @@ def open_workshop(
     kept = repository.state / "runs" / RUN / unit / "index"
     kept.parent.mkdir(parents=True)
     shutil.copy2(Repo(path).git("rev-parse", "--path-format=absolute", "--git-path", "index"), kept)
+    own = make_own_git(repository, kept, commit, worktree=path if kind == "worktree" else None)
     make_outbox(path)
     workspace = replace(workspace, index=kept, provided=tuple(provided), notes=(*workspace.notes, *notes))
     facts = {"workspace": kind, "path": str(path), "identity": list(workspace.identity), "branch": branch}
@@ -118,6 +123,7 @@ def open_workshop(
         workspace=workspace,
         base=commit,
         max_file=max_file,
+        own=own,
         known=source.tips | {commit},
         alternates=source.alternates,
     )

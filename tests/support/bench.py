@@ -1,0 +1,60 @@
+"""A folder to run small shell programs in, under a warden of their own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gitprun.system import kin
+from gitprun.system.process import run, worker_environment
+from gitprun.units import Exit
+
+
+@dataclass
+class Bench:
+    """Runs programs with little patience, unless told otherwise; ``record`` is a folder for a warden's files."""
+
+    path: Path
+    record: Path = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.record = self.path / "record"
+        self.record.mkdir()
+
+    def sh(self, script: str, **rest: Any) -> Exit:
+        """Run a shell script."""
+        return self.run(["sh", "-c", script], **rest)
+
+    def run(self, argv: list[str], *, env: Mapping[str, str] | None = None, **rest: Any) -> Exit:
+        """Run a program."""
+        settings: dict[str, Any] = {"timeout": 60.0, "grace": 0.2, "stdout": self.path / "out", **rest}
+        return run(argv, cwd=self.path, env=worker_environment(env or {}), **settings)
+
+    @property
+    def out(self) -> bytes:
+        """Read what was printed."""
+        return (self.path / "out").read_bytes()
+
+    def pids(self) -> list[int]:
+        """Read the pids that programs wrote down."""
+        return [int(line) for line in (self.path / "pids").read_text().split()]
+
+    def fifo(self, name: str) -> Path:
+        """Make a fifo."""
+        os.mkfifo(self.path / name)
+        return self.path / name
+
+    def inhabitants(self) -> list[str]:
+        """Name the living processes that work in this folder (Linux)."""
+        found = set()
+        # One look misses what starts the next one and ends at once.
+        for pid in (pid for _ in range(10) for pid in kin.list_processes() or ()):
+            try:
+                if os.readlink(f"/proc/{pid}/cwd") == str(self.path) and kin.started_at(pid):
+                    found.add(Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace"))
+            except OSError:
+                continue
+        return sorted(found)

@@ -1,0 +1,48 @@
+"""Run as a program: put back what a worker changed, and be killed around the N-th event: repository, N, when.
+
+``when`` is ``before`` or ``after`` the event is written.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from gitprun.drift.find import find_damaged
+from gitprun.drift.undo import put_back
+from gitprun.runs.events import Event
+from gitprun.runs.ledger import Ledger
+
+
+class CountingLedger(Ledger):
+    """Kills its process around one of the events it is to write."""
+
+    def __init__(self, state: Path, number: int, when: str) -> None:
+        super().__init__(state)
+        self.left, self.when = number, when
+
+    def append(self, kind: str, *, run: str = "", unit: str = "", facts: Mapping[str, Any] | None = None) -> Event:
+        """Write an event, if that is lived to see."""
+        self.left -= 1
+        if self.left == 0 and self.when == "before":
+            os.kill(os.getpid(), signal.SIGKILL)
+        event = super().append(kind, run=run, unit=unit, facts=facts)
+        if self.left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return event
+
+
+def main() -> None:
+    """Put back and die."""
+    folder, number, when = sys.argv[1:]
+    repository = find_damaged(Path(folder))
+    assert repository is not None
+    put_back(repository, CountingLedger(repository.state, int(number), when), "u")
+
+
+if __name__ == "__main__":
+    main()
