@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from typing import NewType
 
-from gitprun.errors import PlanError
+from gitprun.errors import PlanError, PrunError
 
 UnitId = NewType("UnitId", str)
 RunId = NewType("RunId", str)
@@ -15,11 +15,13 @@ Oid = NewType("Oid", str)
 
 ZERO = Oid("0" * 40)
 PRUN_REFS = "refs/prun/"
+TRASH_REFS = "refs/prun/trash/"
 PRUN_BRANCHES = "prun/"
 
 _UNIT = re.compile(r"[A-Za-z0-9_-]+")
 _RUN = re.compile(r"r[1-9][0-9]*")
 _OID = re.compile(r"[0-9a-f]{40}")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
 _MAX_ID = 100
 
 
@@ -49,7 +51,9 @@ def is_run_id(text: str) -> bool:
 
 
 def parse_oid(text: str) -> Oid:
-    """Check a full object id in hexadecimal; raises ValueError for anything else."""
+    """Check a full object id in hexadecimal; raises PrunError for one of SHA-256, ValueError for anything else."""
+    if _SHA256.fullmatch(text):
+        raise PrunError("this repository names its objects by SHA-256", "git prun works where they are named by SHA-1")
     if not _OID.fullmatch(text):
         raise ValueError(f"not an object id: {text!r}")
     return Oid(text)
@@ -70,6 +74,11 @@ def base_ref(run: RunId) -> str:
     return f"{PRUN_REFS}base/{run}"
 
 
+def base_tips_ref(run: str) -> str:
+    """Name the ref that keeps alive what the clones of a run started with beside its base."""
+    return f"{PRUN_REFS}base-tips/{run}"
+
+
 def unit_ref(run: RunId, unit: UnitId) -> str:
     """Name the ref that pins the captured work of a unit."""
     return f"{PRUN_REFS}{run}/{unit}"
@@ -78,6 +87,11 @@ def unit_ref(run: RunId, unit: UnitId) -> str:
 def kept_ref(run: RunId, unit: UnitId, channel: str) -> str:
     """Name a ref that pins what a unit held beside its captured commit (own commits, stash, leftovers)."""
     return f"{PRUN_REFS}kept/{run}/{unit}/{channel}"
+
+
+def trash_ref(day: str, ref: str, oid: str) -> str:
+    """Name the ref that keeps for a while what another one held; ``day`` is ``YYYY-MM-DD``, in UTC."""
+    return f"{TRASH_REFS}{day}/{ref.removeprefix('refs/')}/{oid[:12]}"
 
 
 def unit_branch(run: RunId, unit: UnitId) -> str:

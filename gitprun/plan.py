@@ -59,6 +59,7 @@ class Settings:
     retry_wait: float | None = None
     retry_wait_max: float | None = None
     executors: Mapping[str, ExecutorSettings] = field(default_factory=dict)
+    merge_message: str | None = None
     hotspots: tuple[Any, ...] = ()
     hotspot_source: str = ""
 
@@ -89,6 +90,7 @@ class Settings:
             retry_wait=self.retry_wait or other.retry_wait,
             retry_wait_max=self.retry_wait_max or other.retry_wait_max,
             executors={**other.executors, **self.executors},
+            merge_message=self.merge_message or other.merge_message,
             hotspots=other.hotspots + self.hotspots,
             hotspot_source=self.hotspot_source or other.hotspot_source,
         )
@@ -138,7 +140,7 @@ def parse_plan_settings(document: Mapping[str, Any], source: str, default: Setti
 
 def _settings(table: Table, source: str, *, in_plan: bool) -> Settings:
     run, space, collect = table.table("run"), table.table("workspace"), table.table("collect")
-    executors = table.table("executor")
+    executors, landing = table.table("executor"), table.table("merge")
     hotspots = table.take("hotspot")
     found: dict[str, Any] = {}
     if hotspots is not None:
@@ -169,6 +171,9 @@ def _settings(table: Table, source: str, *, in_plan: bool) -> Settings:
         found.update(max_files=collect.count("max_files"), filters=collect.texts("filters"))
         found.update(secrets=collect.flag("secrets"))
         collect.close()
+    if landing:
+        found["merge_message"] = landing.text("message")
+        landing.close()
     if executors:
         found["executors"] = _executors(executors)
     return Settings(**found)

@@ -19,6 +19,18 @@ BYPASSED_EXECUTORS = frozenset({"codex"})
 _TYPED = re.compile(r"\s*YOU ARE A CODING AGENT\b.{0,1000}?\bTHE TASK:[ \t]*\n*", re.DOTALL | re.IGNORECASE)
 
 
+# A path as people write it has a slash or a dot. Runs are found first: a long one must cost no more than its length.
+_RUN = re.compile(r"[\w.@+/-]+")
+LONGEST_PATH = 4096
+
+
+def named_paths(prompt: str) -> frozenset[str]:
+    """Find what looks like a path of the repository in a prompt."""
+    runs = (word for word in _RUN.findall(prompt) if len(word) <= LONGEST_PATH)
+    words = {word.removeprefix("./").rstrip("./") for word in runs}
+    return frozenset(word for word in words if ("/" in word or "." in word) and not word.startswith(("/", "../")))
+
+
 def bypass_wanted(unit: Unit, settings: ExecutorSettings) -> bool:
     """Tell whether a prompt begins with the prefix: the unit says, or its executor's settings, or the default.
 

@@ -10,6 +10,8 @@ import pygit2
 import pytest
 from hypothesis import settings
 
+from gitprun.git import command
+
 # Few examples for everybody, many with `--hypothesis-profile=thorough`; how fast a machine is, is no finding.
 settings.register_profile("quick", max_examples=25, deadline=None)
 settings.register_profile("thorough", max_examples=400, deadline=None)
@@ -70,6 +72,8 @@ def sealed(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyP
     ):
         pygit2.settings.search_path[level] = str(home / "none")
     folder, variables = os.getcwd(), dict(os.environ)
+    # What one repository made this process cautious about is no business of the next.
+    command._cautions.clear()
     yield home
     changed = {k for k in {*variables, *os.environ} if variables.get(k) != os.environ.get(k)} - {"PYTEST_CURRENT_TEST"}
     assert (os.getcwd(), changed - set(_patched(monkeypatch))) == (folder, set())

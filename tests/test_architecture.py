@@ -22,8 +22,14 @@ FLOORS = (
     ("gitprun.runs.arrivals", 1),
     ("gitprun.runs.claims", 1),
     ("gitprun.runs.patience", 1),
+    ("gitprun.runs.stall", 1),
+    ("gitprun.runs.condense", 1),
+    ("gitprun.runs.archive", 3),
     ("gitprun.runs.ledger", 3),
     ("gitprun.runs", 4),
+    ("gitprun.keep.catalog", 1),
+    ("gitprun.keep.gc_plan", 1),
+    ("gitprun.keep", 4),
     ("gitprun.named.roster", 1),
     ("gitprun.named.messages", 1),
     ("gitprun.named", 4),
@@ -36,11 +42,21 @@ FLOORS = (
     ("gitprun.merge.resolvers", 1),
     ("gitprun.merge", 4),
     ("gitprun.verify.recipes", 1),
+    ("gitprun.verify.scrub", 1),
     ("gitprun.verify", 3),
     ("gitprun.executors", 1),
     ("gitprun.guards.install", 3),
     ("gitprun.guards.driver", 3),
+    ("gitprun.guards.shims", 3),
     ("gitprun.guards", 1),
+    ("gitprun.drift.things", 1),
+    ("gitprun.drift.rules", 1),
+    ("gitprun.drift.record", 1),
+    ("gitprun.drift.reflogs", 1),
+    ("gitprun.drift.ours", 1),
+    ("gitprun.drift.witness", 4),
+    ("gitprun.drift.undo", 4),
+    ("gitprun.drift", 3),
     ("gitprun.watch.snapshot", 1),
     ("gitprun.watch.rules", 1),
     ("gitprun.watch.lines", 1),
@@ -48,6 +64,8 @@ FLOORS = (
     ("gitprun.watch.loop", 4),
     ("gitprun.watch", 3),
     ("gitprun.collect.screen", 1),
+    ("gitprun.collect.lint", 1),
+    ("gitprun.collect.rows", 1),
     ("gitprun.collect", 3),
     ("gitprun.workspaces", 3),
     ("gitprun.config", 3),
@@ -57,7 +75,7 @@ FLOORS = (
 )
 HOMES = {
     "pygit2": ("gitprun.git", "gitprun.collect", "gitprun.merge", "gitprun.named", "gitprun.runs"),
-    "subprocess": ("gitprun.system.process", "gitprun.git.command"),
+    "subprocess": ("gitprun.system.process", "gitprun.system.child", "gitprun.git.command"),
     "filelock": ("gitprun.system.files",),
     "click": ("gitprun.cli",),
     "rich": ("gitprun.cli",),
@@ -166,6 +184,56 @@ def test_pure_modules_do_not_touch_the_world(path: Path) -> None:
     used = imports_of(path) - {"pathlib"} if only_pure_paths(path) else imports_of(path)
     impure = {other.split(".")[0] for other in used} & IMPURE
     assert impure == set()
+
+
+# What writes objects through libgit2, which may say that it did although the disk was full.
+WRITES = {
+    "create_commit",
+    "create_commit_string",
+    "create_commit_with_signature",
+    "create_blob",
+    "create_blob_fromworkdir",
+    "create_blob_fromdisk",
+    "create_blob_fromiobase",
+    "create_tag",
+    "create_note",
+    "TreeBuilder",
+    "create_tree",
+    "write_tree",
+    "write_tree_to",
+    "stash",
+}
+
+
+def writes_of(source: str) -> list[str]:
+    """List the calls that write objects: by their names, and ``write`` with a kind of object and its content."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+            continue
+        pair = node.func.attr == "write" and len(node.args) == 2 and not isinstance(node.args[0], ast.Starred)
+        base = node.func.value
+        of_os = isinstance(base, ast.Name) and base.id in ("os", "posix")
+        if node.func.attr in WRITES or (pair and not of_os):
+            found.append(f"{node.lineno}: {node.func.attr}")
+    return found
+
+
+def test_writing_objects_is_noticed() -> None:
+    assert writes_of("repo.create_commit(None, a, b, 'm', t, [])\nx.index.write_tree()\n") == [
+        "1: create_commit",
+        "2: write_tree",
+    ]
+    assert writes_of("repo.write(pygit2.GIT_OBJECT_BLOB, body)\nrepo.TreeBuilder().write()") == [
+        "1: write",
+        "2: TreeBuilder",
+    ]
+    assert writes_of("target.write(body)\nos.write(1, body)\nwrite_commit(repo, tree)") == []
+
+
+@pytest.mark.parametrize("path", [p for p in MODULES if not name_of(p).startswith("gitprun.git.")], ids=str)
+def test_objects_are_written_in_one_place_that_reads_them_back(path: Path) -> None:
+    assert writes_of((ROOT / path).read_text()) == []
 
 
 @pytest.mark.parametrize("path", MODULES, ids=str)

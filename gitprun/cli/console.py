@@ -106,6 +106,16 @@ def age(seconds: float | None) -> str:
     return f"{seconds / 3600:.0f}h" if seconds < 100 * 3600 else f"{seconds / 86400:.0f}d"
 
 
+def size_text(size: int) -> str:
+    """Write a number of bytes in at most eight characters."""
+    if size < 1000:
+        return f"{size} B"
+    for unit, factor in (("kB", 1e3), ("MB", 1e6), ("GB", 1e9)):
+        if size < factor * 1000:
+            return f"{size / factor:.1f} {unit}"
+    return f"{size / 1e12:.1f} TB"
+
+
 def clock_time(when: object) -> str:
     """Write a time in seconds since 1970 as the user's clock shows it, with the date unless it is within a day."""
     if not isinstance(when, int | float):

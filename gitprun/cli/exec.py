@@ -8,6 +8,7 @@ import shlex
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -69,6 +70,7 @@ def execute(ctx: click.Context, /, name: str, slug: str, prompt: str | None, **g
     workspace, 128 + signal.
     """
     from gitprun.cli.signals import signals_stop
+    from gitprun.cli.unseen import warn_absent
     from gitprun.named.roster import roster
     from gitprun.named.site import WorkspaceGone
     from gitprun.named.work import work_in
@@ -83,6 +85,8 @@ def execute(ctx: click.Context, /, name: str, slug: str, prompt: str | None, **g
     errand, stop = _errand(place, name, slug, _read_prompt(place, prompt, given["prompt_file"]), given), Stop()
     if unit.facts.get("setup") in ("not run", "failed"):
         warn(f"the setup of {name}: {unit.facts['setup']}")
+    if place.repository.top is not None:
+        warn_absent(place.repository.top, Path(str(unit.facts["path"])), errand.unit.prompt)
     try:
         with signals_stop(stop) as caught:
             code = work_in(
@@ -142,11 +146,12 @@ def _errand(place: Here, name: str, slug: str, prompt: str, given: Mapping[str, 
             tests=os.environ.get("POST_VERIFY_TESTS", ""),
             declared=settings.verify,
             timeout=settings.verify_timeout or DEFAULT_VERIFY_TIMEOUT,
+            sandbox=settings.verify_sandbox,
         ),
         commit_failed=given["commit_failed"],
         log=log_root(place.start, place.repository.state) / "logs" / f"{name}.log",
         who=read_signatures(place.repository.git),
-        max_file=settings.max_file,
+        collect=settings,
     )
 
 

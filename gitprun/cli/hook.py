@@ -23,13 +23,17 @@ CLAUDE_REFUSED = 2
 
 def run_hook(arguments: Sequence[str]) -> int:
     """Be the hook NAME: ``claude-guard``, or ``NAME BEFORE ARGS...`` for one of git's (BEFORE: a hook to call next)."""
-    name, before, args = arguments[0], (*arguments[1:], "")[0], list(arguments[2:])
+    shared, _, name = arguments[0].rpartition(":")
+    before, args = (*arguments[1:], "")[0], list(arguments[2:])
     if name == "claude-guard":
         return _guard_claude()
     given = sys.stdin.buffer.read() if name not in SILENT else b""
     try:
         gate = name in GATES
-        reason = _refuse_merge(name, args) if gate else _refuse(name, args, given.decode("utf-8", "surrogateescape"))
+        rows = given.decode("utf-8", "surrogateescape")
+        # Without hooks that the user installed, a worker may commit to its own branch.
+        branch = os.environ.get("PRUN_BRANCH", "") if shared else ""
+        reason = _refuse_merge(name, args) if gate else _refuse(name, args, rows, branch)
     except Exception as problem:
         # Whatever keeps us from telling, a worker is not let through.
         reason = f"git prun cannot tell whether this is allowed: {problem}"
@@ -39,7 +43,7 @@ def run_hook(arguments: Sequence[str]) -> int:
     return _call_next(before, args, given)
 
 
-def _refuse(name: str, args: Sequence[str], given: str) -> str:
+def _refuse(name: str, args: Sequence[str], given: str, branch: str) -> str:
     """Say why a worker must not do this; empty for everybody else, and for what is allowed."""
     from gitprun.git.repo import find_repository
     from gitprun.guards.gitwords import COMMITS, PUSHES
@@ -57,7 +61,7 @@ def _refuse(name: str, args: Sequence[str], given: str) -> str:
         return f"unit {worker.name} must not commit: {COMMITS}"
     if name != "reference-transaction" or args[:1] != ["prepared"]:
         return ""
-    return _refuse_refs(worker.name, worker.own, git_dir, given)
+    return _refuse_refs(worker.name, worker.own, git_dir, given, branch)
 
 
 def _refuse_merge(name: str, args: Sequence[str]) -> str:
@@ -77,7 +81,7 @@ def _refuse_merge(name: str, args: Sequence[str]) -> str:
     return reason and f"{reason} (git commit --no-verify takes it all the same)"
 
 
-def _refuse_refs(worker: str, own: bool, git_dir: Path, given: str) -> str:
+def _refuse_refs(worker: str, own: bool, git_dir: Path, given: str, branch: str) -> str:
     from gitprun.git.command import Git
     from gitprun.guards.refs import parse_updates, refuse_update
     from gitprun.names import ZERO
@@ -91,7 +95,7 @@ def _refuse_refs(worker: str, own: bool, git_dir: Path, given: str) -> str:
         answer = git.run("rev-list", "--max-count=1", commit, "--not", "--all", ok=(0, 1, 128))
         return answer.code != 0 or bool(answer.out)
 
-    refused = refuse_update(parse_updates(given), own=own, current=current, is_new=is_new)
+    refused = refuse_update(parse_updates(given), own=own, current=current, is_new=is_new, branch=branch)
     return f"unit {worker} must not change {refused[0]}: {refused[1]}" if refused else ""
 
 

@@ -7,13 +7,14 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from gitprun.cli.console import COLOURS, age, clock_time, safe, say
 from gitprun.executors.base import Progress
 from gitprun.names import RunId, UnitId
 from gitprun.runs.events import STATES, Event, UnitState, step
+from gitprun.runs.stall import stalled_for
 from gitprun.units import Unit
 
 if TYPE_CHECKING:
@@ -26,8 +27,10 @@ SHOWN = ("unit.waiting", "unit.preparing", "unit.started", "unit.verifying")
 class Watch:
     """What is known while a run goes on, fed by its events and by what its workers say."""
 
-    def __init__(self, units: Sequence[Unit], *, as_json: bool) -> None:
-        self.as_json = as_json
+    def __init__(
+        self, units: Sequence[Unit], *, as_json: bool, on_interrupt: str = "Ctrl-C stops them, keeps their work"
+    ) -> None:
+        self.as_json, self.on_interrupt = as_json, on_interrupt
         self.deaf = False
         self.live = not as_json and sys.stderr.isatty()
         self.began = time.time()
@@ -39,15 +42,21 @@ class Watch:
     def on_event(self, event: Event) -> None:
         """Take in one event of the ledger (from any thread); that nobody can be told is no reason to stop working."""
         with self.lock:
-            if event.unit:
-                before = self.states.get(event.unit) or UnitState(
-                    UnitId(event.unit), RunId(event.run), since=event.time
-                )
-                self.states[event.unit] = step(before, event)
+            self._step(event)
             if self.as_json:
                 self._write(event)
             elif not self.live:
                 self._plain(event)
+
+    def take_in(self, event: Event) -> None:
+        """Take in one event that happened before anybody looked, and say nothing about it."""
+        with self.lock:
+            self._step(event)
+
+    def _step(self, event: Event) -> None:
+        if event.unit:
+            before = self.states.get(event.unit) or UnitState(UnitId(event.unit), RunId(event.run), since=event.time)
+            self.states[event.unit] = step(before, event)
 
     def _write(self, event: Event) -> None:
         if self.deaf:
@@ -60,12 +69,16 @@ class Watch:
             self.deaf = True
 
     def _plain(self, event: Event) -> None:
+        clock = time.strftime("%H:%M:%S", time.localtime(event.time))
+        if event.kind in ("unit.stalled", "unit.moving"):
+            facts = event.facts.get("stalled") or {}
+            what = f"stalled, nothing has come of it for {age(facts['quiet'])}" if facts else "goes on"
+            say(f"{clock} {event.unit}: {what}" + ("; it is ended" if facts.get("ends") else ""))
         if event.kind in SHOWN or event.kind == "unit.finished":
             state = self.states[event.unit].state
             if event.kind == "unit.waiting":
                 state = f"waiting until {clock_time(event.facts.get('until'))}"
             reason = event.facts.get("reason", "")
-            clock = time.strftime("%H:%M:%S", time.localtime(event.time))
             say(f"{clock} {event.unit}: {state}" + (f" ({safe(str(reason))})" if reason else ""))
 
     def on_progress(self, unit: str, progress: Progress) -> None:
@@ -88,8 +101,14 @@ class Watch:
         def draw() -> Group:
             return self.render(console.size.height - 2)
 
-        with Live(get_renderable=draw, console=console, refresh_per_second=4, transient=True):
+        screen = Live(get_renderable=draw, console=console, refresh_per_second=4, transient=True)
+        screen.start()
+        try:
             yield
+        finally:
+            # A terminal that was closed meanwhile takes no last words.
+            with suppress(OSError):
+                screen.stop()
 
     def render(self, room: int = 40) -> Group:
         """Draw one line a unit; where there is no room for all, those that are worked on come first."""
@@ -112,6 +131,8 @@ class Watch:
         over = sum(not unit.live for unit in states)
         for unit in shown:
             last = str(unit.facts.get("reason", "")) if not unit.live else said.get(unit.id, "")
+            if (stalled := stalled_for(unit.facts, unit.state, now)) is not None:
+                last = f"stalled {age(stalled)}: {last}"
             if unit.state == "waiting":
                 last = f"until {clock_time(unit.facts.get('until'))}: {unit.facts.get('reason', '')}"
             # Text, not markup: what a worker says must not be read as instructions for the screen.
@@ -122,7 +143,7 @@ class Watch:
                 Text(safe(last), style="dim"),
             )
         head = Text(
-            f"{over} of {len(self.order)} units over, {age(now - self.began)} (Ctrl-C stops them, keeps their work)",
+            f"{over} of {len(self.order)} units over, {age(now - self.began)} ({self.on_interrupt})",
             no_wrap=True,
             overflow="ellipsis",
         )

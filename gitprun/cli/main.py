@@ -25,10 +25,12 @@ EXIT_USAGE = 129
 
 COMMANDS = {
     "clean": "gitprun.cli.remove:clean",
+    "collect": "gitprun.cli.collect:collect",
     "demo": "gitprun.cli.demo:demo",
     "diff": "gitprun.cli.show:diff",
     "dispatch": "gitprun.cli.dispatch:dispatch",
     "gather": "gitprun.cli.gather:gather",
+    "gc": "gitprun.cli.gc:gc",
     "events": "gitprun.cli.events:events",
     "exec": "gitprun.cli.exec:execute",
     "forecast": "gitprun.cli.forecast:forecast",
@@ -36,6 +38,7 @@ COMMANDS = {
     "hook": "gitprun.cli.hooks:hook",
     "hooks": "gitprun.cli.hooks:hooks",
     "init": "gitprun.cli.init:init",
+    "ledger": "gitprun.cli.ledger:ledger",
     "log": "gitprun.cli.show:log",
     "merge": "gitprun.cli.merge:merge",
     "merge-file": "gitprun.cli.merge_file:merge_file",
@@ -44,19 +47,23 @@ COMMANDS = {
     "new": "gitprun.cli.new:new",
     "prompt": "gitprun.cli.prompt:prompt",
     "remove": "gitprun.cli.remove:remove",
+    "rescue": "gitprun.cli.rescue:rescue",
     "resolve": "gitprun.cli.resolve:resolve",
     "run": "gitprun.cli.run:run",
     "show": "gitprun.cli.show:show",
     "skill": "gitprun.cli.skill:skill",
     "status": "gitprun.cli.status:status",
     "undo": "gitprun.cli.undo:undo",
+    "workspace": "gitprun.cli.workspace:workspace",
 }
 SUMMARIES = {
     "clean": "Remove the workspaces of all units whose work is over.",
+    "collect": "Capture a unit once more, with what was left out and is wanted.",
     "demo": "Show the whole loop in a throw-away repository, offline.",
     "diff": "Show what a unit changed.",
     "dispatch": "Run one worker on one prompt, outside of any run.",
     "gather": "Wait until result files have landed.",
+    "gc": "Let go what nobody needs, and say why that is safe.",
     "events": "Show a worker's JSON events as compact lines.",
     "exec": "Run a worker in a named workspace, commit and verify its work.",
     "forecast": "Tell which branches conflict, who settles it, and in which order to land.",
@@ -64,6 +71,7 @@ SUMMARIES = {
     "hook": "Be a hook (called by the hooks themselves).",
     "hooks": "Keep workers away from history: install, status, uninstall.",
     "init": "Prepare a repository: look it over, pin the baseline, write prun.toml.",
+    "ledger": "Show the ledger, or hold it against what is there.",
     "log": "Show what a unit's worker printed.",
     "merge": "Land verified units, or branches made elsewhere.",
     "merge-file": "Merge one file as git merge-file does, with fewer conflicts.",
@@ -72,12 +80,14 @@ SUMMARIES = {
     "new": "Make a workspace of your own, with a branch.",
     "prompt": "Show the prompt a worker was sent, or would be.",
     "remove": "Remove the workspace of a unit.",
+    "rescue": "List everything that is pinned, and bring it back.",
     "resolve": "Resolve what a merge leaves in conflict, in a workspace of its own.",
     "run": "Run the units of a plan in parallel.",
     "show": "Show all that is known about a unit.",
     "skill": "Teach a coordinating model to use git prun.",
     "status": "Show the state of every unit.",
-    "undo": "Take a landing back.",
+    "undo": "Take a landing back, or what a worker changed of yours.",
+    "workspace": "List, lock, move, adopt and reset workspaces.",
 }
 
 
@@ -216,8 +226,21 @@ def _report_bug() -> int:
     return EXIT_BUG
 
 
+def _open_closed() -> None:
+    """Let a stream that was closed before we began lead nowhere: else the next file opened would stand in its place."""
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        if getattr(sys, name) is None:
+            # The lowest free number is taken, which is this one.
+            place = os.open(os.devnull, os.O_RDWR)
+            if place != number:
+                os.dup2(place, number)
+                os.close(place)
+            setattr(sys, name, os.fdopen(number, mode, encoding="utf-8", closefd=False))
+
+
 def main() -> None:
     """Be the program ``git-prun``."""
+    _open_closed()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # A name that the terminal's character set does not know must not be an error.

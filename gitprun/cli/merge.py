@@ -114,11 +114,17 @@ def _land_names(place: Here, names: Sequence[str], ahead: AskedAhead, *, as_json
     from gitprun.git.command import require_git
     from gitprun.merge.choose import choose
     from gitprun.merge.engine import land
+    from gitprun.merge.guard import hold_back
     from gitprun.merge.plan import SETTLED
     from gitprun.system.process import Stop
 
     require_git(place.start)
-    history = place.history()
+    if (place.repository.state / "trusted").is_dir():
+        from gitprun.drift.caution import require_calm
+
+        require_calm(place.repository)
+    reading = place.read()
+    history = reading.history
     settings = read_settings(place.repository.top)
     chosen = choose(place.repository, history, names, allow_unverified=bool(given.get("allow_unverified")))
     aside = _review(place, history, names, refuse=bool(given.get("complete") or settings.require_results))
@@ -128,7 +134,7 @@ def _land_names(place: Here, names: Sequence[str], ahead: AskedAhead, *, as_json
         report = land(
             place.repository,
             place.ledger,
-            chosen.candidates,
+            hold_back(chosen.candidates, reading.events),
             options,
             stop=stop,
             say=(lambda _: None) if as_json else say,
@@ -157,12 +163,13 @@ def _options(
 
     declared = [history.runs[run].facts.get("verify") for run in chosen.runs]
     verify = given.get("verify") or settings.verify or next((tuple(v) for v in declared if v), None)
+    walls = [history.runs[run].facts.get("verify_sandbox") for run in chosen.runs]
     hotspots = parse_hotspots(list(settings.hotspots), settings.hotspot_source or "prun.toml")
     after = tuple(dict.fromkeys(command for row in hotspots for command in row.after))
     wanted = ("allow_unverified", "no_verify", "dry_run", "one_by_one", "accept_drops", "allow_suspect")
     return LandingOptions(
         into=given.get("into"),
-        message=given.get("message"),
+        message=given.get("message") or settings.merge_message,
         verify=tuple(verify) if verify else None,
         # The last row that matches a path wins.
         hotspots=(*hotspots, *map(parse_favor, given.get("favor") or ())),
@@ -172,6 +179,7 @@ def _options(
         may_run_after=_trusts(place, after, yes=bool(given.get("yes"))),
         root=str((place.repository.home / Path(settings.root).expanduser()).resolve()) if settings.root else "",
         verify_timeout=settings.verify_timeout or DEFAULT_VERIFY_TIMEOUT,
+        verify_sandbox=settings.verify_sandbox or next(filter(None, walls), None),
         order=given.get("order") or "given",
         keep_going=given.get("keep_going", True),
         strategy=given.get("strategy"),

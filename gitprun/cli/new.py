@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -47,7 +48,7 @@ def new(ctx: click.Context, /, name: str, branch: str, base: str | None, as_json
 
     place = project(ctx)
     settings = read_settings(place.repository.top)
-    copy, link = _provisions(place, settings, os.environ)
+    copy, link = provisions(place, settings, os.environ)
     wish = Wish(
         name=parse_name(name),
         branch=branch,
@@ -64,6 +65,8 @@ def new(ctx: click.Context, /, name: str, branch: str, base: str | None, as_json
     tell(f"[setup] {made.facts['workspace']} {safe(path)} on branch {safe(branch)} from {_start(base, made)}")
     for text in made.facts.get("notes", ()):
         warn(safe(text))
+    _say_unseen(place, name, {*copy, *link})
+    _say_hooks(place, name, Path(path))
     state, code = _set_up(place, made, settings, yes=given["yes"], skip=given["no_setup"])
     if code == 0:
         tell(f"[setup] ready: {safe(path)} (branch {safe(branch)})")
@@ -74,6 +77,29 @@ def new(ctx: click.Context, /, name: str, branch: str, base: str | None, as_json
     return code
 
 
+def _say_unseen(place: Here, name: str, provided: Collection[str]) -> None:
+    from gitprun.cli.unseen import read_unseen, warn_unseen
+
+    if place.repository.top is not None:
+        unseen = read_unseen(place.repository.git, place.repository.top)
+        warn_unseen(unseen, f"the workspace {name}", provided=provided, own=("prun.toml",))
+
+
+def _say_hooks(place: Here, name: str, path: Path) -> None:
+    """Say that commits made by hand in the workspace run no hook, where a relative core.hooksPath leads to none."""
+    from gitprun.merge.hook_list import find_hooks
+    from gitprun.merge.settings import hooks_folder, read_merge_settings
+    from gitprun.named.commit import COMMIT_HOOKS, main_checkout
+
+    settings, common = read_merge_settings(place.repository.git), place.repository.common
+    active = find_hooks(hooks_folder(settings, common, main_checkout(place.repository)), COMMIT_HOOKS).names
+    if settings.hooks and active and not hooks_folder(settings, common, path).is_dir():
+        warn(
+            f"hooks not active in {name}: core.hooksPath={safe(settings.hooks)} is not there ({', '.join(active)});"
+            " git prun exec commits through those of your checkout"
+        )
+
+
 def _start(base: str | None, made: UnitState) -> str:
     from gitprun.names import short
 
@@ -81,7 +107,7 @@ def _start(base: str | None, made: UnitState) -> str:
     return f"{safe(base)} ({commit})" if base else commit
 
 
-def _provisions(
+def provisions(
     place: Here, settings: Settings, environment: Mapping[str, str]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Choose what is copied and linked: what is configured, else what the seed took along, if it is there."""

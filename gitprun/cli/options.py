@@ -36,6 +36,11 @@ class Here:
         if reading.unreadable:
             shown = ", ".join(map(str, reading.unreadable[:5]))
             warn(f"the ledger has {len(reading.unreadable)} unreadable line(s) (number {shown}) in {self.ledger.path}")
+        if reading.newer:
+            warn(
+                f"the ledger has {len(reading.newer)} line(s) of a newer git prun in {self.ledger.path}: "
+                "what they say is not shown, and nothing can be written"
+            )
         return reading
 
 
@@ -43,6 +48,10 @@ def here(ctx: click.Context) -> Here:
     """Find the repository around the folder the command was called in."""
     start: Path = ctx.obj
     repository = find_repository(start)
+    if (repository.state / "trusted").is_dir():
+        from gitprun.drift.caution import be_cautious
+
+        be_cautious(repository)
     return Here(start, repository, Ledger(repository.state))
 
 

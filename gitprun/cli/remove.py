@@ -13,8 +13,8 @@ from gitprun.cli.console import hint, put, safe, say, warn
 from gitprun.cli.options import Here, here, json_option
 from gitprun.errors import PrunError, UsageProblem
 from gitprun.named.roster import NAMED, roster
-from gitprun.runs.events import History, RunState, UnitState
-from gitprun.runs.lookup import find_run, find_unit
+from gitprun.runs.events import RunState, UnitState
+from gitprun.runs.lookup import find_run
 
 
 @click.command()
@@ -24,22 +24,13 @@ from gitprun.runs.lookup import find_run, find_unit
 @click.pass_context
 def remove(ctx: click.Context, unit_names: tuple[str, ...], discard_left_out: bool, as_json: bool) -> int:
     """Remove the workspaces of UNITs, or those made by git prun new; their commits stay pinned in the repository."""
+    from gitprun.keep.find import find_workspace
+
     place = here(ctx)
     reading = place.read()
     history, named = reading.history, roster(reading.events)
-    found = [_find(history, named, name) for name in unit_names]
+    found = [find_workspace(history, named, name) for name in unit_names]
     return _remove(place, found, discard_left_out, as_json)
-
-
-def _find(history: History, named: RunState, name: str) -> tuple[RunState, UnitState]:
-    """Find the unit, or the named workspace, that a name means; ``named/NAME`` is always the latter."""
-    own = named.units.get(name.removeprefix(f"{NAMED}/"))
-    if own is None:
-        unit = find_unit(history, name)
-        return history.runs[unit.run], unit
-    if name == own.id and any(name in run.units for run in history.runs.values()):
-        raise UsageProblem(f"{name} is a unit of a run and a named workspace too", f"say {NAMED}/{name}, or RUN/{name}")
-    return named, own
 
 
 @click.command()

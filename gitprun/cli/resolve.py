@@ -243,7 +243,7 @@ def _finish(place: Here, opened: Resolution, **given: Any) -> int:
     from gitprun.cli.signals import signals_stop
     from gitprun.merge.assist import close_resolution
     from gitprun.merge.engine import land
-    from gitprun.merge.guard import read_target
+    from gitprun.merge.guard import hold_back, read_target
     from gitprun.merge.taken import commit_whole, parse_takes, record, require_same_conflicts, take_back
     from gitprun.system.process import Stop
 
@@ -267,7 +267,8 @@ def _finish(place: Here, opened: Resolution, **given: Any) -> int:
     stop = Stop()
     with signals_stop(stop) as caught:
         told = (lambda _: None) if given["as_json"] else say
-        report = land(repository, place.ledger, (candidate,), options, stop=stop, say=told)
+        held = hold_back((candidate,), place.read().events)
+        report = land(repository, place.ledger, held, options, stop=stop, say=told)
     if given["as_json"]:
         put(json.dumps(report.as_json()))
     else:
@@ -321,6 +322,7 @@ def _options(
         setup=setup if is_trusted(place.repository, setup) else (),
         root=str((place.repository.home / Path(settings.root).expanduser()).resolve()) if settings.root else "",
         verify_timeout=settings.verify_timeout or DEFAULT_VERIFY_TIMEOUT,
+        verify_sandbox=settings.verify_sandbox,
     )
 
 

@@ -4,27 +4,28 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from gitprun.cli.console import age, hint, put, safe, say, warn
+from gitprun.cli.console import age, hint, put, safe, say
 from gitprun.cli.options import Here, here, json_option
 from gitprun.cli.places import settle_trust
 from gitprun.cli.signals import signals_stop
-from gitprun.cli.status import headline, probe_run, render_units
+from gitprun.cli.status import headline, probe_run, render_units, say_drift
 from gitprun.errors import Interrupted, PrunError, UsageProblem
 from gitprun.names import short
 from gitprun.plan import Plan, Settings
 from gitprun.runs.events import RunState, UnitState
 
 if TYPE_CHECKING:
+    from gitprun.cli.follow import Onlooker
     from gitprun.cli.live import Watch
     from gitprun.runs.dispatch import RunReport
+    from gitprun.runs.resume import Resumed
     from gitprun.system.process import Stop
     from gitprun.units import Unit
 
@@ -55,6 +56,7 @@ A plan is a TOML file:
 @click.option("--no-bypass", is_flag=True, help="Do not begin prompts with the bypass prefix (see git prun prompt).")
 @click.option("--no-retry", is_flag=True, help="Try no unit again, whatever its service said.")
 @click.option("--resume", is_flag=True, help="Go on with the last run (or with RUN): only what is missing.")
+@click.option("--no-watch", is_flag=True, help="With --resume: no watching where another process is at the run.")
 @click.option("--retry-empty", is_flag=True, help="With --resume: also the units whose worker changed nothing.")
 @click.option("--merge", "land", is_flag=True, help="Land what is verified afterwards.")
 @click.option("--root", type=click.Path(), help="The folder for workspaces (default: ../<repo>.prun).")
@@ -70,8 +72,10 @@ def run(ctx: click.Context, /, plan_file: str | None, land: bool, as_json: bool,
     place = here(ctx)
     if given["resume"]:
         return _resume(place, plan_file, given, land=land, as_json=as_json)
-    if given["retry_empty"]:
-        raise UsageProblem("--retry-empty is for --resume", "git prun run --resume --retry-empty")
+    for option in ("retry_empty", "no_watch"):
+        if given[option]:
+            word = f"--{option.replace('_', '-')}"
+            raise UsageProblem(f"{word} is for --resume", f"git prun run --resume {word}")
     plan, source = read_units(place, plan_file, given)
     if plan.settings.setup:
         settle_trust(place, plan.settings.setup, yes=given["yes"])
@@ -141,17 +145,19 @@ def _single(place: Here, settings: Settings, given: dict[str, Any]) -> Plan:
 
 
 def _resume(place: Here, name: str | None, given: dict[str, Any], *, land: bool, as_json: bool) -> int:
-    """Go on with a run, and report as a run does."""
+    """Go on with a run, or watch who is at it already, and report as a run does."""
     from gitprun.runs.context import RunContext
-    from gitprun.runs.resume import resume_run, take_over
+    from gitprun.runs.resume import resume_run
 
-    ours = {"resume", "retry_empty", "no_retry", "jobs"}
+    ours = {"resume", "retry_empty", "no_retry", "no_watch", "jobs"}
     used = [key for key, value in given.items() if value and key not in ours]
     if used:
         option = f"--{used[0].replace('_rows', '').replace('paths', 'path').replace('_', '-')}"
         raise UsageProblem(f"{option} cannot be given with --resume", "a run is gone on with as it was asked for")
-    said = Settings(jobs=given["jobs"], retries=0 if given["no_retry"] else None)
-    resumed = take_over(place.repository, place.ledger, name, said=said, retry_empty=given["retry_empty"])
+    resumed = _take_over(place, name, given, as_json=as_json)
+    if isinstance(resumed, RunState):
+        states = [unit.state for unit in resumed.units.values()]
+        return _conclude(place, resumed.id, states, land=land, as_json=as_json)
 
     def announce(context: RunContext, jobs: int) -> None:
         if not as_json:
@@ -167,6 +173,36 @@ def _resume(place: Here, name: str | None, given: dict[str, Any], *, land: bool,
     if not resumed.pieces and not as_json:
         say(f"run {resumed.run.id}: nothing is missing")
     return _report(place, resumed.units, work, land=land, as_json=as_json)
+
+
+def _take_over(place: Here, name: str | None, given: dict[str, Any], *, as_json: bool) -> Resumed | RunState:
+    """Make this process the coordinator of a run; where another one is, watch it, and give the run when it ended."""
+    from gitprun.runs.resume import Occupied, Over, take_over
+
+    said = Settings(jobs=given["jobs"], retries=0 if given["no_retry"] else None)
+    onlooker: Onlooker | None = None
+    while True:
+        try:
+            return take_over(
+                place.repository,
+                place.ledger,
+                name,
+                said=said,
+                retry_empty=given["retry_empty"],
+                unless_over=onlooker is not None,
+            )
+        except Over:
+            return place.history().runs[str(name)]
+        except Occupied as busy:
+            if given["no_watch"]:
+                raise
+            if onlooker is None:
+                from gitprun.cli.follow import Onlooker
+
+                name, onlooker = busy.run.id, Onlooker(place, busy.run, as_json=as_json)
+            ended = onlooker.watch(busy)
+            if ended is not None:
+                return ended
 
 
 def run_and_report(place: Here, plan: Plan, *, source: str, land: bool, as_json: bool) -> int:
@@ -204,7 +240,6 @@ def _report(
 ) -> int:
     """Have the work done with progress shown, print the summary, land if asked, and give the exit code."""
     from gitprun.cli.live import Watch
-    from gitprun.runs.outcome import succeeded
     from gitprun.system.process import Stop
 
     watch, stop = Watch(units, as_json=as_json), Stop()
@@ -212,19 +247,30 @@ def _report(
     with signals_stop(stop) as caught, watch.shown():
         report = work(stop, watch)
     place.ledger.listeners.clear()
-    good = all(succeeded(state) for state in report.states.values())
-    done = None if as_json else probe_run(place.history().runs[report.run])
+    return _conclude(place, report.run, report.states.values(), caught, land=land, as_json=as_json)
+
+
+def _conclude(
+    place: Here, run: str, states: Iterable[str], caught: Sequence[int] = (), *, land: bool, as_json: bool
+) -> int:
+    """Print the summary of a run, land if asked, and give the exit code; raises Interrupted where a signal came."""
+    from gitprun.runs.outcome import succeeded
+
+    good = all(map(succeeded, states))
+    done = None if as_json else probe_run(place.history().runs[run])
     if done is not None:
-        put(render_units(done, time.time()))
+        # The terminal may be gone, and the signal what told us so.
+        with contextlib.suppress(*((OSError,) if caught else ())):
+            put(render_units(done, time.time()))
         say(headline(done, time.time()))
+        _say_walls(done)
+        say_drift(done)
     if caught:
-        raise Interrupted(
-            caught[0], f"stopped; what was done is kept in run {report.run}", f"git prun status {report.run} shows it"
-        )
+        raise Interrupted(caught[0], f"stopped; what was done is kept in run {run}", f"git prun status {run} shows it")
     if land:
         from gitprun.cli.merge import land_names
 
-        good = land_names(place, (report.run,), as_json=as_json) == 0 and good
+        good = land_names(place, (run,), as_json=as_json) == 0 and good
     elif done is not None:
         _say_next(done)
     return 0 if good else 1
@@ -232,30 +278,35 @@ def _report(
 
 def _warn_invisible(place: Here, plan: Plan, base: str) -> None:
     """Say what of the user's checkout no unit will see, above all what a prompt speaks of."""
+    from gitprun.cli.unseen import read_unseen, warn_named, warn_unseen
+
     top, git = place.repository.top, place.repository.git
     if top is None:
         return
-    status = git.run("status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames")
+    unseen = read_unseen(git, top)
     own = {os.path.relpath(os.path.realpath(place.start / file), os.path.realpath(top)) for file in plan.files}
-    dirty = [name for name in (os.fsdecode(row[3:]) for row in status.fields) if name not in own]
-    if dirty:
-        count = f"{len(dirty)} uncommitted change{'s' if len(dirty) != 1 else ''}"
-        warn(f"{count} in your checkout (such as {safe(dirty[0])}) will not be visible to the units")
     provided = {*(plan.settings.copy or ()), *(plan.settings.link or ())}
+    warn_unseen(unseen, "the units", provided=provided, own=own)
     for unit in plan.units:
-        words = {word.strip("./") for word in _PATH.findall(unit.prompt)} - provided if unit.mode == "write" else set()
-        named = sorted(word for word in words if word and os.path.lexists(top / word))[:100]
-        listing = git.run("ls-tree", "-z", "--name-only", base, "--", *named).fields if named else []
-        unseen = [word for word in named if word in dirty or os.fsencode(word) not in listing]
-        if unseen:
-            warn(
-                f"the prompt of {unit.id} names {safe(unseen[0])}, which the unit will not see as it is in your "
-                "checkout (commit it, or name it in [workspace] copy)"
-            )
+        if unit.mode == "write":
+            warn_named(git, top, base, unit.prompt, unit.id, missing=set(unseen.changed) - own, provided=provided)
 
 
-# A path as people write it in a prompt: it has a slash or an extension.
-_PATH = re.compile(r"[\w.@+-]*(?:/[\w.@+-]+)+|[\w@+-]+\.[\w.]*\w")
+def _say_walls(run: RunState) -> None:
+    """Say once within which walls the checks ran."""
+    from gitprun.units import UNCONFINED
+
+    found: dict[str, list[str]] = {}
+    for unit in run.units.values():
+        said = str((unit.facts.get("verdict") or {}).get("confined") or "")
+        # Where the worker was not confined either nobody expects that its checks are.
+        if said and said != f"none: {UNCONFINED}":
+            found.setdefault(said, []).append(unit.id)
+    for said, names in found.items():
+        kind, _, why = said.partition(": ")
+        how = f"were not confined: {why}" if kind == "none" else f"ran confined ({said})"
+        which = f" of {', '.join(names[:5])}{', ...' if len(names) > 5 else ''}" if len(found) > 1 else ""
+        say(f"the checks{which} {safe(how)}")
 
 
 def _say_next(run: RunState) -> None:

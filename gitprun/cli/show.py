@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import sys
@@ -14,9 +15,10 @@ import click
 
 from gitprun.cli.console import coloured, put, safe, say, write_bytes
 from gitprun.cli.options import Here, here, json_option
-from gitprun.cli.status import unit_row
+from gitprun.cli.status import describe_stall, unit_row
 from gitprun.errors import Refused
 from gitprun.names import short, unit_branch
+from gitprun.runs.archive import read_archived
 from gitprun.runs.events import UnitState, base_of
 from gitprun.runs.lookup import find_unit, probe_unit
 from gitprun.runs.outcome import describe_exit
@@ -53,7 +55,11 @@ def show(ctx: click.Context, unit_name: str, as_json: bool) -> None:
     facts = unit.facts
     _section("changed", facts.get("changed", ()))
     _section("outside its paths", facts.get("outside", ()))
-    _section("left out (still in the workspace)", [f"{r['path']}: {r['reason']}" for r in facts.get("left_out", ())])
+    drift = facts.get("drift") or {}
+    whose = "by its worker" if drift.get("sure") else "while it ran"
+    _section(f"changed in your repository {whose}", drift.get("lines", ()))
+    _section("left out (still in the workspace)", [_left_out(row) for row in facts.get("left_out", ())])
+    _section("rejected (kept in quarantine)", [_rejected(row) for row in facts.get("rejected", ())])
     _section("kept beside the commit", [f"{ref} {short(oid)}" for ref, oid in facts.get("kept", ())])
     _section("earlier attempts", [_earlier(row) for row in facts.get("earlier", ())])
     _section("the worker's own commits", facts.get("own_commits", ()))
@@ -62,7 +68,8 @@ def show(ctx: click.Context, unit_name: str, as_json: bool) -> None:
     _section("changed by the checks", facts.get("verify_changed", ()))
     _section("the result does not follow the contract", facts.get("result_problems", ()))
     _section("the result does not agree with what was found", claims)
-    _section("notes", [*facts.get("notes", ()), *facts.get("collect_notes", ())])
+    unseen = [facts["drift_note"]] if facts.get("drift_note") else []
+    _section("notes", [*facts.get("notes", ()), *facts.get("collect_notes", ()), *unseen])
     if result:
         put("\nresult:")
         write_bytes("".join(f"  {line}\n" for line in result.rstrip("\n").split("\n")).encode())
@@ -80,14 +87,37 @@ def _rows(unit: UnitState) -> list[tuple[str, str]]:
         ("worker", safe(f"{describe_exit(ended)} after {ended['seconds']:.1f} s") if ended else "-"),
         ("commit", f"{short(unit.commit)}  {unit_branch(unit.run, unit.id)}" if unit.commit else "-"),
         ("verdict", unit.verdict or "-"),
+        *_walls(facts),
         ("workspace", "removed" if facts.get("removed") else safe(str(facts.get("path", "-")))),
         ("output", safe(str(facts.get("log", "-")))),
     ]
+    if stall := describe_stall(unit, time.time()):
+        rows.insert(2, ("stalled", safe(stall.removeprefix("stalled "))))
+    if ended and ended.get("dropped"):
+        rows.append(("dropped", f"{ended['dropped'] / 1e6:.1f} MB of output, out of its middle ([run] output_max)"))
     if facts.get("earlier"):
         rows.insert(3, ("attempt", _attempts(facts)))
     if facts.get("hint") and not unit.live:
         rows.insert(2, ("hint", safe(str(facts["hint"]))))
     return rows
+
+
+def _walls(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Say within which walls the checks ran, if any ran."""
+    said = str((facts.get("verdict") or {}).get("confined") or "")
+    return [("confined", safe(said))] if said else []
+
+
+def _left_out(row: Mapping[str, Any]) -> str:
+    """Say what is in no commit, why, and how large it is."""
+    size = int(row.get("size") or 0)
+    shown = f"{size} bytes" if size < 10_000 else f"{size / 1e3:.0f} kB" if size < 10_000_000 else f"{size / 1e6:.0f} MB"
+    return f"{row['path']}: {row['reason']}" + (f" ({shown})" if size else "")
+
+
+def _rejected(row: Mapping[str, Any]) -> str:
+    """Say which of the worker's own commits was not taken over, and where it is kept."""
+    return f"{row['name']} {short(row['oid'])}: {row['reason']}" + (f" ({row['place']})" if row.get("place") else "")
 
 
 def _earlier(row: Mapping[str, Any]) -> str:
@@ -142,7 +172,8 @@ def log(ctx: click.Context, unit_name: str, whole: bool, verification: bool, pro
     place, unit = _unit(ctx, unit_name)
     folder = place.repository.state / "runs" / unit.run / unit.id
     if events:
-        for event in place.ledger.read().events:
+        rows = place.ledger.read().events
+        for event in (*read_archived(place.ledger.path.parent, rows[0] if rows else None), *rows):
             if (event.run, event.unit) == (unit.run, unit.id):
                 put(json.dumps({"t": event.time, "kind": event.kind, **event.facts}))
         return
@@ -154,15 +185,20 @@ def log(ctx: click.Context, unit_name: str, whole: bool, verification: bool, pro
             raise Refused(f"no check of {name} was run ({unit.verdict or unit.state})", f"git prun show {name}")
     else:
         paths = [folder / ("prompt.md" if prompt else "output.log")]
-        if not paths[0].is_file():
+        if not (paths[0].is_file() or packed(paths[0]).is_file()):
             raise Refused(f"the worker of {name} was not started ({unit.state})", f"git prun show {name}")
     for path in paths:
         _print(path, whole or prompt)
 
 
+def packed(path: Path) -> Path:
+    """Name what an old log is compressed to."""
+    return path.with_name(f"{path.name}.gz")
+
+
 def _print(path: Path, whole: bool) -> None:
     """Print a file, or its end, from the start of a line."""
-    with open(path, "rb") as source:
+    with open(path, "rb") if path.is_file() else gzip.open(packed(path)) as source:
         size = source.seek(0, os.SEEK_END)
         source.seek(0)
         if size == 0:
@@ -173,6 +209,10 @@ def _print(path: Path, whole: bool) -> None:
             say(f"(the last {TAIL // 1000} kB of {size / 1e6:.1f} MB; --all prints everything)")
             if source.tell() >= size:
                 source.seek(size - TAIL)
+        # What was dropped of an output that still grows is a hole in its file, which reads as zeros.
+        about = os.fstat(source.fileno())
+        holes = about.st_blocks * 512 < about.st_size
         # By lines, so that no control sequence is cut in two.
         while chunk := source.readline(1 << 20):
-            write_bytes(chunk)
+            if not holes or chunk.count(0) < len(chunk):
+                write_bytes(chunk)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from gitprun.runs.events import ENDED, LIVE, RunState, UnitState
 from gitprun.runs.lookup import find_run, probe_unit
 from gitprun.runs.outcome import NO_RESULT
 from gitprun.runs.review import read_claims
+from gitprun.runs.stall import stalled_for
 
 
 @click.command()
@@ -52,6 +54,7 @@ def status(ctx: click.Context, run_name: str | None, every: bool, as_json: bool)
         put(f"{headline(run, now)}; base {short(run.base)}; workspaces {safe(str(run.facts.get('root', '')))}/{run.id}")
         put(render_units(run, now))
         lost = [unit for unit in run.units.values() if unit.state == "lost"]
+        say_drift(run)
         if lost:
             hint(f"lost means that the process of the run is gone; git prun run --resume {run.id} goes on with it")
     if named:
@@ -86,6 +89,13 @@ def run_rows(run: RunState, now: float, state: Path) -> dict[str, Any]:
     }
 
 
+def say_drift(run: RunState) -> None:
+    """Say how to answer what changed in the user's repository while units ran."""
+    held = [unit.id for unit in run.units.values() if (unit.facts.get("drift") or {}).get("holds")]
+    if held:
+        hint(f"git prun undo --drift {run.id}/{held[0]} puts it back; with --accept it stays, and the unit may land")
+
+
 def unit_row(unit: UnitState, now: float) -> dict[str, Any]:
     """Give a unit as plain values."""
     return {
@@ -97,6 +107,7 @@ def unit_row(unit: UnitState, now: float) -> dict[str, Any]:
         "attempt": unit.attempt,
         "earlier": unit.facts.get("earlier", []),
         "until": unit.facts.get("until") if unit.state == "waiting" else None,
+        "stalled": None if (stalled := stalled_for(unit.facts, unit.state, now)) is None else round(stalled, 3),
         "age": round(now - unit.since, 3),
         "seconds": (unit.facts.get("exit") or {}).get("seconds"),
         "executor": unit.facts.get("executor"),
@@ -105,6 +116,7 @@ def unit_row(unit: UnitState, now: float) -> dict[str, Any]:
         "outside": unit.facts.get("outside", []),
         "left_out": unit.facts.get("left_out", []),
         "fallback": unit.facts.get("fallback"),
+        "drift": unit.facts.get("drift"),
         "verdict": unit.verdict,
         "branch": unit_branch(unit.run, unit.id) if unit.commit else None,
         "commit": unit.commit,
@@ -126,19 +138,44 @@ def render_units(run: RunState, now: float) -> str:
                 "-" if files is None else str(files),
                 unit.verdict or "-",
                 unit_branch(unit.run, unit.id) if unit.commit else "-",
-                safe(flags(unit)),
+                safe(flags(unit, now)),
             ]
         )
     return table(["unit", "state", "age", "files", "verdict", "branch", "note"], rows)
 
 
-def flags(unit: UnitState) -> str:
+def _left_running(ended: Mapping[str, Any]) -> list[str]:
+    """Say what a worker left running, and what came of that."""
+    said, leftovers = [], ended.get("leftovers")
+    if ended.get("survivors"):
+        said.append(f"still running, could not be ended: {', '.join(map(str, ended['survivors']))}")
+    elif ended.get("unproved"):
+        said.append(f"not known whether anything of it still runs: {ended['unproved']}")
+    if leftovers:
+        said.append(f"{leftovers} process{'es' if leftovers > 1 else ''} left behind, ended")
+    return said
+
+
+def describe_stall(unit: UnitState, now: float) -> str:
+    """Say for how long nothing has come of a worker; empty where something does."""
+    seconds = stalled_for(unit.facts, unit.state, now)
+    if seconds is None:
+        return ""
+    reason = unit.facts["stalled"].get("hint") or unit.facts["stalled"].get("last")
+    return f"stalled {age(seconds)}" + (f" ({reason})" if reason else "")
+
+
+def flags(unit: UnitState, now: float | None = None) -> str:
     """Say in one line what about a unit deserves a look."""
     said = [str(unit.facts["reason"])] if unit.facts.get("reason") and unit.state != "landed" else []
     if unit.state == "waiting":
         said.insert(0, f"until {clock_time(unit.facts.get('until'))}")
     elif unit.attempt > 1:
         said.append(f"attempt {unit.attempt}")
+    said += filter(None, [describe_stall(unit, time.time() if now is None else now)])
+    drift = unit.facts.get("drift") or {}
+    if drift.get("shown"):
+        said.append(str(drift["text"]))
     if unit.facts.get("outside"):
         said.append(f"{len(unit.facts['outside'])} outside its paths (such as {unit.facts['outside'][0]})")
     if unit.facts.get("left_out"):
@@ -147,9 +184,7 @@ def flags(unit: UnitState) -> str:
         said.append("no result file")
     if unit.facts.get("result_problems") and unit.state in ("ready", "unverified", "empty"):
         said.append("the result file does not follow the contract")
-    leftovers = (unit.facts.get("exit") or {}).get("leftovers")
-    if leftovers:
-        said.append(f"{leftovers} process{'es' if leftovers > 1 else ''} left behind, ended")
+    said += _left_running(unit.facts.get("exit") or {})
     if unit.facts.get("kept"):
         said.append("own commits kept")
     if unit.facts.get("verify_changed"):

@@ -1,11 +1,11 @@
-"""``git prun undo``: take a landing back, or bring it back again."""
+"""``git prun undo``: take a landing back, or bring it back again; put back what a worker changed."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,21 +17,45 @@ from gitprun.names import short
 
 if TYPE_CHECKING:
     from gitprun.merge.undo import UndoReport
+    from gitprun.runs.events import Event
 
 
 @click.command()
 @click.argument("landing", required=False)
-@click.option("--list", "listing", is_flag=True, help="List all landings and what became of them.")
+@click.option("--list", "listing", is_flag=True, help="List all landings, and what workers changed of yours.")
 @click.option("--redo", is_flag=True, help="Bring back what an undo reverted.")
+@click.option("--drift", metavar="UNIT", help="Put back what changed in your repository while UNIT ran.")
+@click.option("--accept", is_flag=True, help="With --drift: let it stay as it is, so that UNIT may land.")
+@click.option(
+    "--only",
+    multiple=True,
+    metavar="WHAT",
+    help="With --drift: refs, config, hooks, or the name of one thing (repeatable).",
+)
 @click.option("--dry-run", "-n", is_flag=True, help="Say what would happen; change nothing.")
 @json_option
 @click.pass_context
-def undo(ctx: click.Context, /, landing: str | None, listing: bool, redo: bool, dry_run: bool, as_json: bool) -> int:
+def undo(ctx: click.Context, /, landing: str | None, listing: bool, redo: bool, **given: Any) -> int:
     """Take the last landing back, or LANDING: its number, a merge commit, a branch or a unit.
 
     Where nothing came after it and no remote has it, the branch moves back, and git prun merge lands it again. Else
     revert commits take it out; a branch that was reverted is brought back by --redo, or by naming the revert.
+
+    With --drift: put back refs, settings, hooks and reflogs that changed while UNIT ran, from what was kept before
+    it started. Files of your checkouts are never touched; what you changed again since is left alone.
     """
+    dry_run, as_json, drift = bool(given["dry_run"]), bool(given["as_json"]), given["drift"]
+    if drift is not None:
+        if landing or listing or redo or (given["accept"] and (dry_run or given["only"])):
+            raise UsageProblem(
+                "--drift goes with --only and --dry-run, or with --accept, and with --json",
+                "git prun undo --drift UNIT",
+            )
+        from gitprun.cli.undo_drift import undo_drift
+
+        return undo_drift(ctx, drift, accept=given["accept"], only=given["only"], dry_run=dry_run, as_json=as_json)
+    if given["accept"] or given["only"]:
+        raise UsageProblem("--accept and --only are for --drift", "git prun undo --drift UNIT")
     from gitprun.cli.signals import signals_stop
     from gitprun.git.command import require_git
     from gitprun.merge.undo import undo as take_back
@@ -41,7 +65,7 @@ def undo(ctx: click.Context, /, landing: str | None, listing: bool, redo: bool, 
     if listing:
         if landing or redo or dry_run:
             raise UsageProblem("--list goes with nothing but --json", "leave the rest out")
-        show(read_landings(place.read().events), as_json=as_json)
+        show(place.read().events, as_json=as_json)
         return 0
     require_git(place.start)
     stop = Stop()
@@ -54,11 +78,20 @@ def undo(ctx: click.Context, /, landing: str | None, listing: bool, redo: bool, 
     return 0
 
 
-def show(landings: Sequence[Landed], *, as_json: bool) -> None:
-    """Print all landings, the last one first."""
+def show(events: Sequence[Event], *, as_json: bool) -> None:
+    """Print all landings, the last one first, and what workers changed that waits for an answer."""
+    from gitprun.cli.undo_drift import drift_rows, show_drifts
+
+    landings = read_landings(events)
     if as_json:
-        put(json.dumps({"landings": [{**asdict(one), "merges": [asdict(m) for m in one.merges]} for one in landings]}))
+        rows = [{**asdict(one), "merges": [asdict(m) for m in one.merges]} for one in landings]
+        put(json.dumps({"landings": rows, "drifts": drift_rows(events)}))
         return
+    _show_landings(landings)
+    show_drifts(events)
+
+
+def _show_landings(landings: Sequence[Landed]) -> None:
     if not landings:
         say("nothing has landed through git prun here")
         return

@@ -12,8 +12,11 @@ from gitprun.collect.crossing import GONE, Rejected, cross
 from gitprun.collect.site import Site
 from gitprun.errors import PrunError
 from gitprun.git.refs import move_ref, read_ref
-from gitprun.names import ZERO, Oid, RunId, UnitId, kept_ref
+from gitprun.names import ZERO, Oid, RunId, UnitId, kept_ref, unit_ref
 from gitprun.workspaces.worktree import admin_folder
+
+# How the names begin under which commits of our own making are kept.
+MADE = ("attempt-", "collected-", "left-in-workspace")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +40,7 @@ def pin_own_commits(site: Site, run: RunId, unit: UnitId) -> Pinned:
         channels = read_channels(site.workspace.path / ".git", site.known)
         tips, rejected, notes = _bring(site, run, unit, channels.tips)
     else:
-        channels = _linked_channels(site)
+        channels = _linked_channels(site, run, unit)
         tips, rejected, notes = channels.tips, (), ()
     tips = _independent(site, {name: oid for name, oid in tips.items() if _is_commit(site, oid)})
     kept = tuple((_keep(site, run, unit, channel, oid), oid) for channel, oid in tips.items())
@@ -85,7 +88,7 @@ def _explain(row: Rejected) -> str:
     return f"the worker's {row.name} ({row.oid[:10]}) could not be taken over: {row.reason}{place}"
 
 
-def _linked_channels(site: Site) -> Channels:
+def _linked_channels(site: Site, run: RunId, unit: UnitId) -> Channels:
     """Read what a worker in a linked worktree committed: its objects are in the user's repository already."""
     own = f"branch/{site.workspace.branch}"
     found = {own: read_ref(site.repo, f"refs/heads/{site.workspace.branch}")}
@@ -100,10 +103,19 @@ def _linked_channels(site: Site) -> Channels:
     tips: dict[str, Oid] = {}
     for channel, oid in found.items():
         # Whoever goes on with a run sees what the worker committed on its branch among the user's refs.
-        new = channel == own or oid not in site.known
-        if oid and oid != site.base and new and oid not in tips.values() and oid in site.repo:
+        if not oid or oid == site.base or oid in tips.values() or oid not in site.repo:
+            continue
+        if oid not in site.known or (channel == own and not _is_ours(site, run, unit, oid)):
             tips[channel] = oid
     return Channels(tips, read_unfinished(admin) if admin else None, notes, found.get("head") or "")
+
+
+def _is_ours(site: Site, run: RunId, unit: UnitId, oid: Oid) -> bool:
+    """Tell whether a commit is one prun made of the unit's work, now or in an earlier attempt."""
+    own, kept = unit_ref(run, unit), kept_ref(run, unit, "")
+    words = ("for-each-ref", f"--points-at={oid}", "--format=%(refname)", own, kept)
+    names = site.repository.git.run(*words).text.split("\n")
+    return any(name == own or name.removeprefix(kept).startswith(MADE) for name in names if name)
 
 
 def _describe(site: Site, tips: Sequence[Oid]) -> tuple[str, ...]:

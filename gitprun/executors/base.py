@@ -119,6 +119,8 @@ def cut_short(outcome: Exit) -> str:
         return f"stopped after {outcome.seconds:.0f} s, its time limit"
     if outcome.reason == "stopped":
         return "stopped on request"
+    if outcome.reason == "stalled":
+        return one_line(f"stalled: {outcome.detail}")
     if outcome.reason == "not-started":
         return one_line(f"could not be started: {outcome.detail}".removesuffix(": "))
     if outcome.code is None:

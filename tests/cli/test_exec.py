@@ -380,7 +380,7 @@ def test_the_folder_of_the_workspace_is_gone(repo: Repo, run: Run) -> None:
     assert (said.code, said.out) == (2, "")
     assert said.err.splitlines() == [
         f"[wrapper p1] ERROR: the folder {place(repo).path} of the workspace a is gone",
-        "hint: git prun new a x --resume",
+        "hint: git prun workspace adopt PATH if it was moved to PATH, else git prun new a x --resume",
     ]
 
 

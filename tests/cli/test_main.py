@@ -245,13 +245,14 @@ def test_what_the_units_will_not_see(repo: Repo, capsys: pytest.CaptureFixture[s
     said = inside(capsys, repo.path, "run", "plan.toml")
     end = "which the unit will not see as it is in your checkout (commit it, or name it in [workspace] copy)"
     assert said.err.splitlines()[1:3] == [
-        "warning: 3 uncommitted changes in your checkout (such as a.txt) will not be visible to the units",
-        f"warning: the prompt of a names a.txt, {end}",
+        "warning: 2 uncommitted changes in your checkout (a.txt, notes/plan.md) will not be visible to the units,"
+        " nor what git ignores (fixture.db)",
+        f"warning: the prompt of a names a.txt, fixture.db, notes/plan.md, {end}",
     ]
     repo.git("commit", "-qam", "a")
     assert (
         inside(capsys, repo.path, "run", "plan.toml").err.splitlines()[2]
-        == f"warning: the prompt of a names fixture.db, {end}"
+        == f"warning: the prompt of a names fixture.db, notes/plan.md, {end}"
     )
 
 

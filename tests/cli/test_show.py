@@ -35,6 +35,7 @@ executor:  command (write)
 worker:    exit code 0 after AGE
 commit:    COMMIT  prun/r1/a
 verdict:   pass
+confined:  none: its worker was not confined either
 workspace: {place}
 output:    {state}/output.log
 
@@ -46,7 +47,7 @@ outside its paths:
   a.txt
 
 left out (still in the workspace):
-  .env: looks like a secret by its name
+  .env: looks like a secret by its name (4 bytes)
 
 checks:
   pass: true (AGE)

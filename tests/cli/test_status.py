@@ -8,6 +8,7 @@ import select
 import signal
 import subprocess
 import sys
+import time
 from dataclasses import asdict
 from pathlib import Path
 from types import SimpleNamespace
@@ -98,6 +99,7 @@ def test_the_json(repo: Repo, ledger: Ledger, capsys: pytest.CaptureFixture[str]
         "attempt": 0,
         "earlier": [],
         "until": None,
+        "stalled": None,
         "seconds": None,
         "executor": "command",
         "mode": "write",
@@ -105,6 +107,7 @@ def test_the_json(repo: Repo, ledger: Ledger, capsys: pytest.CaptureFixture[str]
         "outside": [],
         "left_out": [],
         "fallback": None,
+        "drift": None,
         "verdict": "",
         "branch": None,
         "commit": None,
@@ -275,3 +278,26 @@ def test_a_unit_that_waits_for_its_next_attempt(repo: Repo, capsys: pytest.Captu
     shown = inside(capsys, repo.path, "show", "a").out
     assert "\nattempt:   2 (before it 1: 503)\n" in shown
     assert "\nearlier attempts:\n  1: rate-limited (busy); output in /f\n" in shown
+
+
+def test_a_worker_of_which_nothing_comes(repo: Repo, capsys: pytest.CaptureFixture[str]) -> None:
+    ledger, me = repo.ledger, probe_identity(os.getpid())
+    assert me is not None
+    ledger.append("run.started", run="r3", facts={"base": BASE, "root": "/w", "coordinator": asdict(me)})
+    ledger.append("unit.queued", run="r3", unit="a", facts={"executor": "codex", "mode": "write"})
+    ledger.append("unit.started", run="r3", unit="a", facts={})
+    stall = {"quiet": 720.0, "since": time.time() - 720, "ends": False, "last": "Thinking\u2026", "hint": ""}
+    ledger.append("unit.stalled", run="r3", unit="a", facts={"stalled": stall})
+    line = inside(capsys, repo.path, "status").out.splitlines()[2]
+    assert (line.split()[1], line.rpartition("  ")[2]) == ("running", "stalled 12m (Thinking\u2026)")
+    row = inside(capsys, repo.path, "status", "--json").json["runs"][0]["units"][0]
+    assert 720 <= row["stalled"] < 730
+    assert "\nstalled:   12m (Thinking\u2026)\n" in inside(capsys, repo.path, "show", "a").out
+    ledger.append("unit.moving", run="r3", unit="a", facts={"stalled": None})
+    assert "stalled" not in inside(capsys, repo.path, "status").out
+    ended = {"reason": "exited", "code": 0, "signal": None, "seconds": 1.5, "leftovers": 0}
+    more = {"survivors": [12, 13], "dropped": 1_234_567_890}
+    ledger.append("unit.exited", run="r3", unit="a", facts={"exit": ended | more})
+    assert "still running, could not be ended: 12, 13" in inside(capsys, repo.path, "status").out
+    shown = inside(capsys, repo.path, "show", "a").out
+    assert "\ndropped:   1234.6 MB of output, out of its middle ([run] output_max)\n" in shown

@@ -78,7 +78,7 @@ def test_json_and_refusals(tmp_path: Path) -> None:
         "error: nothing has landed through git prun here\nhint: git prun merge lands branches\n",
     )
     assert prun(repo.path, "undo", "--list").err == "nothing has landed through git prun here\n"
-    assert prun(repo.path, "undo", "--list", "--json").json == {"landings": []}
+    assert prun(repo.path, "undo", "--list", "--json").json == {"landings": [], "drifts": []}
     assert prun(repo.path, "undo", "--list", "1").code == 129
     repo.switch("topic", new=True)
     tip = repo.commit("topic", a="2\n")

@@ -49,7 +49,8 @@ def put(top: Path, path: bytes, kind: str, content: bytes) -> None:
         os.symlink(b"target-" + content.replace(b"\0", b"0").replace(b"/", b"_"), full)
         return
     with open(full, "wb") as target:
-        target.write(content)
+        # No compiled program, which is no work.
+        target.write(b"#!" + content if kind == "program" else content)
     os.chmod(full, 0o755 if kind == "program" else 0o644)
 
 

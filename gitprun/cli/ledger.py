@@ -1,0 +1,64 @@
+"""``git prun ledger``: show the events everything is computed from, and hold them against what is there."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+
+import click
+
+from gitprun.cli.console import put, safe, say
+from gitprun.cli.options import here, json_option
+
+
+@click.group()
+def ledger() -> None:
+    """Show the ledger, the file of events every state is computed from, or verify it."""
+
+
+@ledger.command()
+@json_option
+@click.pass_context
+def verify(ctx: click.Context, as_json: bool) -> int:
+    """Compare the ledger with the refs and the disk, and say what is not as it should be, and what to do.
+
+    Every row, every captured commit, every ref under refs/prun, landings and workspaces are looked at; nothing is
+    changed. Exit code 1 when something is lost; notes alone are no loss. 128 when the ledger cannot be read.
+    """
+    from gitprun.cli.workspace import known_roots
+    from gitprun.runs.ledger_check import check_ledger
+
+    place = here(ctx)
+    found = check_ledger(place.repository, place.ledger, known_roots(place))
+    if as_json:
+        put(json.dumps({"ok": not found.lost, **asdict(found)}))
+        return 1 if found.lost else 0
+    for one in found.findings:
+        put(safe(f"{one.level}: {one.what}: {one.problem}" + (f" ({one.todo})" if one.todo else "")))
+    counts = f"{found.rows} rows, {found.runs} runs, {found.units} units, {found.refs} refs, {found.landings} landings"
+    notes = len(found.findings) - found.lost
+    said = f"{found.lost} lost, {notes} note{'s' if notes != 1 else ''}" if found.findings else "all is there"
+    put(f"{counts}, {found.workspaces} workspaces: {said}")
+    return 1 if found.lost else 0
+
+
+@ledger.command()
+@click.option("--run", "run", metavar="RUN", help="Only the events of this run.")
+@click.option("--archived", is_flag=True, help="Also those that git prun gc put into the archive, first.")
+@click.pass_context
+def show(ctx: click.Context, run: str | None, archived: bool) -> None:
+    """Print the events as JSON, one a line, as programs read them."""
+    from gitprun.runs.archive import read_archived
+
+    place = here(ctx)
+    events = place.read().events
+    older = read_archived(place.ledger.path.parent, events[0] if events else None) if archived else ()
+    for event in (*older, *events):
+        if run is None or event.run == run:
+            put(
+                json.dumps(
+                    {"t": event.time, "kind": event.kind, "run": event.run, "unit": event.unit, "facts": event.facts}
+                )
+            )
+    if not events:
+        say("nothing has been written down in this repository yet")

@@ -1,0 +1,135 @@
+"""``git prun rescue``: list everything that is pinned, and bring it back."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gitprun.cli.console import clock_time, hint, put, safe, say, size_text, table, warn
+from gitprun.cli.options import Here, here, json_option
+from gitprun.errors import PrunError, UsageProblem
+
+if TYPE_CHECKING:
+    from gitprun.collect.quarantine import Kept
+    from gitprun.keep.place import Place
+    from gitprun.keep.rescue import Pinned, Restored
+
+
+@click.command()
+@click.argument("names", metavar="[UNIT|REF|all]...", nargs=-1)
+@click.option("--list", "listing", is_flag=True, help="List what is pinned, and restore nothing.")
+@click.option("--to", "branch", metavar="BRANCH", help="The branch to make (default: rescue/<unit>).")
+@click.option("--into", "folder", metavar="FOLDER", type=click.Path(), help="Write the files into this new folder.")
+@json_option
+@click.pass_context
+def rescue(
+    ctx: click.Context, names: tuple[str, ...], listing: bool, branch: str | None, folder: str | None, as_json: bool
+) -> int:
+    """List all that is pinned, or bring it back: as branches, which never replace one, or as files.
+
+    UNIT is a unit or a named workspace (all that is kept of it), REF a ref or commit. No ledger is needed: the refs
+    tell everything.
+    """
+    from gitprun.keep.rescue import choose, list_pinned, only_captured, restore_branches, restore_files
+
+    if branch and folder:
+        raise UsageProblem("--to and --into cannot be given together", "leave one of them out")
+    if not names and (branch or folder):
+        raise UsageProblem("what is to be brought back is missing", "git prun rescue --list shows what there is")
+    place = here(ctx)
+    pinned = list_pinned(place.repository)
+    if listing or not names:
+        chosen = choose(pinned, names) if names else pinned
+        _show(place, chosen, as_json=as_json, whole=not names)
+        return 0
+    chosen = choose(pinned, names)
+    if folder is not None:
+        done = restore_files(place.repository, chosen, Path(os.path.abspath(place.start / folder)))
+    else:
+        chosen = only_captured(chosen) if branch and len(names) == 1 else chosen
+        done = restore_branches(place.repository, chosen, to=branch)
+    _note(place, done)
+    if as_json:
+        put(json.dumps({"restored": [asdict(one) for one in done]}))
+        return 0
+    for one in done:
+        where = f"branch {one.branch}" if one.branch else one.folder
+        put(f"{safe(where)}{'' if one.new else ' (there already)'}  {one.commit[:10]}  {safe(one.ref)}")
+    if any(one.branch for one in done):
+        hint("git switch BRANCH shows it; git diff HEAD...BRANCH what it changes")
+    return 0
+
+
+def _note(place: Here, done: tuple[Restored, ...]) -> None:
+    """Write down what was brought back; a ledger that cannot be written hinders nobody."""
+    try:
+        rows = [("rescue.restored", "", "", asdict(one)) for one in done]
+        if rows:
+            place.ledger.append_all(rows)
+    except (PrunError, OSError) as problem:
+        warn(f"not written down: {safe(str(problem))}")
+
+
+def _show(place: Here, chosen: tuple[Pinned, ...], *, as_json: bool, whole: bool) -> None:
+    orphans, kept = _others(place) if whole else ((), ())
+    if as_json:
+        put(json.dumps(_as_json(chosen, orphans, kept)))
+        return
+    shown = [one for one in chosen if one.label.kind not in ("base", "baseline", "other") or not whole]
+    if not shown and not orphans and not kept:
+        say("nothing is pinned here")
+        return
+    if shown:
+        rows = [
+            [
+                one.label.kind,
+                safe(one.label.name) or "-",
+                clock_time(one.time) if one.whole else "-",
+                str(one.files),
+                size_text(one.size),
+                safe(one.ref.removeprefix("refs/prun/")),
+                safe(one.subject),
+            ]
+            for one in shown
+        ]
+        put(table(["kind", "of", "date", "files", "size", "ref", "subject"], rows))
+    for room in kept:
+        put(f"rejected  {safe(room.run)}/{safe(room.unit)}  {size_text(room.size)}  {room.place}: {safe(room.reason)}")
+    for orphan in orphans:
+        put(f"orphan    {orphan.kind}  {safe(orphan.path)}")
+    if shown:
+        hint("git prun rescue UNIT makes branches rescue/UNIT; --into FOLDER writes the files")
+    if orphans:
+        hint("git prun workspace adopt PATH takes an orphan in")
+
+
+def _others(place: Here) -> tuple[tuple[Place, ...], tuple[Kept, ...]]:
+    """Find what no ref pins; where the ledger cannot be read, workspaces are not told from orphans."""
+    from gitprun.cli.workspace import known_roots
+    from gitprun.collect.quarantine import list_quarantine
+    from gitprun.keep.orphans import find_orphans
+
+    kept = list_quarantine(place.repository)
+    try:
+        reading = place.read()
+        found = find_orphans(place.repository, reading, known_roots(place))
+    except (PrunError, OSError) as problem:
+        warn(f"workspaces were not looked for: {safe(str(problem))}")
+        return (), kept
+    return tuple(row for row in found if row.state == "orphan"), kept
+
+
+def _as_json(chosen: tuple[Pinned, ...], orphans: tuple[Place, ...], kept: tuple[Kept, ...]) -> dict[str, Any]:
+    return {
+        "pinned": [asdict(one) | {"label": asdict(one.label) | {"name": one.label.name}} for one in chosen],
+        "orphans": [asdict(row) for row in orphans],
+        "rejected": [
+            {"path": str(row.place), "run": row.run, "unit": row.unit, "reason": row.reason, "size": row.size}
+            for row in kept
+        ],
+    }
