@@ -57,7 +57,5 @@ def collect(ctx: click.Context, unit_name: str, include: tuple[str, ...], as_jso
             if found.kept:
                 say(f"  the commit it had is pinned as {found.kept}")
     if caught:
-        raise Interrupted(
-            caught[0], f"stopped; {name} is collected, its checks are not over", f"git prun show {name}"
-        )
+        raise Interrupted(caught[0], f"stopped; {name} is collected, its checks are not over", f"git prun show {name}")
     return 0 if found.brought else 1

@@ -111,7 +111,8 @@ def _walls(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
 def _left_out(row: Mapping[str, Any]) -> str:
     """Say what is in no commit, why, and how large it is."""
     size = int(row.get("size") or 0)
-    shown = f"{size} bytes" if size < 10_000 else f"{size / 1e3:.0f} kB" if size < 10_000_000 else f"{size / 1e6:.0f} MB"
+    large = f"{size / 1e3:.0f} kB" if size < 10_000_000 else f"{size / 1e6:.0f} MB"
+    shown = f"{size} bytes" if size < 10_000 else large
     return f"{row['path']}: {row['reason']}" + (f" ({shown})" if size else "")
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from gitprun.errors import PrunError
 from gitprun.git.command import Git
 from gitprun.git.store import store_of
-from gitprun.names import ZERO, Oid
+from gitprun.names import PRUN_REFS, ZERO, Oid
 
 if TYPE_CHECKING:
     import pygit2
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
 class RefMoved(PrunError):
     """A ref is no longer where we left it."""
+
+
+class RefLocked(PrunError):
+    """A ref could not be written where it is; somebody may hold its lock."""
 
 
 class ObjectsLost(PrunError):
@@ -183,10 +187,26 @@ def _require_not_torn(repo: pygit2.Repository, oid: str) -> None:
 
 def move_ref(repo: pygit2.Repository, name: str, new: Oid, old: Oid, reason: str) -> None:
     """Move a ref from ``old`` to ``new`` (old ZERO: it must not exist yet), or raise RefMoved and change nothing."""
+    require_object(repo, new)
+    try:
+        _move(repo, name, new, old, reason)
+    except RefLocked:
+        if not _take_dead_lock(repo, name):
+            raise
+        _move(repo, name, new, old, reason)
+
+
+def _take_dead_lock(repo: pygit2.Repository, name: str) -> bool:
+    """Remove the lock a killed prun left of a ref that is prun's alone."""
+    from gitprun.git.stale import take_dead_lock
+
+    return name.startswith(PRUN_REFS) and take_dead_lock(Path(repo.path) / f"{name}.lock")
+
+
+def _move(repo: pygit2.Repository, name: str, new: Oid, old: Oid, reason: str) -> None:
     import pygit2
 
     target = pygit2.Oid(hex=new)
-    require_object(repo, new)
     try:
         if old == ZERO:
             repo.create_reference_direct(name, target, False, message=reason)
@@ -199,7 +219,7 @@ def move_ref(repo: pygit2.Repository, name: str, new: Oid, old: Oid, reason: str
     except (KeyError, ValueError, OSError, pygit2.GitError) as problem:
         now = read_ref(repo, name)
         if now in (old, None) and not (now is None and old != ZERO):
-            raise PrunError(f"{name} could not be written: {problem}", "is the disk full, or the ref locked?") from None
+            raise RefLocked(f"{name} could not be written: {problem}", "is the disk full, or the ref locked?") from None
     raise RefMoved(
         f"{name} is at {read_ref(repo, name) or 'nothing'}, not at {old}", "somebody else moved it: try again"
     )
@@ -217,6 +237,15 @@ def read_ref(repo: pygit2.Repository, name: str) -> Oid | None:
 
 def delete_ref(repo: pygit2.Repository, name: str, old: Oid) -> None:
     """Delete a ref that is still at ``old``; raises RefMoved when it is elsewhere. An absent one is fine."""
+    try:
+        _delete(repo, name, old)
+    except RefLocked:
+        if not _take_dead_lock(repo, name):
+            raise
+        _delete(repo, name, old)
+
+
+def _delete(repo: pygit2.Repository, name: str, old: Oid) -> None:
     import pygit2
 
     ref = repo.references.get(name)
@@ -229,7 +258,7 @@ def delete_ref(repo: pygit2.Repository, name: str, old: Oid) -> None:
             return
         except (KeyError, OSError, pygit2.GitError) as problem:
             if read_ref(repo, name) == old:
-                raise PrunError(f"{name} could not be deleted: {problem}", "is the ref locked?") from None
+                raise RefLocked(f"{name} could not be deleted: {problem}", "is the ref locked?") from None
     now = read_ref(repo, name)
     if now is not None:
         raise RefMoved(f"{name} is at {now}, not at {old}", "left alone")

@@ -12,6 +12,7 @@ from gitprun.errors import GitFailed
 # A lock this old, held by no process, is nobody's; a younger one may be between two writes of a living program.
 OLD = 600.0
 PAUSE = 0.1
+QUIET = 1.0
 COMMONDIR = re.compile(r"failed to read (?P<file>.*worktrees/(?P<name>[^/]+)/commondir)")
 
 
@@ -48,6 +49,44 @@ def set_aside(lock: Path, tree: Path, *, now: float) -> Path | None:
         number += 1
     os.rename(lock, aside)
     return aside
+
+
+def take_dead_lock(lock: Path) -> bool:
+    """Remove the lock of a ref that only prun writes, left by a prun that was killed; False where nobody may have.
+
+    A living prun holds it for the blink of an eye: what stays the same for QUIET seconds, opened by nobody, is dead.
+    """
+    before = _seen(lock)
+    until = time.monotonic() + QUIET
+    while before is not None and time.monotonic() < until:
+        time.sleep(PAUSE)
+        now = _seen(lock)
+        if now != before:
+            before, until = now, time.monotonic() + QUIET
+    try:
+        if before is not None and not is_open(lock) and _seen(lock) == before:
+            lock.unlink()
+    except OSError:
+        return False
+    return not os.path.lexists(lock)
+
+
+def _seen(lock: Path) -> tuple[int, int, int] | None:
+    try:
+        found = os.lstat(lock)
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def is_open(path: Path) -> bool:
+    """Tell whether a process has a file open; True where that cannot be told."""
+    try:
+        processes = [name for name in os.listdir("/proc") if name.isdigit()]
+        wanted = os.stat(path)
+    except OSError:
+        return True
+    return not processes or any(_has_open(name, wanted) for name in processes)
 
 
 def mend_entry(common: Path, problem: GitFailed, *, now: float) -> str:

@@ -40,8 +40,8 @@ class Candidate:
 
     ``unit`` is empty for a branch made elsewhere; ``verdict`` holds for exactly ``tree``; ``since`` is the time the
     unit's work was captured, in seconds since 1970. ``reverted`` says for each target (a full ref) on which it landed
-    and was reverted how to bring it back. ``drift`` says what changed in
-    the user's repository while it was made and keeps it from landing. ``confined`` tells whether the unit's worker was held to its workspace.
+    and was reverted how to bring it back. ``drift`` says what changed in the user's repository while it was made and
+    keeps it from landing. ``confined`` tells whether the unit's worker was held to its workspace.
     """
 
     branch: str

@@ -19,8 +19,8 @@ class UnitSight:
     ``commits`` counts what its branch has past the base, ``committed`` says that its last work ended in one,
     ``dirty`` is what differs from there in its workspace
     (None: could not be told), ``outside`` what of its work lies outside its fence, ``quiet`` the seconds without
-    output or change of a file, ``limited`` what the service said when it turned the worker away, ``drift`` what changed in the user's
-    repository while it ran and waits for an answer.
+    output or change of a file, ``limited`` what the service said when it turned the worker away, ``drift`` what
+    changed in the user's repository while it ran and waits for an answer.
     """
 
     run: str

@@ -43,7 +43,7 @@ def put(top: Path, path: bytes, kind: str, content: bytes) -> None:
             if stat.S_ISDIR(os.lstat(full).st_mode):
                 return
             os.unlink(full)
-    except (FileExistsError, NotADirectoryError):
+    except (FileExistsError, FileNotFoundError, NotADirectoryError):
         return
     if kind == "link":
         os.symlink(b"target-" + content.replace(b"\0", b"0").replace(b"/", b"_"), full)

@@ -10,6 +10,7 @@ import pytest
 from gitprun.errors import PrunError
 from gitprun.git.refs import (
     ObjectsLost,
+    RefLocked,
     RefMoved,
     Signature,
     delete_ref,
@@ -87,14 +88,15 @@ def test_names_that_stand_in_each_others_way(repo: Repo, store: pygit2.Repositor
 
 def test_a_locked_ref_is_said(repo: Repo, store: pygit2.Repository) -> None:
     first, second = repo.head, repo.commit("second")
-    move_ref(store, REF, first, ZERO, "made")
-    lock = repo.write(f".git/{REF}.lock", "")
+    name = "refs/heads/topic"
+    move_ref(store, name, first, ZERO, "made")
+    lock = repo.write(f".git/{name}.lock", "")
     with pytest.raises(PrunError, match="could not be written"):
-        move_ref(store, REF, second, first, "moved")
+        move_ref(store, name, second, first, "moved")
     with pytest.raises(PrunError, match="could not be deleted"):
-        delete_ref(store, REF, first)
+        delete_ref(store, name, first)
     lock.unlink()
-    assert repo.oid(REF) == first
+    assert repo.oid(name) == first
 
 
 def test_delete(repo: Repo, store: pygit2.Repository) -> None:
@@ -165,3 +167,29 @@ def test_read_signatures(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_repositories_libgit2_cannot_open(tmp_path: Path) -> None:
     with pytest.raises(PrunError, match="libgit2 cannot open"):
         open_repository(tmp_path)
+
+
+def test_the_lock_a_killed_prun_left_is_taken_away(
+    repo: Repo, store: pygit2.Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gitprun.git.stale.QUIET", 0.2)
+    lock = repo.write(f".git/{REF}.lock", b"")
+    move_ref(store, REF, repo.head, ZERO, "made")
+    lock.write_bytes(b"half")
+    delete_ref(store, REF, repo.head)
+    assert (read_ref(store, REF), lock.exists()) == (None, False)
+
+
+def test_a_lock_somebody_holds_stays(repo: Repo, store: pygit2.Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gitprun.git.stale.QUIET", 0.2)
+    lock = repo.write(f".git/{REF}.lock", b"")
+    with open(lock, "rb"), pytest.raises(RefLocked, match="could not be written"):
+        move_ref(store, REF, repo.head, ZERO, "made")
+    assert lock.exists()
+
+
+def test_the_lock_of_a_users_ref_stays(repo: Repo, store: pygit2.Repository) -> None:
+    lock = repo.write(".git/refs/heads/topic.lock", b"")
+    with pytest.raises(RefLocked, match="could not be written"):
+        move_ref(store, "refs/heads/topic", repo.head, ZERO, "made")
+    assert lock.exists()
