@@ -258,7 +258,7 @@ def test_a_run_beside_it_loses_nothing(repo: Repo, tmp_path: Path) -> None:
 
 @pytest.mark.kill
 def test_killed_at_any_step(tmp_path: Path) -> None:
-    for number in range(1, 400, 9):
+    for number in range(1, 400, 31):
         place = tmp_path / str(number)
         repo = make_repo(place / "repo", a_dot_txt="1\n")
         run_units(repo, sh("one", f"echo 2 >a.txt; mkdir d; echo x >d/y; {RESULT}"),

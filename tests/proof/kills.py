@@ -19,10 +19,11 @@ UNITS = tuple(f"u{number}" for number in range(8))
 # Leaves a line when it begins and one when it is through.
 WORKER = """
 echo begun >>"$TRACES/$PRUN_UNIT"
-i=0; while [ $i -lt 20 ]; do echo $i >"$PRUN_UNIT-$i.txt"; i=$((i+1)); done
+i=0; while [ $i -lt 8 ]; do echo $i >"$PRUN_UNIT-$i.txt"; i=$((i+1)); done
 git -c user.name=W -c user.email=w@example.test commit -q --allow-empty -m own
 echo through >>"$TRACES/$PRUN_UNIT"
 """
+FILES = 8
 COORDINATOR_KILLS = {"quick": 6, "ci": 300, "full": 1000}
 STEP_KILLS = {"quick": 3, "ci": 50, "full": 200}
 # So long a command is waited for before its moment counts as missed, in seconds.
@@ -134,7 +135,7 @@ def _judge_run(repo: Repo, traces: Path, faults: list[str]) -> None:
         if captured[name] != 1:
             faults.append(f"{name} was captured {captured[name]} times")
         files = repo.files(f"refs/prun/{run.id}/{name}")
-        if {f"{name}-{number}.txt" for number in range(20)} - set(files):
+        if {f"{name}-{number}.txt" for number in range(FILES)} - set(files):
             faults.append(f"{name} lost files")
     _own_edits(repo, faults, "run")
     if reading.unreadable:
@@ -144,6 +145,31 @@ def _judge_run(repo: Repo, traces: Path, faults: list[str]) -> None:
         faults.append(f"fsck: {said_fsck[:200]}")
 
 
+class Station:
+    """A repository with units that are ready, made a few dozen at a time; each trial takes its own."""
+
+    def __init__(self, folder: Path, forker: Forker) -> None:
+        self.folder, self.forker = folder, forker
+        self._made = 0
+        self._left: list[str] = []
+        self.repo = Repo(folder)
+
+    def take(self, count: int) -> tuple[Repo, list[str]]:
+        """Give the repository and so many units nobody has touched."""
+        if len(self._left) < count:
+            self._made += 1
+            place = self.folder / f"station{self._made}"
+            place.mkdir(parents=True)
+            self.repo, traces = _ground(place), place / "traces"
+            traces.mkdir()
+            self._left = [f"s{number}" for number in range(26)]
+            plan = write_plan(place, {name: sh(WORKER) for name in self._left}, "run.jobs = 4")
+            said = self.forker.run(self.repo.path, "run", str(plan), env={"TRACES": str(traces)})
+            assert said.code == 0, said.err
+        taken, self._left = self._left[:count], self._left[count:]
+        return self.repo, taken
+
+
 def kill_steps(folder: Path, size: Size) -> Row:
     """Kill inside capture, import, landing, removal and gc, each so many times at moments of its own."""
     chance = random.Random(20260106)
@@ -151,11 +177,12 @@ def kill_steps(folder: Path, size: Size) -> Row:
     counts: Counter[str] = Counter()
     with Forker() as forker:
         for name, step in STEPS.items():
+            station = Station(folder / name, forker)
             while counts[name] < STEP_KILLS[size]:
                 place = folder / f"{name}{counts[name]}"
                 place.mkdir(parents=True)
                 before = len(faults)
-                step(place, forker, chance, faults)
+                step(place, station, chance, faults)
                 faults[before:] = [f"{name}: {fault}" for fault in faults[before:]]
                 counts[name] += 1
                 shutil.rmtree(place, ignore_errors=True)
@@ -188,7 +215,7 @@ def _finish_run(repo: Repo, folder: Path, forker: Forker, env: dict[str, str], f
         faults.append(f"run --resume: exit code {said.code}, {state}: {said.err[-300:]}")
         return
     files = set(repo.files("refs/prun/r1/u0"))
-    if not {f"u0-{number}.txt" for number in range(20)} <= files:
+    if not {f"u0-{number}.txt" for number in range(FILES)} <= files:
         faults.append("files are lost")
     if (folder / "traces" / "u0").read_text().count("through") != 1:
         faults.append("the worker was run twice")
@@ -201,8 +228,8 @@ def _finish_run(repo: Repo, folder: Path, forker: Forker, env: dict[str, str], f
         faults.append(f"left over in the user's repository: {left[0].name}")
 
 
-def _in_capture(folder: Path, forker: Forker, chance: random.Random, faults: list[str]) -> None:
-    repo, plan, env = _one_unit(folder)
+def _in_capture(folder: Path, station: Station, chance: random.Random, faults: list[str]) -> None:
+    (repo, plan, env), forker = _one_unit(folder), station.forker
     child = forker.start(repo.path, "run", str(plan), env=env)
     _await(lambda: "unit.exited" in _ledger(repo), child.pid)
     time.sleep(chance.random() * 0.3)
@@ -211,8 +238,8 @@ def _in_capture(folder: Path, forker: Forker, chance: random.Random, faults: lis
     _finish_run(repo, folder, forker, env, faults)
 
 
-def _in_import(folder: Path, forker: Forker, chance: random.Random, faults: list[str]) -> None:
-    repo, plan, env = _one_unit(folder)
+def _in_import(folder: Path, station: Station, chance: random.Random, faults: list[str]) -> None:
+    (repo, plan, env), forker = _one_unit(folder), station.forker
     child = forker.start(repo.path, "run", str(plan), env=env)
     quarantine = repo.path / ".git" / "prun" / "quarantine"
     _await(lambda: any(quarantine.rglob("*")) or "unit.captured" in _ledger(repo), child.pid)
@@ -222,69 +249,50 @@ def _in_import(folder: Path, forker: Forker, chance: random.Random, faults: list
     _finish_run(repo, folder, forker, env, faults)
 
 
-def _ready(folder: Path, forker: Forker, units: int) -> Repo:
-    """Bring a run to its end."""
-    repo, traces = _ground(folder), folder / "traces"
-    traces.mkdir()
-    said = forker.run(
-        repo.path,
-        "run",
-        str(_plan(folder, units)),
-        env={"TRACES": str(traces)},
-    )
-    assert said.code == 0, said.err
-    return repo
-
-
-def _in_landing(folder: Path, forker: Forker, chance: random.Random, faults: list[str]) -> None:
-    repo = _ready(folder, forker, 2)
-    child = forker.start(repo.path, "merge")
+def _in_landing(folder: Path, station: Station, chance: random.Random, faults: list[str]) -> None:
+    (repo, names), forker = station.take(2), station.forker
+    start = repo.head
+    child = forker.start(repo.path, "merge", *names)
     time.sleep(chance.random() * 0.4)
     child.kill()
     child.wait()
     _own_edits(repo, faults, "merge")
-    said = forker.run(repo.path, "merge")
-    if said.code != 0 and "nothing" not in said.err + said.out:
+    said = forker.run(repo.path, "merge", *names)
+    if said.code != 0 and "already" not in said.err + said.out:
         faults.append(f"merge: exit code {said.code}: {said.err[-300:]}")
-    missing = {f"{name}-{n}.txt" for name in UNITS[:2] for n in range(20)} - set(repo.files())
+    missing = {f"{name}-{n}.txt" for name in names for n in range(FILES)} - set(repo.files())
     if missing:
         faults.append(f"{len(missing)} files did not land")
     if repo.status() != [" M b.txt", "?? notes.txt"]:
         faults.append(f"the checkout is not as it was: {repo.status()[:5]}")
-    merges = repo.git("log", "--merges", "--format=%s", "HEAD").splitlines()
+    merges = repo.git("log", "--merges", "--format=%s", f"{start}..HEAD").splitlines()
     if len(merges) != 2:
         faults.append(f"{len(merges)} merges for 2 units")
     _own_edits(repo, faults, "merge")
 
 
-def _in_removal(folder: Path, forker: Forker, chance: random.Random, faults: list[str]) -> None:
-    repo = _ready(folder, forker, 1)
-    work = folder / "user.prun" / "r1" / "u0"
-    (work / "late.txt").write_text("written after the capture\n")
-    child = forker.start(repo.path, "remove", "u0")
+def _in_removal(folder: Path, station: Station, chance: random.Random, faults: list[str]) -> None:
+    (repo, (name,)), forker = station.take(1), station.forker
+    work = repo.path.parent / "user.prun" / "r1" / name
+    (work / "late.txt").write_text(f"written in {name} after the capture\n")
+    child = forker.start(repo.path, "remove", name)
     time.sleep(chance.random() * 0.25)
     child.kill()
     child.wait()
-    said = forker.run(repo.path, "remove", "u0")
+    said = forker.run(repo.path, "remove", name)
     if work.exists():
         faults.append(f"remove: exit code {said.code}, and {work.name} is still there: {said.err[-300:]}")
-    pinned = repo.git("for-each-ref", "--format=%(refname)", "refs/prun").splitlines()
-    if not any("late.txt" in repo.files(name) for name in pinned):
+    pinned = repo.git("for-each-ref", "--format=%(refname)", f"refs/prun/kept/r1/{name}").splitlines()
+    if not any("late.txt" in repo.files(ref) for ref in pinned):
         faults.append("what was written after the capture is in no commit")
-    left = (
-        [path.name for path in (folder / "user.prun").rglob(".prun-trash-*")] if (folder / "user.prun").exists() else []
-    )
-    if left:
-        forker.run(repo.path, "gc")
-        left = [path.name for path in (folder / "user.prun").rglob(".prun-trash-*")]
-    if left:
-        faults.append(f"left over: {left[0]}")
+    forker.run(repo.path, "gc")
+    faults += [f"left over: {path.name}" for path in repo.path.parent.glob("user.prun/**/.prun-trash-*")]
     _own_edits(repo, faults, "remove")
 
 
-def _in_gc(folder: Path, forker: Forker, chance: random.Random, faults: list[str]) -> None:
-    repo = _ready(folder, forker, 2)
-    forker.run(repo.path, "remove", "u0")
+def _in_gc(folder: Path, station: Station, chance: random.Random, faults: list[str]) -> None:
+    (repo, (name,)), forker = station.take(1), station.forker
+    forker.run(repo.path, "remove", name)
     refs = repo.git("for-each-ref", "--format=%(refname) %(objectname)", "refs/heads", "refs/prun")
     history = repo.ledger.read().history
     child = forker.start(repo.path, "gc", "--older-than", "0d")
@@ -294,19 +302,18 @@ def _in_gc(folder: Path, forker: Forker, chance: random.Random, faults: list[str
     said = forker.run(repo.path, "gc", "--older-than", "0d")
     if said.code != 0:
         faults.append(f"gc: exit code {said.code}: {said.err[-300:]}")
-    now = repo.git("for-each-ref", "--format=%(refname) %(objectname)", "refs/heads", "refs/prun")
-    lost = [row for row in refs.splitlines() if row not in now.splitlines() and "/trash/" not in row]
-    if [row for row in lost if "refs/prun/base" not in row]:
+    now = repo.git("for-each-ref", "--format=%(refname) %(objectname)", "refs/heads", "refs/prun").splitlines()
+    lost = [row for row in refs.splitlines() if row not in now and "/trash/" not in row and "refs/prun/base" not in row]
+    if lost:
         faults.append(f"gc took a ref: {lost[0]}")
     again = repo.ledger.read()
-    if again.unreadable or {k: v.units for k, v in again.history.runs.items()} != {
-        k: v.units for k, v in history.runs.items()
-    }:
+    units = [{key: run.units for key, run in one.runs.items()} for one in (again.history, history)]
+    if again.unreadable or units[0] != units[1]:
         faults.append("the ledger says something else after gc")
     _own_edits(repo, faults, "gc")
 
 
-STEPS: dict[str, Callable[[Path, Forker, random.Random, list[str]], None]] = {
+STEPS: dict[str, Callable[[Path, Station, random.Random, list[str]], None]] = {
     "capture": _in_capture,
     "import": _in_import,
     "landing": _in_landing,

@@ -360,7 +360,7 @@ def leftovers(tmp_path: Path) -> list[str]:
 @pytest.mark.kill
 @KINDS
 def test_killed_at_any_step(tmp_path: Path, kind: WorkspaceKind) -> None:
-    for number in range(1, 300, 7):
+    for number in range(1, 300, 29):
         place = tmp_path / str(number)
         repo = make_repo(place / "repo", a_dot_txt="1\n", _dot_gitignore="out/\n")
         shop = open_workshop(repo, place / "w", kind)

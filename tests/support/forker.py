@@ -40,7 +40,9 @@ class Child:
     def wait(self) -> Said:
         """Wait for its end."""
         code = int(self.forker.answer())
-        out, err = ((self.folder / name).read_text(errors="replace") for name in ("out", "err"))
+        # One that was killed at once has not opened them.
+        places = [self.folder / name for name in ("out", "err")]
+        out, err = (place.read_text(errors="replace") if place.exists() else "" for place in places)
         return Said(code, out, err)
 
 
