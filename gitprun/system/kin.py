@@ -23,6 +23,8 @@ Kin = dict[int, bytes]
 # How long to go on killing what will not die or comes again and again, in seconds.
 LIMIT = 5.0
 SHORT = 0.02
+# The variable that holds the marks of all workers a process runs under, with colons between them.
+MARKS = b"PRUN_MARK="
 NEWEST = 100
 
 
@@ -81,11 +83,16 @@ def below(roots: "Iterable[int]", processes: Table) -> set[int]:
 
 
 def has_mark(pid: int, mark: bytes) -> bool:
-    """Tell whether a process was started with this mark in its environment; other users' cannot be told."""
+    """Tell whether a process was started with this very mark in its environment; other users' cannot be told."""
     try:
-        return mark in read_file(f"/proc/{pid}/environ")
+        environ = read_file(f"/proc/{pid}/environ")
     except OSError:
         return False
+    # The quick look first: nearly nobody has it.
+    if mark not in environ:
+        return False
+    rows = [row[len(MARKS) :] for row in environ.split(b"\0") if row.startswith(MARKS)]
+    return any(mark in row.split(b":") for row in rows)
 
 
 def marked(mark: bytes, processes: Table) -> set[int]:

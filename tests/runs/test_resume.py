@@ -20,7 +20,7 @@ from gitprun.runs.dispatch import RunReport
 from gitprun.runs.events import Event, encode
 from gitprun.runs.lookup import probe_unit
 from gitprun.runs.resume import Occupied, resume_run, take_over
-from gitprun.system.process import Identity, Stop, is_alive, probe_identity
+from gitprun.system.process import Identity, Stop, is_alive, probe_identity, wait_for_stranger
 from gitprun.units import ExecutorSettings, Unit
 from tests.support.alarm import LeapingClock
 from tests.support.cli import prun, start_prun
@@ -584,7 +584,8 @@ def test_what_cannot_be_observed_is_no_death(repo: Repo, tmp_path: Path, monkeyp
         assert probe_unit(run, run.units["a"]).state == "running"
         with pytest.raises(Occupied):
             resume(repo)
-    os.kill(warden.pid, signal.SIGKILL)
+    os.kill(warden.pid, signal.SIGTERM)
+    wait_for_stranger(warden, Stop())
 
 
 def test_a_run_of_a_living_coordinator_is_left_alone(repo: Repo) -> None:

@@ -190,3 +190,14 @@ def test_the_folder_of_a_group_is_found_in_any_layout(monkeypatch: pytest.Monkey
         assert kin.find_home() == folder
     texts["/proc/self/cgroup"] = b"4:memory:/other\n"
     assert kin.find_home() == ""
+
+
+def test_a_mark_is_a_whole_word_of_its_own_variable(bench: Bench) -> None:
+    found: list[tuple[Identity, ...]] = []
+    mark = new_mark()
+
+    def look(_: Identity | None) -> None:
+        found.extend(find_marked(word) for word in (mark[1:], mark[:-1], "PRUN_MARK", "PATH"))
+
+    bench.sh("true", mark=mark, started=look)
+    assert found == [(), (), (), ()]
