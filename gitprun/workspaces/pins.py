@@ -23,6 +23,7 @@ from gitprun.workspaces.clone import CloneSource
 
 _MODES = {"blob": "100644", "tree": "040000"}
 _TAGS = "tags-"
+_TRIES = 20
 MOST_TAGS_DEEP = 16
 
 
@@ -47,7 +48,8 @@ def pin_source(repository: Repository, run: str, source: CloneSource, base: Oid)
 def unpin_source(repository: Repository, run: str) -> None:
     """Let go of what the clones of a run started with; only when none of them is left."""
     git = Git(cwd=repository.common, neutral=True)
-    git.run("update-ref", "-d", base_tips_ref(run))
+    if git.run("rev-parse", "--verify", "--quiet", base_tips_ref(run), ok=(0, 1)).code == 0:
+        _update(git, "-d", base_tips_ref(run))
     for folder in (repository.state / "runs" / run).glob(f"*{_TAGS}*"):
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -71,7 +73,18 @@ def _pin_ends(git: Git, ref: str, source: CloneSource, base: Oid, ends: set[str]
     text = f"keeps what clones of {ref.partition('tips/')[2]} started with\n\n{digest}\n"
     body = "\n".join([*head, f"author {who}", f"committer {who}", "", text])
     made = git.run("hash-object", "-t", "commit", "-w", "--stdin", stdin=body.encode()).text
-    git.run("update-ref", "-m", "prun: what clones start with", ref, made, old or ZERO)
+    _update(git, "-m", "prun: what clones start with", ref, made, old or ZERO)
+
+
+def _update(git: Git, *words: str) -> None:
+    """Have git update a ref; the folder it makes for that may be taken away by whoever removes the last ref in it."""
+    for left in reversed(range(_TRIES)):
+        try:
+            git.run("update-ref", *words)
+            return
+        except GitFailed as problem:
+            if "unable to create directory" not in problem.stderr or not left:
+                raise
 
 
 def _merged(git: Git, source: CloneSource, base: Oid) -> set[str]:

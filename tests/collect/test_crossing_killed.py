@@ -37,7 +37,7 @@ if found.taken:
 print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 print(*(row.reason for row in found.rejected))
 """
-TRIALS = 60
+TRIALS = 20
 MOST_MEMORY = 300_000
 
 

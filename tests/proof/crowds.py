@@ -60,13 +60,16 @@ def _mixed(plan: str) -> list[tuple[str, ...]]:
     looks: list[tuple[str, ...]] = [("status",), ("status", "--json"), ("show", "u1"), ("diff", "u2"), ("log", "u3")]
     looks += [("forecast",), ("ledger", "verify"), ("rescue", "--list"), ("gc", "--dry-run"), ("monitor", "--once")]
     acts: list[tuple[str, ...]] = [("run", plan), ("run", plan), ("gc",), ("gc",), ("collect", "u1"), ("collect", "u2")]
-    acts += [("merge", "--dry-run"), ("reconcile",), ("undo", "--list"), ("clean", "--dry-run")]
+    acts += [("merge", "--dry-run"), ("reconcile",), ("undo", "--list"), ("workspace", "list")]
     return looks + acts
 
 
 def _leftovers(repo: Repo) -> list[str]:
     """Name what no command should leave."""
-    found = [f"leftover {path}" for path in (repo.path / ".git").rglob("*.lock") if path.parent.name != "locks"]
+    git = repo.path / ".git"
+    # What prun itself locks by is never removed.
+    locks = [path for path in git.rglob("*.lock") if not path.is_relative_to(git / "prun")]
+    found = [f"leftover {path}" for path in locks]
     found += [f"leftover {path}" for path in repo.path.parent.rglob(".prun-trash-*")]
     found += [f"leftover {path}" for path in repo.path.parent.rglob(".probe-*")]
     said = repo.git("worktree", "list", "--porcelain")

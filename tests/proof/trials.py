@@ -42,7 +42,7 @@ def field(folder: Path, size: Size) -> Row:
 
 
 def _tests(trial: str, must: str, paths: tuple[str, ...]) -> Row:
-    argv = [sys.executable, "-m", "pytest", "-q", "--kill", "--slow", "-p", "no:cacheprovider", *paths]
+    argv = [sys.executable, "-m", "pytest", "--kill", "--slow", "-p", "no:cacheprovider", *paths]
     done = subprocess.run(argv, cwd=ROOT, env=program_environment(), capture_output=True, text=True, check=False)
     last = done.stdout.strip().splitlines()[-1] if done.stdout.strip() else done.stderr[-200:]
     counts = re.sub(r" in [0-9.]+s.*|=+ ?| ?=+", "", last)

@@ -225,8 +225,10 @@ def test_only_the_failed_ones_are_tried_again(repo: Repo, programs: Path) -> Non
 @pytest.mark.parametrize("kind", ["clone", "worktree"])
 def test_a_new_try_starts_from_the_current_main(repo: Repo, programs: Path, kind: Any) -> None:
     base = repo.head
-    # While the first worker runs, main moves on; nothing it leaves in its workspace is there for the second.
-    first = f"git -C {repo.path} commit -q --allow-empty -m later; echo left >left.txt; echo half >a.txt"
+    # While the first worker runs, main moves on, as if by the user, whom no guard holds; nothing the worker leaves in
+    # its workspace is there for the second.
+    move = f"env -u GIT_CONFIG_PARAMETERS git -C {repo.path} commit -q --allow-empty -m later"
+    first = f"{move}; echo left >left.txt; echo half >a.txt"
     second = "test ! -e left.txt; git log --format=%s >log.txt; echo $PRUN_BASE >base.txt\n" + completed()
     steps = scripted(programs, f"{first}\n{_no_thread(BUSY)}", second)
     unit = codex("a", workspace=kind)
