@@ -18,11 +18,25 @@ DEFAULT_MAX_TOTAL = 1_000_000_000
 DEFAULT_MAX_FILES = 50_000
 # No output and no changed file for so many seconds: the unit is said to be stalled.
 DEFAULT_STALL = 600.0
-DEFAULT_OUTPUT_MAX = 256_000_000
 
 StallAction = Literal["report", "end"]
 # worker: as the unit's own worker was confined.
 VerifySandbox = Literal["worker", "workspace-write", "none"]
+# workspace: where its worker was; pristine: in a place made of the captured commit alone.
+VerifyIn = Literal["workspace", "pristine"]
+# checkout: the path of the user's checkout shows the place that is checked.
+VerifyView = Literal["checkout", "none"]
+# What tools rewrite when they merely look: a check that does so is still a check.
+MAY_CHANGE = (
+    "**/*.lock",
+    "**/*.lockb",
+    "**/*-lock.json",
+    "**/*-lock.yaml",
+    "**/*.lock.json",
+    "**/npm-shrinkwrap.json",
+    "**/go.sum",
+    "**/Package.resolved",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +46,9 @@ class Settings:
     ``grace`` is the time in seconds between the steps of the ladder that ends a worker, ``stall`` and ``output_max``
     the seconds and bytes of DEFAULT_STALL and DEFAULT_OUTPUT_MAX; ``max_total`` (bytes) and ``max_files`` bound the
     new files of one capture; ``filters`` are the user's content filters that may run over a worker's files (None:
-    those the base names).
+    those the base names). ``verify_may_change`` are globs of what checks may rewrite and still pass (None: MAY_CHANGE);
+    ``reuse_green`` is for how many seconds a green tree counts as green in later commands (None: not at all),
+    ``confirm_red`` whether what is red is checked once more.
     """
 
     base: str | None = None
@@ -40,6 +56,9 @@ class Settings:
     verify: tuple[str, ...] | None = None
     verify_timeout: float | None = None
     verify_sandbox: VerifySandbox | None = None
+    verify_in: VerifyIn | None = None
+    verify_view: VerifyView | None = None
+    verify_may_change: tuple[str, ...] | None = None
     grace: float | None = None
     stall: float | None = None
     stall_action: StallAction | None = None
@@ -60,6 +79,8 @@ class Settings:
     retry_wait_max: float | None = None
     executors: Mapping[str, ExecutorSettings] = field(default_factory=dict)
     merge_message: str | None = None
+    reuse_green: float | None = None
+    confirm_red: bool | None = None
     hotspots: tuple[Any, ...] = ()
     hotspot_source: str = ""
 
@@ -71,6 +92,9 @@ class Settings:
             verify=other.verify if self.verify is None else self.verify,
             verify_timeout=self.verify_timeout or other.verify_timeout,
             verify_sandbox=self.verify_sandbox or other.verify_sandbox,
+            verify_in=self.verify_in or other.verify_in,
+            verify_view=self.verify_view or other.verify_view,
+            verify_may_change=other.verify_may_change if self.verify_may_change is None else self.verify_may_change,
             grace=self.grace or other.grace,
             stall=self.stall or other.stall,
             stall_action=self.stall_action or other.stall_action,
@@ -91,6 +115,8 @@ class Settings:
             retry_wait_max=self.retry_wait_max or other.retry_wait_max,
             executors={**other.executors, **self.executors},
             merge_message=self.merge_message or other.merge_message,
+            reuse_green=self.reuse_green or other.reuse_green,
+            confirm_red=other.confirm_red if self.confirm_red is None else self.confirm_red,
             hotspots=other.hotspots + self.hotspots,
             hotspot_source=self.hotspot_source or other.hotspot_source,
         )
@@ -156,6 +182,9 @@ def _settings(table: Table, source: str, *, in_plan: bool) -> Settings:
         found.update(retries=run.count("retries", least=0), retry_wait=run.duration("retry_wait"))
         found.update(retry_wait_max=run.duration("retry_wait_max"))
         found.update(verify_sandbox=run.choice("verify_sandbox", get_args(VerifySandbox)))
+        found.update(verify_in=run.choice("verify_in", get_args(VerifyIn)))
+        found.update(verify_view=run.choice("verify_view", get_args(VerifyView)))
+        found.update(verify_may_change=run.texts("verify_may_change"))
         found.update(grace=run.duration("grace"), stall=run.duration("stall"), output_max=run.size("output_max"))
         found.update(stall_action=run.choice("stall_action", get_args(StallAction)))
         run.close()
@@ -172,7 +201,8 @@ def _settings(table: Table, source: str, *, in_plan: bool) -> Settings:
         found.update(secrets=collect.flag("secrets"))
         collect.close()
     if landing:
-        found["merge_message"] = landing.text("message")
+        found.update(merge_message=landing.text("message"), reuse_green=landing.duration("reuse_green"))
+        found.update(confirm_red=landing.flag("confirm_red"))
         landing.close()
     if executors:
         found["executors"] = _executors(executors)

@@ -16,6 +16,8 @@ CheckState = Literal["pass", "fail", "could-not-run"]
 ExitReason = Literal["exited", "timeout", "stopped", "stalled", "not-started"]
 
 DEFAULT_TIMEOUT = 3600.0
+# So many bytes of output are kept of one program.
+DEFAULT_OUTPUT_MAX = 256_000_000
 # Why checks run without walls where nobody expects any.
 UNCONFINED = "its worker was not confined either"
 

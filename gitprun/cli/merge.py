@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from pathlib import Path
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from gitprun.cli.console import safe, say, warn
+from gitprun.cli.landing import landing_options
 from gitprun.cli.options import Here, here, json_option
 from gitprun.errors import Refused, UsageProblem
 from gitprun.names import is_run_id
@@ -119,7 +120,7 @@ def _land_names(place: Here, names: Sequence[str], ahead: AskedAhead, *, as_json
     from gitprun.system.process import Stop
 
     require_git(place.start)
-    if (place.repository.state / "trusted").is_dir():
+    if place.repository.trusted.is_dir():
         from gitprun.drift.caution import require_calm
 
         require_calm(place.repository)
@@ -157,53 +158,19 @@ def _options(
     place: Here, history: History, settings: Settings, chosen: Choice, given: dict[str, Any]
 ) -> LandingOptions:
     """Put together what the command line, prun.toml and the runs say."""
-    from gitprun.merge.hotspots import parse_favor, parse_hotspots
-    from gitprun.merge.plan import LandingOptions
-    from gitprun.plan import DEFAULT_VERIFY_TIMEOUT
+    from gitprun.merge.hotspots import parse_favor
 
     declared = [history.runs[run].facts.get("verify") for run in chosen.runs]
-    verify = given.get("verify") or settings.verify or next((tuple(v) for v in declared if v), None)
     walls = [history.runs[run].facts.get("verify_sandbox") for run in chosen.runs]
-    hotspots = parse_hotspots(list(settings.hotspots), settings.hotspot_source or "prun.toml")
-    after = tuple(dict.fromkeys(command for row in hotspots for command in row.after))
-    wanted = ("allow_unverified", "no_verify", "dry_run", "one_by_one", "accept_drops", "allow_suspect")
-    return LandingOptions(
-        into=given.get("into"),
-        message=given.get("message") or settings.merge_message,
-        verify=tuple(verify) if verify else None,
-        # The last row that matches a path wins.
-        hotspots=(*hotspots, *map(parse_favor, given.get("favor") or ())),
-        copy=settings.copy or (),
-        link=settings.link or (),
-        setup=_trusted_setup(place, settings.setup or (), yes=bool(given.get("yes"))),
-        may_run_after=_trusts(place, after, yes=bool(given.get("yes"))),
-        root=str((place.repository.home / Path(settings.root).expanduser()).resolve()) if settings.root else "",
-        verify_timeout=settings.verify_timeout or DEFAULT_VERIFY_TIMEOUT,
-        verify_sandbox=settings.verify_sandbox or next(filter(None, walls), None),
-        order=given.get("order") or "given",
-        keep_going=given.get("keep_going", True),
-        strategy=given.get("strategy"),
-        **{name: bool(given.get(name)) for name in wanted},
+    options = landing_options(
+        place,
+        settings,
+        given,
+        verify=next((tuple(v) for v in declared if v), ()),
+        sandbox=next(filter(None, walls), None),
     )
-
-
-def _trusts(place: Here, commands: tuple[str, ...], *, yes: bool) -> bool:
-    """Tell whether the user lets commands run; with ``yes`` he does from now on."""
-    from gitprun.workspaces.trust import is_trusted, record_trust
-
-    if is_trusted(place.repository, commands):
-        return True
-    if yes:
-        record_trust(place.repository, commands)
-    return yes
-
-
-def _trusted_setup(place: Here, commands: tuple[str, ...], *, yes: bool) -> tuple[str, ...]:
-    """Give the setup commands for the verification, or none where the user has not let them run."""
-    if _trusts(place, commands, yes=yes):
-        return commands
-    warn("the setup commands of prun.toml were never let run, so the verification goes without them")
-    return ()
+    # The last row that matches a path wins.
+    return replace(options, hotspots=(*options.hotspots, *map(parse_favor, given.get("favor") or ())))
 
 
 def _review(place: Here, history: History, names: Sequence[str], *, refuse: bool) -> tuple[Review, ...]:

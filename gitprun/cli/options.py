@@ -48,7 +48,7 @@ def here(ctx: click.Context) -> Here:
     """Find the repository around the folder the command was called in."""
     start: Path = ctx.obj
     repository = find_repository(start)
-    if (repository.state / "trusted").is_dir():
+    if repository.trusted.is_dir():
         from gitprun.drift.caution import be_cautious
 
         be_cautious(repository)

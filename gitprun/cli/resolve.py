@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gitprun.cli.console import hint, put, safe, say, table, warn
+from gitprun.cli.landing import landing_options
 from gitprun.cli.options import Here, here, json_option
 from gitprun.errors import Interrupted, Refused, UsageProblem
 
@@ -299,31 +299,8 @@ def _word_for(place: Here, opened: Resolution) -> str:
 def _options(
     place: Here, settings: Settings, opened: Resolution, message: str, given: dict[str, Any]
 ) -> LandingOptions:
-    from gitprun.merge.hotspots import parse_hotspots
-    from gitprun.merge.plan import LandingOptions
-    from gitprun.plan import DEFAULT_VERIFY_TIMEOUT
-    from gitprun.workspaces.trust import is_trusted
-
-    setup = settings.setup or ()
-    hotspots = parse_hotspots(list(settings.hotspots), settings.hotspot_source or "prun.toml")
-    after = tuple(dict.fromkeys(command for row in hotspots for command in row.after))
-    verify: Sequence[str] = given["verify"] or settings.verify or _verify_of(place, opened)
-    return LandingOptions(
-        into=opened.target,
-        message=message,
-        allow_unverified=bool(given["allow_unverified"]),
-        no_verify=bool(given["no_verify"]),
-        verify=tuple(verify) or None,
-        allow_suspect=bool(given["allow_suspect"]),
-        hotspots=hotspots,
-        may_run_after=is_trusted(place.repository, after),
-        copy=settings.copy or (),
-        link=settings.link or (),
-        setup=setup if is_trusted(place.repository, setup) else (),
-        root=str((place.repository.home / Path(settings.root).expanduser()).resolve()) if settings.root else "",
-        verify_timeout=settings.verify_timeout or DEFAULT_VERIFY_TIMEOUT,
-        verify_sandbox=settings.verify_sandbox,
-    )
+    options = landing_options(place, settings, given, verify=_verify_of(place, opened))
+    return replace(options, into=opened.target, message=message)
 
 
 def _verify_of(place: Here, opened: Resolution) -> tuple[str, ...]:

@@ -18,7 +18,6 @@ from gitprun.cli.options import Here, here, json_option
 from gitprun.cli.status import describe_stall, unit_row
 from gitprun.errors import Refused
 from gitprun.names import short, unit_branch
-from gitprun.runs.archive import read_archived
 from gitprun.runs.events import UnitState, base_of
 from gitprun.runs.lookup import find_unit, probe_unit
 from gitprun.runs.outcome import describe_exit
@@ -173,6 +172,8 @@ def log(ctx: click.Context, unit_name: str, whole: bool, verification: bool, pro
     place, unit = _unit(ctx, unit_name)
     folder = place.repository.state / "runs" / unit.run / unit.id
     if events:
+        from gitprun.runs.archive import read_archived
+
         rows = place.ledger.read().events
         for event in (*read_archived(place.ledger.path.parent, rows[0] if rows else None), *rows):
             if (event.run, event.unit) == (unit.run, unit.id):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
-from gitprun.collect.scan import look
+from gitprun.collect.scan import size_of
 from gitprun.collect.screen import LeftOut
 from gitprun.collect.secrets import find_secret
 from gitprun.collect.site import Site
@@ -29,6 +29,6 @@ def screen_contents(site: Site, names: Iterable[bytes]) -> dict[bytes, LeftOut]:
             # The base is looked at only now, since nearly all files hold nothing.
             spot = find_secret(content, (site.base_blob(text) or b"")[:FIRST])
         if spot is not None:
-            size = (look(site.workspace.path, text) or (0, 0, None))[1]
+            size = size_of(site.workspace.path, text)
             found[name] = LeftOut(text, f"line {spot.line} looks like {spot.kind}", size)
     return found

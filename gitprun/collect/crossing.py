@@ -16,6 +16,7 @@ from pathlib import Path
 from gitprun.collect.foreign import copy_plain, plain_files, tell_strange
 from gitprun.collect.quarantine import Room, adopt, keep, open_room, users_objects
 from gitprun.collect.received import Inspection, Limits, TooLarge, Unfit
+from gitprun.collect.site import quoted_place
 from gitprun.errors import GitFailed, GitTimeout, PrunError
 from gitprun.git.command import Bounds, Git
 from gitprun.git.pipe import pipe
@@ -105,8 +106,8 @@ def cross(
         return Crossing(tips, (), trip.attempt(tips))
     except GitTimeout as problem:
         return Crossing({}, trip.reject(tips, problem))
-    except (GitFailed, Unfit) as problem:
-        return trip.take_apart(tips, problem)
+    except (GitFailed, Unfit):
+        return trip.take_apart(tips)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +174,7 @@ class _Trip:
     def _sender(self, room: Room) -> Git:
         """Read the user's objects first, then the worker's."""
         places = [users_objects(self.repository), *([self.objects] if self.objects else [])]
-        return _git(room, GIT_ALTERNATE_OBJECT_DIRECTORIES=":".join(map(_quoted, places)))
+        return _git(room, GIT_ALTERNATE_OBJECT_DIRECTORIES=":".join(map(quoted_place, places)))
 
     def _wanted(self, tips: Mapping[str, Oid]) -> bytes:
         names = [*dict.fromkeys(tips.values()), *(f"^{oid}" for oid in self.whole)]
@@ -209,7 +210,7 @@ class _Trip:
         measure = ("cat-file", "--batch-check=%(objectsize)", "--buffer")
         pipe((sender, walk), (sender, measure), stdin=wanted, sink=take, timeout=self.time)
 
-    def take_apart(self, tips: Mapping[str, Oid], problem: PrunError) -> Crossing:
+    def take_apart(self, tips: Mapping[str, Oid]) -> Crossing:
         """Find which tips can be taken when not all can: leave out what is not there, then try one by one.
 
         From here on everything the user's own branches and tags hold counts as whole, too.
@@ -266,7 +267,7 @@ class _Trip:
             there, _ = _commits_among(_git(room), tips, self.time)
         finally:
             room.close()
-        found = trip.take_apart(there, Unfit(strange)) if there else Crossing({})
+        found = trip.take_apart(there) if there else Crossing({})
         rest = {name: oid for name, oid in tips.items() if name not in there}
         if not rest:
             return found
@@ -384,9 +385,3 @@ def _explain(problem: PrunError) -> str:
     if isinstance(problem, GitFailed) and "Out of memory" in problem.stderr:
         return f"git {problem.argv[0]} would need more than {BOUNDS.memory >> 20} MiB of memory"
     return problem.message
-
-
-def _quoted(path: Path) -> str:
-    """Write a path for GIT_ALTERNATE_OBJECT_DIRECTORIES, whose separator a name may hold."""
-    text = str(path)
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"' if any(c in text for c in ':"\n') else text

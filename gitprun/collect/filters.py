@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gitprun.collect.rules import lay_out_rules
+from gitprun.collect.scan import size_of
 from gitprun.collect.screen import LeftOut
 from gitprun.collect.site import Site
 from gitprun.errors import PrunError
@@ -151,7 +152,7 @@ def judge_filters(site: Site, filters: Filters, names: Sequence[bytes], *, rules
         found, before = now.get(name, ""), then.get(name, "")
         reason = _refuse(site, filters, name, found, before)
         if reason:
-            left_out.append(LeftOut(os.fsdecode(name), reason, _size(site, name)))
+            left_out.append(LeftOut(os.fsdecode(name), reason, size_of(site.workspace.path, os.fsdecode(name))))
             continue
         if found not in ("", "lfs") and found not in filters.known:
             unknown.add(found)
@@ -179,13 +180,6 @@ def _refuse(site: Site, filters: Filters, name: bytes, found: str, before: str) 
 
 def _starts_as_pointer(site: Site, name: bytes) -> bool:
     return (read_plain(site.workspace.path / os.fsdecode(name), len(POINTER)) or b"") == POINTER
-
-
-def _size(site: Site, name: bytes) -> int:
-    try:
-        return os.lstat(site.workspace.path / os.fsdecode(name)).st_size
-    except OSError:
-        return 0
 
 
 def _filters_of(git: Git, names: Sequence[bytes]) -> dict[bytes, str]:

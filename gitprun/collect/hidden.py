@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Sequence
 
 from gitprun.collect.rules import lay_out_rules
-from gitprun.collect.scan import Scan, look
+from gitprun.collect.scan import Scan, size_of
 from gitprun.collect.screen import BUILD_FOLDERS, PRODUCTS, LeftOut, build_folder, within
 from gitprun.collect.site import TREE, Site
 from gitprun.collect.sorting import included
@@ -44,7 +44,8 @@ def read_hidden(
         if not folder:
             candidates.append(name)
         elif build_folder(os.fsdecode(name)) is None:
-            left_out.append(LeftOut(f"{folder}/", "build output (the folder hides itself)", _size(site, name)))
+            size = size_of(site.workspace.path, os.fsdecode(name))
+            left_out.append(LeftOut(f"{folder}/", "build output (the folder hides itself)", size))
     for name, rule in _rules(site, candidates) if candidates else []:
         text = os.fsdecode(name)
         if rule is None or rule[1] in _EVERYTHING or build_folder(text) is not None:
@@ -53,7 +54,8 @@ def read_hidden(
         place = _collapse(text, os.path.dirname(rule[0]))
         product = place.rstrip("/").rpartition("/")[2] in PRODUCTS - BUILD_FOLDERS
         reason = f"hidden by a rule of the worker's own ({rule[0]}: {os.fsdecode(rule[1])})"
-        left_out.append(LeftOut(place, f"build output, {reason}" if product else reason, _size(site, name)))
+        why = f"build output, {reason}" if product else reason
+        left_out.append(LeftOut(place, why, size_of(site.workspace.path, text)))
     return work, left_out
 
 
@@ -71,11 +73,6 @@ def _hides_itself(site: Site, name: bytes) -> str:
     rules = read_plain(site.workspace.path / os.fsdecode(name), MAX_RULES) or b""
     lines = {row.strip() for row in rules.splitlines() if row.strip() and not row.startswith(b"#")}
     return folder if lines == {b"*"} else ""
-
-
-def _size(site: Site, name: bytes) -> int:
-    seen = look(site.workspace.path, os.fsdecode(name))
-    return seen[1] if seen else 0
 
 
 def _collapse(path: str, above: str) -> str:

@@ -100,11 +100,11 @@ def _mark(who: Identity | None) -> str:
     return hashlib.sha1(f"{who.start} {who.boot}".encode()).hexdigest()[:12] if who else "0" * 12
 
 
-def adopt(room: Room) -> int:
-    """Link the pack of a room into the user's objects, synced; give how many objects it holds (0: there was none)."""
+def adopt(room: Room) -> None:
+    """Link the pack of a room into the user's objects, synced; without any object in it there is nothing to do."""
     found = next(iter(sorted(room.packs.glob("pack-*.idx"))), None)
     if found is None or count_objects(found) == 0:
-        return 0
+        return
     target = users_objects(room.repository) / "pack"
     target.mkdir(exist_ok=True)
     shared = os.stat(target).st_mode & 0o020
@@ -115,7 +115,6 @@ def adopt(room: Room) -> int:
                 source.chmod(0o440 | source.stat().st_mode & 0o004)
             _bring(source, target / source.name)
     sync_all([str(target / found.name)])
-    return count_objects(found)
 
 
 def _bring(source: Path, target: Path) -> None:

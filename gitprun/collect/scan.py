@@ -12,7 +12,7 @@ from gitprun.collect.looker import READ_BY_GIT, walk_refs
 from gitprun.errors import PrunError
 from gitprun.system.child import ChildFailed, ask
 
-__all__ = ["READ_BY_GIT", "Scan", "ScanProblem", "cannot_follow", "look", "scan_workspace", "walk_refs"]
+__all__ = ["READ_BY_GIT", "Scan", "ScanProblem", "cannot_follow", "look", "scan_workspace", "size_of", "walk_refs"]
 
 # So many parts a path may have: what lies deeper is refused when it crosses, too.
 MAX_DEPTH = 512
@@ -94,3 +94,9 @@ def look(path: Path, name: str) -> tuple[int, int, str | None] | None:
     except (OSError, ValueError):
         return None
     return found.st_mode, found.st_size, link
+
+
+def size_of(path: Path, name: str) -> int:
+    """Give the size of one path; 0 if it is gone."""
+    seen = look(path, name)
+    return seen[1] if seen else 0

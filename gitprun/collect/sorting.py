@@ -95,14 +95,13 @@ def _sort_file(site: Site, name: bytes, pile: Pile, seen: tuple[int, int, str | 
         and stat.S_ISREG(mode)
         and bool(seen[0] & 0o100) == bool(mode & 0o100)
     ):
-        before = site.base_blob(text)
-        same = before is not None and len(before) == seen[1]
-        if same and read_plain(site.workspace.path / text, seen[1] + 1) == before:
+        same = site.base_size(text) == seen[1]
+        if same and read_plain(site.workspace.path / text, seen[1] + 1) == site.base_blob(text):
             # Line-end rules that came after the file: git calls it changed, yet it has the very bytes of the base.
             pile.noise += 1
             return
     refused = None if included(site, text) else screen_size(Found(text, seen[1]), site.max_file)
-    if refused and len(site.base_blob(text) or b"") > site.max_file:
+    if refused and (site.base_size(text) or 0) > site.max_file:
         refused = None
     refused = refused or _screen_modules(site, text)
     if refused:

@@ -23,7 +23,7 @@ from gitprun.system.files import read_plain, write_whole
 
 CONFIGS = ("config", "config.worktree")
 ATTRIBUTES = "info/attributes"
-TRUSTED, INDEX = "trusted.json", "trusted"
+TRUSTED = "trusted.json"
 MOST_READ = 16 << 20
 UNREADABLE = "?"
 _DRIVERS = {"filter": ("clean", "smudge", "process"), "merge": ("driver",), "diff": ("command", "textconv")}
@@ -57,16 +57,15 @@ def trust(repository: Repository, folder: Path, *, anew: bool = False) -> None:
     place = folder / TRUSTED
     if anew or not place.exists():
         folder.mkdir(parents=True, exist_ok=True)
-        index = repository.state / INDEX
-        index.mkdir(parents=True, exist_ok=True)
-        write_whole(index / _digest(os.fsencode(folder)), os.fsencode(folder))
+        repository.trusted.mkdir(parents=True, exist_ok=True)
+        write_whole(repository.trusted / _digest(os.fsencode(folder)), os.fsencode(folder))
         write_whole(place, json.dumps(fingerprint(repository.common)).encode())
     be_cautious(repository)
 
 
 def be_cautious(repository: Repository) -> None:
     """Start git in this repository with a look at its settings, as long as anything is to be compared with."""
-    if (repository.state / INDEX).is_dir():
+    if repository.trusted.is_dir():
         set_caution(os.fspath(repository.common), Caution(repository))
 
 
@@ -83,7 +82,7 @@ class Caution:
     """Compares the repository's settings with those that are known to be the user's; reads only what changed."""
 
     def __init__(self, repository: Repository) -> None:
-        self._common, self._index = repository.common, repository.state / INDEX
+        self._common, self._index = repository.common, repository.trusted
         self._seen: object = None
         self._settings: tuple[str, ...] = ()
 

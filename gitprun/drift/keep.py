@@ -8,6 +8,7 @@ import re
 import stat
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -176,23 +177,18 @@ def shared_git(repository: Repository, **env: str) -> Git:
     return Git(cwd=repository.common, env={"GIT_DIR": str(repository.common), **env}, neutral=True)
 
 
-def drop_keep(repository: Repository, folder: Path, prefix: str) -> int:
-    """Remove what was kept for a run (or a named workspace); gives the bytes that only it held."""
+def drop_keep(repository: Repository, folder: Path, prefix: str) -> None:
+    """Remove what was kept for a run (or a named workspace)."""
     identity = folder_identity(folder)
-    freed = 0
     if identity is not None:
-        freed = own_bytes(folder)
         remove_tree(folder, identity)
     rows = shared_git(repository).run("for-each-ref", "--format=%(objectname) %(refname)", prefix).text.split("\n")
     words = [row.split(" ", 1) for row in rows if row]
     if words:
         stdin = "".join(f"delete {name} {oid}\n" for oid, name in words).encode()
-        try:
+        # They pin nothing anybody misses; the next one tries again.
+        with suppress(PrunError):
             shared_git(repository).run("update-ref", "--stdin", stdin=stdin)
-        except PrunError:
-            # They pin nothing anybody misses; the next one tries again.
-            return freed
-    return freed
 
 
 def own_bytes(folder: Path) -> int:

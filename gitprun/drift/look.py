@@ -18,7 +18,7 @@ from gitprun.drift.things import CONFIGS, UNREADABLE, WORKTREES, Look, redact
 from gitprun.errors import PrunError
 from gitprun.git.command import Git
 from gitprun.git.repo import Repository
-from gitprun.names import PRUN_BRANCHES, PRUN_REFS
+from gitprun.names import PRUN_REFS
 from gitprun.system.files import read_plain
 
 FILES = ("config", "config.worktree", "shallow", "objects/info/alternates")
@@ -28,7 +28,6 @@ DERIVED = ("info/refs",)
 MOST_HOOKS = 500
 TIMEOUT = 60.0
 _OID = re.compile(r"[0-9a-f]{40,64}")
-_PRUNS_LOGS = f"heads/{PRUN_BRANCHES}".rstrip("/")
 
 
 class Eye:

@@ -119,6 +119,12 @@ def open_drifts(events: Iterable[Event]) -> tuple[Drift, ...]:
     return tuple(one for one in read_drifts(events) if one.is_open)
 
 
+def awaits(events: Iterable[Event], run: str, unit: str = "") -> bool:
+    """Tell whether a drift of a run (or of one of its workspaces) is still open, so that what was kept is needed."""
+    mine = f"{run}/{unit}"
+    return any(one.run == run and (not unit or mine in one.units) for one in open_drifts(events))
+
+
 def over_rows(events: Iterable[Event], drifts: Iterable[Drift]) -> list[tuple[str, str, str, dict[str, Any]]]:
     """Give the events that tell units that nothing holds them up any more; ``drifts`` are those looked at."""
     waiting = {unit for drift in open_drifts(events) for unit in drift.units}

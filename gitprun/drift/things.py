@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from gitprun.names import PRUN_BRANCHES, PRUN_REFS
@@ -212,8 +212,7 @@ def value_of(look: Look, thing: Thing) -> str | None:
 
 def same(one: Look, other: Look) -> bool:
     """Tell whether two looks show the same, whatever the time."""
-    names = ("refs", "heads", "settings", "files", "logs", "places", "hooks", "checkout")
-    return all(getattr(one, name) == getattr(other, name) for name in names)
+    return one == replace(other, time=one.time)
 
 
 def write_look(look: Look) -> dict[str, Any]:
@@ -227,13 +226,23 @@ def read_look(record: Any) -> Look | None:
     try:
         if record["v"] != FORMAT:
             return None
-        plain = {name: _words(record[name]) for name in ("refs", "heads", "files", "places")}
-        optional = {name: None if record[name] is None else _words(record[name]) for name in ("logs", "checkout")}
-        settings = {str(file): _words(keys) for file, keys in record["settings"].items()}
-        time, hooks = float(record["time"]), str(record["hooks"])
+        return Look(
+            time=float(record["time"]),
+            refs=_words(record["refs"]),
+            heads=_words(record["heads"]),
+            settings={str(file): _words(keys) for file, keys in record["settings"].items()},
+            files=_words(record["files"]),
+            logs=_maybe(record["logs"]),
+            places=_words(record["places"]),
+            hooks=str(record["hooks"]),
+            checkout=_maybe(record["checkout"]),
+        )
     except (KeyError, TypeError, ValueError, AttributeError):
         return None
-    return Look(time=time, hooks=hooks, settings=settings, **plain, **optional)  # type: ignore[arg-type]
+
+
+def _maybe(record: Any) -> dict[str, str] | None:
+    return None if record is None else _words(record)
 
 
 def _words(record: Any) -> dict[str, str]:

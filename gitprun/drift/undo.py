@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 from gitprun.drift.caution import settle_trust
 from gitprun.drift.history import Refs
 from gitprun.drift.keep import drop_keep, keep_folder, pin_prefix
-from gitprun.drift.record import SETTLED, Drift, open_drifts, over_rows, read_drifts
+from gitprun.drift.record import SETTLED, Drift, awaits, open_drifts, over_rows, read_drifts
 from gitprun.drift.restore import Busy, Kept, Outcome, Restorer
 from gitprun.drift.rules import Finding, describe, read_finding
 from gitprun.drift.store import Store
@@ -211,7 +211,10 @@ def _restore(
 
     for file in dict.fromkeys(one.thing.file for one in chosen if one.thing.kind == "config"):
         same = [one for one in chosen if one.thing.kind == "config" and one.thing.file == file]
-        outcomes = _or_busy(lambda file=file, same=same: files.restore_settings(file, same), same)  # type: ignore[misc]
+        try:
+            outcomes = files.restore_settings(file, same)
+        except Busy as problem:
+            outcomes = dict.fromkeys((one.thing.key for one in same), _held(problem))
         for one in same:
             note(one, outcomes[one.thing.key])
     rest = sorted((one for one in chosen if one.thing.kind != "config"), key=_rank)
@@ -219,9 +222,11 @@ def _restore(
     for one in rest:
         if brought < 0 and one.thing.kind in ("ref", "reflog"):
             brought = refs.bring_objects([other.thing for other in rest])
-        thing = one.thing
-        found = _or_busy(lambda thing=thing: {thing.key: _restore_one(thing, files, refs)}, [one])  # type: ignore[misc]
-        note(one, found[thing.key])
+        try:
+            outcome = _restore_one(one.thing, files, refs)
+        except Busy as problem:
+            outcome = _held(problem)
+        note(one, outcome)
     return items, max(brought, 0)
 
 
@@ -231,12 +236,9 @@ def _rank(one: Finding) -> int:
     return -1 if broken else ORDER.index(one.thing.kind)
 
 
-def _or_busy(step: Callable[[], dict[str, Outcome]], findings: Sequence[Finding]) -> dict[str, Outcome]:
-    """Take a step; what another program holds is refused, and may be tried again."""
-    try:
-        return step()
-    except Busy as problem:
-        return dict.fromkeys((one.thing.key for one in findings), Outcome("refused", problem.message))
+def _held(problem: Busy) -> Outcome:
+    """Refuse what another program holds; it may be tried again."""
+    return Outcome("refused", problem.message)
 
 
 def _restore_one(thing: Thing, files: Restorer, refs: Refs) -> Outcome:
@@ -267,15 +269,10 @@ def _named(drift: Drift) -> str:
     return drift.units[0].partition("/")[2] if drift.run == NAMED else ""
 
 
-def drop_settled(repository: Repository, events: Sequence[Event], run: str, unit: str = "") -> int | None:
-    """Remove what was kept for a run (or a named workspace) that is over and whose drifts are settled.
-
-    Gives the bytes that were freed; None where it stays.
-    """
-    mine = f"{run}/{unit}"
-    if any(one.run == run and (not unit or mine in one.units) for one in open_drifts(events)):
-        return None
+def drop_settled(repository: Repository, events: Sequence[Event], run: str, unit: str = "") -> None:
+    """Remove what was kept for a run (or a named workspace) that is over and whose drifts are settled."""
+    if awaits(events, run, unit):
+        return
     known = fold(events).runs.get(run)
-    if known is not None and known.ended is None:
-        return None
-    return drop_keep(repository, keep_folder(repository.state, run, unit), pin_prefix(run, unit))
+    if known is None or known.ended is not None:
+        drop_keep(repository, keep_folder(repository.state, run, unit), pin_prefix(run, unit))

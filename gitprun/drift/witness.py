@@ -19,7 +19,7 @@ from gitprun.drift.evidence import Inquiry, Suspect
 from gitprun.drift.keep import ObjectKeep, drop_keep, keep_folder, pin_commits, pin_prefix
 from gitprun.drift.look import Eye
 from gitprun.drift.ours import read_ours
-from gitprun.drift.record import FOUND, SETTLED, Drift, facts_of, open_drifts, over_rows, read_drifts
+from gitprun.drift.record import FOUND, SETTLED, Drift, awaits, facts_of, over_rows, read_drifts
 from gitprun.drift.reflogs import read_entry
 from gitprun.drift.rules import Finding, judge
 from gitprun.drift.store import Store
@@ -55,7 +55,7 @@ class Witness:
         self._last: Look | None = None
         self._running: dict[str, Suspect] = {}
         self._thorough = False
-        self._open: dict[tuple[str, str], tuple[str, Thing]] = {}
+        self._open: dict[tuple[str, str], Thing] = {}
         self._recalled = False
 
     def begin(self, suspect: Suspect) -> str:
@@ -72,7 +72,8 @@ class Witness:
                 note = self._keep() if linked else ""
                 if linked:
                     # What is there while nobody works, and nothing waits for an answer, is the user's.
-                    trust(self.repository, self.folder, anew=not self._running and not self._awaited())
+                    calm = not self._running and not awaits(self.ledger.read().events, self.run, self.unit)
+                    trust(self.repository, self.folder, anew=calm)
                 self._running[suspect.name] = suspect
                 self._remember()
                 return note
@@ -98,18 +99,13 @@ class Witness:
     def close(self) -> None:
         """Forget what was kept, unless something is to be put back or somebody still works."""
         with self._lock:
-            if self._running or not self.folder.is_dir() or self._awaited():
+            if self._running or not self.folder.is_dir() or awaits(self.ledger.read().events, self.run, self.unit):
                 return
             try:
                 drop_keep(self.repository, self.folder, pin_prefix(self.run, self.unit))
             except (PrunError, OSError):
                 # It does no harm; gc removes it.
                 return
-
-    def _awaited(self) -> bool:
-        drifts = open_drifts(self.ledger.read().events)
-        mine = f"{self.run}/{self.unit}"
-        return any(one.run == self.run and (not self.unit or mine in one.units) for one in drifts)
 
     def _look(self) -> tuple[Finding, ...]:
         """Look, and write down what is news since the last look if anybody worked meanwhile."""
@@ -137,6 +133,8 @@ class Witness:
         inquiry = Inquiry(self.repository, before, after, suspects, self.store.content)
         judged = (judge(thing, inquiry.about(thing), before) for thing in compare(before, after, ours))
         found = sorted((one for one in judged if one is not None), key=lambda one: one.by)
+        if not found:
+            return ()
         everybody = tuple(sorted({*self._running, *self._elsewhere(events)}))
         number = self._next(events)
         for by, group in groupby(found, key=lambda one: one.by):
@@ -146,9 +144,11 @@ class Witness:
 
     def _settle(self, look: Look) -> None:
         """Write down what is as it was again, by whosever hand: a look may fall between two steps of one command."""
-        again = {key for key, (_, thing) in self._open.items() if value_of(look, thing) == thing.old}
-        for mark, thing in map(self._open.pop, again):
-            self.ledger.append(SETTLED, run=self.run, facts={"id": mark, "key": thing.key, "how": "by-itself"})
+        again = {found for found, thing in self._open.items() if value_of(look, thing) == thing.old}
+        for found in again:
+            del self._open[found]
+            mark, key = found
+            self.ledger.append(SETTLED, run=self.run, facts={"id": mark, "key": key, "how": "by-itself"})
         if again:
             events = self.ledger.read().events
             mine = [one for one in read_drifts(events) if one.run == self.run]
@@ -186,7 +186,7 @@ class Witness:
             sure=sure,
             place=str(self.folder / place),
         )
-        self._open |= {(mark, one.thing.key): (mark, one.thing) for one in findings if one.gate}
+        self._open |= {(mark, one.thing.key): one.thing for one in findings if one.gate}
         facts = facts_of(drift)
         # Units of other runs are named in the facts, and held by that; the event is of this run.
         mine = [name.partition("/")[2] for name in units if name in self._running]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -188,19 +188,19 @@ def _require_not_torn(repo: pygit2.Repository, oid: str) -> None:
 def move_ref(repo: pygit2.Repository, name: str, new: Oid, old: Oid, reason: str) -> None:
     """Move a ref from ``old`` to ``new`` (old ZERO: it must not exist yet), or raise RefMoved and change nothing."""
     require_object(repo, new)
-    try:
-        _move(repo, name, new, old, reason)
-    except RefLocked:
-        if not _take_dead_lock(repo, name):
-            raise
-        _move(repo, name, new, old, reason)
+    _past_dead_lock(repo, name, lambda: _move(repo, name, new, old, reason))
 
 
-def _take_dead_lock(repo: pygit2.Repository, name: str) -> bool:
-    """Remove the lock a killed prun left of a ref that is prun's alone."""
+def _past_dead_lock(repo: pygit2.Repository, name: str, step: Callable[[], None]) -> None:
+    """Take a step; a lock that a killed prun left of a ref that is prun's alone is removed, and it is taken again."""
     from gitprun.git.stale import take_dead_lock
 
-    return name.startswith(PRUN_REFS) and take_dead_lock(Path(repo.path) / f"{name}.lock")
+    try:
+        step()
+    except RefLocked:
+        if not (name.startswith(PRUN_REFS) and take_dead_lock(Path(repo.path) / f"{name}.lock")):
+            raise
+        step()
 
 
 def _move(repo: pygit2.Repository, name: str, new: Oid, old: Oid, reason: str) -> None:
@@ -237,12 +237,7 @@ def read_ref(repo: pygit2.Repository, name: str) -> Oid | None:
 
 def delete_ref(repo: pygit2.Repository, name: str, old: Oid) -> None:
     """Delete a ref that is still at ``old``; raises RefMoved when it is elsewhere. An absent one is fine."""
-    try:
-        _delete(repo, name, old)
-    except RefLocked:
-        if not _take_dead_lock(repo, name):
-            raise
-        _delete(repo, name, old)
+    _past_dead_lock(repo, name, lambda: _delete(repo, name, old))
 
 
 def _delete(repo: pygit2.Repository, name: str, old: Oid) -> None:

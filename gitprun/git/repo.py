@@ -40,6 +40,11 @@ class Repository:
         return self.common / "prun"
 
     @property
+    def trusted(self) -> Path:
+        """Name the folder that is there once workers shared the settings (see ``gitprun.drift.caution``)."""
+        return self.state / "trusted"
+
+    @property
     def home(self) -> Path:
         """Name the main checkout, or the bare repository itself."""
         return self.common.parent if self.common.name == ".git" else self.common

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from gitprun.errors import GitFailed
@@ -82,11 +83,10 @@ def _seen(lock: Path) -> tuple[int, int, int] | None:
 def is_open(path: Path) -> bool:
     """Tell whether a process has a file open; True where that cannot be told."""
     try:
-        processes = [name for name in os.listdir("/proc") if name.isdigit()]
         wanted = os.stat(path)
     except OSError:
         return True
-    return not processes or any(_has_open(name, wanted) for name in processes)
+    return _any_process(lambda name: _has_open(name, wanted))
 
 
 def mend_entry(common: Path, problem: GitFailed, *, now: float) -> str:
@@ -113,14 +113,17 @@ def mend_entry(common: Path, problem: GitFailed, *, now: float) -> str:
 
 def _is_held(path: Path, tree: Path) -> bool:
     """Tell whether a process has a file open, or is a git program in a folder; True where that cannot be told."""
+    inside = os.path.realpath(tree)
+    return _any_process(lambda name: _works_there(name, inside)) or (path.exists() and is_open(path))
+
+
+def _any_process(judge: Callable[[str], bool]) -> bool:
+    """Tell whether a process is such a one; True where processes cannot be listed."""
     try:
         processes = [name for name in os.listdir("/proc") if name.isdigit()]
-        wanted, inside = os.stat(path) if path.exists() else None, os.path.realpath(tree)
     except OSError:
         return True
-    if not processes:
-        return True
-    return any(_works_there(name, inside) or _has_open(name, wanted) for name in processes)
+    return not processes or any(map(judge, processes))
 
 
 def _works_there(process: str, folder: str) -> bool:
@@ -136,9 +139,7 @@ def _works_there(process: str, folder: str) -> bool:
     return place == folder or place.startswith(f"{folder}/")
 
 
-def _has_open(process: str, wanted: os.stat_result | None) -> bool:
-    if wanted is None:
-        return False
+def _has_open(process: str, wanted: os.stat_result) -> bool:
     try:
         numbers = os.listdir(f"/proc/{process}/fd")
     except OSError:

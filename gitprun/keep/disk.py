@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable
 from pathlib import Path
 
 BLOCK = 512
@@ -39,8 +38,3 @@ def disk_use(path: Path) -> int:
         if count > MAX_ENTRIES:
             break
     return total
-
-
-def disk_use_of_all(paths: Iterable[Path]) -> int:
-    """Add up several."""
-    return sum(map(disk_use, paths))

@@ -11,7 +11,7 @@ from gitprun.git.repo import Repository, read_checkouts
 from gitprun.runs.events import UnitState
 from gitprun.system.birth import folder_birth
 from gitprun.system.files import TRASH, empty_trash, folder_identity, is_held, require_no_mounts
-from gitprun.workspaces.worktree import require_unlocked
+from gitprun.workspaces.worktree import lock_reason, require_unlocked
 
 
 def identity_of(unit: UnitState) -> tuple[int, int]:
@@ -42,11 +42,7 @@ def require_ours(unit: UnitState, name: str) -> bool:
 def lock_of(repository: Repository, unit: UnitState) -> str | None:
     """Give the reason for which a workspace is locked (perhaps empty); None if it is not."""
     if unit.facts.get("workspace") == "worktree":
-        try:
-            require_unlocked(repository.common, Path(str(unit.facts["path"])))
-        except Refused as problem:
-            return problem.message.partition(" is locked")[2].removeprefix(": ")
-        return None
+        return lock_reason(repository.common, Path(str(unit.facts["path"])))
     lock = unit.facts.get("lock")
     return str(lock.get("reason", "")) if isinstance(lock, dict) else None
 

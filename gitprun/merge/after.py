@@ -16,10 +16,9 @@ from gitprun.git.walk import Trees
 from gitprun.globs import matches
 from gitprun.merge.hotspots import Hotspot
 from gitprun.names import Oid
-from gitprun.system import process
 from gitprun.system.process import Stop
 from gitprun.units import CheckResult
-from gitprun.verify.check import shell_argv
+from gitprun.verify.check import run_shell
 from gitprun.verify.surroundings import Surroundings
 from gitprun.workspaces.base import QUIET
 
@@ -42,7 +41,6 @@ def run_after(
     path: Path, rows: Sequence[Hotspot], *, log: Path, timeout: float, stop: Stop | None, around: Surroundings
 ) -> CheckResult | None:
     """Run the commands of hotspots in a workspace, each once; gives the first that failed."""
-    env, cell = around.env, around.cell
     if around.obstacle:
         return CheckResult(
             command="after", state="could-not-run", code=None, seconds=0.0, log="", reason=around.obstacle
@@ -52,8 +50,7 @@ def run_after(
     for command in commands_of(rows):
         with open(log, "ab") as output:
             output.write(f"$ {command}\n".encode("utf-8", "replace"))
-        argv = [*cell.prefix, *shell_argv(command, env)]
-        ended = process.run(argv, cwd=path, env=env, stdout=log, timeout=timeout, stop=stop, confine=cell.confine)
+        ended = run_shell(command, path, around, log=log, timeout=timeout, stop=stop)
         if ended.reason != "exited" or ended.code != 0:
             why = f"exit {ended.shell_code}" if ended.reason == "exited" else ended.reason
             state: Literal["could-not-run", "fail"] = "could-not-run" if ended.reason == "stopped" else "fail"

@@ -164,9 +164,9 @@ def _land(
             if batch.taken:
                 batch, new = move(repository, ledger, site, batch, made.get(batch.taken[-1].tree))
         for item in batch.items:
-            dirty = None if item.candidate.unit else dirty_checkout(site, item.candidate)
             if item.state not in ("landed", "would-land"):
                 continue
+            dirty = None if item.candidate.unit else dirty_checkout(site, item.candidate)
             if dirty is not None:
                 site.note(f"{item.candidate.branch}: work in {dirty} that is not committed is not part of it")
             ahead = None if item.candidate.unit else detached_ahead(site, item.candidate)

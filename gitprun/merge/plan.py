@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from gitprun.merge.hotspots import Hotspot, Policy
 from gitprun.names import Oid
-from gitprun.plan import VerifySandbox
+from gitprun.plan import MAY_CHANGE, VerifySandbox, VerifyView
 from gitprun.units import Verdict
 
 ItemState = Literal[
@@ -77,6 +77,11 @@ class LandingOptions:
     verify: tuple[str, ...] | None = None
     verify_timeout: float = 1800.0
     verify_sandbox: VerifySandbox | None = None
+    verify_view: VerifyView = "checkout"
+    verify_may_change: tuple[str, ...] = MAY_CHANGE
+    reuse_green: float = 0.0
+    confirm_red: bool = True
+    accept: tuple[str, ...] = ()
     hotspots: tuple[Hotspot, ...] = ()
     copy: tuple[str, ...] = ()
     link: tuple[str, ...] = ()

@@ -70,9 +70,9 @@ def make_named(repository: Repository, ledger: Ledger, wish: Wish) -> UnitState:
         notes = settle_branch(repository, wish.name, wish.branch, path, resume=wish.resume)
         workspace = _make(repository, wish, path, base)
         try:
-            workspace = _furnish(repository, wish, workspace, base)
+            workspace = furnish_named(repository, wish.name, workspace, base, wish.copy, wish.link)
             _pin(repository, wish, workspace, base)
-            ledger.append("workspace.made", run=NAMED, unit=wish.name, facts=_facts(workspace, base, notes))
+            ledger.append("workspace.made", run=NAMED, unit=wish.name, facts=made_facts(workspace, base, notes))
         except BaseException:
             _take_back(repository, wish, workspace, base)
             raise
@@ -123,12 +123,14 @@ def _make(repository: Repository, wish: Wish, path: Path, base: Oid) -> Workspac
     return made
 
 
-def _furnish(repository: Repository, wish: Wish, workspace: Workspace, base: Oid) -> Workspace:
+def furnish_named(
+    repository: Repository, name: str, workspace: Workspace, base: Oid, copy: Sequence[str], link: Sequence[str]
+) -> Workspace:
     """Put in what it needs of the user's, and write down the tips of all refs, which are no work of anybody there."""
-    folder = repository.state / "runs" / NAMED / wish.name
+    folder = repository.state / "runs" / NAMED / name
     folder.mkdir(parents=True, exist_ok=True)
     write_whole(folder / KNOWN, json.dumps(sorted(read_source(repository).tips)).encode())
-    return furnish(repository, workspace, folder, base, wish.copy, wish.link)
+    return furnish(repository, workspace, folder, base, copy, link)
 
 
 def _pin(repository: Repository, wish: Wish, workspace: Workspace, base: Oid) -> None:
@@ -137,7 +139,8 @@ def _pin(repository: Repository, wish: Wish, workspace: Workspace, base: Oid) ->
     move_ref(repo, pin, base, read_ref(repo, pin) or ZERO, "prun: base of a workspace")
 
 
-def _facts(workspace: Workspace, base: Oid, notes: Sequence[str]) -> dict[str, object]:
+def made_facts(workspace: Workspace, base: Oid, notes: Sequence[str] = ()) -> dict[str, object]:
+    """Write a workspace that was just made (or made anew) down for the ledger."""
     return {
         "workspace": workspace.kind,
         "path": str(workspace.path),

@@ -6,7 +6,6 @@ a kill is followed by the rest of the way.
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
 from collections.abc import Mapping, Sequence
@@ -22,17 +21,15 @@ from gitprun.keep.guard import finish_removal, require_lonely, require_not_locke
 from gitprun.keep.move import settle_move
 from gitprun.keep.trash import keep_in_trash
 from gitprun.named.leave import save_named, take_folder
+from gitprun.named.make import furnish_named, made_facts
 from gitprun.named.roster import NAMED
-from gitprun.named.site import KNOWN, alone, pin_name
+from gitprun.named.site import alone, pin_name
 from gitprun.names import ZERO, Oid
 from gitprun.runs.events import UnitState
 from gitprun.runs.ledger import Ledger
-from gitprun.runs.review import unit_folder
-from gitprun.system.birth import folder_birth
-from gitprun.system.files import folder_identity, remove_tree, write_whole
+from gitprun.system.files import folder_identity, remove_tree
 from gitprun.workspaces.base import Workspace
 from gitprun.workspaces.clone import make_clone, read_source
-from gitprun.workspaces.furnish import furnish
 from gitprun.workspaces.pins import pin_source
 from gitprun.workspaces.worktree import (
     admin_folder,
@@ -201,9 +198,6 @@ def _attach(repository: Repository, path: Path, branch: str) -> None:
 def _fill(repository: Repository, ledger: Ledger, unit: UnitState, base: Oid, identity: tuple[int, int]) -> UnitState:
     """Put in what it needs of the user's, keep its index out of its reach, and write down what it is now."""
     asked, path = unit.facts["reset"], Path(str(unit.facts["path"]))
-    folder = unit_folder(repository.state, unit)
-    folder.mkdir(parents=True, exist_ok=True)
-    write_whole(folder / KNOWN, json.dumps(sorted(read_source(repository).tips)).encode())
     bare = Workspace(
         kind=unit.facts["workspace"],
         path=path,
@@ -211,17 +205,7 @@ def _fill(repository: Repository, ledger: Ledger, unit: UnitState, base: Oid, id
         branch=str(unit.facts["branch"]),
         notes=tuple(asked["notes"]),
     )
-    workspace = furnish(repository, bare, folder, base, tuple(asked["copy"]), tuple(asked["link"]))
-    facts = {
-        "workspace": workspace.kind,
-        "path": str(path),
-        "identity": list(identity),
-        "birth": folder_birth(path),
-        "branch": workspace.branch,
-        "base": base,
-        "provided": list(workspace.provided),
-        "notes": list(workspace.notes),
-        "setup": "none",
-    }
+    workspace = furnish_named(repository, unit.id, bare, base, tuple(asked["copy"]), tuple(asked["link"]))
+    facts = made_facts(workspace, base)
     event = ledger.append("workspace.made", run=NAMED, unit=unit.id, facts=facts)
     return UnitState(unit.id, NAMED, state="idle", since=event.time, facts=facts)

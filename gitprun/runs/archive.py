@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Final
 
 from gitprun.errors import PrunError
-from gitprun.runs.condense import COMPACTED, condense, say_the_same
-from gitprun.runs.events import Event, decode, encode
+from gitprun.runs.condense import condense, say_the_same
+from gitprun.runs.events import COMPACTED, Event, compactions, decode, encode
 from gitprun.system.files import sync_folder, write_whole
 from gitprun.system.journal import Journal, read_open
 
@@ -37,17 +37,6 @@ class Compaction:
     def saves(self) -> bool:
         """Tell whether anything can go."""
         return self.rows_after < self.rows_before
-
-
-def follows(old: bytes, new: bytes) -> bool:
-    """Tell from their first lines whether a ledger is a later compaction of another one."""
-    return compactions(decode(new)) > compactions(decode(old))
-
-
-def compactions(first: Event | None) -> int:
-    """Give how often a ledger was compacted, by its first event."""
-    number = first.facts.get("number") if first is not None and first.kind == COMPACTED else None
-    return number if isinstance(number, int) else 0
 
 
 def archive_place(state: Path, number: int) -> Path:

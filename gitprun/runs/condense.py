@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from gitprun.named.roster import NAMED, roster
-from gitprun.runs.events import SUM, SUM_END, Event, History, RunState, fold, read_sum, sum_facts
+from gitprun.runs.events import COMPACTED, SUM, SUM_END, Event, History, RunState, fold, read_sum, sum_facts
 
-# The first line of a ledger that was compacted: ``number`` counts how often.
-COMPACTED: Final = "ledger.compacted"
 # Rows of other nouns are read by others too (landings by undo, say), and stay.
 _OWN: Final = ("run.", "unit.", "workspace.")
 _LASTING: Final = ("workspace.made", "workspace.removed")

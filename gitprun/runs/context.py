@@ -24,7 +24,7 @@ from gitprun.runs.patience import Patience
 from gitprun.runs.stall_watch import StallWatch
 from gitprun.system.clock import Alarm, SystemClock
 from gitprun.system.process import Stop
-from gitprun.units import Unit
+from gitprun.units import DEFAULT_OUTPUT_MAX, Unit
 from gitprun.workspaces.base import Workspace
 from gitprun.workspaces.clone import CloneSource
 from gitprun.workspaces.gitdir import ensure_own_git
@@ -52,6 +52,7 @@ class RunContext:
     heard: Callable[[str, Progress], None]
     witness: Witness | None = None
     grace: float = GRACE
+    output_max: int = DEFAULT_OUTPUT_MAX
     stalls: StallWatch = field(default_factory=StallWatch)
     patience: Patience = field(default_factory=Patience)
     clock: Alarm = field(default_factory=SystemClock)

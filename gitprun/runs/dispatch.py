@@ -30,7 +30,7 @@ from gitprun.runs.stall_watch import StallWatch
 from gitprun.system.clock import Alarm, SteadyClock
 from gitprun.system.files import locked
 from gitprun.system.process import Stop, probe_identity, worker_environment
-from gitprun.units import ExecutorSettings, Unit
+from gitprun.units import DEFAULT_OUTPUT_MAX, ExecutorSettings, Unit
 from gitprun.watch.shared import BASELINE, FINAL, SharedEye, record_shared
 from gitprun.watch.snapshot import Shared
 from gitprun.workspaces.base import WorkspaceProblem, choose_root
@@ -173,6 +173,7 @@ def make_context(
         patience=patience_of(settings),
         clock=clock or SteadyClock(),
         grace=(settings.grace or GRACE) if grace is None else grace,
+        output_max=settings.output_max or DEFAULT_OUTPUT_MAX,
         stalls=StallWatch(settings.stall or DEFAULT_STALL, settings.stall_action or "report"),
         witness=Witness(repository, rest["ledger"], rest["run"], rest["root"]),
         **rest,

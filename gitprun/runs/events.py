@@ -183,6 +183,8 @@ _ASKED = ("spec", "executor", "mode", "lock")
 
 # What is left of a run in a compacted ledger: where it began all it came to, and where its last row was its end.
 SUM, SUM_END = "run.summed", "run.summed-end"
+# The first line of a ledger that was compacted: ``number`` counts how often.
+COMPACTED = "ledger.compacted"
 
 
 def sum_facts(run: RunState) -> dict[str, Any]:
@@ -294,3 +296,14 @@ def step(unit: UnitState, event: Event) -> UnitState:
 def base_of(run: RunState, unit: UnitState) -> str:
     """Give the commit a unit's work started from: the base of its run, unless a later attempt began anew."""
     return str(unit.facts.get("base") or run.base)
+
+
+def follows(old: bytes, new: bytes) -> bool:
+    """Tell from their first lines whether a ledger is a later compaction of another one."""
+    return compactions(decode(new)) > compactions(decode(old))
+
+
+def compactions(first: Event | None) -> int:
+    """Give how often a ledger was compacted, by its first event."""
+    number = first.facts.get("number") if first is not None and first.kind == COMPACTED else None
+    return number if isinstance(number, int) else 0

@@ -14,7 +14,6 @@ from gitprun.errors import PrunError
 from gitprun.executors.base import Ending
 from gitprun.git.refs import move_ref, read_ref, require_object
 from gitprun.names import ZERO, Oid, unit_ref
-from gitprun.plan import DEFAULT_OUTPUT_MAX
 from gitprun.runs.context import Attempt, RunContext, modified, open_site
 from gitprun.runs.events import UnitState
 from gitprun.runs.outcome import NO_RESULT, commit_message
@@ -119,7 +118,7 @@ def verify(context: RunContext, unit: Unit, attempt: Attempt, workspace: Workspa
         own = {"PRUN_RUN": context.run, "PRUN_UNIT": unit.id}
         extra = settings.executors.get(unit.executor, ExecutorSettings()).env
         with surroundings(wish, workspace.path, temporary_of(workspace, unit), own, extra) as usual:
-            around = replace(usual, grace=context.grace, output_max=settings.output_max or DEFAULT_OUTPUT_MAX)
+            around = replace(usual, grace=context.grace, output_max=context.output_max)
             verdict = check_workspace(
                 workspace.path, context.verify, folder, around=around, timeout=context.verify_timeout, stop=context.stop
             )

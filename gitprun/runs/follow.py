@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import select
 import time
 from collections.abc import Callable
 
 from gitprun.runs.events import Event, RunState
 from gitprun.runs.ledger import Ledger
-from gitprun.system.process import Identity, Stop, is_gone
-
-POLL = 0.2
+from gitprun.system.process import POLL, Identity, Stop, await_end, is_gone
 
 
 class Follower:
@@ -33,7 +29,8 @@ class Follower:
                 heard(event)
             if self._ended is not None or gone or stop.is_set():
                 return self._ended
-            _pause(who)
+            if not await_end(who, POLL):
+                time.sleep(POLL)
 
     def _news(self) -> tuple[Event, ...]:
         """Give the events that came since the last time, if any did."""
@@ -47,16 +44,3 @@ class Follower:
         self._ended = run if run is not None and run.ended is not None else None
         news, self._told = own[self._told :], len(own)
         return news
-
-
-def _pause(who: Identity) -> None:
-    """Wait a moment, or until the process ends, where the kernel tells of that (Linux)."""
-    try:
-        descriptor = os.pidfd_open(who.pid)
-    except (AttributeError, OSError):
-        time.sleep(POLL)
-        return
-    try:
-        select.select([descriptor], [], [], POLL)
-    finally:
-        os.close(descriptor)

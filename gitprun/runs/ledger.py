@@ -10,14 +10,16 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from gitprun.errors import PrunError
-from gitprun.runs.archive import Compaction, compact, follows
-from gitprun.runs.events import FORMAT, Event, History, decode, encode, fold, is_newer
+from gitprun.runs.events import FORMAT, Event, History, decode, encode, fold, follows, is_newer
 from gitprun.system.clock import Clock, SystemClock
 from gitprun.system.files import locked
 from gitprun.system.journal import FULL, MARK, Journal, ensure_reserve, mark_before, release_reserve
+
+if TYPE_CHECKING:
+    from gitprun.runs.archive import Compaction
 
 # What begins something: on a full disk nothing of the kind is written, so that there is room for the ends.
 BEGINNINGS = frozenset(
@@ -156,6 +158,9 @@ class Ledger:
 
         What goes is kept compressed in ``<state>/archive``. A kill at any moment leaves the old ledger or the new one.
         """
+        # Not needed by those who only read and write, and slow to load.
+        from gitprun.runs.archive import compact
+
         try:
             with locked(self.lock, doing="compacting its ledger"):
                 return compact(

@@ -17,9 +17,8 @@ from gitprun.keep.orphans import find_orphans
 from gitprun.keep.place import workspaces_of
 from gitprun.named.roster import NAMED
 from gitprun.names import PRUN_REFS, base_ref, short
-from gitprun.runs.archive import archive_place, compactions, read_archive, read_archived
-from gitprun.runs.condense import COMPACTED
-from gitprun.runs.events import SUM, SUM_END, RunState, UnitState
+from gitprun.runs.archive import archive_place, read_archive, read_archived
+from gitprun.runs.events import COMPACTED, SUM, SUM_END, RunState, UnitState, compactions
 from gitprun.runs.ledger import Ledger, LedgerProblem, Reading
 from gitprun.runs.lookup import probe_unit
 

@@ -11,11 +11,12 @@ from gitprun.drift.caution import require_calm
 from gitprun.errors import PrunError
 from gitprun.git.refs import delete_ref, open_repository
 from gitprun.names import Oid, unit_branch
-from gitprun.plan import DEFAULT_OUTPUT_MAX
 from gitprun.runs.context import Attempt, RunContext, modified, open_site
 from gitprun.system.birth import folder_birth
 from gitprun.system.files import remove_tree
+from gitprun.system.process import worker_environment
 from gitprun.units import Unit
+from gitprun.verify.surroundings import Surroundings
 from gitprun.workspaces.base import Workspace, WorkspaceProblem, make_outbox, workspace_path
 from gitprun.workspaces.clone import make_clone
 from gitprun.workspaces.furnish import furnish
@@ -84,8 +85,7 @@ def _furnish(context: RunContext, unit: Unit, attempt: Attempt, workspace: Works
             settings.setup,
             log=folder / "setup.log",
             stop=context.stop,
-            grace=context.grace,
-            output_max=settings.output_max or DEFAULT_OUTPUT_MAX,
+            around=Surroundings(env=worker_environment({}), grace=context.grace, output_max=context.output_max),
         )
         touched = sorted(modified(open_site(context, attempt, workspace)))
         if touched:

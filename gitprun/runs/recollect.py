@@ -27,11 +27,11 @@ from gitprun.runs.ledger import Ledger
 from gitprun.runs.outcome import commit_message, explain_unit, judge_unit, judge_worker
 from gitprun.runs.remember import Remembered, recall, reread_executors
 from gitprun.runs.remove import recall_workspace
-from gitprun.runs.resume import Occupied
+from gitprun.runs.resume import require_alone
 from gitprun.runs.review import read_result_text, unit_folder
 from gitprun.runs.survivors import living_survivors
 from gitprun.system.files import locked
-from gitprun.system.process import Identity, Stop, is_gone, probe_identity
+from gitprun.system.process import Stop, probe_identity
 from gitprun.units import Exit, Unit, Verdict
 from gitprun.workspaces.clone import read_source
 
@@ -75,7 +75,7 @@ def collect_again(
             if found.tree == old:
                 return Recollected(commit=before, before=before, stays_out=stays, state=unit.state)
             brought = changed_paths(site.store, Oid(old), found.tree)
-            with _coordinated(ledger, repository, run, unit):
+            with _coordinated(ledger, repository, run):
                 pinned = _keep_old(site, run, unit, before)
                 commit = _commit(context, spec, unit, site, found, before)
                 bring.append(True)
@@ -143,13 +143,10 @@ def _index_kept(site: Site) -> Iterator[list[bool]]:
 
 
 @contextmanager
-def _coordinated(ledger: Ledger, repository: Repository, run: RunState, unit: UnitState) -> Iterator[None]:
+def _coordinated(ledger: Ledger, repository: Repository, run: RunState) -> Iterator[None]:
     """Be the coordinator of the run meanwhile, so that nobody else goes on with it; raises Occupied if one is there."""
     with locked(repository.state / "locks" / "run.lock", doing="collecting a unit again"):
-        now = ledger.read().history.runs[run.id]
-        record = now.facts.get("coordinator")
-        if now.ended is None and record and not is_gone(Identity(**record)):
-            raise Occupied(now, Identity(**record))
+        require_alone(ledger.read().history.runs[run.id])
         me = probe_identity(os.getpid())
         ledger.append("run.resumed", run=run.id, facts={"coordinator": asdict(me) if me else {}, "again": []})
     yield

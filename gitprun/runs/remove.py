@@ -217,7 +217,7 @@ def recall_workspace(state: Path, unit: UnitState) -> Workspace:
         path=Path(str(facts["path"])),
         identity=(facts["identity"][0], facts["identity"][1]),
         branch=facts.get("branch"),
-        index=None if scratch else state / "runs" / unit.run / unit.id / "index",
+        index=None if scratch else unit_folder(state, unit) / "index",
         provided=tuple(facts.get("provided", ())),
         notes=tuple(facts.get("notes", ())),
     )

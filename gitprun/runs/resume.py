@@ -89,7 +89,7 @@ def take_over(
     require_git(repository.top or repository.common)
     with locked(repository.state / "locks" / "run.lock", doing="taking over a run"):
         run = find_run(ledger.read().history, name)
-        _require_alone(run)
+        require_alone(run)
         if unless_over and run.ended is not None:
             raise Over(f"run {run.id} has ended", f"git prun status {run.id} shows it")
         kept = recall(repository.state, run)
@@ -143,7 +143,8 @@ def resume_run(
     return close_run(context, {name: states[name] for name in resumed.states})
 
 
-def _require_alone(run: RunState) -> None:
+def require_alone(run: RunState) -> None:
+    """Raise Occupied where a coordinator works on a run, or may."""
     record = run.facts.get("coordinator")
     if run.ended is None and record and not is_gone(Identity(**record)):
         raise Occupied(run, Identity(**record))

@@ -20,7 +20,8 @@ from gitprun.runs.patience import SHARED_KINDS, judge_next_try, kind_of_failure
 from gitprun.runs.prepare import note_prepared, prepare
 from gitprun.runs.remove import recall_workspace
 from gitprun.runs.survivors import living_survivors
-from gitprun.runs.work import LOST, rejoin, work
+from gitprun.runs.work import rejoin, work
+from gitprun.system.process import KILLED
 from gitprun.units import Exit, Verdict
 from gitprun.workspaces.base import Workspace
 from gitprun.workspaces.clone import read_source
@@ -170,7 +171,7 @@ def _next_try(
     if context.stop.is_set():
         return None
     now, kind = context.clock.now(), str(outcome["failure"])
-    if piece.attach and ended.detail == LOST:
+    if piece.attach and ended.detail == KILLED:
         return Again(until=now, kind="lost", shared=False, counts=False)
     if attempt.thread is not None and ended.reason == "exited" and ended.code != 0 and ending.thread is None:
         # Codex says so before any event: the thread is not there (any more).

@@ -12,7 +12,6 @@ from gitprun.executors.catalog import require_executor
 from gitprun.executors.codex import Codex
 from gitprun.guards.install import claude_guard
 from gitprun.guards.shims import guard_environment
-from gitprun.plan import DEFAULT_OUTPUT_MAX
 from gitprun.prompts import assemble_prompt, continue_prompt
 from gitprun.runs.context import Attempt, RunContext
 from gitprun.runs.events import UnitState
@@ -34,9 +33,6 @@ from gitprun.system.process import (
 from gitprun.units import ExecutorSettings, Exit, Unit
 from gitprun.workspaces.base import OUTBOX, Workspace
 from gitprun.workspaces.scratch import drop_temporary, make_temporary
-
-# What `run` says of a warden that left no record.
-LOST = KILLED
 
 
 def work(context: RunContext, unit: Unit, attempt: Attempt, workspace: Workspace) -> tuple[Exit, Ending]:
@@ -81,7 +77,7 @@ def work(context: RunContext, unit: Unit, attempt: Attempt, workspace: Workspace
                 record=folder,
                 started=started,
                 mark=mark,
-                output_max=context.settings.output_max or DEFAULT_OUTPUT_MAX,
+                output_max=context.output_max,
             )
     finally:
         drop_temporary(temporary)

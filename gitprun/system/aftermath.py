@@ -14,8 +14,6 @@ from gitprun.units import Exit
 
 RECORD = "exit.json"
 KILLED = "the warden process was killed, and the worker with it"
-UNLISTED = "the list of processes cannot be read"
-UNCAUGHT = "it starts processes faster than they can be ended"
 LOOKS = 10
 
 
@@ -73,7 +71,7 @@ def end_orphans(record: Path, mark: str = "", patience: float = 1.0) -> Exit:
         detail=KILLED,
         leftovers=len(seen),
         survivors=tuple(sorted(left)),
-        unproved="" if proved and listed else UNCAUGHT if listed else UNLISTED,
+        unproved="" if proved and listed else kin.UNCAUGHT if listed else kin.UNLISTED,
     )
 
 

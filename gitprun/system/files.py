@@ -167,14 +167,6 @@ def tail(path: Path, limit: int) -> bytes:
         return b""
 
 
-def read_lines(path: Path, start: int = 0) -> Iterator[bytes]:
-    """Give a file's lines from a place on, without ever holding more than 4 MiB of one."""
-    with open(path, "rb") as source:
-        source.seek(start)
-        while line := source.readline(MOST_LINE):
-            yield line.rstrip(b"\n")
-
-
 def folder_identity(path: Path) -> tuple[int, int] | None:
     """Give device and inode of a real folder (not of what a link points to); None if there is none."""
     try:

@@ -23,6 +23,9 @@ Kin = dict[int, bytes]
 # How long to go on killing what will not die or comes again and again, in seconds.
 LIMIT = 5.0
 SHORT = 0.02
+# Why it cannot be said that all have ended.
+UNLISTED = "the list of processes cannot be read"
+UNCAUGHT = "it starts processes faster than they can be ended"
 # The variable that holds the marks of all workers a process runs under, with colons between them.
 MARKS = b"PRUN_MARK="
 NEWEST = 100

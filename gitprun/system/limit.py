@@ -25,10 +25,12 @@ def limited(seconds: float) -> Iterator[None]:
         yield
         return
     within = True
+    # Made beforehand: a parser may call back while the first one is still on its way, and then no function works.
+    late = TimeLimit(f"not done within {seconds:g} s")
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         if within:
-            raise TimeLimit(f"not done within {seconds:g} s")
+            raise late
 
     before = signal.signal(signal.SIGALRM, interrupt)
     try:

@@ -16,14 +16,13 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from gitprun.plan import DEFAULT_OUTPUT_MAX
 from gitprun.system import exits, kin
 from gitprun.system.aftermath import KILLED as KILLED
 from gitprun.system.aftermath import RECORD as RECORD
 from gitprun.system.aftermath import end_orphans as end_orphans
 from gitprun.system.aftermath import kin_of
 from gitprun.system.aftermath import read_exit as read_exit
-from gitprun.units import Exit
+from gitprun.units import DEFAULT_OUTPUT_MAX, Exit
 
 WARDEN = "import sys; sys.path.insert(0, sys.argv[1]); import warden; warden.main(sys.argv[2])"
 DEFAULT_GRACE = 5.0
@@ -206,7 +205,7 @@ def wait_for_stranger(who: Identity, stop: Stop) -> None:
     """Wait for the end of a process that is not our child; a stop is passed on to it as TERM."""
     with stop.heard_by(lambda: ask_to_end(who)):
         while not is_gone(who):
-            if not _await_end(who):
+            if not await_end(who):
                 time.sleep(POLL)
 
 
@@ -221,8 +220,8 @@ def ask_to_end(who: Identity) -> None:
         os.kill(who.pid, signal.SIGTERM)
 
 
-def _await_end(who: Identity) -> bool:
-    """Let the kernel tell when a process ends, where it can (Linux); tells whether it could."""
+def await_end(who: Identity, seconds: float | None = None) -> bool:
+    """Wait until a process ends, or so many seconds, where the kernel tells of that (Linux); tells whether it does."""
     try:
         descriptor = os.pidfd_open(who.pid)
     except (AttributeError, OSError):
@@ -230,7 +229,7 @@ def _await_end(who: Identity) -> bool:
     try:
         # The pid may have gone to somebody else before it was opened.
         if not is_gone(who):
-            select.select([descriptor], [], [])
+            select.select([descriptor], [], [], seconds)
     finally:
         os.close(descriptor)
     return True

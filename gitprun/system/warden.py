@@ -253,9 +253,9 @@ class Warden:
                 self.group.kill()
             self.signal_group(signal.SIGKILL)
         if self.blind:
-            self.unproved = "the list of processes cannot be read"
+            self.unproved = kin.UNLISTED
         elif not (proved or left):
-            self.unproved = "it starts processes faster than they can be ended"
+            self.unproved = kin.UNCAUGHT
         return seen, left
 
     def run(self) -> "dict[str, object]":

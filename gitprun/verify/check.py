@@ -9,7 +9,7 @@ from pathlib import Path
 
 from gitprun.errors import PrunError
 from gitprun.system import files, process
-from gitprun.units import CheckResult, Verdict, VerdictState
+from gitprun.units import CheckResult, Exit, Verdict, VerdictState
 from gitprun.verify import recipes
 from gitprun.verify.scrub import missed, speaks_of_denial
 from gitprun.verify.surroundings import Surroundings
@@ -95,6 +95,23 @@ def _not_run(check: recipes.Check, reason: str) -> CheckResult:
     return CheckResult(command=check.command, state="could-not-run", code=None, seconds=0.0, log="", reason=reason)
 
 
+def run_shell(
+    command: str, path: Path, around: Surroundings, *, log: Path, timeout: float, stop: process.Stop | None
+) -> Exit:
+    """Run shell text in a folder, within its surroundings; the output is added to ``log``."""
+    return process.run(
+        [*around.cell.prefix, *shell_argv(command, around.env)],
+        cwd=path,
+        env=around.env,
+        stdout=log,
+        timeout=timeout,
+        grace=around.grace,
+        stop=stop,
+        confine=around.cell.confine,
+        output_max=around.output_max,
+    )
+
+
 def _run(
     check: recipes.Check,
     workspace: Path,
@@ -106,19 +123,7 @@ def _run(
 ) -> CheckResult:
     # Output is appended: what an earlier verification said must not be judged again.
     log.unlink(missing_ok=True)
-    cell, env = around.cell, around.env
-    argv = [*cell.prefix, *shell_argv(check.command, env)]
-    ended = process.run(
-        argv,
-        cwd=workspace,
-        env=env,
-        stdout=log,
-        timeout=timeout,
-        grace=around.grace,
-        stop=stop,
-        confine=cell.confine,
-        output_max=around.output_max,
-    )
+    ended = run_shell(check.command, workspace, around, log=log, timeout=timeout, stop=stop)
     said = files.tail(log, TAIL_LIMIT).decode(errors="replace")
     state, reason = recipes.judge(check, ended, said)
     if state != "pass" and ended.reason == "exited":

@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gitprun.errors import PrunError
-from gitprun.plan import DEFAULT_OUTPUT_MAX
 from gitprun.system.confine import Cell, find_walls, make_cell
 from gitprun.system.files import folder_identity
 from gitprun.system.process import DEFAULT_GRACE
-from gitprun.units import UNCONFINED
+from gitprun.units import DEFAULT_OUTPUT_MAX, UNCONFINED
 from gitprun.verify.scrub import scrub_environment, withheld
 from gitprun.workspaces.scratch import drop_temporary, make_temporary
 

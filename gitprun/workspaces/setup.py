@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from gitprun.plan import DEFAULT_OUTPUT_MAX
 from gitprun.system.files import tail
-from gitprun.system.process import DEFAULT_GRACE, Stop, run, worker_environment
-from gitprun.verify.check import shell_argv
-from gitprun.verify.surroundings import UNASKED_FOR, Surroundings
+from gitprun.system.process import Stop, worker_environment
+from gitprun.verify.check import run_shell
+from gitprun.verify.surroundings import Surroundings
 from gitprun.workspaces.base import WorkspaceProblem
 
 SETUP_TIMEOUT = 1800.0
@@ -32,16 +31,14 @@ def run_setup(
     timeout: float = SETUP_TIMEOUT,
     stop: Stop | None = None,
     around: Surroundings | None = None,
-    grace: float = DEFAULT_GRACE,
-    output_max: int = DEFAULT_OUTPUT_MAX,
 ) -> None:
     """Run the commands one after the other in a workspace, their output going to ``log``; raises SetupFailed.
 
     They share ``timeout`` seconds, and the first that fails ends it. In a workspace no worker has seen they are the
     user's own, with his whole environment (registries want his tokens); where workers' code is, ``around`` says more.
     """
-    env, cell = (worker_environment({}), UNASKED_FOR) if around is None else (around.env, around.cell)
-    if around is not None and around.obstacle:
+    around = around or Surroundings(env=worker_environment({}))
+    if around.obstacle:
         raise SetupFailed(f"the setup commands were not run: {around.obstacle}")
     log.parent.mkdir(parents=True, exist_ok=True)
     log.write_bytes(b"")
@@ -49,18 +46,7 @@ def run_setup(
     for command in commands:
         with open(log, "ab") as output:
             output.write(f"$ {command}\n".encode("utf-8", "replace"))
-        argv = [*cell.prefix, *shell_argv(command, env)]
-        ended = run(
-            argv,
-            cwd=path,
-            env=env,
-            stdout=log,
-            timeout=max(left, 0.1),
-            grace=grace,
-            stop=stop,
-            confine=cell.confine,
-            output_max=output_max,
-        )
+        ended = run_shell(command, path, around, log=log, timeout=max(left, 0.1), stop=stop)
         left -= ended.seconds
         if ended.reason == "exited" and ended.code == 0:
             continue

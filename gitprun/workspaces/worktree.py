@@ -157,11 +157,18 @@ def relocate_worktree(repository: Repository, before: Path, after: Path) -> None
             write_whole(pointer, b"gitdir: " + os.fsencode(admin) + b"\n", mode=0o644)
 
 
+def lock_reason(common: Path, path: Path) -> str | None:
+    """Give the reason somebody locked a worktree for with ``git worktree lock`` (perhaps empty); None if he did not."""
+    admin = admin_folder(common, path)
+    if admin is None or not os.path.lexists(admin / "locked"):
+        return None
+    return os.fsdecode(read_plain(admin / "locked", 1000) or b"").strip()
+
+
 def require_unlocked(common: Path, path: Path) -> None:
     """Refuse a worktree that somebody locked with ``git worktree lock``."""
-    admin = admin_folder(common, path)
-    if admin is not None and os.path.lexists(admin / "locked"):
-        reason = os.fsdecode(read_plain(admin / "locked", 1000) or b"").strip()
+    reason = lock_reason(common, path)
+    if reason is not None:
         raise Refused(
             f"the worktree {path} is locked" + (f": {reason}" if reason else ""), f"git worktree unlock {path}"
         )

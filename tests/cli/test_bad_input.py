@@ -13,6 +13,7 @@ import pytest
 from tests.support.cli import prun, start_prun
 from tests.support.inside import inside, timeless
 from tests.support.repos import Repo, make_repo
+from tests.support.small_disk import mounted
 
 UNIT = '[[unit]]\nid = "a"\nprompt = "do it"\ncommand = ["sh", "-c", "echo x >x"]\n'
 Change = Callable[[Repo], object]
@@ -333,13 +334,12 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         pytest.skip("mounting a small file system needs root")
     place = tmp_path / "small"
     place.mkdir()
-    done = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(place)], capture_output=True, check=False
-    )
-    if done.returncode != 0:
-        pytest.skip(f"no small file system: {done.stderr.decode().strip()}")
-    yield place
-    subprocess.run(["umount", str(place)], check=True)
+    with contextlib.ExitStack() as stack:
+        try:
+            stack.enter_context(mounted(place, "2m"))
+        except subprocess.CalledProcessError as problem:
+            pytest.skip(f"no small file system: {problem.stderr.decode().strip()}")
+        yield place
 
 
 @pytest.mark.root

@@ -17,7 +17,7 @@ import pytest
 
 from tests.support.cli import Said, prun, start_prun
 from tests.support.inside import inside
-from tests.support.repos import Repo, make_repo
+from tests.support.repos import Repo, make_repo, make_repo_for_workers
 
 pytestmark = pytest.mark.slow
 
@@ -29,11 +29,7 @@ NONE = "[wrapper p1] post-verify verify_errors=0 (cmd='') tests='none found' (cm
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:
-    made = make_repo(tmp_path / "repo")
-    # A worker sees no GIT_* variables, and some of these commit.
-    made.git("config", "user.name", "Wanda Worker")
-    made.git("config", "user.email", "wanda@example.test")
-    return made
+    return make_repo_for_workers(tmp_path / "repo")
 
 
 @pytest.fixture

@@ -323,7 +323,7 @@ def test_a_landing_is_verified_without_commands_that_are_not_trusted(
     said = inside(capsys, repo.path, "merge", "x", "--verify", "true")
     assert (said.code, said.err.splitlines()[0]) == (
         0,
-        "warning: the setup commands of prun.toml were never let run, so the verification goes without them",
+        "warning: setup commands from prun.toml are not approved; verifying without them (approve with --yes)",
     )
     repo.git("reset", "-q", "--hard", "HEAD^")
     assert inside(capsys, repo.path, "new", "a", "a", "--yes").code == 1

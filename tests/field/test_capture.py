@@ -10,17 +10,13 @@ import pytest
 
 from tests.support.cli import prun
 from tests.support.inside import inside
-from tests.support.repos import Repo, make_repo
+from tests.support.repos import Repo, make_repo_for_workers
 from tests.support.runs import RESULT, run_units, sh, unit_of, workspace
 
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:
-    """Let workers commit: they see no GIT_* variables."""
-    made = make_repo(tmp_path / "repo")
-    made.git("config", "user.name", "Wanda Worker")
-    made.git("config", "user.email", "wanda@example.test")
-    return made
+    return make_repo_for_workers(tmp_path / "repo")
 
 
 def named(repo: Repo, name: str) -> Repo:

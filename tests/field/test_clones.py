@@ -7,17 +7,13 @@ from pathlib import Path
 import pytest
 
 from tests.support.inside import inside
-from tests.support.repos import Repo, make_repo
+from tests.support.repos import Repo, make_repo_for_workers
 from tests.support.runs import run_units, sh, unit_of
 
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:
-    """Let workers commit: they see no GIT_* variables."""
-    made = make_repo(tmp_path / "repo")
-    made.git("config", "user.name", "Wanda Worker")
-    made.git("config", "user.email", "wanda@example.test")
-    return made
+    return make_repo_for_workers(tmp_path / "repo")
 
 
 def test_a_push_by_path_keeps_the_unit_from_landing_until_somebody_looked(

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from tests.proof.plans import sh, write_plan
 from tests.proof.rows import Row, Size
 from tests.support.forker import Forker
 from tests.support.repos import Repo, make_repo
+from tests.support.small_disk import mounted
 
 DISK = "8m"
 # How many bytes are left when an operation begins.
@@ -29,21 +28,12 @@ def can_mount() -> bool:
     probe = Path("/tmp") / f"prun-mount-{os.getpid()}"
     probe.mkdir()
     try:
-        with _small_disk(probe):
+        with mounted(probe, DISK):
             return True
     except (OSError, subprocess.CalledProcessError):
         return False
     finally:
         probe.rmdir()
-
-
-@contextmanager
-def _small_disk(place: Path) -> Iterator[Path]:
-    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={DISK}", "tmpfs", place], check=True, capture_output=True)
-    try:
-        yield place
-    finally:
-        subprocess.run(["umount", "--lazy", place], check=False, capture_output=True)
 
 
 def _fill(place: Path, room: int) -> Path:
@@ -69,7 +59,7 @@ def fill_disks(folder: Path, size: Size) -> Row:
                 place = folder / f"disk{tries}"
                 place.mkdir()
                 tries += 1
-                with _small_disk(place):
+                with mounted(place, DISK):
                     before = len(faults)
                     _on_full_disk(place, forker, operation, room, faults)
                     faults[before:] = [f"{operation} with {room} bytes left: {fault}" for fault in faults[before:]]

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from gitprun.merge.recover import find_cut_off
 from gitprun.merge.undo_plan import read_landings
 from gitprun.named.roster import NAMED, roster
-from gitprun.runs.condense import COMPACTED, condense, say_the_same
-from gitprun.runs.events import SUM, SUM_END, Event, decode, encode, fold
+from gitprun.runs.condense import condense, say_the_same
+from gitprun.runs.events import COMPACTED, SUM, SUM_END, Event, decode, encode, fold
 
 DAY = 86_400.0
 

@@ -115,6 +115,14 @@ def make_repo(path: Path, **files: str | bytes) -> Repo:
     return repo
 
 
+def make_repo_for_workers(path: Path) -> Repo:
+    """Make a repository that says who commits: workers see no GIT_* variables."""
+    made = make_repo(path)
+    made.git("config", "user.name", "Wanda Worker")
+    made.git("config", "user.email", "wanda@example.test")
+    return made
+
+
 def make_bare(path: Path, source: Repo) -> Repo:
     """Make a bare clone."""
     source.git("clone", "-q", "--bare", str(source.path), str(path))

@@ -1,4 +1,4 @@
-"""A disk of 8 MB that can be filled; only root can mount it."""
+"""Small disks that can be filled; only root can mount them."""
 
 from __future__ import annotations
 
@@ -11,16 +11,25 @@ from pathlib import Path
 import pytest
 
 
+@contextlib.contextmanager
+def mounted(place: Path, size: str) -> Iterator[Path]:
+    """Mount a new file system of a size such as ``8m`` on a folder; raises CalledProcessError where that cannot be."""
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", place], check=True, capture_output=True)
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", "--lazy", place], check=True)
+
+
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """Mount a small file system for one test."""
+    """Mount a file system of eight megabytes for one test."""
     if os.geteuid() != 0:
         pytest.skip("mounts a small file system")
     place = tmp_path / "disk"
     place.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(place)], check=True)
-    yield place
-    subprocess.run(["umount", "--lazy", str(place)], check=True)
+    with mounted(place, "8m"):
+        yield place
 
 
 def fill(place: Path) -> None:

@@ -1,0 +1,75 @@
+"""What a landing is told by the command line, prun.toml and the runs: for every command that lands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gitprun.cli.console import warn
+from gitprun.cli.options import Here
+
+if TYPE_CHECKING:
+    from gitprun.merge.plan import LandingOptions
+    from gitprun.plan import Settings, VerifySandbox
+
+_FLAGS = ("allow_unverified", "no_verify", "dry_run", "one_by_one", "accept_drops", "allow_suspect")
+
+
+def landing_options(
+    place: Here,
+    settings: Settings,
+    given: Mapping[str, Any],
+    *,
+    verify: Sequence[str] = (),
+    sandbox: VerifySandbox | None = None,
+) -> LandingOptions:
+    """Return the options of a landing; ``verify`` and ``sandbox`` are what its runs say where nobody else does."""
+    from gitprun.merge.hotspots import parse_hotspots
+    from gitprun.merge.plan import LandingOptions
+    from gitprun.plan import DEFAULT_VERIFY_TIMEOUT, MAY_CHANGE
+
+    yes = bool(given.get("yes"))
+    hotspots = parse_hotspots(list(settings.hotspots), settings.hotspot_source or "prun.toml")
+    after = tuple(dict.fromkeys(command for row in hotspots for command in row.after))
+    return LandingOptions(
+        into=given.get("into"),
+        message=given.get("message") or settings.merge_message,
+        verify=tuple(given.get("verify") or settings.verify or verify) or None,
+        hotspots=hotspots,
+        copy=settings.copy or (),
+        link=settings.link or (),
+        setup=_trusted_setup(place, settings.setup or (), yes=yes),
+        may_run_after=_trusts(place, after, yes=yes),
+        root=str((place.repository.home / Path(settings.root).expanduser()).resolve()) if settings.root else "",
+        verify_timeout=settings.verify_timeout or DEFAULT_VERIFY_TIMEOUT,
+        verify_sandbox=settings.verify_sandbox or sandbox,
+        verify_view=settings.verify_view or "checkout",
+        verify_may_change=MAY_CHANGE if settings.verify_may_change is None else settings.verify_may_change,
+        reuse_green=settings.reuse_green or 0.0,
+        confirm_red=settings.confirm_red is not False,
+        accept=tuple(given.get("accept") or ()),
+        order=given.get("order") or "given",
+        keep_going=given.get("keep_going", True),
+        strategy=given.get("strategy"),
+        **{name: bool(given.get(name)) for name in _FLAGS},
+    )
+
+
+def _trusts(place: Here, commands: tuple[str, ...], *, yes: bool) -> bool:
+    """Check whether the user lets commands run; with ``yes`` they do from now on."""
+    from gitprun.workspaces.trust import is_trusted, record_trust
+
+    if is_trusted(place.repository, commands):
+        return True
+    if yes:
+        record_trust(place.repository, commands)
+    return yes
+
+
+def _trusted_setup(place: Here, commands: tuple[str, ...], *, yes: bool) -> tuple[str, ...]:
+    """Return the setup commands for the verification, or none where the user has not let them run."""
+    if _trusts(place, commands, yes=yes):
+        return commands
+    warn("setup commands from prun.toml are not approved; verifying without them (approve with --yes)")
+    return ()
