@@ -24,6 +24,7 @@ from gitprun.system.process import Stop
 from gitprun.units import CheckResult, Verdict
 from gitprun.verify.check import check_workspace
 from gitprun.verify.surroundings import Surroundings, Wish, surroundings, was_confined
+from gitprun.verify.view import view_of
 from gitprun.workspaces.base import provide
 from gitprun.workspaces.clone import make_clone, read_source
 from gitprun.workspaces.setup import SetupFailed, run_setup
@@ -88,7 +89,8 @@ class Proof:
                 self.site.note(note)
             if rows:
                 shutil.copytree(path / ".git", _own_git(path), symlinks=True)
-            with surroundings(self.wish, path, self.place / ".tmp" / path.name, {}) as around:
+            view = view_of(self.repository, options, lambda: self._changed(tree))
+            with surroundings(self.wish, path, self.place / ".tmp" / path.name, {}, view=view) as around:
                 return self._run(path, logs, tree, rows, around)
         except SetupFailed as problem:
             failed = CheckResult(
@@ -106,6 +108,10 @@ class Proof:
                 remove_tree(path, workspace.identity)
             except (PrunError, OSError) as problem:
                 self.site.note(f"{path} could not be removed: {problem}")
+
+    def _changed(self, tree: Oid) -> tuple[str, ...]:
+        """List the paths in which a tree differs from the target."""
+        return tuple(map(os.fsdecode, self.site.since(self.site.old_tree, tree).changes))
 
     def _run(self, path: Path, logs: Path, tree: Oid, rows: Sequence[Hotspot], around: Surroundings) -> Verdict:
         """Run the setup, the after commands and the checks in a clone of ``tree``."""

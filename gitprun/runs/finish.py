@@ -22,6 +22,7 @@ from gitprun.system.files import read_plain, tail, write_whole
 from gitprun.units import ExecutorSettings, Unit, Verdict
 from gitprun.verify.check import check_workspace
 from gitprun.verify.surroundings import surroundings, wish_for_worker
+from gitprun.verify.view import view_of
 from gitprun.workspaces.base import OUTBOX, Workspace
 from gitprun.workspaces.worktree import admin_folder
 
@@ -117,7 +118,8 @@ def verify(context: RunContext, unit: Unit, attempt: Attempt, workspace: Workspa
         wish = wish_for_worker(unit.executor, unit.sandbox, settings.verify_sandbox)
         own = {"PRUN_RUN": context.run, "PRUN_UNIT": unit.id}
         extra = settings.executors.get(unit.executor, ExecutorSettings()).env
-        with surroundings(wish, workspace.path, temporary_of(workspace, unit), own, extra) as usual:
+        view, place = view_of(context.repository, settings, lambda: found.changed), workspace.path
+        with surroundings(wish, place, temporary_of(workspace, unit), own, extra, view=view) as usual:
             around = replace(usual, grace=context.grace, output_max=context.output_max)
             verdict = check_workspace(
                 workspace.path, context.verify, folder, around=around, timeout=context.verify_timeout, stop=context.stop

@@ -1,7 +1,7 @@
 """Which walls this machine has for programs that may write in a few places only, and how to start one within them.
 
 In order of trust: Landlock (the kernel's own, nothing to start), bwrap, and the sandbox of an installed codex. A kind
-counts only once it has been tried here and kept a write out.
+counts only once it has been tried here and kept a write out. So does a view, in which paths show other folders.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from gitprun.system.files import read_plain
 from gitprun.system.process import run, scratch_folder
 
 Kind = Literal["landlock", "bwrap", "codex"]
+# Source, the path that shows it, and whether it may be written there (see ``system/view``).
+Row = tuple[str, str, bool]
 TRY_TIMEOUT = 20.0
 # Where programs write that do not ask.
 TMP = "/tmp"
@@ -51,6 +53,7 @@ class Cell:
 
 _lock = threading.Lock()
 _known: dict[str, Walls] = {}
+_views: list[str] = []
 
 
 def find_walls(path: str | None = None) -> Walls:
@@ -74,6 +77,39 @@ def _find(path: str) -> Walls:
             return walls
         reasons.append(walls.reason)
     return Walls(kind=None, reason=", ".join(reasons))
+
+
+def find_view() -> str:
+    """Return why no path can be made to show another folder here, empty where that works; tried once a process."""
+    with _lock:
+        if not _views:
+            _views.append(_try_view())
+        return _views[0]
+
+
+def _try_view() -> str:
+    """Show a folder at the path of another one, with a folder of the latter bound back, and write in both."""
+    if not sys.platform.startswith("linux"):
+        return "this system has no mount namespaces"
+    with scratch_folder() as scratch:
+        covered, place, log = (Path(os.path.realpath(scratch), name) for name in ("covered", "place", "log"))
+        for folder in (covered / "kept", place / "kept"):
+            folder.mkdir(parents=True)
+        (covered / "kept" / "mine").touch()
+        rows = [(str(place), str(covered), True), *((str(covered / "kept"),) * 2 + (False,),)]
+        script = 'cd "$1" && test -f kept/mine && echo in >in && if (echo out >kept/out); then exit 1; fi'
+        argv = ["/bin/sh", "-c", script, "sh", str(covered)]
+        ended = run(
+            argv,
+            cwd=place,
+            env=dict(os.environ),
+            stdout=log,
+            timeout=TRY_TIMEOUT,
+            confine={"view": rows, "write": None},
+        )
+        if ended.code == 0 and (place / "in").exists() and not (covered / "kept" / "out").exists():
+            return ""
+    return "mount namespaces cannot be had here"
 
 
 def _try_landlock() -> Walls:
@@ -105,21 +141,29 @@ def _try_program(kind: Kind, program: str) -> Walls:
     return Walls(kind=None, reason=f"{kind} does not work here")
 
 
-def make_cell(walls: Walls, write: Sequence[Path], *, temporary: Path | None = None) -> Cell:
+def open_cell(said: str, rows: Sequence[Row] = ()) -> Cell:
+    """Make a cell without walls, whose programs see at some paths what ``rows`` say."""
+    return Cell(said=said, confine={"view": list(rows), "write": None} if rows else None)
+
+
+def make_cell(walls: Walls, write: Sequence[Path], *, temporary: Path | None = None, rows: Sequence[Row] = ()) -> Cell:
     """Make a cell whose programs write only in the folders of ``write``; the first of them is where they work.
 
     ``temporary`` is one of them that stands for /tmp too, where that can be done and nothing they need lies there.
+    They write as well where ``rows``, which say what is shown at some paths, let them.
     """
     if walls.kind is None:
-        return Cell(said=f"none: {walls.reason}")
-    folders = [os.path.realpath(path) for path in write]
+        return open_cell(f"none: {walls.reason}", rows)
+    shown = [target for _, target, writable in rows if writable]
+    folders = list(dict.fromkeys([*map(os.path.realpath, write), *shown]))
     tmp = os.path.realpath(temporary) if temporary is not None and not _needed_below(TMP, folders) else ""
     if walls.kind == "landlock":
         said = "landlock, with a read-only view" if walls.own_view else "landlock"
         spec = {"write": folders, "own_view": walls.own_view, "hide": hidden_doors(folders), "tmp": tmp}
-        return Cell(said=said, confined=True, confine=spec)
+        return Cell(said=said, confined=True, confine=spec | ({"view": list(rows)} if rows else {}))
     words = _bwrap(folders, tmp) if walls.kind == "bwrap" else _codex(folders)
-    return Cell(said=walls.kind, confined=True, prefix=(walls.program, *words))
+    # The view comes first, and they build their walls within it.
+    return Cell(said=walls.kind, confined=True, prefix=(walls.program, *words), confine=open_cell("", rows).confine)
 
 
 def _bwrap(folders: Sequence[str], tmp: str) -> tuple[str, ...]:
