@@ -91,6 +91,8 @@ class Proof:
                 shutil.copytree(path / ".git", _own_git(path), symlinks=True)
             view = view_of(self.repository, options, lambda: self._changed(tree))
             with surroundings(self.wish, path, self.place / ".tmp" / path.name, {}, view=view) as around:
+                for note in around.notes:
+                    self.site.note(note)
                 return self._run(path, logs, tree, rows, around)
         except SetupFailed as problem:
             failed = CheckResult(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import time
 from dataclasses import replace
 from typing import Any
@@ -16,7 +17,9 @@ from gitprun.system.birth import folder_birth
 from gitprun.system.files import remove_tree
 from gitprun.system.process import worker_environment
 from gitprun.units import Unit
+from gitprun.verify.leads import tell_leads
 from gitprun.verify.surroundings import Surroundings
+from gitprun.verify.view import view_of
 from gitprun.workspaces.base import Workspace, WorkspaceProblem, make_outbox, workspace_path
 from gitprun.workspaces.clone import make_clone
 from gitprun.workspaces.furnish import furnish
@@ -78,6 +81,9 @@ def _furnish(context: RunContext, unit: Unit, attempt: Attempt, workspace: Works
     if workspace.kind is not None:
         copy, link = settings.copy or (), settings.link or ()
         workspace = furnish(context.repository, workspace, folder, attempt.base, copy, link)
+        if workspace.provided:
+            leads = tell_leads(view_of(context.repository, settings), os.environ)
+            workspace = replace(workspace, notes=(*workspace.notes, *leads))
     make_outbox(workspace.path)
     if workspace.kind is not None and settings.setup:
         run_setup(

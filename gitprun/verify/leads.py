@@ -17,7 +17,7 @@ from pathlib import Path
 
 from gitprun.system.files import read_plain
 from gitprun.verify.keep import INSTALLED, is_below
-from gitprun.verify.view import View, installed
+from gitprun.verify.view import View, installed, obstacle
 
 # What leads back lies near the top: npm's links in node_modules, .pth files in site-packages. Breadth first, so many
 # entries hold them all, and a look at so many takes about a quarter of a second.
@@ -58,9 +58,10 @@ def follow_leads(view: View, env: Mapping[str, str], why: str) -> str:
     return ""
 
 
-def tell_leads(view: View, env: Mapping[str, str], why: str) -> tuple[str, ...]:
-    """Say once for a place what leads from it back into the checkout."""
-    leads = find_leads(view, env)
+def tell_leads(view: View | None, env: Mapping[str, str]) -> tuple[str, ...]:
+    """Say for a place what leads from it back into the checkout, where no view can be had."""
+    why = obstacle(view, env) if view is not None else ""
+    leads = find_leads(view, env) if view is not None and why else ()
     if not leads:
         return ()
     more = f" (and {len(leads) - 1} more)" if len(leads) > 1 else ""

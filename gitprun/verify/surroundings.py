@@ -14,7 +14,7 @@ from gitprun.system.confine import Cell, Row, Walls, find_walls, make_cell, open
 from gitprun.system.files import folder_identity
 from gitprun.system.process import DEFAULT_GRACE
 from gitprun.units import DEFAULT_OUTPUT_MAX, UNCONFINED
-from gitprun.verify.leads import follow_leads
+from gitprun.verify.leads import follow_leads, tell_leads
 from gitprun.verify.scrub import scrub_environment, withheld
 from gitprun.verify.view import Shown, View, obstacle, shown
 from gitprun.workspaces.scratch import drop_temporary, make_temporary
@@ -60,7 +60,8 @@ class Surroundings:
     """What a check is run in; ``withheld`` are the names of the variables that were left out of ``env``.
 
     ``obstacle`` says why nothing may run here: the walls that were asked for are not to be had, or what would be
-    checked is the user's checkout. ``shown`` is what the checkout's path shows (None: the checkout). ``grace`` and
+    checked is the user's checkout. ``shown`` is what the checkout's path shows (None: the checkout), ``notes`` what
+    the user should know where it had to show anything else and cannot. ``grace`` and
     ``output_max`` are what the settings say about workers, and hold for checks too.
     """
 
@@ -68,6 +69,7 @@ class Surroundings:
     withheld: frozenset[str] = field(default_factory=frozenset)
     cell: Cell = UNASKED_FOR
     shown: Shown | None = None
+    notes: tuple[str, ...] = ()
     obstacle: str = ""
     grace: float = DEFAULT_GRACE
     output_max: int = DEFAULT_OUTPUT_MAX
@@ -126,8 +128,9 @@ def surroundings(
     walls = find_walls() if wish.confined else None
     confined = walls is not None and walls.kind is not None
     hindered = f"it cannot be confined: {walls.reason}" if walls and not confined and wish.required else ""
+    notes: tuple[str, ...] = ()
     if view is not None and not hindered and (why := obstacle(view, env)):
-        hindered, view = follow_leads(view, env, why), None
+        hindered, notes, view = follow_leads(view, env, why), tell_leads(view, env), None
     with ExitStack() as stack:
         inside: list[Path] = []
         if confined and not hindered:
@@ -145,7 +148,7 @@ def surroundings(
                 shown(view, workspace, beside, env, inside=inside, writable=wish.own_files or not confined)
             )
         cell = _cell(wish, walls, workspace, temporary, seen.rows if seen else ())
-        yield Surroundings(env=env, withheld=names, cell=cell, shown=seen, obstacle=hindered)
+        yield Surroundings(env=env, withheld=names, cell=cell, shown=seen, notes=notes, obstacle=hindered)
 
 
 def _cell(wish: Wish, walls: Walls | None, workspace: Path, temporary: Path, rows: Sequence[Row]) -> Cell:

@@ -14,10 +14,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from gitprun.git.repo import Repository
-from gitprun.plan import VerifyView
 from gitprun.system.confine import Row, find_view
 from gitprun.system.files import read_plain
 from gitprun.verify.keep import TEMPORARIES, installations, is_below, why_covered_never
@@ -25,22 +24,13 @@ from gitprun.workspaces.clone import render_alternates
 from gitprun.workspaces.scratch import drop_temporary, make_temporary
 from gitprun.workspaces.worktree import admin_folder
 
+if TYPE_CHECKING:
+    from gitprun.merge.plan import LandingOptions
+    from gitprun.plan import Settings
+
 # Of a linked worktree's own folder this much of one file is copied: no index of a repository people use is larger.
 MOST_COPIED = 1 << 30
 OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-
-
-class Said(Protocol):
-    """What of the settings, or of the options of a landing, a view depends on."""
-
-    @property
-    def verify(self) -> tuple[str, ...] | None: ...  # noqa: D102
-    @property
-    def verify_view(self) -> VerifyView | None: ...  # noqa: D102
-    @property
-    def copy(self) -> tuple[str, ...] | None: ...  # noqa: D102
-    @property
-    def link(self) -> tuple[str, ...] | None: ...  # noqa: D102
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +49,9 @@ class View:
     changed: Callable[[], Iterable[str]] | None = None
 
 
-def view_of(repository: Repository, said: Said, changed: Callable[[], Iterable[str]] | None = None) -> View | None:
+def view_of(
+    repository: Repository, said: Settings | LandingOptions, changed: Callable[[], Iterable[str]] | None = None
+) -> View | None:
     """Return the view the checks of a repository are to run in; None without a checkout, or where none is wanted."""
     if repository.top is None or said.verify_view == "none":
         return None
