@@ -122,6 +122,11 @@ def _beside(unit: UnitState) -> Iterator[str]:
     if left:
         more = f" and {len(left) - 1} more" if len(left) > 1 else ""
         yield f"{label}: {left[0]}{more} did not come along; git prun show {unit.id} says why"
+    linked = [str(path) for path in unit.facts.get("linked") or ()]
+    if linked:
+        count = len(linked) + int(unit.facts.get("linked_more") or 0) - 1
+        more = f" and {count} more" if count else ""
+        yield f"{label}: {linked[0]}{more} changed in your checkout while it ran, through what is linked"
     if any(str(text).startswith("hooks not run: ") and "pre-commit" in str(text) for text in _notes(unit)):
         yield "the pre-commit hook has not seen what units did: git runs it for no merge"
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from gitprun.collect.capture import Capture, capture, require_ended
 from gitprun.collect.site import Site
+from gitprun.drift.linked import begin_look, end_look
 from gitprun.drift.witness import Witness, suspect_of
 from gitprun.errors import PrunError
 from gitprun.executors.base import Ending, Place
@@ -172,6 +173,7 @@ def _watched(session: _Session, site: Site) -> Iterator[None]:
     """Look at the user's repository before and after the worker, and tell what changed meanwhile."""
     root = session.repository.home.parent / "\0"
     witness = Witness(session.repository, session.ledger, NAMED, root, session.place.id)
+    begin_look(linked := session.folder / "linked.json", site.workspace.path, site.workspace.provided)
     note = witness.begin(suspect_of(NAMED, session.place.id, site.workspace))
     if note:
         session.warn(note)
@@ -179,6 +181,8 @@ def _watched(session: _Session, site: Site) -> Iterator[None]:
         yield
     finally:
         try:
+            for path in end_look(linked).get("linked", ()):
+                session.warn(f"changed in your checkout while it ran, through what is linked: {path}")
             for one in witness.end(f"{NAMED}/{session.place.id}"):
                 if one.gate or one.thing.kind == "ref":
                     session.warn(f"changed in your repository while it ran: {one.text}")
