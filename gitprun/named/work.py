@@ -40,7 +40,7 @@ from gitprun.system.files import write_whole
 from gitprun.system.process import Identity, Stop, probe_identity, run, worker_environment
 from gitprun.units import ExecutorSettings, Exit, Unit
 from gitprun.verify.surroundings import surroundings, wish_for_worker
-from gitprun.verify.view import view_of
+from gitprun.verify.view import view_for
 from gitprun.workspaces.scratch import drop_temporary, make_temporary
 
 LAST = 256_000
@@ -154,7 +154,7 @@ def _live(session: _Session, site: Site) -> int:
     skip = "" if changed else "no changes" if outcome.state == "empty" else "not committed"
     wish = wish_for_worker(errand.unit.executor, errand.unit.sandbox, errand.verify.sandbox)
     path, env = site.workspace.path, errand.settings.env
-    view = view_of(session.repository, errand.collect, lambda: found.changed)
+    view = view_for(session.repository, errand.collect, lambda: found.changed)
     with surroundings(wish, path, _temporary(session, path), {}, env, view=view) as around:
         verified = verify(errand.verify, path, session.folder, around=around, skip=skip, stop=session.stop)
     session.tell(verified.line)

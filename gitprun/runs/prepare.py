@@ -19,7 +19,7 @@ from gitprun.system.process import worker_environment
 from gitprun.units import Unit
 from gitprun.verify.leads import tell_leads
 from gitprun.verify.surroundings import Surroundings
-from gitprun.verify.view import view_of
+from gitprun.verify.view import view_for
 from gitprun.workspaces.base import Workspace, WorkspaceProblem, make_outbox, workspace_path
 from gitprun.workspaces.clone import make_clone
 from gitprun.workspaces.furnish import furnish
@@ -82,7 +82,7 @@ def _furnish(context: RunContext, unit: Unit, attempt: Attempt, workspace: Works
         copy, link = settings.copy or (), settings.link or ()
         workspace = furnish(context.repository, workspace, folder, attempt.base, copy, link)
         if workspace.provided:
-            leads = tell_leads(view_of(context.repository, settings), os.environ)
+            leads = tell_leads(view_for(context.repository, settings), os.environ)
             workspace = replace(workspace, notes=(*workspace.notes, *leads))
     make_outbox(workspace.path)
     if workspace.kind is not None and settings.setup:

@@ -14,19 +14,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from gitprun.git.repo import Repository
+from gitprun.names import Oid
+from gitprun.plan import Settings, VerifyView
 from gitprun.system.confine import Row, find_view
 from gitprun.system.files import read_plain
 from gitprun.verify.keep import TEMPORARIES, installations, is_below, why_covered_never
 from gitprun.workspaces.clone import render_alternates
 from gitprun.workspaces.scratch import drop_temporary, make_temporary
 from gitprun.workspaces.worktree import admin_folder
-
-if TYPE_CHECKING:
-    from gitprun.merge.plan import LandingOptions
-    from gitprun.plan import Settings
 
 # Of a linked worktree's own folder this much of one file is copied: no index of a repository people use is larger.
 MOST_COPIED = 1 << 30
@@ -50,19 +47,36 @@ class View:
 
 
 def view_of(
-    repository: Repository, said: Settings | LandingOptions, changed: Callable[[], Iterable[str]] | None = None
+    repository: Repository,
+    wanted: VerifyView | None,
+    *,
+    link: Iterable[str] | None,
+    copy: Iterable[str] | None,
+    commands: Iterable[str] | None,
+    changed: Callable[[], Iterable[str]] | None = None,
 ) -> View | None:
     """Return the view the checks of a repository are to run in; None without a checkout, or where none is wanted."""
-    if repository.top is None or said.verify_view == "none":
+    if repository.top is None or wanted == "none":
         return None
     return View(
         checkout=Path(os.path.realpath(repository.top)),
         common=Path(os.path.realpath(repository.common)),
-        link=tuple(said.link or ()),
-        copy=tuple(said.copy or ()),
-        commands=tuple(said.verify or ()),
+        link=tuple(link or ()),
+        copy=tuple(copy or ()),
+        commands=tuple(commands or ()),
         changed=changed,
     )
+
+
+def view_for(repository: Repository, said: Settings, changed: Callable[[], Iterable[str]] | None = None) -> View | None:
+    """Return the view the settings ask for."""
+    return view_of(repository, said.verify_view, link=said.link, copy=said.copy, commands=said.verify, changed=changed)
+
+
+def differing(repository: Repository, commit: Oid) -> tuple[str, ...]:
+    """List the paths in which a commit differs from what the checkout has checked out."""
+    words = ("diff-tree", "-r", "-z", "--name-only", "--no-renames", "HEAD", commit)
+    return tuple(map(os.fsdecode, repository.git.run(*words).fields))
 
 
 def obstacle(view: View, env: Mapping[str, str]) -> str:

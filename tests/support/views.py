@@ -17,7 +17,7 @@ from gitprun.plan import Settings
 from gitprun.system.files import folder_identity
 from gitprun.verify.check import run_shell
 from gitprun.verify.surroundings import Surroundings, Wish, surroundings
-from gitprun.verify.view import view_of
+from gitprun.verify.view import view_for
 from gitprun.workspaces.base import provide
 from gitprun.workspaces.clone import make_clone, read_source
 from gitprun.workspaces.worktree import make_worktree
@@ -112,7 +112,7 @@ class Trial:
     @contextmanager
     def around(self, *, confined: bool, own_files: bool = True) -> Iterator[Surroundings]:
         """Make what checks run in."""
-        view = view_of(find_repository(self.checkout), self.settings)
+        view = view_for(find_repository(self.checkout), self.settings)
         wish = Wish(confined=confined, why="nobody asked", own_files=own_files)
         with surroundings(wish, self.place, self.place.parent / ".tmp" / "u", {}, view=view) as made:
             yield made

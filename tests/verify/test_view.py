@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -123,9 +122,7 @@ def test_nothing_is_written_where_the_worker_could_not(tmp_path: Path) -> None:
         pytest.skip(find_walls().reason)
     one = Trial(tmp_path, "worktree").make()
     with one.around(confined=True, own_files=False) as around:
-        asked = (
-            "for f in $R/new $R/data.txt new $R/.git/index; do echo bad >$f || echo no; done 2>/dev/null; cat data.txt"
-        )
+        asked = "for f in $R/new $R/data.txt new $R/.git/index; do echo bad >$f || echo no; done 2>&-; cat data.txt"
         assert one.say(around, asked) == "no\nno\nno\nno\nunit"
 
 
@@ -289,18 +286,3 @@ def test_the_probe_says_no_where_there_are_no_namespaces(monkeypatch: pytest.Mon
     monkeypatch.setattr(confine, "_views", [])
     monkeypatch.setattr(sys, "platform", "darwin")
     assert find_view() == "this system has no mount namespaces"
-
-
-@needs_view
-def test_a_view_costs_little(tmp_path: Path) -> None:
-    one = Trial(tmp_path, "clone").make()
-    spans: dict[str, float] = {}
-    with one.around(confined=False) as around:
-        assert around.shown is not None
-        for name, act in (("lay", around.shown.lay), ("take", around.shown.take_in)):
-            began = time.perf_counter()
-            for _ in range(20):
-                act()
-            spans[name] = (time.perf_counter() - began) / 20
-    # Half a millisecond in all on a quiet machine; ten times that is a mistake.
-    assert sum(spans.values()) < 0.01
