@@ -13,7 +13,7 @@ from gitprun.merge.plan import Candidate
 from gitprun.names import Oid, is_run_id, nearest, unit_branch
 from gitprun.runs.events import History, RunState, UnitState
 from gitprun.runs.lookup import NotKnown, find_run, find_unit, probe_unit
-from gitprun.verify.surroundings import was_confined
+from gitprun.verify.surroundings import spec_confined
 
 _OID = re.compile(r"[0-9a-f]{40}")
 
@@ -103,7 +103,7 @@ def _add_unit(
             verdict=str(verdict.get("state") or "absent"),
             tree=str(unit.facts.get("tree", "")),
             since=unit.ended or unit.since,
-            confined=bool(spec) and was_confined(str(spec.get("executor")), str(spec.get("sandbox"))),
+            confined=bool(spec) and spec_confined(spec),
             notes=tuple(_beside(unit)),
             stray=str(unit.facts.get("stray") or ""),
         )

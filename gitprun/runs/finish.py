@@ -134,7 +134,7 @@ def _verify_workspace(context: RunContext, unit: Unit, site: Site, found: Captur
     settings, workspace = context.settings, site.workspace
     # Only these can differ from the commit already; usually there are none, and the question is spared.
     before = modified(site) if found.left_out or found.notes else set()
-    wish = wish_for_worker(unit.executor, unit.sandbox, settings.verify_sandbox)
+    wish = wish_for_worker(unit.executor, unit.sandbox, settings.verify_sandbox, walled=unit.walled)
     own = {"PRUN_RUN": context.run, "PRUN_UNIT": unit.id}
     extra = settings.executors.get(unit.executor, ExecutorSettings()).env
     view = view_for(context.repository, settings, lambda: found.changed)
@@ -157,7 +157,7 @@ def _verify_commit(context: RunContext, unit: Unit, commit: Oid, tree: Oid) -> t
     settings, heads = context.settings, "refs/heads/"
     own = unit_branch(context.run, unit.id)
     branch = context.revision.removeprefix(heads) if context.revision.startswith(heads) else own
-    wish = wish_for_landing(was_confined(unit.executor, unit.sandbox), settings.verify_sandbox)
+    wish = wish_for_landing(was_confined(unit.executor, unit.sandbox, unit.walled), settings.verify_sandbox)
     plan = plan_checks(settings, wish, branch, context.verify, settings.setup or ())
     notes: list[str] = []
     verdict = check_commit(

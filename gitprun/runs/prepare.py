@@ -13,6 +13,7 @@ from gitprun.errors import PrunError
 from gitprun.git.refs import delete_ref, open_repository
 from gitprun.names import Oid, unit_branch
 from gitprun.runs.context import Attempt, RunContext, modified, open_site
+from gitprun.runs.walls import require_walls
 from gitprun.system.birth import folder_birth
 from gitprun.system.files import remove_tree
 from gitprun.system.process import worker_environment
@@ -32,6 +33,7 @@ from gitprun.workspaces.worktree import make_worktree, remove_worktree
 def prepare(context: RunContext, unit: Unit, attempt: Attempt) -> Workspace:
     """Make the workspace and everything the worker finds in it; on failure nothing of it is left."""
     began = time.monotonic()
+    require_walls(unit)
     require_calm(context.repository)
     context.folder(unit).mkdir(parents=True, exist_ok=True)
     path = workspace_path(context.root, context.run, unit.id)

@@ -147,7 +147,7 @@ def open_cell(said: str, rows: Sequence[Row] = ()) -> Cell:
 
 
 def make_cell(walls: Walls, write: Sequence[Path], *, temporary: Path | None = None, rows: Sequence[Row] = ()) -> Cell:
-    """Make a cell whose programs write only in the folders of ``write``; the first of them is where they work.
+    """Make a cell whose programs write only in ``write``: folders, or files that are there.
 
     ``temporary`` is one of them that stands for /tmp too, where that can be done and nothing they need lies there.
     They write as well where ``rows``, which say what is shown at some paths, let them.
@@ -172,7 +172,7 @@ def _bwrap(folders: Sequence[str], tmp: str) -> tuple[str, ...]:
         words += ["--tmpfs", path] if os.path.isdir(path) else ["--ro-bind", "/dev/null", path]
     for folder in folders:
         words += ["--bind", folder, folder]
-    return (*words, "--unshare-pid", "--unshare-ipc", "--die-with-parent", "--chdir", folders[0], "--")
+    return (*words, "--unshare-pid", "--unshare-ipc", "--die-with-parent", "--")
 
 
 def _codex(folders: Sequence[str]) -> tuple[str, ...]:
@@ -181,7 +181,7 @@ def _codex(folders: Sequence[str]) -> tuple[str, ...]:
         "sandbox_workspace_write.network_access=true",
         "sandbox_workspace_write.exclude_slash_tmp=true",
         "sandbox_workspace_write.exclude_tmpdir_env_var=true",
-        f"sandbox_workspace_write.writable_roots={json.dumps(folders[1:])}",
+        f"sandbox_workspace_write.writable_roots={json.dumps(list(folders))}",
     )
     return ("sandbox", *(word for setting in settings for word in ("-c", setting)), "--")
 

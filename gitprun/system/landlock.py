@@ -120,7 +120,7 @@ def _restrict(folders: "Sequence[str]", *, own_view: bool) -> None:
     attributes = _words(handled, 0, scoped)
     ruleset = _require("a rule set", _call("syscall", CREATE_RULESET, attributes, len(attributes), 0))
     for folder in folders:
-        _allow(ruleset, folder, IN_FOLDER & handled)
+        _allow(ruleset, folder, (IN_FOLDER if os.path.isdir(folder) else ON_FILE) & handled)
     for device in DEVICES:
         _allow(ruleset, device, ON_FILE & handled, needed=False)
     _allow(ruleset, SHARED_MEMORY, IN_FOLDER & handled, needed=False)

@@ -14,6 +14,7 @@ from gitprun.system.confine import Cell, Row, Walls, find_walls, make_cell, open
 from gitprun.system.files import folder_identity
 from gitprun.system.process import DEFAULT_GRACE
 from gitprun.units import DEFAULT_OUTPUT_MAX, UNCONFINED
+from gitprun.verify.keep import TEMPORARIES
 from gitprun.verify.leads import follow_leads, tell_leads
 from gitprun.verify.scrub import scrub_environment, withheld
 from gitprun.verify.view import Shown, View, obstacle, shown
@@ -75,18 +76,23 @@ class Surroundings:
     output_max: int = DEFAULT_OUTPUT_MAX
 
 
-def was_confined(executor: str, sandbox: str) -> bool:
-    """Tell whether a worker was held to its workspace."""
-    return executor != "command" and sandbox != "danger-full-access"
+def was_confined(executor: str, sandbox: str, walled: bool = False) -> bool:
+    """Check whether a worker was held to its workspace; ``walled`` tells whether by walls of prun's."""
+    return walled or (executor != "command" and sandbox != "danger-full-access")
 
 
-def wish_for_worker(executor: str, sandbox: str, asked: VerifySandbox | None) -> Wish:
+def spec_confined(spec: Mapping[str, object]) -> bool:
+    """Check the same by what the ledger says a worker was asked for."""
+    return was_confined(str(spec.get("executor")), str(spec.get("sandbox")), spec.get("walled") is True)
+
+
+def wish_for_worker(executor: str, sandbox: str, asked: VerifySandbox | None, *, walled: bool = False) -> Wish:
     """Say how the work of one worker is to be checked: as it was confined itself, unless something else is asked."""
     if asked == "none":
         return Wish(confined=False, why=ASKED_NOT_TO)
     if asked == "workspace-write":
         return Wish(confined=True, required=True)
-    if was_confined(executor, sandbox):
+    if was_confined(executor, sandbox, walled):
         return Wish(confined=True, own_files=sandbox != "read-only")
     return Wish(confined=False, why=UNCONFINED)
 
@@ -139,8 +145,7 @@ def surroundings(
             make_temporary(temporary)
             stack.callback(drop_temporary, temporary)
             inside.append(temporary)
-            env |= {name: str(temporary) for name in ("TMPDIR", "TMP", "TEMP")}
-            env |= {name: str(temporary / "caches" / folder) for name, folder in CACHES.items()}
+            env |= redirected(temporary)
         seen = None
         if view is not None and not hindered:
             beside = temporary.with_name(f"{temporary.name}{BESIDE}")
@@ -149,6 +154,12 @@ def surroundings(
             )
         cell = _cell(wish, walls, workspace, temporary, seen.rows if seen else ())
         yield Surroundings(env=env, withheld=names, cell=cell, shown=seen, notes=notes, obstacle=hindered)
+
+
+def redirected(temporary: Path) -> dict[str, str]:
+    """Return the variables that send temporary files and caches of tools to a folder."""
+    caches = {name: str(temporary / "caches" / folder) for name, folder in CACHES.items()}
+    return dict.fromkeys(TEMPORARIES, str(temporary)) | caches
 
 
 def _cell(wish: Wish, walls: Walls | None, workspace: Path, temporary: Path, rows: Sequence[Row]) -> Cell:
