@@ -136,7 +136,7 @@ def test_where_there_are_no_walls_the_unit_is_refused(tmp_path: Path, monkeypatc
 @needs_walls
 def test_so_is_a_worker_in_a_named_workspace(tmp_path: Path) -> None:
     repo = make_repo(tmp_path / "repo")
-    assert prun(repo.path, "new", "w").code == 0
+    assert prun(repo.path, "new", "w", "topic").code == 0
     script = tmp_path / "worker.sh"
     script.write_text(f"cat >/dev/null; echo 1 >made; echo bad >{tmp_path}/out; true\n")
     words = ("exec", "w", "s", "do it", "--executor", "command", "--command", f"sh {script}")
