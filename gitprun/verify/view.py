@@ -90,7 +90,7 @@ def obstacle(view: View, env: Mapping[str, str]) -> str:
         why_covered_never(checkout, home)
         or (f"the checkout holds {lost}" if lost else "")
         or ("the checkout is an environment itself" if _is_environment(checkout) else "")
-        or find_view()
+        or find_view().reason
     )
 
 

@@ -15,7 +15,8 @@ import pytest
 
 from gitprun.plan import Settings
 from gitprun.system import confine
-from gitprun.system.confine import find_view, find_walls
+from gitprun.system.confine import Viewer, find_view, find_walls
+from gitprun.verify import surroundings
 from gitprun.verify import view as module
 from gitprun.verify.keep import installations, why_covered_never
 from gitprun.verify.leads import find_leads, follow_leads
@@ -23,8 +24,9 @@ from gitprun.verify.view import View
 from tests.support.repos import make_repo
 from tests.support.runs import run_units, sh, unit_of, workspace
 from tests.support.views import ANSWERS, KINDS, Trial, snapshot, trial, write
+from tests.system.test_confine import bundled, walls_of
 
-needs_view = pytest.mark.skipif(find_view() != "", reason=f"no view: {find_view()}")
+needs_view = pytest.mark.skipif(find_view().reason != "", reason=f"no view: {find_view().reason}")
 ROOT = Path(__file__).resolve().parents[2]
 NOBODY = "65534"
 
@@ -140,9 +142,8 @@ def test_an_environment_on_path_is_kept_whole(tmp_path: Path, monkeypatch: pytes
         assert one.say(around, "test -e $R/.venv || ls $R/deep").splitlines() == ["env"]
 
 
+@needs_view
 def test_a_name_the_place_has_of_its_own_is_not_kept(tmp_path: Path) -> None:
-    if find_view():
-        pytest.skip(find_view())
     one = Trial(tmp_path, "clone", Settings(link=("packages", "node_modules"))).make_tracked()
     with one.around(confined=False) as around:
         assert one.say(around, "cat $R/packages/lib/index.txt") == "unit"
@@ -233,7 +234,7 @@ def test_links_that_lead_back_are_found(tmp_path: Path) -> None:
 @pytest.fixture
 def blind(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have no view."""
-    monkeypatch.setattr(module, "find_view", lambda: "mount namespaces cannot be had here")
+    monkeypatch.setattr(module, "find_view", lambda: Viewer(reason="mount namespaces cannot be had here"))
 
 
 @pytest.mark.usefixtures("blind")
@@ -285,4 +286,23 @@ def test_a_run_sees_what_its_unit_broke(tmp_path: Path, kind: Any) -> None:
 def test_the_probe_says_no_where_there_are_no_namespaces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(confine, "_views", [])
     monkeypatch.setattr(sys, "platform", "darwin")
-    assert find_view() == "this system has no mount namespaces"
+    assert find_view() == Viewer(reason="this system has no mount namespaces")
+
+
+@pytest.mark.parametrize("confined", [True, False], ids=["walls", "no walls"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_bwrap_shows_it_where_only_that_may(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, confined: bool
+) -> None:
+    program = shutil.which("bwrap") or bundled("bwrap")
+    if program is None or not confine._shows(Viewer(program=program)):
+        pytest.skip("bwrap is not installed, or does not work here")
+    monkeypatch.setattr(confine, "_views", [Viewer(program=program)])
+    assert trial(tmp_path, kind, confined=confined) == ANSWERS
+
+
+@needs_view
+@pytest.mark.parametrize("wall", ["landlock", "bwrap"])
+def test_other_walls_are_built_within_the_view(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wall: str) -> None:
+    monkeypatch.setattr(surroundings, "find_walls", lambda: walls_of(wall))
+    assert trial(tmp_path, "worktree", confined=True) == ANSWERS
