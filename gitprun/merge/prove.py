@@ -31,6 +31,7 @@ def landing_checks(options: LandingOptions, wish: Wish, branch: str) -> CheckPla
         wish=wish,
         branch=branch,
         commands=options.verify or (),
+        detect=options.detect,
         setup=options.setup,
         copy=options.copy,
         link=options.link,
