@@ -11,6 +11,7 @@ from gitprun.errors import PrunError
 from gitprun.system import files, process
 from gitprun.units import CheckResult, Exit, Verdict, VerdictState
 from gitprun.verify import recipes
+from gitprun.verify.judge import judge
 from gitprun.verify.scrub import missed, speaks_of_denial
 from gitprun.verify.surroundings import Surroundings
 
@@ -125,7 +126,7 @@ def _run(
     log.unlink(missing_ok=True)
     ended = run_shell(check.command, workspace, around, log=log, timeout=timeout, stop=stop)
     said = files.tail(log, TAIL_LIMIT).decode(errors="replace")
-    state, reason = recipes.judge(check, ended, said)
+    state, reason = judge(check, ended, said)
     if state != "pass" and ended.reason == "exited":
         reason = "; ".join((reason, *_what_may_be_missing(said, around)))
     return CheckResult(
