@@ -147,7 +147,8 @@ def _verify_workspace(context: RunContext, unit: Unit, site: Site, found: Captur
             stop=context.stop,
         )
     touched = sorted(modified(site) - before) if verdict.state != "absent" else []
-    return verdict, {"verify_changed": touched}
+    notes = {"check_notes": list(verdict.notes)} if verdict.notes else {}
+    return verdict, {"verify_changed": touched, **notes}
 
 
 def _verify_commit(context: RunContext, unit: Unit, commit: Oid, tree: Oid) -> tuple[Verdict, dict[str, Any]]:

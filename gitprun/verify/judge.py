@@ -18,6 +18,7 @@ from gitprun.verify.recipes import Check
 from gitprun.verify.runners import refused_to_run, was_tested
 
 NO_TESTS = "no tests ran"
+NOT_FOUND = "command not found: "
 # Said by a tool that gave up before it looked at the code; means something only beside a failing exit code.
 _GAVE_UP = re.compile(
     r"error TS(?:5094|18003): .*|There are no \.py\[i\] files .*|mypy: error: .*|Can't find package .*"
@@ -52,7 +53,7 @@ def _judge_success(check: Check, lines: Sequence[str]) -> tuple[CheckState, str]
         return "could-not-run", NO_TESTS
     # A pipe or a trailing command inside a script hides exit code 127, but not the shell's last word.
     if name := name_missing(lines, check.command, 0):
-        return "could-not-run", f"command not found: {name}"
+        return "could-not-run", f"{NOT_FOUND}{name}"
     return "pass", ""
 
 
@@ -65,7 +66,7 @@ def _judge_failure(check: Check, code: int | None, lines: Sequence[str]) -> tupl
     tested = was_tested(lines)
     if code == 127 or tested is not True:
         if name := name_missing(lines, check.command, code):
-            return "could-not-run", f"command not found: {name}"
+            return "could-not-run", f"{NOT_FOUND}{name}"
         if code == 5 and (pytest or tested is False):
             return "could-not-run", NO_TESTS
     # A conftest.py that does not load is broken code, though pytest calls it a usage error.
