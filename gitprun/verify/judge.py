@@ -58,7 +58,7 @@ def _judge_success(check: Check, lines: Sequence[str]) -> tuple[CheckState, str]
 
 
 def _judge_failure(check: Check, code: int | None, lines: Sequence[str]) -> tuple[CheckState, str]:
-    pytest = re.search(r"\b(?:pytest|py\.test)\b", check.command) is not None
+    pytest = re.search(r"(?:^|[\s/;&|(])(?:pytest|py\.test)(?![\w./-])", check.command) is not None
     if code is None:
         return "could-not-run", "ended without an exit code"
     if code == 126:

@@ -327,9 +327,9 @@ def test_what_only_looks_like_an_empty_submodule_changes_nothing(verify: Verify,
     (workspace / "linked").symlink_to(workspace.parent / "outside")
     (workspace / ".gitmodules").write_text(f'[submodule "x"]\n\tpath = {path}\n')
     verdict = verify("exit 3")
-    assert (verdict.state, verdict.reason, verdict.notes) == ("fail", "exit 3: exit 3", ())
+    assert (verdict.state, verdict.checks[0].reason, verdict.notes) == ("fail", "exit 3", ())
 
 
 def test_a_submodule_that_the_check_populates_is_no_excuse(verify: Verify, submodule: Path) -> None:
     verdict = verify(f"echo x >'{submodule}/x'; exit 3")
-    assert (verdict.state, verdict.notes) == ("fail", ())
+    assert (verdict.state, verdict.checks[0].reason, verdict.notes) == ("fail", "exit 3", ())
