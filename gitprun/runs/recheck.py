@@ -52,7 +52,9 @@ class Rechecked:
 def is_checkable(unit: UnitState) -> bool:
     """Check whether another verdict can change what a unit is: its worker ended well, and its work is captured."""
     ended = bool(unit.facts.get("exit")) and worker_state(unit) is None
-    return ended and unit.commit is not None and unit.state in ("ready", "unverified") and not unit.facts.get("unfinished")
+    return (
+        ended and unit.commit is not None and unit.state in ("ready", "unverified") and not unit.facts.get("unfinished")
+    )
 
 
 def could_not_run(unit: UnitState) -> bool:
