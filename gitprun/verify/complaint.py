@@ -15,7 +15,7 @@ _STRONG = re.compile(
     r"""
       ^E\ \ +\S                                                       # pytest
     | (?:^|[\s:(\[])(?:(?:fatal|internal|[Pp]arse|[Ss]yntax)\ )?[Ee]rror(?:\[\w+\])?:\ (?!0\b|none\b)\S   # compilers
-    | \berror\ TS\d+:
+    | \berror\ TS\d+: | \bTS\d+\ \[ERROR\]:
     | ^(?:PHP\ )?Fatal\ error: | ^fatal:\ \S | ^FATAL:\ \S
     | (?<![\w.])(?:[\w$]+(?:\.|::))*[A-Z]\w*(?:Error|Exception|Failure)(?:\ \[\w+\])?(?::\ \S|$)   # Python, Java ...
     | \((?:[A-Z]\w*::)*[A-Z]\w*Error\)$                               # Ruby
@@ -49,18 +49,20 @@ _TITLE = re.compile(
     re.VERBOSE,
 )
 # Places in a file, with something said about them.
-_PLACE = re.compile(r"^[^\s:()]+(?::\d+|\(\d+)(?:[:,]\d+\)?)?:? +\S|^(?:would reformat|Would reformat:?) \S")
+_PLACE = re.compile(
+    r"^[^\s:()]+(?::\d+|\(\d+)(?:[:,]\d+\)?)?:? +\S|^(?:would reformat|Would reformat:?) \S|^[A-Z]{1,4}\d{3,4} \S"
+)
 _MILD = re.compile(r"\b(?:[Ww]arning|[Nn]ote|[Ii]nfo|WARN|INFO|DEBUG)\b")
 # What tools print around the errors, and after them.
 _NOISE = re.compile(
     r"""^(?:
       npm\ (?:notice|warn|WARN|http|verb|info|sill)\b.*
     | npm\ (?:error|ERR!)(?:\ (?:A\ complete\ log|code\ (?!E404)|errno|path|command|signal|workspace|location
-        |in\ workspace|at\ |Lifecycle|Exit\ status|Test\ failed\.|\s).*|\s*)
+        |in\ workspace|at\ |Lifecycle|To\ see|Did\ you|Exit\ status|Test\ failed\.|\s).*|\s*)
     | \s*/\S*/_logs/\S+\.log
     | (?:warning\ )?yarn\ run\ v.* | info\ Visit\ .* | error\ Command\ failed\ .* | Done\ in\ .*
     | \S*\s?ELIFECYCLE.* | .*ERR_PNPM_RECURSIVE.*
-    | [$>]\ .* | >\ .*
+    | [$>]\ .* | !+\ .*\ !+
     | [\W_\d]* | .*\[\ *\d+%\]\s*\S* | \s*\d+%.*
     | (?:real|user|sys)\s+\d.* | (?:Total\ Test\ )?[Tt]ime\b.*:?.*\d.* | (?:Finished|Duration|Start\ at)\b.*
     | test\ result:\ ok.* | running\ \d+\ tests? | ok\b.* | PASS\b.*
@@ -93,13 +95,16 @@ def first_complaint(lines: Sequence[str]) -> str:
     place = next((number for number in own if _PLACE.match(rows[number]) and not _MILD.search(rows[number])), None)
     if place is not None and (title is None or place < title):
         return shown(rows[place])
+    if title is not None and " - " in rows[title]:
+        return shown(rows[title])
     if title is not None:
         after = next(
             (number for number in own if title < number <= title + _NEAR and not _is_title(rows[number])), None
         )
         return shown(_joined(rows[title], rows[after])) if after is not None else shown(rows[title])
-    last = own or told
-    return shown(rows[last[-1]]) if last else ""
+    # Of what tools say afterwards the first is the nearest to the trouble.
+    last = own[-1:] or told[:1]
+    return shown(rows[last[0]]) if last else ""
 
 
 def _is_title(row: str) -> bool:
@@ -109,6 +114,9 @@ def _is_title(row: str) -> bool:
 def _with_title(rows: Sequence[str], number: int) -> str:
     """Return an error with the test it belongs to before it, and what it goes on with after a colon at its end."""
     said = rows[number]
+    if re.match(r"E +File ", said):
+        # Python's own words on text it cannot read: the place, the text, and only then what is wrong.
+        said = next((row for row in rows[number:] if re.match(r"E +\w+Error\b", row)), said)
     if "panicked at" in said and said.endswith(":") and number + 1 < len(rows):
         said = f"{said} {rows[number + 1]}"
     if said.startswith("E "):

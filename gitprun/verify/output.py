@@ -12,10 +12,13 @@ SHOWN_MAX = 300
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\^_])")
 # Maven and sbt, turbo ("web:test: "), pnpm -r and lerna ("packages/a test: "), docker compose ("api-1  | ").
 _PREFIX = re.compile(
-    r"\[(?:INFO|WARNING|ERROR|info|warn|error)\] ?"
-    r"|[\w@./-]{1,80}:[\w.-]*test[\w:.-]*: "
-    r"|[\w@./-]{1,80} test(?::[\w.-]+)?: "
-    r"|[\w.-]{1,60}-\d+ +\| "
+    r"""\A(?:
+      \[(?:INFO|WARNING|ERROR|info|warn|error)\]\ ?
+    | [\w@./-]{1,80}:[\w.-]*test[\w:.-]*:\ (?=\S)
+    | [\w@./-]{1,80}\ test(?::[\w.-]+)?:\ (?=\S)
+    | [\w.-]{1,60}-\d+\ +\|[ ]
+    )""",
+    re.VERBOSE,
 )
 
 

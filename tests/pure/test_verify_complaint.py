@@ -214,6 +214,23 @@ PLAYWRIGHT = (
         ),
         ("would reformat a.py\n\n1 file would be reformatted.\n", "would reformat a.py"),
         ("fatal: not a git repository\n", "fatal: not a git repository"),
+        (
+            'E     File "/w/test_d.py", line 1\nE       def test_a(:\nE                  ^\nE   SyntaxError: invalid syntax\n',
+            "E SyntaxError: invalid syntax",
+        ),
+        (
+            "FAILED test_a.py::test_a - AssertionError: the sum\n!!!!!!! stopping after 1 failures !!!!!!!\n1 failed in 0.1s\n",
+            "FAILED test_a.py::test_a - AssertionError: the sum",
+        ),
+        (
+            "Check a.ts\nTS2322 [ERROR]: Type 'string' is not assignable to type 'number'.\n\nerror: Type checking failed.\n",
+            "TS2322 [ERROR]: Type 'string' is not assignable to type 'number'.",
+        ),
+        ("F401 [*] `os` imported but unused\n --> a.py:1:8\n\nFound 1 error.\n", "F401 [*] `os` imported but unused"),
+        (
+            "make[1]: *** [Makefile:4: deep] Error 3\nmake: *** [Makefile:2: all] Error 2\n",
+            "make[1]: *** [Makefile:4: deep] Error 3",
+        ),
         ("", ""),
         ("npm notice\nnpm notice New version\n", ""),
     ],
