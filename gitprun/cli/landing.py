@@ -39,7 +39,7 @@ def landing_options(
         hotspots=hotspots,
         copy=settings.copy or (),
         link=settings.link or (),
-        setup=_trusted_setup(place, settings.setup or (), yes=yes),
+        setup=trusted_setup(place, settings.setup or (), yes=yes),
         may_run_after=_trusts(place, after, yes=yes),
         root=str((place.repository.home / Path(settings.root).expanduser()).resolve()) if settings.root else "",
         verify_timeout=settings.verify_timeout or DEFAULT_VERIFY_TIMEOUT,
@@ -83,7 +83,7 @@ def _trusts(place: Here, commands: tuple[str, ...], *, yes: bool) -> bool:
     return yes
 
 
-def _trusted_setup(place: Here, commands: tuple[str, ...], *, yes: bool) -> tuple[str, ...]:
+def trusted_setup(place: Here, commands: tuple[str, ...], *, yes: bool) -> tuple[str, ...]:
     """Return the setup commands for the verification, or none where the user has not let them run."""
     if _trusts(place, commands, yes=yes):
         return commands

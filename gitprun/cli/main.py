@@ -54,6 +54,7 @@ COMMANDS = {
     "skill": "gitprun.cli.skill:skill",
     "status": "gitprun.cli.status:status",
     "undo": "gitprun.cli.undo:undo",
+    "verify": "gitprun.cli.verify:verify",
     "workspace": "gitprun.cli.workspace:workspace",
 }
 SUMMARIES = {
@@ -87,6 +88,7 @@ SUMMARIES = {
     "skill": "Teach a coordinating model to use git prun.",
     "status": "Show the state of every unit.",
     "undo": "Take a landing back, or what a worker changed of yours.",
+    "verify": "Run the checks of units again, or those of any branch.",
     "workspace": "List, lock, move, adopt and reset workspaces.",
 }
 
