@@ -12,6 +12,7 @@ from gitprun.errors import PrunError
 from gitprun.git.command import Git
 from gitprun.git.repo import Repository
 from gitprun.merge.move import CheckoutStuck, finish_checkout, read_tip
+from gitprun.merge.recorded import forget
 from gitprun.names import Oid, short
 from gitprun.runs.events import Event
 from gitprun.runs.ledger import Ledger
@@ -40,6 +41,7 @@ def recover_landing(repository: Repository, ledger: Ledger) -> tuple[str, ...]:
         _complete(Path(facts["checkout"]), facts)
     left = [row for row in facts["landings"] if (row["branch"], row["commit"]) not in landed]
     if noun == "undo":
+        forget(repository.state, [name for _, name in facts.get("forgets", ())])
         record_undone(ledger, facts, left)
     else:
         record_landed(ledger, facts["target"], left, _ends(facts))
@@ -106,6 +108,8 @@ def record_undone(ledger: Ledger, facts: Mapping[str, Any], rows: Sequence[Mappi
     undone = [
         (kind, row["run"], row["unit"], both | {k: row[k] for k in row if k not in ("run", "unit")}) for row in rows
     ]
+    if facts.get("forgets"):
+        undone.append(("resolve.forgotten", "", "", {"by": "undo", "rows": facts["forgets"]}))
     ledger.append_all([*undone, ("undo.finished", "", "", {**_ends(facts), "outcome": "done"})])
 
 
