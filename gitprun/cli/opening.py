@@ -145,7 +145,7 @@ def verify_of(place: Here, one: Candidate | Resolution) -> tuple[str, ...]:
 
 def _texts(brief: Brief) -> dict[str, str]:
     """Write the report for people, programs and workers."""
-    from gitprun.merge.brief import render_brief
+    from gitprun.merge.brief_text import render_brief
 
     return {
         BRIEF: render_brief(brief),

@@ -128,9 +128,9 @@ def render(report: UndoReport, *, dry_run: bool) -> None:
     for note in report.notes:
         warn(safe(note))
     if report.forgotten:
-        say(
-            f"the resolution of {safe(', '.join(report.forgotten))} {'would be' if dry_run else 'is'} forgotten: the next merge asks anew"
-        )
+        is_or_would = "would be" if dry_run else "is"
+        paths = safe(", ".join(report.forgotten))
+        say(f"the resolution of {paths} {is_or_would} forgotten: the next merge asks anew")
     say(f"{branch} {'would be' if dry_run else 'is now'} at {short(report.new)} (was {short(report.old)})")
     if dry_run:
         return
