@@ -246,8 +246,8 @@ def _keep(place: Here, opened: Resolution, candidate: Candidate, settings: Setti
     target = read_target(place.repository, opened.target)
     if target.tip != opened.main and not whole:
         require_same_conflicts(opened, left_of(place, target, candidate, settings))
-    record(place.repository, place.ledger, opened, taken)
-    return commit_whole(place.repository, opened, taken) if whole else ""
+    known = record(place.repository, place.ledger, opened, taken)
+    return commit_whole(place.repository, opened, taken) if whole or not known else ""
 
 
 def _word_for(place: Here, opened: Resolution) -> str:

@@ -51,8 +51,9 @@ def status(ctx: click.Context, run_name: str | None, every: bool, as_json: bool)
     now = time.time()
     if as_json:
         more = {"named": named_rows(named, now)} if named else {}
+        told = [hold_row(one) for one in _of_runs(holds, runs, run_name)]
         shown = [run_rows(run, now, place.repository.state) for run in runs]
-        put(json.dumps({"runs": shown, **more, "held": [hold_row(one) for one in _of_runs(holds, runs, run_name)]}))
+        put(json.dumps({"runs": shown, **more, **({"held": told} if told else {})}))
         return
     for run in (probe_run(run) for run in runs):
         put(f"{headline(run, now)}; base {short(run.base)}; workspaces {safe(str(run.facts.get('root', '')))}/{run.id}")
@@ -63,8 +64,8 @@ def status(ctx: click.Context, run_name: str | None, every: bool, as_json: bool)
             hint(f"lost means that the process of the run is gone; git prun run --resume {run.id} goes on with it")
     if named:
         put(render_named(named, now))
-    if told := _of_runs(holds, runs, run_name):
-        put(render_holds(told))
+    if held := _of_runs(holds, runs, run_name):
+        put(render_holds(held))
 
 
 def _of_runs(holds: Sequence[HeldBranch], runs: Sequence[RunState], run_name: str | None) -> list[HeldBranch]:

@@ -154,7 +154,8 @@ class LandingItem:
 
     def as_json(self) -> dict[str, Any]:
         """Give it as plain values, the candidate's own on the same level."""
-        known = {name: value for name, value in asdict(self).items() if name != "candidate"}
+        absent = {"candidate"} if self.verdict else {"candidate", "verdict"}
+        known = {name: value for name, value in asdict(self).items() if name not in absent}
         listed = {name: [dict(row) for row in known[name]] for name in ("conflicts", "resolved", "suspects")}
         candidate = self.candidate
         return {"branch": candidate.branch, "tip": candidate.tip, "run": candidate.run, "unit": candidate.unit} | (

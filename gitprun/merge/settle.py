@@ -90,6 +90,7 @@ def settle_conflicts(repo: Objects, merge: TreeMerge, means: Means, *, several_b
                 found[path] = answer
     if refused or not (found or chosen):
         could = {path: f"{one.answer.resolver} {WOULD_SETTLE}" for path, one in found.items()}
+        could |= {path: f"{one.resolver} {WOULD_SETTLE}" for path, one in zip(chosen, takes, strict=True)}
         return Settled(merge.tree, refused=refused | could)
     tree = replace_blobs(repo, merge.tree, {path: one.answer.text for path, one in found.items()})
     return Settled(

@@ -219,10 +219,11 @@ def require_same_conflicts(resolution: Resolution, left: Left) -> None:
         )
 
 
-def record(repository: Repository, ledger: Ledger, resolution: Resolution, taken: Taken) -> None:
+def record(repository: Repository, ledger: Ledger, resolution: Resolution, taken: Taken) -> bool:
     """Keep every decision for the versions it was made for, so that the merge about to be made finds them.
 
-    The ledger knows the name of each before it is written: by that it can be forgotten again.
+    The ledger knows the name of each before it is written: by that it can be forgotten again. Returns False where
+    files that are alike on all sides were given different texts: of these nothing is kept, for no merge could tell.
     """
     repo = open_repository(repository.common)
     texts: list[tuple[OpenPath, Oid]] = []
@@ -235,6 +236,11 @@ def record(repository: Repository, ledger: Ledger, resolution: Resolution, taken
             texts.append((row, text))
         elif take is not None:
             choices.append((row, take))
+    given: dict[str, set[Oid]] = {}
+    for row, text in texts:
+        given.setdefault(text_name(*blobs_of(row)), set()).add(text)
+    several = {name for name, blobs in given.items() if len(blobs) > 1}
+    texts = [(row, text) for row, text in texts if text_name(*blobs_of(row)) not in several]
     names = [[row.path, text_name(*blobs_of(row))] for row, _ in texts]
     names += [[row.path, choice_name(row.name, row.versions)] for row, _ in choices]
     ledger.append("resolve.recorded", facts={**resolution.facts(), "rows": names})
@@ -242,6 +248,7 @@ def record(repository: Repository, ledger: Ledger, resolution: Resolution, taken
         keep_resolution(repository.state, *blobs_of(row), read_blob(repo, text))
     for row, take in choices:
         keep_choice(repository.state, row.name, row.versions, take)
+    return not several
 
 
 def names_of(resolution: Resolution) -> list[tuple[str, str]]:

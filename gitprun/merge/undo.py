@@ -67,7 +67,8 @@ class UndoReport:
         """Give it as plain values."""
         items = [{key: getattr(one, key) for key in ("branch", "commit", "run", "unit", "by")} for one in self.items]
         ends = {key: getattr(self, key) for key in ("landing", "target", "old", "new", "way")}
-        return {**ends, "items": items, "notes": list(self.notes), "forgotten": list(self.forgotten)}
+        forgotten = {"forgotten": list(self.forgotten)} if self.forgotten else {}
+        return {**ends, "items": items, "notes": list(self.notes), **forgotten}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
