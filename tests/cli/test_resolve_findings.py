@@ -229,7 +229,8 @@ def test_red_is_mended_in_what_the_branch_changed(tmp_path: Path, prun: Prun) ->
     work = workspace(repo)
     work.write("check.sh", "true\n")
     assert prun("resolve", "--continue", *CHECK).err == (
-        "error: the files are not mended: check.sh: changed, but not by the branch (--allow-other-paths takes it along)\n"
+        "error: the files are not mended: check.sh: changed, but not by the branch"
+        " (--allow-other-paths takes it along)\n"
         f"hint: edit them in {work.path}\n"
     )
 
