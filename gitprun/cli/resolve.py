@@ -261,7 +261,6 @@ def _word_for(place: Here, opened: Resolution) -> str:
 def _options(
     place: Here, settings: Settings, opened: Resolution, message: str, given: dict[str, Any]
 ) -> LandingOptions:
-    from gitprun.cli.opening import verify_of
-
-    options = landing_options(place, settings, given, verify=verify_of(place, opened))
+    runs = place.history().runs
+    options = landing_options(place, settings, given, [runs[opened.run]] if opened.run in runs else ())
     return replace(options, into=opened.target, message=message)
