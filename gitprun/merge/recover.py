@@ -123,6 +123,7 @@ def landing_place(repository: Repository, root: str) -> Path:
 
 
 def room_mark(repository: Repository) -> str:
+    """Return what tells this repository's folders apart in a place that several may share."""
     return hashlib.sha256(os.fsencode(repository.common.resolve())).hexdigest()[:10]
 
 
