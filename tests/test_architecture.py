@@ -33,6 +33,7 @@ FLOORS = (
     ("gitprun.named.roster", 1),
     ("gitprun.named.messages", 1),
     ("gitprun.named", 4),
+    ("gitprun.merge.held", 1),
     ("gitprun.merge.hotspots", 1),
     ("gitprun.merge.plan", 1),
     ("gitprun.merge.order", 1),

@@ -82,7 +82,7 @@ SUMMARIES = {
     "prompt": "Show the prompt a worker was sent, or would be.",
     "remove": "Remove the workspace of a unit.",
     "rescue": "List everything that is pinned, and bring it back.",
-    "resolve": "Resolve what a merge leaves in conflict, in a workspace of its own.",
+    "resolve": "Mend a branch that does not land (conflict, suspect, red) in a workspace of its own.",
     "run": "Run the units of a plan in parallel.",
     "show": "Show all that is known about a unit.",
     "skill": "Teach a coordinating model to use git prun.",
