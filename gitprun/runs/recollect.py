@@ -34,6 +34,7 @@ from gitprun.system.files import locked
 from gitprun.system.process import Stop, probe_identity
 from gitprun.units import Exit, Unit, Verdict
 from gitprun.workspaces.clone import read_source
+from gitprun.workspaces.pins import started_with
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,8 +118,8 @@ def _context(repository: Repository, ledger: Ledger, run: RunState, kept: Rememb
 def _attempt(repository: Repository, run: RunState, unit: UnitState) -> Attempt:
     earlier = frozenset(str(row["commit"]) for row in unit.facts.get("earlier", ()) if row.get("commit"))
     own = {unit.commit} if unit.commit else set()
-    base = Oid(base_of(run, unit))
-    return Attempt(number=unit.attempt, base=base, source=read_source(repository), known=earlier | own)
+    base, began = Oid(base_of(run, unit)), started_with(repository, run.id)
+    return Attempt(number=unit.attempt, base=base, source=read_source(repository), known=earlier | own | began)
 
 
 def _asked(site: Site, path: str) -> bool:
