@@ -21,6 +21,7 @@ from gitprun.watch.loop import Monitor, Watching
 from gitprun.watch.rules import Limits, Tick
 from gitprun.watch.shared import BASELINE, FINAL, SharedEye, record_shared
 from tests.support.clock import FakeClock
+from tests.support.processes import start_program
 from tests.support.repos import Repo, make_repo
 from tests.support.workshop import RUN, Workshop, open_workshop
 
@@ -58,7 +59,7 @@ class Scene:
         """Start a unit's worker: a process that sleeps, below another that waits for it."""
         if unit not in self.units:
             self.add(unit)
-        warden = subprocess.Popen(["sh", "-c", PAIR], stdin=subprocess.DEVNULL, start_new_session=True)
+        warden = start_program(["sh", "-c", PAIR], stdin=subprocess.DEVNULL, start_new_session=True)
         self.processes[unit] = warden
         wait_for_child(warden.pid)
         who = probe_identity(warden.pid)

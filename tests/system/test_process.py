@@ -21,6 +21,7 @@ import pytest
 from gitprun.system.process import Identity, Stop, is_alive, probe_identity, read_exit, run
 from gitprun.units import Exit
 from tests.support.bench import Bench
+from tests.support.processes import start_program
 
 LINUX = sys.platform.startswith("linux")
 needs_linux = pytest.mark.skipif(not LINUX, reason="orphans are only followed on Linux")
@@ -334,7 +335,7 @@ def test_a_recycled_pid_is_somebody_else() -> None:
 
 
 def test_the_dead_are_gone() -> None:
-    process = subprocess.Popen([shutil.which("true") or "true"])
+    process = start_program([shutil.which("true") or "true"])
     identity = probe_identity(process.pid)
     # Not yet waited for it is a zombie, which counts as gone too.
     os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
