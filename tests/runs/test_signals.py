@@ -53,7 +53,8 @@ def await_worker(repo: Repo, marks: Path) -> Identity:
     """Wait until the worker has begun; gives its warden."""
     while True:
         rows = [event for event in events_of(repo, "a") if event.kind == "unit.started"]
-        if rows and (marks / "starts").exists():
+        # The shell makes the file before it writes into it.
+        if rows and (marks / "starts").exists() and (marks / "starts").read_text():
             return Identity(**rows[-1].facts["process"])
 
 

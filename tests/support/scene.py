@@ -117,7 +117,7 @@ def calm(text: str) -> str:
 
 def wait_for_child(pid: int) -> None:
     """Wait until a process has a child."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while not Path(f"/proc/{pid}/task/{pid}/children").read_text():
         assert time.monotonic() < deadline
         os.sched_yield()

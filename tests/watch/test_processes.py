@@ -74,7 +74,7 @@ def ours(sessions: list[subprocess.Popen[bytes]]) -> dict[int, Process]:
 
 def strays(sessions: list[subprocess.Popen[bytes]], expected: int, wardens: tuple[int, ...] = ()) -> int:
     """Count strays, waiting for processes that are still becoming what they are to be."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while (count := count_runaway(ours(sessions), wardens)) != expected and time.monotonic() < deadline:
         os.sched_yield()
     return count
