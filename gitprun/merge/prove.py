@@ -12,7 +12,7 @@ from gitprun.git.trees import tree_of
 from gitprun.merge.after import Aftermath, Unfit, list_ignored, run_after, take_in, write_after
 from gitprun.merge.hotspots import Hotspot, after_commands
 from gitprun.merge.plan import Candidate, LandingOptions
-from gitprun.merge.recover import landing_place
+from gitprun.merge.recover import workspaces_root
 from gitprun.merge.site import Site
 from gitprun.named.roster import NAMED
 from gitprun.names import Oid, short
@@ -20,7 +20,7 @@ from gitprun.runs.events import Event
 from gitprun.system.process import Stop
 from gitprun.units import CheckResult, Verdict
 from gitprun.verify.pristine import CheckPlan, check_commit, not_set_up, pristine_place
-from gitprun.verify.surroundings import Wish, was_confined, wish_for_landing
+from gitprun.verify.surroundings import Wish, spec_confined, wish_for_landing
 from gitprun.workspaces.setup import SetupFailed
 
 PASS = Verdict(state="pass")
@@ -60,7 +60,7 @@ def check_apart(
         repository,
         commit,
         landing_checks(options, wish, branch),
-        root=landing_place(repository, options.root),
+        top=workspaces_root(repository, options.root),
         logs=repository.state / "landing" / short(commit),
         stop=stop,
         note=note,
@@ -69,7 +69,7 @@ def check_apart(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proof:
-    """How to check commits of one landing: pristine places go to ``place`` and are removed, logs are kept in ``logs``.
+    """How to check commits of one landing: ``top`` is the folder for workspaces, logs are kept in ``logs``.
 
     All that runs in such a place runs confined as ``plan`` says: it is the workers' code, whoever wrote the commands.
     ``proved`` are trees known to be green by the same plan; ``made`` is what the after commands left, by the tree they
@@ -78,7 +78,7 @@ class Proof:
 
     repository: Repository
     site: Site
-    place: Path
+    top: Path
     logs: Path
     stop: Stop | None
     plan: CheckPlan
@@ -118,7 +118,7 @@ class Proof:
             self.repository,
             commit,
             self.plan,
-            root=self.place,
+            top=self.top,
             logs=self.logs / short(commit),
             stop=self.stop,
             note=self.site.note,
@@ -135,7 +135,7 @@ class Proof:
                 self.repository,
                 commit,
                 plan,
-                root=self.place,
+                top=self.top,
                 logs=logs,
                 stop=self.stop,
                 note=self.site.note,
@@ -180,7 +180,7 @@ def came_confined(candidates: Sequence[Candidate], events: Iterable[Event]) -> b
         facts, key = event.facts, (event.run, event.unit)
         spec = facts if event.run == NAMED else facts.get("spec")
         if isinstance(spec, Mapping) and "sandbox" in spec:
-            specs[key] = was_confined(str(spec.get("executor")), str(spec["sandbox"]))
+            specs[key] = spec_confined(spec)
         if event.run == NAMED and "branch" in facts:
             branches[event.unit] = str(facts["branch"])
         if specs.get(key):
