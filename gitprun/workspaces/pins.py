@@ -45,15 +45,23 @@ def pin_source(repository: Repository, run: str, source: CloneSource, base: Oid)
         return source
     git = Git(cwd=repository.common, config=("core.fsync=all",), neutral=True)
     rows = "".join(f"{row}\n" for row in sorted({*ends, *tags}))
-    digest = hashlib.sha1(rows.encode() + source.remotes.text).hexdigest()
+    listing = hashlib.sha1(source.remotes.text).hexdigest()
+    digest = hashlib.sha1((rows + listing).encode()).hexdigest()
     place = repository.state / "runs" / run / f"{_TAGS}{digest[:12]}"
     with locked(repository.state / "locks" / f"pins-{run.replace('/', '+')}.lock", doing="pinning what clones need"):
         if digest not in _read_pin(git, base_tips_ref(run)):
-            remote = _sort_remote(git, source.remotes.oids - {base})
+            # The pin of a run that began with the same refs leads to all of them already.
+            chain = _known_chain(git, listing)
+            remote = _NOTHING if chain else _sort_remote(git, source.remotes.oids)
             tags |= remote.tags
             if tags:
                 _pack_tags(git, place, sorted(tags))
-            _pin_ends(git, base_tips_ref(run), source, base, ends, remote, digest)
+            if len(remote.commits) > _WIDTH:
+                chain = f"{listing} {_make_chain(git, sorted(remote.commits))}"
+                # One that does not hold everything is no other run's.
+                chain = f"part-of-{chain}" if remote.tags or remote.others else chain
+                remote = replace(remote, commits=frozenset())
+            _pin_ends(git, base_tips_ref(run), source, base, remote, digest, chain)
         return replace(source, tags=next(place.glob("pack-*.pack"), None))
 
 
@@ -96,6 +104,9 @@ class _Kinds:
     others: dict[str, str]
 
 
+_NOTHING = _Kinds(frozenset(), frozenset(), {})
+
+
 def _sort_remote(git: Git, oids: frozenset[str]) -> _Kinds:
     asked = "".join(f"{oid}\n" for oid in oids).encode()
     # As a rule they are thousands of commits and nothing else.
@@ -115,13 +126,12 @@ def _ask_kinds(git: Git, names: Iterable[str]) -> dict[str, str]:
     return dict(line.split(" ", 1) for line in said.split("\n") if line)
 
 
-def _pin_ends(git: Git, ref: str, source: CloneSource, base: Oid, ends: set[str], remote: _Kinds, digest: str) -> None:
+def _pin_ends(git: Git, ref: str, source: CloneSource, base: Oid, remote: _Kinds, digest: str, chain: str) -> None:
     old = git.run("rev-parse", "--verify", "--quiet", ref, ok=(0, 1)).text
+    ends = {end or own for _, own, end in source.refs}
     others = {oid: kind for oid, kind in source.others if oid in ends} | remote.others
-    few = remote.commits if len(remote.commits) <= _WIDTH else frozenset()
     left = ends - others.keys() - {base}
-    commits = sorted((left - _merged(git, source, base) if left else left) | few)
-    chain = "" if few else _chain(git, source.remotes.text, sorted(remote.commits))
+    commits = sorted((left - _merged(git, source, base) if left else left) | (remote.commits - {base}))
     if not commits and not others and not chain:
         return
     tree = f"{base}^{{tree}}"
@@ -143,18 +153,14 @@ def _pin_ends(git: Git, ref: str, source: CloneSource, base: Oid, ends: set[str]
     _update(git, "-m", "prun: what clones start with", ref, made, old or ZERO)
 
 
-def _chain(git: Git, refs: bytes, commits: Sequence[str]) -> str:
-    """Make a chain of commits that hold others; gives a digest of ``refs``, its last commit and its length.
-
-    The pin of a run that began with the same refs leads to one already.
-    """
-    if not commits:
-        return ""
-    digest = hashlib.sha1(refs).hexdigest()
+def _known_chain(git: Git, listing: str) -> str:
+    """Find what the pin of another run says of a chain for the same refs; an empty text if none does."""
     known = git.run("for-each-ref", "--format=%(contents)", base_tips_ref("").rstrip("/")).text.split("\n")
-    row = next((line for line in known if line.startswith(f"remotes {digest} ")), "")
-    if row:
-        return row.partition(" ")[2]
+    return next((line for line in known if line.startswith(f"remotes {listing} ")), "").partition(" ")[2]
+
+
+def _make_chain(git: Git, commits: Sequence[str]) -> str:
+    """Make a chain of commits that hold others; gives its last commit and its length."""
     who, bodies, last = f"git prun <prun@localhost> {int(time.time())} +0000", [b""], ""
     for at in range(0, len(commits), _WIDTH):
         parents = "".join(f"parent {oid}\n" for oid in filter(None, (last, *commits[at : at + _WIDTH])))
@@ -163,7 +169,7 @@ def _chain(git: Git, refs: bytes, commits: Sequence[str]) -> str:
         last = hashlib.sha1(b"commit %d\0" % len(bodies[-1]) + bodies[-1]).hexdigest()
     words = ("unpack-objects", "-q") if len(bodies) < _FEW else ("index-pack", "--stdin")
     git.run(*words, stdin=_pack(bodies))
-    return f"{digest} {last} {len(bodies) - 1}"
+    return f"{last} {len(bodies) - 1}"
 
 
 def _pack(bodies: Sequence[bytes]) -> bytes:

@@ -238,6 +238,20 @@ def test_many_are_held_by_a_chain_made_once(repo: Repo, tmp_path: Path) -> None:
     assert started_with(repo.repository, "r3") == frozenset()
 
 
+def test_a_chain_holds_for_a_run_on_another_base(repo: Repo, tmp_path: Path) -> None:
+    base = repo.head
+    for number in range(40):
+        repo.git("update-ref", f"refs/remotes/up/b{number}", make_commit(repo, base, f"n{number}"))
+    first = repo.oid("refs/remotes/up/b0")
+    for run, at in (("r1", first), ("r2", base)):
+        pin_source(repo.repository, run, read_source(repo.repository), at)
+    assert first in started_with(repo.repository, "r2")
+    unpin_source(repo.repository, "r1")
+    repo.git("update-ref", "-d", "refs/remotes/up/b0")
+    forget_history(repo)
+    assert repo.git("log", "-1", "--format=%s", first) == "n0"
+
+
 def test_what_is_at_the_base_needs_no_pin(tmp_path: Path) -> None:
     up = make_repo(tmp_path / "up")
     up.git("clone", "-q", str(up.path), str(tmp_path / "repo"))
