@@ -27,7 +27,7 @@ def landing_options(
     """Return the options of a landing; ``verify`` and ``sandbox`` are what its runs say where nobody else does."""
     from gitprun.merge.hotspots import parse_hotspots
     from gitprun.merge.plan import LandingOptions
-    from gitprun.plan import DEFAULT_VERIFY_TIMEOUT, MAY_CHANGE
+    from gitprun.plan import DEFAULT_VERIFY_TIMEOUT, MAX_DELETED, MAY_CHANGE
 
     yes = bool(given.get("yes"))
     hotspots = parse_hotspots(list(settings.hotspots), settings.hotspot_source or "prun.toml")
@@ -49,6 +49,7 @@ def landing_options(
         reuse_green=settings.reuse_green or 0.0,
         confirm_red=settings.confirm_red is not False,
         accept=tuple(given.get("accept") or ()),
+        max_deleted=MAX_DELETED if settings.max_deleted is None else settings.max_deleted,
         order=given.get("order") or "given",
         keep_going=given.get("keep_going", True),
         strategy=given.get("strategy"),

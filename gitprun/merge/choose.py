@@ -106,6 +106,7 @@ def _add_unit(
             confined=bool(spec) and was_confined(str(spec.get("executor")), str(spec.get("sandbox"))),
             notes=tuple(_beside(unit)),
             stray=str(unit.facts.get("stray") or ""),
+            fence=tuple(map(str, spec.get("paths") or ())),
         )
     )
 

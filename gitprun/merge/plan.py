@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from gitprun.merge.hotspots import Hotspot, Policy
 from gitprun.names import Oid
-from gitprun.plan import MAY_CHANGE, VerifySandbox, VerifyView
+from gitprun.plan import MAX_DELETED, MAY_CHANGE, VerifySandbox, VerifyView
 from gitprun.units import Verdict
 
 ItemState = Literal[
@@ -24,6 +24,7 @@ ItemState = Literal[
     "empty",
     "suspect",
     "drops",
+    "held",
     "not-tried",
 ]
 Order = Literal["given", "safe"]
@@ -41,7 +42,8 @@ class Candidate:
     ``unit`` is empty for a branch made elsewhere; ``verdict`` holds for exactly ``tree``; ``since`` is the time the
     unit's work was captured, in seconds since 1970. ``reverted`` says for each target (a full ref) on which it landed
     and was reverted how to bring it back. ``drift`` says what changed in the user's repository while it was made and
-    keeps it from landing. ``confined`` tells whether the unit's worker was held to its workspace.
+    keeps it from landing. ``confined`` tells whether the unit's worker was held to its workspace, ``fence`` which
+    paths it was given.
     """
 
     branch: str
@@ -56,6 +58,7 @@ class Candidate:
     confined: bool = False
     notes: tuple[str, ...] = ()
     stray: str = ""
+    fence: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +67,8 @@ class LandingOptions:
 
     ``into`` None is the branch checked out, ``message`` may hold ``{branch}``, ``verify_timeout`` is in seconds,
     ``root`` is the folder for private workspaces (empty: the one beside the repository), ``setup`` the commands
-    that make one ready to be verified, if the user lets them run. ``strategy`` names the side that wins whatever
+    that make one ready to be verified, if the user lets them run. ``accept`` are paths of the checks that may be
+    changed, ``max_deleted`` the share of the target's files that a branch may delete. ``strategy`` names the side that wins whatever
     conflict is left in the end, and ``accept_drops`` lets land what lost lines by it. ``may_run_after`` says that the
     user lets the ``after`` commands of hotspots run.
     """
@@ -82,6 +86,7 @@ class LandingOptions:
     reuse_green: float = 0.0
     confirm_red: bool = True
     accept: tuple[str, ...] = ()
+    max_deleted: float = MAX_DELETED
     hotspots: tuple[Hotspot, ...] = ()
     copy: tuple[str, ...] = ()
     link: tuple[str, ...] = ()
@@ -126,7 +131,7 @@ class ResolvedPath:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LandingItem:
-    """What came of one candidate; ``commit`` is its merge commit."""
+    """What came of one candidate; ``commit`` is its merge commit, ``accept`` what would have to be accepted of it."""
 
     candidate: Candidate
     state: ItemState
@@ -135,11 +140,13 @@ class LandingItem:
     conflicts: tuple[ConflictPath, ...] = ()
     resolved: tuple[ResolvedPath, ...] = ()
     suspects: tuple[Suspect, ...] = ()
+    accept: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Give it as plain values, the candidate's own on the same level."""
         known = {name: value for name, value in asdict(self).items() if name != "candidate"}
         listed = {name: [dict(row) for row in known[name]] for name in ("conflicts", "resolved", "suspects")}
+        listed["accept"] = list(self.accept)  # type: ignore[arg-type]
         candidate = self.candidate
         return {"branch": candidate.branch, "tip": candidate.tip, "run": candidate.run, "unit": candidate.unit} | (
             known | listed
