@@ -96,7 +96,11 @@ class Exit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckResult:
-    """What one verification command said; ``log`` is the path of its full output."""
+    """What one verification command said; ``log`` is the path of its full output.
+
+    ``changed`` are the tracked files it rewrote although it may not; ``flaky``: it failed first, and passed on the same
+    tree when it ran again.
+    """
 
     command: str
     state: CheckState
@@ -104,6 +108,8 @@ class CheckResult:
     seconds: float
     log: str
     reason: str = ""
+    changed: tuple[str, ...] = ()
+    flaky: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -47,6 +47,7 @@ def landing_options(
         verify_view=settings.verify_view or "checkout",
         verify_may_change=MAY_CHANGE if settings.verify_may_change is None else settings.verify_may_change,
         reuse_green=settings.reuse_green or 0.0,
+        verified_run=given.get("verified_run") or "",
         confirm_red=settings.confirm_red is not False,
         accept=tuple(given.get("accept") or ()),
         max_deleted=MAX_DELETED if settings.max_deleted is None else settings.max_deleted,

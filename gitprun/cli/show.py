@@ -65,6 +65,7 @@ def show(ctx: click.Context, unit_name: str, as_json: bool) -> None:
     checks = (facts.get("verdict") or {}).get("checks", ())
     _section("checks", [f"{c['state']}: {c['command']} ({c['seconds']:.1f} s) {c['reason']}".rstrip() for c in checks])
     _section("changed by the checks", facts.get("verify_changed", ()))
+    _section("about the checks", facts.get("check_notes", ()))
     _section("the result does not follow the contract", facts.get("result_problems", ()))
     _section("the result does not agree with what was found", claims)
     unseen = [facts["drift_note"]] if facts.get("drift_note") else []

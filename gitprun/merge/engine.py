@@ -194,20 +194,24 @@ def _prove(
     say: Callable[[str], None],
 ) -> tuple[Batch, Mapping[Oid, Aftermath]]:
     """Have the train checked; gives what of it is green, and what the after commands made of which tree."""
-    from gitprun.merge.green import read_proved, remember_proved
-    from gitprun.merge.prove import Proof, came_confined
+    from gitprun.merge.own_check import OwnCheck
+    from gitprun.merge.prove import Proof, came_confined, landing_checks
     from gitprun.merge.train import Train
+    from gitprun.runs.verified_trees import note_verified, read_verified
     from gitprun.verify.surroundings import wish_for_landing
 
     options = site.options
+    wish = wish_for_landing(came_confined(ordered, ledger.read().events), options.verify_sandbox)
+    plan = landing_checks(options, wish, site.target.branch)
     proof = Proof(
         repository=repository,
         site=site,
         place=_place(repository, options),
         logs=repository.state / "landing",
         stop=stop,
-        wish=wish_for_landing(came_confined(ordered, ledger.read().events), options.verify_sandbox),
-        proved=read_proved(ledger, options) | {one.tree for one in ordered if one.verdict == "pass"},
+        plan=plan,
+        own_check=OwnCheck(site, tuple(ordered)),
+        proved=read_verified(ledger, plan.way, reuse=options.reuse_green, run=options.verified_run),
     )
     rows = proof.after(batch.taken[-1].tree)
     if rows and not options.may_run_after:
@@ -222,7 +226,8 @@ def _prove(
         # What would refuse at the end had better refuse before minutes of checking.
         require_passage(site.target, repository.common, site.settings, batch.tip(site))
     batch = Train(site, proof, tuple(ordered), say).prove(batch)
-    remember_proved(ledger, options, proof)
+    verdicts = site.memory.verdicts
+    note_verified(ledger, (tree for tree in proof.checked if verdicts[tree].state == "pass"), plan.way)
     return batch, proof.made
 
 

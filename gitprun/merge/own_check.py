@@ -59,8 +59,12 @@ class OwnCheck:
         """Say why a candidate is held, and which paths would have to be accepted."""
         paths = tuple(dict.fromkeys(path for path, _ in verdict.gate))
         others = sorted(one.branch for one in self.candidates if one != candidate and self._paths(one) & set(paths))
-        by = "" if self._paths(candidate) & set(paths) or not others else f" (changed by {', '.join(others)})"
+        by = "" if self.touches(candidate, verdict) or not others else f" (changed by {', '.join(others)})"
         return LandingItem(candidate=candidate, state="held", reason=f"{verdict.reason}{by}", accept=accept_words(paths))
+
+    def touches(self, candidate: Candidate, verdict: Verdict) -> bool:
+        """Check whether a candidate changed any of what a verdict says was put back."""
+        return not self._paths(candidate).isdisjoint(path for path, _ in verdict.gate)
 
     def rows(self, candidate: Candidate) -> list[dict[str, Any]]:
         """Write down what a candidate that lands changed of its checks, and who accepted it."""

@@ -84,6 +84,7 @@ class LandingOptions:
     verify_view: VerifyView = "checkout"
     verify_may_change: tuple[str, ...] = MAY_CHANGE
     reuse_green: float = 0.0
+    verified_run: str = ""
     confirm_red: bool = True
     accept: tuple[str, ...] = ()
     max_deleted: float = MAX_DELETED

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from gitprun.errors import PrunError
@@ -39,8 +39,13 @@ def check_workspace(
     """
     if not workspace.is_dir():
         raise PrunError(f"there is no workspace at {workspace}")
-    checks = recipes.declared(declared) or recipes.detect(read_markers(workspace))
+    checks = workspace_checks(workspace, declared)
     return run_checks(workspace, checks, log_dir, around=around, timeout=timeout, stop=stop)
+
+
+def workspace_checks(workspace: Path, declared: Sequence[str]) -> tuple[recipes.Check, ...]:
+    """Return the checks of a workspace: the declared ones, or else those of the languages found."""
+    return recipes.declared(declared) or recipes.detect(read_markers(workspace))
 
 
 def run_checks(
@@ -51,8 +56,13 @@ def run_checks(
     around: Surroundings,
     timeout: float,
     stop: process.Stop | None = None,
+    settle: Callable[[CheckResult], CheckResult] | None = None,
 ) -> Verdict:
-    """Run these very checks, as ``check_workspace`` does."""
+    """Run these very checks, as ``check_workspace`` does; ``settle`` looks at the place after each that ran.
+
+    It returns what the check comes to. Where it makes that ``could-not-run``, the place is not what it was, and no more
+    checks run there.
+    """
     if checks:
         log_dir.mkdir(parents=True, exist_ok=True)
     results: list[CheckResult] = []
@@ -63,9 +73,13 @@ def run_checks(
             results.append(_not_run(check, obstacle))
         else:
             log = log_dir / f"verify-{number}.log"
-            results.append(_run(check, workspace, log, around=around, timeout=left, stop=stop))
+            result = _run(check, workspace, log, around=around, timeout=left, stop=stop)
+            settled = result if settle is None else settle(result)
+            results.append(settled)
+            if settled.state == "could-not-run" and settled.state != result.state:
+                break
     ran = any(result.log for result in results)
-    return Verdict(state=_overall(results), checks=tuple(results), confined=around.cell.said if ran else "")
+    return Verdict(state=judge_all(results), checks=tuple(results), confined=around.cell.said if ran else "")
 
 
 def read_markers(workspace: Path) -> dict[str, str]:
@@ -159,7 +173,8 @@ def _find(program: str, env: Mapping[str, str]) -> str | None:
     return shutil.which(program, path=env.get("PATH") or os.defpath)
 
 
-def _overall(results: Sequence[CheckResult]) -> VerdictState:
+def judge_all(results: Sequence[CheckResult]) -> VerdictState:
+    """Return what the results of all checks come to."""
     states = {result.state for result in results}
     if not states:
         return "absent"

@@ -228,13 +228,16 @@ def test_what_was_planted_in_the_clone_of_a_landing_is_not_run_by_git(tmp_path: 
     repo.git("update-index", "--add", "--cacheinfo", f"160000,{repo.head},sub")
     repo.git("commit", "-qm", "sub")
     repo.switch("plants", new=True)
-    repo.commit("plants", check_dot_sh=PLANT.format(out=out), other_dot_txt="1\n")
+    repo.write("check.sh", PLANT.format(out=out))
+    repo.write("other.txt", "1\n")
+    repo.git("add", "check.sh", "other.txt")
+    repo.git("commit", "-qm", "plants")
     repo.switch("main")
     plants = candidate(repo, "plants", run="r1", unit="plants", verdict="pass", confined=True)
     row = Hotspot(path="other.txt", policy="union", after=("sh check.sh",), produces=("made",))
     report = land_branches(repo, plants, verify=("true",), hotspots=(row,), may_run_after=True)
     assert (states(report), out.exists()) == ({"plants": "landed"}, False)
-    assert (repo.files()["made"], repo.files()["other.txt"]) == ("made", "1\nmore")
+    assert [repo.git("show", f"HEAD:{name}") for name in ("made", "other.txt")] == ["made", "1\nmore"]
     assert not [path.name for path in (tmp_path / "repo.prun").rglob("*.git")]
 
 
