@@ -131,7 +131,11 @@ class Verdict:
         for check in self.checks:
             if check.state == self.state and check.state != "pass":
                 said = f"{check.command}: {check.reason or check.state}"
-                return f"{CHANGED_CHECK}: {join_few(words for _, words in self.gate)}; with it put back: {said}" if self.gate else said
+                return (
+                    f"{CHANGED_CHECK}: {join_few(words for _, words in self.gate)}; with it put back: {said}"
+                    if self.gate
+                    else said
+                )
         return "no check is declared and none was detected" if self.state == "absent" else ""
 
 

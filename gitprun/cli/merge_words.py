@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Sequence
 
 import click
@@ -27,6 +28,11 @@ def render(report: LandingReport, skipped: Sequence[tuple[str, str]]) -> None:
         _render_item(item)
     if any(item.state == "conflict" for item in report.items):
         hint("git prun resolve BRANCH opens a conflict in a workspace of its own, with a brief")
+    for item in report.items:
+        if item.state == "held" and item.accept:
+            options = " ".join(f"--accept {shlex.quote(safe(one))}" for one in item.accept)
+            name = item.candidate.unit or item.candidate.branch
+            hint(f"git prun merge {shlex.quote(safe(name))} {options} lands it as it is")
     for note in report.notes:
         warn(safe(note))
     if report.new != report.old:

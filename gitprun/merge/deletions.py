@@ -21,7 +21,11 @@ def find_deleted(step: Sequence[Change]) -> list[bytes]:
 
     A file came up elsewhere where one with its content was added, or else one of its name, whatever the ending.
     """
-    gone = [change for change in step if change.removed or (change.new == _EMPTY and not change.added and change.old != _EMPTY)]
+    gone = [
+        change
+        for change in step
+        if change.removed or (change.new == _EMPTY and not change.added and change.old != _EMPTY)
+    ]
     added = [change for change in step if change.added]
     contents, names = Counter(change.new for change in added), Counter(_stem(change.path) for change in added)
     left: list[Change] = []

@@ -147,6 +147,8 @@ def _land(
     if not options.dry_run:
         notes = (*notes, *free_index(target))
     require_quiet(target, repository.common)
+    from gitprun.merge.own_check import OwnCheck
+
     with _site(repository, target, checkouts, candidates, options, git, memory) as site:
         for note in notes:
             site.note(note)
@@ -172,7 +174,8 @@ def _land(
             ahead = None if item.candidate.unit else detached_ahead(site, item.candidate)
             if ahead is not None:
                 site.note(f"{item.candidate.branch}: {ahead}")
-            for text in item.candidate.notes:
+            changed = OwnCheck(site, ordered).tell(item.candidate)
+            for text in (*item.candidate.notes, *changed):
                 site.note(text)
         return LandingReport(
             target=target.ref,

@@ -13,11 +13,11 @@ from typing import Any
 
 from gitprun.git.trees import parents_of, tree_of
 from gitprun.merge.plan import Candidate, LandingItem
-from gitprun.merge.put_back import PutBack, put_back, read_gate_changes
 from gitprun.merge.site import Site
 from gitprun.names import Oid
 from gitprun.units import Verdict
 from gitprun.verify.gate_changes import GateChange, describe
+from gitprun.verify.put_back import PutBack, put_back, read_gate_changes
 
 # So many paths are named one by one before their folder is.
 MOST_PATHS = 3
@@ -41,7 +41,7 @@ class OwnCheck:
         return known[base, candidate.tip]
 
     def to_prove(self, commit: Oid, tree: Oid) -> PutBack | None:
-        """Return the tree to check as well before this one is proved; None if it changed no check, or all is accepted."""
+        """Return the tree to check as well before this one is proved; None where that is not needed."""
         site = self.site
         changes = read_gate_changes(site.trees, site.old_tree, tree, site.options.verify or ())
         inside = self._inside(commit) if changes else ()
@@ -49,7 +49,7 @@ class OwnCheck:
         return put_back(site.trees, site.old_tree, tree, left) if left else None
 
     def is_accepted(self, path: str, candidates: Sequence[Candidate]) -> str:
-        """Say who accepts that a path of the checks is changed: the user, or the plan that names it; empty if nobody."""
+        """Say who accepts that a path is changed: the user, or the plan that names it; empty if nobody."""
         if covers(self.site.options.accept, path):
             return "--accept"
         owners = [one for one in candidates if path in self._paths(one)]
@@ -60,7 +60,14 @@ class OwnCheck:
         paths = tuple(dict.fromkeys(path for path, _ in verdict.gate))
         others = sorted(one.branch for one in self.candidates if one != candidate and self._paths(one) & set(paths))
         by = "" if self.touches(candidate, verdict) or not others else f" (changed by {', '.join(others)})"
-        return LandingItem(candidate=candidate, state="held", reason=f"{verdict.reason}{by}", accept=accept_words(paths))
+        return LandingItem(
+            candidate=candidate, state="held", reason=f"{verdict.reason}{by}", accept=accept_words(paths)
+        )
+
+    def tell(self, candidate: Candidate) -> tuple[str, ...]:
+        """Say in one line what a candidate changed of its checks, if it did."""
+        changes = self.of(candidate)
+        return (f"{candidate.branch} changes its own check: {describe(changes)}",) if changes else ()
 
     def touches(self, candidate: Candidate, verdict: Verdict) -> bool:
         """Check whether a candidate changed any of what a verdict says was put back."""
@@ -110,7 +117,9 @@ def judge(green: Verdict, back: PutBack, again: Verdict) -> Verdict:
         return green
     failed = next((check for check in again.checks if check.state == "fail"), None)
     checks = again.checks if failed is None else (failed,)
-    return Verdict(state="fail", checks=checks, confined=green.confined, gate=tuple((one.path, one.words) for one in back.changes))
+    return Verdict(
+        state="fail", checks=checks, confined=green.confined, gate=tuple((one.path, one.words) for one in back.changes)
+    )
 
 
 def not_run(back: PutBack, again: Verdict) -> str:
@@ -138,4 +147,3 @@ def literal(fence: Collection[str]) -> frozenset[str]:
     """Return those patterns of a fence that are the name of one file."""
     plain = (one.removeprefix("./").lstrip("/") for one in fence)
     return frozenset(one for one in plain if one and not one.endswith("/") and not any(mark in one for mark in "*?"))
-

@@ -68,9 +68,9 @@ class LandingOptions:
     ``into`` None is the branch checked out, ``message`` may hold ``{branch}``, ``verify_timeout`` is in seconds,
     ``root`` is the folder for private workspaces (empty: the one beside the repository), ``setup`` the commands
     that make one ready to be verified, if the user lets them run. ``accept`` are paths of the checks that may be
-    changed, ``max_deleted`` the share of the target's files that a branch may delete. ``strategy`` names the side that wins whatever
-    conflict is left in the end, and ``accept_drops`` lets land what lost lines by it. ``may_run_after`` says that the
-    user lets the ``after`` commands of hotspots run.
+    changed, ``max_deleted`` the share of the target's files that a branch may delete. ``strategy`` names the side that
+    wins whatever conflict is left in the end, and ``accept_drops`` lets land what lost lines by it. ``may_run_after``
+    says that the user lets the ``after`` commands of hotspots run.
     """
 
     into: str | None = None

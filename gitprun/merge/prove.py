@@ -14,7 +14,6 @@ from gitprun.merge.after import Aftermath, Unfit, list_ignored, run_after, take_
 from gitprun.merge.hotspots import Hotspot, after_commands
 from gitprun.merge.own_check import OwnCheck, judge, not_run
 from gitprun.merge.plan import Candidate, LandingOptions
-from gitprun.merge.put_back import PutBack
 from gitprun.merge.site import Site
 from gitprun.named.roster import NAMED
 from gitprun.names import Oid, short
@@ -22,6 +21,7 @@ from gitprun.runs.events import Event
 from gitprun.system.process import Stop
 from gitprun.units import CheckResult, Verdict
 from gitprun.verify.pristine import CheckPlan, check_commit, not_set_up, pristine_place
+from gitprun.verify.put_back import PutBack
 from gitprun.verify.surroundings import Wish, was_confined
 from gitprun.workspaces.setup import SetupFailed
 

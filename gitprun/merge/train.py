@@ -60,7 +60,9 @@ class Train:
         taken = {built.item.candidate for built in batch.taken}
         aside, own = set_aside(batch, *unfit, verdict), self.proof.own_check
         items = (
-            own.hold(item.candidate, verdict) if item.candidate in taken and own.touches(item.candidate, verdict) else item
+            own.hold(item.candidate, verdict)
+            if item.candidate in taken and own.touches(item.candidate, verdict)
+            else item
             for item in aside.items
         )
         return replace(aside, items=tuple(items))

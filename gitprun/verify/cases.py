@@ -16,15 +16,16 @@ from dataclasses import dataclass
 TEST_FOLDERS = frozenset({"tests", "test", "spec", "specs", "__tests__"})
 # Where tests are put that shall run no more.
 PARKED = frozenset({"attic", "disabled", "off", "skip", "skipped", "old", "archive", "quarantine", "broken"})
-_NAMED = re.compile(
-    r"""(?x)
-      (?:test_.*|.*_test|tests|conftest)\.pyi?
-    | .*[._-](?:test|spec|cy|e2e)\.[cm]?[jt]sx?     | .*_test\.(?:go|rs|rb|exs|dart|lua|cc|cpp|cxx|c|sh|bats|[jt]s|erl|hs)
-    | test_.*\.(?:c|cc|cpp|cxx|rb|sh|bash|bats|rs|lua|pl|R|r|jl|zig)        | test-.*\.(?:R|r|sh)
-    | .*(?:Test|Tests|TestCase|IT|Spec)\.(?:java|kt|kts|groovy|scala|cs|fs|vb|php|swift|m|mm)
-    | .*_spec\.(?:rb|lua|cr)  | .*_unittest\.(?:c|cc|cpp|py)  | .*Spec\.hs  | .*_SUITE\.erl  | .*\.bats  | .*\.t  | .*\.feature
-    """
+_NAMES = (
+    r"(?:test_.*|.*_test|tests|conftest)\.pyi?",
+    r".*[._-](?:test|spec|cy|e2e)\.[cm]?[jt]sx?",
+    r".*_test\.(?:go|rs|rb|exs|dart|lua|cc|cpp|cxx|c|sh|bats|[jt]s|erl|hs)",
+    r"test_.*\.(?:c|cc|cpp|cxx|rb|sh|bash|bats|rs|lua|pl|R|r|jl|zig)",
+    r"test-.*\.(?:R|r|sh)",
+    r".*(?:Test|Tests|TestCase|IT|Spec)\.(?:java|kt|kts|groovy|scala|cs|fs|vb|php|swift|m|mm)",
+    r".*_spec\.(?:rb|lua|cr)|.*_unittest\.(?:c|cc|cpp|py)|.*Spec\.hs|.*_SUITE\.erl|.*\.(?:bats|t|feature)",
 )
+_NAMED = re.compile("|".join(_NAMES))
 # Beyond this a file is compared as a whole: 1 MB of test cases is none that a person wrote.
 LARGEST = 1_000_000
 
@@ -84,14 +85,21 @@ _JS = (
     r"(?<![\w.$])(?:it|test|specify|fit|xit|xtest|ftest)\b(?:\.\w+)*\s*(?:\([^()\n]*\)|\[[^\]\n]*\])?\s*"
     r"\(\s*([\"'`])(?P<name>.*?)\1"
 )
-_JVM = r"@(?:\w+\.)*(?:Test|ParameterizedTest|RepeatedTest|TestFactory|Property)\b[^{};]{0,400}?(?:void|fun)\s+(?P<name>`[^`\n]+`|\w+)\s*\("
+_JVM = (
+    r"@(?:\w+\.)*(?:Test|ParameterizedTest|RepeatedTest|TestFactory|Property)\b[^{};]{0,400}?(?:void|fun)\s+"
+    r"(?P<name>`[^`\n]+`|\w+)\s*\("
+)
 _C = (
-    r"^[ \t]*(?:TYPED_|BOOST_(?:AUTO|FIXTURE)_|START_|CATCH_)?(?:TEST|TEST_F|TEST_P|TEST_CASE|SCENARIO)\s*\((?P<name>[^)\n]*)\)"
-    r"|^[ \t]*(?:static\s+)?(?:void|int|bool)\s+(?P<plain>test_?\w*)\s*\("
+    r"^[ \t]*(?:TYPED_|BOOST_(?:AUTO|FIXTURE)_|START_|CATCH_)?(?:TEST|TEST_F|TEST_P|TEST_CASE|SCENARIO)\s*"
+    r"\((?P<name>[^)\n]*)\)|^[ \t]*(?:static\s+)?(?:void|int|bool)\s+(?P<plain>test_?\w*)\s*\("
 )
 _RUST = (
     r"^[ \t]*\#\[(?:\w+::)*(?:test|rstest|test_case|quickcheck|wasm_bindgen_test)\b[^\n]*\]\s*"
     r"(?:\#\[[^\n]*\]\s*|//[^\n]*\n\s*){0,20}(?:pub\s+)?(?:async\s+)?fn\s+(?P<name>\w+)"
+)
+_RUBY = (
+    r"^[ \t]*(?:it|specify|test|scenario|xit|fit)\b\s*\(?\s*([\"'])(?P<name>.*?)\1"
+    r"|^[ \t]*def\s+(?P<plain>test_\w+)"
 )
 _CASES = {
     "py": r"^[ \t]*(?:async\s+)?def\s+(?P<name>test\w*)\s*\(",
@@ -101,7 +109,7 @@ _CASES = {
     **dict.fromkeys(("java", "kt", "kts", "scala", "groovy"), _JVM),
     **dict.fromkeys(("c", "cc", "cpp", "cxx", "m", "mm"), _C),
     "cs": r"\[(?:\w+\.)*(?:Fact|Theory|Test|TestMethod|TestCase)\b[^{};]{0,400}?(?:void|Task)\s+(?P<name>\w+)\s*\(",
-    "rb": r"^[ \t]*(?:it|specify|test|scenario|xit|fit)\b\s*\(?\s*([\"'])(?P<name>.*?)\1|^[ \t]*def\s+(?P<plain>test_\w+)",
+    "rb": _RUBY,
     "php": r"function\s+(?P<name>test\w*)\s*\(|^[ \t]*(?:it|test)\(\s*([\"'])(?P<plain>.*?)\2",
     "swift": r"func\s+(?P<name>test\w*)\s*\(|@Test\b[^{}]{0,200}?func\s+(?P<plain>\w+)",
     **dict.fromkeys(("exs", "ex"), r"^[ \t]*(?:test|property)\s+\"(?P<name>.*?)\""),
@@ -112,31 +120,60 @@ _CASES = {
     "jl": r"@testset\s+\"(?P<name>.*?)\"",
     "t": r"subtest\s+([\"'])(?P<name>.*?)\1",
 }
-_EXITS = r"(?:sys\.|os\._?|process\.|System\.|std::process::)?exit\(\s*0?\s*\)|os\.Exit\(0\)"
-_MARKS = {
-    "py": r"\bmark\.(?:skip|skipif|xfail)\b|\bpytest\.(?:skip|xfail|importorskip|exit)\s*\(|\bunittest\.(?:skip\w*|expectedFailure|SkipTest)"
-    r"|^\s*@(?:skip|skipIf|skipUnless|skipif|xfail|expectedFailure)\b|\.skipTest\(|raise\s+SkipTest|__test__\s*=\s*False"
-    r"|\bcollect_ignore(?:_glob)?\b|\bpytest_(?:ignore_collect|collection_modifyitems|runtest_makereport|runtest_protocol|sessionfinish)\b"
-    r"|^\s*if\s+(?:False|0)\s*:|(?<!\w)" + _EXITS,
-    "js": r"\b(?:it|describe|test|suite|context|specify)\.(?:\w+\.)*(?:skip|skipIf|todo|fixme|fails?|failing|only|runIf|ignore)\b"
-    r"|(?<![\w.])(?:xit|xtest|xdescribe|xcontext|fit|fdescribe|ftest)\s*\(|\bthis\.skip\(|\b(?:skip|ignore|only|todo)\s*:\s*(?!false)\S"
-    r"|^\s*if\s*\((?:false|0)\)|(?<!\w)" + _EXITS,
-    "go": r"\b[tb]\.Skip(?:f|Now)?\(|^//go:build\b.*\bignore\b|^// \+build\b.*\bignore\b|(?<!\w)" + _EXITS,
-    "rs": r"\#\[ignore\b|\#\[cfg_attr\([^\n]*\bignore\b|\#\[cfg\((?:any\(\)|FALSE|never)\)\]",
-    "jvm": r"@(?:\w+\.)*(?:Disabled\w*|Ignore|EnabledIf\w*|Ignored)\b|@Test\([^)\n]*enabled\s*=\s*false|\bassum(?:e|ing)\w*\(\s*(?:false|true)"
-    r"|^\s*if\s*\(false\)|(?<!\w)" + _EXITS,
-    "cs": r"\[(?:\w+\.)*(?:Ignore|Explicit)\b|\bSkip\s*=|\bAssert\.(?:Ignore|Inconclusive|Skip)\(|^\s*\#if\s+(?:false|FALSE)",
-    "rb": r"^\s*(?:skip|pending)\b|\b(?:skip|pending)\s*[:(]|:skip\b|:pending\b|(?<![\w.])(?:xit|xdescribe|xcontext|xspecify|fit|fdescribe|fcontext)\b|\bfocus:\s*true|^\s*__END__\s*$",
-    "php": r"\bmarkTest(?:Skipped|Incomplete)\b|->(?:skip|todo|only)\(|@group\s+(?:skip|disabled)|#\[(?:RequiresPhp|Ignore)",
-    "swift": r"\bXCTSkip\w*|\.disabled\(",
-    "c": r"\bGTEST_SKIP\b|\bDISABLED_\w|\[\.\]|\[!(?:hide|shouldfail|mayfail)\]|^\s*\#\s*if\s+0\b|\bTEST_IGNORE|(?<!\w)" + _EXITS,
-    "ex": r"@(?:tag|moduletag|describetag)\s+:?(?:skip|pending)",
-    "sh": r"^\s*(?:exit|return)\s+(?:0|77)\s*(?:\#.*)?$|^\s*exit\s*$|^\s*skip\b|^\s*(?:\w+\s*\|\|\s*)?startSkipping\b|^\s*if\s+false\b",
-    "dart": r"\bskip\s*:\s*(?!false)\S|@Skip\b",
-    "lua": r"^\s*pending\(",
-    "r": r"\bskip(?:_\w+)?\(",
-    "jl": r"@test_(?:skip|broken)\b",
-    "t": r"\bskip_all\b|\bTODO\b|\bskip\(?\s",
+_EXITS = r"(?<!\w)(?:(?:sys\.|os\._?|process\.|System\.|std::process::)?exit\(\s*0?\s*\)|os\.Exit\(0\))"
+_OFF_BY = r"^\s*if\s*\(?\s*(?:false|False|0)\b"
+_MARKS: dict[str, tuple[str, ...]] = {
+    "py": (
+        r"\bmark\.(?:skip|skipif|xfail)\b",
+        r"\bpytest\.(?:skip|xfail|importorskip|exit)\s*\(",
+        r"\bunittest\.(?:skip\w*|expectedFailure|SkipTest)",
+        r"^\s*@(?:skip|skipIf|skipUnless|skipif|xfail|expectedFailure)\b",
+        r"\.skipTest\(|raise\s+SkipTest|__test__\s*=\s*False|\bcollect_ignore(?:_glob)?\b",
+        r"\bpytest_(?:ignore_collect|collection_modifyitems|runtest_makereport|runtest_protocol|sessionfinish)\b",
+        _OFF_BY,
+        _EXITS,
+    ),
+    "js": (
+        r"\b(?:it|describe|test|suite|context|specify)\.(?:\w+\.)*"
+        r"(?:skip|skipIf|todo|fixme|fails?|failing|only|runIf|ignore)\b",
+        r"(?<![\w.])(?:xit|xtest|xdescribe|xcontext|fit|fdescribe|ftest)\s*\(",
+        r"\bthis\.skip\(|\b(?:skip|ignore|only|todo)\s*:\s*(?!false)\S",
+        _OFF_BY,
+        _EXITS,
+    ),
+    "go": (r"\b[tb]\.Skip(?:f|Now)?\(", r"^//(?:go:build| \+build)\b.*\bignore\b", _EXITS),
+    "rs": (r"\#\[ignore\b", r"\#\[cfg_attr\([^\n]*\bignore\b", r"\#\[cfg\((?:any\(\)|FALSE|never)\)\]"),
+    "jvm": (
+        r"@(?:\w+\.)*(?:Disabled\w*|Ignore|EnabledIf\w*|Ignored)\b",
+        r"@Test\([^)\n]*enabled\s*=\s*false",
+        r"\bassum(?:e|ing)\w*\(\s*(?:false|true)",
+        _OFF_BY,
+        _EXITS,
+    ),
+    "cs": (
+        r"\[(?:\w+\.)*(?:Ignore|Explicit)\b|\bSkip\s*=",
+        r"\bAssert\.(?:Ignore|Inconclusive|Skip)\(|^\s*\#if\s+(?:false|FALSE)",
+    ),
+    "rb": (
+        r"^\s*(?:skip|pending)\b|\b(?:skip|pending)\s*[:(]|:skip\b|:pending\b|\bfocus:\s*true|^\s*__END__\s*$",
+        r"(?<![\w.])(?:xit|xdescribe|xcontext|xspecify|fit|fdescribe|fcontext)\b",
+    ),
+    "php": (r"\bmarkTest(?:Skipped|Incomplete)\b|->(?:skip|todo|only)\(|@group\s+(?:skip|disabled)",),
+    "swift": (r"\bXCTSkip\w*|\.disabled\(",),
+    "c": (
+        r"\bGTEST_SKIP\b|\bDISABLED_\w|\[\.\]|\[!(?:hide|shouldfail|mayfail)\]|^\s*\#\s*if\s+0\b|\bTEST_IGNORE",
+        _EXITS,
+    ),
+    "ex": (r"@(?:tag|moduletag|describetag)\s+:?(?:skip|pending)",),
+    "sh": (
+        r"^\s*(?:exit|return)\s+(?:0|77)\s*(?:\#.*)?$|^\s*exit\s*$|^\s*if\s+false\b",
+        r"^\s*skip\b|^\s*(?:\w+\s*\|\|\s*)?startSkipping\b",
+    ),
+    "dart": (r"\bskip\s*:\s*(?!false)\S|@Skip\b",),
+    "lua": (r"^\s*pending\(",),
+    "r": (r"\bskip(?:_\w+)?\(",),
+    "jl": (r"@test_(?:skip|broken)\b",),
+    "t": (r"\bskip_all\b|\bTODO\b|\bskip\(?\s",),
 }
 _FAMILY = {
     **{ending: ending for ending in ("py", "go", "rs", "cs", "rb", "php", "swift", "dart", "lua", "r", "jl", "t")},
@@ -155,7 +192,7 @@ def _case_pattern(ending: str) -> re.Pattern[str] | None:
 
 @functools.cache
 def _mark_pattern(ending: str) -> re.Pattern[str] | None:
-    return re.compile(_MARKS[_FAMILY[ending]]) if ending in _FAMILY else None
+    return re.compile("|".join(_MARKS[_FAMILY[ending]])) if ending in _FAMILY else None
 
 
 # What keeps tests of other files from running too, wherever it is written.
@@ -193,7 +230,8 @@ def find_cases(path: str, text: str) -> tuple[Case, ...]:
             found.append(((groups["name"] or groups.get("plain") or "").strip(), number, last))
     ends = [*(first for _, first, _ in found[1:]), len(lines)]
     return tuple(
-        Case(name, first, *_body(lines, first, last, end)) for (name, first, last), end in zip(found, ends, strict=False)
+        Case(name, first, *_body(lines, first, last, end))
+        for (name, first, last), end in zip(found, ends, strict=False)
     )
 
 
@@ -203,7 +241,12 @@ def _body(lines: Sequence[str], first: int, last: int, end: int) -> tuple[int, b
     at, live = last + 1, False
     while at < end:
         line = lines[at]
-        if line.strip() and _indent(line) <= indent and not _CLOSES.fullmatch(line) and not line.strip().startswith("{"):
+        if (
+            line.strip()
+            and _indent(line) <= indent
+            and not _CLOSES.fullmatch(line)
+            and not line.strip().startswith("{")
+        ):
             break
         live = live or not (_COMMENT.match(line) or _TRIVIAL.fullmatch(line))
         at += 1

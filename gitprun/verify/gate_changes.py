@@ -113,22 +113,21 @@ def _changed_sources(rows: dict[str, FileChange], checks: Sequence[str], old: Re
     for path in sorted({*before, *after} & rows.keys()):
         row, keys = rows[path], before.get(path, frozenset()) | after.get(path, frozenset())
         was, now = _text(old, path) or "", _text(new, path) or ""
-        ids = {"old": row.old, "new": row.new}
         if not keys:
             # What only the new version calls changes nothing by itself: then its caller did. A test that a check names
             # is judged by its cases.
             if path in before and not (is_named_test(path) and find_cases(path, was)):
                 kind: Kind = "mode" if row.old == row.new and row.new_mode == "100644" else "script"
-                found.append(GateChange(path=path, kind="deleted" if row.gone else kind, **ids))
+                found.append(GateChange(path=path, kind="deleted" if row.gone else kind, old=row.old, new=row.new))
             continue
         different = changed_keys(path, keys, was, now)
         if different:
-            found.append(GateChange(path=path, kind="keys", keys=different, **ids))
+            found.append(GateChange(path=path, kind="keys", keys=different, old=row.old, new=row.new))
     return found
 
 
 def _untouched(rows: dict[str, FileChange], sources: Collection[str]) -> bool:
-    """Check whether what the checks lead to cannot have changed: no file of them did, and none was added beside them."""
+    """Check whether what the checks lead to cannot have changed: no file of them did, and none was added."""
     return all(path not in rows for path in sources) and not any(row.old_mode == ABSENT for row in rows.values())
 
 
@@ -206,9 +205,7 @@ def _settle(book: _Ledger) -> dict[str, Counter[str]]:
     return missing
 
 
-def _is_missing(
-    row: FileChange, missing: dict[str, Counter[str]], book: _Ledger, added: Sequence[FileChange]
-) -> bool:
+def _is_missing(row: FileChange, missing: dict[str, Counter[str]], book: _Ledger, added: Sequence[FileChange]) -> bool:
     """Check whether a test file that is gone is nowhere any more."""
     if book.lost[row.path]:
         return bool(missing[row.path])
@@ -277,7 +274,9 @@ def _bodies(path: str, text: str) -> dict[str, list[str]]:
     """Return the lines of each test case, without those that keep it from running."""
     lines, marked = text.split("\n"), {mark.line for mark in find_marks(path, text)}
     return {
-        case.name: [lines[at].strip() for at in range(case.first + 1, case.end) if at not in marked and lines[at].strip()]
+        case.name: [
+            lines[at].strip() for at in range(case.first + 1, case.end) if at not in marked and lines[at].strip()
+        ]
         for case in find_cases(path, text)
     }
 

@@ -26,53 +26,76 @@ class RunnerFile:
     that count (None: it has none), ``keys`` what a line holds that decides which tests run.
     """
 
-    names: re.Pattern[str]
+    names: tuple[str, ...]
     said: re.Pattern[str]
     sections: re.Pattern[str] | None
     keys: re.Pattern[str]
 
 
-def _row(names: str, said: str, sections: str | None, keys: str) -> RunnerFile:
-    return RunnerFile(re.compile(names), re.compile(said), re.compile(sections) if sections else None, re.compile(keys))
+def _row(names: tuple[str, ...], said: str, keys: str, sections: str | None = None) -> RunnerFile:
+    return RunnerFile(names, re.compile(said), re.compile(sections) if sections else None, re.compile(keys))
 
 
-_PYTEST_KEYS = r"^(?:addopts|testpaths|norecursedirs|python_files|python_classes|python_functions|xfail_strict|collect_ignore\w*)\s*[=:]"
+_PYTEST_KEYS = r"^(?:addopts|testpaths|norecursedirs|python_files|python_classes|python_functions|xfail_strict)\s*[=:]"
 _PYTEST = r"\bpy\.?test\b|\btox\b|\bnox\b|\bhatch\b"
 _JS_KEYS = (
-    r"(?<![\w.])[\"']?(?:testPathIgnorePatterns|modulePathIgnorePatterns|testMatch|testRegex|roots|exclude|include|specPattern"
-    r"|excludeSpecPattern|passWithNoTests|testNamePattern|testIgnore|testDir|grep|grepInvert|spec|ignore|allowOnly|forbidOnly)[\"']?\s*:"
+    r"(?<![\w.])[\"']?(?:testPathIgnorePatterns|modulePathIgnorePatterns|testMatch|testRegex|testNamePattern|roots"
+    r"|exclude|include|specPattern|excludeSpecPattern|passWithNoTests|testIgnore|testDir|grep|grepInvert|spec|ignore"
+    r"|allowOnly|forbidOnly)[\"']?\s*:"
 )
-RUNNERS = (
-    _row(r"\.?pytest\.(?:ini|toml)", _PYTEST, r"pytest", _PYTEST_KEYS),
-    _row(r"pyproject\.toml", _PYTEST, r"tool\.pytest(?:\.ini_options)?", _PYTEST_KEYS),
-    _row(r"setup\.cfg", _PYTEST, r"tool:pytest", _PYTEST_KEYS),
-    _row(r"tox\.ini", _PYTEST, r"pytest", _PYTEST_KEYS),
-    _row(r"tox\.ini", r"\btox\b", r"tox|testenv.*", r"^(?:env_?list|commands\w*|ignore_outcome|ignore_errors|skip_missing_interpreters)\s*="),
-    _row(
-        r"(?:jest|vitest|vite|playwright|cypress|karma|ava|web-test-runner)\.(?:config|conf|workspace)\.\w+|\.mocharc\.\w+",
-        r"\b(?:jest|vitest|playwright|cypress|karma|mocha|ava|wtr|nyc|c8|react-scripts|npm|pnpm|yarn|bun)\b",
-        None,
-        _JS_KEYS,
+_JS = r"\b(?:jest|vitest|playwright|cypress|karma|mocha|ava|wtr|nyc|c8|react-scripts|npm|pnpm|yarn|bun)\b"
+_JS_NAMES = (
+    *(
+        f"{tool}.config.{ending}"
+        for tool in ("jest", "vitest", "vite", "playwright", "cypress", "ava")
+        for ending in ("js", "ts", "mjs", "cjs", "mts", "cts", "json")
     ),
-    _row(r"\.rspec", r"\brspec\b|\brake\b", None, r"\S"),
-    _row(r"phpunit\.xml(?:\.dist)?", r"\bphpunit\b|\bpest\b|\bcomposer\b", None, r"<(?:exclude|directory|file|group|testsuite)\b"),
-    _row(r"pom\.xml", r"\bmvnw?\b", None, r"skipTests|maven\.test\.skip|testFailureIgnore|<exclude"),
-    _row(r"build\.gradle(?:\.kts)?", r"\bgradlew?\b", None, r"ignoreFailures|enabled\s*=\s*false|exclude|excludeTestsMatching|onlyIf"),
-    _row(r"Cargo\.toml", r"\bcargo\b", None, r"^(?:autotests|test|doctest|harness)\s*=\s*false"),
-    _row(r"nextest\.toml", r"\bnextest\b", None, r"^default-filter\s*="),
-    _row(r"CMakeLists\.txt", r"\bctest\b|\bmake\b|\bninja\b", None, r"\bDISABLED\b|\bWILL_FAIL\b|\badd_test\s*\(|enable_testing"),
-)  # fmt: skip
+    *(f".mocharc.{ending}" for ending in ("js", "cjs", "json", "yaml", "yml")),
+    *("karma.conf.js", "vitest.workspace.ts", "vitest.workspace.js", "web-test-runner.config.mjs"),
+)
+_TOX_KEYS = r"^(?:env_?list|commands\w*|ignore_outcome|ignore_errors|skip_missing_interpreters)\s*="
+RUNNERS = (
+    _row(("pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml"), _PYTEST, _PYTEST_KEYS, "pytest"),
+    _row(("pyproject.toml",), _PYTEST, _PYTEST_KEYS, r"tool\.pytest(?:\.ini_options)?"),
+    _row(("setup.cfg",), _PYTEST, _PYTEST_KEYS, "tool:pytest"),
+    _row(("tox.ini",), _PYTEST, _PYTEST_KEYS, "pytest"),
+    _row(("tox.ini",), r"\btox\b", _TOX_KEYS, "tox|testenv.*"),
+    _row(_JS_NAMES, _JS, _JS_KEYS),
+    _row((".rspec",), r"\brspec\b|\brake\b", r"\S"),
+    _row(
+        ("phpunit.xml", "phpunit.xml.dist"),
+        r"\bphpunit\b|\bpest\b|\bcomposer\b",
+        r"<(?:exclude|directory|file|group|testsuite)\b",
+    ),
+    _row(("pom.xml",), r"\bmvnw?\b", r"skipTests|maven\.test\.skip|testFailureIgnore|<exclude"),
+    _row(
+        ("build.gradle", "build.gradle.kts"),
+        r"\bgradlew?\b",
+        r"ignoreFailures|enabled\s*=\s*false|exclude|excludeTestsMatching|onlyIf",
+    ),
+    _row(("Cargo.toml",), r"\bcargo\b", r"^(?:autotests|test|doctest|harness)\s*=\s*false"),
+    _row((".config/nextest.toml",), r"\bnextest\b", r"^default-filter\s*="),
+    _row(
+        ("CMakeLists.txt",),
+        r"\bctest\b|\bmake\b|\bninja\b",
+        r"\bDISABLED\b|\bWILL_FAIL\b|\badd_test\s*\(|enable_testing",
+    ),
+)
 
 
 def find_parts(path: str, keys: Collection[str], text: str) -> list[Span]:
     """Find the lines (the end not included) of keys in a file: targets, recipes, or ``runner`` for a runner's keys."""
     name, lines = path.rpartition("/")[2], text.split("\n")
     if is_makefile(name):
-        return [span for span in _rules(lines, keys, tabs=True)]
+        return list(_rules(lines, keys, tabs=True))
     if is_justfile(name):
-        return [span for span in _rules(lines, keys, tabs=False)]
-    found = {span for row in RUNNERS if row.names.fullmatch(name) for span in _settings(row, lines)}
+        return list(_rules(lines, keys, tabs=False))
+    found = {span for row in RUNNERS if _is_one(row, path) for span in _settings(row, lines)}
     return sorted(found)
+
+
+def _is_one(row: RunnerFile, path: str) -> bool:
+    return any(path == name or path.endswith(f"/{name}") for name in row.names)
 
 
 def is_makefile(name: str) -> bool:

@@ -20,11 +20,15 @@ SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "ash", ".", "source"})
 INTERPRETERS = re.compile(r"python[\d.]*|node|nodejs|ruby|perl|php|deno|bun|tsx|ts-node|Rscript|lua|escript|groovy")
 PACKERS = frozenset({"npm", "pnpm", "yarn", "bun"})
 # Words before the command that is meant.
-_BEFORE = frozenset({"env", "time", "exec", "command", "nice", "nohup", "then", "do", "else", "if", "!", "{", "(", "xvfb-run", "npx"})
+_BEFORE = frozenset(
+    {"env", "time", "exec", "command", "nice", "nohup", "then", "do", "else", "if", "!", "{", "(", "xvfb-run", "npx"}
+)
 _RUNS = frozenset({"poetry", "uv", "pipenv", "hatch", "pdm", "rye", "bundle", "dotenv", "direnv"})
 # What is no script of the checks although an interpreter is given it.
 _PRODUCT = re.compile(r"(?:.*/)?(?:app|main|manage|setup|index|cli|server|__main__)\.\w+|(?:src|lib|app|pkg|cmd)/.*")
-_CHECKING = re.compile(r"(?i)(?:.*/)?(?:\.?ci|scripts?|tools?|hack|tests?|checks?|\.github)/.*|.*(?:check|test|verif|lint|\bci\b).*")
+_CHECKING = re.compile(
+    r"(?i)(?:.*/)?(?:\.?ci|scripts?|tools?|hack|tests?|checks?|\.github)/.*|.*(?:check|test|verif|lint|\bci\b).*"
+)
 _MADE_OF = re.compile(r"\$[({]([A-Za-z_]\w*)[)}]")
 _TELLING = re.compile(r"(?i)test|check|spec|args|opts|lint|suite|case|unit|integration|e2e|verify|smoke|\bci\b")
 _NPM_WORDS = {"t": "test", "tst": "test", "it": "test", "install-test": "test", "start": "start", "stop": "stop"}
@@ -197,9 +201,9 @@ class _Trail:
         """Add the settings of every runner that was mentioned on the way."""
         said = "\n".join(self.said)
         for folder in sorted(self.folders):
-            for row, name in ((row, name) for row in RUNNERS for name in _plain_names(row.names.pattern)):
+            for name in (name for row in RUNNERS if row.said.search(said) for name in row.names):
                 path = _join(folder, name)
-                if path not in self.found and row.said.search(said) and self.read(path) is not None:
+                if path not in self.found and self.read(path) is not None:
                     self.found[path] = {"runner"}
             path = _join(folder, "package.json")
             if self.read(path) is not None and re.search(r"\b(?:jest|vitest|mocha|ava|react-scripts)\b", said):
@@ -216,27 +220,20 @@ _OWN_FILES = {
     "inv": ("tasks.py",),
     "earthly": ("Earthfile",),
 }
-_JS_TABLE_KEYS = ("testPathIgnorePatterns", "testMatch", "testRegex", "roots", "spec", "ignore", "files", "passWithNoTests")
-_ENDINGS = ("js", "ts", "mjs", "cjs", "mts", "cts", "json")
-_PLAIN = {
-    "jest": [f"{tool}.config.{end}" for tool in ("jest", "vitest", "vite", "playwright", "cypress", "ava") for end in _ENDINGS]
-    + [f".mocharc.{end}" for end in ("js", "cjs", "json", "yaml", "yml")]
-    + ["karma.conf.js", "vitest.workspace.ts", "vitest.workspace.js", "web-test-runner.config.mjs"],
-    "pytest": ["pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml"],
-    "phpunit": ["phpunit.xml", "phpunit.xml.dist"],
-    "gradle": ["build.gradle", "build.gradle.kts"],
-}  # fmt: skip
-
-
-def _plain_names(pattern: str) -> list[str]:
-    for word, names in _PLAIN.items():
-        if word in pattern and "pyproject" not in pattern:
-            return names
-    return [pattern.replace("\\", "")] if "nextest" not in pattern else [".config/nextest.toml"]
+_JS_TABLE_KEYS = (
+    "testPathIgnorePatterns",
+    "testMatch",
+    "testRegex",
+    "roots",
+    "spec",
+    "ignore",
+    "files",
+    "passWithNoTests",
+)
 
 
 def split_commands(text: str) -> list[list[str]]:
-    """Split a command line into simple commands, each a list of words; a text no shell would take is split at blanks."""
+    """Split a command line into simple commands, each a list of words; at blanks where no shell would take it."""
     lexer = shlex.shlex(text.replace("\\\n", " "), posix=True, punctuation_chars=";&|()<>\n")
     lexer.whitespace = " \t\r"
     lexer.whitespace_split = True
@@ -282,9 +279,11 @@ def _called(text: str, folder: str, own: str, read: Reader) -> Iterator[str]:
         if line.lstrip().startswith("#"):
             continue
         for word in re.findall(r"[\w@.$(){}\"/-]*[\w.-]+", line):
-            plain = re.sub(r"^.*[)}\"]/|^\"?\$\w+/", "", word).strip("\"")
+            plain = re.sub(r"^.*[)}\"]/|^\"?\$\w+/", "", word).strip('"')
             shell = plain.endswith((".sh", ".bash")) or (plain.startswith("./") and not posixpath.splitext(plain)[1])
-            if not shell and not (plain.endswith((".py", ".js", ".mjs", ".rb", ".pl", ".php")) and _CHECKING.fullmatch(plain)):
+            if not shell and not (
+                plain.endswith((".py", ".js", ".mjs", ".rb", ".pl", ".php")) and _CHECKING.fullmatch(plain)
+            ):
                 continue
             for place in (_join(folder, plain), _join(own, plain)):
                 if not place.startswith("..") and read(place) is not None:

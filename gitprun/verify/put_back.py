@@ -23,9 +23,14 @@ class PutBack:
     changes: tuple[GateChange, ...]
 
 
-def read_gate_changes(trees: Trees, old: Oid, new: Oid, declared: Sequence[str]) -> tuple[GateChange, ...]:
-    """Find what the way from one tree to another changed of the checks: those declared, or else those detected."""
-    rows = [_row(change) for change in trees.compare(old, new)]
+def read_gate_changes(
+    trees: Trees, old: Oid, new: Oid, declared: Sequence[str], changes: Sequence[Change] | None = None
+) -> tuple[GateChange, ...]:
+    """Find what the way from one tree to another changed of the checks: those declared, or else those detected.
+
+    ``changes`` are those between the two, where they are known already.
+    """
+    rows = [_row(change) for change in (trees.compare(old, new) if changes is None else changes)]
     if not rows:
         return ()
     before = reader(trees, old)
