@@ -275,13 +275,15 @@ def find_marks(path: str, text: str) -> tuple[Mark, ...]:
     for number, line in enumerate(text.split("\n")):
         if _COMMENT.match(line) is None:
             words = {match.group().strip() for match in pattern.finditer(line)}
-            found += [Mark(number, word, _owner(cases, number)) for word in sorted(words)]
+            found += [Mark(number, word, _owner(cases, number, line)) for word in sorted(words)]
     return tuple(found)
 
 
-def _owner(cases: Sequence[Case], line: int) -> str:
-    """Name the case a line is part of, or the next one: decorators and attributes come first."""
-    return next((case.name for case in cases if line < case.end), "")
+def _owner(cases: Sequence[Case], number: int, line: str) -> str:
+    """Name the case a line is part of, or is written above of; empty where it is about all that follow."""
+    case = next((case for case in cases if number < case.end), None)
+    above = line.lstrip().startswith(("@", "#[", "["))
+    return case.name if case is not None and (case.first <= number or above) else ""
 
 
 def reaches_far(mark: Mark) -> bool:

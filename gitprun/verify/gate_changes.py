@@ -7,7 +7,7 @@ and only that, put back; whether the checks then still pass is for a landing to 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -23,12 +23,13 @@ from gitprun.verify.cases import (
     reaches_far,
     still_collected,
 )
-from gitprun.verify.parts import changed_keys, restore_keys, take_back
+from gitprun.verify.parts import RUNNER, changed_keys, restore_keys, settings_of, take_back
 from gitprun.verify.sources import find_sources
 
 Kind = Literal["deleted", "emptied", "cut", "skipped", "script", "mode", "keys"]
 # Reads a file of a tree by its path; None where there is none, or no plain file.
 Read = Callable[[str], bytes | None]
+Sources = Mapping[str, frozenset[str]]
 PLAIN = ("100644", "100755")
 ABSENT = "000000"
 _IMPORT = ("import ", "from ", "use ", "using ", "require", "#include", "const ")
@@ -77,7 +78,7 @@ class GateChange:
         if self.kind == "mode":
             return f"{self.path} is not executable any more"
         if self.kind == "keys":
-            keys = ", ".join(key for key in self.keys if key != "runner")
+            keys = ", ".join(key for key in self.keys if not key.startswith(RUNNER))
             return f"{keys} changed in {self.path}" if keys else f"which tests run changed in {self.path}"
         return f"{self.path} {'changed' if self.kind == 'script' else self.kind}"
 
@@ -109,6 +110,7 @@ def _changed_sources(rows: dict[str, FileChange], checks: Sequence[str], old: Re
         return []
     before = find_sources(checks, lambda path: _text(old, path))
     after = before if _untouched(rows, before) else find_sources(checks, lambda path: _text(new, path))
+    same = _same_settings(rows, before, after, old, new)
     found: list[GateChange] = []
     for path in sorted({*before, *after} & rows.keys()):
         row, keys = rows[path], before.get(path, frozenset()) | after.get(path, frozenset())
@@ -120,10 +122,23 @@ def _changed_sources(rows: dict[str, FileChange], checks: Sequence[str], old: Re
                 kind: Kind = "mode" if row.old == row.new and row.new_mode == "100644" else "script"
                 found.append(GateChange(path=path, kind="deleted" if row.gone else kind, old=row.old, new=row.new))
             continue
-        different = changed_keys(path, keys, was, now)
+        different = changed_keys(path, keys - same, was, now)
         if different:
             found.append(GateChange(path=path, kind="keys", keys=different, old=row.old, new=row.new))
     return found
+
+
+def _same_settings(
+    rows: dict[str, FileChange], before: Sources, after: Sources, old: Read, new: Read
+) -> frozenset[str]:
+    """Return the runners that are set as before, whatever became of the files that do it."""
+    found: set[str] = set()
+    for key in {key for keys in (*before.values(), *after.values()) for key in keys if key.startswith(RUNNER)}:
+        was = [settings_of(path, key, _text(old, path) or "") for path, keys in before.items() if key in keys]
+        now = [settings_of(path, key, _text(new, path) or "") for path, keys in after.items() if key in keys]
+        if frozenset().union(*was) == frozenset().union(*now):
+            found.add(key)
+    return frozenset(found)
 
 
 def _untouched(rows: dict[str, FileChange], sources: Collection[str]) -> bool:
@@ -150,7 +165,10 @@ def _changed_tests(rows: Sequence[FileChange], old: Read, new: Read) -> list[Gat
         was = count_live(row.path, _text(old, row.path) or "") if row.old_mode in PLAIN else Counter[str]()
         now = count_live(row.path, _text(new, row.path) or "") if row.new_mode in PLAIN else Counter[str]()
         if row.path not in moved and row.path not in moved.values():
-            book.lost[row.path], book.won[row.path] = was - now, now - was
+            # A case that is new and skipped replaces none.
+            off = {mark.case for mark in find_marks(row.path, _text(new, row.path) or "")}
+            won = Counter({name: many for name, many in (now - was).items() if name not in off})
+            book.lost[row.path], book.won[row.path] = was - now, won
     missing = _settle(book)
     found: list[GateChange] = []
     for row in gone:
@@ -226,7 +244,8 @@ def _judge_kept(
         return [_change(row, "emptied", sum(cut.values()), tuple(sorted(cut)))]
     before = Counter((mark.word, mark.case) for mark in find_marks(row.path, was))
     after = Counter((mark.word, mark.case) for mark in find_marks(row.path, now))
-    skipped = sum((after - before).values())
+    known = {case.name for case in find_cases(row.path, was)} | {""}
+    skipped = sum(many for (_, case), many in (after - before).items() if case in known)
     less = sum(cut.values()) - sum(won.values())
     found = [_change(row, "cut", less, tuple(sorted(cut)))] if less > 0 else []
     return found + ([_change(row, "skipped", skipped)] if skipped else [])

@@ -14,6 +14,8 @@ from difflib import SequenceMatcher
 from typing import Any
 
 Span = tuple[int, int]
+# How the key is called that stands for all settings of one runner.
+RUNNER = "runner "
 # Beyond so many lines no difference is looked for: it would take seconds.
 MOST_LINES = 20_000
 
@@ -22,18 +24,19 @@ MOST_LINES = 20_000
 class RunnerFile:
     """Where a runner of tests is configured.
 
-    ``names`` are the files, ``said`` what the checks mention where it is used, ``sections`` those of its sections
+    ``runner`` is what reads it, ``names`` are the files, ``said`` what the checks mention where it is used, ``sections`` those of its sections
     that count (None: it has none), ``keys`` what a line holds that decides which tests run.
     """
 
+    runner: str
     names: tuple[str, ...]
     said: re.Pattern[str]
     sections: re.Pattern[str] | None
     keys: re.Pattern[str]
 
 
-def _row(names: tuple[str, ...], said: str, keys: str, sections: str | None = None) -> RunnerFile:
-    return RunnerFile(names, re.compile(said), re.compile(sections) if sections else None, re.compile(keys))
+def _row(runner: str, names: tuple[str, ...], said: str, keys: str, sections: str | None = None) -> RunnerFile:
+    return RunnerFile(runner, names, re.compile(said), re.compile(sections) if sections else None, re.compile(keys))
 
 
 _PYTEST_KEYS = r"^(?:addopts|testpaths|norecursedirs|python_files|python_classes|python_functions|xfail_strict)\s*[=:]"
@@ -55,27 +58,30 @@ _JS_NAMES = (
 )
 _TOX_KEYS = r"^(?:env_?list|commands\w*|ignore_outcome|ignore_errors|skip_missing_interpreters)\s*="
 RUNNERS = (
-    _row(("pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml"), _PYTEST, _PYTEST_KEYS, "pytest"),
-    _row(("pyproject.toml",), _PYTEST, _PYTEST_KEYS, r"tool\.pytest(?:\.ini_options)?"),
-    _row(("setup.cfg",), _PYTEST, _PYTEST_KEYS, "tool:pytest"),
-    _row(("tox.ini",), _PYTEST, _PYTEST_KEYS, "pytest"),
-    _row(("tox.ini",), r"\btox\b", _TOX_KEYS, "tox|testenv.*"),
-    _row(_JS_NAMES, _JS, _JS_KEYS),
-    _row((".rspec",), r"\brspec\b|\brake\b", r"\S"),
+    _row("pytest", ("pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml"), _PYTEST, _PYTEST_KEYS, "pytest"),
+    _row("pytest", ("pyproject.toml",), _PYTEST, _PYTEST_KEYS, r"tool\.pytest(?:\.ini_options)?"),
+    _row("pytest", ("setup.cfg",), _PYTEST, _PYTEST_KEYS, "tool:pytest"),
+    _row("pytest", ("tox.ini",), _PYTEST, _PYTEST_KEYS, "pytest"),
+    _row("tox", ("tox.ini",), r"\btox\b", _TOX_KEYS, "tox|testenv.*"),
+    _row("javascript", _JS_NAMES, _JS, _JS_KEYS),
+    _row("rspec", (".rspec",), r"\brspec\b|\brake\b", r"\S"),
     _row(
+        "phpunit",
         ("phpunit.xml", "phpunit.xml.dist"),
         r"\bphpunit\b|\bpest\b|\bcomposer\b",
         r"<(?:exclude|directory|file|group|testsuite)\b",
     ),
-    _row(("pom.xml",), r"\bmvnw?\b", r"skipTests|maven\.test\.skip|testFailureIgnore|<exclude"),
+    _row("maven", ("pom.xml",), r"\bmvnw?\b", r"skipTests|maven\.test\.skip|testFailureIgnore|<exclude"),
     _row(
+        "gradle",
         ("build.gradle", "build.gradle.kts"),
         r"\bgradlew?\b",
         r"ignoreFailures|enabled\s*=\s*false|exclude|excludeTestsMatching|onlyIf",
     ),
-    _row(("Cargo.toml",), r"\bcargo\b", r"^(?:autotests|test|doctest|harness)\s*=\s*false"),
-    _row((".config/nextest.toml",), r"\bnextest\b", r"^default-filter\s*="),
+    _row("cargo", ("Cargo.toml",), r"\bcargo\b", r"^(?:autotests|test|doctest|harness)\s*=\s*false"),
+    _row("nextest", (".config/nextest.toml",), r"\bnextest\b", r"^default-filter\s*="),
     _row(
+        "ctest",
         ("CMakeLists.txt",),
         r"\bctest\b|\bmake\b|\bninja\b",
         r"\bDISABLED\b|\bWILL_FAIL\b|\badd_test\s*\(|enable_testing",
@@ -84,13 +90,14 @@ RUNNERS = (
 
 
 def find_parts(path: str, keys: Collection[str], text: str) -> list[Span]:
-    """Find the lines (the end not included) of keys in a file: targets, recipes, or ``runner`` for a runner's keys."""
+    """Find the lines (the end not included) of keys in a file: targets, recipes, or ``runner NAME``."""
     name, lines = path.rpartition("/")[2], text.split("\n")
     if is_makefile(name):
         return list(_rules(lines, keys, tabs=True))
     if is_justfile(name):
         return list(_rules(lines, keys, tabs=False))
-    found = {span for row in RUNNERS if _is_one(row, path) for span in _settings(row, lines)}
+    rows = [row for row in RUNNERS if f"{RUNNER}{row.runner}" in keys and _is_one(row, path)]
+    found = {span for row in rows for span in _settings(row, lines)}
     return sorted(found)
 
 
@@ -123,14 +130,17 @@ def changed_keys(path: str, keys: Collection[str], old: str, new: str) -> tuple[
     """List those of the keys that two versions of a file hold differently."""
     if path.endswith(".json"):
         return tuple(key for key in sorted(keys) if read_json_key(old, key) != read_json_key(new, key))
-    if keys == {"runner"}:
-        return ("runner",) if _texts(path, keys, old) != _texts(path, keys, new) else ()
     return tuple(key for key in sorted(keys) if _texts(path, {key}, old) != _texts(path, {key}, new))
 
 
 def _texts(path: str, keys: Collection[str], text: str) -> list[str]:
     lines = text.split("\n")
     return ["\n".join(lines[first:end]).rstrip() for first, end in find_parts(path, keys, text)]
+
+
+def settings_of(path: str, key: str, text: str) -> frozenset[str]:
+    """Return what a file sets for a runner, however it is written: as a list or a text, quoted or not."""
+    return frozenset(re.sub(r"[\s\"'\[\](){},=:]+", " ", said).strip() for said in _texts(path, {key}, text))
 
 
 def restore_keys(path: str, keys: Collection[str], old: str, new: str) -> str:
@@ -172,7 +182,10 @@ def take_back(old: str, new: str, touched: Callable[[range, range], bool]) -> st
 
 def _restore_json(keys: Collection[str], old: str, new: str) -> str:
     """Set values of a JSON file back; its indentation stays, and so does the order of all other keys."""
-    document: Any = json.loads(new)
+    try:
+        document: Any = json.loads(new)
+    except (ValueError, RecursionError):
+        return new
     for key in sorted(keys):
         *above, last = key.split(".")
         value, table = read_json_key(old, key), document

@@ -11,7 +11,7 @@ import re
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 
-from gitprun.verify.parts import RUNNERS, find_parts, is_justfile, is_makefile, read_json_key
+from gitprun.verify.parts import RUNNER, RUNNERS, find_parts, is_justfile, is_makefile, read_json_key
 
 # Reads a text of a tree; None where it has no such file.
 Reader = Callable[[str], str | None]
@@ -201,10 +201,10 @@ class _Trail:
         """Add the settings of every runner that was mentioned on the way."""
         said = "\n".join(self.said)
         for folder in sorted(self.folders):
-            for name in (name for row in RUNNERS if row.said.search(said) for name in row.names):
-                path = _join(folder, name)
-                if path not in self.found and self.read(path) is not None:
-                    self.found[path] = {"runner"}
+            for row in (row for row in RUNNERS if row.said.search(said)):
+                for path in (_join(folder, name) for name in row.names):
+                    if self.found.get(path, {""}) and self.read(path) is not None:
+                        self.found.setdefault(path, set()).add(f"{RUNNER}{row.runner}")
             path = _join(folder, "package.json")
             if self.read(path) is not None and re.search(r"\b(?:jest|vitest|mocha|ava|react-scripts)\b", said):
                 tables = [f"{tool}.{key}" for tool in ("jest", "mocha", "ava") for key in _JS_TABLE_KEYS]
