@@ -24,8 +24,8 @@ MOST_LINES = 20_000
 class RunnerFile:
     """Where a runner of tests is configured.
 
-    ``runner`` is what reads it, ``names`` are the files, ``said`` what the checks mention where it is used, ``sections`` those of its sections
-    that count (None: it has none), ``keys`` what a line holds that decides which tests run.
+    ``runner`` is what reads it, ``names`` are the files, ``said`` what the checks mention where they use it,
+    ``sections`` those of its sections that count (None: it has none), ``keys`` what a line holds that decides which tests run.
     """
 
     runner: str

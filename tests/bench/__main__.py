@@ -1,4 +1,4 @@
-"""Measure ratios side by side: ``python -m tests.bench [--quick]`` prints one table; ``history REPO`` replays its merges."""
+"""Measure ratios side by side: ``python -m tests.bench [--quick]`` prints one table, ``history REPO`` its merges."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Replay the two-parent merges of a repository: how many would be told, checked once more, or held.
 
-``python -m tests.bench history REPO [--check COMMAND] [--most N]``: the first parent is the target, the second the branch.
+``python -m tests.bench history REPO [--check COMMAND] [--most N]``: the first parent is the target.
 """
 
 from __future__ import annotations
@@ -49,15 +49,26 @@ def replay(arguments: Sequence[str]) -> int:
         if (told or deletes) and not given.quiet:
             print(commit[:10], "; ".join(filter(None, (describe(told), deletes))))
     seconds = time.perf_counter() - begun
+    by_kind = ", ".join(f"{kind} {many}" for kind, many in kinds.most_common())
     print(
         f"{counts['merges']} merges in {seconds:.0f} s: {counts['told']} told, {counts['again']} checked once more,"
-        f" {counts['held']} held for what they delete; {', '.join(f'{kind} {many}' for kind, many in kinds.most_common())}"
+        f" {counts['held']} held for what they delete; {by_kind}"
     )
     return 0
 
 
 def _merges(repository: Path, most: int) -> Iterator[tuple[Oid, Oid, Oid]]:
-    words = ["git", "-C", str(repository), "rev-list", "--first-parent", "--merges", "--parents", f"--max-count={most}", "HEAD"]
+    words = [
+        "git",
+        "-C",
+        str(repository),
+        "rev-list",
+        "--first-parent",
+        "--merges",
+        "--parents",
+        f"--max-count={most}",
+        "HEAD",
+    ]
     for line in subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines():
         commit, *parents = line.split()
         if len(parents) == 2:
