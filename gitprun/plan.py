@@ -127,6 +127,31 @@ class Settings:
         )
 
 
+def together(runs: Sequence[Settings]) -> Settings:
+    """Return what several runs say together about checking what they made, for a landing of all of them.
+
+    Nothing that one of them needs is missing and no check of one is left out; of walls the strictest hold.
+    """
+
+    def every(name: str) -> tuple[str, ...] | None:
+        said = [getattr(run, name) for run in runs if getattr(run, name) is not None]
+        return tuple(dict.fromkeys(one for row in said for one in row)) if said else None
+
+    walls = {run.verify_sandbox for run in runs}
+    strictest = next((one for one in ("workspace-write", "worker", None, "none") if one in walls), None)
+    return Settings(
+        verify=every("verify") or None,
+        verify_timeout=max((run.verify_timeout for run in runs if run.verify_timeout), default=None),
+        verify_sandbox=strictest,
+        verify_view="none" if runs and all(run.verify_view == "none" for run in runs) else None,
+        verify_may_change=every("verify_may_change"),
+        copy=every("copy"),
+        link=every("link"),
+        setup=every("setup"),
+        merge_message=next((run.merge_message for run in runs if run.merge_message), None),
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """Units to run, the settings that hold for them, and the files both were read from."""

@@ -38,7 +38,7 @@ from gitprun.merge.landed import move
 from gitprun.merge.move import TargetMoved, require_passage
 from gitprun.merge.order import plan_safe_order
 from gitprun.merge.plan import Candidate, LandingOptions, LandingReport, plan_order
-from gitprun.merge.recover import recover_landing, room_mark, sweep_rooms
+from gitprun.merge.recover import landing_place, recover_landing, sweep_rooms
 from gitprun.merge.settings import MergeSettings, hooks_folder, read_merge_settings
 from gitprun.merge.site import Memory, Site
 from gitprun.names import Oid
@@ -77,7 +77,7 @@ def land(
             return _land(repository, ledger, candidates, options, stop, say, (), git, Memory())
         with locked(repository.state / "locks" / "landing.lock", doing="landing"):
             notes = recover_landing(repository, ledger)
-            place = _place(repository, options)
+            place = landing_place(repository, options.root)
             notes += sweep_rooms(repository, place.parent)
             if notes or stamp != index_stamp(repository.git_dir):
                 git.forget()
@@ -113,14 +113,6 @@ def _land_on_moving(
             # The same branch, even if another one is checked out now.
             asked = replace(options, into=moved.branch)
     raise AssertionError
-
-
-def _place(repository: Repository, options: LandingOptions) -> Path:
-    from gitprun.workspaces.base import choose_root
-
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    root = Path(options.root) if options.root else choose_root(None, repository.home, cache)
-    return root / "landing" / room_mark(repository)
 
 
 def _drop_empty(*folders: Path) -> None:
@@ -209,7 +201,7 @@ def _prove(
     proof = Proof(
         repository=repository,
         site=site,
-        place=_place(repository, options),
+        place=landing_place(repository, options.root),
         logs=repository.state / "landing",
         stop=stop,
         plan=plan,
@@ -297,7 +289,7 @@ def _room_later(
     def room() -> HookRoom:
         from gitprun.merge.hooks import hook_room
 
-        place = _place(repository, options)
+        place = landing_place(repository, options.root)
         return stack.enter_context(hook_room(repository, place, target.tip, copy=options.copy, link=options.link))
 
     return room

@@ -37,7 +37,8 @@ def move(repository: Repository, ledger: Ledger, site: Site, batch: Batch, made:
 
         new = write_after(site, new, made)
         after = {"commit": new, "commands": [*made.commands], "paths": [*made.paths]}
-        site.note(f"after {', '.join(made.commands)}: {len(made.paths)} files were made anew, in {new[:10]}")
+        count = f"{len(made.paths)} file{'s were' if len(made.paths) != 1 else ' was'}"
+        site.note(f"after {', '.join(made.commands)}: {count} made anew, in {new[:10]}")
     require_way(site, repository.common, new)
     wrong = misplaced(site.repo, batch.taken, target.tip)
     if wrong:

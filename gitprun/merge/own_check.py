@@ -36,14 +36,13 @@ class OwnCheck:
         if base is None:
             return ()
         if (base, candidate.tip) not in known:
-            tree, declared = tree_of(self.site.repo, candidate.tip), self.site.options.verify or ()
-            known[base, candidate.tip] = read_gate_changes(self.site.trees, base, tree, declared)
+            known[base, candidate.tip] = self._read(base, tree_of(self.site.repo, candidate.tip))
         return known[base, candidate.tip]
 
     def to_prove(self, commit: Oid, tree: Oid) -> PutBack | None:
         """Return the tree to check as well before this one is proved; None where that is not needed."""
         site = self.site
-        changes = read_gate_changes(site.trees, site.old_tree, tree, site.options.verify or ())
+        changes = self._read(site.old_tree, tree)
         inside = self._inside(commit) if changes else ()
         left = [change for change in changes if not self.is_accepted(change.path, inside)]
         return put_back(site.trees, site.old_tree, tree, left) if left else None
@@ -85,6 +84,10 @@ class OwnCheck:
             }
             for change in self.of(candidate)
         ]
+
+    def _read(self, old: Oid, new: Oid) -> tuple[GateChange, ...]:
+        options = self.site.options
+        return read_gate_changes(self.site.trees, old, new, options.verify or (), detect=options.detect)
 
     def _base(self, candidate: Candidate) -> Oid | None:
         bases = self.site.ancestry.bases(self.site.target.tip, candidate.tip)

@@ -65,12 +65,13 @@ class Candidate:
 class LandingOptions:
     """How to land.
 
-    ``into`` None is the branch checked out, ``message`` may hold ``{branch}``, ``verify_timeout`` is in seconds,
-    ``root`` is the folder for private workspaces (empty: the one beside the repository), ``setup`` the commands
-    that make one ready to be verified, if the user lets them run. ``accept`` are paths of the checks that may be
-    changed, ``max_deleted`` the share of the target's files that a branch may delete. ``strategy`` names the side that
-    wins whatever conflict is left in the end, and ``accept_drops`` lets land what lost lines by it. ``may_run_after``
-    says that the user lets the ``after`` commands of hotspots run.
+    ``into`` None is the branch checked out, ``message`` may hold ``{branch}``. ``verify`` are the checks, with
+    ``detect`` those of the languages found besides; ``verify_timeout`` and ``reuse_green`` are in seconds. ``root`` is
+    the folder for private workspaces (empty: the one beside the repository), ``setup`` the commands that make one ready
+    to be verified, if the user lets them run; ``verified_run`` is the run of this very command, whose pristine verdicts
+    count. ``accept`` are paths of the checks that may be changed, ``max_deleted`` the share of the target's files that a
+    branch may delete. ``strategy`` names the side that wins whatever conflict is left in the end, and ``accept_drops`` lets land
+    what lost lines by it. ``may_run_after`` says that the user lets the ``after`` commands of hotspots run.
     """
 
     into: str | None = None
@@ -79,6 +80,7 @@ class LandingOptions:
     no_verify: bool = False
     dry_run: bool = False
     verify: tuple[str, ...] | None = None
+    detect: bool = False
     verify_timeout: float = 1800.0
     verify_sandbox: VerifySandbox | None = None
     verify_view: VerifyView = "checkout"

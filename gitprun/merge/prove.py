@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from gitprun.merge.after import Aftermath, Unfit, list_ignored, run_after, take_
 from gitprun.merge.hotspots import Hotspot, after_commands
 from gitprun.merge.own_check import OwnCheck, judge, not_run
 from gitprun.merge.plan import Candidate, LandingOptions
+from gitprun.merge.recover import landing_place
 from gitprun.merge.site import Site
 from gitprun.named.roster import NAMED
 from gitprun.names import Oid, short
@@ -22,7 +23,7 @@ from gitprun.system.process import Stop
 from gitprun.units import CheckResult, Verdict
 from gitprun.verify.pristine import CheckPlan, check_commit, not_set_up, pristine_place
 from gitprun.verify.put_back import PutBack
-from gitprun.verify.surroundings import Wish, was_confined
+from gitprun.verify.surroundings import Wish, was_confined, wish_for_landing
 from gitprun.workspaces.setup import SetupFailed
 
 PASS = Verdict(state="pass")
@@ -34,6 +35,7 @@ def landing_checks(options: LandingOptions, wish: Wish, branch: str) -> CheckPla
         wish=wish,
         branch=branch,
         commands=options.verify or (),
+        detect=options.detect,
         setup=options.setup,
         copy=options.copy,
         link=options.link,
@@ -41,6 +43,30 @@ def landing_checks(options: LandingOptions, wish: Wish, branch: str) -> CheckPla
         may_change=options.verify_may_change,
         view=options.verify_view,
         confirm_red=options.confirm_red,
+    )
+
+
+def check_apart(
+    repository: Repository,
+    events: Iterable[Event],
+    commit: Oid,
+    branch: str,
+    brings: Sequence[Candidate],
+    options: LandingOptions,
+    *,
+    stop: Stop | None,
+    note: Callable[[str], None],
+) -> Verdict:
+    """Check a commit that is to become a branch's tip without being built as a train; ``brings`` is what it brings."""
+    wish = wish_for_landing(came_confined(brings, events), options.verify_sandbox)
+    return check_commit(
+        repository,
+        commit,
+        landing_checks(options, wish, branch),
+        root=landing_place(repository, options.root),
+        logs=repository.state / "landing" / short(commit),
+        stop=stop,
+        note=note,
     )
 
 

@@ -43,9 +43,13 @@ def check_workspace(
     return run_checks(workspace, checks, log_dir, around=around, timeout=timeout, stop=stop)
 
 
-def workspace_checks(workspace: Path, declared: Sequence[str]) -> tuple[recipes.Check, ...]:
-    """Return the checks of a workspace: the declared ones, or else those of the languages found."""
-    return recipes.declared(declared) or recipes.detect(read_markers(workspace))
+def workspace_checks(workspace: Path, declared: Sequence[str], *, detect: bool = False) -> tuple[recipes.Check, ...]:
+    """Return the checks of a workspace: the declared ones, and where there are none (or ``detect``) those found."""
+    found = recipes.declared(declared)
+    if not found or detect:
+        known = {one.command for one in found}
+        found += tuple(one for one in recipes.detect(read_markers(workspace)) if one.command not in known)
+    return found
 
 
 def run_checks(

@@ -49,7 +49,7 @@ Note = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckPlan:
-    """How a tree is checked: ``commands`` (none: those of the languages found), and what its place is given before.
+    """How a tree is checked: ``commands`` (none, or ``detect``: those of the languages found), its place.
 
     ``branch`` is checked out there; copies and links are paths of the user's checkout; ``timeout`` is in seconds and
     shared by all commands; ``may_change`` are globs of tracked files a command may rewrite and still pass.
@@ -58,6 +58,7 @@ class CheckPlan:
     wish: Wish
     branch: str
     commands: tuple[str, ...] = ()
+    detect: bool = False
     setup: tuple[str, ...] = ()
     copy: tuple[str, ...] = ()
     link: tuple[str, ...] = ()
@@ -272,7 +273,7 @@ def check_commit(
     def look(logs: Path, chosen: Callable[[Check], bool]) -> Verdict:
         try:
             with pristine_place(repository, commit, plan, root=root, logs=logs, stop=stop, note=note) as place:
-                checks = tuple(filter(chosen, workspace_checks(place.path, plan.commands)))
+                checks = tuple(filter(chosen, workspace_checks(place.path, plan.commands, detect=plan.detect)))
                 settle = _Settler(place, plan.may_change, note)
                 return run_checks(
                     place.path, checks, logs, around=place.around, timeout=plan.timeout, stop=stop, settle=settle

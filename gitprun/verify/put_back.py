@@ -24,9 +24,15 @@ class PutBack:
 
 
 def read_gate_changes(
-    trees: Trees, old: Oid, new: Oid, declared: Sequence[str], changes: Sequence[Change] | None = None
+    trees: Trees,
+    old: Oid,
+    new: Oid,
+    declared: Sequence[str],
+    changes: Sequence[Change] | None = None,
+    *,
+    detect: bool = False,
 ) -> tuple[GateChange, ...]:
-    """Find what the way from one tree to another changed of the checks: those declared, or else those detected.
+    """Find what the way from one tree to another changed of the checks: those declared, or else (or with ``detect``) those found.
 
     ``changes`` are those between the two, where they are known already.
     """
@@ -34,16 +40,16 @@ def read_gate_changes(
     if not rows:
         return ()
     before = reader(trees, old)
-    return find_gate_changes(rows, checks_of(declared, before), before, reader(trees, new))
+    return find_gate_changes(rows, checks_of(declared, before, also=detect), before, reader(trees, new))
 
 
-def checks_of(declared: Sequence[str], read: Callable[[str], bytes | None]) -> tuple[str, ...]:
+def checks_of(declared: Sequence[str], read: Callable[[str], bytes | None], *, also: bool = False) -> tuple[str, ...]:
     """Return the commands that judge a tree; where they are detected, the script they were detected by counts too."""
-    if declared:
+    if declared and not also:
         return tuple(declared)
     found = {name: body.decode(errors="replace") for name in MARKERS if (body := read(name)) is not None}
     commands = tuple(check.command for check in detect(found))
-    return (*commands, *(("npm test",) if "package.json" in found and commands else ()))
+    return (*declared, *commands, *(("npm test",) if "package.json" in found and commands else ()))
 
 
 def reader(trees: Trees, tree: Oid) -> Callable[[str], bytes | None]:

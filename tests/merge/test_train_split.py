@@ -189,3 +189,39 @@ def test_the_safe_order(tmp_path: Path) -> None:
     started = repo.ledger.read().events[0].facts
     assert (started["order"], started["branches"]) == ("safe", list(states(report)))
     assert candidate(repo, "small").tip == report.items[0].candidate.tip
+
+
+def test_a_partner_is_named_only_after_that_very_pair_was_checked(tmp_path: Path) -> None:
+    """Red with the two before it together, and with neither of them alone: nobody is called its partner."""
+    repo = train(tmp_path / "repo", "x", "y", "z", "w")
+    report = land_branches(repo, "x", "y", "z", "w", verify=("! { test -e x && test -e y && test -e z; }",))
+    assert states(report) == {"x": "landed", "y": "landed", "z": "red", "w": "landed"}
+    assert report.items[2].reason.endswith("(it is green by itself and with y, red on top of x, y)")
+
+
+@pytest.mark.parametrize("one_by_one", [False, True])
+def test_a_check_that_fails_once_blames_nobody(tmp_path: Path, one_by_one: bool) -> None:
+    repo = train(tmp_path / "repo", "x", "y", "z")
+    command = f"test -e {tmp_path}/once || {{ touch {tmp_path}/once; echo timing; exit 1; }}"
+    report = land_branches(repo, "x", "y", "z", verify=(command,), one_by_one=one_by_one)
+    assert set(states(report).values()) == {"landed"}
+    assert report.notes == (
+        f"flaky: {command} failed once (exit 1: timing) and passed on the same tree when it ran again",
+    )
+    assert report.verdict is not None
+    # The verdict that is told is that of the last tree.
+    assert (report.verdict.state, report.verdict.checks[0].flaky) == ("pass", not one_by_one)
+
+
+@pytest.mark.parametrize("one_by_one", [False, True])
+def test_a_check_that_mends_keeps_its_branch_out(tmp_path: Path, one_by_one: bool) -> None:
+    repo = train(tmp_path / "repo", "x", "y", "z", y="bad\n")
+    mend = "for f in x y z; do test ! -e $f || sed -i s/bad/good/ $f; done"
+    report = land_branches(repo, "x", "y", "z", verify=(mend, "! grep bad x y z"), one_by_one=one_by_one)
+    assert states(report) == {"x": "landed", "y": "red", "z": "landed"}
+    assert report.items[1].reason == (
+        f"{mend}: changed-files: it changes y itself, so it proves nothing of the tree (on top of main)"
+    )
+    repo = train(tmp_path / "may", "x", "y", y="bad\n")
+    report = land_branches(repo, "x", "y", verify=(mend,), verify_may_change=("y",), one_by_one=one_by_one)
+    assert (set(states(report).values()), repo.read("y")) == ({"landed"}, "bad\n")

@@ -112,14 +112,14 @@ def test_plain_form() -> None:
                 "conflicts": [{"path": "f", "kind": "contents", "detail": "CONFLICT", "resolver": "not proved"}],
                 "resolved": [{"path": "g", "resolver": "lines", "added": ["x"], "dropped": ["y"]}],
                 "suspects": [{"path": "h", "reason": "twice"}],
-                    "accept": [],
+                "accept": [],
             }
         ],
         "verdict": {
             "state": "pass",
             "checks": [{"command": "true", "state": "pass", "code": 0, "seconds": 0.5, "log": "/l", "reason": ""}],
             "confined": "",
-                "gate": [],
+            "gate": [],
         },
         "notes": ["n"],
     }
