@@ -69,9 +69,10 @@ class LandingOptions:
     ``detect`` those of the languages found besides; ``verify_timeout`` and ``reuse_green`` are in seconds. ``root`` is
     the folder for private workspaces (empty: the one beside the repository), ``setup`` the commands that make one ready
     to be verified, if the user lets them run; ``verified_run`` is the run of this very command, whose pristine verdicts
-    count. ``accept`` are paths of the checks that may be changed, ``max_deleted`` the share of the target's files that a
-    branch may delete. ``strategy`` names the side that wins whatever conflict is left in the end, and ``accept_drops`` lets land
-    what lost lines by it. ``may_run_after`` says that the user lets the ``after`` commands of hotspots run.
+    count. ``accept`` are paths of the checks that may be changed, ``max_deleted`` the share of the target's files that
+    a branch may delete. ``strategy`` names the side that wins whatever conflict is left in the end, and
+    ``accept_drops`` lets land what lost lines by it. ``may_run_after`` says that the user lets the ``after`` commands
+    of hotspots run.
     """
 
     into: str | None = None

@@ -25,7 +25,8 @@ class RunnerFile:
     """Where a runner of tests is configured.
 
     ``runner`` is what reads it, ``names`` are the files, ``said`` what the checks mention where they use it,
-    ``sections`` those of its sections that count (None: it has none), ``keys`` what a line holds that decides which tests run.
+    ``sections`` those of its sections that count (None: it has none), ``keys`` what a line holds that decides which
+    tests run.
     """
 
     runner: str

@@ -32,7 +32,7 @@ def read_gate_changes(
     *,
     detect: bool = False,
 ) -> tuple[GateChange, ...]:
-    """Find what the way from one tree to another changed of the checks: those declared, or else (or with ``detect``) those found.
+    """Find what the way from one tree to another changed of the checks: declared, or else (or with ``detect``) found.
 
     ``changes`` are those between the two, where they are known already.
     """

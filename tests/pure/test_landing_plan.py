@@ -117,7 +117,18 @@ def test_plain_form() -> None:
         ],
         "verdict": {
             "state": "pass",
-            "checks": [{"command": "true", "state": "pass", "code": 0, "seconds": 0.5, "log": "/l", "reason": ""}],
+            "checks": [
+                {
+                    "command": "true",
+                    "state": "pass",
+                    "code": 0,
+                    "seconds": 0.5,
+                    "log": "/l",
+                    "reason": "",
+                    "changed": [],
+                    "flaky": False,
+                }
+            ],
             "confined": "",
             "gate": [],
         },
