@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -281,7 +282,8 @@ def find_marks(path: str, text: str) -> tuple[Mark, ...]:
 
 def _owner(cases: Sequence[Case], number: int, line: str) -> str:
     """Name the case a line is part of, or is written above of; empty where it is about all that follow."""
-    case = next((case for case in cases if number < case.end), None)
+    at = bisect_right(cases, number, key=lambda case: case.end)
+    case = cases[at] if at < len(cases) else None
     above = line.lstrip().startswith(("@", "#[", "["))
     return case.name if case is not None and (case.first <= number or above) else ""
 

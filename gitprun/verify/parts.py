@@ -18,6 +18,7 @@ Span = tuple[int, int]
 RUNNER = "runner "
 # Beyond so many lines no difference is looked for: it would take seconds.
 MOST_LINES = 20_000
+JUNK_FROM = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +177,9 @@ def take_back(old: str, new: str, touched: Callable[[range, range], bool]) -> st
     if max(len(was), len(now)) > MOST_LINES:
         return old
     made: list[str] = []
-    for tag, a, b, c, d in SequenceMatcher(None, was, now, autojunk=False).get_opcodes():
+    # Lines that stand everywhere make the work grow with the square of their number: in long files they are passed over.
+    matcher = SequenceMatcher(None, was, now, autojunk=len(now) > JUNK_FROM)
+    for tag, a, b, c, d in matcher.get_opcodes():
         made += was[a:b] if tag != "equal" and touched(range(a, b), range(c, d)) else now[c:d]
     return "\n".join(made)
 
