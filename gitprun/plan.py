@@ -311,6 +311,7 @@ def parse_unit(row: Table, read_prompt: PromptReader, settings: Settings) -> Uni
     paths, timeout = _fence(row), row.duration("timeout")
     model, reasoning, sandbox = row.text("model"), row.text("reasoning"), row.choice("sandbox", get_args(Sandbox))
     bypass = row.flag("bypass")
+    executor = executor or ("command" if command else "codex")
     row.close()
     if name is None:
         raise row.problem("id", "is missing", 'every unit needs an id, such as id = "reports"')
@@ -322,7 +323,7 @@ def parse_unit(row: Table, read_prompt: PromptReader, settings: Settings) -> Uni
     return make_unit(
         unit_id,
         prompt if prompt is not None else read_prompt(prompt_file or ""),
-        executor or ("command" if command else "codex"),
+        executor,
         command=command,
         mode=mode,
         workspace=cast(WorkspaceKind, workspace),
@@ -332,6 +333,8 @@ def parse_unit(row: Table, read_prompt: PromptReader, settings: Settings) -> Uni
         reasoning=reasoning,
         sandbox=cast(Sandbox, sandbox or "workspace-write"),
         bypass=bypass,
+        # Codex has a sandbox of its own. Where nothing is said the others run as they always did.
+        walled=executor != "codex" and sandbox in ("read-only", "workspace-write"),
         source=row.source,
     )
 

@@ -31,7 +31,8 @@ UNCONFINED = "its worker was not confined either"
 class Unit:
     """One independent piece of work; ``timeout`` in seconds, ``paths`` is the fence as globs.
 
-    ``bypass`` says whether its prompt begins with the bypass prefix (None: as its executor does).
+    ``bypass`` says whether its prompt begins with the bypass prefix (None: as its executor does). ``walled`` tells
+    that ``sandbox`` was asked for and the executor has none of its own, so that prun builds the walls.
     """
 
     id: UnitId
@@ -46,6 +47,7 @@ class Unit:
     reasoning: str | None = None
     sandbox: Sandbox = "workspace-write"
     bypass: bool | None = None
+    walled: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -47,6 +47,7 @@ FLOORS = (
     ("gitprun.verify.parts", 1),
     ("gitprun.verify.sources", 1),
     ("gitprun.verify.gate_changes", 1),
+    ("gitprun.verify.keep", 1),
     ("gitprun.verify", 3),
     ("gitprun.executors", 1),
     ("gitprun.guards.install", 3),

@@ -23,7 +23,7 @@ from gitprun.system.process import Stop
 from gitprun.units import CheckResult, Verdict
 from gitprun.verify.pristine import CheckPlan, check_commit, not_set_up, pristine_place
 from gitprun.verify.put_back import PutBack
-from gitprun.verify.surroundings import Wish, was_confined, wish_for_landing
+from gitprun.verify.surroundings import Wish, spec_confined, wish_for_landing
 from gitprun.workspaces.setup import SetupFailed
 
 PASS = Verdict(state="pass")
@@ -207,7 +207,7 @@ def came_confined(candidates: Sequence[Candidate], events: Iterable[Event]) -> b
         facts, key = event.facts, (event.run, event.unit)
         spec = facts if event.run == NAMED else facts.get("spec")
         if isinstance(spec, Mapping) and "sandbox" in spec:
-            specs[key] = was_confined(str(spec.get("executor")), str(spec["sandbox"]))
+            specs[key] = spec_confined(spec)
         if event.run == NAMED and "branch" in facts:
             branches[event.unit] = str(facts["branch"])
         if specs.get(key):

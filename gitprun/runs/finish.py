@@ -27,6 +27,7 @@ from gitprun.verify.check import check_workspace
 from gitprun.verify.pristine import CHECKS, check_commit, plan_checks
 from gitprun.verify.put_back import read_gate_changes
 from gitprun.verify.surroundings import surroundings, was_confined, wish_for_landing, wish_for_worker
+from gitprun.verify.view import view_for
 from gitprun.workspaces.base import OUTBOX, Workspace
 from gitprun.workspaces.worktree import admin_folder
 
@@ -145,10 +146,11 @@ def _verify_workspace(context: RunContext, unit: Unit, site: Site, found: Captur
     settings, workspace = context.settings, site.workspace
     # Only these can differ from the commit already; usually there are none, and the question is spared.
     before = modified(site) if found.left_out or found.notes else set()
-    wish = wish_for_worker(unit.executor, unit.sandbox, settings.verify_sandbox)
+    wish = wish_for_worker(unit.executor, unit.sandbox, settings.verify_sandbox, walled=unit.walled)
     own = {"PRUN_RUN": context.run, "PRUN_UNIT": unit.id}
     extra = settings.executors.get(unit.executor, ExecutorSettings()).env
-    with surroundings(wish, workspace.path, temporary_of(workspace, unit), own, extra) as usual:
+    view = view_for(context.repository, settings, lambda: found.changed)
+    with surroundings(wish, workspace.path, temporary_of(workspace, unit), own, extra, view=view) as usual:
         around = replace(usual, grace=context.grace, output_max=context.output_max)
         verdict = check_workspace(
             workspace.path,
@@ -167,7 +169,7 @@ def _verify_commit(context: RunContext, unit: Unit, commit: Oid, tree: Oid) -> t
     settings, heads = context.settings, "refs/heads/"
     own = unit_branch(context.run, unit.id)
     branch = context.revision.removeprefix(heads) if context.revision.startswith(heads) else own
-    wish = wish_for_landing(was_confined(unit.executor, unit.sandbox), settings.verify_sandbox)
+    wish = wish_for_landing(was_confined(unit.executor, unit.sandbox, unit.walled), settings.verify_sandbox)
     plan = plan_checks(settings, wish, branch, context.verify, settings.setup or ())
     notes: list[str] = []
     verdict = check_commit(

@@ -117,7 +117,9 @@ def run_shell(
     command: str, path: Path, around: Surroundings, *, log: Path, timeout: float, stop: process.Stop | None
 ) -> Exit:
     """Run shell text in a folder, within its surroundings; the output is added to ``log``."""
-    return process.run(
+    if around.shown is not None:
+        around.shown.lay()
+    ended = process.run(
         [*around.cell.prefix, *shell_argv(command, around.env)],
         cwd=path,
         env=around.env,
@@ -128,6 +130,9 @@ def run_shell(
         confine=around.cell.confine,
         output_max=around.output_max,
     )
+    if around.shown is not None:
+        around.shown.take_in()
+    return ended
 
 
 def _run(
@@ -161,6 +166,8 @@ def _what_may_be_missing(output: str, around: Surroundings) -> list[str]:
     said = []
     if around.cell.confined and speaks_of_denial(output):
         said.append('it ran confined ([run] verify_sandbox = "none" lets it write elsewhere)')
+    elif around.shown is not None and speaks_of_denial(output):
+        said.append('your checkout was out of its reach ([run] verify_view = "none" shows it)')
     if names := missed(output, around.withheld):
         said.append(f"{', '.join(names)} of your environment is kept from checks")
     return said

@@ -177,7 +177,7 @@ def take_back(old: str, new: str, touched: Callable[[range, range], bool]) -> st
     if max(len(was), len(now)) > MOST_LINES:
         return old
     made: list[str] = []
-    # Lines that stand everywhere make the work grow with the square of their number: in long files they are passed over.
+    # The work grows with the square of how often one line stands there: in long files such lines are passed over.
     matcher = SequenceMatcher(None, was, now, autojunk=len(now) > JUNK_FROM)
     for tag, a, b, c, d in matcher.get_opcodes():
         made += was[a:b] if tag != "equal" and touched(range(a, b), range(c, d)) else now[c:d]

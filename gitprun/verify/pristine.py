@@ -28,6 +28,7 @@ from gitprun.units import CheckResult, Verdict
 from gitprun.verify.check import judge_all, run_checks, workspace_checks
 from gitprun.verify.recipes import Check
 from gitprun.verify.surroundings import Surroundings, Wish, surroundings
+from gitprun.verify.view import differing, view_of
 from gitprun.workspaces.base import QUIET, provide
 from gitprun.workspaces.clone import make_clone, read_source
 from gitprun.workspaces.setup import SetupFailed, run_setup
@@ -210,7 +211,17 @@ def pristine_place(
         provided, notes = provide(repository.top, path, plan.copy, plan.link)
         for text in (*workspace.notes, *notes):
             note(text)
-        with surroundings(plan.wish, path, room / "tmp", {}) as around:
+        view = view_of(
+            repository,
+            plan.view,
+            link=plan.link,
+            copy=plan.copy,
+            commands=plan.commands,
+            changed=lambda: differing(repository, commit),
+        )
+        with surroundings(plan.wish, path, room / "tmp", {}, view=view) as around:
+            for text in around.notes:
+                note(text)
             if plan.setup:
                 run_setup(path, plan.setup, log=logs / "setup.log", stop=stop, around=around)
             place = Place(path=path, git=git, inside=folder_identity(path / ".git"), around=around)

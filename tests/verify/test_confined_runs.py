@@ -82,7 +82,9 @@ def test_what_a_worker_planted_reaches_nothing(
     settings, before = codex(tmp_path, hostile(repo, sealed)), fingerprint(repo)
     run_units(repo, unit(workspace=kind), verify=("sh check.sh",), executors={"codex": settings})
     place = workspace(repo, "r1", "a")
-    assert ((place / "done").read_text(), leftovers(place)) == ("", [])
+    # What it did at the checkout's path it did in its own workspace: that is what the path shows it.
+    assert ((place / "done").read_text().split("\n"), leftovers(place)) == (["checkout", "new file", "take", ""], [])
+    assert ((place / "planted").read_text(), (place / "mine").read_text()) == ("bad\n", "bad\n")
     assert fingerprint(repo) == before
     assert (sorted(path.name for path in sealed.iterdir()), repo.ledger.read().unreadable) == ([], ())
     seen = dict(row.split("=", 1) for row in (place / "seen").read_text().splitlines() if "=" in row)
