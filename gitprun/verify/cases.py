@@ -1,7 +1,8 @@
 """Which files are tests, which test cases a text holds, and where it says that some of them are not run.
 
 All of it is read by lines and literal tables, never by running or importing anything. What no table knows counts as
-no test: to miss a rare runner is better than to hold work that touched no test.
+no test: to miss a rare runner is better than to hold work that touched no test. Patterns are texts, compiled when they
+are first used: most landings need few of them.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _NAMES = (
     r".*(?:Test|Tests|TestCase|IT|Spec)\.(?:java|kt|kts|groovy|scala|cs|fs|vb|php|swift|m|mm)",
     r".*_spec\.(?:rb|lua|cr)|.*_unittest\.(?:c|cc|cpp|py)|.*Spec\.hs|.*_SUITE\.erl|.*\.(?:bats|t|feature)",
 )
-_NAMED = re.compile("|".join(_NAMES))
+_NAMED = "|".join(_NAMES)
 # Beyond this a file is compared as a whole: 1 MB of test cases is none that a person wrote.
 LARGEST = 1_000_000
 
@@ -39,7 +40,7 @@ def is_test(path: str) -> bool:
 
 def is_named_test(path: str) -> bool:
     """Check whether a file is named as runners look for tests."""
-    return _NAMED.fullmatch(path.rpartition("/")[2]) is not None
+    return re.fullmatch(_NAMED, path.rpartition("/")[2]) is not None
 
 
 def still_collected(old: str, new: str) -> bool:
@@ -197,20 +198,18 @@ def _mark_pattern(ending: str) -> re.Pattern[str] | None:
 
 
 # What keeps tests of other files from running too, wherever it is written.
-_FAR = re.compile(
-    r"\.only\b|\bfit\b|\bfdescribe\b|\bfcontext\b|\bfocus:|collect_ignore|pytest_\w+|exit\b|Exit\(", re.IGNORECASE
-)
-_COMMENT = re.compile(r"\s*(?:#(?!!?\[|\s*if|include|define)|//(?!go:build| \+build)|--(?=\s)|\*|/\*|;)")
-_TRIVIAL = re.compile(
+_FAR = r"(?i)\.only\b|\bfit\b|\bfdescribe\b|\bfcontext\b|\bfocus:|collect_ignore|pytest_\w+|exit\b|Exit\("
+_COMMENT = r"\s*(?:#(?!!?\[|\s*if|include|define)|//(?!go:build| \+build)|--(?=\s)|\*|/\*|;)"
+_TRIVIAL = (
     r"\s*(?:pass|return(?:\s+(?:0|true|True|nil|None|null))?|true|True|:|\.\.\.|exit(?:\s+0)?|set\s+-\w+|\"use strict\""
     r"|(?:sys\.|process\.|os\._)?exit\(0?\)|assert\s+(?:True|1|true)|(?:self\.)?assert(?:_|True|!|\.ok)?\(\s*[Tt]rue\s*\)"
     r"|expect\(\s*true\s*\)(?:\.\w+)*\(\s*(?:true)?\s*\)|end|fi|done|esac|(?:\"\"\"|''').*|[\[\](){};,.\s]+)?\s*;?\s*"
 )
-_HEAD = re.compile(
+_HEAD = (
     r"\s*(?:async\s*)?(?:function\s*\w*\s*|self\s*,?\s*)?(?:\([^()]*\)|[^()\n]*\)|\w+\s*(?==>))?\s*"
     r"(?:->\s*[\w\[\], .|]+|=>|throws\s+[\w.,\s]+)?\s*[:{]?\s*"
 )
-_CLOSES = re.compile(r"\s*[\])}\s;,]*(?:end|fi)?[\s;]*")
+_CLOSES = r"\s*[\])}\s;,]*(?:end|fi)?[\s;]*"
 
 
 def find_cases(path: str, text: str) -> tuple[Case, ...]:
@@ -218,7 +217,7 @@ def find_cases(path: str, text: str) -> tuple[Case, ...]:
     pattern = _case_pattern(_ending(path))
     if pattern is None or len(text) > LARGEST:
         return ()
-    lines, comment = text.split("\n"), _COMMENT
+    lines = text.split("\n")
     found: list[tuple[str, int, int]] = []
     at = number = 0
     for match in pattern.finditer(text):
@@ -227,7 +226,7 @@ def find_cases(path: str, text: str) -> tuple[Case, ...]:
             number, at = number + 1, text.index("\n", at) + 1
         last = number + text.count("\n", at, match.end())
         groups = match.groupdict()
-        if comment.match(lines[number]) is None:
+        if re.match(_COMMENT, lines[number]) is None:
             found.append(((groups["name"] or groups.get("plain") or "").strip(), number, last))
     ends = [*(first for _, first, _ in found[1:]), len(lines)]
     return tuple(
@@ -245,11 +244,11 @@ def _body(lines: Sequence[str], first: int, last: int, end: int) -> tuple[int, b
         if (
             line.strip()
             and _indent(line) <= indent
-            and not _CLOSES.fullmatch(line)
+            and not re.fullmatch(_CLOSES, line)
             and not line.strip().startswith("{")
         ):
             break
-        live = live or not (_COMMENT.match(line) or _TRIVIAL.fullmatch(line))
+        live = live or not (re.match(_COMMENT, line) or re.fullmatch(_TRIVIAL, line))
         at += 1
     if at > last + 1 and live:
         return at, True
@@ -257,9 +256,9 @@ def _body(lines: Sequence[str], first: int, last: int, end: int) -> tuple[int, b
     head = lines[last]
     quoted = max(head.rfind('",'), head.rfind("',"), head.rfind("`,"))
     rest = head[quoted + 2 :] if quoted >= 0 else head[head.find("(") + 1 :] if "(" in head else ""
-    begun = _HEAD.match(rest)
+    begun = re.match(_HEAD, rest)
     said = (rest[begun.end() :] if begun else rest).strip().rstrip("});, \t")
-    return at, said != "" and _TRIVIAL.fullmatch(said) is None
+    return at, said != "" and re.fullmatch(_TRIVIAL, said) is None
 
 
 def _indent(line: str) -> int:
@@ -274,7 +273,7 @@ def find_marks(path: str, text: str) -> tuple[Mark, ...]:
     cases = find_cases(path, text)
     found: list[Mark] = []
     for number, line in enumerate(text.split("\n")):
-        if _COMMENT.match(line) is None:
+        if re.match(_COMMENT, line) is None:
             words = {match.group().strip() for match in pattern.finditer(line)}
             found += [Mark(number, word, _owner(cases, number, line)) for word in sorted(words)]
     return tuple(found)
@@ -290,7 +289,7 @@ def _owner(cases: Sequence[Case], number: int, line: str) -> str:
 
 def reaches_far(mark: Mark) -> bool:
     """Check whether a mark keeps tests of other files from running too."""
-    return _FAR.search(mark.word) is not None
+    return re.search(_FAR, mark.word) is not None
 
 
 def count_live(path: str, text: str) -> Counter[str]:
@@ -304,4 +303,4 @@ def is_empty(text: str) -> bool:
 
 
 def _speaking(text: str) -> Iterator[str]:
-    return (line for line in text.split("\n") if not (_COMMENT.match(line) or _TRIVIAL.fullmatch(line)))
+    return (line for line in text.split("\n") if not (re.match(_COMMENT, line) or re.fullmatch(_TRIVIAL, line)))

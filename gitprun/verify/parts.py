@@ -10,7 +10,6 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from typing import Any
 
 Span = tuple[int, int]
@@ -26,19 +25,15 @@ class RunnerFile:
     """Where a runner of tests is configured.
 
     ``runner`` is what reads it, ``names`` are the files, ``said`` what the checks mention where they use it,
-    ``sections`` those of its sections that count (None: it has none), ``keys`` what a line holds that decides which
-    tests run.
+    ``keys`` what a line holds that decides which tests run, ``sections`` those of its sections that count (None: it has
+    none).
     """
 
     runner: str
     names: tuple[str, ...]
-    said: re.Pattern[str]
-    sections: re.Pattern[str] | None
-    keys: re.Pattern[str]
-
-
-def _row(runner: str, names: tuple[str, ...], said: str, keys: str, sections: str | None = None) -> RunnerFile:
-    return RunnerFile(runner, names, re.compile(said), re.compile(sections) if sections else None, re.compile(keys))
+    said: str
+    keys: str
+    sections: str | None = None
 
 
 _PYTEST_KEYS = r"^(?:addopts|testpaths|norecursedirs|python_files|python_classes|python_functions|xfail_strict)\s*[=:]"
@@ -60,29 +55,29 @@ _JS_NAMES = (
 )
 _TOX_KEYS = r"^(?:env_?list|commands\w*|ignore_outcome|ignore_errors|skip_missing_interpreters)\s*="
 RUNNERS = (
-    _row("pytest", ("pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml"), _PYTEST, _PYTEST_KEYS, "pytest"),
-    _row("pytest", ("pyproject.toml",), _PYTEST, _PYTEST_KEYS, r"tool\.pytest(?:\.ini_options)?"),
-    _row("pytest", ("setup.cfg",), _PYTEST, _PYTEST_KEYS, "tool:pytest"),
-    _row("pytest", ("tox.ini",), _PYTEST, _PYTEST_KEYS, "pytest"),
-    _row("tox", ("tox.ini",), r"\btox\b", _TOX_KEYS, "tox|testenv.*"),
-    _row("javascript", _JS_NAMES, _JS, _JS_KEYS),
-    _row("rspec", (".rspec",), r"\brspec\b|\brake\b", r"\S"),
-    _row(
+    RunnerFile("pytest", ("pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml"), _PYTEST, _PYTEST_KEYS, "pytest"),
+    RunnerFile("pytest", ("pyproject.toml",), _PYTEST, _PYTEST_KEYS, r"tool\.pytest(?:\.ini_options)?"),
+    RunnerFile("pytest", ("setup.cfg",), _PYTEST, _PYTEST_KEYS, "tool:pytest"),
+    RunnerFile("pytest", ("tox.ini",), _PYTEST, _PYTEST_KEYS, "pytest"),
+    RunnerFile("tox", ("tox.ini",), r"\btox\b", _TOX_KEYS, "tox|testenv.*"),
+    RunnerFile("javascript", _JS_NAMES, _JS, _JS_KEYS),
+    RunnerFile("rspec", (".rspec",), r"\brspec\b|\brake\b", r"\S"),
+    RunnerFile(
         "phpunit",
         ("phpunit.xml", "phpunit.xml.dist"),
         r"\bphpunit\b|\bpest\b|\bcomposer\b",
         r"<(?:exclude|directory|file|group|testsuite)\b",
     ),
-    _row("maven", ("pom.xml",), r"\bmvnw?\b", r"skipTests|maven\.test\.skip|testFailureIgnore|<exclude"),
-    _row(
+    RunnerFile("maven", ("pom.xml",), r"\bmvnw?\b", r"skipTests|maven\.test\.skip|testFailureIgnore|<exclude"),
+    RunnerFile(
         "gradle",
         ("build.gradle", "build.gradle.kts"),
         r"\bgradlew?\b",
         r"ignoreFailures|enabled\s*=\s*false|exclude|excludeTestsMatching|onlyIf",
     ),
-    _row("cargo", ("Cargo.toml",), r"\bcargo\b", r"^(?:autotests|test|doctest|harness)\s*=\s*false"),
-    _row("nextest", (".config/nextest.toml",), r"\bnextest\b", r"^default-filter\s*="),
-    _row(
+    RunnerFile("cargo", ("Cargo.toml",), r"\bcargo\b", r"^(?:autotests|test|doctest|harness)\s*=\s*false"),
+    RunnerFile("nextest", (".config/nextest.toml",), r"\bnextest\b", r"^default-filter\s*="),
+    RunnerFile(
         "ctest",
         ("CMakeLists.txt",),
         r"\bctest\b|\bmake\b|\bninja\b",
@@ -173,6 +168,9 @@ def restore_lines(old: str, new: str, of_old: Collection[int], of_new: Collectio
 
 def take_back(old: str, new: str, touched: Callable[[range, range], bool]) -> str:
     """Return the new text without the changes that ``touched`` names by the lines they replace and put there."""
+    # Loaded late: few landings need it.
+    from difflib import SequenceMatcher
+
     was, now = old.split("\n"), new.split("\n")
     if max(len(was), len(now)) > MOST_LINES:
         return old
@@ -244,9 +242,9 @@ def _settings(row: RunnerFile, lines: Sequence[str]) -> Iterator[Span]:
         at += 1
         header = re.match(r"\[+([^\[\]]+)\]+\s*(?:#.*)?$", line)
         if header and row.sections is not None:
-            inside = row.sections.fullmatch(header[1].strip()) is not None
+            inside = re.fullmatch(row.sections, header[1].strip()) is not None
             continue
-        found = row.keys.search(line) if inside else None
+        found = re.search(row.keys, line) if inside else None
         if found is None:
             continue
         depth = _depth(line[found.end() :])

@@ -10,7 +10,6 @@ from gitprun.git.trees import ABSENT, REGULAR, Change, read_blob, show_path
 from gitprun.git.walk import Trees
 from gitprun.names import ZERO, Oid
 from gitprun.verify.gate_changes import FileChange, GateChange, find_gate_changes, put_back_text
-from gitprun.verify.recipes import MARKERS, detect
 
 Version = tuple[str, Oid]
 
@@ -47,6 +46,9 @@ def checks_of(declared: Sequence[str], read: Callable[[str], bytes | None], *, a
     """Return the commands that judge a tree; where they are detected, the script they were detected by counts too."""
     if declared and not also:
         return tuple(declared)
+    # Loaded late, for who declares checks needs none of it.
+    from gitprun.verify.recipes import MARKERS, detect
+
     found = {name: body.decode(errors="replace") for name in MARKERS if (body := read(name)) is not None}
     commands = tuple(check.command for check in detect(found))
     return (*declared, *commands, *(("npm test",) if "package.json" in found and commands else ()))

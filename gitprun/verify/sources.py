@@ -17,7 +17,7 @@ from gitprun.verify.parts import RUNNER, RUNNERS, find_parts, is_justfile, is_ma
 Reader = Callable[[str], str | None]
 
 SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "ash", ".", "source"})
-INTERPRETERS = re.compile(r"python[\d.]*|node|nodejs|ruby|perl|php|deno|bun|tsx|ts-node|Rscript|lua|escript|groovy")
+INTERPRETERS = r"python[\d.]*|node|nodejs|ruby|perl|php|deno|bun|tsx|ts-node|Rscript|lua|escript|groovy"
 PACKERS = frozenset({"npm", "pnpm", "yarn", "bun"})
 # Words before the command that is meant.
 _BEFORE = frozenset(
@@ -25,12 +25,12 @@ _BEFORE = frozenset(
 )
 _RUNS = frozenset({"poetry", "uv", "pipenv", "hatch", "pdm", "rye", "bundle", "dotenv", "direnv"})
 # What is no script of the checks although an interpreter is given it.
-_PRODUCT = re.compile(r"(?:.*/)?(?:app|main|manage|setup|index|cli|server|__main__)\.\w+|(?:src|lib|app|pkg|cmd)/.*")
-_CHECKING = re.compile(
+_PRODUCT = r"(?:.*/)?(?:app|main|manage|setup|index|cli|server|__main__)\.\w+|(?:src|lib|app|pkg|cmd)/.*"
+_CHECKING = (
     r"(?i)(?:.*/)?(?:\.?ci|scripts?|tools?|hack|tests?|checks?|\.github)/.*|.*(?:check|test|verif|lint|\bci\b).*"
 )
-_MADE_OF = re.compile(r"\$[({]([A-Za-z_]\w*)[)}]")
-_TELLING = re.compile(r"(?i)test|check|spec|args|opts|lint|suite|case|unit|integration|e2e|verify|smoke|\bci\b")
+_MADE_OF = r"\$[({]([A-Za-z_]\w*)[)}]"
+_TELLING = r"(?i)test|check|spec|args|opts|lint|suite|case|unit|integration|e2e|verify|smoke|\bci\b"
 _NPM_WORDS = {"t": "test", "tst": "test", "it": "test", "install-test": "test", "start": "start", "stop": "stop"}
 # From a command to a target to a script to the script that one calls.
 _DEEPEST = 4
@@ -72,7 +72,7 @@ class _Trail:
                 self.folders.add(folder)
             elif name in SHELLS:
                 self._shell(arguments, folder, depth)
-            elif INTERPRETERS.fullmatch(name) and not (name in PACKERS and arguments[:1] in (["run"], ["test"])):
+            elif re.fullmatch(INTERPRETERS, name) and not (name in PACKERS and arguments[:1] in (["run"], ["test"])):
                 self._interpreter(arguments, folder, depth)
             elif name in ("make", "gmake"):
                 self._make(arguments, folder, depth)
@@ -102,14 +102,14 @@ class _Trail:
                     self.said.append(module)
                     for ending in (".py", "/__main__.py"):
                         path = _join(folder, module.replace(".", "/") + ending)
-                        if _CHECKING.fullmatch(path):
+                        if re.fullmatch(_CHECKING, path):
                             self._script(path, folder, depth)
                 return
             if word in ("-c", "-e"):
                 return
             if not word.startswith("-") and word not in ("run", "task"):
                 path = _join(folder, word)
-                if not _PRODUCT.fullmatch(path):
+                if not re.fullmatch(_PRODUCT, path):
                     self._script(path, folder, depth)
                 return
 
@@ -201,7 +201,7 @@ class _Trail:
         """Add the settings of every runner that was mentioned on the way."""
         said = "\n".join(self.said)
         for folder in sorted(self.folders):
-            for row in (row for row in RUNNERS if row.said.search(said)):
+            for row in (row for row in RUNNERS if re.search(row.said, said)):
                 for path in (_join(folder, name) for name in row.names):
                     if self.found.get(path, {""}) and self.read(path) is not None:
                         self.found.setdefault(path, set()).add(f"{RUNNER}{row.runner}")
@@ -282,7 +282,7 @@ def _called(text: str, folder: str, own: str, read: Reader) -> Iterator[str]:
             plain = re.sub(r"^.*[)}\"]/|^\"?\$\w+/", "", word).strip('"')
             shell = plain.endswith((".sh", ".bash")) or (plain.startswith("./") and not posixpath.splitext(plain)[1])
             if not shell and not (
-                plain.endswith((".py", ".js", ".mjs", ".rb", ".pl", ".php")) and _CHECKING.fullmatch(plain)
+                plain.endswith((".py", ".js", ".mjs", ".rb", ".pl", ".php")) and re.fullmatch(_CHECKING, plain)
             ):
                 continue
             for place in (_join(folder, plain), _join(own, plain)):
@@ -310,10 +310,10 @@ def _targets(path: str, text: str, targets: Sequence[str]) -> set[str]:
             needed = head.partition(":")[2].partition("##")[0].partition("#")[0].partition("=")[0].split()
             # One without a recipe of its own stands for all it names.
             bare = not any(line.strip() for line in recipe) and is_makefile(posixpath.basename(path))
-            wanted = needed if bare else [name for name in needed if _TELLING.search(name)]
+            wanted = needed if bare else [name for name in needed if re.search(_TELLING, name)]
             waiting += [name for name in wanted if not name.startswith(("$", "."))]
-            names = _MADE_OF.findall("\n".join((head, *recipe)))
-            keys |= {f"${name}" for name in names if _TELLING.search(name)}
+            names = re.findall(_MADE_OF, "\n".join((head, *recipe)))
+            keys |= {f"${name}" for name in names if re.search(_TELLING, name)}
             if is_justfile(posixpath.basename(path)):
                 waiting += re.findall(r"\bjust\s+([\w-]+)", "\n".join(recipe))
     return keys
