@@ -38,7 +38,7 @@ from gitprun.merge.landed import move
 from gitprun.merge.move import TargetMoved, require_passage
 from gitprun.merge.order import plan_safe_order
 from gitprun.merge.plan import Candidate, LandingOptions, LandingReport, plan_order
-from gitprun.merge.recover import landing_place, recover_landing, sweep_rooms
+from gitprun.merge.recover import landing_place, recover_landing, sweep_rooms, workspaces_root
 from gitprun.merge.settings import MergeSettings, hooks_folder, read_merge_settings
 from gitprun.merge.site import Memory, Site
 from gitprun.names import Oid
@@ -201,7 +201,7 @@ def _prove(
     proof = Proof(
         repository=repository,
         site=site,
-        place=landing_place(repository, options.root),
+        top=workspaces_root(repository, options.root),
         logs=repository.state / "landing",
         stop=stop,
         plan=plan,

@@ -14,7 +14,7 @@ from gitprun.merge.after import Aftermath, Unfit, list_ignored, run_after, take_
 from gitprun.merge.hotspots import Hotspot, after_commands
 from gitprun.merge.own_check import OwnCheck, judge, not_run
 from gitprun.merge.plan import Candidate, LandingOptions
-from gitprun.merge.recover import landing_place
+from gitprun.merge.recover import workspaces_root
 from gitprun.merge.site import Site
 from gitprun.named.roster import NAMED
 from gitprun.names import Oid, short
@@ -63,7 +63,7 @@ def check_apart(
         repository,
         commit,
         landing_checks(options, wish, branch),
-        root=landing_place(repository, options.root),
+        top=workspaces_root(repository, options.root),
         logs=repository.state / "landing" / short(commit),
         stop=stop,
         note=note,
@@ -72,7 +72,7 @@ def check_apart(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proof:
-    """How to check commits of one landing: pristine places go to ``place`` and are removed, logs are kept in ``logs``.
+    """How to check commits of one landing: ``top`` is the folder for workspaces, logs are kept in ``logs``.
 
     All that runs in such a place runs confined as ``plan`` says: it is the workers' code, whoever wrote the commands.
     ``proved`` are trees known to be green by the same plan; ``made`` is what the after commands left, by the tree they
@@ -81,7 +81,7 @@ class Proof:
 
     repository: Repository
     site: Site
-    place: Path
+    top: Path
     logs: Path
     stop: Stop | None
     plan: CheckPlan
@@ -145,7 +145,7 @@ class Proof:
             self.repository,
             commit,
             self.plan,
-            root=self.place,
+            top=self.top,
             logs=self.logs / short(commit),
             stop=self.stop,
             note=self.site.note,
@@ -162,7 +162,7 @@ class Proof:
                 self.repository,
                 commit,
                 plan,
-                root=self.place,
+                top=self.top,
                 logs=logs,
                 stop=self.stop,
                 note=self.site.note,

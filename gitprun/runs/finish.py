@@ -24,7 +24,7 @@ from gitprun.runs.work import temporary_of
 from gitprun.system.files import read_plain, tail, write_whole
 from gitprun.units import ExecutorSettings, Unit, Verdict
 from gitprun.verify.check import check_workspace
-from gitprun.verify.pristine import CHECKS, check_commit, plan_checks
+from gitprun.verify.pristine import check_commit, plan_checks
 from gitprun.verify.put_back import read_gate_changes
 from gitprun.verify.surroundings import surroundings, was_confined, wish_for_landing, wish_for_worker
 from gitprun.verify.view import view_for
@@ -176,7 +176,7 @@ def _verify_commit(context: RunContext, unit: Unit, commit: Oid, tree: Oid) -> t
         context.repository,
         commit,
         plan,
-        root=context.root / CHECKS,
+        top=context.root,
         logs=context.folder(unit),
         stop=context.stop,
         note=notes.append,

@@ -20,7 +20,7 @@ from gitprun.git.command import Git
 from gitprun.git.repo import Repository
 from gitprun.git.trees import show_path
 from gitprun.globs import matches
-from gitprun.names import Oid
+from gitprun.names import Oid, is_run_id
 from gitprun.plan import DEFAULT_VERIFY_TIMEOUT, MAY_CHANGE, Settings, VerifyView
 from gitprun.system.files import folder_identity, is_held, make_held, read_plain, remove_tree, write_whole
 from gitprun.system.process import Stop
@@ -33,7 +33,7 @@ from gitprun.workspaces.base import QUIET, provide
 from gitprun.workspaces.clone import make_clone, read_source
 from gitprun.workspaces.setup import SetupFailed, run_setup
 
-# Below the folder for workspaces: where places outside of a landing are made.
+# Below the folder for workspaces: where the places are made.
 CHECKS = "checks"
 ROOM = "verify-"
 # What of a clone's git folder tells whether files are as they were; copied before anything runs that could write there.
@@ -42,6 +42,8 @@ _TELLING = ("HEAD", "config", "index", "shallow", "info", "objects/info")
 _SAID = ("HEAD", "config", "index")
 # Putting back may bring ignore rules back under which other files count as made: twice, and a look whether it is so.
 _ROUNDS = 3
+# Whoever is done with the last place takes the folder above it away as well.
+_TRIES = 1000
 # More than any index that is worth a landing: 64 bytes and a path an entry, a million of them.
 _MOST = 256_000_000
 
@@ -189,18 +191,16 @@ def pristine_place(
     commit: Oid,
     plan: CheckPlan,
     *,
-    root: Path,
+    top: Path,
     logs: Path,
     stop: Stop | None = None,
     note: Note = lambda _: None,
 ) -> Iterator[Place]:
-    """Make a place of a commit below ``root``, set up, and remove it in the end.
+    """Make a place of a commit below ``top``, the folder for workspaces, set up, and remove it in the end.
 
     Raises WorkspaceProblem where it cannot be made or set up. What a killed process left there is removed, too.
     """
-    root.mkdir(parents=True, exist_ok=True)
-    _sweep(root)
-    room, held = make_held(root, ROOM)
+    room, held = _make_room(top / CHECKS)
     try:
         source = read_source(repository)
         others = tuple(row for row in source.refs if row[0] != f"refs/heads/{plan.branch}")
@@ -218,6 +218,7 @@ def pristine_place(
             copy=plan.copy,
             commands=plan.commands,
             changed=lambda: differing(repository, commit),
+            hidden=_runs_in(top),
         )
         with surroundings(plan.wish, path, room / "tmp", {}, view=view) as around:
             for text in around.notes:
@@ -240,6 +241,23 @@ def pristine_place(
             note(f"{room} could not be removed: {problem}")
         finally:
             os.close(held)
+            with suppress(OSError):
+                room.parent.rmdir()
+
+
+def _make_room(root: Path) -> tuple[Path, int]:
+    """Make a folder for a place and hold it; what killed processes left, which nobody holds, is removed."""
+    for _ in range(_TRIES):
+        root.mkdir(parents=True, exist_ok=True)
+        with suppress(FileNotFoundError):
+            _sweep(root)
+            return make_held(root, ROOM)
+    raise PrunError(f"no place for checks in {root}: it is taken away again and again")
+
+
+def _runs_in(top: Path) -> list[Path]:
+    """List the folders of runs in the folder for workspaces: what workers have there is in no tree."""
+    return [path for path in top.iterdir() if is_run_id(path.name) and path.is_dir()]
 
 
 def _sweep(root: Path) -> None:
@@ -270,7 +288,7 @@ def check_commit(
     commit: Oid,
     plan: CheckPlan,
     *,
-    root: Path,
+    top: Path,
     logs: Path,
     stop: Stop | None = None,
     note: Note = lambda _: None,
@@ -283,7 +301,7 @@ def check_commit(
 
     def look(logs: Path, chosen: Callable[[Check], bool]) -> Verdict:
         try:
-            with pristine_place(repository, commit, plan, root=root, logs=logs, stop=stop, note=note) as place:
+            with pristine_place(repository, commit, plan, top=top, logs=logs, stop=stop, note=note) as place:
                 checks = tuple(filter(chosen, workspace_checks(place.path, plan.commands, detect=plan.detect)))
                 settle = _Settler(place, plan.may_change, note)
                 return run_checks(

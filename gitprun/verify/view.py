@@ -36,6 +36,7 @@ class View:
 
     ``common`` is the shared git folder, ``commands`` those of the checks; ``changed`` lists the paths in which the
     place differs from what the checkout's branch holds (None: perhaps all), asked only where no view can be had.
+    ``hidden`` are folders that show nothing: a tree that leads into its worker's folder is none that stands by itself.
     """
 
     checkout: Path
@@ -44,6 +45,7 @@ class View:
     copy: tuple[str, ...] = ()
     commands: tuple[str, ...] = ()
     changed: Callable[[], Iterable[str]] | None = None
+    hidden: tuple[Path, ...] = ()
 
 
 def view_of(
@@ -54,6 +56,7 @@ def view_of(
     copy: Iterable[str] | None,
     commands: Iterable[str] | None,
     changed: Callable[[], Iterable[str]] | None = None,
+    hidden: Iterable[Path] = (),
 ) -> View | None:
     """Return the view the checks of a repository are to run in; None without a checkout, or where none is wanted."""
     if repository.top is None or wanted == "none":
@@ -65,6 +68,7 @@ def view_of(
         copy=tuple(copy or ()),
         commands=tuple(commands or ()),
         changed=changed,
+        hidden=tuple(hidden),
     )
 
 
@@ -136,11 +140,25 @@ def shown(
             place=place,
             folder=folder,
             # What lies in another one comes after it: the checkout itself may lie in its git folder.
-            rows=(*sorted(covered, key=lambda row: row[1]), *_git_rows(view, place, folder, writable=writable)),
+            rows=(
+                *_hide(view, folder, env),
+                *sorted(covered, key=lambda row: row[1]),
+                *_git_rows(view, place, folder, writable=writable),
+            ),
             points=_points(view.checkout, kept),
         )
     finally:
         drop_temporary(folder)
+
+
+def _hide(view: View, folder: Path, env: Mapping[str, str]) -> list[Row]:
+    """Cover folders with an empty one, but for those that programs come from."""
+    nothing = folder / "nothing"
+    nothing.mkdir(mode=0o755)
+    needed = [*env.get("PATH", "").split(":"), env.get("VIRTUAL_ENV", ""), sys.prefix, str(view.checkout)]
+    used = [os.path.realpath(path) for path in needed if path]
+    found = (os.path.realpath(path) for path in view.hidden)
+    return [(str(nothing), path, False) for path in found if not any(is_below(one, path) for one in used)]
 
 
 def _real(path: Path) -> Path:

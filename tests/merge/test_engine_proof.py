@@ -159,7 +159,7 @@ def test_where_the_checks_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     folder, *rest = said.read_text().splitlines()
     assert rest == ["main", f"{report.old} {topic} merge: ship topic", "b", "e", "t", "0"]
     assert Path(folder).name == "repo"
-    assert Path(folder).parent.parent.parent == tmp_path / "repo.prun" / "landing"
+    assert Path(folder).parent.parent == tmp_path / "repo.prun" / "checks"
     assert sorted(path.name for path in (tmp_path / "repo.prun").iterdir()) == []
     assert (repo.read("b"), repo.read("node_modules/tool"), repo.status()) == ("b\n", "t\n", [])
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "elsewhere"))

@@ -44,6 +44,7 @@ WAYS = {
     "git-tag": Way("git tag mark", "git rev-parse -q --verify refs/tags/mark"),
     "own-branch": Way("git branch mark", "git rev-parse -q --verify refs/heads/mark"),
     "hook": Way("mkdir -p .git/hooks; echo x >.git/hooks/pre-commit", "test -e .git/hooks/pre-commit"),
+    "link-to-its-folder": Way('mkdir gen; echo x >gen/t; ln -s "$PWD/gen/t" lead', "test -e lead"),
     "fifo": Way("mkfifo pipe", "test -p pipe"),
 }
 MODES: dict[str, tuple[str, ...]] = {

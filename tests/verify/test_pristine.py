@@ -40,17 +40,16 @@ def plan(*commands: str, **rest: object) -> CheckPlan:
 @contextmanager
 def place_of(repo: Repo, asked: CheckPlan | None = None, notes: list[str] | None = None) -> Iterator[Place]:
     said = [] if notes is None else notes
-    room = repo.path.parent / "checks"
-    with pristine_place(repo.repository, repo.head, asked or plan(), root=room, logs=room, note=said.append) as place:
+    top = repo.path.parent
+    with pristine_place(repo.repository, repo.head, asked or plan(), top=top, logs=top, note=said.append) as place:
         yield place
 
 
 def check(repo: Repo, asked: CheckPlan, *, stop: Stop | None = None) -> tuple[Verdict, list[str]]:
     notes: list[str] = []
-    root = repo.path.parent / "checks"
-    logs = repo.path.parent / "logs"
-    verdict = check_commit(repo.repository, repo.head, asked, root=root, logs=logs, stop=stop, note=notes.append)
-    assert not [path.name for path in root.iterdir()], "a place was left behind"
+    top = repo.path.parent
+    verdict = check_commit(repo.repository, repo.head, asked, top=top, logs=top / "logs", stop=stop, note=notes.append)
+    assert not (top / "checks").exists(), "a place was left behind"
     return verdict, notes
 
 
@@ -251,6 +250,19 @@ def test_a_linked_folder_that_git_does_not_ignore_stays(repo: Repo) -> None:
     repo.write("cache/y", "x\n")
     verdict, notes = check(repo, plan("test -e cache/y", "test -e cache/y", link=("cache",)))
     assert (verdict.state, notes) == ("pass", [])
+
+
+def test_the_folders_of_workers_show_nothing(repo: Repo, tmp_path: Path) -> None:
+    """A link that leads into the folder of its worker lands as a link to nowhere as soon as that is cleaned away."""
+    worker = tmp_path / "r1" / "a" / "made"
+    worker.parent.mkdir(parents=True)
+    worker.write_text("x\n")
+    (repo.path / "made").symlink_to(worker)
+    repo.commit("leads to its worker")
+    verdict, _ = check(repo, plan("cat made"))
+    assert verdict.state == "fail"
+    assert check(repo, plan("cat made", view="none"))[0].state == "pass"
+    assert worker.read_text() == "x\n"
 
 
 LEAVE = """
