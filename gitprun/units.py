@@ -113,12 +113,14 @@ class CheckResult:
 class Verdict:
     """The answer of all verification commands together; only ``pass`` lets a unit land.
 
-    ``confined`` names the walls the commands ran within, or ``none: why``; empty where none ran.
+    ``confined`` names the walls the commands ran within, or ``none: why``; empty where none ran. ``notes`` are what
+    you should know about a pass, too.
     """
 
     state: VerdictState
     checks: tuple[CheckResult, ...] = ()
     confined: str = ""
+    notes: tuple[str, ...] = ()
 
     @property
     def reason(self) -> str:

@@ -116,8 +116,20 @@ def test_plain_form() -> None:
         ],
         "verdict": {
             "state": "pass",
-            "checks": [{"command": "true", "state": "pass", "code": 0, "seconds": 0.5, "log": "/l", "reason": ""}],
+            "checks": [
+                {
+                    "command": "true",
+                    "state": "pass",
+                    "code": 0,
+                    "seconds": 0.5,
+                    "log": "/l",
+                    "reason": "",
+                    "changed": [],
+                    "flaky": False,
+                }
+            ],
             "confined": "",
+            "notes": [],
         },
         "notes": ["n"],
     }
