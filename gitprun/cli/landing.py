@@ -36,7 +36,7 @@ def landing_options(
     """Return the options of a landing: what the command line says, else ``prun.toml``, else what its runs were told."""
     from gitprun.merge.hotspots import parse_hotspots
     from gitprun.merge.plan import LandingOptions
-    from gitprun.plan import DEFAULT_VERIFY_TIMEOUT, MAY_CHANGE, together
+    from gitprun.plan import DEFAULT_VERIFY_TIMEOUT, MAX_DELETED, MAY_CHANGE, together
 
     told = [_told(place, run) for run in runs]
     said = bool(given.get("verify") or settings.verify)
@@ -64,6 +64,7 @@ def landing_options(
         confirm_red=settings.confirm_red is not False,
         accept=tuple(given.get("accept") or ()),
         allow_suspect=tuple(given.get("allow_suspect") or ()),
+        max_deleted=MAX_DELETED if settings.max_deleted is None else settings.max_deleted,
         order=given.get("order") or "given",
         keep_going=given.get("keep_going", True),
         strategy=given.get("strategy"),

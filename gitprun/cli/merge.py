@@ -60,6 +60,12 @@ if TYPE_CHECKING:
     type=click.Choice(["ours", "theirs"]),
     help="Give whatever conflict is left to one side; every line that would be lost is listed.",
 )
+@click.option(
+    "--accept",
+    multiple=True,
+    metavar="PATH",
+    help="Let a branch change PATH (a file or folder) of its own checks, or delete much: deletions (repeatable).",
+)
 @click.option("--accept-drops", is_flag=True, help="Land what loses lines by -X.")
 @suspect_option
 @click.option(

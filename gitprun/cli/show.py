@@ -58,6 +58,7 @@ def show(ctx: click.Context, unit_name: str, as_json: bool) -> None:
     facts = unit.facts
     _section("changed", facts.get("changed", ()))
     _section("outside its paths", facts.get("outside", ()))
+    _section("changes its own check", facts.get("gate", ()))
     drift = facts.get("drift") or {}
     whose = "by its worker" if drift.get("sure") else "while it ran"
     _section(f"changed in your repository {whose}", drift.get("lines", ()))

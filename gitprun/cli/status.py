@@ -26,6 +26,7 @@ from gitprun.runs.lookup import find_run, probe_unit
 from gitprun.runs.outcome import NO_RESULT
 from gitprun.runs.review import read_claims
 from gitprun.runs.stall import stalled_for
+from gitprun.units import join_few
 
 
 @click.command()
@@ -200,6 +201,11 @@ def describe_stall(unit: UnitState, now: float) -> str:
     return f"stalled {age(seconds)}" + (f" ({reason})" if reason else "")
 
 
+def _gate(facts: Mapping[str, Any]) -> list[str]:
+    """Say what of its own checks a unit changed."""
+    return [f"changes its own check: {join_few(map(str, facts['gate']))}"] if facts.get("gate") else []
+
+
 def flags(unit: UnitState, now: float | None = None) -> str:
     """Say in one line what about a unit deserves a look."""
     said = [str(unit.facts["reason"])] if unit.facts.get("reason") and unit.state != "landed" else []
@@ -213,6 +219,7 @@ def flags(unit: UnitState, now: float | None = None) -> str:
         said.append(str(drift["text"]))
     if unit.facts.get("outside"):
         said.append(f"{len(unit.facts['outside'])} outside its paths (such as {unit.facts['outside'][0]})")
+    said += _gate(unit.facts)
     if unit.facts.get("left_out"):
         said.append(f"{len(unit.facts['left_out'])} left out (such as {unit.facts['left_out'][0]['path']})")
     if unit.facts.get("fallback") and NO_RESULT not in said:

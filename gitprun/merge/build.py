@@ -14,6 +14,7 @@ from gitprun.git.walk import TooDeep
 from gitprun.merge.beside import detached_ahead, dirty_checkout
 from gitprun.merge.combine import Combined, combine
 from gitprun.merge.commit import append_shortlog, finish_message, write_merge
+from gitprun.merge.deletions import DELETIONS, describe_deletions
 from gitprun.merge.guard import find_obstacle
 from gitprun.merge.plan import (
     EVERY_FINDING,
@@ -99,6 +100,9 @@ def _commit(site: Site, tip: Oid, combined: Combined, base: Oid, *, trial: bool)
             return _item(candidate, "empty", "its commits change nothing")
         return _item(candidate, "already-contained", f"its changes are already in {site.target.branch}")
     step = site.trees.compare(before, tree)
+    deletes = describe_deletions(site.trees, before, step, site.options.max_deleted)
+    if deletes and DELETIONS not in site.options.accept:
+        return LandingItem(candidate=candidate, state="held", reason=f"it {deletes}", accept=(DELETIONS,))
     refused = _obstacle(site, candidate, before, step)
     if refused:
         return _item(candidate, "refused", refused)

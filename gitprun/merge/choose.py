@@ -106,6 +106,7 @@ def _add_unit(
             confined=bool(spec) and spec_confined(spec),
             notes=tuple(_beside(unit)),
             stray=str(unit.facts.get("stray") or ""),
+            fence=tuple(map(str, spec.get("paths") or ())),
         )
     )
 

@@ -143,6 +143,8 @@ def _land(
     if not options.dry_run:
         notes = (*notes, *free_index(target))
     require_quiet(target, repository.common)
+    from gitprun.merge.own_check import OwnCheck
+
     with _site(repository, target, checkouts, candidates, options, git, memory) as site:
         for note in notes:
             site.note(note)
@@ -168,7 +170,8 @@ def _land(
             ahead = None if item.candidate.unit else detached_ahead(site, item.candidate)
             if ahead is not None:
                 site.note(f"{item.candidate.branch}: {ahead}")
-            for text in item.candidate.notes:
+            changed = OwnCheck(site, ordered).tell(item.candidate)
+            for text in (*item.candidate.notes, *changed):
                 site.note(text)
         return LandingReport(
             target=target.ref,
@@ -198,6 +201,7 @@ def _prove(
     say: Callable[[str], None],
 ) -> tuple[Batch, Mapping[Oid, Aftermath]]:
     """Have the train checked; gives what of it is green, and what the after commands made of which tree."""
+    from gitprun.merge.own_check import OwnCheck
     from gitprun.merge.prove import Proof, came_confined, landing_checks
     from gitprun.merge.train import Train
     from gitprun.runs.verified_trees import note_verified, read_verified
@@ -213,6 +217,7 @@ def _prove(
         logs=repository.state / "landing",
         stop=stop,
         plan=plan,
+        own_check=OwnCheck(site, tuple(ordered)),
         proved=read_verified(ledger, plan.way, reuse=options.reuse_green, run=options.verified_run),
     )
     rows = proof.after(batch.taken[-1].tree)

@@ -14,6 +14,8 @@ from gitprun.contract import Result, fallback_result, parse_result
 from gitprun.errors import PrunError
 from gitprun.executors.base import Ending
 from gitprun.git.refs import move_ref, read_ref, require_object
+from gitprun.git.trees import tree_of
+from gitprun.git.walk import Trees
 from gitprun.names import ZERO, Oid, unit_branch, unit_ref
 from gitprun.runs.context import Attempt, RunContext, modified, open_site
 from gitprun.runs.events import UnitState
@@ -24,6 +26,7 @@ from gitprun.system.files import read_plain, tail, write_whole
 from gitprun.units import ExecutorSettings, Unit, Verdict
 from gitprun.verify.check import check_workspace
 from gitprun.verify.pristine import check_commit, plan_checks
+from gitprun.verify.put_back import read_gate_changes
 from gitprun.verify.surroundings import surroundings, was_confined, wish_for_landing, wish_for_worker
 from gitprun.verify.view import view_for
 from gitprun.workspaces.base import OUTBOX, Workspace
@@ -40,6 +43,7 @@ def collect(context: RunContext, unit: Unit, attempt: Attempt, workspace: Worksp
     site = open_site(context, attempt, workspace)
     found = capture(site, context.run, unit.id)
     facts = found.facts() | {"outside": list(outside_fence(found.changed, unit.paths))}
+    facts |= {"gate": list_gate_changes(context, site, found)}
     if found.changed:
         message = commit_message(context.run, unit, worker, found.own_commits)
         # There is one already where a coordinator was killed right after it had made it.
@@ -50,6 +54,14 @@ def collect(context: RunContext, unit: Unit, attempt: Attempt, workspace: Worksp
             facts |= show_in_worktree(context, site, commit)
     context.note(unit, "captured", **facts)
     return found
+
+
+def list_gate_changes(context: RunContext, site: Site, found: Capture) -> list[str]:
+    """List in words what the work of a unit changes of the checks it is judged by."""
+    if not found.changed:
+        return []
+    base = tree_of(site.store, site.base)
+    return [one.words for one in read_gate_changes(Trees(site.store), base, found.tree, context.verify)]
 
 
 def recall_capture(known: UnitState) -> Capture | None:

@@ -22,7 +22,7 @@ from gitprun.plan import Settings
 from gitprun.runs.context import Attempt, RunContext, open_site
 from gitprun.runs.dispatch import make_context, open_root
 from gitprun.runs.events import RunState, UnitState
-from gitprun.runs.finish import show_in_worktree, verify
+from gitprun.runs.finish import list_gate_changes, show_in_worktree, verify
 from gitprun.runs.ledger import Ledger
 from gitprun.runs.outcome import commit_message, explain_unit, judge_unit
 from gitprun.runs.recheck import attempt_of, index_kept, worker_state
@@ -157,6 +157,7 @@ def _commit(
 ) -> Oid | None:
     """Make the new commit and write it down, the verdict of the old one with it taken back."""
     facts = found.facts() | {"outside": list(outside_fence(found.changed, spec.paths)), "verdict": None}
+    facts |= {"gate": list_gate_changes(context, site, found)}
     commit: Oid | None = None
     if found.changed:
         ref, worker = unit_ref(context.run, spec.id), worker_state(unit)

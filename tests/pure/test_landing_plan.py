@@ -112,6 +112,7 @@ def test_plain_form() -> None:
                 "conflicts": [{"path": "f", "kind": "contents", "detail": "CONFLICT", "resolver": "not proved"}],
                 "resolved": [{"path": "g", "resolver": "lines", "added": ["x"], "dropped": ["y"]}],
                 "suspects": [{"path": "h", "reason": "twice"}],
+                "accept": [],
             }
         ],
         "verdict": {
@@ -130,6 +131,7 @@ def test_plain_form() -> None:
             ],
             "confined": "",
             "notes": [],
+            "gate": [],
         },
         "notes": ["n"],
     }
