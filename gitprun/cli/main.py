@@ -16,6 +16,7 @@ import click
 
 from gitprun import __version__
 from gitprun.cli.console import hint, safe, say
+from gitprun.cli.signals import signals_end
 from gitprun.errors import Interrupted, PrunError, Refused, UsageProblem
 
 EXIT_NO = 1
@@ -161,6 +162,12 @@ def complain(message: str, advice: str = "") -> None:
 
 def run_cli(arguments: Sequence[str] | None = None) -> int:
     """Run one command line and give its exit code."""
+    with signals_end() as caught:
+        code = _run(arguments)
+    return 128 + caught[0] if caught else code
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     try:
         answer = cli.main(
             args=None if arguments is None else list(arguments), prog_name="git prun", standalone_mode=False
@@ -176,6 +183,7 @@ def run_cli(arguments: Sequence[str] | None = None) -> int:
         complain(problem.format_message())
         return EXIT_CANNOT
     except (KeyboardInterrupt, click.Abort):
+        # Which signal it was the listener knows; without one it is a prompt that was answered with the end of input.
         return 130
     except (BrokenPipeError, ReaderGone):
         # The reader of our output has gone (git prun log | head): nothing to say, and nobody to say it to.

@@ -102,7 +102,7 @@ def monitor(
             screen.show(watched.tick())
             return 0
         frame(startup_line(time.time(), watched.base, interval, notify=screen.tell is not None))
-        with signals_stop(stop) as caught:
+        with signals_stop(stop, quiet=True) as caught:
             over = watched.is_over if until_done else None
             for tick in watch(watched, pause=lambda: wait(stop, interval, over), until_done=until_done):
                 screen.show(tick)

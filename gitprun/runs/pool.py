@@ -15,7 +15,7 @@ from gitprun.runs.supervise import leave_unit, run_unit
 class Pool:
     """Works on pieces, at most ``jobs`` at once beside those whose worker runs already.
 
-    Only the thread in ``run`` touches what is in here; the others come back with futures.
+    Only the thread that calls ``run`` touches what is in here; the others come back with futures.
     """
 
     def __init__(self, context: RunContext, jobs: int) -> None:
@@ -33,13 +33,11 @@ class Pool:
         """Work on all pieces, in their order as far as they may; give their final states."""
         self.pending = list(pieces)
         attached = sum(piece.attach for piece in pieces)
-        # A signal is heard in the main thread: it must not be the one that holds the locks of `wake`.
         with (
             ThreadPoolExecutor(max_workers=self.jobs + attached, thread_name_prefix="prun-unit") as workers,
-            ThreadPoolExecutor(max_workers=1, thread_name_prefix="prun-pool") as leader,
             self.context.stop.heard_by(self.wake.set),
         ):
-            leader.submit(self._lead, workers).result()
+            self._lead(workers)
         return {piece.unit.id: self.states[piece.unit.id] for piece in pieces}
 
     def _lead(self, workers: ThreadPoolExecutor) -> None:
