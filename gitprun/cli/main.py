@@ -54,6 +54,7 @@ COMMANDS = {
     "show": "gitprun.cli.show:show",
     "skill": "gitprun.cli.skill:skill",
     "status": "gitprun.cli.status:status",
+    "stop": "gitprun.cli.stop:stop",
     "undo": "gitprun.cli.undo:undo",
     "workspace": "gitprun.cli.workspace:workspace",
 }
@@ -87,6 +88,7 @@ SUMMARIES = {
     "show": "Show all that is known about a unit.",
     "skill": "Teach a coordinating model to use git prun.",
     "status": "Show the state of every unit.",
+    "stop": "Stop a run or a unit from any terminal.",
     "undo": "Take a landing back, or what a worker changed of yours.",
     "workspace": "List, lock, move, adopt and reset workspaces.",
 }

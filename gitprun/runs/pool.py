@@ -9,6 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 
 from gitprun.runs.context import Again, Piece, RunContext
+from gitprun.runs.stop_requests import StopRequests
 from gitprun.runs.supervise import leave_unit, run_unit
 
 
@@ -28,14 +29,17 @@ class Pool:
         self.running: dict[Future[str | Again], Piece] = {}
         self.states: dict[str, str] = {}
         self.wake = threading.Event()
+        self.contexts: dict[str, RunContext] = {}
 
     def run(self, pieces: Sequence[Piece]) -> dict[str, str]:
         """Work on all pieces, in their order as far as they may; give their final states."""
         self.pending = list(pieces)
         attached = sum(piece.attach for piece in pieces)
+        requests = StopRequests(self.context.ledger, self.context.run, [piece.unit for piece in pieces])
+        self.contexts = {name: replace(self.context, stop=stop) for name, stop in requests.stops.items()}
         with (
             ThreadPoolExecutor(max_workers=self.jobs + attached, thread_name_prefix="prun-unit") as workers,
-            self.context.stop.heard_by(self.wake.set),
+            requests.followed(self.context.stop, self.wake.set),
         ):
             self._lead(workers)
         return {piece.unit.id: self.states[piece.unit.id] for piece in pieces}
@@ -45,15 +49,18 @@ class Pool:
             self.wake.clear()
             for future in [future for future in self.running if future.done()]:
                 self._take_in(self.running.pop(future), future.result())
-            if self.context.stop.is_set():
-                for piece in [piece for piece in self.pending if not piece.attach]:
-                    self.pending.remove(piece)
-                    why = "stopped while waiting to try again" if piece.tried else ""
-                    self.states[piece.unit.id] = leave_unit(self.context, piece, why)
+            for piece in [one for one in self.pending if not one.attach and self._context(one).stop.is_set()]:
+                self.pending.remove(piece)
+                why = "stopped while waiting to try again" if piece.tried else ""
+                self.states[piece.unit.id] = leave_unit(self.context, piece, why)
             until = self._start(workers)
             if not self.pending and not self.running:
                 return
             self.context.clock.sleep_until(until, self.wake)
+
+    def _context(self, piece: Piece) -> RunContext:
+        """Give the context of one unit: it may be asked to stop alone."""
+        return self.contexts[piece.unit.id]
 
     def _take_in(self, piece: Piece, answer: str | Again) -> None:
         """Take in how an attempt went."""
@@ -83,7 +90,7 @@ class Pool:
                 continue
             self.pending.remove(piece)
             busy[name] += not piece.attach
-            future = workers.submit(run_unit, self.context, piece)
+            future = workers.submit(run_unit, self._context(piece), piece)
             self.running[future] = piece
             future.add_done_callback(lambda _: self.wake.set())
         return min(times, default=None)
