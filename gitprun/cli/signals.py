@@ -22,7 +22,7 @@ from gitprun.system.stop import Stop, stops_everything
 PRESS = 0.5
 # How long a command that only has to unwind may take for it once it is asked a second time.
 LAST_WORDS = 2.0
-STOPPING = "stopping (press again to kill)"
+ANSWERS = ("stopping (press again to kill)", "killing")
 
 Handler = Callable[[int, FrameType | None], None]
 
@@ -65,8 +65,8 @@ def signals_stop(stop: Stop, *, quiet: bool = False) -> Iterator[list[int]]:
         _answered.begins(time.monotonic())
         caught.append(number)
         stop.set()
-        if len(caught) == 1 and not quiet:
-            say(STOPPING)
+        if len(caught) <= len(ANSWERS) and not quiet:
+            say(ANSWERS[len(caught) - 1])
 
     with _heard(stop, lambda *_: None, pressed) as caught:
         try:

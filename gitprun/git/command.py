@@ -96,12 +96,13 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A git program at work; ``mark`` is in the environment of everything it starts."""
+    """A git program at work since ``began`` (seconds since 1970); ``mark`` is given to everything it starts."""
 
     shown: tuple[str, ...]
     process: subprocess.Popen[bytes]
     git: Git
     mark: str
+    began: float
 
     def wait(self, stdin: bytes = b"", *, ok: tuple[int, ...] = (0,), timeout: float | None = None) -> Answer:
         """Give it its input and wait for its end; raises as ``Git.run`` does."""
@@ -143,11 +144,13 @@ class Running:
 
         On INT and TERM git takes its locks and temporary files away; its drivers and filters may have left its group.
         """
-        from gitprun.git.hung import look_below
+        from gitprun.git.hung import drop_merge_files, look_below
 
         below = look_below(self.process.pid, self.mark)
         self._end_tree(below.tree, harsh=harsh)
         _drop_pipes(self.process)
+        if self.shown[:1] == ("merge-tree",):
+            drop_merge_files(self.git.cwd, self.began)
         return below.words
 
     def told(self, problem: GitTimeout, words: tuple[str, ...]) -> GitTimeout:
@@ -230,9 +233,9 @@ class Git:
             # safe.bareRepository=explicit is about repositories that were smuggled in, and this one is the user's.
             settings += ("safe.bareRepository=all",)
         options = [part for setting in settings for part in ("-c", setting)]
-        mark = os.urandom(12).hex()
+        mark, began = os.urandom(12).hex(), time.time()
         process = self._start(["git", *options, *args], source, mark)
-        return Running(tuple(os.fsdecode(arg) for arg in args), process, self, mark)
+        return Running(tuple(os.fsdecode(arg) for arg in args), process, self, mark, began)
 
     def read_programs(self) -> dict[str, str]:
         """Read which merge drivers and filters are configured, by key; empty where that cannot be read."""

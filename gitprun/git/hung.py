@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from gitprun.git.stale import is_git_in
 from gitprun.system import kin
 from gitprun.system.aftermath import kin_of
 from gitprun.system.files import read_plain
@@ -15,6 +18,9 @@ from gitprun.system.files import read_plain
 # More special files than one are no more use, and refs may be many.
 _MOST_LOOKED_AT = 100_000
 _SHOWN = 120
+_MERGE_FILE = re.compile(r"\.merge_file_[A-Za-z0-9]{6}")
+# Times of files go by the ticks of the kernel, which lie behind the clock.
+_COARSE = 0.02
 _FILES = ("HEAD", "packed-refs", "config", "index", "info/attributes", "info/exclude")
 _CHECKOUT_FILES = (".gitattributes", ".gitignore", ".gitmodules")
 
@@ -43,6 +49,24 @@ def _words_of(pid: int) -> str:
         return ""
     # What git starts to do its own work is still git.
     return "" if os.path.basename(words[0]) == b"git" else os.fsdecode(b" ".join(words))
+
+
+def drop_merge_files(folder: Path, began: float) -> None:
+    """Remove what an ended ``git merge-tree`` laid out for a merge driver, in the folder it ran in.
+
+    Git takes these away only when the driver ends. Those of another git that works there are left alone with ours.
+    """
+    with suppress(OSError), os.scandir(folder) as entries:
+        left = [Path(entry.path) for entry in entries if _MERGE_FILE.fullmatch(entry.name)]
+        found = [(place, os.lstat(place)) for place in left]
+        ours = [
+            place
+            for place, seen in found
+            if stat.S_ISREG(seen.st_mode) and seen.st_uid == os.geteuid() and seen.st_ctime >= began - _COARSE
+        ]
+        if ours and not is_git_in(folder):
+            for place in ours:
+                place.unlink()
 
 
 def explain_hung(
