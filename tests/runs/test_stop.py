@@ -1,4 +1,4 @@
-"""``git prun stop``: from any terminal, for a run, one unit, a named workspace, and what nobody coordinates any more."""
+"""``git prun stop``: from any terminal, for a run, one unit, a named workspace, and what nobody coordinates."""
 
 from __future__ import annotations
 
@@ -117,6 +117,7 @@ def test_one_unit_and_the_others_go_on(repo: Repo) -> None:
     assert running.returncode == 1
 
 
+@pytest.mark.slow
 def test_a_second_request_kills(repo: Repo) -> None:
     running = start(repo, "a", "b", deaf="ab")
     await_begun(repo, "a", "b")
@@ -130,6 +131,7 @@ def test_a_second_request_kills(repo: Repo) -> None:
     assert repo.files("refs/prun/r1/b") == {"z.txt": "1", "b.txt": "half"}
 
 
+@pytest.mark.slow
 def test_what_nobody_coordinates_any_more(repo: Repo) -> None:
     running = start(repo, "a", "b")
     wardens = await_begun(repo, "a", "b")
@@ -150,6 +152,7 @@ def test_what_nobody_coordinates_any_more(repo: Repo) -> None:
     assert repo.files("refs/prun/r1/a") == {"z.txt": "1", "a.txt": "half"}
 
 
+@pytest.mark.slow
 def test_several_runs_are_listed(repo: Repo, capsys: pytest.CaptureFixture[str]) -> None:
     first = start(repo, "a")
     await_begun(repo, "a")
@@ -163,6 +166,7 @@ def test_several_runs_are_listed(repo: Repo, capsys: pytest.CaptureFixture[str])
         running.communicate(timeout=60)
 
 
+@pytest.mark.slow
 def test_a_worker_in_a_named_workspace(repo: Repo) -> None:
     assert prun(repo.path, "new", "n", "side").code == 0
     marks = repo.path.parent
@@ -178,6 +182,7 @@ def test_a_worker_in_a_named_workspace(repo: Repo) -> None:
     assert [repo.files(name) for name in kept] == [{"z.txt": "1", "n.txt": "half"}]
 
 
+@pytest.mark.slow
 def test_a_worker_stops_nobody(repo: Repo, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     running = start(repo, "a")
     await_begun(repo, "a")
@@ -225,6 +230,7 @@ run_cli(["stop", *sys.argv[2:]])
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("name", ["r1", "a"])
 def test_a_stop_that_is_killed_is_asked_again(repo: Repo, when: str, name: str) -> None:
