@@ -122,6 +122,31 @@ class Settings:
         )
 
 
+def together(runs: Sequence[Settings]) -> Settings:
+    """Return what several runs say together about checking what they made, for a landing of all of them.
+
+    Nothing that one of them needs is missing and no check of one is left out; of walls the strictest hold.
+    """
+
+    def every(name: str) -> tuple[str, ...] | None:
+        said = [getattr(run, name) for run in runs if getattr(run, name) is not None]
+        return tuple(dict.fromkeys(one for row in said for one in row)) if said else None
+
+    walls = {run.verify_sandbox for run in runs}
+    strictest = next((one for one in ("workspace-write", "worker", None, "none") if one in walls), None)
+    return Settings(
+        verify=every("verify") or None,
+        verify_timeout=max((run.verify_timeout for run in runs if run.verify_timeout), default=None),
+        verify_sandbox=strictest,
+        verify_view="none" if runs and all(run.verify_view == "none" for run in runs) else None,
+        verify_may_change=every("verify_may_change"),
+        copy=every("copy"),
+        link=every("link"),
+        setup=every("setup"),
+        merge_message=next((run.merge_message for run in runs if run.merge_message), None),
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """Units to run, the settings that hold for them, and the files both were read from."""
@@ -270,6 +295,7 @@ def parse_unit(row: Table, read_prompt: PromptReader, settings: Settings) -> Uni
     paths, timeout = _fence(row), row.duration("timeout")
     model, reasoning, sandbox = row.text("model"), row.text("reasoning"), row.choice("sandbox", get_args(Sandbox))
     bypass = row.flag("bypass")
+    executor = executor or ("command" if command else "codex")
     row.close()
     if name is None:
         raise row.problem("id", "is missing", 'every unit needs an id, such as id = "reports"')
@@ -281,7 +307,7 @@ def parse_unit(row: Table, read_prompt: PromptReader, settings: Settings) -> Uni
     return make_unit(
         unit_id,
         prompt if prompt is not None else read_prompt(prompt_file or ""),
-        executor or ("command" if command else "codex"),
+        executor,
         command=command,
         mode=mode,
         workspace=cast(WorkspaceKind, workspace),
@@ -291,6 +317,8 @@ def parse_unit(row: Table, read_prompt: PromptReader, settings: Settings) -> Uni
         reasoning=reasoning,
         sandbox=cast(Sandbox, sandbox or "workspace-write"),
         bypass=bypass,
+        # Codex has a sandbox of its own. Where nothing is said the others run as they always did.
+        walled=executor != "codex" and sandbox in ("read-only", "workspace-write"),
         source=row.source,
     )
 

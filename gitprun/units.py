@@ -26,7 +26,8 @@ UNCONFINED = "its worker was not confined either"
 class Unit:
     """One independent piece of work; ``timeout`` in seconds, ``paths`` is the fence as globs.
 
-    ``bypass`` says whether its prompt begins with the bypass prefix (None: as its executor does).
+    ``bypass`` says whether its prompt begins with the bypass prefix (None: as its executor does). ``walled`` tells
+    that ``sandbox`` was asked for and the executor has none of its own, so that prun builds the walls.
     """
 
     id: UnitId
@@ -41,6 +42,7 @@ class Unit:
     reasoning: str | None = None
     sandbox: Sandbox = "workspace-write"
     bypass: bool | None = None
+    walled: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +93,11 @@ class Exit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckResult:
-    """What one verification command said; ``log`` is the path of its full output."""
+    """What one verification command said; ``log`` is the path of its full output.
+
+    ``changed`` are the tracked files it rewrote although it may not; ``flaky``: it failed first, and passed on the same
+    tree when it ran again.
+    """
 
     command: str
     state: CheckState
@@ -99,6 +105,8 @@ class CheckResult:
     seconds: float
     log: str
     reason: str = ""
+    changed: tuple[str, ...] = ()
+    flaky: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -43,6 +43,7 @@ FLOORS = (
     ("gitprun.merge", 4),
     ("gitprun.verify.recipes", 1),
     ("gitprun.verify.scrub", 1),
+    ("gitprun.verify.keep", 1),
     ("gitprun.verify", 3),
     ("gitprun.executors", 1),
     ("gitprun.guards.install", 3),

@@ -55,7 +55,9 @@ class PromptLast(click.Command):
 @click.option("--command", metavar="WORDS", help='The command of executor command, such as "sh worker.sh".')
 @click.option("--model", help="The model the worker uses; wins over CODEX_MODEL.")
 @click.option("--reasoning", help="How hard codex thinks; wins over CODEX_REASONING.")
-@click.option("--sandbox", help="What codex may do: read-only, workspace-write (default) or danger-full-access.")
+@click.option(
+    "--sandbox", help="What the worker may do: read-only, workspace-write (the default of codex) or danger-full-access."
+)
 @click.option("--timeout", help='The time limit, such as "40m" (none).')
 @click.option("--no-bypass", is_flag=True, help="Do not begin the prompt with the bypass prefix.")
 @click.option("--commit-failed", is_flag=True, help="Commit a failed worker's work too, marked FAILED.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,31 +11,31 @@ from gitprun.cli.options import Here
 
 if TYPE_CHECKING:
     from gitprun.merge.plan import LandingOptions
-    from gitprun.plan import Settings, VerifySandbox
+    from gitprun.plan import Settings
+    from gitprun.runs.events import RunState
 
 _FLAGS = ("allow_unverified", "no_verify", "dry_run", "one_by_one", "accept_drops", "allow_suspect")
 
 
 def landing_options(
-    place: Here,
-    settings: Settings,
-    given: Mapping[str, Any],
-    *,
-    verify: Sequence[str] = (),
-    sandbox: VerifySandbox | None = None,
+    place: Here, settings: Settings, given: Mapping[str, Any], runs: Iterable[RunState] = ()
 ) -> LandingOptions:
-    """Return the options of a landing; ``verify`` and ``sandbox`` are what its runs say where nobody else does."""
+    """Return the options of a landing: what the command line says, else ``prun.toml``, else what its runs were told."""
     from gitprun.merge.hotspots import parse_hotspots
     from gitprun.merge.plan import LandingOptions
-    from gitprun.plan import DEFAULT_VERIFY_TIMEOUT, MAY_CHANGE
+    from gitprun.plan import DEFAULT_VERIFY_TIMEOUT, MAY_CHANGE, together
 
+    told = [_told(place, run) for run in runs]
+    said = bool(given.get("verify") or settings.verify)
+    settings = settings.over(together(told))
     yes = bool(given.get("yes"))
     hotspots = parse_hotspots(list(settings.hotspots), settings.hotspot_source or "prun.toml")
     after = tuple(dict.fromkeys(command for row in hotspots for command in row.after))
     return LandingOptions(
         into=given.get("into"),
         message=given.get("message") or settings.merge_message,
-        verify=tuple(given.get("verify") or settings.verify or verify) or None,
+        verify=tuple(given.get("verify") or settings.verify or ()) or None,
+        detect=not said and any(one.verify is None for one in told),
         hotspots=hotspots,
         copy=settings.copy or (),
         link=settings.link or (),
@@ -43,10 +43,11 @@ def landing_options(
         may_run_after=_trusts(place, after, yes=yes),
         root=str((place.repository.home / Path(settings.root).expanduser()).resolve()) if settings.root else "",
         verify_timeout=settings.verify_timeout or DEFAULT_VERIFY_TIMEOUT,
-        verify_sandbox=settings.verify_sandbox or sandbox,
+        verify_sandbox=settings.verify_sandbox,
         verify_view=settings.verify_view or "checkout",
         verify_may_change=MAY_CHANGE if settings.verify_may_change is None else settings.verify_may_change,
         reuse_green=settings.reuse_green or 0.0,
+        verified_run=given.get("verified_run") or "",
         confirm_red=settings.confirm_red is not False,
         accept=tuple(given.get("accept") or ()),
         order=given.get("order") or "given",
@@ -54,6 +55,21 @@ def landing_options(
         strategy=given.get("strategy"),
         **{name: bool(given.get(name)) for name in _FLAGS},
     )
+
+
+def _told(place: Here, run: RunState) -> Settings:
+    """Return the settings of a run; what it was told is in the ledger in short, should its own file be gone."""
+    from gitprun.errors import Refused
+    from gitprun.plan import Settings
+    from gitprun.runs.remember import recall
+
+    try:
+        return recall(place.repository.state, run).settings
+    except Refused:
+        verify = run.facts.get("verify")
+        return Settings(
+            verify=None if verify is None else tuple(verify), verify_sandbox=run.facts.get("verify_sandbox")
+        )
 
 
 def _trusts(place: Here, commands: tuple[str, ...], *, yes: bool) -> bool:

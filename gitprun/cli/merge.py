@@ -160,15 +160,7 @@ def _options(
     """Put together what the command line, prun.toml and the runs say."""
     from gitprun.merge.hotspots import parse_favor
 
-    declared = [history.runs[run].facts.get("verify") for run in chosen.runs]
-    walls = [history.runs[run].facts.get("verify_sandbox") for run in chosen.runs]
-    options = landing_options(
-        place,
-        settings,
-        given,
-        verify=next((tuple(v) for v in declared if v), ()),
-        sandbox=next(filter(None, walls), None),
-    )
+    options = landing_options(place, settings, given, [history.runs[run] for run in chosen.runs])
     # The last row that matches a path wins.
     return replace(options, hotspots=(*options.hotspots, *map(parse_favor, given.get("favor") or ())))
 

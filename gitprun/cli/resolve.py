@@ -299,11 +299,12 @@ def _word_for(place: Here, opened: Resolution) -> str:
 def _options(
     place: Here, settings: Settings, opened: Resolution, message: str, given: dict[str, Any]
 ) -> LandingOptions:
-    options = landing_options(place, settings, given, verify=_verify_of(place, opened))
+    runs = place.history().runs
+    options = landing_options(place, settings, given, [runs[opened.run]] if opened.run in runs else ())
     return replace(options, into=opened.target, message=message)
 
 
 def _verify_of(place: Here, opened: Resolution) -> tuple[str, ...]:
-    """Find the checks that the unit's run declared."""
+    """Return the checks that the unit's run declared."""
     run = place.history().runs.get(opened.run)
     return tuple(run.facts.get("verify") or ()) if run else ()

@@ -270,7 +270,7 @@ def _conclude(
     if land:
         from gitprun.cli.merge import land_names
 
-        good = land_names(place, (run,), as_json=as_json) == 0 and good
+        good = land_names(place, (run,), as_json=as_json, verified_run=run) == 0 and good
     elif done is not None:
         _say_next(done)
     return 0 if good else 1

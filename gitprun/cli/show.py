@@ -57,6 +57,9 @@ def show(ctx: click.Context, unit_name: str, as_json: bool) -> None:
     drift = facts.get("drift") or {}
     whose = "by its worker" if drift.get("sure") else "while it ran"
     _section(f"changed in your repository {whose}", drift.get("lines", ()))
+    more = facts.get("linked_more") or 0
+    linked = [*facts.get("linked", ()), *([f"... and {more} more"] if more else ())]
+    _section("changed in your checkout while it ran, through what is linked", linked)
     _section("left out (still in the workspace)", [_left_out(row) for row in facts.get("left_out", ())])
     _section("rejected (kept in quarantine)", [_rejected(row) for row in facts.get("rejected", ())])
     _section("kept beside the commit", [f"{ref} {short(oid)}" for ref, oid in facts.get("kept", ())])
@@ -65,9 +68,10 @@ def show(ctx: click.Context, unit_name: str, as_json: bool) -> None:
     checks = (facts.get("verdict") or {}).get("checks", ())
     _section("checks", [f"{c['state']}: {c['command']} ({c['seconds']:.1f} s) {c['reason']}".rstrip() for c in checks])
     _section("changed by the checks", facts.get("verify_changed", ()))
+    _section("about the checks", facts.get("check_notes", ()))
     _section("the result does not follow the contract", facts.get("result_problems", ()))
     _section("the result does not agree with what was found", claims)
-    unseen = [facts["drift_note"]] if facts.get("drift_note") else []
+    unseen = [facts[name] for name in ("drift_note", "linked_note") if facts.get(name)]
     _section("notes", [*facts.get("notes", ()), *facts.get("collect_notes", ()), *unseen])
     if result:
         put("\nresult:")

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from gitprun.cli.console import clock_time, hint, put, safe, say, table, warn
-from gitprun.cli.options import here, json_option
+from gitprun.cli.options import Here, here, json_option
 from gitprun.errors import Interrupted, UsageProblem
 from gitprun.merge.undo_plan import Landed, Merge, read_landings
 from gitprun.names import short
 
 if TYPE_CHECKING:
+    from gitprun.merge.plan import LandingOptions
     from gitprun.merge.undo import UndoReport
     from gitprun.runs.events import Event
 
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 @click.argument("landing", required=False)
 @click.option("--list", "listing", is_flag=True, help="List all landings, and what workers changed of yours.")
 @click.option("--redo", is_flag=True, help="Bring back what an undo reverted.")
+@click.option("--verify", multiple=True, metavar="COMMAND", help="A check of what is brought back (repeatable).")
+@click.option("--no-verify", is_flag=True, help="Do not check what is brought back.")
+@click.option("--yes", "-y", is_flag=True, help="Let the setup commands of prun.toml run, now and from then on.")
 @click.option("--drift", metavar="UNIT", help="Put back what changed in your repository while UNIT ran.")
 @click.option("--accept", is_flag=True, help="With --drift: let it stay as it is, so that UNIT may land.")
 @click.option(
@@ -70,7 +74,15 @@ def undo(ctx: click.Context, /, landing: str | None, listing: bool, redo: bool, 
     require_git(place.start)
     stop = Stop()
     with signals_stop(stop) as caught:
-        report = take_back(place.repository, place.ledger, landing, redo=redo, dry_run=dry_run, stop=stop)
+        report = take_back(
+            place.repository,
+            place.ledger,
+            landing,
+            redo=redo,
+            dry_run=dry_run,
+            stop=stop,
+            options=lambda runs: _options(place, given, runs),
+        )
     if as_json:
         put(json.dumps(report.as_json() | {"dry_run": dry_run}))
     else:
@@ -78,6 +90,16 @@ def undo(ctx: click.Context, /, landing: str | None, listing: bool, redo: bool, 
     if caught:
         raise Interrupted(caught[0])
     return 0
+
+
+def _options(place: Here, given: Mapping[str, Any], runs: Sequence[str]) -> LandingOptions:
+    """Return how what is brought back is checked."""
+    from gitprun.cli.landing import landing_options
+    from gitprun.config import read_settings
+
+    known = place.history().runs
+    told = [known[run] for run in dict.fromkeys(runs) if run in known]
+    return landing_options(place, read_settings(place.repository.top), given, told)
 
 
 def show(events: Sequence[Event], *, as_json: bool) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -81,6 +81,10 @@ class Executor(Protocol):
 
     def launch(self, unit: Unit, prompt: str, place: Place, settings: ExecutorSettings) -> Launch:
         """Say how to start a worker for one unit."""
+        ...
+
+    def state(self, env: Mapping[str, str]) -> tuple[str, ...]:
+        """List what a worker keeps outside of its workspace and cannot work without writing: files and folders."""
         ...
 
     def progress(self, line: bytes) -> Progress | None:

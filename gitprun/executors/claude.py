@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -56,6 +56,13 @@ class Claude:
         text = _NOT_A_COMMAND + prompt if prompt.lstrip().startswith("/") else prompt
         stdin = text.encode("utf-8", "replace")
         return Launch(argv=argv, env=settings.env, stdin=stdin, program=program)
+
+    def state(self, env: Mapping[str, str]) -> tuple[str, ...]:
+        """List the folder of its sessions and settings, and the file beside it; logs go to a cache."""
+        home = env.get("HOME", "")
+        logs = f"{env.get('XDG_CACHE_HOME') or f'{home}/.cache'}/claude-cli-nodejs"
+        own = env.get("CLAUDE_CONFIG_DIR")
+        return (own, logs) if own else (f"{home}/.claude", f"{home}/.claude.json", logs)
 
     def progress(self, line: bytes) -> Progress | None:
         """Say what one line of output means."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from gitprun.executors.base import Ending, EndingState, Launch, Place, Progress, cut_short, make_ending, note
@@ -44,6 +44,10 @@ class Codex:
         temporary = (("TMPDIR", place.temporary),) if place.temporary else ()
         env = (*temporary, *settings.env)
         return Launch(argv=argv, env=env, stdin=stdin, program=program)
+
+    def state(self, env: Mapping[str, str]) -> tuple[str, ...]:
+        """List the folder of its sessions and settings."""
+        return (env.get("CODEX_HOME") or f"{env.get('HOME', '')}/.codex",)
 
     def resume(self, launch: Launch, thread: str, prompt: str) -> Launch:
         """Turn a launch into one that goes on with a thread; an id that is not there is exit code 1 and no event."""

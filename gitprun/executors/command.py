@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from gitprun.errors import PlanError
 from gitprun.executors.base import Ending, Launch, Place, Progress, cut_short, note
@@ -25,6 +25,10 @@ class Command:
             )
         stdin = prompt.encode("utf-8", "replace")
         return Launch(argv=unit.command, env=settings.env, stdin=stdin, program=unit.command[0])
+
+    def state(self, env: Mapping[str, str]) -> tuple[str, ...]:
+        """List nothing: what a program keeps where is its own business."""
+        return ()
 
     def progress(self, line: bytes) -> Progress | None:
         """Show every line that has something to show."""

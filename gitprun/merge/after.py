@@ -1,4 +1,4 @@
-"""What has to be made anew once branches are together: commands of hotspots, and what they leave in tracked files."""
+"""What has to be made anew once branches are together: commands of hotspots, and all that they leave."""
 
 from __future__ import annotations
 
@@ -9,18 +9,25 @@ from pathlib import Path
 from typing import Literal
 
 from gitprun.errors import PrunError
-from gitprun.git.command import Git
 from gitprun.git.refs import write_object
 from gitprun.git.trees import GITLINK, parse_change, show_path
-from gitprun.git.walk import Trees
 from gitprun.globs import matches
+from gitprun.merge.commit import write_merge
 from gitprun.merge.hotspots import Hotspot
+from gitprun.merge.site import Site
 from gitprun.names import Oid
+from gitprun.plan import DEFAULT_MAX_FILE
 from gitprun.system.process import Stop
 from gitprun.units import CheckResult
 from gitprun.verify.check import run_shell
-from gitprun.verify.surroundings import Surroundings
-from gitprun.workspaces.base import QUIET
+from gitprun.verify.pristine import Place, name_some
+
+# Generators write tens of files, some a few hundred; thousands are a folder that somebody forgot to ignore.
+MOST_MADE = 5000
+
+
+class Unfit(PrunError):
+    """What the commands made cannot become part of a commit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,22 +45,22 @@ class Aftermath:
 
 
 def run_after(
-    path: Path, rows: Sequence[Hotspot], *, log: Path, timeout: float, stop: Stop | None, around: Surroundings
+    place: Place, rows: Sequence[Hotspot], *, log: Path, timeout: float, stop: Stop | None
 ) -> CheckResult | None:
-    """Run the commands of hotspots in a workspace, each once; gives the first that failed."""
-    if around.obstacle:
+    """Run the commands of hotspots in a pristine place, each once; return the first that failed."""
+    if place.around.obstacle:
         return CheckResult(
-            command="after", state="could-not-run", code=None, seconds=0.0, log="", reason=around.obstacle
+            command="after", state="could-not-run", code=None, seconds=0.0, log="", reason=place.around.obstacle
         )
     log.parent.mkdir(parents=True, exist_ok=True)
     log.write_bytes(b"")
     for command in commands_of(rows):
         with open(log, "ab") as output:
             output.write(f"$ {command}\n".encode("utf-8", "replace"))
-        ended = run_shell(command, path, around, log=log, timeout=timeout, stop=stop)
+        ended = run_shell(command, place.path, place.around, log=log, timeout=timeout, stop=stop)
         if ended.reason != "exited" or ended.code != 0:
             why = f"exit {ended.shell_code}" if ended.reason == "exited" else ended.reason
-            state: Literal["could-not-run", "fail"] = "could-not-run" if ended.reason == "stopped" else "fail"
+            state: Literal["could-not-run", "fail"] = "fail" if ended.reason == "exited" else "could-not-run"
             return CheckResult(
                 command=f"after: {command}",
                 state=state,
@@ -70,37 +77,65 @@ def commands_of(rows: Sequence[Hotspot]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(command for row in rows for command in row.after))
 
 
-def take_in(trees: Trees, path: Path, git_dir: Path, tree: Oid, rows: Sequence[Hotspot]) -> Aftermath:
-    """Take what the commands changed in a workspace of ``tree`` into the repository: tracked files, and those named.
+def take_in(site: Site, place: Place, tree: Oid, rows: Sequence[Hotspot], ignored: frozenset[bytes]) -> Aftermath:
+    """Take all that the commands left in a place of ``tree`` into the repository.
 
-    ``git_dir`` is the workspace's git folder as it was before they ran: what they started may have written into it.
+    Tracked files, new ones, and ignored ones that ``produces`` names; ``ignored`` is what git ignored there before.
+    Raises Unfit where something cannot be taken: the checks would be asked about another tree than the one that lands.
     """
-    git = Git(cwd=path, env={"GIT_DIR": str(git_dir), "GIT_WORK_TREE": str(path)}, config=QUIET, neutral=True)
-    # Not `git add -u`: it asks repositories that lie in a submodule's place, by their own settings.
-    modules = {row.partition(b"\t")[2] for row in git.run("ls-files", "-z", "--stage").fields if row[:6] == b"160000"}
-    touched = set(git.run("ls-files", "-z", "--modified", "--deleted").fields) - modules
-    if touched:
-        git.run(
-            "update-index", "--add", "--remove", "-z", "--stdin", stdin=b"".join(sorted(n + b"\0" for n in touched))
-        )
+    git, trees = place.git, site.trees
+    changed, new = place.look()
     patterns = [pattern for row in rows for pattern in row.produces]
-    made = [
-        name
-        for name in git.run("ls-files", "-z", "--others").fields
-        if any(matches(pattern, os.fsdecode(name)) for pattern in patterns)
-    ]
-    if made:
-        git.run("update-index", "--add", "-z", "--stdin", stdin=b"".join(name + b"\0" for name in made))
+    every = git.run("ls-files", "-z", "--others").fields if patterns else ()
+    named = (name for name in every if any(matches(pattern, os.fsdecode(name)) for pattern in patterns))
+    made = tuple(dict.fromkeys((*new, *named)))
+    _require_fit(place, made)
+    listing = b"".join(sorted(name + b"\0" for name in {*changed, *made}))
+    if listing:
+        git.run("update-index", "--add", "--remove", "--replace", "-z", "--stdin", stdin=listing)
     options = ("--cached", "--raw", "-z", "--no-abbrev", "--no-renames", "--ignore-submodules=all")
     fields = git.run("diff-index", *options, tree).fields
     changes = [parse_change(about, name) for about, name in zip(fields[::2], fields[1::2], strict=True)]
-    changes = [change for change in changes if GITLINK not in (change.old_mode, change.new_mode)]
     for change in changes:
+        if GITLINK in (change.old_mode, change.new_mode):
+            raise Unfit(f"they change the submodule {show_path(change.path)}", "commit that by hand")
         if not change.removed:
             content = git.run("cat-file", "blob", change.new).out
             if write_object(trees.repo, "blob", content) != change.new:
-                raise PrunError(f"{show_path(change.path)} changed while it was read")
+                raise Unfit(f"{show_path(change.path)} changed while it was read")
     after = trees.apply(tree, changes)
     if after is None:
-        raise PrunError("what the after commands made cannot be put into the merged tree")
+        raise Unfit("what they make cannot be put into the merged tree")
+    left = [show_path(name) for name in list_ignored(place) if name not in ignored and name not in made]
+    if left:
+        site.note(f"after {', '.join(commands_of(rows))}: made {name_some(left)}, which git ignores: it does not land")
     return Aftermath(after, commands_of(rows), tuple(show_path(change.path) for change in changes))
+
+
+def _require_fit(place: Place, made: Sequence[bytes]) -> None:
+    """Raise Unfit for new paths that no commit should hold, or can."""
+    for name in made:
+        if name.endswith(b"/"):
+            raise Unfit(f"they make a repository in {show_path(name)}, which no commit can hold")
+        if os.lstat(place.path / os.fsdecode(name)).st_size > DEFAULT_MAX_FILE:
+            raise Unfit(f"they make {show_path(name)}, which is too large to land unless .gitignore names it")
+    if len(made) > MOST_MADE:
+        raise Unfit(
+            f"they make {len(made)} new files ({show_path(made[0])} ...): name what is not to land in .gitignore"
+        )
+
+
+def list_ignored(place: Place) -> frozenset[bytes]:
+    """List what git ignores in a place; of a folder that is ignored as a whole only its name."""
+    words = ("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
+    return frozenset(place.git.run(*words).fields)
+
+
+def write_after(site: Site, commit: Oid, made: Aftermath) -> Oid:
+    """Write the commit that lands on top of a merge with what the commands made; the same one each time."""
+    key, known = (commit, made.tree), site.memory.after
+    if key not in known:
+        known[key] = write_merge(
+            site.git, site.repo, site.settings, site.who, tree=made.tree, parents=(commit,), message=made.message
+        )
+    return known[key]

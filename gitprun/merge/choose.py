@@ -13,7 +13,7 @@ from gitprun.merge.plan import Candidate
 from gitprun.names import Oid, is_run_id, nearest, unit_branch
 from gitprun.runs.events import History, RunState, UnitState
 from gitprun.runs.lookup import NotKnown, find_run, find_unit, probe_unit
-from gitprun.verify.surroundings import was_confined
+from gitprun.verify.surroundings import spec_confined
 
 _OID = re.compile(r"[0-9a-f]{40}")
 
@@ -103,7 +103,7 @@ def _add_unit(
             verdict=str(verdict.get("state") or "absent"),
             tree=str(unit.facts.get("tree", "")),
             since=unit.ended or unit.since,
-            confined=bool(spec) and was_confined(str(spec.get("executor")), str(spec.get("sandbox"))),
+            confined=bool(spec) and spec_confined(spec),
             notes=tuple(_beside(unit)),
             stray=str(unit.facts.get("stray") or ""),
         )
@@ -122,6 +122,11 @@ def _beside(unit: UnitState) -> Iterator[str]:
     if left:
         more = f" and {len(left) - 1} more" if len(left) > 1 else ""
         yield f"{label}: {left[0]}{more} did not come along; git prun show {unit.id} says why"
+    linked = [str(path) for path in unit.facts.get("linked") or ()]
+    if linked:
+        count = len(linked) + int(unit.facts.get("linked_more") or 0) - 1
+        more = f" and {count} more" if count else ""
+        yield f"{label}: {linked[0]}{more} changed in your checkout while it ran, through what is linked"
     if any(str(text).startswith("hooks not run: ") and "pre-commit" in str(text) for text in _notes(unit)):
         yield "the pre-commit hook has not seen what units did: git runs it for no merge"
 

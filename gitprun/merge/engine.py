@@ -38,7 +38,7 @@ from gitprun.merge.landed import move
 from gitprun.merge.move import TargetMoved, require_passage
 from gitprun.merge.order import plan_safe_order
 from gitprun.merge.plan import Candidate, LandingOptions, LandingReport, plan_order
-from gitprun.merge.recover import recover_landing, room_mark, sweep_rooms
+from gitprun.merge.recover import landing_place, recover_landing, sweep_rooms, workspaces_root
 from gitprun.merge.settings import MergeSettings, hooks_folder, read_merge_settings
 from gitprun.merge.site import Memory, Site
 from gitprun.names import Oid
@@ -77,7 +77,7 @@ def land(
             return _land(repository, ledger, candidates, options, stop, say, (), git, Memory())
         with locked(repository.state / "locks" / "landing.lock", doing="landing", stop=stop):
             notes = recover_landing(repository, ledger)
-            place = _place(repository, options)
+            place = landing_place(repository, options.root)
             notes += sweep_rooms(repository, place.parent)
             if notes or stamp != index_stamp(repository.git_dir):
                 git.forget()
@@ -113,14 +113,6 @@ def _land_on_moving(
             # The same branch, even if another one is checked out now.
             asked = replace(options, into=moved.branch)
     raise AssertionError
-
-
-def _place(repository: Repository, options: LandingOptions) -> Path:
-    from gitprun.workspaces.base import choose_root
-
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    root = Path(options.root) if options.root else choose_root(None, repository.home, cache)
-    return root / "landing" / room_mark(repository)
 
 
 def _drop_empty(*folders: Path) -> None:
@@ -194,20 +186,22 @@ def _prove(
     say: Callable[[str], None],
 ) -> tuple[Batch, Mapping[Oid, Aftermath]]:
     """Have the train checked; gives what of it is green, and what the after commands made of which tree."""
-    from gitprun.merge.green import read_proved, remember_proved
-    from gitprun.merge.prove import Proof, came_confined
+    from gitprun.merge.prove import Proof, came_confined, landing_checks
     from gitprun.merge.train import Train
+    from gitprun.runs.verified_trees import note_verified, read_verified
     from gitprun.verify.surroundings import wish_for_landing
 
     options = site.options
+    wish = wish_for_landing(came_confined(ordered, ledger.read().events), options.verify_sandbox)
+    plan = landing_checks(options, wish, site.target.branch)
     proof = Proof(
         repository=repository,
         site=site,
-        place=_place(repository, options),
+        top=workspaces_root(repository, options.root),
         logs=repository.state / "landing",
         stop=stop,
-        wish=wish_for_landing(came_confined(ordered, ledger.read().events), options.verify_sandbox),
-        proved=read_proved(ledger, options) | {one.tree for one in ordered if one.verdict == "pass"},
+        plan=plan,
+        proved=read_verified(ledger, plan.way, reuse=options.reuse_green, run=options.verified_run),
     )
     rows = proof.after(batch.taken[-1].tree)
     if rows and not options.may_run_after:
@@ -222,7 +216,8 @@ def _prove(
         # What would refuse at the end had better refuse before minutes of checking.
         require_passage(site.target, repository.common, site.settings, batch.tip(site))
     batch = Train(site, proof, tuple(ordered), say).prove(batch)
-    remember_proved(ledger, options, proof)
+    verdicts = site.memory.verdicts
+    note_verified(ledger, (tree for tree in proof.checked if verdicts[tree].state == "pass"), plan.way)
     return batch, proof.made
 
 
@@ -289,7 +284,7 @@ def _room_later(
     def room() -> HookRoom:
         from gitprun.merge.hooks import hook_room
 
-        place = _place(repository, options)
+        place = landing_place(repository, options.root)
         return stack.enter_context(hook_room(repository, place, target.tip, copy=options.copy, link=options.link))
 
     return room

@@ -11,7 +11,6 @@ from gitprun.git.refs import loose_place
 from gitprun.git.repo import Repository
 from gitprun.git.trees import tree_of
 from gitprun.merge.batch import Batch
-from gitprun.merge.commit import write_merge
 from gitprun.merge.hook_list import find_hooks
 from gitprun.merge.move import TakenBack, follow, move_target, require_way
 from gitprun.merge.plan import render_reason
@@ -33,11 +32,12 @@ def move(repository: Repository, ledger: Ledger, site: Site, batch: Batch, made:
     """
     target, new, after = site.target, batch.tip(site), None
     if made is not None and made.tree != batch.taken[-1].tree:
-        new = write_merge(
-            site.git, site.repo, site.settings, site.who, tree=made.tree, parents=(new,), message=made.message
-        )
+        from gitprun.merge.after import write_after
+
+        new = write_after(site, new, made)
         after = {"commit": new, "commands": [*made.commands], "paths": [*made.paths]}
-        site.note(f"after {', '.join(made.commands)}: {len(made.paths)} files were made anew, in {new[:10]}")
+        count = f"{len(made.paths)} file{'s were' if len(made.paths) != 1 else ' was'}"
+        site.note(f"after {', '.join(made.commands)}: {count} made anew, in {new[:10]}")
     require_way(site, repository.common, new)
     wrong = misplaced(site.repo, batch.taken, target.tip)
     if wrong:

@@ -62,11 +62,12 @@ class Candidate:
 class LandingOptions:
     """How to land.
 
-    ``into`` None is the branch checked out, ``message`` may hold ``{branch}``, ``verify_timeout`` is in seconds,
-    ``root`` is the folder for private workspaces (empty: the one beside the repository), ``setup`` the commands
-    that make one ready to be verified, if the user lets them run. ``strategy`` names the side that wins whatever
-    conflict is left in the end, and ``accept_drops`` lets land what lost lines by it. ``may_run_after`` says that the
-    user lets the ``after`` commands of hotspots run.
+    ``into`` None is the branch checked out, ``message`` may hold ``{branch}``. ``verify`` are the checks, with
+    ``detect`` those of the languages found besides; ``verify_timeout`` and ``reuse_green`` are in seconds. ``root`` is
+    the folder for private workspaces (empty: the one beside the repository), ``setup`` the commands that make one ready
+    to be verified, if the user lets them run; ``verified_run`` is the run of this very command, whose pristine verdicts
+    count. ``strategy`` names the side that wins whatever conflict is left in the end, and ``accept_drops`` lets land
+    what lost lines by it. ``may_run_after`` says that the user lets the ``after`` commands of hotspots run.
     """
 
     into: str | None = None
@@ -75,11 +76,13 @@ class LandingOptions:
     no_verify: bool = False
     dry_run: bool = False
     verify: tuple[str, ...] | None = None
+    detect: bool = False
     verify_timeout: float = 1800.0
     verify_sandbox: VerifySandbox | None = None
     verify_view: VerifyView = "checkout"
     verify_may_change: tuple[str, ...] = MAY_CHANGE
     reuse_green: float = 0.0
+    verified_run: str = ""
     confirm_red: bool = True
     accept: tuple[str, ...] = ()
     hotspots: tuple[Hotspot, ...] = ()

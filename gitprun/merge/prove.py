@@ -1,56 +1,93 @@
-"""Is the merged tree green: checked in a private clone before anything moves."""
+"""Is the merged tree green: checked in a pristine place before anything moves."""
 
 from __future__ import annotations
 
 import os
-import secrets
-import shutil
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from gitprun.errors import PrunError
 from gitprun.git.repo import Repository
 from gitprun.git.trees import tree_of
-from gitprun.merge.after import Aftermath, run_after, take_in
+from gitprun.merge.after import Aftermath, Unfit, list_ignored, run_after, take_in, write_after
 from gitprun.merge.hotspots import Hotspot, after_commands
-from gitprun.merge.plan import Candidate
+from gitprun.merge.plan import Candidate, LandingOptions
+from gitprun.merge.recover import workspaces_root
 from gitprun.merge.site import Site
 from gitprun.named.roster import NAMED
 from gitprun.names import Oid, short
 from gitprun.runs.events import Event
-from gitprun.system.files import remove_tree
 from gitprun.system.process import Stop
 from gitprun.units import CheckResult, Verdict
-from gitprun.verify.check import check_workspace
-from gitprun.verify.surroundings import Surroundings, Wish, surroundings, was_confined
-from gitprun.workspaces.base import provide
-from gitprun.workspaces.clone import make_clone, read_source
-from gitprun.workspaces.setup import SetupFailed, run_setup
+from gitprun.verify.pristine import CheckPlan, check_commit, not_set_up, pristine_place
+from gitprun.verify.surroundings import Wish, spec_confined, wish_for_landing
+from gitprun.workspaces.setup import SetupFailed
 
 PASS = Verdict(state="pass")
 
 
+def landing_checks(options: LandingOptions, wish: Wish, branch: str) -> CheckPlan:
+    """Return how the trees of a landing on a branch are checked."""
+    return CheckPlan(
+        wish=wish,
+        branch=branch,
+        commands=options.verify or (),
+        detect=options.detect,
+        setup=options.setup,
+        copy=options.copy,
+        link=options.link,
+        timeout=options.verify_timeout,
+        may_change=options.verify_may_change,
+        view=options.verify_view,
+        confirm_red=options.confirm_red,
+    )
+
+
+def check_apart(
+    repository: Repository,
+    events: Iterable[Event],
+    commit: Oid,
+    branch: str,
+    brings: Sequence[Candidate],
+    options: LandingOptions,
+    *,
+    stop: Stop | None,
+    note: Callable[[str], None],
+) -> Verdict:
+    """Check a commit that is to become a branch's tip without being built as a train; ``brings`` is what it brings."""
+    wish = wish_for_landing(came_confined(brings, events), options.verify_sandbox)
+    return check_commit(
+        repository,
+        commit,
+        landing_checks(options, wish, branch),
+        top=workspaces_root(repository, options.root),
+        logs=repository.state / "landing" / short(commit),
+        stop=stop,
+        note=note,
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proof:
-    """How to check commits of one landing: clones go to ``place`` and are removed, logs are kept in ``logs``.
+    """How to check commits of one landing: ``top`` is the folder for workspaces, logs are kept in ``logs``.
 
-    All that runs in a clone runs confined as ``wish`` says: it is the workers' code, whoever wrote the commands.
-    ``proved`` are trees known to be green; ``made`` is what the after commands left, by the tree they ran on.
+    All that runs in such a place runs confined as ``plan`` says: it is the workers' code, whoever wrote the commands.
+    ``proved`` are trees known to be green by the same plan; ``made`` is what the after commands left, by the tree they
+    ran on.
     """
 
     repository: Repository
     site: Site
-    place: Path
+    top: Path
     logs: Path
     stop: Stop | None
-    wish: Wish
+    plan: CheckPlan
     proved: frozenset[str] = frozenset()
     made: dict[Oid, Aftermath] = field(default_factory=dict)
     checked: list[Oid] = field(default_factory=list)
 
     def after(self, tree: Oid) -> tuple[Hotspot, ...]:
-        """Give the hotspots whose commands have to run because ``tree`` changes their paths."""
+        """Return the hotspots whose commands have to run because ``tree`` changes their paths."""
         if not any(row.after for row in self.site.options.hotspots):
             return ()
         changes = self.site.since(self.site.old_tree, tree).changes
@@ -60,71 +97,77 @@ class Proof:
         """Check one commit as it would stand on the target; the same tree is checked once."""
         tree = tree_of(self.site.repo, commit)
         rows, known = self.after(tree), self.site.memory.verdicts
-        if tree in known and (not rows or tree in self.made):
-            return known[tree]
-        if self.stop is not None and self.stop.is_set():
-            stopped = CheckResult(
-                command="verify", state="could-not-run", code=None, seconds=0.0, log="", reason="stopped on request"
-            )
-            return Verdict(state="could-not-run", checks=(stopped,))
-        if not rows and (tree in self.proved or self.site.options.no_verify):
-            if tree in self.proved:
-                self.site.note("the merged tree is one that was verified before, so it was not checked again")
-            return PASS
-        self.checked.append(tree)
-        verdict = self._check(commit, tree, rows)
-        known[tree] = verdict
-        return verdict
-
-    def _check(self, commit: Oid, tree: Oid, rows: Sequence[Hotspot]) -> Verdict:
-        options, branch = self.site.options, self.site.target.branch
-        path, logs = self.place / f"verify-{secrets.token_hex(4)}", self.logs / short(commit)
-        source = read_source(self.repository)
-        others = tuple(row for row in source.refs if row[0] != f"refs/heads/{branch}")
-        workspace = make_clone(replace(source, refs=others), path, commit, branch)
-        try:
-            _, notes = provide(self.repository.top, path, options.copy, options.link)
-            for note in (*workspace.notes, *notes):
-                self.site.note(note)
-            if rows:
-                shutil.copytree(path / ".git", _own_git(path), symlinks=True)
-            with surroundings(self.wish, path, self.place / ".tmp" / path.name, {}) as around:
-                return self._run(path, logs, tree, rows, around)
-        except SetupFailed as problem:
-            failed = CheckResult(
-                command="setup",
-                state="could-not-run",
-                code=None,
-                seconds=0.0,
-                log=str(logs / "setup.log"),
-                reason=problem.message,
-            )
-            return Verdict(state="could-not-run", checks=(failed,))
-        finally:
-            try:
-                shutil.rmtree(_own_git(path), ignore_errors=True)
-                remove_tree(path, workspace.identity)
-            except (PrunError, OSError) as problem:
-                self.site.note(f"{path} could not be removed: {problem}")
-
-    def _run(self, path: Path, logs: Path, tree: Oid, rows: Sequence[Hotspot], around: Surroundings) -> Verdict:
-        """Run the setup, the after commands and the checks in a clone of ``tree``."""
-        options = self.site.options
-        if options.setup:
-            run_setup(path, options.setup, log=logs / "setup.log", stop=self.stop, around=around)
-        if rows:
-            log, timeout = logs / "after.log", options.verify_timeout
-            failed = run_after(path, rows, log=log, timeout=timeout, stop=self.stop, around=around)
+        if rows and tree not in self.made:
+            failed = self._make(commit, tree, rows)
             if failed is not None:
-                return Verdict(state=failed.state, checks=(failed,), confined=around.cell.said)
-            self.made[tree] = take_in(self.site.trees, path, _own_git(path), tree, rows)
-        if options.no_verify:
+                return failed
+        if rows and self.made[tree].tree != tree:
+            # What lands is the tree with what they made, so that is what has to be green.
+            tree, commit = self.made[tree].tree, write_after(self.site, commit, self.made[tree])
+        if tree in known:
+            return known[tree]
+        if self.site.options.no_verify:
             return PASS
-        declared, timeout = options.verify or (), options.verify_timeout
-        verdict = check_workspace(path, declared, logs, around=around, timeout=timeout, stop=self.stop)
-        if self.wish.confined and not around.cell.confined and not around.obstacle:
-            self.site.note(f"the merged tree was checked unconfined: {around.cell.said.removeprefix('none: ')}")
-        return verdict
+        if tree in self.proved:
+            self.site.note("the merged tree is one that was verified before, so it was not checked again")
+            return PASS
+        if self._is_stopped():
+            return _stopped()
+        self.checked.append(tree)
+        known[tree] = check_commit(
+            self.repository,
+            commit,
+            self.plan,
+            top=self.top,
+            logs=self.logs / short(commit),
+            stop=self.stop,
+            note=self.site.note,
+        )
+        return known[tree]
+
+    def _make(self, commit: Oid, tree: Oid, rows: Sequence[Hotspot]) -> Verdict | None:
+        """Have the after commands run on a commit and keep what they make; return what kept them from it."""
+        if self._is_stopped():
+            return _stopped()
+        logs, plan = self.logs / short(commit), self.plan
+        try:
+            with pristine_place(
+                self.repository,
+                commit,
+                plan,
+                top=self.top,
+                logs=logs,
+                stop=self.stop,
+                note=self.site.note,
+            ) as place:
+                ignored = list_ignored(place)
+                failed = run_after(place, rows, log=logs / "after.log", timeout=plan.timeout, stop=self.stop)
+                if failed is None:
+                    self.made[tree] = take_in(self.site, place, tree, rows, ignored)
+                    return None
+                said = place.around.cell.said
+        except SetupFailed as problem:
+            failed, said = not_set_up(problem, logs), ""
+        except Unfit as problem:
+            failed, said = _not_taken(rows, problem), ""
+        return Verdict(state=failed.state, checks=(failed,), confined=said)
+
+    def _is_stopped(self) -> bool:
+        return self.stop is not None and self.stop.is_set()
+
+
+def _stopped() -> Verdict:
+    stopped = CheckResult(
+        command="verify", state="could-not-run", code=None, seconds=0.0, log="", reason="stopped on request"
+    )
+    return Verdict(state="could-not-run", checks=(stopped,))
+
+
+def _not_taken(rows: Sequence[Hotspot], problem: Unfit) -> CheckResult:
+    commands = ", ".join(dict.fromkeys(command for row in rows for command in row.after))
+    return CheckResult(
+        command=f"after: {commands}", state="could-not-run", code=None, seconds=0.0, log="", reason=problem.message
+    )
 
 
 def came_confined(candidates: Sequence[Candidate], events: Iterable[Event]) -> bool:
@@ -137,15 +180,10 @@ def came_confined(candidates: Sequence[Candidate], events: Iterable[Event]) -> b
         facts, key = event.facts, (event.run, event.unit)
         spec = facts if event.run == NAMED else facts.get("spec")
         if isinstance(spec, Mapping) and "sandbox" in spec:
-            specs[key] = was_confined(str(spec.get("executor")), str(spec["sandbox"]))
+            specs[key] = spec_confined(spec)
         if event.run == NAMED and "branch" in facts:
             branches[event.unit] = str(facts["branch"])
         if specs.get(key):
             confined.add(branches.get(event.unit, "") if event.run == NAMED else str(facts.get("commit", "")))
     confined.discard("")
     return any(one.confined or not confined.isdisjoint((one.branch, one.tip)) for one in candidates)
-
-
-def _own_git(path: Path) -> Path:
-    """Name the folder that keeps a clone's fresh git folder out of reach of what runs in it."""
-    return path.with_name(f"{path.name}.git")

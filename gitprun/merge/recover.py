@@ -109,15 +109,27 @@ def record_undone(ledger: Ledger, facts: Mapping[str, Any], rows: Sequence[Mappi
     ledger.append_all([*undone, ("undo.finished", "", "", {**_ends(facts), "outcome": "done"})])
 
 
-def room_mark(repository: Repository) -> str:
-    """Tell this repository's folders apart in a place that several may share."""
+def workspaces_root(repository: Repository, root: str) -> Path:
+    """Return the folder for workspaces: the one that is set, or the usual one."""
+    from gitprun.workspaces.base import choose_root
+
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return Path(root) if root else choose_root(None, repository.home, cache)
+
+
+def landing_place(repository: Repository, root: str) -> Path:
+    """Name the folder for what landings in this repository need for a while; several may share the one above it."""
+    return workspaces_root(repository, root) / "landing" / _room_mark(repository)
+
+
+def _room_mark(repository: Repository) -> str:
     return hashlib.sha256(os.fsencode(repository.common.resolve())).hexdigest()[:10]
 
 
 def sweep_rooms(repository: Repository, place: Path) -> tuple[str, ...]:
     """Remove private folders that a killed landing left; call it under the landing lock."""
     notes: list[str] = []
-    left = sorted(place.glob(f"{room_mark(repository)}/*"))
+    left = sorted(place.glob(f"{_room_mark(repository)}/*"))
     if left:
         from gitprun.workspaces.worktree import admin_folder, remove_worktree
     for path in left:

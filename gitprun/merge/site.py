@@ -29,11 +29,13 @@ if TYPE_CHECKING:
 class Memory:
     """What stays true when a landing has to be built again: verdicts by tree, and what the hooks said to a merge.
 
-    ``hooks`` holds tree and message the hooks left (or their refusal) by main tree, unit, merged tree and message.
+    ``hooks`` holds tree and message the hooks left (or their refusal) by main tree, unit, merged tree and message,
+    ``after`` the commits with what after commands made, by the merge below and their tree.
     """
 
     verdicts: dict[Oid, Verdict] = field(default_factory=dict)
     hooks: dict[tuple[Oid, Oid, Oid, str], tuple[Oid, str] | str] = field(default_factory=dict)
+    after: dict[tuple[Oid, Oid], Oid] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

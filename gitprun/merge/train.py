@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from gitprun.merge.batch import Batch, build_batch, leave_out, set_aside
 from gitprun.merge.build import Built, build_merge
-from gitprun.merge.plan import SETTLED, Candidate, LandingItem
+from gitprun.merge.plan import SETTLED, Candidate, ItemState, LandingItem
 from gitprun.merge.prove import Proof
 from gitprun.merge.site import Site
 from gitprun.names import Oid
@@ -38,11 +38,21 @@ class Train:
         found = "red" if verdict.state == "fail" else "not proved"
         self.say(f"the merged tree is {found}; verifying {branch} without it")
         before = self.proof.check(site.target.tip)
-        if verdict.state != "fail" and before.state != "pass":
-            return set_aside(batch, "unverified", f"the merged tree is not proved: {verdict.reason}", verdict)
-        if before.state == "fail":
-            return set_aside(batch, "red", f"{branch} was red before: {before.reason}", verdict)
+        unfit = self._unfit(before, verdict)
+        if unfit is not None:
+            return set_aside(batch, *unfit, verdict)
         return self._note_unproved(self._split(batch, verdict))
+
+    def _unfit(self, before: Verdict, verdict: Verdict) -> tuple[ItemState, str] | None:
+        """Return state and reason of all branches where the target itself, in the very same surroundings, is no better.
+
+        Then nobody can be blamed: what the branches add to it is not what the checks speak of.
+        """
+        if before.state == "fail":
+            return "red", f"{self.site.target.branch} was red before: {before.reason}"
+        if verdict.state != "fail" and before.state != "pass":
+            return "unverified", f"the merged tree is not proved: {verdict.reason}"
+        return None
 
     def _is_good(self, verdict: Verdict) -> bool:
         return verdict.state == "pass" or (verdict.state != "fail" and self.site.options.allow_unverified)
@@ -117,11 +127,9 @@ class Train:
         return LandingItem(candidate=candidate, state="red", reason=self._blame(good, candidate, verdict))
 
     def _blame(self, good: Batch, candidate: Candidate, verdict: Verdict) -> str:
-        """Name the failing check and, for a branch that is green by itself, whom it does not get along with."""
-        branch = self.site.target.branch
-        if not good.taken:
-            return f"{verdict.reason} (on top of {branch})"
-        if candidate.verdict != "pass" and not self._is_green_after(self.site.target.tip, candidate):
+        """Name the failing check and, for a branch that is green by itself, with whom it was found red."""
+        tip, branch = self.site.target.tip, self.site.target.branch
+        if not good.taken or not self._is_green_after(tip, candidate):
             return f"{verdict.reason} (on top of {branch})"
         low, high = 0, len(good.taken)
         while high - low > 1:
@@ -130,15 +138,24 @@ class Train:
                 low = middle
             else:
                 high = middle
-        partner = good.taken[high - 1].item.candidate.branch
-        return f"{verdict.reason} (it is green by itself, red together with {partner})"
+        partner = good.taken[high - 1].item.candidate
+        # The others before it may have their share: only the two by themselves tell.
+        pair = good.taken[0].commit if high == 1 else self._commit_after(tip, partner)
+        if pair is not None and not self._is_green_after(pair, candidate):
+            return f"{verdict.reason} (it is green by itself, red together with {partner.branch})"
+        names = ", ".join(one.item.candidate.branch for one in good.taken[:high])
+        return f"{verdict.reason} (it is green by itself and with {partner.branch}, red on top of {names})"
+
+    def _commit_after(self, tip: Oid, candidate: Candidate) -> Oid | None:
+        built = build_merge(self.site, tip, candidate, trial=True)
+        return built.commit if isinstance(built, Built) else None
 
     def _is_green_after(self, tip: Oid, candidate: Candidate) -> bool:
-        built = build_merge(self.site, tip, candidate, trial=True)
-        if not isinstance(built, Built):
+        commit = self._commit_after(tip, candidate)
+        if commit is None:
             return True
         self.say(f"verifying {candidate.branch} with fewer others")
-        return self._is_good(self.proof.check(built.commit))
+        return self._is_good(self.proof.check(commit))
 
     def _one_by_one(self) -> Batch:
         """Take branch after branch, each only if the target stays green with it."""
@@ -149,10 +166,9 @@ class Train:
                 self.say(f"verifying {candidate.branch} on top of {len(batch.taken)} others")
                 verdict = self.proof.check(built.commit)
                 if not self._is_good(verdict):
-                    before = self.proof.check(site.target.tip) if not batch.taken else None
-                    if before is not None and before.state == "fail":
-                        whole = build_batch(site, self.ordered[number:], batch)
-                        return set_aside(whole, "red", f"{site.target.branch} was red before: {before.reason}", verdict)
+                    unfit = None if batch.taken else self._unfit(self.proof.check(site.target.tip), verdict)
+                    if unfit is not None:
+                        return set_aside(build_batch(site, self.ordered[number:], batch), *unfit, verdict)
                     other = self._try_other_texts(batch, built)
                     built = other or self._aside(batch, candidate, verdict)
                     batch = replace(batch, verdict=batch.verdict or verdict)

@@ -20,6 +20,7 @@ from gitprun.merge.build import lay_out_attributes
 from gitprun.merge.commit import write_merge
 from gitprun.merge.guard import Target, list_paths, read_local_changes, read_target, require_mergeable, require_quiet
 from gitprun.merge.move import CheckoutMoved, TakenBack, TargetMoved, follow, move_target, read_tip, require_free_way
+from gitprun.merge.plan import Candidate, LandingOptions
 from gitprun.merge.recover import record_undone, recover_landing
 from gitprun.merge.settings import MergeSettings, read_merge_settings
 from gitprun.merge.settle import Means, Settled, settle_conflicts
@@ -32,6 +33,8 @@ from gitprun.system.process import Stop
 
 __all__ = ["UndoReport", "UndoneItem", "reverted", "undo"]
 
+# How what is brought back is checked, by the runs it comes from.
+Checking = Callable[[Sequence[str]], LandingOptions]
 MADE_ANEW = "files that commands made after the landing are left as they are; run the commands again"
 # Of no importance: these commits are in no history.
 _NOBODY = Signature("git-prun", "git-prun", 0, 0)
@@ -99,17 +102,19 @@ def undo(
     dry_run: bool = False,
     stop: Stop | None = None,
     say: Callable[[str], None] = lambda _: None,
+    options: Checking | None = None,
 ) -> UndoReport:
     """Take the last landing back, or the one that is named; ``redo`` brings back what was reverted.
 
-    Raises Refused, with nothing changed, when later changes are in the way, or something of the user's is.
+    What is brought back has to be green, as in any landing, where ``options`` say how for given runs. Raises Refused,
+    with nothing changed, when it is not, when later changes are in the way, or something of the user's is.
     """
     if dry_run:
-        return _undo(repository, ledger, name, redo, True, stop, ())
+        return _undo(repository, ledger, name, redo, True, stop, (), options)
     say("looking for the landing")
     with locked(repository.state / "locks" / "landing.lock", doing="landing", stop=stop):
         notes = recover_landing(repository, ledger)
-        return _undo(repository, ledger, name, redo, False, stop, notes)
+        return _undo(repository, ledger, name, redo, False, stop, notes, options)
 
 
 def _undo(
@@ -120,6 +125,7 @@ def _undo(
     dry_run: bool,
     stop: Stop | None,
     notes: Sequence[str],
+    options: Checking | None,
 ) -> UndoReport:
     events = ledger.read().events
     choice = choose_landing(read_landings(events), name, redo=redo)
@@ -128,6 +134,10 @@ def _undo(
         planned = _plan(ground, choice)
         changes = read_changes(ground.git, target.tip, planned.new)
         require_free_way(target, repository.common, ground.settings, planned.new, changes)
+        if choice.redo and not dry_run and options is not None:
+            how = options([one.run for one in choice.merges])
+            if not how.no_verify:
+                notes = (*notes, *_require_green(repository, events, target, choice, planned.new, how, stop))
         if stop is not None and stop.is_set():
             raise Interrupted(2, "stopped before anything was changed")
         if not dry_run:
@@ -141,6 +151,30 @@ def _undo(
         items=planned.items,
         notes=(*notes, *planned.notes),
     )
+
+
+def _require_green(
+    repository: Repository,
+    events: Sequence[Event],
+    target: Target,
+    choice: Choice,
+    new: Oid,
+    options: LandingOptions,
+    stop: Stop | None,
+) -> tuple[str, ...]:
+    """Check what is brought back as any landing is; returns notes, raises Refused where nothing proves it."""
+    from gitprun.merge.prove import check_apart
+
+    brings = [Candidate(branch=one.branch, tip=parse_oid(one.tip)) for one in choice.merges]
+    notes: list[str] = []
+    verdict = check_apart(repository, events, new, target.branch, brings, options, stop=stop, note=notes.append)
+    if verdict.state != "pass":
+        what = "is red" if verdict.state == "fail" else "is not proved"
+        raise Refused(
+            f"{target.branch} with what is brought back {what}: {verdict.reason}; nothing was changed",
+            "git prun undo --redo --no-verify brings it back unchecked",
+        )
+    return tuple(dict.fromkeys(notes))
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from typing import Any
 
 from gitprun.collect.capture import Capture, capture, require_ended
 from gitprun.collect.site import Site
+from gitprun.drift.linked import begin_look, end_look
 from gitprun.drift.witness import Witness, suspect_of
 from gitprun.errors import PrunError
 from gitprun.executors.base import Ending, Place
@@ -35,10 +36,12 @@ from gitprun.runs.ledger import Ledger
 from gitprun.runs.listen import read_output
 from gitprun.runs.outcome import exit_facts, judge_worker
 from gitprun.runs.review import unit_folder
+from gitprun.runs.walls import require_walls, wall_worker
 from gitprun.system.files import write_whole
 from gitprun.system.process import Identity, Stop, probe_identity, run, worker_environment
 from gitprun.units import ExecutorSettings, Exit, Unit
 from gitprun.verify.surroundings import surroundings, wish_for_worker
+from gitprun.verify.view import view_for
 from gitprun.workspaces.scratch import drop_temporary, make_temporary
 
 LAST = 256_000
@@ -103,6 +106,7 @@ def work_in(
 
     The worker's own code when it failed; else 1 when nothing was committed or the verification is no pass; else 0.
     """
+    require_walls(errand.unit)
     session = _Session(repository, ledger, place, errand, say, warn, stop)
     errand.log.parent.mkdir(parents=True, exist_ok=True)
     with alone(repository, place):
@@ -112,8 +116,13 @@ def work_in(
         if left:
             warn(f"{place.id} holds uncommitted work already (such as {left[0]}); it will be part of the commit")
         me = probe_identity(os.getpid())
-        spec = {"executor": errand.unit.executor, "mode": "write", "slug": errand.unit.id, "log": str(errand.log)}
-        spec["sandbox"] = errand.unit.sandbox
+        spec: dict[str, Any] = {
+            "executor": errand.unit.executor,
+            "mode": "write",
+            "slug": errand.unit.id,
+            "log": str(errand.log),
+        }
+        spec |= {"sandbox": errand.unit.sandbox, "walled": errand.unit.walled}
         session.note("preparing", coordinator=asdict(me) if me else {}, **spec)
         try:
             return _live(session, site)
@@ -150,9 +159,11 @@ def _live(session: _Session, site: Site) -> int:
     session.note("verifying")
     changed = outcome.state in ("committed", "own")
     skip = "" if changed else "no changes" if outcome.state == "empty" else "not committed"
-    wish = wish_for_worker(errand.unit.executor, errand.unit.sandbox, errand.verify.sandbox)
+    unit = errand.unit
+    wish = wish_for_worker(unit.executor, unit.sandbox, errand.verify.sandbox, walled=unit.walled)
     path, env = site.workspace.path, errand.settings.env
-    with surroundings(wish, path, _temporary(session, path), {}, env) as around:
+    view = view_for(session.repository, errand.collect, lambda: found.changed)
+    with surroundings(wish, path, _temporary(session, path), {}, env, view=view) as around:
         verified = verify(errand.verify, path, session.folder, around=around, skip=skip, stop=session.stop)
     session.tell(verified.line)
     _note_verdict(session, verified, found)
@@ -170,6 +181,7 @@ def _watched(session: _Session, site: Site) -> Iterator[None]:
     """Look at the user's repository before and after the worker, and tell what changed meanwhile."""
     root = session.repository.home.parent / "\0"
     witness = Witness(session.repository, session.ledger, NAMED, root, session.place.id)
+    begin_look(linked := session.folder / "linked.json", site.workspace.path, site.workspace.provided)
     note = witness.begin(suspect_of(NAMED, session.place.id, site.workspace))
     if note:
         session.warn(note)
@@ -177,6 +189,8 @@ def _watched(session: _Session, site: Site) -> Iterator[None]:
         yield
     finally:
         try:
+            for path in end_look(linked).get("linked", ()):
+                session.warn(f"changed in your checkout while it ran, through what is linked: {path}")
             for one in witness.end(f"{NAMED}/{session.place.id}"):
                 if one.gate or one.thing.kind == "ref":
                     session.warn(f"changed in your repository while it ran: {one.text}")
@@ -215,17 +229,19 @@ def _run_worker(session: _Session, site: Site) -> tuple[Exit, Ending]:
     def started(identity: Identity | None) -> None:
         session.note("started", process=asdict(identity) if identity else {}, program=launch.argv[0])
 
+    cell, walled = wall_worker(unit, path, temporary, worker_environment(dict(launch.env)))
     try:
         ended = run(
-            launch.argv,
+            (*cell.prefix, *launch.argv),
             cwd=path,
-            env=worker_environment(dict(launch.env) | own),
+            env=worker_environment(walled | dict(launch.env) | own),
             stdin=launch.stdin,
             stdout=errand.log,
             timeout=unit.timeout,
             stop=session.stop,
             record=folder,
             started=started,
+            confine=cell.confine,
         )
     finally:
         drop_temporary(temporary)

@@ -11,6 +11,7 @@ from typing import Any
 
 from gitprun.collect.capture import Site
 from gitprun.collect.filters import read_allowed
+from gitprun.drift.linked import begin_look, end_look
 from gitprun.drift.witness import Witness, suspect_of
 from gitprun.errors import GitFailed, GitTimeout, PrunError
 from gitprun.executors.base import Progress
@@ -66,18 +67,25 @@ class RunContext:
         return self.repository.state / "runs" / self.run / unit.id
 
     def begin_watch(self, unit: Unit, workspace: Workspace) -> None:
-        """Look at the user's repository right before a worker starts."""
+        """Look at the user's repository, and at what is linked of the checkout, right before a worker starts."""
+        begin_look(self._linked(unit), workspace.path, workspace.provided)
         note = self.witness.begin(suspect_of(self.run, unit.id, workspace)) if self.witness else ""
         if note:
             self.note(unit, "watched", drift_note=note)
 
     def end_watch(self, unit: Unit) -> None:
         """Look at it again once its tree of processes ended: what changed is in the ledger after that."""
+        if linked := end_look(self._linked(unit)):
+            self.note(unit, "watched", **linked)
         try:
             if self.witness is not None:
                 self.witness.end(f"{self.run}/{unit.id}")
         except PrunError as problem:
             self.note(unit, "watched", drift_note=problem.message)
+
+    def _linked(self, unit: Unit) -> Path:
+        """Name the file of the look at what is linked."""
+        return self.folder(unit) / "linked.json"
 
     def now(self) -> datetime:
         """Give the time as the user's own clock shows it."""

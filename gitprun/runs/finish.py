@@ -13,20 +13,24 @@ from gitprun.contract import Result, fallback_result, parse_result
 from gitprun.errors import PrunError
 from gitprun.executors.base import Ending
 from gitprun.git.refs import move_ref, read_ref, require_object
-from gitprun.names import ZERO, Oid, unit_ref
+from gitprun.names import ZERO, Oid, unit_branch, unit_ref
 from gitprun.runs.context import Attempt, RunContext, modified, open_site
 from gitprun.runs.events import UnitState
 from gitprun.runs.outcome import NO_RESULT, commit_message
+from gitprun.runs.verified_trees import note_verified
 from gitprun.runs.work import temporary_of
 from gitprun.system.files import read_plain, tail, write_whole
 from gitprun.units import ExecutorSettings, Unit, Verdict
 from gitprun.verify.check import check_workspace
-from gitprun.verify.surroundings import surroundings, wish_for_worker
+from gitprun.verify.pristine import check_commit, plan_checks
+from gitprun.verify.surroundings import surroundings, was_confined, wish_for_landing, wish_for_worker
+from gitprun.verify.view import view_for
 from gitprun.workspaces.base import OUTBOX, Workspace
 from gitprun.workspaces.worktree import admin_folder
 
 MAX_RESULT = 4_000_000
 FALLBACK_TAIL = 64_000
+NOTHING_CHANGED: dict[str, Any] = {"verify_changed": []}
 
 
 def collect(context: RunContext, unit: Unit, attempt: Attempt, workspace: Workspace, worker: str | None) -> Capture:
@@ -105,25 +109,66 @@ def keep_result(
 
 
 def verify(context: RunContext, unit: Unit, attempt: Attempt, workspace: Workspace, found: Capture) -> Verdict:
-    """Run the checks in the workspace and note what they changed there."""
+    """Check a unit's work and note the verdict: in its workspace, or in a pristine place where that is asked for.
+
+    In the workspace it says that the worker is done; for a tree that is to land it proves nothing.
+    """
     context.note(unit, "verifying")
-    folder = context.folder(unit)
-    site = open_site(context, attempt, workspace)
+    settings, site = context.settings, open_site(context, attempt, workspace)
+    commit = read_ref(site.repo, unit_ref(context.run, unit.id))
+    if settings.verify == ():
+        # An empty list of commands asks for none; only without any list are they looked for.
+        verdict, facts = Verdict(state="absent"), NOTHING_CHANGED
+    elif settings.verify_in == "pristine" and commit is not None:
+        verdict, facts = _verify_commit(context, unit, commit, found.tree)
+    else:
+        verdict, facts = _verify_workspace(context, unit, site, found)
+    said = {"state": verdict.state, "reason": verdict.reason, "checks": [asdict(c) for c in verdict.checks]}
+    said |= {"confined": verdict.confined} if verdict.confined else {}
+    context.note(unit, "verified", verdict=said, tree=found.tree, **facts)
+    return verdict
+
+
+def _verify_workspace(context: RunContext, unit: Unit, site: Site, found: Capture) -> tuple[Verdict, dict[str, Any]]:
+    """Run the checks in the workspace; return what they said, and what they changed there."""
+    settings, workspace = context.settings, site.workspace
     # Only these can differ from the commit already; usually there are none, and the question is spared.
     before = modified(site) if found.left_out or found.notes else set()
-    settings, verdict = context.settings, Verdict(state="absent")
-    if settings.verify != ():
-        # An empty list of commands asks for none; only without any list are they looked for.
-        wish = wish_for_worker(unit.executor, unit.sandbox, settings.verify_sandbox)
-        own = {"PRUN_RUN": context.run, "PRUN_UNIT": unit.id}
-        extra = settings.executors.get(unit.executor, ExecutorSettings()).env
-        with surroundings(wish, workspace.path, temporary_of(workspace, unit), own, extra) as usual:
-            around = replace(usual, grace=context.grace, output_max=context.output_max)
-            verdict = check_workspace(
-                workspace.path, context.verify, folder, around=around, timeout=context.verify_timeout, stop=context.stop
-            )
+    wish = wish_for_worker(unit.executor, unit.sandbox, settings.verify_sandbox, walled=unit.walled)
+    own = {"PRUN_RUN": context.run, "PRUN_UNIT": unit.id}
+    extra = settings.executors.get(unit.executor, ExecutorSettings()).env
+    view = view_for(context.repository, settings, lambda: found.changed)
+    with surroundings(wish, workspace.path, temporary_of(workspace, unit), own, extra, view=view) as usual:
+        around = replace(usual, grace=context.grace, output_max=context.output_max)
+        verdict = check_workspace(
+            workspace.path,
+            context.verify,
+            context.folder(unit),
+            around=around,
+            timeout=context.verify_timeout,
+            stop=context.stop,
+        )
     touched = sorted(modified(site) - before) if verdict.state != "absent" else []
-    facts = {"state": verdict.state, "reason": verdict.reason, "checks": [asdict(c) for c in verdict.checks]}
-    facts |= {"confined": verdict.confined} if verdict.confined else {}
-    context.note(unit, "verified", verdict=facts, tree=found.tree, verify_changed=touched)
-    return verdict
+    return verdict, {"verify_changed": touched}
+
+
+def _verify_commit(context: RunContext, unit: Unit, commit: Oid, tree: Oid) -> tuple[Verdict, dict[str, Any]]:
+    """Check the captured commit as a landing on the branch its run began from would: that counts for such a one."""
+    settings, heads = context.settings, "refs/heads/"
+    own = unit_branch(context.run, unit.id)
+    branch = context.revision.removeprefix(heads) if context.revision.startswith(heads) else own
+    wish = wish_for_landing(was_confined(unit.executor, unit.sandbox, unit.walled), settings.verify_sandbox)
+    plan = plan_checks(settings, wish, branch, context.verify, settings.setup or ())
+    notes: list[str] = []
+    verdict = check_commit(
+        context.repository,
+        commit,
+        plan,
+        top=context.root,
+        logs=context.folder(unit),
+        stop=context.stop,
+        note=notes.append,
+    )
+    if verdict.state == "pass":
+        note_verified(context.ledger, (tree,), plan.way, context.run)
+    return verdict, NOTHING_CHANGED | {"verify_in": "pristine", "check_notes": list(dict.fromkeys(notes))}

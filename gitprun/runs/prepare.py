@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import time
 from dataclasses import replace
 from typing import Any
@@ -12,11 +13,14 @@ from gitprun.errors import PrunError
 from gitprun.git.refs import delete_ref, open_repository
 from gitprun.names import Oid, unit_branch
 from gitprun.runs.context import Attempt, RunContext, modified, open_site
+from gitprun.runs.walls import require_walls
 from gitprun.system.birth import folder_birth
 from gitprun.system.files import remove_tree
 from gitprun.system.process import worker_environment
 from gitprun.units import Unit
+from gitprun.verify.leads import tell_leads
 from gitprun.verify.surroundings import Surroundings
+from gitprun.verify.view import view_for
 from gitprun.workspaces.base import Workspace, WorkspaceProblem, make_outbox, workspace_path
 from gitprun.workspaces.clone import make_clone
 from gitprun.workspaces.furnish import furnish
@@ -29,6 +33,7 @@ from gitprun.workspaces.worktree import make_worktree, remove_worktree
 def prepare(context: RunContext, unit: Unit, attempt: Attempt) -> Workspace:
     """Make the workspace and everything the worker finds in it; on failure nothing of it is left."""
     began = time.monotonic()
+    require_walls(unit)
     require_calm(context.repository)
     context.folder(unit).mkdir(parents=True, exist_ok=True)
     path = workspace_path(context.root, context.run, unit.id)
@@ -78,6 +83,9 @@ def _furnish(context: RunContext, unit: Unit, attempt: Attempt, workspace: Works
     if workspace.kind is not None:
         copy, link = settings.copy or (), settings.link or ()
         workspace = furnish(context.repository, workspace, folder, attempt.base, copy, link)
+        if workspace.provided:
+            leads = tell_leads(view_for(context.repository, settings), os.environ)
+            workspace = replace(workspace, notes=(*workspace.notes, *leads))
     make_outbox(workspace.path)
     if workspace.kind is not None and settings.setup:
         run_setup(

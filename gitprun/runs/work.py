@@ -18,6 +18,7 @@ from gitprun.runs.events import UnitState
 from gitprun.runs.listen import Listener, read_output
 from gitprun.runs.stall import was_ended
 from gitprun.runs.stall_watch import Subject
+from gitprun.runs.walls import wall_worker
 from gitprun.system.files import write_whole
 from gitprun.system.process import (
     KILLED,
@@ -55,6 +56,7 @@ def work(context: RunContext, unit: Unit, attempt: Attempt, workspace: Workspace
     if workspace.kind == "worktree":
         own |= guard_environment(context.repository, workspace.path, workspace.branch)
 
+    cell, walled = wall_worker(unit, workspace.path, temporary, worker_environment(dict(launch.env)))
     mark = new_mark()
     subject = _subject(context, unit, workspace, output)
 
@@ -66,9 +68,9 @@ def work(context: RunContext, unit: Unit, attempt: Attempt, workspace: Workspace
     try:
         with _attended(context, unit, subject):
             ended = run(
-                launch.argv,
+                (*cell.prefix, *launch.argv),
                 cwd=workspace.path,
-                env=worker_environment(dict(launch.env) | own),
+                env=worker_environment(walled | dict(launch.env) | own),
                 stdin=launch.stdin,
                 stdout=output,
                 timeout=unit.timeout,
@@ -77,6 +79,7 @@ def work(context: RunContext, unit: Unit, attempt: Attempt, workspace: Workspace
                 record=folder,
                 started=started,
                 mark=mark,
+                confine=cell.confine,
                 output_max=context.output_max,
             )
     finally:

@@ -1,7 +1,7 @@
 """Which walls this machine has for programs that may write in a few places only, and how to start one within them.
 
 In order of trust: Landlock (the kernel's own, nothing to start), bwrap, and the sandbox of an installed codex. A kind
-counts only once it has been tried here and kept a write out.
+counts only once it has been tried here and kept a write out. So does a view, in which paths show other folders.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from gitprun.system.files import read_plain
 from gitprun.system.process import run, scratch_folder
 
 Kind = Literal["landlock", "bwrap", "codex"]
+# Source, the path that shows it, and whether it may be written there (see ``system/view``).
+Row = tuple[str, str, bool]
 TRY_TIMEOUT = 20.0
 # Where programs write that do not ask.
 TMP = "/tmp"
@@ -49,8 +51,20 @@ class Cell:
     confine: Mapping[str, object] | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Viewer:
+    """How paths are made to show other folders here: by mounts of our own, or by ``program`` (bwrap).
+
+    ``reason`` says why they cannot be; empty where they can.
+    """
+
+    program: str = ""
+    reason: str = ""
+
+
 _lock = threading.Lock()
 _known: dict[str, Walls] = {}
+_views: list[Viewer] = []
 
 
 def find_walls(path: str | None = None) -> Walls:
@@ -74,6 +88,40 @@ def _find(path: str) -> Walls:
             return walls
         reasons.append(walls.reason)
     return Walls(kind=None, reason=", ".join(reasons))
+
+
+def find_view(path: str | None = None) -> Viewer:
+    """Find how a path can be made to show another folder here, with bwrap looked for on ``path``; tried once."""
+    with _lock:
+        if not _views:
+            _views.append(_look_for_view(os.environ.get("PATH", os.defpath) if path is None else path))
+        return _views[0]
+
+
+def _look_for_view(path: str) -> Viewer:
+    if not sys.platform.startswith("linux"):
+        return Viewer(reason="this system has no mount namespaces")
+    bwrap = shutil.which("bwrap", path=path)
+    # Some systems let bwrap make a user namespace, and nobody else.
+    for viewer in (Viewer(), *([Viewer(program=os.path.abspath(bwrap))] if bwrap else [])):
+        if _shows(viewer):
+            return viewer
+    return Viewer(reason="mount namespaces cannot be had here")
+
+
+def _shows(viewer: Viewer) -> bool:
+    """Show a folder at the path of another one, with a folder of the latter bound back, and write in both."""
+    with scratch_folder() as scratch:
+        covered, place, log = (Path(os.path.realpath(scratch), name) for name in ("covered", "place", "log"))
+        for folder in (covered / "kept", place / "kept"):
+            folder.mkdir(parents=True)
+        (covered / "kept" / "mine").touch()
+        kept = str(covered / "kept")
+        cell = open_cell("", [(str(place), str(covered), True), (kept, kept, False)], viewer)
+        script = 'cd "$1" && test -f kept/mine && echo in >in && if (echo out >kept/out); then exit 1; fi'
+        argv = [*cell.prefix, "/bin/sh", "-c", script, "sh", str(covered)]
+        ended = run(argv, cwd=place, env=dict(os.environ), stdout=log, timeout=TRY_TIMEOUT, confine=cell.confine)
+        return ended.code == 0 and (place / "in").exists() and not (covered / "kept" / "out").exists()
 
 
 def _try_landlock() -> Walls:
@@ -105,30 +153,60 @@ def _try_program(kind: Kind, program: str) -> Walls:
     return Walls(kind=None, reason=f"{kind} does not work here")
 
 
-def make_cell(walls: Walls, write: Sequence[Path], *, temporary: Path | None = None) -> Cell:
-    """Make a cell whose programs write only in the folders of ``write``; the first of them is where they work.
+def open_cell(said: str, rows: Sequence[Row] = (), viewer: Viewer | None = None) -> Cell:
+    """Make a cell without walls, whose programs see at some paths what ``rows`` say."""
+    viewer = viewer or (find_view() if rows else Viewer())
+    if rows and viewer.program:
+        return Cell(
+            said=said, prefix=(viewer.program, "--dev-bind", "/", "/", *_shown(rows), "--die-with-parent", "--")
+        )
+    return Cell(said=said, confine={"view": list(rows), "write": None} if rows else None)
+
+
+def make_cell(walls: Walls, write: Sequence[Path], *, temporary: Path | None = None, rows: Sequence[Row] = ()) -> Cell:
+    """Make a cell whose programs write only in ``write``: folders, or files that are there.
 
     ``temporary`` is one of them that stands for /tmp too, where that can be done and nothing they need lies there.
+    They write as well where ``rows``, which say what is shown at some paths, let them.
     """
     if walls.kind is None:
-        return Cell(said=f"none: {walls.reason}")
-    folders = [os.path.realpath(path) for path in write]
-    tmp = os.path.realpath(temporary) if temporary is not None and not _needed_below(TMP, folders) else ""
+        return open_cell(f"none: {walls.reason}", rows)
+    viewer = find_view() if rows else Viewer()
+    if viewer.program:
+        # Within the kernel's own walls nothing can be mounted any more.
+        walls = Walls(kind="bwrap", program=viewer.program)
+    shown = [target for _, target, writable in rows if writable]
+    folders = list(dict.fromkeys(map(os.path.realpath, write)))
+    allowed = list(dict.fromkeys([*folders, *shown]))
+    tmp = os.path.realpath(temporary) if temporary is not None and not _needed_below(TMP, allowed) else ""
     if walls.kind == "landlock":
         said = "landlock, with a read-only view" if walls.own_view else "landlock"
-        spec = {"write": folders, "own_view": walls.own_view, "hide": hidden_doors(folders), "tmp": tmp}
-        return Cell(said=said, confined=True, confine=spec)
-    words = _bwrap(folders, tmp) if walls.kind == "bwrap" else _codex(folders)
-    return Cell(said=walls.kind, confined=True, prefix=(walls.program, *words))
+        spec = {"write": allowed, "own_view": walls.own_view, "hide": hidden_doors(allowed), "tmp": tmp}
+        return Cell(said=said, confined=True, confine=spec | ({"view": list(rows)} if rows else {}))
+    if walls.kind == "bwrap":
+        inner = _bwrap(folders, tmp, hidden_doors(allowed), rows if viewer.program else ())
+        # Where the view is ours it comes first, and the walls are built within it.
+        more = () if viewer.program else tuple(word for path in shown for word in ("--bind", path, path))
+        words = (*inner, *more, "--unshare-pid", "--unshare-ipc", "--die-with-parent", "--")
+    else:
+        words = _codex(allowed)
+    confine = None if viewer.program or not rows else open_cell("", rows, viewer).confine
+    return Cell(said=str(walls.kind), confined=True, prefix=(walls.program, *words), confine=confine)
 
 
-def _bwrap(folders: Sequence[str], tmp: str) -> tuple[str, ...]:
+def _bwrap(folders: Sequence[str], tmp: str, hidden: Sequence[str], rows: Sequence[Row]) -> tuple[str, ...]:
     words = ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", *(["--bind", tmp, TMP] if tmp else [])]
-    for path in hidden_doors(folders):
+    for path in hidden:
         words += ["--tmpfs", path] if os.path.isdir(path) else ["--ro-bind", "/dev/null", path]
+    words += _shown(rows)
     for folder in folders:
         words += ["--bind", folder, folder]
-    return (*words, "--unshare-pid", "--unshare-ipc", "--die-with-parent", "--chdir", folders[0], "--")
+    return tuple(words)
+
+
+def _shown(rows: Sequence[Row]) -> list[str]:
+    """Write a view in the words of bwrap, which takes all sources from what there was before it."""
+    return [word for source, target, may in rows for word in ("--bind" if may else "--ro-bind", source, target)]
 
 
 def _codex(folders: Sequence[str]) -> tuple[str, ...]:
@@ -137,7 +215,7 @@ def _codex(folders: Sequence[str]) -> tuple[str, ...]:
         "sandbox_workspace_write.network_access=true",
         "sandbox_workspace_write.exclude_slash_tmp=true",
         "sandbox_workspace_write.exclude_tmpdir_env_var=true",
-        f"sandbox_workspace_write.writable_roots={json.dumps(folders[1:])}",
+        f"sandbox_workspace_write.writable_roots={json.dumps(list(folders))}",
     )
     return ("sandbox", *(word for setting in settings for word in ("-c", setting)), "--")
 

@@ -198,7 +198,7 @@ def remove_tree(
     """
     _require_same(path, identity)
     require_no_mounts(path)
-    trash, top = _make_trash(room or path.parent)
+    trash, top = make_held(room or path.parent, TRASH)
     try:
         if noted is not None:
             noted(trash, _identity_of(os.fstat(top)))
@@ -268,19 +268,19 @@ def _require_same(path: Path, identity: tuple[int, int]) -> None:
         raise UnsafeRemoval(f"{path} is not the folder prun made", "look at it and remove it yourself")
 
 
-def _make_trash(room: Path) -> tuple[Path, int]:
-    """Make a trash folder and hold it, so that nobody else empties it meanwhile."""
+def make_held(room: Path, prefix: str) -> tuple[Path, int]:
+    """Make a folder and hold it, so that nobody takes it for a leftover; return it and the descriptor to close."""
     while True:
-        trash = room / f"{TRASH}{os.urandom(6).hex()}"
-        trash.mkdir(mode=0o700)
+        made = room / f"{prefix}{os.urandom(6).hex()}"
+        made.mkdir(mode=0o700)
         try:
-            top = os.open(trash, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            held = os.open(made, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         except FileNotFoundError:
             continue
-        if _claim(top) and folder_identity(trash) == _identity_of(os.fstat(top)):
-            return trash, top
+        if _claim(held) and folder_identity(made) == _identity_of(os.fstat(held)):
+            return made, held
         # Taken for a leftover before we held it.
-        os.close(top)
+        os.close(held)
 
 
 def _claim(folder: int) -> bool:

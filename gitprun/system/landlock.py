@@ -1,4 +1,4 @@
-"""Confine the process that calls it, and all it will ever start, to writing in a few places (Linux).
+"""Confine the process that calls it, and all it will ever start, to a view and to writing in a few places (Linux).
 
 The warden's forked child imports it right before it turns into the program, so it imports next to nothing itself.
 Two walls, each of which holds alone: Landlock (kernel 6.2 and later; no rights needed), which lets nobody out again,
@@ -81,19 +81,33 @@ def abi() -> int:
 def confine(spec: "dict[str, Any]") -> None:
     """Confine this process for good; raises NotConfined, after which it is good for nothing.
 
-    ``write`` lists the folders that may be written, ``own_view`` says whether to make the second wall too: there
+    ``view`` are the rows of ``view.show`` (none: paths lead where they did). ``write`` lists the folders that may be
+    written, with what of the view may be (None: no walls); ``own_view`` says whether to make the second wall too: there
     ``hide`` are sockets (or folders of such) not to be seen, and ``tmp`` is the folder that is /tmp (empty: the usual
     one stays, read-only). Standard output and error may be opened again.
     """
-    folders = [os.path.realpath(path) for path in spec["write"]]
-    if spec["own_view"]:
+    rows, walled = spec.get("view") or (), spec.get("write") is not None
+    own_view = walled and spec["own_view"]
+    shown: list[str] = []
+    if rows or own_view:
+        _enter_namespace(CLONE_NEWNS | (CLONE_NEWIPC if own_view else 0))
+    if rows:
+        try:
+            import view  # type: ignore[import-not-found]  # beside us, where the warden looks
+        except ImportError:
+            from gitprun.system import view
+        shown = view.show(rows, _mount, _protect)
+    if not walled:
+        return
+    folders = [os.path.realpath(path) for path in (*spec["write"], *shown)]
+    if own_view:
         _make_own_view(folders, spec["hide"], spec["tmp"])
     _require("to gain no rights", _call("prctl", PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
     if os.geteuid() == 0:
         for capability in DROPPED:
             # One the kernel does not know, or that is not there to be dropped, is none to worry about.
             _call("prctl", PR_CAPBSET_DROP, capability, 0, 0, 0)
-    _restrict(folders, own_view=spec["own_view"])
+    _restrict(folders, own_view=own_view)
 
 
 def _restrict(folders: "Sequence[str]", *, own_view: bool) -> None:
@@ -106,7 +120,7 @@ def _restrict(folders: "Sequence[str]", *, own_view: bool) -> None:
     attributes = _words(handled, 0, scoped)
     ruleset = _require("a rule set", _call("syscall", CREATE_RULESET, attributes, len(attributes), 0))
     for folder in folders:
-        _allow(ruleset, folder, IN_FOLDER & handled)
+        _allow(ruleset, folder, (IN_FOLDER if os.path.isdir(folder) else ON_FILE) & handled)
     for device in DEVICES:
         _allow(ruleset, device, ON_FILE & handled, needed=False)
     _allow(ruleset, SHARED_MEMORY, IN_FOLDER & handled, needed=False)
@@ -141,19 +155,22 @@ def _add(ruleset: int, place: int, access: int) -> int:
     return _call("syscall", ADD_RULE, ruleset, 1, rule, 0)
 
 
-def _make_own_view(folders: "Sequence[str]", hidden: "Sequence[str]", tmp: str) -> None:
-    """Build the wall of mounts: everything read-only but ``folders``, and nobody outside sees it."""
+def _enter_namespace(kinds: int) -> None:
+    """Leave the mounts everybody shares (and more, as ``kinds`` says); without root's rights as its own user."""
     user, group = os.getuid(), os.getgid()
-    if user != 0 or _call("unshare", CLONE_NEWNS | CLONE_NEWIPC) != 0:
-        _require("a name space", _call("unshare", CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWIPC))
+    if user != 0 or _call("unshare", kinds) != 0:
+        _require("a name space", _call("unshare", CLONE_NEWUSER | kinds))
         for name, text in (("setgroups", "deny"), ("uid_map", f"{user} {user} 1"), ("gid_map", f"{group} {group} 1")):
             with open(f"/proc/self/{name}", "w") as target:
                 target.write(text)
     _mount(None, "/", None, MS_REC | MS_SLAVE)
+
+
+def _make_own_view(folders: "Sequence[str]", hidden: "Sequence[str]", tmp: str) -> None:
+    """Build the wall of mounts: everything read-only but ``folders``, and nobody outside sees it."""
     for folder in folders:
         _mount(folder, folder, None, MS_BIND | MS_REC)
-    view = _words(MOUNT_ATTR_RDONLY, 0, 0, 0)
-    _require("a read-only view", _call("syscall", MOUNT_SETATTR, AT_FDCWD, b"/", AT_RECURSIVE, view, len(view)))
+    _protect("/")
     for folder in folders:
         writable = _words(0, MOUNT_ATTR_RDONLY, 0, 0)
         answer = _call("syscall", MOUNT_SETATTR, AT_FDCWD, os.fsencode(folder), 0, writable, len(writable))
@@ -168,6 +185,13 @@ def _make_own_view(folders: "Sequence[str]", hidden: "Sequence[str]", tmp: str) 
             _mount("tmpfs", path, "tmpfs", quiet | MS_NODEV, "mode=700,size=4k")
         elif os.path.exists(path):
             _mount("/dev/null", path, None, MS_BIND)
+
+
+def _protect(path: str) -> None:
+    """Make a mount read-only, with all that is mounted below it."""
+    wanted = _words(MOUNT_ATTR_RDONLY, 0, 0, 0)
+    answer = _call("syscall", MOUNT_SETATTR, AT_FDCWD, os.fsencode(path), AT_RECURSIVE, wanted, len(wanted))
+    _require(f"a read-only view of {path}", answer)
 
 
 def _mount(source: "str | None", target: str, kind: "str | None", flags: int, options: "str | None" = None) -> None:

@@ -132,7 +132,7 @@ class Warden:
             for usual in ("SIGINT", "SIGTERM", "SIGHUP", "SIGCHLD", "SIGPIPE", "SIGXFSZ"):
                 signal.signal(getattr(signal, usual), signal.SIG_DFL)
             if spec.get("confine"):
-                place = "confinement"
+                place = "confinement" if spec["confine"].get("write") is not None else "view"
                 import landlock  # type: ignore[import-not-found]  # beside us, loaded only where it is asked for
 
                 landlock.confine(spec["confine"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from gitprun.errors import PrunError
@@ -39,8 +39,17 @@ def check_workspace(
     """
     if not workspace.is_dir():
         raise PrunError(f"there is no workspace at {workspace}")
-    checks = recipes.declared(declared) or recipes.detect(read_markers(workspace))
+    checks = workspace_checks(workspace, declared)
     return run_checks(workspace, checks, log_dir, around=around, timeout=timeout, stop=stop)
+
+
+def workspace_checks(workspace: Path, declared: Sequence[str], *, detect: bool = False) -> tuple[recipes.Check, ...]:
+    """Return the checks of a workspace: the declared ones, and where there are none (or ``detect``) those found."""
+    found = recipes.declared(declared)
+    if not found or detect:
+        known = {one.command for one in found}
+        found += tuple(one for one in recipes.detect(read_markers(workspace)) if one.command not in known)
+    return found
 
 
 def run_checks(
@@ -51,8 +60,13 @@ def run_checks(
     around: Surroundings,
     timeout: float,
     stop: process.Stop | None = None,
+    settle: Callable[[CheckResult], CheckResult] | None = None,
 ) -> Verdict:
-    """Run these very checks, as ``check_workspace`` does."""
+    """Run these very checks, as ``check_workspace`` does; ``settle`` looks at the place after each that ran.
+
+    It returns what the check comes to. Where it makes that ``could-not-run``, the place is not what it was, and no more
+    checks run there.
+    """
     if checks:
         log_dir.mkdir(parents=True, exist_ok=True)
     results: list[CheckResult] = []
@@ -63,9 +77,13 @@ def run_checks(
             results.append(_not_run(check, obstacle))
         else:
             log = log_dir / f"verify-{number}.log"
-            results.append(_run(check, workspace, log, around=around, timeout=left, stop=stop))
+            result = _run(check, workspace, log, around=around, timeout=left, stop=stop)
+            settled = result if settle is None else settle(result)
+            results.append(settled)
+            if settled.state == "could-not-run" and settled.state != result.state:
+                break
     ran = any(result.log for result in results)
-    return Verdict(state=_overall(results), checks=tuple(results), confined=around.cell.said if ran else "")
+    return Verdict(state=judge_all(results), checks=tuple(results), confined=around.cell.said if ran else "")
 
 
 def read_markers(workspace: Path) -> dict[str, str]:
@@ -99,7 +117,9 @@ def run_shell(
     command: str, path: Path, around: Surroundings, *, log: Path, timeout: float, stop: process.Stop | None
 ) -> Exit:
     """Run shell text in a folder, within its surroundings; the output is added to ``log``."""
-    return process.run(
+    if around.shown is not None:
+        around.shown.lay()
+    ended = process.run(
         [*around.cell.prefix, *shell_argv(command, around.env)],
         cwd=path,
         env=around.env,
@@ -110,6 +130,9 @@ def run_shell(
         confine=around.cell.confine,
         output_max=around.output_max,
     )
+    if around.shown is not None:
+        around.shown.take_in()
+    return ended
 
 
 def _run(
@@ -143,6 +166,8 @@ def _what_may_be_missing(output: str, around: Surroundings) -> list[str]:
     said = []
     if around.cell.confined and speaks_of_denial(output):
         said.append('it ran confined ([run] verify_sandbox = "none" lets it write elsewhere)')
+    elif around.shown is not None and speaks_of_denial(output):
+        said.append('your checkout was out of its reach ([run] verify_view = "none" shows it)')
     if names := missed(output, around.withheld):
         said.append(f"{', '.join(names)} of your environment is kept from checks")
     return said
@@ -159,7 +184,8 @@ def _find(program: str, env: Mapping[str, str]) -> str | None:
     return shutil.which(program, path=env.get("PATH") or os.defpath)
 
 
-def _overall(results: Sequence[CheckResult]) -> VerdictState:
+def judge_all(results: Sequence[CheckResult]) -> VerdictState:
+    """Return what the results of all checks come to."""
     states = {result.state for result in results}
     if not states:
         return "absent"

@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gitprun.errors import PrunError
-from gitprun.system.confine import Cell, find_walls, make_cell
+from gitprun.system.confine import Cell, Row, Walls, find_walls, make_cell, open_cell
 from gitprun.system.files import folder_identity
 from gitprun.system.process import DEFAULT_GRACE
 from gitprun.units import DEFAULT_OUTPUT_MAX, UNCONFINED
+from gitprun.verify.keep import TEMPORARIES
+from gitprun.verify.leads import follow_leads, tell_leads
 from gitprun.verify.scrub import scrub_environment, withheld
+from gitprun.verify.view import Shown, View, obstacle, shown
 from gitprun.workspaces.scratch import drop_temporary, make_temporary
 
 if TYPE_CHECKING:
     from gitprun.plan import VerifySandbox
 
 UNASKED_FOR = Cell(said="")
+# The folder of a view lies beside the one for temporary files, whose name is one of a unit: none holds this.
+BESIDE = "~view"
 ASKED_NOT_TO = '[run] verify_sandbox = "none"'
 # Caches tools must write to work at all, kept by them where a confined check may not. Those that hold what was
 # installed (browsers, models, toolchains) stay where they are, to be read.
@@ -55,30 +60,39 @@ class Wish:
 class Surroundings:
     """What a check is run in; ``withheld`` are the names of the variables that were left out of ``env``.
 
-    ``obstacle`` says why nothing may run here: the walls that were asked for are not to be had. ``grace`` and
+    ``obstacle`` says why nothing may run here: the walls that were asked for are not to be had, or what would be
+    checked is the user's checkout. ``shown`` is what the checkout's path shows (None: the checkout), ``notes`` what
+    the user should know where it had to show anything else and cannot. ``grace`` and
     ``output_max`` are what the settings say about workers, and hold for checks too.
     """
 
     env: Mapping[str, str]
     withheld: frozenset[str] = field(default_factory=frozenset)
     cell: Cell = UNASKED_FOR
+    shown: Shown | None = None
+    notes: tuple[str, ...] = ()
     obstacle: str = ""
     grace: float = DEFAULT_GRACE
     output_max: int = DEFAULT_OUTPUT_MAX
 
 
-def was_confined(executor: str, sandbox: str) -> bool:
-    """Tell whether a worker was held to its workspace."""
-    return executor != "command" and sandbox != "danger-full-access"
+def was_confined(executor: str, sandbox: str, walled: bool = False) -> bool:
+    """Check whether a worker was held to its workspace; ``walled`` tells whether by walls of prun's."""
+    return walled or (executor != "command" and sandbox != "danger-full-access")
 
 
-def wish_for_worker(executor: str, sandbox: str, asked: VerifySandbox | None) -> Wish:
+def spec_confined(spec: Mapping[str, object]) -> bool:
+    """Check the same by what the ledger says a worker was asked for."""
+    return was_confined(str(spec.get("executor")), str(spec.get("sandbox")), spec.get("walled") is True)
+
+
+def wish_for_worker(executor: str, sandbox: str, asked: VerifySandbox | None, *, walled: bool = False) -> Wish:
     """Say how the work of one worker is to be checked: as it was confined itself, unless something else is asked."""
     if asked == "none":
         return Wish(confined=False, why=ASKED_NOT_TO)
     if asked == "workspace-write":
         return Wish(confined=True, required=True)
-    if was_confined(executor, sandbox):
+    if was_confined(executor, sandbox, walled):
         return Wish(confined=True, own_files=sandbox != "read-only")
     return Wish(confined=False, why=UNCONFINED)
 
@@ -99,32 +113,57 @@ def wish_for_landing(confined: bool, asked: VerifySandbox | None) -> Wish:
 
 @contextmanager
 def surroundings(
-    wish: Wish, workspace: Path, temporary: Path, own: Mapping[str, str], extra: Iterable[tuple[str, str]] = ()
+    wish: Wish,
+    workspace: Path,
+    temporary: Path,
+    own: Mapping[str, str],
+    extra: Iterable[tuple[str, str]] = (),
+    *,
+    view: View | None = None,
 ) -> Iterator[Surroundings]:
     """Make what the checks of a workspace run in; ``temporary`` is theirs while the block runs, and removed then.
 
     ``own`` are prun's variables, ``extra`` those the user gives a worker: what is a credential among them is left out.
+    ``view`` names the checkout whose path shows the workspace meanwhile (None: it shows the checkout).
     """
     given = {**os.environ, **dict(extra)}
     env, names = scrub_environment(given) | dict(own), withheld(given)
-    if not wish.confined:
-        yield Surroundings(env=env, withheld=names, cell=Cell(said=f"none: {wish.why}"))
-        return
-    if folder_identity(workspace) is None:
+    if folder_identity(workspace) is None and (wish.confined or view is not None):
         # A link would lead the walls round something else.
         raise PrunError(f"{workspace} is no folder any more")
-    walls = find_walls()
-    if walls.kind is None:
-        obstacle = f"it cannot be confined: {walls.reason}" if wish.required else ""
-        yield Surroundings(env=env, withheld=names, cell=Cell(said=f"none: {walls.reason}"), obstacle=obstacle)
-        return
-    # What one that was killed left is none of ours.
-    drop_temporary(temporary)
-    make_temporary(temporary)
-    try:
-        folders = [workspace, temporary] if wish.own_files else [temporary]
-        env |= {name: str(temporary) for name in ("TMPDIR", "TMP", "TEMP")}
-        env |= {name: str(temporary / "caches" / folder) for name, folder in CACHES.items()}
-        yield Surroundings(env=env, withheld=names, cell=make_cell(walls, folders, temporary=temporary))
-    finally:
-        drop_temporary(temporary)
+    walls = find_walls() if wish.confined else None
+    confined = walls is not None and walls.kind is not None
+    hindered = f"it cannot be confined: {walls.reason}" if walls and not confined and wish.required else ""
+    notes: tuple[str, ...] = ()
+    if view is not None and not hindered and (why := obstacle(view, env)):
+        hindered, notes, view = follow_leads(view, env, why), tell_leads(view, env), None
+    with ExitStack() as stack:
+        inside: list[Path] = []
+        if confined and not hindered:
+            # What one that was killed left is none of ours.
+            drop_temporary(temporary)
+            make_temporary(temporary)
+            stack.callback(drop_temporary, temporary)
+            inside.append(temporary)
+            env |= redirected(temporary)
+        seen = None
+        if view is not None and not hindered:
+            beside = temporary.with_name(f"{temporary.name}{BESIDE}")
+            seen = stack.enter_context(
+                shown(view, workspace, beside, env, inside=inside, writable=wish.own_files or not confined)
+            )
+        cell = _cell(wish, walls, workspace, temporary, seen.rows if seen else ())
+        yield Surroundings(env=env, withheld=names, cell=cell, shown=seen, notes=notes, obstacle=hindered)
+
+
+def redirected(temporary: Path) -> dict[str, str]:
+    """Return the variables that send temporary files and caches of tools to a folder."""
+    caches = {name: str(temporary / "caches" / folder) for name, folder in CACHES.items()}
+    return dict.fromkeys(TEMPORARIES, str(temporary)) | caches
+
+
+def _cell(wish: Wish, walls: Walls | None, workspace: Path, temporary: Path, rows: Sequence[Row]) -> Cell:
+    if walls is None or walls.kind is None:
+        return open_cell(f"none: {walls.reason if walls else wish.why}", rows)
+    folders = [workspace, temporary] if wish.own_files else [temporary]
+    return make_cell(walls, folders, temporary=temporary, rows=rows)

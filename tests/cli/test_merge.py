@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from tests.support.cli import program_environment, prun, start_prun
 from tests.support.landing import landing_events
 from tests.support.repos import Repo, make_repo
+from tests.support.runs import RESULT
 
 pytestmark = pytest.mark.slow
 
@@ -150,3 +152,22 @@ def test_only_what_is_needed_is_loaded(tmp_path: Path) -> None:
     }
     heavy |= {"gitprun.merge.resolvers", "gitprun.verify.check", "gitprun.workspaces.clone", "gitprun.runs.review"}
     assert set(done.stdout.splitlines()[-1].split()) & heavy == set()
+
+
+def test_what_runs_were_told_about_checks_holds_for_their_landing(tmp_path: Path) -> None:
+    """Two runs, each with a check and needs of its own in its plan: a landing of both asks and has all of it."""
+    repo = make_repo(tmp_path / "repo", a="1\n")
+    repo.write(".git/info/exclude", ".env\n")
+    repo.write(".env", "e\n")
+    calls = tmp_path / "calls"
+    for name, more in (("one", "\n[workspace]\ncopy = ['.env']\n"), ("two", "verify_timeout = '9m'\n")):
+        plan = f"[run]\nverify = ['echo {name} >>{calls}', 'true']\n{more}"
+        plan += f"[[unit]]\nid = '{name}'\nprompt = 'x'\ncommand = ['sh', '-c', '''echo x >{name}; {RESULT}''']\n"
+        (tmp_path / f"{name}.toml").write_text(plan)
+        assert prun(repo.path, "run", str(tmp_path / f"{name}.toml")).code == 0
+    calls.unlink()
+    done = prun(repo.path, "merge", "r1", "r2", "--json")
+    assert done.code == 0, done.err
+    checks = json.loads(done.out)["verdict"]["checks"]
+    assert [one["command"] for one in checks] == [f"echo one >>{calls}", "true", f"echo two >>{calls}"]
+    assert calls.read_text() == "one\ntwo\n"

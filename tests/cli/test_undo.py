@@ -70,6 +70,23 @@ def test_reverted_is_not_merged_by_accident(tmp_path: Path) -> None:
     assert prun(repo.path, "merge", "--no-verify", "one").code == 0
 
 
+def test_what_is_brought_back_has_to_be_green(tmp_path: Path) -> None:
+    repo = landed(tmp_path / "r")
+    repo.commit("later", prun_dot_toml='run.verify = ["! test -e new"]\n')
+    assert prun(repo.path, "undo", "two").code == 0
+    by = repo.head
+    for words in (("--redo",), (by[:10],)):
+        said = prun(repo.path, "undo", *words)
+        assert (said.code, said.err) == (
+            1,
+            "error: main with what is brought back is red: ! test -e new: exit 1; nothing was changed\n"
+            "hint: git prun undo --redo --no-verify brings it back unchecked\n",
+        )
+        assert (repo.head, repo.status()) == (by, [])
+    assert prun(repo.path, "undo", "--redo", "--verify", "test -e new").code == 0
+    assert repo.read("new") == "n\n"
+
+
 def test_json_and_refusals(tmp_path: Path) -> None:
     repo = make_repo(tmp_path / "r", a="1\n")
     said = prun(repo.path, "undo")

@@ -129,15 +129,16 @@ def test_units_need_a_verdict_of_their_own(tmp_path: Path) -> None:
     assert states(land_branches(repo, unit, verify=("true",), allow_unverified=True)) == {"topic": "landed"}
 
 
-def test_a_tree_that_was_proved_is_not_checked_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize("one_by_one", [False, True])
+def test_the_verdict_of_a_workers_folder_proves_no_tree(tmp_path: Path, one_by_one: bool) -> None:
     repo = make_repo(tmp_path / "repo")
     repo.switch("topic", new=True)
     repo.commit("topic", b="b\n")
     repo.switch("main")
     unit = candidate(repo, "topic", run="r1", unit="topic", verdict="pass", tree=repo.oid("topic^{tree}"))
-    report = land_branches(repo, unit, verify=("false",))
-    assert states(report) == {"topic": "landed"}
-    assert report.notes == ("the merged tree is one that was verified before, so it was not checked again",)
+    report = land_branches(repo, unit, verify=("! test -e b",), one_by_one=one_by_one)
+    assert [(item.state, item.reason) for item in report.items] == [("red", "! test -e b: exit 1 (on top of main)")]
+    assert report.new == report.old == repo.head
 
 
 def test_where_the_checks_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,13 +151,15 @@ def test_where_the_checks_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     said = tmp_path / "said"
     command = (
         f"{{ pwd; git branch --show-current; git log -1 --format='%P %s'; cat b .env node_modules/tool;"
-        f" env | grep -E '^GIT_(DIR|INDEX|WORK|AUTHOR|CONFIG_GLOBAL)' | wc -l; echo soiled >b; }} >{said}"
+        f" env | grep -E '^GIT_(DIR|INDEX|WORK|AUTHOR|CONFIG_GLOBAL)' | wc -l; echo soiled >b; }} >{said};"
+        " git checkout -q b"
     )
     report = land_branches(repo, "topic", verify=(command,), copy=(".env",), link=("node_modules",))
     assert states(report) == {"topic": "landed"}
     folder, *rest = said.read_text().splitlines()
     assert rest == ["main", f"{report.old} {topic} merge: ship topic", "b", "e", "t", "0"]
-    assert Path(folder).parent.parent == tmp_path / "repo.prun" / "landing"
+    assert Path(folder).name == "repo"
+    assert Path(folder).parent.parent == tmp_path / "repo.prun" / "checks"
     assert sorted(path.name for path in (tmp_path / "repo.prun").iterdir()) == []
     assert (repo.read("b"), repo.read("node_modules/tool"), repo.status()) == ("b\n", "t\n", [])
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "elsewhere"))

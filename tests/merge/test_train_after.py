@@ -38,16 +38,17 @@ def test_what_is_made_anew_lands_on_top(tmp_path: Path, monkeypatch: pytest.Monk
     assert states(report) == {"first": "landed", "last": "landed"}
     assert repo.read("client") == "1\n2\n3\n4\n5\n6\na\nm\nz\n"
     assert (repo.read("made.txt"), repo.status()) == ("new\n", [])
-    assert not (repo.path / "other.txt").exists()
+    # All of it is taken: the checks saw it, and on a main without it they might say something else.
+    assert repo.read("other.txt") == "out\n"
     assert (tmp_path / "count").read_text() == "x\n"
     assert repo.head == report.new != report.items[1].commit
     assert repo.git("log", "-1", "--format=%s%n%P") == f"merge: after {MAKE.after[0]}\n{report.items[1].commit}"
-    assert f"2 files were made anew, in {report.new[:10]}" in report.notes[-1]
+    assert f"3 files were made anew, in {report.new[:10]}" in report.notes[-1]
     started = repo.ledger.read().events[-4].facts
     assert started["after"] == {
         "commit": report.new,
         "commands": [*MAKE.after],
-        "paths": ["client", "made.txt"],
+        "paths": ["client", "made.txt", "other.txt"],
     }
     repo.git("fsck", "--strict")
 
@@ -96,3 +97,47 @@ def test_untracked_work_is_not_overwritten_by_what_is_made(tmp_path: Path, monke
         land_branches(repo, "first", hotspots=(row,), may_run_after=True)
     assert repo.read("made.txt") == "human\n"
     assert landing_events(repo) == []
+
+
+def test_what_git_ignores_does_not_make_the_checks_green(tmp_path: Path) -> None:
+    repo = with_client(tmp_path / "repo")
+    repo.commit("ignore", _dot_gitignore="gen/\n")
+    row = Hotspot("schema", after=("mkdir -p gen; cp schema gen/all",))
+    report = land_branches(
+        repo, "first", "elsewhere", hotspots=(row,), may_run_after=True, verify=("! test -e a || test -e gen/all",)
+    )
+    assert states(report) == {"first": "landed", "elsewhere": "landed"}
+    report = land_branches(
+        repo, "last", hotspots=(row,), may_run_after=True, verify=("! grep -q z schema || test -e gen/all",)
+    )
+    assert [(item.state, item.reason) for item in report.items] == [
+        ("red", "! grep -q z schema || test -e gen/all: exit 1 (on top of main)")
+    ]
+    assert "made gen/, which git ignores: it does not land" in report.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("git init -q lib", "they make a repository in lib/, which no commit can hold"),
+        ("seq 5001 | xargs touch", "they make 5001 new files (1 ...): name what is not to land in .gitignore"),
+        ("truncate -s 60000000 big", "they make big, which is too large to land unless .gitignore names it"),
+    ],
+)
+def test_what_cannot_all_be_taken_stops_the_branch(tmp_path: Path, command: str, said: str) -> None:
+    repo = with_client(tmp_path / "repo")
+    row = Hotspot("schema", after=(command,))
+    report = land_branches(repo, "first", "elsewhere", hotspots=(row,), may_run_after=True, verify=("true",))
+    assert states(report) == {"first": "unverified", "elsewhere": "landed"}
+    assert report.items[0].reason == f"the merged tree is not proved: after: {command}: {said}"
+
+
+def test_what_lands_with_what_was_made_is_what_was_checked(tmp_path: Path) -> None:
+    """The commands change a tracked file for good, and the checks see the tree that lands, once."""
+    repo = with_client(tmp_path / "repo")
+    row = Hotspot("schema", after=("sort schema >client",))
+    check = f"git rev-parse HEAD^{{tree}} >>{tmp_path}/trees; git status --porcelain >>{tmp_path}/status"
+    report = land_branches(repo, "first", hotspots=(row,), may_run_after=True, verify=(check,))
+    assert states(report) == {"first": "landed"}
+    assert (tmp_path / "trees").read_text() == repo.oid("main^{tree}") + "\n"
+    assert (tmp_path / "status").read_text() == ""

@@ -183,7 +183,7 @@ def test_the_next_proved_text_is_tried_before_a_branch_is_set_aside(
     monkeypatch.setattr(gitprun.merge.settle, "climb_guarded", two_texts)
     repo = clash(tmp_path / "repo")
     command = f"echo x >>{tmp_path}/checks; ! grep -q broken f.txt"
-    report = land_branches(repo, "topic", verify=(command,))
+    report = land_branches(repo, "topic", verify=(command,), confirm_red=False)
     assert states(report) == {"topic": "landed"}
     assert (repo.read("f.txt"), report.items[0].resolved[0].resolver) == ("good\n", "third")
     assert report.notes == ("topic: green with the next proved text: f.txt (third)",)

@@ -8,7 +8,7 @@ import pytest
 
 from gitprun.errors import PlanError
 from gitprun.names import UnitId
-from gitprun.plan import Plan, Settings, make_unit, parse_plan, parse_plan_settings, parse_settings
+from gitprun.plan import Plan, Settings, make_unit, parse_plan, parse_plan_settings, parse_settings, together
 from gitprun.units import ExecutorSettings, Unit
 
 PROMPTS = {"p.md": "from a file\n", "empty.md": " \n"}
@@ -306,3 +306,19 @@ def test_what_is_wrong_with_them(text: str, message: str) -> None:
     with pytest.raises(PlanError) as caught:
         parse_settings(tomllib.loads(text), "prun.toml")
     assert caught.value.message == message
+
+
+def test_what_several_runs_say_together() -> None:
+    assert together([]) == Settings()
+    one = Settings(verify=("a", "b"), copy=(".env",), setup=("s",), verify_sandbox="none", verify_view="none")
+    two = Settings(verify=("b", "c"), link=("n",), copy=(), verify_timeout=5.0, verify_sandbox="workspace-write")
+    assert together([one]) == one
+    assert together([one, two]) == Settings(
+        verify=("a", "b", "c"),
+        copy=(".env",),
+        link=("n",),
+        setup=("s",),
+        verify_timeout=5.0,
+        verify_sandbox="workspace-write",
+    )
+    assert together([Settings(verify=()), Settings(verify_sandbox="none")]) == Settings()

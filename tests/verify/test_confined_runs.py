@@ -82,7 +82,9 @@ def test_what_a_worker_planted_reaches_nothing(
     settings, before = codex(tmp_path, hostile(repo, sealed)), fingerprint(repo)
     run_units(repo, unit(workspace=kind), verify=("sh check.sh",), executors={"codex": settings})
     place = workspace(repo, "r1", "a")
-    assert ((place / "done").read_text(), leftovers(place)) == ("", [])
+    # What it did at the checkout's path it did in its own workspace: that is what the path shows it.
+    assert ((place / "done").read_text().split("\n"), leftovers(place)) == (["checkout", "new file", "take", ""], [])
+    assert ((place / "planted").read_text(), (place / "mine").read_text()) == ("bad\n", "bad\n")
     assert fingerprint(repo) == before
     assert (sorted(path.name for path in sealed.iterdir()), repo.ledger.read().unreadable) == ([], ())
     seen = dict(row.split("=", 1) for row in (place / "seen").read_text().splitlines() if "=" in row)
@@ -228,13 +230,16 @@ def test_what_was_planted_in_the_clone_of_a_landing_is_not_run_by_git(tmp_path: 
     repo.git("update-index", "--add", "--cacheinfo", f"160000,{repo.head},sub")
     repo.git("commit", "-qm", "sub")
     repo.switch("plants", new=True)
-    repo.commit("plants", check_dot_sh=PLANT.format(out=out), other_dot_txt="1\n")
+    repo.write("check.sh", PLANT.format(out=out))
+    repo.write("other.txt", "1\n")
+    repo.git("add", "check.sh", "other.txt")
+    repo.git("commit", "-qm", "plants")
     repo.switch("main")
     plants = candidate(repo, "plants", run="r1", unit="plants", verdict="pass", confined=True)
     row = Hotspot(path="other.txt", policy="union", after=("sh check.sh",), produces=("made",))
     report = land_branches(repo, plants, verify=("true",), hotspots=(row,), may_run_after=True)
     assert (states(report), out.exists()) == ({"plants": "landed"}, False)
-    assert (repo.files()["made"], repo.files()["other.txt"]) == ("made", "1\nmore")
+    assert [repo.git("show", f"HEAD:{name}") for name in ("made", "other.txt")] == ["made", "1\nmore"]
     assert not [path.name for path in (tmp_path / "repo.prun").rglob("*.git")]
 
 

@@ -1,0 +1,42 @@
+"""Walls around a worker that asks for a sandbox and has none of its own: those of checks, with its state let in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from gitprun.errors import PrunError
+from gitprun.executors.catalog import require_executor
+from gitprun.system.confine import Cell, find_walls, make_cell
+from gitprun.system.files import folder_identity
+from gitprun.units import Unit
+from gitprun.verify.surroundings import redirected
+from gitprun.workspaces.base import OUTBOX
+
+OPEN = Cell(said="")
+
+
+def require_walls(unit: Unit) -> None:
+    """Raise PrunError where a unit asks for a sandbox that cannot be had: it does not run with more rights instead."""
+    if unit.walled and (walls := find_walls()).kind is None:
+        raise PrunError(
+            f'sandbox = "{unit.sandbox}" cannot be had for {unit.executor}: {walls.reason}',
+            'sandbox = "danger-full-access" lets it do what you can; a container of yours can hold it instead',
+        )
+
+
+def wall_worker(unit: Unit, workspace: Path, temporary: Path, env: Mapping[str, str]) -> tuple[Cell, dict[str, str]]:
+    """Make the walls of one worker; gives too what its environment has to say: where temporary files and caches go.
+
+    It writes in its workspace (``read-only``: where its result goes), in ``temporary``, and in the state of its
+    executor that is there. ``env`` is its environment.
+    """
+    if not unit.walled:
+        return OPEN, {}
+    require_walls(unit)
+    state = map(Path, require_executor(unit.executor).state(env))
+    own = workspace if unit.sandbox == "workspace-write" else workspace / OUTBOX
+    # Where somebody put a link it would let in what that leads to.
+    inner = [own] if folder_identity(own) is not None else []
+    write = [*inner, temporary, *(path for path in state if path.is_absolute() and path.exists())]
+    return make_cell(find_walls(), write, temporary=temporary), redirected(temporary)

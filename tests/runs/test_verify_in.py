@@ -1,0 +1,81 @@
+"""Where a unit is checked, and for whom what was found counts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gitprun.plan import Settings
+from gitprun.runs.verified_trees import read_verified
+from gitprun.verify.pristine import plan_checks
+from gitprun.verify.surroundings import wish_for_landing
+from tests.support.cli import prun
+from tests.support.repos import Repo, make_repo
+from tests.support.runs import run_units, sh, unit_of
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Repo:
+    return make_repo(tmp_path / "repo", a="1\n", _dot_gitignore="gen/\n")
+
+
+def test_in_the_workspace_a_check_sees_all_its_worker_left(repo: Repo) -> None:
+    run_units(repo, sh("a", "mkdir gen; echo x >gen/t; echo b >b"), verify=("test -e gen/t",))
+    unit = unit_of(repo, "a")
+    assert (unit.state, "verify_in" in unit.facts) == ("ready", False)
+    assert [event for event in repo.ledger.read().events if event.kind == "verify.passed"] == []
+
+
+def test_in_a_pristine_place_it_sees_what_was_captured(repo: Repo) -> None:
+    run_units(
+        repo,
+        sh("a", "mkdir gen; echo x >gen/t; echo b >b"),
+        verify=("test -e b", "test -e gen/t"),
+        verify_in="pristine",
+    )
+    unit = unit_of(repo, "a")
+    assert (unit.state, unit.facts["verdict"]["reason"], unit.facts["verify_in"]) == (
+        "unverified",
+        "test -e gen/t: exit 1",
+        "pristine",
+    )
+
+
+def test_that_is_a_proof_of_its_tree_for_the_same_way_only(repo: Repo) -> None:
+    report = run_units(repo, sh("a", "echo b >b"), verify=("true",), verify_in="pristine")
+    tree = str(unit_of(repo, "a").facts["tree"])
+
+    def way(**settings: object) -> str:
+        wish = wish_for_landing(False, None)
+        return plan_checks(Settings(**settings), wish, "main", ("true",), ()).way  # type: ignore[arg-type]
+
+    assert read_verified(repo.ledger, way(), reuse=0, run=report.run) == {tree}
+    assert read_verified(repo.ledger, way(), reuse=60, run="") == {tree}
+    assert read_verified(repo.ledger, way(), reuse=0, run="") == frozenset()
+    assert read_verified(repo.ledger, way(), reuse=0, run="r9") == frozenset()
+    assert read_verified(repo.ledger, way(copy=(".env",)), reuse=60, run=report.run) == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("words", "reuse", "checks"),
+    [(("run", "--merge"), "", 1), (("run",), "", 2), (("run",), 'reuse_green = "1h"', 1)],
+)
+def test_who_checks_again(repo: Repo, tmp_path: Path, words: tuple[str, ...], reuse: str, checks: int) -> None:
+    calls = tmp_path / "calls"
+    repo.commit(
+        "settings",
+        prun_dot_toml=f'[run]\nverify = ["echo x >>{calls}"]\nverify_in = "pristine"\n[merge]\n{reuse}\n'
+        "[executor.command]\n",
+        plan_dot_toml='[[unit]]\nid = "u"\nprompt = "x"\ncommand = ["sh", "-c", "echo b >b"]\n',
+    )
+    said = prun(repo.path, words[0], "plan.toml", *words[1:])
+    assert said.code == 0, said.err
+    if "--merge" not in words:
+        said = prun(repo.path, "merge", "u")
+        assert said.code == 0, said.err
+    assert repo.read("b") == "b\n"
+    assert calls.read_text() == "x\n" * checks
+    assert ("verified before" in said.err) == (checks == 1)
