@@ -47,8 +47,23 @@ class GitFailed(PrunError):
 
 
 class GitTimeout(PrunError):
-    """Git did not answer within its time limit."""
+    """Git did not answer within its time limit; ``waited_for`` says what it waited for, where that can be told."""
 
-    def __init__(self, argv: tuple[str, ...], seconds: float) -> None:
-        super().__init__(f"git {argv[0] if argv else ''} did not finish within {seconds:g} s")
+    def __init__(self, argv: tuple[str, ...], seconds: float, waited_for: str = "", hint: str = "") -> None:
+        super().__init__(self.describe(argv, seconds) + (f"; it waited for {waited_for}" if waited_for else ""), hint)
         self.argv = argv
+        self.seconds = seconds
+
+    @staticmethod
+    def describe(argv: tuple[str, ...], seconds: float) -> str:
+        """Say what happened."""
+        return f"git {argv[0] if argv else ''} did not finish within {seconds:g} s"
+
+
+class GitStopped(GitTimeout):
+    """Git was ended because a stop was asked for."""
+
+    @staticmethod
+    def describe(argv: tuple[str, ...], seconds: float) -> str:
+        """Say what happened."""
+        return f"git {argv[0] if argv else ''} was stopped"

@@ -29,7 +29,7 @@ class Onlooker:
         """Show what happens until the run ends, and give it then; None when its coordinator is gone before."""
         pid = busy.coordinator.pid
         stop = Stop()
-        with signals_stop(stop) as caught:
+        with signals_stop(stop, quiet=True) as caught:
             if not self.as_json:
                 say(f"run {self.run}: process {pid} works on it; watching (Ctrl-C ends the watching only)")
             with self.screen.shown():

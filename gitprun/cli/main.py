@@ -16,6 +16,7 @@ import click
 
 from gitprun import __version__
 from gitprun.cli.console import hint, safe, say
+from gitprun.cli.signals import signals_end
 from gitprun.errors import Interrupted, PrunError, Refused, UsageProblem
 
 EXIT_NO = 1
@@ -53,6 +54,7 @@ COMMANDS = {
     "show": "gitprun.cli.show:show",
     "skill": "gitprun.cli.skill:skill",
     "status": "gitprun.cli.status:status",
+    "stop": "gitprun.cli.stop:stop",
     "undo": "gitprun.cli.undo:undo",
     "verify": "gitprun.cli.verify:verify",
     "workspace": "gitprun.cli.workspace:workspace",
@@ -87,6 +89,7 @@ SUMMARIES = {
     "show": "Show all that is known about a unit.",
     "skill": "Teach a coordinating model to use git prun.",
     "status": "Show the state of every unit.",
+    "stop": "Stop a run or a unit from any terminal.",
     "undo": "Take a landing back, or what a worker changed of yours.",
     "verify": "Run the checks of units again, or those of any branch.",
     "workspace": "List, lock, move, adopt and reset workspaces.",
@@ -163,6 +166,12 @@ def complain(message: str, advice: str = "") -> None:
 
 def run_cli(arguments: Sequence[str] | None = None) -> int:
     """Run one command line and give its exit code."""
+    with signals_end() as caught:
+        code = _run(arguments)
+    return 128 + caught[0] if caught else code
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     try:
         answer = cli.main(
             args=None if arguments is None else list(arguments), prog_name="git prun", standalone_mode=False
@@ -178,6 +187,7 @@ def run_cli(arguments: Sequence[str] | None = None) -> int:
         complain(problem.format_message())
         return EXIT_CANNOT
     except (KeyboardInterrupt, click.Abort):
+        # Which signal it was the listener knows; without one it is a prompt that was answered with the end of input.
         return 130
     except (BrokenPipeError, ReaderGone):
         # The reader of our output has gone (git prun log | head): nothing to say, and nobody to say it to.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gitprun.cli.console import put, safe, say
+from gitprun.cli.console import hint, put, safe, say
 from gitprun.cli.options import Here, json_option
 from gitprun.cli.places import log_root, project
 from gitprun.cli.signals import signals_stop
@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 
 TITLE = "git prun"
 SHOWN = 5
+EXIT_NOT_YET = 2
+# Somebody may have started a run a moment ago: it says so in the ledger within a second, on a busy machine within ten.
+AWAITED = 10.0
+LOOK_AGAIN = 0.1
 # What these are about stands on the line already.
 PLAIN = ("silent-edit", "agent-done-committed")
 EPILOG = """\b
@@ -46,7 +50,9 @@ references/monitor.md says when each flag is raised and what to do about it.
     help="Seconds between two ticks.",
 )
 @click.option("--once", is_flag=True, help="Print one tick, compared with the start of the run.")
-@click.option("--until-done", is_flag=True, help="End when no unit is at work: 0 if all ended well, else 1.")
+@click.option(
+    "--until-done", is_flag=True, help="End when no unit is at work: 0 if all ended well, else 1; 2 without a run."
+)
 @click.option(
     "--streak",
     type=click.IntRange(min=2),
@@ -83,7 +89,7 @@ def monitor(
     """Watch the units of RUN (default: of every run at work) and print one line a tick.
 
     Reads only: takes no lock, ends no process. Runs until it is stopped (exit code 0), or with --until-done until
-    the units have ended (stopped before that: 130 or 143).
+    the units have ended (stopped before that: 130 or 143; no run at work within 10 s: 2).
     """
     from gitprun.system.process import Stop
     from gitprun.watch.lines import shutdown_line, startup_line
@@ -93,6 +99,8 @@ def monitor(
     if once and until_done:
         raise UsageProblem("--once and --until-done cannot be given together", "leave one of them out")
     place, stop = project(ctx), Stop()
+    if until_done and run_name is None and (code := await_run(place, stop)):
+        return code
     watching = Watching(run=run_name, limits=Limits(streak, stalled_after), keep=until_done, attentive=not once)
     screen = Screen(place, as_json=as_json, tell=choose_notifier(notify))
     frame = say if as_json else put
@@ -102,7 +110,7 @@ def monitor(
             screen.show(watched.tick())
             return 0
         frame(startup_line(time.time(), watched.base, interval, notify=screen.tell is not None))
-        with signals_stop(stop) as caught:
+        with signals_stop(stop, quiet=True) as caught:
             over = watched.is_over if until_done else None
             for tick in watch(watched, pause=lambda: wait(stop, interval, over), until_done=until_done):
                 screen.show(tick)
@@ -112,6 +120,25 @@ def monitor(
             return 0 if watched.all_well() else 1
     # Being stopped is the one end an endless monitor has; one that waits for an end was cut short.
     return 128 + caught[0] if until_done and caught else 0
+
+
+def await_run(place: Here, stop: Stop) -> int:
+    """Wait until a run is at work; gives the exit code where none comes, or we are asked to stop."""
+    from gitprun.watch.loop import is_at_work
+
+    deadline, stamp = time.monotonic() + AWAITED, None
+    with signals_stop(stop, quiet=True) as caught:
+        while not stop.is_set():
+            before, stamp = stamp, place.ledger.stamp()
+            if (stamp is None or stamp != before) and is_at_work(place.ledger):
+                return 0
+            if time.monotonic() >= deadline:
+                say("no run")
+                last = place.history().last
+                hint(f"git prun status {last.id} shows the last one" if last else "git prun run PLAN starts one")
+                return EXIT_NOT_YET
+            stop.wait(LOOK_AGAIN)
+    return 128 + caught[0]
 
 
 def wait(stop: Stop, seconds: float, over: Callable[[], bool] | None) -> bool:

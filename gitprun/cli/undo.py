@@ -11,7 +11,7 @@ import click
 
 from gitprun.cli.console import clock_time, hint, put, safe, say, table, warn
 from gitprun.cli.options import Here, here, json_option
-from gitprun.errors import UsageProblem
+from gitprun.errors import Interrupted, UsageProblem
 from gitprun.merge.undo_plan import Landed, Merge, read_landings
 from gitprun.names import short
 
@@ -73,7 +73,7 @@ def undo(ctx: click.Context, /, landing: str | None, listing: bool, redo: bool, 
         return 0
     require_git(place.start)
     stop = Stop()
-    with signals_stop(stop):
+    with signals_stop(stop) as caught:
         report = take_back(
             place.repository,
             place.ledger,
@@ -87,6 +87,8 @@ def undo(ctx: click.Context, /, landing: str | None, listing: bool, redo: bool, 
         put(json.dumps(report.as_json() | {"dry_run": dry_run}))
     else:
         render(report, dry_run=dry_run)
+    if caught:
+        raise Interrupted(caught[0])
     return 0
 
 

@@ -23,6 +23,7 @@ from gitprun.collect.screen import LeftOut
 from gitprun.collect.site import Site
 from gitprun.collect.stage import FilterChanged, Staged, stage
 from gitprun.errors import GitFailed, GitTimeout, PrunError
+from gitprun.git.limits import keeping_work
 from gitprun.git.refs import Signature, move_ref, open_repository, write_commit
 from gitprun.git.stale import await_letting_go
 from gitprun.git.store import stand_in
@@ -89,6 +90,7 @@ def require_ended(survivors: Sequence[int]) -> None:
         )
 
 
+@keeping_work()
 def capture(site: Site, run: RunId, unit: UnitId) -> Capture:
     """Stage everything the worker did and write its tree; pins own commits, branches and a stash at once.
 
@@ -202,6 +204,7 @@ def changed_paths(repo: pygit2.Repository, base: Oid, tree: Oid) -> tuple[str, .
     return tuple(sorted(found))
 
 
+@keeping_work()
 def commit_capture(
     site: Site, found: Capture, ref: str, message: str, who: tuple[Signature, Signature], old: Oid = ZERO
 ) -> Oid:
@@ -212,6 +215,7 @@ def commit_capture(
     return commit
 
 
+@keeping_work()
 def bring_commit(
     site: Site, tree: Oid, parent: Oid, message: str, who: tuple[Signature, Signature], *, run: str, unit: str
 ) -> Oid:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gitprun.errors import GitFailed, PrunError
+from gitprun.errors import GitFailed, GitStopped, PrunError
 from gitprun.git.command import Git, require_git
 from gitprun.git.trees import Change, TreeMerge, merge_trees, parse_change, parse_merge_tree
 from gitprun.names import Oid
@@ -75,6 +75,8 @@ def _merge_one(git: Git, pair: tuple[Oid, Oid]) -> TreeMerge | str:
         return merge_trees(git, *pair)
     except GitFailed as problem:
         return problem.message.partition("failed: ")[2].removeprefix("fatal: ") or problem.message
+    except GitStopped:
+        raise
     except PrunError as problem:
         return problem.message
 

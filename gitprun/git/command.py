@@ -8,16 +8,21 @@ import re
 import signal
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO
 
 from gitprun.errors import GitFailed, GitTimeout, PrunError
 from gitprun.git.environment import git_environment
+from gitprun.git.limits import Patience
+from gitprun.system import kin
 
-DEFAULT_TIMEOUT = 600.0
 LAST_WORDS = 2.0
+# Git and what it started get so long after INT, to take their locks and temporary files away, and again after TERM.
+STEP = 1.0
 OLDEST_GIT = (2, 38)
 
 # Each of these keys can name a program. On a folder a worker could write, and wherever the answer is parsed,
@@ -91,37 +96,96 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A git program at work."""
+    """A git program at work since ``began`` (seconds since 1970); ``mark`` is given to everything it starts."""
 
     shown: tuple[str, ...]
     process: subprocess.Popen[bytes]
+    git: Git
+    mark: str
+    began: float
 
-    def wait(self, stdin: bytes = b"", *, ok: tuple[int, ...] = (0,), timeout: float = DEFAULT_TIMEOUT) -> Answer:
+    def wait(self, stdin: bytes = b"", *, ok: tuple[int, ...] = (0,), timeout: float | None = None) -> Answer:
         """Give it its input and wait for its end; raises as ``Git.run`` does."""
+        patience, given = Patience(self.shown, timeout), stdin or None
         try:
-            out, err = self.process.communicate(stdin or None, timeout=timeout)
-        except subprocess.TimeoutExpired:
-            self.end()
-            raise GitTimeout(self.shown, timeout) from None
+            while True:
+                try:
+                    out, err = self.process.communicate(given, timeout=patience.slice)
+                    break
+                except subprocess.TimeoutExpired:
+                    given = None
+                    patience.require_time()
+        except GitTimeout as problem:
+            raise self.told(problem, self.give_up(harsh=patience.urgent)) from None
         except BaseException:
-            self.end()
+            self.give_up()
             raise
         answer = Answer(self.process.returncode, out, err.decode("utf-8", "replace"))
         if answer.code not in ok:
             raise GitFailed(self.shown, answer.code, answer.err)
         return answer
 
-    def await_end(self, timeout: float) -> int:
+    def await_end(self, patience: Patience) -> int:
         """Wait for its end without touching its pipes, and give its exit code; raises GitTimeout."""
-        try:
-            return self.process.wait(timeout)
-        except subprocess.TimeoutExpired:
-            raise GitTimeout(self.shown, timeout) from None
+        while True:
+            try:
+                return self.process.wait(patience.slice)
+            except subprocess.TimeoutExpired:
+                patience.require_time()
 
     def end(self) -> None:
-        """End it, if it still runs."""
+        """End it at once, if it still runs."""
         if self.process.returncode is None:
-            _end_group(self.process)
+            _signal_group(self.process, signal.SIGKILL)
+            _drop_pipes(self.process)
+
+    def give_up(self, *, harsh: bool = False) -> tuple[str, ...]:
+        """End it with everything it started, by INT, TERM and KILL (``harsh``: KILL); gives the words of the latter.
+
+        On INT and TERM git takes its locks and temporary files away; its drivers and filters may have left its group.
+        """
+        from gitprun.git.hung import drop_merge_files, look_below
+
+        below = look_below(self.process.pid, self.mark)
+        self._end_tree(below.tree, harsh=harsh)
+        _drop_pipes(self.process)
+        if self.shown[:1] == ("merge-tree",):
+            drop_merge_files(self.git.cwd, self.began)
+        return below.words
+
+    def told(self, problem: GitTimeout, words: tuple[str, ...]) -> GitTimeout:
+        """Add to a problem what this program waited for; ``words`` are of the programs it had started."""
+        from gitprun.git.hung import explain_hung
+
+        if self.shown[:1] == ("config",):
+            return problem
+        where = self.git.cwd, self.git.env.get("GIT_DIR")
+        waited, hint = explain_hung(self.shown[0], words, *where, self.git.read_programs)
+        return type(problem)(problem.argv, problem.seconds, waited, hint)
+
+    def _end_tree(self, tree: kin.Kin, *, harsh: bool) -> None:
+        from gitprun.system.aftermath import kin_of
+
+        if not harsh:
+            _signal_group(self.process, signal.SIGINT)
+            with suppress(subprocess.TimeoutExpired):
+                self.process.wait(STEP)
+
+        def living(_everywhere: bool) -> kin.Kin | None:
+            known = {pid: start for pid, start in tree.items() if kin.started_at(pid) == start}
+            return (kin_of(self.mark) | known) or None
+
+        def rest(most: float) -> None:
+            # It is our child: reaped, it is gone for ``living`` too.
+            with suppress(subprocess.TimeoutExpired):
+                self.process.wait(min(most, STEP / 10))
+            if self.process.returncode is not None:
+                time.sleep(min(most, kin.SHORT))
+
+        kin.end_all(living, rest, 0.0 if harsh else STEP, None)
+        if self.process.returncode is None:
+            # Where processes cannot be listed the group is all there is to hold on to.
+            _signal_group(self.process, signal.SIGKILL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,9 +214,12 @@ class Git:
             self._ahead.popitem()[1].end()
 
     def run(
-        self, *args: str | bytes, stdin: bytes = b"", ok: tuple[int, ...] = (0,), timeout: float = DEFAULT_TIMEOUT
+        self, *args: str | bytes, stdin: bytes = b"", ok: tuple[int, ...] = (0,), timeout: float | None = None
     ) -> Answer:
-        """Run ``git ARGS``; raises GitFailed when the exit code is not among ``ok``, GitTimeout when it hangs."""
+        """Run ``git ARGS``; raises GitFailed when the exit code is not among ``ok``, GitTimeout when it hangs.
+
+        Without a ``timeout`` in seconds it has what ``limits`` says; a stop ends it with GitStopped.
+        """
         running = self._ahead.pop(args, None) or self.start(*args)
         return running.wait(stdin, ok=ok, timeout=timeout)
 
@@ -166,7 +233,18 @@ class Git:
             # safe.bareRepository=explicit is about repositories that were smuggled in, and this one is the user's.
             settings += ("safe.bareRepository=all",)
         options = [part for setting in settings for part in ("-c", setting)]
-        return Running(tuple(os.fsdecode(arg) for arg in args), self._start(["git", *options, *args], source))
+        mark, began = os.urandom(12).hex(), time.time()
+        process = self._start(["git", *options, *args], source, mark)
+        return Running(tuple(os.fsdecode(arg) for arg in args), process, self, mark, began)
+
+    def read_programs(self) -> dict[str, str]:
+        """Read which merge drivers and filters are configured, by key; empty where that cannot be read."""
+        words = ("config", "-z", "--get-regexp", r"^(merge|filter)\..*\.(driver|clean|smudge|process)$")
+        try:
+            rows = replace(self, _ahead={}).run(*words, ok=(0, 1), timeout=LAST_WORDS).fields
+        except PrunError:
+            return {}
+        return {key: value for key, _, value in (os.fsdecode(row).partition("\n") for row in rows)}
 
     def _cautious(self) -> tuple[str, ...]:
         """Ask what is to be set above all else; a repository of our own is nobody's to change."""
@@ -184,12 +262,13 @@ class Git:
         finally:
             _asking.now = False
 
-    def _start(self, argv: list[str | bytes], source: IO[bytes] | None) -> subprocess.Popen[bytes]:
+    def _start(self, argv: list[str | bytes], source: IO[bytes] | None, mark: str) -> subprocess.Popen[bytes]:
+        env = git_environment(os.environ, self.env)
         try:
             return subprocess.Popen(
                 self.bounds.wrap(argv) if self.bounds else argv,
                 cwd=self.cwd,
-                env=git_environment(os.environ, self.env),
+                env={**env, kin.MARK: ":".join(filter(None, (env.get(kin.MARK), mark)))},
                 stdin=source or subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -204,12 +283,15 @@ class Git:
             raise PrunError(f"{self.cwd}: not a folder") from problem
 
 
-def _end_group(process: subprocess.Popen[bytes]) -> None:
-    """Kill git and what it started; one that left the group may hold our pipes open, and is not waited for."""
+def _signal_group(process: subprocess.Popen[bytes], number: int) -> None:
     try:
-        os.killpg(process.pid, signal.SIGKILL)
+        os.killpg(process.pid, number)
     except (ProcessLookupError, PermissionError):
-        process.kill()
+        process.send_signal(number)
+
+
+def _drop_pipes(process: subprocess.Popen[bytes]) -> None:
+    """Wait for git's end; one that left its group may hold our pipes open, and is not waited for."""
     try:
         process.communicate(timeout=LAST_WORDS)
     except (subprocess.TimeoutExpired, ValueError, OSError):

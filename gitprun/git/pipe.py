@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import selectors
 import signal
-import time
 from collections.abc import Callable
 
 from gitprun.errors import GitFailed, GitTimeout
-from gitprun.git.command import DEFAULT_TIMEOUT, Git, Running
+from gitprun.git.command import Git, Running
+from gitprun.git.limits import DEFAULT_TIMEOUT, Patience
 
 _CHUNK = 1 << 16
 # So much of what a program complains about is kept; a hostile object can make it complain without end.
@@ -29,7 +29,7 @@ def pipe(
     Raises GitFailed for the one that broke the pipe, GitTimeout after ``timeout`` seconds, and whatever ``sink``
     raises; none of them runs on then.
     """
-    deadline = time.monotonic() + timeout
+    patience = Patience(tuple(os.fsdecode(word) for word in stages[-1][1]), timeout)
     running: list[Running] = []
     try:
         for git, args in stages:
@@ -38,8 +38,11 @@ def pipe(
             if source is not None:
                 # Or the first one would never hear that the second one ended.
                 source.close()
-        said = _pump(running, stdin, sink, deadline, timeout)
-        codes = [one.await_end(max(0.1, deadline - time.monotonic())) for one in running]
+        said = _pump(running, stdin, sink, patience)
+        codes = [one.await_end(patience) for one in running]
+    except GitTimeout as problem:
+        words = [word for one in running for word in one.give_up(harsh=patience.urgent)]
+        raise running[-1].told(problem, tuple(words)) from None
     finally:
         for one in running:
             one.end()
@@ -54,7 +57,7 @@ def pipe(
 
 
 def _pump(
-    running: list[Running], stdin: bytes, sink: Callable[[bytes], None] | None, deadline: float, timeout: float
+    running: list[Running], stdin: bytes, sink: Callable[[bytes], None] | None, patience: Patience
 ) -> list[bytearray]:
     """Feed the first, hear the last, and keep the beginning of what each of them complains about."""
     said = [bytearray() for _ in running]
@@ -73,9 +76,8 @@ def _pump(
             if one.process.stderr is not None:
                 waiting.register(one.process.stderr, selectors.EVENT_READ, words)
         while waiting.get_map():
-            ready = waiting.select(max(0.0, deadline - time.monotonic()))
-            if time.monotonic() >= deadline:
-                raise GitTimeout(running[-1].shown, timeout)
+            ready = waiting.select(patience.slice)
+            patience.require_time()
             for key, _ in ready:
                 if key.fileobj is first:
                     left = left[_write(first.fileno(), left) :]

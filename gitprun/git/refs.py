@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -24,6 +26,10 @@ class RefMoved(PrunError):
 
 class RefLocked(PrunError):
     """A ref could not be written where it is; somebody may hold its lock."""
+
+
+class RefUnreadable(PrunError):
+    """Something lies where a ref should, and it is nothing that can be read."""
 
 
 class ObjectsLost(PrunError):
@@ -206,6 +212,8 @@ def _past_dead_lock(repo: pygit2.Repository, name: str, step: Callable[[], None]
 def _move(repo: pygit2.Repository, name: str, new: Oid, old: Oid, reason: str) -> None:
     import pygit2
 
+    _require_plain(repo, name)
+
     target = pygit2.Oid(hex=new)
     try:
         if old == ZERO:
@@ -226,13 +234,31 @@ def _move(repo: pygit2.Repository, name: str, new: Oid, old: Oid, reason: str) -
 
 
 def read_ref(repo: pygit2.Repository, name: str) -> Oid | None:
-    """Read a full ref name down to its object; None if it does not exist."""
+    """Read a full ref name down to its object; None if it does not exist. Raises RefUnreadable."""
     import pygit2
+
+    _require_plain(repo, name)
 
     try:
         return Oid(str(repo.references[name].resolve().target))
     except (KeyError, ValueError, OSError, pygit2.GitError):
         return None
+
+
+def _require_plain(repo: pygit2.Repository, name: str) -> None:
+    """Raise RefUnreadable where libgit2 would open what is no plain file: a named pipe would hold it up for ever."""
+    git_dir = repo.path.rstrip("/")
+    shared = os.path.dirname(os.path.dirname(git_dir))
+    for folder in (git_dir, shared) if os.path.basename(os.path.dirname(git_dir)) == "worktrees" else (git_dir,):
+        for place in (f"{folder}/{name}", f"{folder}/packed-refs"):
+            try:
+                mode = os.stat(place).st_mode
+            except OSError:
+                continue
+            if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+                raise RefUnreadable(
+                    f"{place} is no plain file, so {name} cannot be read", f"look at {place}; remove it"
+                )
 
 
 def delete_ref(repo: pygit2.Repository, name: str, old: Oid) -> None:
@@ -242,6 +268,8 @@ def delete_ref(repo: pygit2.Repository, name: str, old: Oid) -> None:
 
 def _delete(repo: pygit2.Repository, name: str, old: Oid) -> None:
     import pygit2
+
+    _require_plain(repo, name)
 
     ref = repo.references.get(name)
     if ref is None:

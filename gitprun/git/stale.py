@@ -111,10 +111,15 @@ def mend_entry(common: Path, problem: GitFailed, *, now: float) -> str:
     return f"the registration of another worktree, {said['name']!r}, was half written by a program that is gone; mended"
 
 
+def is_git_in(tree: Path) -> bool:
+    """Check whether a git program works in a folder; True where that cannot be told."""
+    inside = os.path.realpath(tree)
+    return _any_process(lambda name: _works_there(name, inside))
+
+
 def _is_held(path: Path, tree: Path) -> bool:
     """Tell whether a process has a file open, or is a git program in a folder; True where that cannot be told."""
-    inside = os.path.realpath(tree)
-    return _any_process(lambda name: _works_there(name, inside)) or (path.exists() and is_open(path))
+    return is_git_in(tree) or (path.exists() and is_open(path))
 
 
 def _any_process(judge: Callable[[str], bool]) -> bool:

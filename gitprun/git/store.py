@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from gitprun.errors import PrunError
 from gitprun.git.command import Git, Running
+from gitprun.git.limits import Patience
 from gitprun.names import Oid
 
 if TYPE_CHECKING:
@@ -175,8 +176,9 @@ class Store:
         running = cast("Running", self._running)
         assert running.process.stdout is not None
         pipe = running.process.stdout.fileno()
-        if not select.select([pipe], [], [], _TIMEOUT)[0]:
-            raise PrunError(f"git cat-file did not answer within {_TIMEOUT:g} s")
+        patience = Patience(running.shown, _TIMEOUT)
+        while not select.select([pipe], [], [], patience.slice)[0]:
+            patience.require_time()
         found = os.read(pipe, _CHUNK)
         if not found:
             raise PrunError("git cat-file ended early", "git fsck tells more")

@@ -219,7 +219,7 @@ _RULES: Final[dict[str, Callable[[Words], str]]] = {
     "p4": _first_word(("submit",), PUSHES),
     "lfs": _first_word(("push", "migrate", "prune"), PUSHES),
     "flow": lambda _words: REFS,
-    "prun": _first_word(("merge", "remove", "clean"), LANDS),
+    "prun": _first_word(("merge", "remove", "clean", "stop"), LANDS),
     **dict.fromkeys(
         (
             *("add", "annotate", "apply", "archive", "bisect", "blame", "bundle", "cat-file", "check-attr"),

@@ -39,7 +39,7 @@ def held(repository: Repository, run: RunState, unit: UnitState) -> Iterator[Non
         return
     name = name_of(unit)
     if probe_unit(run, unit).live:
-        raise Refused(f"{name} is still {unit.state}", "stop its run first (Ctrl-C), or wait")
+        raise Refused(f"{name} is still {unit.state}", f"git prun stop {name}, or wait")
     with hold_unit(repository, unit):
         yield
 

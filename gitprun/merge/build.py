@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from gitprun.errors import GitFailed, Refused
+from gitprun.errors import GitFailed, GitStopped, GitTimeout, Refused
 from gitprun.git.command import Git
 from gitprun.git.trees import GITLINK, Change, show_path, tree_of
 from gitprun.git.walk import TooDeep
@@ -74,8 +74,8 @@ def build_merge(
         if site.settings.verify_signatures and site.git.run("verify-commit", candidate.tip, ok=(0, 1, 128)).code:
             return _item(candidate, "refused", "merge.verifySignatures is on and its last commit has no good signature")
         combined = combine(site, tip, candidate, bases, picks)
-    except (GitFailed, TooDeep) as problem:
-        return _item(candidate, "refused", problem.message)
+    except (GitFailed, GitTimeout, TooDeep) as problem:
+        return _refuse(candidate, problem)
     if isinstance(combined, LandingItem):
         return combined
     built = _commit(site, tip, combined, bases[0], trial=trial)
@@ -86,6 +86,13 @@ def build_merge(
             if since.tree == before:
                 since.advance(built.tree, built.step)
     return built
+
+
+def _refuse(candidate: Candidate, problem: GitFailed | GitTimeout | TooDeep) -> LandingItem:
+    """Set a branch aside for what git said; raises the problem itself where it is a stop."""
+    if isinstance(problem, GitStopped):
+        raise problem
+    return _item(candidate, "refused", problem.message)
 
 
 def _way_out(candidate: Candidate) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from gitprun.errors import PrunError
+from gitprun.errors import GitStopped, PrunError
 from gitprun.git.trees import Change, TreeMerge, merge_trees, parents_of, show_path, tree_of
 from gitprun.merge.apart import Since, merge_apart
 from gitprun.merge.locks import meet_in_locks
@@ -151,6 +151,8 @@ def _conflict(site: Site, tip: Oid, candidate: Candidate, merge: TreeMerge, refu
     if tip != site.target.tip:
         try:
             alone = merge_trees(site.merging(), site.target.tip, candidate.tip).clean
+        except GitStopped:
+            raise
         except PrunError:
             alone = False
         against = "what lands before it" if alone else against

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from gitprun.errors import GitFailed, GitTimeout, PrunError
+from gitprun.errors import GitFailed, GitStopped, GitTimeout, PrunError
 from gitprun.git.command import Git
 from gitprun.git.refs import Signature, require_object, write_commit
 from gitprun.git.trees import Objects
@@ -62,6 +62,8 @@ def write_merge(
         options += ["-p", parent]
     try:
         answer = git.run("commit-tree", *options, tree, stdin=_bytes(message), timeout=SIGNING_TIMEOUT)
+    except GitStopped:
+        raise
     except GitTimeout:
         raise PrunError(
             f"signing {what} did not finish within {SIGNING_TIMEOUT:g} s; nothing was changed",

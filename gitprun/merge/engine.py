@@ -77,7 +77,7 @@ def land(
     try:
         if options.dry_run:
             return _land(repository, ledger, candidates, options, stop, say, (), git, Memory())
-        with locked(repository.state / "locks" / "landing.lock", doing="landing"):
+        with locked(repository.state / "locks" / "landing.lock", doing="landing", stop=stop):
             notes = recover_landing(repository, ledger)
             place = landing_place(repository, options.root)
             notes += sweep_rooms(repository, place.parent)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from gitprun.errors import GitFailed, GitTimeout, PrunError, Refused
+from gitprun.errors import GitFailed, GitStopped, GitTimeout, PrunError, Refused
 from gitprun.git.command import Git
 from gitprun.git.repo import Repository
 from gitprun.git.trees import read_tree_of
@@ -28,6 +28,8 @@ def run_hook(git: Git, folder: Path, name: str, *args: str) -> None:
     pinned = Git(cwd=git.cwd, env=git.env, config=(*git.config, f"core.hooksPath={folder}"))
     try:
         pinned.run("hook", "run", "--ignore-missing", name, "--", *args, timeout=HOOK_TIMEOUT)
+    except GitStopped:
+        raise
     except GitTimeout:
         raise Refused(f"the {name} hook did not finish within {HOOK_TIMEOUT:g} s") from None
     except GitFailed as problem:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from gitprun.errors import GitFailed, Refused
+from gitprun.errors import GitFailed, GitTimeout, Refused
 from gitprun.git.command import Git
 from gitprun.git.refs import loose_place
 from gitprun.git.repo import Repository
@@ -119,5 +119,5 @@ def _post_merge(site: Site) -> None:
         try:
             run_hook(Git(cwd=site.target.checkout), hooks.folder, "post-merge", "0")
             site.note("the post-merge hook ran")
-        except (Refused, GitFailed) as problem:
+        except (Refused, GitFailed, GitTimeout) as problem:
             site.note(f"{problem.message} (the landing stands)")

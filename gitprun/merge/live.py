@@ -11,7 +11,7 @@ import pygit2
 from gitprun.collect.scan import scan_workspace
 from gitprun.collect.site import Site, quoted_place
 from gitprun.collect.stage import stage
-from gitprun.errors import PrunError
+from gitprun.errors import GitStopped, PrunError
 from gitprun.git.trees import show_path
 from gitprun.merge.aside import Aside
 from gitprun.names import Oid, parse_oid
@@ -43,7 +43,7 @@ def read_work(room: Aside, run: RunState, unit: UnitState) -> Oid:
     for look in range(LOOKS):
         try:
             return _read_once(room, run, unit)
-        except NotSeen:
+        except (NotSeen, GitStopped):
             raise
         except (PrunError, OSError) as problem:
             if look == LOOKS - 1:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from gitprun.errors import GitFailed, GitTimeout, PrunError, Refused
 from gitprun.git.command import Git
+from gitprun.git.limits import keeping_work
 from gitprun.git.trees import ABSENT, GITLINK, Change, read_changes, tree_of
 from gitprun.merge.guard import (
     HEAD,
@@ -177,8 +178,10 @@ def follow(target: Target, new: Oid, reason: str) -> None:
             before.wait(ok=(0, 1, 128))
     except (GitFailed, GitTimeout) as problem:
         try:
-            finish_checkout(target.checkout, new, target.tip, trust_index=False)
-            git.run("update-ref", "-m", f"{reason} (taken back)", target.ref, target.tip, new)
+            # A stop may be why it could not follow; it must not keep it from going back.
+            with keeping_work():
+                finish_checkout(target.checkout, new, target.tip, trust_index=False)
+                git.run("update-ref", "-m", f"{reason} (taken back)", target.ref, target.tip, new)
         except PrunError as stuck:
             raise CheckoutStuck(
                 f"{target.branch} moved to {short(new)}, but {target.checkout} could not follow: {problem.message};"

@@ -117,7 +117,7 @@ def undo(
     if dry_run:
         return _undo(repository, ledger, name, redo, True, stop, (), options)
     say("looking for the landing")
-    with locked(repository.state / "locks" / "landing.lock", doing="landing"):
+    with locked(repository.state / "locks" / "landing.lock", doing="landing", stop=stop):
         notes = recover_landing(repository, ledger)
         return _undo(repository, ledger, name, redo, False, stop, notes, options)
 

@@ -124,14 +124,16 @@ def run_plan(
     who = read_signatures(repository.git)
     require_programs(plan.units, dict(settings.executors), repository.top or repository.common)
     require_trusted(repository, settings.setup or ())
-    source = read_source(repository)
     root = open_root(repository, settings.root)
     jobs = choose_jobs(settings, len(plan.units))
     eye = SharedEye(repository, root)
-    with ThreadPoolExecutor(max_workers=1) as aside, _made(root):
+    with ThreadPoolExecutor(max_workers=2) as aside, _made(root):
+        # Nothing slow comes before the run's own row: who looks for it right after it was started must find it.
+        sourced = aside.submit(read_source, repository)
         # Before any worker starts: what the user's checkout, refs and settings look like without them.
         begun = aside.submit(eye.look, ledger.clock.now())
-        run = _open_run(repository, plan, ledger, base, revision, root, jobs, plan_source)
+        run = _open_run(repository, plan, ledger, base, revision, root, jobs, plan_source, stop)
+        source = sourced.result()
         _note_shared(repository, run, BASELINE, begun.result)
     context = make_context(
         repository,
@@ -275,10 +277,11 @@ def _open_run(
     root: Path,
     jobs: int,
     plan_source: str,
+    stop: Stop,
 ) -> RunId:
     """Number the run, pin its base, write down its units; two runs at once get two numbers."""
     repo = open_repository(repository.common)
-    with locked(repository.state / "locks" / "run.lock", doing="starting a run"):
+    with locked(repository.state / "locks" / "run.lock", doing="starting a run", stop=stop):
         run = _next_run(repository, ledger, root)
         for unit in plan.units:
             if unit.workspace == "worktree" and unit.mode == "write":
@@ -302,17 +305,20 @@ def _open_run(
                 (kept / unit.id / "task.md").write_text(unit.prompt, encoding="utf-8")
             remember(kept, plan, revision)
             move_ref(repo, base_ref(run), base, ZERO, "prun: base of a run")
-            ledger.append("run.started", run=run, facts=facts)
+            # All in one go: a run without its units would look as if all were over.
+            queued = [("unit.queued", run, unit.id, _asked_of(unit)) for unit in plan.units]
+            ledger.append_all([("run.started", run, "", facts), *queued])
         except BaseException:
             delete_ref(repo, base_ref(run), base)
             shutil.rmtree(kept, ignore_errors=True)
             raise
-    for unit in plan.units:
-        spec = {key: value for key, value in asdict(unit).items() if key != "prompt"}
-        ledger.append(
-            "unit.queued", run=run, unit=unit.id, facts={"spec": spec, "executor": unit.executor, "mode": unit.mode}
-        )
     return run
+
+
+def _asked_of(unit: Unit) -> dict[str, Any]:
+    """Write down what a unit is, but for its prompt, which lies in a file."""
+    spec = {key: value for key, value in asdict(unit).items() if key != "prompt"}
+    return {"spec": spec, "executor": unit.executor, "mode": unit.mode}
 
 
 def _next_run(repository: Repository, ledger: Ledger, root: Path) -> RunId:

@@ -9,13 +9,14 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 
 from gitprun.runs.context import Again, Piece, RunContext
+from gitprun.runs.stop_requests import StopRequests
 from gitprun.runs.supervise import leave_unit, run_unit
 
 
 class Pool:
     """Works on pieces, at most ``jobs`` at once beside those whose worker runs already.
 
-    Only the thread in ``run`` touches what is in here; the others come back with futures.
+    Only the thread that calls ``run`` touches what is in here; the others come back with futures.
     """
 
     def __init__(self, context: RunContext, jobs: int) -> None:
@@ -28,18 +29,19 @@ class Pool:
         self.running: dict[Future[str | Again], Piece] = {}
         self.states: dict[str, str] = {}
         self.wake = threading.Event()
+        self.contexts: dict[str, RunContext] = {}
 
     def run(self, pieces: Sequence[Piece]) -> dict[str, str]:
         """Work on all pieces, in their order as far as they may; give their final states."""
         self.pending = list(pieces)
         attached = sum(piece.attach for piece in pieces)
-        # A signal is heard in the main thread: it must not be the one that holds the locks of `wake`.
+        requests = StopRequests(self.context.ledger, self.context.run, [piece.unit for piece in pieces])
+        self.contexts = {name: replace(self.context, stop=stop) for name, stop in requests.stops.items()}
         with (
             ThreadPoolExecutor(max_workers=self.jobs + attached, thread_name_prefix="prun-unit") as workers,
-            ThreadPoolExecutor(max_workers=1, thread_name_prefix="prun-pool") as leader,
-            self.context.stop.heard_by(self.wake.set),
+            requests.followed(self.context.stop, self.wake.set),
         ):
-            leader.submit(self._lead, workers).result()
+            self._lead(workers)
         return {piece.unit.id: self.states[piece.unit.id] for piece in pieces}
 
     def _lead(self, workers: ThreadPoolExecutor) -> None:
@@ -47,15 +49,18 @@ class Pool:
             self.wake.clear()
             for future in [future for future in self.running if future.done()]:
                 self._take_in(self.running.pop(future), future.result())
-            if self.context.stop.is_set():
-                for piece in [piece for piece in self.pending if not piece.attach]:
-                    self.pending.remove(piece)
-                    why = "stopped while waiting to try again" if piece.tried else ""
-                    self.states[piece.unit.id] = leave_unit(self.context, piece, why)
+            for piece in [one for one in self.pending if not one.attach and self._context(one).stop.is_set()]:
+                self.pending.remove(piece)
+                why = "stopped while waiting to try again" if piece.tried else ""
+                self.states[piece.unit.id] = leave_unit(self.context, piece, why)
             until = self._start(workers)
             if not self.pending and not self.running:
                 return
             self.context.clock.sleep_until(until, self.wake)
+
+    def _context(self, piece: Piece) -> RunContext:
+        """Give the context of one unit: it may be asked to stop alone."""
+        return self.contexts[piece.unit.id]
 
     def _take_in(self, piece: Piece, answer: str | Again) -> None:
         """Take in how an attempt went."""
@@ -85,7 +90,7 @@ class Pool:
                 continue
             self.pending.remove(piece)
             busy[name] += not piece.attach
-            future = workers.submit(run_unit, self.context, piece)
+            future = workers.submit(run_unit, self._context(piece), piece)
             self.running[future] = piece
             future.add_done_callback(lambda _: self.wake.set())
         return min(times, default=None)

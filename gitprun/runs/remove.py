@@ -66,7 +66,7 @@ def remove_workspace(
 ) -> Removal:
     """Remove the workspace of one unit; raises Refused, with the workspace as it was, when something would be lost."""
     if probe_unit(run, unit).live:
-        raise Refused(f"{unit.run}/{unit.id} is still {unit.state}", "stop its run first (Ctrl-C), or wait")
+        raise Refused(f"{unit.run}/{unit.id} is still {unit.state}", f"git prun stop {unit.run}/{unit.id}, or wait")
     removal = take_away(repository, ledger, unit, discard_left_out=discard_left_out)
     if removal.removed and Path(removal.path).parts[-2:] == (unit.run, unit.id):
         # Of a place the user chose for it, nothing is ours.

@@ -26,7 +26,6 @@ from gitprun.units import Exit, Verdict
 from gitprun.workspaces.base import Workspace
 from gitprun.workspaces.clone import read_source
 from gitprun.workspaces.pins import started_with
-from gitprun.workspaces.setup import SetupFailed
 
 # Why an attempt to go on with a thread is followed by one that begins anew.
 NO_THREAD = "no-thread"
@@ -97,7 +96,8 @@ def _attempt(context: RunContext, piece: Piece) -> str | Again:
             workspace = prepare(context, unit, attempt)
         else:
             note_prepared(context, unit, attempt, workspace, 0.0)
-    except SetupFailed:
+    except PrunError:
+        # The setup that was ended, or a git that laid out the files.
         if not context.stop.is_set():
             raise
         context.note(unit, "finished", state="stopped", reason="stopped while its workspace was made ready")

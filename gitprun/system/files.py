@@ -12,8 +12,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from gitprun.errors import PrunError
+from gitprun.system.stop import Stop
 
 LOCK_TIMEOUT = 120.0
+# Who waits for a lock hears of a stop within this time.
+_LISTEN = 0.25
 MOST_LINE = 4 << 20
 # What is removed is renamed to this, and a random end, first.
 TRASH = ".prun-trash-"
@@ -45,8 +48,8 @@ class Held:
 
 
 @contextmanager
-def locked(path: Path, *, timeout: float = LOCK_TIMEOUT, doing: str = "") -> Iterator[Held]:
-    """Hold an exclusive lock between processes and threads; raises LockBusy after ``timeout`` seconds."""
+def locked(path: Path, *, timeout: float = LOCK_TIMEOUT, doing: str = "", stop: Stop | None = None) -> Iterator[Held]:
+    """Hold an exclusive lock between processes and threads; raises LockBusy after ``timeout`` seconds, or a stop."""
     # Not needed by a command that only reads, and slow to load.
     from filelock import FileLock, Timeout
 
@@ -55,8 +58,11 @@ def locked(path: Path, *, timeout: float = LOCK_TIMEOUT, doing: str = "") -> Ite
     while True:
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            lock.acquire(timeout=max(0.0, deadline - time.monotonic()), poll_interval=0.01)
+            left = max(0.0, deadline - time.monotonic())
+            lock.acquire(timeout=left if stop is None else min(left, _LISTEN), poll_interval=0.01)
         except Timeout:
+            if stop is not None and not stop.is_set() and time.monotonic() < deadline:
+                continue
             raise LockBusy(
                 f"another git prun is busy{' ' + doing if doing else ''} in this repository",
                 f"wait for it to end and try again (lock: {path})",

@@ -27,6 +27,7 @@ SHORT = 0.02
 UNLISTED = "the list of processes cannot be read"
 UNCAUGHT = "it starts processes faster than they can be ended"
 # The variable that holds the marks of all workers a process runs under, with colons between them.
+MARK = "PRUN_MARK"
 MARKS = b"PRUN_MARK="
 NEWEST = 100
 

@@ -9,10 +9,9 @@ import select
 import signal
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from gitprun.system.aftermath import RECORD as RECORD
 from gitprun.system.aftermath import end_orphans as end_orphans
 from gitprun.system.aftermath import kin_of
 from gitprun.system.aftermath import read_exit as read_exit
+from gitprun.system.stop import Stop as Stop
 from gitprun.units import DEFAULT_OUTPUT_MAX, Exit
 
 WARDEN = "import sys; sys.path.insert(0, sys.argv[1]); import warden; warden.main(sys.argv[2])"
@@ -29,7 +29,7 @@ DEFAULT_GRACE = 5.0
 SPEC = "spec"
 POLL = 0.2
 # In a worker's environment: the marks of all workers it runs under, its own last.
-MARK = "PRUN_MARK"
+MARK = kin.MARK
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,38 +39,6 @@ class Identity:
     pid: int
     start: str
     boot: str
-
-
-class Stop(threading.Event):
-    """A request to stop, heard at once by everything that waits for a program."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._listeners: dict[int, Callable[[], None]] = {}
-        # Set from a signal handler, perhaps in the very thread that is registering: must be re-entrant.
-        self._guard = threading.RLock()
-
-    def set(self) -> None:
-        """Ask everything to stop; calling it again asks again."""
-        super().set()
-        with self._guard:
-            listeners = list(self._listeners.values())
-        for listener in listeners:
-            listener()
-
-    @contextmanager
-    def heard_by(self, listener: Callable[[], None]) -> Iterator[None]:
-        """Call ``listener`` when the stop is requested while the block runs (at once if it already was)."""
-        key = id(listener)
-        with self._guard:
-            self._listeners[key] = listener
-        try:
-            if self.is_set():
-                listener()
-            yield
-        finally:
-            with self._guard:
-                self._listeners.pop(key, None)
 
 
 def worker_environment(extra: Mapping[str, str]) -> dict[str, str]:

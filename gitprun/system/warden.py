@@ -6,7 +6,7 @@ as large. The spec is a marshalled dict: argv, cwd, env, stdin, stdout, stderr (
 in seconds, exit (the file to write), mark (a word that is in the worker's environment alone), group (the cgroup to make
 one in, or empty), most (bytes of output that stay on disk), tied (the pid of the only one who wants to know the end, or
 0), confine. The warden lives in a session of its own and survives the coordinator; INT, TERM or HUP sent to it mean:
-end the worker's tree and say so; sent again, they mean: without more patience.
+end the worker's tree and say so; sent again, they mean: kill it now.
 """
 
 import marshal
@@ -33,6 +33,7 @@ else:
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 ENOENT, ENOTDIR = 2, 20
+STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # So many survivors are named.
 NAMED = 50
 
@@ -54,15 +55,11 @@ class Warden:
         self.wake, wake_write = os.pipe()
         for end in (self.wake, wake_write):
             os.set_blocking(end, False)
+        # The interpreter's own handler writes each number into the pipe, and ``rest`` reads it there.
         signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, self.on_stop)
-        signal.signal(signal.SIGCHLD, lambda *_: None)
+        for number in (*STOPS, signal.SIGCHLD):
+            signal.signal(number, lambda *_: None)
         self.tie = self.tie_to(int(spec["tied"]))
-
-    def on_stop(self, number: int, _frame: object) -> None:
-        """Remember that somebody asked us to end, and how often."""
-        self.stops += 1
 
     def tie_to(self, pid: int) -> int:
         """Have the kernel tell when the coordinator is gone, where nobody else wants to know; -1 where it cannot."""
@@ -200,8 +197,8 @@ class Warden:
             self.tie, self.alone = -1, True
             self.stops += 1
         try:
-            while os.read(self.wake, 512):
-                pass
+            while heard := os.read(self.wake, 512):
+                self.stops += sum(number in STOPS for number in heard)
         except OSError:
             return
 
@@ -213,13 +210,19 @@ class Warden:
             return
 
     def end_worker(self) -> None:
-        """Go down the ladder until the worker itself is gone: INT, TERM, KILL; a further stop takes the next step."""
+        """Go down the ladder until the worker itself is gone: INT, TERM, KILL; a second stop means its end, KILL."""
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
             heard = self.stops
+            if heard > 1 and number != signal.SIGKILL:
+                continue
             self.signal_group(number)
             self.wait_until(time.monotonic() + self.grace, heard)
             if self.status is not None:
                 return
+
+    def patience(self) -> float:
+        """Say how long what the worker left running is asked to end before it is killed."""
+        return 0.0 if self.stops > 1 else min(self.grace, 1.0)
 
     def living(self, everywhere: bool) -> kin.Kin | None:
         """List what of the worker's tree still lives; None when nothing does."""
@@ -243,7 +246,7 @@ class Warden:
 
     def sweep(self) -> tuple[kin.Kin, kin.Kin]:
         """End whatever the worker left running; gives what that was, and what would not end."""
-        seen, left, proved = kin.end_all(self.living, self.rest, min(self.grace, 1.0), self.group)
+        seen, left, proved = kin.end_all(self.living, self.rest, self.patience(), self.group)
         if seen and proved:
             more, left, proved = kin.end_all(self.living, self.rest, 0.0, self.group)
             seen |= more

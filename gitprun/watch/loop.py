@@ -198,6 +198,12 @@ class Monitor:
         return self._recorded[run.id]
 
 
+def is_at_work(ledger: Ledger) -> bool:
+    """Check whether any unit of any run, or any named workspace, is at work."""
+    scene = _Scene(ledger.read().events)
+    return any(map(_works, (*scene.history.runs.values(), scene.named)))
+
+
 def watch(monitor: Monitor, *, pause: Callable[[], bool], until_done: bool = False) -> Iterator[Tick]:
     """Give tick after tick until ``pause`` says that it is enough, or (``until_done``) no unit is at work."""
     while True:

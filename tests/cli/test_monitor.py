@@ -150,7 +150,7 @@ def test_until_done_that_is_stopped_has_not_been_answered(scene: Scene) -> None:
 
 def test_until_done_tells_whether_all_went_well(repo: Repo) -> None:
     run(repo, FAILING)
-    assert prun(repo.path, "monitor", "--until-done").code == 1
+    assert prun(repo.path, "monitor", "--until-done", "r1").code == 1
 
 
 def test_every_line_is_kept_with_the_run(scene: Scene, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,6 +12,7 @@ from tests.proof.disks import can_mount, fill_disks
 from tests.proof.kills import kill_coordinators, kill_steps
 from tests.proof.matrix import try_vectors
 from tests.proof.rows import Row, Size, Trial
+from tests.proof.signals import signals
 from tests.proof.verdicts import verdicts
 from tests.proof.workers import clocks, floods, orphans
 from tests.support.cli import ROOT, program_environment
@@ -61,6 +62,7 @@ TRIALS: dict[str, Trial] = {
     "orphans": orphans,
     "floods": floods,
     "clocks": clocks,
+    "signals": signals,
     "verdicts": verdicts,
     "field": field,
 }

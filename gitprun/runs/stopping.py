@@ -1,0 +1,159 @@
+"""Asking what is at work to stop, from another process: whole runs, one unit, a worker whose coordinator is gone."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from gitprun.errors import PrunError, Refused
+from gitprun.named.probe import probe_named
+from gitprun.named.roster import NAMED, roster
+from gitprun.runs.events import RunState, UnitState
+from gitprun.runs.ledger import Ledger, Reading
+from gitprun.runs.lookup import probe_unit
+from gitprun.runs.stop_requests import ASKED
+from gitprun.system.process import Identity, ask_to_end, find_warden, is_alive, is_gone, probe_identity
+from gitprun.system.stop import Stop
+
+# Two requests nearer to each other than half a second are one press.
+BETWEEN = 0.6
+LOOK_AGAIN = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class AtWork:
+    """A run, one unit of it, or a named workspace, that somebody works on.
+
+    ``coordinator`` is whom to ask, None where it is provably gone; ``wardens`` are its living workers' by unit.
+    """
+
+    run: str
+    unit: str
+    coordinator: Identity | None
+    wardens: Mapping[str, Identity]
+
+    @property
+    def name(self) -> str:
+        """Name it as ``git prun stop`` takes it."""
+        return f"{self.run}/{self.unit}" if self.unit else self.run
+
+
+def find_at_work(ledger: Ledger, reading: Reading) -> list[AtWork]:
+    """List the runs that somebody works on, then the named workspaces."""
+    found = [_of_run(ledger, run) for run in reading.history.runs.values()]
+    found += [_of_named(ledger, unit) for unit in roster(reading.events).units.values()]
+    return [one for one in found if one is not None]
+
+
+def find_unit_at_work(ledger: Ledger, run: RunState, unit: UnitState) -> AtWork | None:
+    """Give a unit (or named workspace) if somebody works on it."""
+    if run.id == NAMED:
+        return _of_named(ledger, unit)
+    coordinator, warden = _living(run.facts.get("coordinator")), _warden(ledger, unit)
+    if not unit.live or (warden is None and (coordinator is None or run.ended is not None)):
+        return None
+    return AtWork(run.id, unit.id, coordinator, {unit.id: warden} if warden else {})
+
+
+def find_run_at_work(ledger: Ledger, run: RunState) -> AtWork | None:
+    """Give a run if somebody works on it."""
+    return _of_run(ledger, run)
+
+
+def _of_run(ledger: Ledger, run: RunState) -> AtWork | None:
+    coordinator = _living(run.facts.get("coordinator")) if run.ended is None else None
+    found = {unit.id: _warden(ledger, unit) for unit in run.units.values() if unit.live}
+    wardens: dict[str, Identity] = {name: warden for name, warden in found.items() if warden is not None}
+    return AtWork(run.id, "", coordinator, wardens) if coordinator or wardens else None
+
+
+def _of_named(ledger: Ledger, unit: UnitState) -> AtWork | None:
+    if not probe_named(unit).live:
+        return None
+    coordinator, warden = _living(unit.facts.get("coordinator")), _warden(ledger, unit)
+    if coordinator is None and warden is None:
+        return None
+    return AtWork(NAMED, unit.id, coordinator, {unit.id: warden} if warden else {})
+
+
+def _living(record: object) -> Identity | None:
+    """Read a recorded identity, if that very process still runs."""
+    try:
+        who = Identity(**record) if isinstance(record, dict) and record else None
+    except TypeError:
+        return None
+    return who if who is not None and is_alive(who) else None
+
+
+def _warden(ledger: Ledger, unit: UnitState) -> Identity | None:
+    """Find the living warden of a unit's worker, also of one that was killed before it could be written down."""
+    if unit.facts.get("process"):
+        return _living(unit.facts["process"])
+    if unit.live and unit.run != NAMED and unit.state in ("preparing", "running"):
+        return find_warden(ledger.path.parent / "runs" / unit.run / unit.id)
+    return None
+
+
+def ask_to_stop(ledger: Ledger, work: AtWork, *, kill: bool) -> None:
+    """Write down that it is asked, then ask: its coordinator as Ctrl-C does, or, where that is gone, its workers.
+
+    With ``kill`` twice, which means KILL for the workers. Raises Refused where nobody of it lives any more.
+    """
+    me = probe_identity(os.getpid())
+    facts: dict[str, Any] = {"stop": {"kill": kill, "by": asdict(me) if me else {}}}
+    one_unit = work.unit and work.run != NAMED and work.coordinator is not None
+    for number in range(2 if kill else 1):
+        if number:
+            time.sleep(BETWEEN)
+        if number == 0 or one_unit:
+            # For one unit of a run that is all: its coordinator follows the ledger, and the other units go on.
+            ledger.append(ASKED if work.unit else "run.stop-asked", run=work.run, unit=work.unit, facts=facts)
+        if one_unit:
+            continue
+        for who in (work.coordinator,) if work.coordinator else work.wardens.values():
+            ask_to_end(who)
+
+
+def await_stop(ledger: Ledger, work: AtWork, stop: Stop, seconds: float) -> bool:
+    """Wait until it has ended, so many seconds at most; tells whether it has."""
+    over = _over(ledger, work)
+    deadline = time.monotonic() + seconds
+    while not over():
+        if time.monotonic() >= deadline or stop.wait(LOOK_AGAIN):
+            return over()
+    return True
+
+
+def _over(ledger: Ledger, work: AtWork) -> Callable[[], bool]:
+    if work.coordinator is None:
+        return lambda: all(map(is_gone, work.wardens.values()))
+    coordinator = work.coordinator
+    if not work.unit or work.run == NAMED:
+        return lambda: is_gone(coordinator)
+
+    def unit_over() -> bool:
+        run = ledger.read().history.runs[work.run]
+        return is_gone(coordinator) or not probe_unit(run, run.units[work.unit]).live
+
+    return unit_over
+
+
+def require_not_ours(work: AtWork, environment: Mapping[str, str]) -> None:
+    """Raise Refused where a worker asks: it may end itself, but stops nobody."""
+    if environment.get("PRUN_UNIT"):
+        raise Refused(f"a worker may not stop {work.name}", "end your own work by exiting")
+
+
+def states_of(ledger: Ledger, work: AtWork) -> dict[str, str]:
+    """Give the states of the units of what was stopped, as they are now."""
+    reading = ledger.read()
+    if work.run == NAMED:
+        return {work.unit: probe_named(roster(reading.events).units[work.unit]).state}
+    run = reading.history.runs.get(work.run)
+    if run is None:
+        raise PrunError(f"the ledger does not know {work.run} any more", "git prun ledger verify")
+    units = [run.units[work.unit]] if work.unit else run.units.values()
+    return {unit.id: probe_unit(run, unit).state for unit in units}
