@@ -119,13 +119,15 @@ class Verdict:
     """The answer of all verification commands together; only ``pass`` lets a unit land.
 
     ``confined`` names the walls the commands ran within, or ``none: why``; empty where none ran. ``gate`` says what
-    was changed of the checks themselves (each path, in words) where they fail only once that is put back.
+    was changed of the checks themselves (each path, in words) where they fail only once that is put back. ``notes``
+    are what you should know about a pass, too.
     """
 
     state: VerdictState
     checks: tuple[CheckResult, ...] = ()
     confined: str = ""
     gate: tuple[tuple[str, str], ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def reason(self) -> str:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Sequence
 
 import click
 
 from gitprun.cli.console import coloured, hint, safe, say, table, warn
+from gitprun.merge.held import HeldBranch, held_branches
 from gitprun.merge.plan import WOULD_SETTLE, LandingItem, LandingReport
 from gitprun.names import short
 
+# Each is a command to paste; more of them push the table out of sight.
+MOST_HINTS = 3
 
-def render(report: LandingReport, skipped: Sequence[tuple[str, str]]) -> None:
-    """Print a table of what landed and what did not, then the conflicts and what resolvers did."""
+
+def render(report: LandingReport, skipped: Sequence[tuple[str, str]], *, advise: bool = True) -> None:
+    """Print a table of what landed and what did not, then the conflicts and what resolvers did, and how to go on."""
     rows = []
     for item in report.items:
         commit = short(item.commit) if item.commit else "-"
@@ -26,17 +29,27 @@ def render(report: LandingReport, skipped: Sequence[tuple[str, str]]) -> None:
         say("nothing asks to land")
     for item in report.items:
         _render_item(item)
-    if any(item.state == "conflict" for item in report.items):
-        hint("git prun resolve BRANCH opens a conflict in a workspace of its own, with a brief")
-    for item in report.items:
-        if item.state == "held" and item.accept:
-            options = " ".join(f"--accept {shlex.quote(safe(one))}" for one in item.accept)
-            name = item.candidate.unit or item.candidate.branch
-            hint(f"git prun merge {shlex.quote(safe(name))} {options} lands it as it is")
+    if advise:
+        _advise(held_branches(report))
     for note in report.notes:
         warn(safe(note))
     if report.new != report.old:
         say(f"{report.target.removeprefix('refs/heads/')} is now at {short(report.new)} (was {short(report.old)})")
+
+
+def _advise(held: Sequence[HeldBranch]) -> None:
+    """Name the command that goes on, for the first few branches that did not land."""
+    told = [one for one in held if one.opens or one.acceptance]
+    for one in told[:MOST_HINTS]:
+        merged = "opens the merged files to be mended"
+        what = {"suspect": "opens it to be mended", "red": merged, "held": merged}
+        opens = what.get(one.state, "opens the conflict in a workspace of its own")
+        if not one.opens:
+            hint(safe(f"{one.acceptance} lands it as it is"))
+            continue
+        hint(safe(f"{one.next_step} {opens}" + (f"; {one.acceptance} lands it as it is" if one.acceptance else "")))
+    if len(told) > MOST_HINTS:
+        hint(f"git prun status lists the {len(told) - MOST_HINTS} others with the command for each")
 
 
 def _render_item(item: LandingItem) -> None:
@@ -49,7 +62,7 @@ def _render_item(item: LandingItem) -> None:
         detail = re.sub(r"^CONFLICT \([^)]*\): ", "", conflict.detail)
         click.echo(f"{name}: conflict in {safe(conflict.path)}: {safe(conflict.kind)}: {safe(detail)}{why}")
     for suspect in item.suspects:
-        click.echo(f"{name}: look at {safe(suspect.path)}: {safe(suspect.reason)}")
+        click.echo(f"{name}: look at {safe(str(suspect))}")
     done = "would unite" if item.state == "drops" else "united"
     for resolved in item.resolved:
         added = len(resolved.added)

@@ -21,6 +21,7 @@ from gitprun.merge.ancestry import Ancestry
 from gitprun.merge.batch import Batch, build_batch, set_aside
 from gitprun.merge.beside import detached_ahead, dirty_checkout
 from gitprun.merge.build import lay_out_attributes
+from gitprun.merge.combine import Combined, combine
 from gitprun.merge.guard import (
     AskedAhead,
     LocalChanges,
@@ -33,11 +34,12 @@ from gitprun.merge.guard import (
     require_mergeable,
     require_quiet,
 )
+from gitprun.merge.holds import remember_held
 from gitprun.merge.hook_list import Hooks, find_hooks
 from gitprun.merge.landed import move
 from gitprun.merge.move import TargetMoved, require_passage
 from gitprun.merge.order import plan_safe_order
-from gitprun.merge.plan import Candidate, LandingOptions, LandingReport, plan_order
+from gitprun.merge.plan import Candidate, LandingItem, LandingOptions, LandingReport, plan_order
 from gitprun.merge.recover import landing_place, recover_landing, sweep_rooms, workspaces_root
 from gitprun.merge.settings import MergeSettings, hooks_folder, read_merge_settings
 from gitprun.merge.site import Memory, Site
@@ -82,7 +84,9 @@ def land(
             if notes or stamp != index_stamp(repository.git_dir):
                 git.forget()
             try:
-                return _land_on_moving(repository, ledger, candidates, options, stop, say, notes, git)
+                report = _land_on_moving(repository, ledger, candidates, options, stop, say, notes, git)
+                # What a stop cut off is no answer.
+                return report if stop is not None and stop.is_set() else remember_held(ledger, report)
             finally:
                 _drop_empty(place, place.parent)
     finally:
@@ -177,6 +181,14 @@ def _land(
             verdict=batch.verdict,
             notes=tuple(site.notes),
         )
+
+
+def combine_alone(repository: Repository, candidate: Candidate, options: LandingOptions) -> Combined | LandingItem:
+    """Merge one branch into the target in memory, as a landing would, whatever its checkout looks like."""
+    git = Git(cwd=repository.top or repository.common)
+    target = replace(read_target(repository, options.into), checkout=None, git_dir=None)
+    with _site(repository, target, read_checkouts(git), (candidate,), options, git, Memory()) as site:
+        return combine(site, target.tip, candidate, site.ancestry.bases(target.tip, candidate.tip), None)
 
 
 def _prove(

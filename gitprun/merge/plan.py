@@ -33,6 +33,8 @@ WOULD_SETTLE = "would settle it"
 # What keeps nobody waiting: it is in, or there was nothing to bring in.
 SETTLED: tuple[ItemState, ...] = ("landed", "would-land", "already-contained", "nothing-to-merge")
 DEFAULT_MESSAGE = "merge: ship {branch}"
+# The word for every finding, where findings are accepted by name.
+EVERY_FINDING = ("all", ".")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +45,8 @@ class Candidate:
     unit's work was captured, in seconds since 1970. ``reverted`` says for each target (a full ref) on which it landed
     and was reverted how to bring it back. ``drift`` says what changed in the user's repository while it was made and
     keeps it from landing. ``confined`` tells whether the unit's worker was held to its workspace, ``fence`` which
-    paths it was given.
+    paths it was given. ``mended`` is a merge of ``tip`` into the target as it was, mended by hand: its tree is what
+    lands, in a merge of ``tip``.
     """
 
     branch: str
@@ -59,6 +62,7 @@ class Candidate:
     notes: tuple[str, ...] = ()
     stray: str = ""
     fence: tuple[str, ...] = ()
+    mended: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +77,7 @@ class LandingOptions:
     a branch may delete. ``strategy`` names the side that wins whatever conflict is left in the end, and
     ``accept_drops`` lets land what lost lines by it. ``may_run_after`` says that the user lets the ``after`` commands
     of hotspots run.
+    ``allow_suspect`` names the findings that may land (``accepts``).
     """
 
     into: str | None = None
@@ -101,16 +106,27 @@ class LandingOptions:
     keep_going: bool = True
     strategy: Policy | None = None
     accept_drops: bool = False
-    allow_suspect: bool = False
+    allow_suspect: tuple[str, ...] = ()
     may_run_after: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suspect:
-    """One path that was merged without a conflict, and what is wrong with it that neither side has."""
+    """One path that was merged without a conflict, and what is wrong with it that neither side has.
+
+    ``path`` is empty where the branch as a whole is suspect.
+    """
 
     path: str
     reason: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.reason}" if self.path else self.reason
+
+
+def accepts(allowed: Collection[str], suspect: Suspect) -> bool:
+    """Check whether a finding was accepted: by its path, word for word as it is printed, or with all others."""
+    return any(word in (suspect.path or suspect.reason, str(suspect), *EVERY_FINDING) for word in allowed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,7 +151,10 @@ class ResolvedPath:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LandingItem:
-    """What came of one candidate; ``commit`` is its merge commit, ``accept`` what would have to be accepted of it."""
+    """What came of one candidate; ``commit`` is its merge commit, ``verdict`` that of the checks that hold it.
+
+    ``accept`` names what would have to be accepted of it.
+    """
 
     candidate: Candidate
     state: ItemState
@@ -145,10 +164,12 @@ class LandingItem:
     resolved: tuple[ResolvedPath, ...] = ()
     suspects: tuple[Suspect, ...] = ()
     accept: tuple[str, ...] = ()
+    verdict: Verdict | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Give it as plain values, the candidate's own on the same level."""
-        known = {name: value for name, value in asdict(self).items() if name != "candidate"}
+        absent = {"candidate"} if self.verdict else {"candidate", "verdict"}
+        known = {name: value for name, value in asdict(self).items() if name not in absent}
         listed = {name: [dict(row) for row in known[name]] for name in ("conflicts", "resolved", "suspects")}
         listed["accept"] = list(self.accept)  # type: ignore[arg-type]
         candidate = self.candidate
@@ -211,6 +232,9 @@ def plan_order(
 def unproved(candidate: Candidate, options: LandingOptions) -> str:
     """Say why a unit's own verdict keeps it from landing; empty if it does not."""
     if not candidate.unit or candidate.verdict == "pass" or options.allow_unverified:
+        return ""
+    if candidate.mended and not options.no_verify:
+        # What lands is another tree than the one its checks failed on, and is checked itself.
         return ""
     return {
         "fail": "its checks failed",

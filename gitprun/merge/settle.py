@@ -32,6 +32,7 @@ _T = TypeVar("_T")
 _CONFLICT = "CONFLICT ("
 CONTENTS = "contents"
 RECORDED = "recorded"
+_WITHOUT_SIDES: tuple[Policy, ...] = ("union", "higher-version", "renumber")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +90,7 @@ def settle_conflicts(repo: Objects, merge: TreeMerge, means: Means, *, several_b
                 found[path] = answer
     if refused or not (found or chosen):
         could = {path: f"{one.answer.resolver} {WOULD_SETTLE}" for path, one in found.items()}
+        could |= {path: f"{one.resolver} {WOULD_SETTLE}" for path, one in zip(chosen, takes, strict=True)}
         return Settled(merge.tree, refused=refused | could)
     tree = replace_blobs(repo, merge.tree, {path: one.answer.text for path, one in found.items()})
     return Settled(
@@ -138,6 +140,16 @@ def _settle_path(repo: Objects, path: bytes, versions: Mapping[int, Stage], mean
         if isinstance(answer, Resolved):
             return _Found(conflict, answer, forced=True)
     return Refused(reason)
+
+
+def policy_for(conflict: FileConflict, state: Path | None) -> Policy | None:
+    """Find a policy that would settle a conflict without picking a side, if a hotspot named it."""
+    for policy in _WITHOUT_SIDES:
+        row = Hotspot(conflict.path, policy)
+        answer = _guarded(lambda each, row=row: settle(each, row), conflict, state)  # type: ignore[misc]
+        if isinstance(answer, Resolved):
+            return policy
+    return None
 
 
 def climb_guarded(

@@ -136,10 +136,11 @@ class Train:
     def _aside(self, good: Batch, candidate: Candidate, verdict: Verdict) -> LandingItem:
         if verdict.state != "fail":
             reason = f"the merged tree is not proved: {verdict.reason}"
-            return LandingItem(candidate=candidate, state="unverified", reason=reason)
+            return LandingItem(candidate=candidate, state="unverified", reason=reason, verdict=verdict)
         if verdict.gate:
             return self.proof.own_check.hold(candidate, verdict)
-        return LandingItem(candidate=candidate, state="red", reason=self._blame(good, candidate, verdict))
+        reason = self._blame(good, candidate, verdict)
+        return LandingItem(candidate=candidate, state="red", reason=reason, verdict=verdict)
 
     def _blame(self, good: Batch, candidate: Candidate, verdict: Verdict) -> str:
         """Name the failing check and, for a branch that is green by itself, with whom it was found red."""

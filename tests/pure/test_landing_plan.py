@@ -131,6 +131,7 @@ def test_plain_form() -> None:
             ],
             "confined": "",
             "gate": [],
+            "notes": [],
         },
         "notes": ["n"],
     }
