@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -118,16 +118,16 @@ class CheckResult:
 class Verdict:
     """The answer of all verification commands together; only ``pass`` lets a unit land.
 
-    ``confined`` names the walls the commands ran within, or ``none: why``; empty where none ran. ``gate`` says what
-    was changed of the checks themselves (each path, in words) where they fail only once that is put back. ``notes``
-    are what you should know about a pass, too.
+    ``confined`` names the walls the commands ran within, or ``none: why``; empty where none ran. ``notes`` are what
+    you should know about a pass, too. ``gate`` says what was changed of the checks themselves (each path, in words)
+    where they fail only once that is put back.
     """
 
     state: VerdictState
     checks: tuple[CheckResult, ...] = ()
     confined: str = ""
-    gate: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
+    gate: tuple[tuple[str, str], ...] = ()
 
     @property
     def reason(self) -> str:
@@ -148,3 +148,13 @@ def join_few(words: Iterable[str]) -> str:
     said = list(words)
     more = [f"{len(said) - MOST_NAMED} more"] if len(said) > MOST_NAMED else []
     return ", ".join([*said[:MOST_NAMED], *more])
+
+
+def was_confined(executor: str, sandbox: str, walled: bool = False) -> bool:
+    """Check whether a worker was held to its workspace; ``walled`` tells whether by walls of prun's."""
+    return walled or (executor != "command" and sandbox != "danger-full-access")
+
+
+def spec_confined(spec: Mapping[str, object]) -> bool:
+    """Check the same by what the ledger says a worker was asked for."""
+    return was_confined(str(spec.get("executor")), str(spec.get("sandbox")), spec.get("walled") is True)

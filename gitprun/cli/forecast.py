@@ -86,9 +86,8 @@ def render(seen: Forecast) -> None:
         put("")
         put(render_grid(seen))
         put(f"\n{LEGEND}")
-    listed = [
-        one for one in (*seen.against, *seen.meetings) if one.state != "clean" and (grid or one.state != "settled")
-    ]
+    met = (*seen.against, *seen.meetings)
+    listed = [one for one in met if one.state not in ("clean", "settled") or (grid and one.paths)]
     if listed:
         put("")
     for meeting in listed:

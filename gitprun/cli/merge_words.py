@@ -39,15 +39,15 @@ def render(report: LandingReport, skipped: Sequence[tuple[str, str]], *, advise:
 
 def _advise(held: Sequence[HeldBranch]) -> None:
     """Name the command that goes on, for the first few branches that did not land."""
-    told = [one for one in held if one.opens or one.acceptance]
+    told = [one for one in held if one.opens or one.accept]
     for one in told[:MOST_HINTS]:
-        merged = "opens the merged files to be mended"
-        what = {"suspect": "opens it to be mended", "red": merged, "held": merged}
-        opens = what.get(one.state, "opens the conflict in a workspace of its own")
-        if not one.opens:
+        if one.next_step == one.acceptance:
             hint(safe(f"{one.acceptance} lands it as it is"))
             continue
-        hint(safe(f"{one.next_step} {opens}" + (f"; {one.acceptance} lands it as it is" if one.acceptance else "")))
+        opens = {"suspect": "it to be mended", "red": "the merged files to be mended", "held": "it to be mended"}
+        what = opens.get(one.state, "the conflict in a workspace of its own")
+        instead = f"; {one.acceptance} lands it as it is" if one.acceptance else ""
+        hint(safe(f"{one.next_step} opens {what}{instead}"))
     if len(told) > MOST_HINTS:
         hint(f"git prun status lists the {len(told) - MOST_HINTS} others with the command for each")
 

@@ -30,6 +30,7 @@ from gitprun.system.process import Identity, is_gone
 from gitprun.verify.surroundings import BESIDE
 from gitprun.watch.tree import may_convert
 from gitprun.workspaces.clone import read_source
+from gitprun.workspaces.pins import started_with
 
 GIT_FOLDER = "capture.git"
 LOG = "output.log"
@@ -103,6 +104,7 @@ class _Look:
         self.pinned = frozenset(oid for _, oid in refs)
         self.converts = may_convert(repository) if workspaces else False
         self.tips = read_source(repository).tips if workspaces else frozenset[str]()
+        self.began: dict[str, frozenset[str]] = {}
 
     def unit(self, run: RunState, unit: UnitState) -> UnitFound:
         """Look at one unit."""
@@ -148,8 +150,10 @@ class _Look:
         git_dir = Path(str(unit.facts["path"])) / ".git"
         if folder_identity(git_dir) is None:
             return None
-        base = str(unit.facts.get("base") or "")
-        found = read_channels(git_dir, self.tips | self.pinned | {base})
+        base, run = str(unit.facts.get("base") or ""), unit.run
+        if run not in self.began:
+            self.began[run] = self.tips | self.pinned | started_with(self.repository, run)
+        found = read_channels(git_dir, self.began[run] | {base})
         return None if found.unfinished else len(found.tips)
 
 

@@ -13,7 +13,7 @@ from gitprun.merge.plan import Candidate
 from gitprun.names import Oid, is_run_id, nearest, unit_branch
 from gitprun.runs.events import History, RunState, UnitState
 from gitprun.runs.lookup import NotKnown, find_run, find_unit, probe_unit
-from gitprun.verify.surroundings import spec_confined
+from gitprun.units import spec_confined
 
 _OID = re.compile(r"[0-9a-f]{40}")
 

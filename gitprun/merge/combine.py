@@ -112,8 +112,8 @@ def _audit(site: Site, combined: Combined, by_main: Since, unit: Oid, *, several
         several_bases=several_bases,
     )
     audited, branch = audit_merge(site.trees, merged, site.state), combined.item.candidate.branch
-    for line in audited.unjudged:
-        site.note(f"{branch}: {line}")
+    for paths, why in audited.unjudged:
+        site.note(f"{branch}: {paths}: not checked: {why}")
     for one in audited.resolved:
         site.note(f"{branch}: git's own merge of {one.path} was faulty, so {one.resolver} made another one")
     item = combined.item

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from gitprun.merge.plan import EVERY_FINDING, SETTLED, LandingItem, LandingReport
+from gitprun.merge.plan import CHECK_AGAIN, EVERY_FINDING, SETTLED, LandingItem, LandingReport
 from gitprun.runs.events import Event
 
 HELD: Final = "landing.held"
@@ -22,9 +22,9 @@ _PASSED_OVER: Final = (*SETTLED, "empty", "not-tried")
 class HeldBranch:
     """One branch that did not land on ``target`` (a full ref), found when that was at ``main`` and it at ``tip``.
 
-    ``findings`` are paths with what is wrong with each (where it is held: what --accept has to name), ``command`` and
-    ``log`` the check that failed and its output (empty where none did). ``moved`` says what moved since, so that nobody
-    knows whether it would be so again.
+    ``findings`` are paths with what is wrong with each, ``accept`` what ``merge --accept`` would have to name,
+    ``command`` and ``log`` the check that failed and its output (empty where none did). ``moved`` says what moved
+    since, so that nobody knows whether it would be so again.
     """
 
     branch: str
@@ -36,6 +36,7 @@ class HeldBranch:
     name: str
     time: float = 0.0
     findings: tuple[tuple[str, str], ...] = ()
+    accept: tuple[str, ...] = ()
     command: str = ""
     log: str = ""
     moved: str = ""
@@ -56,21 +57,21 @@ class HeldBranch:
         name = shlex.quote(self.name)
         if self.opens and not self.moved:
             return f"git prun resolve {name}"
-        if self.state == "held" and not self.opens and self.acceptance:
+        if self.state == "held" and self.acceptance:
             return self.acceptance
         if self.state == "unverified" and not self.command and not self.moved:
-            return f"git prun merge --allow-unverified {name}"
+            again = self.reason in CHECK_AGAIN and self.name != self.branch
+            return f"git prun verify {name}" if again else f"git prun merge --allow-unverified {name}"
         return f"git prun merge {name}"
 
     @property
     def acceptance(self) -> str:
         """Return the command that lands what is suspect or held as it is, by name; empty where nothing is."""
-        if self.state not in ("suspect", "held") or len(self.findings) == MOST_FINDINGS:
+        if self.accept:
+            flags = " ".join(f"--accept {shlex.quote(word)}" for word in self.accept)
+            return f"git prun merge {flags} {shlex.quote(self.name)}"
+        if self.state != "suspect" or len(self.findings) == MOST_FINDINGS:
             return ""
-        if self.state == "held":
-            words = dict.fromkeys(word for word, _ in self.findings)
-            flags = " ".join(f"--accept={shlex.quote(word)}" for word in words)
-            return f"git prun merge {flags} {shlex.quote(self.name)}" if words else ""
         words = dict.fromkeys(path or EVERY_FINDING[0] for path, _ in self.findings)
         flags = " ".join(f"--allow-suspect={shlex.quote(word)}" for word in words)
         return f"git prun merge {flags} {shlex.quote(self.name)}"
@@ -84,7 +85,6 @@ def held_branches(report: LandingReport) -> tuple[HeldBranch, ...]:
 def _held(report: LandingReport, item: LandingItem) -> HeldBranch:
     candidate = item.candidate
     found = [(one.path, one.kind) for one in item.conflicts] + [(one.path, one.reason) for one in item.suspects]
-    found += [(word, "changed or deleted") for word in item.accept]
     checks = item.verdict.checks if item.verdict is not None else ()
     failed = next((check for check in checks if check.state != "pass"), None)
     return HeldBranch(
@@ -97,6 +97,7 @@ def _held(report: LandingReport, item: LandingItem) -> HeldBranch:
         reason=item.reason[:MOST_WORDS],
         name=f"{candidate.run}/{candidate.unit}" if candidate.unit else candidate.branch,
         findings=tuple((path[:MOST_WORDS], why[:MOST_WORDS]) for path, why in found[:MOST_FINDINGS]),
+        accept=item.accept[:MOST_FINDINGS],
         command=failed.command[:MOST_WORDS] if failed is not None else "",
         log=failed.log if failed is not None else "",
     )
@@ -109,6 +110,8 @@ def held_facts(held: HeldBranch) -> dict[str, Any]:
         facts["of"] = held.name
     if held.findings:
         facts["findings"] = [[path, why] for path, why in held.findings]
+    if held.accept:
+        facts["accept"] = [*held.accept]
     if held.command:
         facts |= {"command": held.command, "log": held.log}
     return facts
@@ -151,6 +154,7 @@ def _read(event: Event) -> HeldBranch | None:
             name=str(facts.get("of") or facts["branch"]),
             time=event.time,
             findings=tuple((str(path), str(why)) for path, why in facts.get("findings", ())),
+            accept=tuple(map(str, facts.get("accept", ()))),
             command=str(facts.get("command", "")),
             log=str(facts.get("log", "")),
         )

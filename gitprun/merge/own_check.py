@@ -59,8 +59,13 @@ class OwnCheck:
         paths = tuple(dict.fromkeys(path for path, _ in verdict.gate))
         others = sorted(one.branch for one in self.candidates if one != candidate and self._paths(one) & set(paths))
         by = "" if self.touches(candidate, verdict) or not others else f" (changed by {', '.join(others)})"
-        reason, words = f"{verdict.reason}{by}", accept_words(paths)
-        return LandingItem(candidate=candidate, state="held", reason=reason, accept=words, verdict=verdict)
+        return LandingItem(
+            candidate=candidate,
+            state="held",
+            reason=f"{verdict.reason}{by}",
+            accept=accept_words(paths),
+            verdict=verdict,
+        )
 
     def tell(self, candidate: Candidate) -> tuple[str, ...]:
         """Say in one line what a candidate changed of its checks, if it did."""

@@ -61,8 +61,8 @@ class Candidate:
     confined: bool = False
     notes: tuple[str, ...] = ()
     stray: str = ""
-    fence: tuple[str, ...] = ()
     mended: str = ""
+    fence: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,8 +76,7 @@ class LandingOptions:
     count. ``accept`` are paths of the checks that may be changed, ``max_deleted`` the share of the target's files that
     a branch may delete. ``strategy`` names the side that wins whatever conflict is left in the end, and
     ``accept_drops`` lets land what lost lines by it. ``may_run_after`` says that the user lets the ``after`` commands
-    of hotspots run.
-    ``allow_suspect`` names the findings that may land (``accepts``).
+    of hotspots run. ``allow_suspect`` names the findings that may land (``accepts``).
     """
 
     into: str | None = None
@@ -151,9 +150,10 @@ class ResolvedPath:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LandingItem:
-    """What came of one candidate; ``commit`` is its merge commit, ``verdict`` that of the checks that hold it.
+    """What came of one candidate.
 
-    ``accept`` names what would have to be accepted of it.
+    ``commit`` is its merge commit, ``verdict`` that of the checks that hold it, ``accept`` what of it would have to be
+    accepted.
     """
 
     candidate: Candidate
@@ -163,8 +163,8 @@ class LandingItem:
     conflicts: tuple[ConflictPath, ...] = ()
     resolved: tuple[ResolvedPath, ...] = ()
     suspects: tuple[Suspect, ...] = ()
-    accept: tuple[str, ...] = ()
     verdict: Verdict | None = None
+    accept: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Give it as plain values, the candidate's own on the same level."""
@@ -229,6 +229,10 @@ def plan_order(
     return tuple(ordered)
 
 
+# Why a unit is not proved, where asking its checks again may help.
+CHECK_AGAIN = ("its checks could not run", "it was never verified")
+
+
 def unproved(candidate: Candidate, options: LandingOptions) -> str:
     """Say why a unit's own verdict keeps it from landing; empty if it does not."""
     if not candidate.unit or candidate.verdict == "pass" or options.allow_unverified:
@@ -238,9 +242,9 @@ def unproved(candidate: Candidate, options: LandingOptions) -> str:
         return ""
     return {
         "fail": "its checks failed",
-        "could-not-run": "its checks could not run",
+        "could-not-run": CHECK_AGAIN[0],
         "absent": "it has no checks",
-    }.get(candidate.verdict, "it was never verified")
+    }.get(candidate.verdict, CHECK_AGAIN[1])
 
 
 def render_message(candidate: Candidate, template: str | None) -> str:

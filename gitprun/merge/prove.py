@@ -20,10 +20,10 @@ from gitprun.named.roster import NAMED
 from gitprun.names import Oid, short
 from gitprun.runs.events import Event
 from gitprun.system.process import Stop
-from gitprun.units import CheckResult, Verdict
+from gitprun.units import CheckResult, Verdict, spec_confined
 from gitprun.verify.pristine import CheckPlan, check_commit, not_set_up, pristine_place
 from gitprun.verify.put_back import PutBack
-from gitprun.verify.surroundings import Wish, spec_confined, wish_for_landing
+from gitprun.verify.surroundings import Wish, wish_for_landing
 from gitprun.workspaces.setup import SetupFailed
 
 PASS = Verdict(state="pass")

@@ -23,11 +23,11 @@ from gitprun.runs.outcome import NO_RESULT, commit_message
 from gitprun.runs.verified_trees import note_verified
 from gitprun.runs.work import temporary_of
 from gitprun.system.files import read_plain, tail, write_whole
-from gitprun.units import ExecutorSettings, Unit, Verdict
+from gitprun.units import ExecutorSettings, Unit, Verdict, was_confined
 from gitprun.verify.check import check_workspace
 from gitprun.verify.pristine import check_commit, plan_checks
 from gitprun.verify.put_back import read_gate_changes
-from gitprun.verify.surroundings import surroundings, was_confined, wish_for_landing, wish_for_worker
+from gitprun.verify.surroundings import surroundings, wish_for_landing, wish_for_worker
 from gitprun.verify.view import view_for
 from gitprun.workspaces.base import OUTBOX, Workspace
 from gitprun.workspaces.worktree import admin_folder

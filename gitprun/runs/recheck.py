@@ -27,6 +27,7 @@ from gitprun.runs.survivors import living_survivors
 from gitprun.system.files import folder_identity
 from gitprun.units import Exit, Unit, Verdict
 from gitprun.workspaces.clone import read_source
+from gitprun.workspaces.pins import started_with
 
 Where = Literal["workspace", "pristine"]
 
@@ -130,7 +131,8 @@ def attempt_of(repository: Repository, run: RunState, unit: UnitState) -> Attemp
     earlier = frozenset(str(row["commit"]) for row in unit.facts.get("earlier", ()) if row.get("commit"))
     own = {unit.commit} if unit.commit else set()
     base = Oid(base_of(run, unit))
-    return Attempt(number=unit.attempt, base=base, source=read_source(repository), known=earlier | own)
+    known = earlier | own | started_with(repository, run.id)
+    return Attempt(number=unit.attempt, base=base, source=read_source(repository), known=known)
 
 
 @contextmanager

@@ -70,6 +70,7 @@ _TOOLS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("{}", re.compile(r".*\bCannot run program \"([^\"\s]+)\".*error=2\b.*")),
     ("cargo (no toolchain is chosen)", re.compile(r"error: rustup could not choose a version of (?:\S+) to run.*")),
 )
+_SHELLS = frozenset({"sh", "bash", "dash", "zsh", "fish", "ksh", "busybox", "exit"})
 # Said after the message that counts.
 _AFTERTHOUGHT = re.compile(
     r"\s*$|(?:real|user|sys)\s+\d+m|\s*\^~*\^?$|npm (?:notice|warn|error|ERR!)|make(?:\[\d+\])?: |ninja: "
@@ -95,7 +96,11 @@ def name_missing(lines: Sequence[str], command: str, code: int | None) -> str:
         for shape, pattern in _TOOLS:
             if found := pattern.fullmatch(line.strip()):
                 return shown(shape.format(next(filter(None, found.groups()), "")), 120)
-    return _first_word(command) if code in (126, 127) else ""
+    first = _first_word(command)
+    if first in _SHELLS:
+        # It is there, since it ended like that itself: what it was to start is not, and nobody said what that is.
+        first = f"a program that {shown(command, 80)} starts"
+    return first if code in (126, 127) else ""
 
 
 def name_not_executable(lines: Sequence[str], command: str) -> str:

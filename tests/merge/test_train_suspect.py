@@ -55,7 +55,7 @@ def test_what_could_not_be_looked_at_is_told(tmp_path: Path) -> None:
     report = land_branches(repo, "topic")
     assert (states(report), report.notes) == (
         {"topic": "landed"},
-        ("topic: large.txt was not looked at: it is too large",),
+        ("topic: large.txt: not checked: too large (1.3 MB)",),
     )
 
 

@@ -130,8 +130,8 @@ def test_plain_form() -> None:
                 }
             ],
             "confined": "",
-            "gate": [],
             "notes": [],
+            "gate": [],
         },
         "notes": ["n"],
     }
