@@ -70,7 +70,7 @@ def read_source(repository: Repository) -> CloneSource:
     try:
         refs, others, notes = _read_refs(git)
         config = read_config(git)
-        remotes = read_remotes(git)
+        remotes = read_remotes(git, common)
     finally:
         git.forget()
     if remotes.note:

@@ -49,7 +49,8 @@ def pin_source(repository: Repository, run: str, source: CloneSource, base: Oid)
     digest = hashlib.sha1((rows + listing).encode()).hexdigest()
     place = repository.state / "runs" / run / f"{_TAGS}{digest[:12]}"
     with locked(repository.state / "locks" / f"pins-{run.replace('/', '+')}.lock", doing="pinning what clones need"):
-        if digest not in _read_pin(git, base_tips_ref(run)):
+        before = _read_pin(git, base_tips_ref(run))
+        if digest not in before:
             # The pin of a run that began with the same refs leads to all of them already.
             chain = _known_chain(git, listing)
             remote = _NOTHING if chain else _sort_remote(git, source.remotes.oids)
@@ -61,7 +62,8 @@ def pin_source(repository: Repository, run: str, source: CloneSource, base: Oid)
                 # One that does not hold everything is no other run's.
                 chain = f"part-of-{chain}" if remote.tags or remote.others else chain
                 remote = replace(remote, commits=frozenset())
-            _pin_ends(git, base_tips_ref(run), source, base, remote, digest, chain)
+            old = git.run("rev-parse", "--verify", base_tips_ref(run)).text if before else ""
+            _pin_ends(git, base_tips_ref(run), source, base, remote, digest, chain, old)
         return replace(source, tags=next(place.glob("pack-*.pack"), None))
 
 
@@ -126,8 +128,9 @@ def _ask_kinds(git: Git, names: Iterable[str]) -> dict[str, str]:
     return dict(line.split(" ", 1) for line in said.split("\n") if line)
 
 
-def _pin_ends(git: Git, ref: str, source: CloneSource, base: Oid, remote: _Kinds, digest: str, chain: str) -> None:
-    old = git.run("rev-parse", "--verify", "--quiet", ref, ok=(0, 1)).text
+def _pin_ends(
+    git: Git, ref: str, source: CloneSource, base: Oid, remote: _Kinds, digest: str, chain: str, old: str
+) -> None:
     ends = {end or own for _, own, end in source.refs}
     others = {oid: kind for oid, kind in source.others if oid in ends} | remote.others
     left = ends - others.keys() - {base}

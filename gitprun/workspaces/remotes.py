@@ -5,17 +5,21 @@ A clone has no remote, so nothing can be fetched or pushed; ``git diff origin/ma
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 
 from gitprun.git.command import Git
+from gitprun.system.files import read_plain
 
 PREFIX = b"refs/remotes/"
 # Every clone holds the text, and whoever captures from one reads it: about 350,000 refs.
 LARGEST = 32_000_000
-# Only so many are asked for what they point to; git takes their names as arguments.
+# Only so many are looked at for what they point to: each is a file.
 _MOST_HEADS = 1000
+_LONGEST = 10_000
 _BROKEN = re.compile(r"ignoring (?:broken ref|ref with broken name) (refs/remotes/\S+)")
 
 
@@ -46,8 +50,11 @@ def ask_for_remotes(git: Git) -> None:
     git.ask_ahead("show-ref")
 
 
-def read_remotes(git: Git) -> Remotes:
-    """Read ``refs/remotes/*``; a ref that is broken or names a lost object is passed over, with one note for all."""
+def read_remotes(git: Git, common: Path) -> Remotes:
+    """Read ``refs/remotes/*`` of the repository at ``common``.
+
+    A ref that is broken or names a lost object is passed over, with one note for all.
+    """
     # It looks for every object, and gives up at the first that is lost; three times as fast as for-each-ref.
     listing = git.run("show-ref", ok=(0, 1, 128))
     if listing.code == 128:
@@ -62,7 +69,7 @@ def read_remotes(git: Git) -> Remotes:
     if passed:
         more = f" and {len(passed) - 1} more" if len(passed) > 1 else ""
         note = f"{passed[0]}{more}: broken, or the object is not there, so not in the clone"
-    return _split_off_symbolic(git, text, note)
+    return _split_off_symbolic(common, text, note)
 
 
 def _cut_out(listing: bytes) -> bytes:
@@ -84,20 +91,17 @@ def _read_one_by_one(git: Git) -> tuple[bytes, list[str]]:
     return kept, sorted({*lost, *_BROKEN.findall(listing.err)})
 
 
-def _split_off_symbolic(git: Git, text: bytes, note: str) -> Remotes:
-    """Take out what is a symbolic ref to one of the others, such as ``origin/HEAD``.
+def _split_off_symbolic(common: Path, text: bytes, note: str) -> Remotes:
+    """Take out what is a symbolic ref to one of the others, such as ``origin/HEAD``: always a file of its own.
 
     Other names than HEAD are taken as what they point to now: nothing in a clone moves them.
     """
     names = [part[part.rindex(b" ") + 1 :] + b"/HEAD" for part in text.split(b"/HEAD\n")[:-1]]
-    if not names:
-        return Remotes(text, note=note)
-    said = git.run("for-each-ref", "--format=%(refname) %(symref)", *names[:_MOST_HEADS]).out
     found = []
-    for row in said.split(b"\n")[:-1]:
-        name, _, target = row.partition(b" ")
-        at = text.find(b" " + name + b"\n") - 40
-        if target.startswith(PREFIX) and at >= 0 and b" " + target + b"\n" in text:
+    for name in names[:_MOST_HEADS]:
+        said = (read_plain(common / os.fsdecode(name), _LONGEST) or b"").strip()
+        target, at = said.removeprefix(b"ref:").strip(), text.find(b" " + name + b"\n") - 40
+        if said.startswith(b"ref:") and target.startswith(PREFIX) and at >= 0 and b" " + target + b"\n" in text:
             text = text[:at] + text[text.index(b"\n", at) + 1 :]
-            found.append((name.decode("utf-8", "surrogateescape"), target.decode("utf-8", "surrogateescape")))
+            found.append((os.fsdecode(name), os.fsdecode(target)))
     return Remotes(text, tuple(found), note)
