@@ -62,6 +62,9 @@ def _render_item(item: LandingItem) -> None:
         detail = re.sub(r"^CONFLICT \([^)]*\): ", "", conflict.detail)
         click.echo(f"{name}: conflict in {safe(conflict.path)}: {safe(conflict.kind)}: {safe(detail)}{why}")
     for suspect in item.suspects:
+        if not suspect.path and suspect.reason == item.reason:
+            # It is about the branch as a whole, and the table says it.
+            continue
         click.echo(f"{name}: look at {safe(str(suspect))}")
     done = "would unite" if item.state == "drops" else "united"
     for resolved in item.resolved:

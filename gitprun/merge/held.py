@@ -78,8 +78,12 @@ class HeldBranch:
 
 
 def held_branches(report: LandingReport) -> tuple[HeldBranch, ...]:
-    """Return the branches a landing did not take and that somebody has to do something about."""
-    return tuple(_held(report, item) for item in report.items if item.state not in _PASSED_OVER)
+    """Return the branches a landing did not take and that somebody has to do something about.
+
+    Those that wait for a drift to be settled are not among them: the drift itself is remembered, until it is.
+    """
+    wanted = (item for item in report.items if item.state not in _PASSED_OVER and not item.candidate.drift)
+    return tuple(_held(report, item) for item in wanted)
 
 
 def _held(report: LandingReport, item: LandingItem) -> HeldBranch:

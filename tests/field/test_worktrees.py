@@ -92,7 +92,8 @@ def test_a_submodule_that_is_not_there_is_said_and_does_not_pass(repo: Repo, tmp
     for name in ("a", "b"):
         facts = unit_of(repo, name).facts
         assert "submodule lib is not populated in the workspace" in facts["notes"]
-        assert [check["state"] for check in facts["verdict"]["checks"]] == ["fail", "could-not-run"]
+        assert [check["state"] for check in facts["verdict"]["checks"]] == ["could-not-run", "could-not-run"]
+        assert "submodule lib is not populated" in facts["verdict"]["checks"][0]["reason"]
 
 
 def test_worktrees_with_submodules_are_removed(repo: Repo, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -304,7 +304,8 @@ def test_what_cannot_run_with_it_put_back_is_said(tmp_path: Path) -> None:
     report = land_branches(repo, "mends", verify=("sh check.sh",))
     assert states(report) == {"mends": "landed"}
     assert report.notes == (
-        "with ci.sh changed put back, the checks could not run: sh check.sh: command not found",
+        "with ci.sh changed put back, the checks could not run: sh check.sh: command not found: a program that"
+        " sh check.sh starts",
         "mends changes its own check: ci.sh changed",
     )
 
