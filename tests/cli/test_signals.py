@@ -163,6 +163,17 @@ def test_what_has_nothing_to_save_is_ended_once() -> None:
     assert (heard, cleaned) == ([[signal.SIGTERM]], ["up"])
 
 
+def test_what_comes_of_an_answered_press_ends_nothing_after_it() -> None:
+    stop = Stop()
+    with signals_end() as caught:
+        with signals_stop(stop, quiet=True):
+            os.kill(os.getpid(), signal.SIGINT)
+            await_press(stop)
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.01)
+    assert (caught, stop.presses) == ([], 1)
+
+
 HANGING = """
 import os, sys
 from gitprun.cli import main, signals
