@@ -39,7 +39,8 @@ def contract_for(unit: str, *, writes: bool, outbox: str) -> str:
     """Write what is appended to the prompt of a unit."""
     place = (
         "The current folder is a disposable copy of the repository. Edit files in it freely: everything you leave\n"
-        "in the files is collected when you end."
+        "in the files is collected when you end. Its branches, tags and remote-tracking refs can be read; do not\n"
+        "fetch or pull."
         if writes
         else "The current folder is an empty scratch folder, and nothing in it is kept but your result file. Read the\n"
         "repository at $PRUN_REPO; change nothing there."

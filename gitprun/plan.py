@@ -26,6 +26,8 @@ VerifySandbox = Literal["worker", "workspace-write", "none"]
 VerifyIn = Literal["workspace", "pristine"]
 # checkout: the path of the user's checkout shows the place that is checked.
 VerifyView = Literal["checkout", "none"]
+# A branch that deletes more of the target's files than this share, and more than a few, is held.
+MAX_DELETED = 0.2
 # What tools rewrite when they merely look: a check that does so is still a check.
 MAY_CHANGE = (
     "**/*.lock",
@@ -48,7 +50,8 @@ class Settings:
     new files of one capture; ``filters`` are the user's content filters that may run over a worker's files (None:
     those the base names). ``verify_may_change`` are globs of what checks may rewrite and still pass (None: MAY_CHANGE);
     ``reuse_green`` is for how many seconds a green tree counts as green in later commands (None: not at all),
-    ``confirm_red`` whether what is red is checked once more.
+    ``confirm_red`` whether what is red is checked once more, ``max_deleted`` the share of the target's files that
+    one branch may delete (1.0: any).
     """
 
     base: str | None = None
@@ -81,6 +84,7 @@ class Settings:
     merge_message: str | None = None
     reuse_green: float | None = None
     confirm_red: bool | None = None
+    max_deleted: float | None = None
     hotspots: tuple[Any, ...] = ()
     hotspot_source: str = ""
 
@@ -117,6 +121,7 @@ class Settings:
             merge_message=self.merge_message or other.merge_message,
             reuse_green=self.reuse_green or other.reuse_green,
             confirm_red=other.confirm_red if self.confirm_red is None else self.confirm_red,
+            max_deleted=other.max_deleted if self.max_deleted is None else self.max_deleted,
             hotspots=other.hotspots + self.hotspots,
             hotspot_source=self.hotspot_source or other.hotspot_source,
         )
@@ -227,11 +232,22 @@ def _settings(table: Table, source: str, *, in_plan: bool) -> Settings:
         collect.close()
     if landing:
         found.update(merge_message=landing.text("message"), reuse_green=landing.duration("reuse_green"))
-        found.update(confirm_red=landing.flag("confirm_red"))
+        found.update(confirm_red=landing.flag("confirm_red"), max_deleted=_share(landing, "max_deleted"))
         landing.close()
     if executors:
         found["executors"] = _executors(executors)
     return Settings(**found)
+
+
+def _share(table: Table, key: str) -> float | None:
+    """Take a share such as "20%"; "none" sets no limit."""
+    text = table.text(key)
+    if text is None or text == "none":
+        return None if text is None else 1.0
+    number = text.removesuffix("%")
+    if number == text or not number.isascii() or not number.isdigit() or int(number) > 100:
+        raise table.problem(key, f"must be a share, not {text!r}", 'such as "20%", or "none"')
+    return int(number) / 100
 
 
 def _inside(table: Table, key: str) -> tuple[str, ...] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -18,6 +19,10 @@ ExitReason = Literal["exited", "timeout", "stopped", "stalled", "not-started"]
 DEFAULT_TIMEOUT = 3600.0
 # So many bytes of output are kept of one program.
 DEFAULT_OUTPUT_MAX = 256_000_000
+# How work is told that is green only because it changed what it is checked by.
+CHANGED_CHECK = "changed its own check"
+# So many things are named in one line.
+MOST_NAMED = 3
 # Why checks run without walls where nobody expects any.
 UNCONFINED = "its worker was not confined either"
 
@@ -113,17 +118,43 @@ class CheckResult:
 class Verdict:
     """The answer of all verification commands together; only ``pass`` lets a unit land.
 
-    ``confined`` names the walls the commands ran within, or ``none: why``; empty where none ran.
+    ``confined`` names the walls the commands ran within, or ``none: why``; empty where none ran. ``notes`` are what
+    you should know about a pass, too. ``gate`` says what was changed of the checks themselves (each path, in words)
+    where they fail only once that is put back.
     """
 
     state: VerdictState
     checks: tuple[CheckResult, ...] = ()
     confined: str = ""
+    notes: tuple[str, ...] = ()
+    gate: tuple[tuple[str, str], ...] = ()
 
     @property
     def reason(self) -> str:
         """Say in a few words why the verdict is not a pass."""
         for check in self.checks:
             if check.state == self.state and check.state != "pass":
-                return f"{check.command}: {check.reason or check.state}"
+                said = f"{check.command}: {check.reason or check.state}"
+                return (
+                    f"{CHANGED_CHECK}: {join_few(words for _, words in self.gate)}; with it put back: {said}"
+                    if self.gate
+                    else said
+                )
         return "no check is declared and none was detected" if self.state == "absent" else ""
+
+
+def join_few(words: Iterable[str]) -> str:
+    """Join words with commas, the first few of them."""
+    said = list(words)
+    more = [f"{len(said) - MOST_NAMED} more"] if len(said) > MOST_NAMED else []
+    return ", ".join([*said[:MOST_NAMED], *more])
+
+
+def was_confined(executor: str, sandbox: str, walled: bool = False) -> bool:
+    """Check whether a worker was held to its workspace; ``walled`` tells whether by walls of prun's."""
+    return walled or (executor != "command" and sandbox != "danger-full-access")
+
+
+def spec_confined(spec: Mapping[str, object]) -> bool:
+    """Check the same by what the ledger says a worker was asked for."""
+    return was_confined(str(spec.get("executor")), str(spec.get("sandbox")), spec.get("walled") is True)

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import settings
 
 from gitprun.git import command
+from tests.support.processes import end_started, hear_signals
 
 # Few examples for everybody, many with `--hypothesis-profile=thorough`; how fast a machine is, is no finding.
 settings.register_profile("quick", max_examples=25, deadline=None)
@@ -44,6 +45,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--kill", action="store_true", help="also run the long trials with killed processes (CI does)")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Be the same however the tests were started: under nohup, in the background, without a terminal."""
+    hear_signals()
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave slow tests and trials out, unless they are asked for or their file is named."""
     if any(".py" in arg for arg in config.args):
@@ -75,6 +81,7 @@ def sealed(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyP
     # What one repository made this process cautious about is no business of the next.
     command._cautions.clear()
     yield home
+    end_started()
     changed = {k for k in {*variables, *os.environ} if variables.get(k) != os.environ.get(k)} - {"PYTEST_CURRENT_TEST"}
     assert (os.getcwd(), changed - set(_patched(monkeypatch))) == (folder, set())
 

@@ -32,6 +32,7 @@ COLOURS = {
     "conflict": "red",
     "red": "red",
     "refused": "red",
+    "held": "red",
 }
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 _SHORT = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}

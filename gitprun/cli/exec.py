@@ -135,13 +135,19 @@ def _errand(place: Here, name: str, slug: str, prompt: str, given: Mapping[str, 
     from gitprun.named.work import Errand
     from gitprun.plan import DEFAULT_VERIFY_TIMEOUT
     from gitprun.runs.dispatch import require_programs
+    from gitprun.system.process import worker_environment
+    from gitprun.system.programs import with_program
 
     settings = read_settings(place.repository.top)
     unit = _unit(slug, prompt, given, os.environ)
     require_programs((unit,), dict(settings.executors), place.repository.top or place.repository.common)
     return Errand(
         unit=unit,
-        settings=settings.executors.get(unit.executor, ExecutorSettings()),
+        settings=with_program(
+            unit.executor,
+            settings.executors.get(unit.executor, ExecutorSettings()),
+            worker_environment({}).get("PATH"),
+        ),
         level=read_level(os.environ.get("COMMIT_LEVEL", "")),
         verify=PostVerify(
             checks=os.environ.get("POST_VERIFY_CMD", ""),

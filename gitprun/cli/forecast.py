@@ -42,20 +42,29 @@ def forecast(ctx: click.Context, /, names: tuple[str, ...], into: str | None, ev
     from gitprun.git.command import require_git
     from gitprun.merge.forecast import Asked
     from gitprun.merge.forecast import forecast as look_ahead
+    from gitprun.plan import MAX_DELETED
 
     if names and every:
         raise UsageProblem("--all-branches and names cannot be given together", "leave one of them out")
     place = here(ctx)
     require_git(place.start)
     settings = read_settings(place.repository.top)
+    history = place.history()
     hotspots = _read_hotspots(settings) if settings.hotspots else ()
-    asked = Asked(names=names, every=every, into=into, hotspots=hotspots)
-    seen = look_ahead(place.repository, place.history(), asked)
+    asked = Asked(
+        names=names,
+        every=every,
+        into=into,
+        hotspots=hotspots,
+        checks=settings.verify or tuple((history.last.facts.get("verify") or ()) if history.last else ()),
+        max_deleted=MAX_DELETED if settings.max_deleted is None else settings.max_deleted,
+    )
+    seen = look_ahead(place.repository, history, asked)
     if as_json:
         put(json.dumps(seen.as_json()))
     else:
         render(seen)
-    return 1 if seen.bad else 0
+    return 1 if seen.bad or any(branch.deletes for branch in seen.branches) else 0
 
 
 def _read_hotspots(settings: Settings) -> tuple[Hotspot, ...]:
@@ -77,13 +86,18 @@ def render(seen: Forecast) -> None:
         put("")
         put(render_grid(seen))
         put(f"\n{LEGEND}")
-    listed = [
-        one for one in (*seen.against, *seen.meetings) if one.state != "clean" and (grid or one.state != "settled")
-    ]
+    met = (*seen.against, *seen.meetings)
+    listed = [one for one in met if one.state not in ("clean", "settled") or (grid and one.paths)]
     if listed:
         put("")
     for meeting in listed:
         put("\n".join(render_meeting(meeting)))
+    for branch in seen.branches:
+        if branch.gate:
+            put(f"{safe(branch.name)} changes its own check: {safe(branch.gate)}")
+        if branch.deletes:
+            held = click.style("held", fg="red")
+            put(f"{safe(branch.name)}: {held}: it {safe(branch.deletes)}; --accept deletions lands it")
     put(f"\norder: {', '.join(map(safe, seen.order))}")
 
 

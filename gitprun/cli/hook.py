@@ -72,13 +72,18 @@ def _refuse_merge(name: str, args: Sequence[str]) -> str:
 
     repository = find_repository(Path.cwd())
     if name == "pre-merge-commit":
-        reason = refuse_merge(repository, Ledger(repository.state).read().history, merged_heads(os.environ))
+        history = Ledger(repository.state).read().history
+        reason = refuse_merge(repository, history, merged_heads(os.environ), _note)
         return reason and f"{reason} (git merge --no-verify commits it all the same)"
     message, heads = Path(args[0]), (repository.git_dir / "MERGE_HEAD").read_text().split()
     if os.environ.get("GIT_EDITOR") == ":":
         clean_message(message)
     reason = refuse_message(repository.git, message.read_bytes().decode("utf-8", "surrogateescape"), heads)
     return reason and f"{reason} (git commit --no-verify takes it all the same)"
+
+
+def _note(line: str) -> None:
+    print(f"git prun: {line}", file=sys.stderr)
 
 
 def _refuse_refs(worker: str, own: bool, git_dir: Path, given: str, branch: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -94,29 +93,33 @@ def _shown_root(place: Here, chosen: Path) -> str:
 
 
 def _show_program(name: str, settings: Settings, extra: str) -> None:
-    """Show which version of a worker's program is there."""
+    """Show which version of a worker's program is there, and whose it is."""
     from gitprun.executors.lines import one_line
     from gitprun.system.process import run, worker_environment
+    from gitprun.system.programs import find_program
     from gitprun.units import ExecutorSettings
 
     configured = settings.executors.get(name, ExecutorSettings())
     env = worker_environment(dict(configured.env))
-    program = shutil.which(configured.program or name, path=env.get("PATH"))
+    program = find_program(name, configured.program, env.get("PATH"))
     if program is None:
         put(f"{name:<12}not found")
-        if extra:
+        if configured.program:
+            warn(f"{safe(configured.program)}, the program of [executor.{name}], is not there")
+        elif extra:
             warn(f"{name} is not on PATH, so no unit can be given to it")
             hint(f"{extra}, or set [executor.{name}] program in prun.toml")
         return
     with tempfile.TemporaryDirectory(prefix="prun-") as scratch:
         output = Path(scratch) / "version"
-        ended = run([program, "--version"], cwd=Path(scratch), env=env, stdout=output, timeout=VERSION_TIMEOUT)
+        ended = run([program.path, "--version"], cwd=Path(scratch), env=env, stdout=output, timeout=VERSION_TIMEOUT)
         said = output.read_bytes().decode("utf-8", "replace") if output.exists() else ""
     if ended.code == 0 and said.strip():
-        put(f"{name:<12}{safe(one_line(said.strip().splitlines()[-1]))}")
+        whose = f" from the {name} extra" if program.source == "extra" else ""
+        put(f"{name:<12}{safe(one_line(said.strip().splitlines()[-1]))}{whose}")
     else:
         put(f"{name:<12}does not work")
-        warn(f"{safe(program)} --version: {safe(ended.detail or f'exit code {ended.shell_code}')}")
+        warn(f"{safe(program.path)} --version: {safe(ended.detail or f'exit code {ended.shell_code}')}")
 
 
 def _warn_inside(place: Here, root: Path) -> None:
@@ -163,6 +166,10 @@ def _write_settings(place: Here, wanted: str | None, chosen: Path) -> bool:
             target.write(text)
         said = [key for key in ("verify", "copy", "link", "setup") if getattr(found, key)]
         put(f"{CONFIG_NAME:<12}written" + (f": {', '.join(said)} found" if said else ", all of it comments"))
+        for text in found.missing:
+            warn(safe(text))
+        if found.missing:
+            hint("until it is there the work of units is unverified; install it, or name other checks in [run] verify")
         return True
     return False
 

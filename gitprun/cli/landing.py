@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from gitprun.cli.console import warn
 from gitprun.cli.options import Here
+from gitprun.errors import UsageProblem
 
 if TYPE_CHECKING:
     from gitprun.merge.plan import LandingOptions
     from gitprun.plan import Settings
     from gitprun.runs.events import RunState
 
-_FLAGS = ("allow_unverified", "no_verify", "dry_run", "one_by_one", "accept_drops", "allow_suspect")
+_FLAGS = ("allow_unverified", "no_verify", "dry_run", "one_by_one", "accept_drops")
+
+# Without a word it means every finding, as it always did.
+suspect_option = click.option(
+    "--allow-suspect",
+    multiple=True,
+    is_flag=False,
+    flag_value="all",
+    metavar="[PATH]",
+    help="Land what looks wrong in PATH, as it was printed (repeatable); all, or no PATH: whatever it is.",
+)
 
 
 def landing_options(
@@ -23,7 +36,7 @@ def landing_options(
     """Return the options of a landing: what the command line says, else ``prun.toml``, else what its runs were told."""
     from gitprun.merge.hotspots import parse_hotspots
     from gitprun.merge.plan import LandingOptions
-    from gitprun.plan import DEFAULT_VERIFY_TIMEOUT, MAY_CHANGE, together
+    from gitprun.plan import DEFAULT_VERIFY_TIMEOUT, MAX_DELETED, MAY_CHANGE, together
 
     told = [_told(place, run) for run in runs]
     said = bool(given.get("verify") or settings.verify)
@@ -39,7 +52,7 @@ def landing_options(
         hotspots=hotspots,
         copy=settings.copy or (),
         link=settings.link or (),
-        setup=_trusted_setup(place, settings.setup or (), yes=yes),
+        setup=trusted_setup(place, settings.setup or (), yes=yes),
         may_run_after=_trusts(place, after, yes=yes),
         root=str((place.repository.home / Path(settings.root).expanduser()).resolve()) if settings.root else "",
         verify_timeout=settings.verify_timeout or DEFAULT_VERIFY_TIMEOUT,
@@ -50,11 +63,40 @@ def landing_options(
         verified_run=given.get("verified_run") or "",
         confirm_red=settings.confirm_red is not False,
         accept=tuple(given.get("accept") or ()),
+        allow_suspect=tuple(given.get("allow_suspect") or ()),
+        max_deleted=MAX_DELETED if settings.max_deleted is None else settings.max_deleted,
         order=given.get("order") or "given",
         keep_going=given.get("keep_going", True),
         strategy=given.get("strategy"),
         **{name: bool(given.get(name)) for name in _FLAGS},
     )
+
+
+def require_findings(place: Here, words: Sequence[str]) -> None:
+    """Refuse a word of ``--allow-suspect`` that is a branch or unit: it was meant to land, and would be passed over."""
+    from gitprun.merge.plan import EVERY_FINDING
+    from gitprun.runs.lookup import NotKnown, find_unit
+
+    for word in words:
+        if word in EVERY_FINDING or _is_path(place, word):
+            continue
+        history = place.history()
+        try:
+            what = "a run" if word in history.runs else f"the unit {find_unit(history, word).id}"
+        except NotKnown:
+            named = place.repository.git.run("show-ref", "--verify", "--quiet", f"refs/heads/{word}", ok=(0, 1, 128))
+            what = "" if named.code else "a branch"
+        if what:
+            raise UsageProblem(
+                f"--allow-suspect takes what looks wrong, and {word} is {what}",
+                f"git prun merge --allow-suspect=all {word} lands it whatever looks wrong in it",
+            )
+
+
+def _is_path(place: Here, word: str) -> bool:
+    asked = f"HEAD:{word}\nrefs/heads/{word}:{word}\n".encode("utf-8", "surrogateescape")
+    rows = place.repository.git.run("cat-file", "--batch-check=%(objectname)", stdin=asked).text.splitlines()
+    return any(" " not in row for row in rows)
 
 
 def _told(place: Here, run: RunState) -> Settings:
@@ -83,7 +125,7 @@ def _trusts(place: Here, commands: tuple[str, ...], *, yes: bool) -> bool:
     return yes
 
 
-def _trusted_setup(place: Here, commands: tuple[str, ...], *, yes: bool) -> tuple[str, ...]:
+def trusted_setup(place: Here, commands: tuple[str, ...], *, yes: bool) -> tuple[str, ...]:
     """Return the setup commands for the verification, or none where the user has not let them run."""
     if _trusts(place, commands, yes=yes):
         return commands

@@ -56,6 +56,7 @@ COMMANDS = {
     "status": "gitprun.cli.status:status",
     "stop": "gitprun.cli.stop:stop",
     "undo": "gitprun.cli.undo:undo",
+    "verify": "gitprun.cli.verify:verify",
     "workspace": "gitprun.cli.workspace:workspace",
 }
 SUMMARIES = {
@@ -83,13 +84,14 @@ SUMMARIES = {
     "prompt": "Show the prompt a worker was sent, or would be.",
     "remove": "Remove the workspace of a unit.",
     "rescue": "List everything that is pinned, and bring it back.",
-    "resolve": "Resolve what a merge leaves in conflict, in a workspace of its own.",
+    "resolve": "Mend a branch that does not land (conflict, suspect, red) in a workspace of its own.",
     "run": "Run the units of a plan in parallel.",
     "show": "Show all that is known about a unit.",
     "skill": "Teach a coordinating model to use git prun.",
     "status": "Show the state of every unit.",
     "stop": "Stop a run or a unit from any terminal.",
     "undo": "Take a landing back, or what a worker changed of yours.",
+    "verify": "Run the checks of units again, or those of any branch.",
     "workspace": "List, lock, move, adopt and reset workspaces.",
 }
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gitprun.cli.console import safe, say, warn
-from gitprun.cli.landing import landing_options
+from gitprun.cli.landing import landing_options, require_findings, suspect_option
 from gitprun.cli.options import Here, here, json_option
 from gitprun.errors import Refused, UsageProblem
 from gitprun.names import is_run_id
@@ -60,8 +60,14 @@ if TYPE_CHECKING:
     type=click.Choice(["ours", "theirs"]),
     help="Give whatever conflict is left to one side; every line that would be lost is listed.",
 )
+@click.option(
+    "--accept",
+    multiple=True,
+    metavar="PATH",
+    help="Let a branch change PATH (a file or folder) of its own checks, or delete much: deletions (repeatable).",
+)
 @click.option("--accept-drops", is_flag=True, help="Land what loses lines by -X.")
-@click.option("--allow-suspect", is_flag=True, help="Land merges that look wrong.")
+@suspect_option
 @click.option(
     "--allow-unverified", is_flag=True, help="Land what no check has proved, and failed units that are named."
 )
@@ -120,6 +126,7 @@ def _land_names(place: Here, names: Sequence[str], ahead: AskedAhead, *, as_json
     from gitprun.system.process import Stop
 
     require_git(place.start)
+    require_findings(place, given.get("allow_suspect") or ())
     if place.repository.trusted.is_dir():
         from gitprun.drift.caution import require_calm
 

@@ -8,12 +8,16 @@ from collections.abc import Sequence
 import click
 
 from gitprun.cli.console import coloured, hint, safe, say, table, warn
+from gitprun.merge.held import HeldBranch, held_branches
 from gitprun.merge.plan import WOULD_SETTLE, LandingItem, LandingReport
 from gitprun.names import short
 
+# Each is a command to paste; more of them push the table out of sight.
+MOST_HINTS = 3
 
-def render(report: LandingReport, skipped: Sequence[tuple[str, str]]) -> None:
-    """Print a table of what landed and what did not, then the conflicts and what resolvers did."""
+
+def render(report: LandingReport, skipped: Sequence[tuple[str, str]], *, advise: bool = True) -> None:
+    """Print a table of what landed and what did not, then the conflicts and what resolvers did, and how to go on."""
     rows = []
     for item in report.items:
         commit = short(item.commit) if item.commit else "-"
@@ -25,12 +29,27 @@ def render(report: LandingReport, skipped: Sequence[tuple[str, str]]) -> None:
         say("nothing asks to land")
     for item in report.items:
         _render_item(item)
-    if any(item.state == "conflict" for item in report.items):
-        hint("git prun resolve BRANCH opens a conflict in a workspace of its own, with a brief")
+    if advise:
+        _advise(held_branches(report))
     for note in report.notes:
         warn(safe(note))
     if report.new != report.old:
         say(f"{report.target.removeprefix('refs/heads/')} is now at {short(report.new)} (was {short(report.old)})")
+
+
+def _advise(held: Sequence[HeldBranch]) -> None:
+    """Name the command that goes on, for the first few branches that did not land."""
+    told = [one for one in held if one.opens or one.accept]
+    for one in told[:MOST_HINTS]:
+        if one.next_step == one.acceptance:
+            hint(safe(f"{one.acceptance} lands it as it is"))
+            continue
+        opens = {"suspect": "it to be mended", "red": "the merged files to be mended", "held": "it to be mended"}
+        what = opens.get(one.state, "the conflict in a workspace of its own")
+        instead = f"; {one.acceptance} lands it as it is" if one.acceptance else ""
+        hint(safe(f"{one.next_step} opens {what}{instead}"))
+    if len(told) > MOST_HINTS:
+        hint(f"git prun status lists the {len(told) - MOST_HINTS} others with the command for each")
 
 
 def _render_item(item: LandingItem) -> None:
@@ -43,7 +62,7 @@ def _render_item(item: LandingItem) -> None:
         detail = re.sub(r"^CONFLICT \([^)]*\): ", "", conflict.detail)
         click.echo(f"{name}: conflict in {safe(conflict.path)}: {safe(conflict.kind)}: {safe(detail)}{why}")
     for suspect in item.suspects:
-        click.echo(f"{name}: look at {safe(suspect.path)}: {safe(suspect.reason)}")
+        click.echo(f"{name}: look at {safe(str(suspect))}")
     done = "would unite" if item.state == "drops" else "united"
     for resolved in item.resolved:
         added = len(resolved.added)

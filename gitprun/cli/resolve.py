@@ -1,4 +1,4 @@
-"""``git prun resolve``: what a merge leaves in conflict is opened, worked on, checked and landed."""
+"""``git prun resolve``: a branch that does not land is opened, worked on, checked and landed."""
 
 from __future__ import annotations
 
@@ -11,201 +11,129 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gitprun.cli.console import hint, put, safe, say, table, warn
-from gitprun.cli.landing import landing_options
+from gitprun.cli.landing import landing_options, require_findings, suspect_option
 from gitprun.cli.options import Here, here, json_option
 from gitprun.errors import Interrupted, Refused, UsageProblem
 
 if TYPE_CHECKING:
-    from gitprun.merge.assist import Resolution
-    from gitprun.merge.brief import Brief
-    from gitprun.merge.guard import Target
-    from gitprun.merge.left import Left
-    from gitprun.merge.plan import Candidate, LandingOptions
+    from gitprun.merge.plan import Candidate, LandingOptions, LandingReport
+    from gitprun.merge.resolution import Resolution
+    from gitprun.merge.taken import Taken
     from gitprun.plan import Settings
 
 
 @click.command()
 @click.argument("name", metavar="[BRANCH|UNIT]", required=False)
 @click.option("--into", metavar="BRANCH", help="The branch it is to land on (default: the one checked out).")
-@click.option("--markdown", is_flag=True, help="Print the whole brief.")
+@click.option("--markdown", is_flag=True, help="Print the whole report.")
 @json_option
-@click.option("--continue", "proceed", is_flag=True, help="Take the finished resolution back, check it, land it.")
+@click.option("--continue", "proceed", is_flag=True, help="Take the finished files back, check them, land them.")
 @click.option("--abort", is_flag=True, help="Throw the resolution away.")
+@click.option("--forget", multiple=True, metavar="PATH|BRANCH", help="Take recorded resolutions back (repeatable).")
 @click.option("--with", "worker", metavar="WORKER", help="Let codex, claude or a shell command do it, then go on.")
 @click.option("--take", multiple=True, metavar="PATH=SIDE", help="Decide for main, unit or delete (repeatable).")
-@click.option("--allow-other-paths", is_flag=True, help="Take along changes of files that are not in conflict.")
+@click.option("--allow-other-paths", is_flag=True, help="Take along changes of files that are not in question.")
 @click.option("--verify", multiple=True, metavar="COMMAND", help="A check the merged tree must pass (repeatable).")
 @click.option("--no-verify", is_flag=True, help="Do not check the merged tree.")
 @click.option("--allow-unverified", is_flag=True, help="Also a unit that no check has proved.")
-@click.option("--allow-suspect", is_flag=True, help="Land what looks wrong in other files, too.")
+@suspect_option
 @click.option("-m", "--message", help="The merge message (default: it names what was resolved).")
 @click.pass_context
 def resolve(ctx: click.Context, /, name: str | None, proceed: bool, abort: bool, **given: Any) -> int:
-    """Open what a merge of BRANCH leaves in conflict in a workspace, with a brief; without it list what is open.
+    """Open BRANCH, which does not land, in a workspace with a report; without it list what is open.
 
-    Edit the files there, then --continue: what you made is read (its git is not used), checked for markers and for
-    faults that neither side has, recorded for these very versions, and landed as git prun merge lands: verified, by
-    hooks and compare-and-swap. Conflicts that are not about content need --take.
+    That is a conflict, a merge that looks wrong (suspect), or what the last landing found red. Edit the files there,
+    then --continue: what you made is read (its git is not used), checked for markers and for faults that neither side
+    has, and landed as git prun merge lands: verified, by hooks and compare-and-swap. Conflicts that are not about
+    content need --take. What you resolved is recorded for these very versions; --forget takes that back.
     """
-    from gitprun.merge.assist import close_resolution, read_resolutions, require_open
-
     place = here(ctx)
-    if proceed and abort:
-        raise UsageProblem("--continue and --abort exclude each other")
-    if abort or proceed:
-        found = require_open(read_resolutions(place.repository), name)
-        if proceed:
-            return _finish(place, found, **given)
-        for note in close_resolution(place.repository, place.ledger, found, "aborted"):
-            warn(safe(note))
-        put(f"{safe(found.branch)}: aborted, its workspace is removed")
-        return 0
+    forget = given.pop("forget")
+    if proceed + abort + bool(forget) > 1:
+        raise UsageProblem("--continue, --abort and --forget exclude each other")
+    if forget:
+        from gitprun.cli.forget import forget_resolutions
+
+        return forget_resolutions(place, (*forget, *([name] if name else ())), given["into"])
+    if abort:
+        return _abort(place, name)
+    from gitprun.cli.opening import open_branch, show_opened, swept
+    from gitprun.merge.resolution import require_open
+
+    require_findings(place, given["allow_suspect"])
+    if proceed:
+        return _finish(place, require_open(swept(place), name), **given)
     if name is None:
         return _list(place, as_json=given["as_json"])
-    opened = _open(place, name, given["into"])
-    _show(place, opened, as_json=given["as_json"], markdown=given["markdown"])
+    opened = open_branch(place, name, given["into"])
+    show_opened(place, opened, as_json=given["as_json"], markdown=given["markdown"])
     if not given["worker"]:
-        hint(f"edit the files there, then: git prun resolve {safe(opened.branch)} --continue")
+        hint(f"edit the files there, then: git prun resolve {safe(opened.label)} --continue")
         return 0
     if not _work(place, opened, given["worker"]):
-        hint(f"go on yourself in {safe(opened.workspace)}, or git prun resolve {safe(opened.branch)} --abort")
+        hint(f"go on yourself in {safe(opened.workspace)}, or git prun resolve {safe(opened.label)} --abort")
         return 1
     return _finish(place, opened, **given)
 
 
 def _list(place: Here, *, as_json: bool) -> int:
-    from gitprun.merge.assist import read_resolutions
+    from gitprun.cli.opening import swept
 
-    found = read_resolutions(place.repository)
+    found = swept(place)
     if as_json:
-        rows = [{**one.facts(), "workspace": one.workspace, "paths": [row.path for row in one.paths]} for one in found]
-        put(json.dumps(rows))
-    elif found:
-        rows_of = [
-            (safe(one.branch), one.target.removeprefix("refs/heads/"), str(len(one.paths)), safe(one.workspace))
+        rows = [
+            {**one.facts(), "why": one.why, "workspace": one.workspace, "paths": [row.path for row in one.paths]}
             for one in found
         ]
-        put(table(("branch", "into", "files", "workspace"), rows_of))
+        put(json.dumps(rows))
+    elif found:
+        head = ("branch", "into", "state", "files", "workspace")
+        put(table(head, [(*_row(one), safe(one.workspace)) for one in found]))
     else:
         say("no resolution is open here")
     return 0
 
 
-def _candidate(place: Here, name: str) -> Candidate:
-    """Find the one branch or unit that is meant."""
-    from gitprun.merge.choose import choose
-
-    chosen = choose(place.repository, place.history(), (name,), allow_unverified=True)
-    if len(chosen.candidates) != 1:
-        what = f"{len(chosen.candidates)} branches" if chosen.candidates else "nothing that could land"
-        raise Refused(f"{name} means {what}", "name one branch or unit")
-    return chosen.candidates[0]
+def _row(one: Resolution) -> tuple[str, str, str, str]:
+    return safe(one.branch), one.target.removeprefix("refs/heads/"), one.why, str(len(one.paths))
 
 
-def _open(place: Here, name: str, into: str | None) -> Resolution:
-    """Open a conflict, or find it open already."""
-    from gitprun.cli.places import workspace_root
-    from gitprun.git.command import require_git
-    from gitprun.git.refs import open_repository
-    from gitprun.merge.assist import name_for, open_resolution, read_resolutions
-    from gitprun.merge.brief import read_brief
-    from gitprun.merge.guard import read_target
+def _abort(place: Here, name: str | None) -> int:
+    from gitprun.merge.assist import close_resolution, require_idle, resolutions_locked
+    from gitprun.merge.forget import forget_rows
+    from gitprun.merge.recorded import is_recorded
+    from gitprun.merge.resolution import read_resolutions, require_open
+    from gitprun.merge.taken import names_of, read_written
 
     repository = place.repository
-    require_git(place.start)
-    candidate, settings = _candidate(place, name), _settings(place)
-    target = read_target(repository, into)
-    for known in read_resolutions(repository):
-        if known.name == name_for(candidate):
-            if (known.main, known.tip) != (target.tip, candidate.tip):
-                warn(f"{safe(candidate.branch)} or {target.branch} has moved since this was opened")
-            return known
-    left = _left(place, target, candidate, settings)
-    if not left.paths:
-        raise Refused(
-            f"nothing of {candidate.branch} is left in conflict with {target.branch}",
-            f"git prun merge {name} lands it, or says what else keeps it from landing",
-        )
-    opened, notes = open_resolution(
-        repository,
-        place.ledger,
-        candidate,
-        target,
-        left,
-        root=workspace_root(place, None, settings),
-        copy=settings.copy or (),
-        link=settings.link or (),
-    )
+    with resolutions_locked(repository):
+        found = require_open(read_resolutions(repository), name)
+        require_idle(found)
+        if _has_landed(place, found):
+            outcome, said, written = "landed", "has landed", None
+        else:
+            outcome, said, written = "aborted", "aborted", read_written(repository, found)
+            rows = [row for row in names_of(found) if is_recorded(repository.state, row[1])]
+            if rows:
+                forget_rows(repository, place.ledger, rows, by="abort")
+        notes = close_resolution(repository, place.ledger, found, outcome, written=written)
+    put(f"{safe(found.branch)}: {said}, its workspace is removed")
     for note in notes:
         warn(safe(note))
-    brief = read_brief(
-        repository,
-        open_repository(repository.common),
-        place.history(),
-        candidate,
-        left,
-        target=target.branch,
-        workspace=opened.workspace,
-        name=opened.name,
-        verify=settings.verify or _verify_of(place, opened),
-    )
-    _keep_brief(place, brief)
-    return opened
+    return 0
 
 
-def _left(place: Here, target: Target, candidate: Candidate, settings: Settings) -> Left:
-    from gitprun.git.refs import open_repository
-    from gitprun.merge.hotspots import parse_hotspots
-    from gitprun.merge.left import read_left
-    from gitprun.merge.settle import Means
-
-    hotspots = parse_hotspots(list(settings.hotspots), settings.hotspot_source or "prun.toml")
-    means = Means(hotspots=hotspots, state=place.repository.state)
-    return read_left(place.repository, open_repository(place.repository.common), target, candidate, means)
-
-
-def _settings(place: Here) -> Settings:
-    from gitprun.config import read_settings
-
-    return read_settings(place.repository.top)
-
-
-def _keep_brief(place: Here, brief: Brief) -> None:
-    """Write the brief down outside of the workspace: for people, programs and workers."""
-    from gitprun.merge.assist import BRIEF, folder_of
-    from gitprun.merge.brief import render_brief
-    from gitprun.system.files import write_whole
-
-    folder = folder_of(place.repository, brief.name)
-    texts = {
-        BRIEF: render_brief(brief),
-        "prompt.md": render_brief(brief, worker=True),
-        "brief.json": json.dumps(brief.as_json()) + "\n",
-    }
-    for name, text in texts.items():
-        write_whole(folder / name, text.encode("utf-8", "backslashreplace"))
-
-
-def _show(place: Here, opened: Resolution, *, as_json: bool, markdown: bool) -> None:
-    from gitprun.cli.console import write_bytes
-    from gitprun.merge.assist import BRIEF, MOST, folder_of
-    from gitprun.system.files import read_plain
-
-    folder = folder_of(place.repository, opened.name)
-    if as_json or markdown:
-        write_bytes(read_plain(folder / ("brief.json" if as_json else BRIEF), MOST) or b"")
-        return
-    count = len(opened.paths)
-    put(f"{safe(opened.branch)}: {count} file{'' if count == 1 else 's'} in conflict, in {safe(opened.workspace)}")
-    for row in opened.paths:
-        put(f"  {safe(row.path)}: {row.kind}" + ("" if row.textual else " (needs --take)"))
-    put(f"brief: {safe(str(folder / BRIEF))}")
+def _has_landed(place: Here, found: Resolution) -> bool:
+    answer = place.repository.git.run("merge-base", "--is-ancestor", found.tip, found.target, ok=(0, 1, 128))
+    return answer.code == 0
 
 
 def _work(place: Here, opened: Resolution, worker: str) -> bool:
     """Let a worker resolve it; tells whether it ended well."""
+    from gitprun.cli.opening import read_settings_of
     from gitprun.cli.signals import signals_stop
-    from gitprun.merge.assist import MOST, folder_of
+    from gitprun.merge.assist import require_idle
+    from gitprun.merge.resolution import MOST, folder_of, write_resolution
     from gitprun.names import UnitId
     from gitprun.runs.standalone import dispatch_unit
     from gitprun.runs.statedir import state_base
@@ -214,23 +142,31 @@ def _work(place: Here, opened: Resolution, worker: str) -> bool:
     from gitprun.units import ExecutorSettings, Unit
     from gitprun.workspaces.base import OUTBOX
 
+    require_idle(opened)
     executor = worker if worker in ("codex", "claude") else "command"
     prompt = (read_plain(folder_of(place.repository, opened.name) / "prompt.md", MOST) or b"").decode("utf-8")
     command = ("sh", "-c", worker) if executor == "command" else ()
     unit = Unit(id=UnitId("resolve"), prompt=prompt, executor=executor, command=command)
     path, stop = Path(opened.workspace), Stop()
+
+    def announce(folder: Path) -> None:
+        # Where we are killed, the worker lives on: nobody is to take its files half written.
+        write_resolution(place.repository, replace(opened, worker=str(folder)))
+        say(f"{safe(worker)} works; its output: {safe(str(folder / 'tail'))}")
+
     with signals_stop(stop) as caught:
         ended = dispatch_unit(
             unit,
-            _settings(place).executors.get(executor, ExecutorSettings()),
+            read_settings_of(place).executors.get(executor, ExecutorSettings()),
             path / OUTBOX / "result.md",
             base=state_base(os.environ),
             caller=str(place.start),
             scratch=path,
             stop=stop,
-            announce=lambda folder: say(f"{safe(worker)} works; its output: {safe(str(folder / 'tail'))}"),
+            announce=announce,
             say=lambda text: say(safe(text)),
         )
+    write_resolution(place.repository, replace(opened, worker=""))
     if caught:
         raise Interrupted(caught[0])
     if ended.ended.shell_code:
@@ -240,30 +176,44 @@ def _work(place: Here, opened: Resolution, worker: str) -> bool:
 
 def _finish(place: Here, opened: Resolution, **given: Any) -> int:
     """Take a resolution back, record it, and land the branch."""
+    from gitprun.cli.opening import read_settings_of
+    from gitprun.merge.assist import require_idle
+
+    require_idle(replace(opened, worker="") if given["worker"] else opened)
+    report = _land(place, opened, read_settings_of(place), given)
+    state = report.items[0].state
+    if state not in ("landed", "already-contained", "nothing-to-merge"):
+        hint(f"the workspace is kept: {safe(opened.workspace)}")
+        return 1
+    if state != "landed":
+        say(f"nothing of {safe(opened.branch)} had to be brought in")
+    from gitprun.merge.assist import close_resolution, resolutions_locked
+    from gitprun.merge.taken import read_written
+
+    with resolutions_locked(place.repository):
+        written = None if state == "landed" else read_written(place.repository, opened)
+        notes = close_resolution(place.repository, place.ledger, opened, state, written=written)
+    for note in notes:
+        warn(safe(note))
+    return 0
+
+
+def _land(place: Here, opened: Resolution, settings: Settings, given: dict[str, Any]) -> LandingReport:
+    from gitprun.cli.opening import candidate_of
     from gitprun.cli.signals import signals_stop
-    from gitprun.merge.assist import close_resolution
     from gitprun.merge.engine import land
-    from gitprun.merge.guard import hold_back, read_target
-    from gitprun.merge.taken import commit_whole, parse_takes, record, require_same_conflicts, take_back
+    from gitprun.merge.guard import hold_back
+    from gitprun.merge.taken import parse_takes, take_back
     from gitprun.system.process import Stop
 
-    repository, settings = place.repository, _settings(place)
-    candidate = _candidate(place, _word_for(place, opened))
+    repository = place.repository
+    candidate = candidate_of(place, _word_for(place, opened))
     if candidate.tip != opened.tip:
         raise Refused(f"{opened.branch} has moved since this was opened", "--abort, then open it again")
-    target = read_target(repository, opened.target)
-    takes, others = parse_takes(given["take"]), bool(given["allow_other_paths"])
-    taken = take_back(repository, opened, takes, allow_other_paths=others)
-    whole = bool(taken.others) or opened.crossed
-    if target.tip != opened.main:
-        if whole:
-            raise Refused(f"{target.branch} has moved since this was opened", "--abort, then open it again")
-        require_same_conflicts(opened, _left(place, target, candidate, settings))
-    opened = record(repository, opened, taken)
-    if whole:
-        candidate = replace(candidate, tip=commit_whole(repository, opened, taken), tree="")
-    message = given["message"] or taken.message(opened.branch)
-    options = _options(place, settings, opened, message, given)
+    others = bool(given["allow_other_paths"])
+    taken = take_back(repository, opened, parse_takes(given["take"]), allow_other_paths=others)
+    candidate = replace(candidate, mended=_keep(place, opened, candidate, settings, taken))
+    options = _options(place, settings, opened, given["message"] or taken.message(opened.branch), given)
     stop = Stop()
     with signals_stop(stop) as caught:
         told = (lambda _: None) if given["as_json"] else say
@@ -274,18 +224,30 @@ def _finish(place: Here, opened: Resolution, **given: Any) -> int:
     else:
         from gitprun.cli.merge_words import render
 
-        render(report, ())
+        render(report, (), advise=False)
     if caught:
         raise Interrupted(caught[0])
-    state = report.items[0].state
-    if state not in ("landed", "already-contained", "nothing-to-merge"):
-        hint(f"the workspace is kept: {safe(opened.workspace)}")
-        return 1
-    if state != "landed":
-        say(f"nothing of {safe(opened.branch)} had to be brought in")
-    for note in close_resolution(repository, place.ledger, opened, state):
-        warn(safe(note))
-    return 0
+    return report
+
+
+def _keep(place: Here, opened: Resolution, candidate: Candidate, settings: Settings, taken: Taken) -> str:
+    """Record what was decided for the merge to find; gives a merge with all that no record can tell, if there is any.
+
+    What was decided for three versions holds wherever these meet, and is found again.
+    """
+    from gitprun.cli.opening import left_of
+    from gitprun.merge.guard import read_target
+    from gitprun.merge.left import CONFLICT
+    from gitprun.merge.taken import commit_whole, record, require_same_conflicts
+
+    if opened.why != CONFLICT:
+        return commit_whole(place.repository, opened, taken)
+    whole = bool(taken.others) or opened.crossed
+    target = read_target(place.repository, opened.target)
+    if target.tip != opened.main and not whole:
+        require_same_conflicts(opened, left_of(place, target, candidate, settings))
+    known = record(place.repository, place.ledger, opened, taken)
+    return commit_whole(place.repository, opened, taken) if whole or not known else ""
 
 
 def _word_for(place: Here, opened: Resolution) -> str:
@@ -302,9 +264,3 @@ def _options(
     runs = place.history().runs
     options = landing_options(place, settings, given, [runs[opened.run]] if opened.run in runs else ())
     return replace(options, into=opened.target, message=message)
-
-
-def _verify_of(place: Here, opened: Resolution) -> tuple[str, ...]:
-    """Return the checks that the unit's run declared."""
-    run = place.history().runs.get(opened.run)
-    return tuple(run.facts.get("verify") or ()) if run else ()

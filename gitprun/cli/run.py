@@ -162,7 +162,11 @@ def _resume(place: Here, name: str | None, given: dict[str, Any], *, land: bool,
     def announce(context: RunContext, jobs: int) -> None:
         if not as_json:
             over = len(resumed.states) - len(resumed.pieces)
-            say(f"run {context.run}: going on with {_count(len(resumed.pieces))} ({over} over), {jobs} at a time")
+            again = len(resumed.unchecked)
+            if resumed.pieces:
+                say(f"run {context.run}: going on with {_count(len(resumed.pieces))} ({over} over), {jobs} at a time")
+            if again:
+                say(f"run {context.run}: the checks of {_count(again)} could not run; they are asked again")
             if resumed.files:
                 say(f"  settings of executors are read again from {safe(' and '.join(resumed.files))}")
 
@@ -170,9 +174,10 @@ def _resume(place: Here, name: str | None, given: dict[str, Any], *, land: bool,
         heard = watch.on_progress
         return resume_run(place.repository, resumed, ledger=place.ledger, stop=stop, heard=heard, announce=announce)
 
-    if not resumed.pieces and not as_json:
+    if not resumed.pieces and not resumed.unchecked and not as_json:
         say(f"run {resumed.run.id}: nothing is missing")
-    return _report(place, resumed.units, work, land=land, as_json=as_json)
+    units = (*resumed.units, *(piece.unit for piece in resumed.unchecked))
+    return _report(place, units, work, land=land, as_json=as_json)
 
 
 def _take_over(place: Here, name: str | None, given: dict[str, Any], *, as_json: bool) -> Resumed | RunState:
@@ -318,6 +323,8 @@ def _say_next(run: RunState) -> None:
         name = units[0].id
         if state == "unverified" and units[0].verdict == "absent":
             hint('nothing proves the work: give the plan verify = ["..."], or use git prun merge --allow-unverified')
+        elif state == "unverified" and units[0].verdict == "could-not-run":
+            hint(f"mend what keeps its checks from running, then git prun verify {name} asks them again")
         elif state == "unverified":
             hint(f"git prun log --verify {name} shows why its checks do not pass")
         elif state == "rate-limited":

@@ -15,8 +15,10 @@ import click
 
 from gitprun.cli.console import coloured, put, safe, say, write_bytes
 from gitprun.cli.options import Here, here, json_option
-from gitprun.cli.status import describe_stall, unit_row
+from gitprun.cli.status import describe_stall, hold_row, unit_row
 from gitprun.errors import Refused
+from gitprun.merge.held import HeldBranch
+from gitprun.merge.holds import read_holds
 from gitprun.names import short, unit_branch
 from gitprun.runs.events import UnitState, base_of
 from gitprun.runs.lookup import find_unit, probe_unit
@@ -42,18 +44,21 @@ def _unit(ctx: click.Context, name: str) -> tuple[Here, UnitState]:
 def show(ctx: click.Context, unit_name: str, as_json: bool) -> None:
     """Show all that is known about UNIT (or RUN/UNIT): state, commit, files, checks, result."""
     place, unit = _unit(ctx, unit_name)
+    hold = _hold(place, unit)
     folder = place.repository.state / "runs" / unit.run / unit.id
     result = (read_plain(folder / "result.md", MAX_SHOWN) or b"").decode("utf-8", "replace")
     claims = read_claims(place.repository.state, unit)
     if as_json:
         row = {**unit_row(unit, time.time()), "claims": list(claims)}
-        put(json.dumps({**row, "facts": dict(unit.facts), "result": result}))
+        landing = hold_row(hold) if hold is not None else None
+        put(json.dumps({**row, "landing": landing, "facts": dict(unit.facts), "result": result}))
         return
-    for name, value in _rows(unit):
+    for name, value in (*_rows(unit), *(_held_rows(hold) if hold is not None else ())):
         put(f"{name + ':':<11}{value}")
     facts = unit.facts
     _section("changed", facts.get("changed", ()))
     _section("outside its paths", facts.get("outside", ()))
+    _section("changes its own check", facts.get("gate", ()))
     drift = facts.get("drift") or {}
     whose = "by its worker" if drift.get("sure") else "while it ran"
     _section(f"changed in your repository {whose}", drift.get("lines", ()))
@@ -103,6 +108,17 @@ def _rows(unit: UnitState) -> list[tuple[str, str]]:
     if facts.get("hint") and not unit.live:
         rows.insert(2, ("hint", safe(str(facts["hint"]))))
     return rows
+
+
+def _hold(place: Here, unit: UnitState) -> HeldBranch | None:
+    """Find what the last landing of a unit said, if it did not land."""
+    holds = read_holds(place.repository, place.history(), place.ledger.read().events)
+    return next((one for one in reversed(holds) if one.name == f"{unit.run}/{unit.id}"), None)
+
+
+def _held_rows(hold: HeldBranch) -> list[tuple[str, str]]:
+    said = f"{hold.state} on {hold.onto}: {hold.reason}" + (f" ({hold.moved} moved since)" if hold.moved else "")
+    return [("landing", safe(said)), ("next", safe(hold.next_step))]
 
 
 def _walls(facts: Mapping[str, Any]) -> list[tuple[str, str]]:

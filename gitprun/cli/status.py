@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,8 @@ from gitprun.cli.console import age, clock_time, coloured, hint, put, safe, say,
 from gitprun.cli.named import named_rows, render_named
 from gitprun.cli.options import here, json_option
 from gitprun.errors import UsageProblem
+from gitprun.merge.held import HeldBranch
+from gitprun.merge.holds import read_holds
 from gitprun.named.probe import probe_named
 from gitprun.named.roster import roster
 from gitprun.names import short, unit_branch
@@ -24,6 +26,7 @@ from gitprun.runs.lookup import find_run, probe_unit
 from gitprun.runs.outcome import NO_RESULT
 from gitprun.runs.review import read_claims
 from gitprun.runs.stall import stalled_for
+from gitprun.units import join_few
 
 
 @click.command()
@@ -37,7 +40,8 @@ def status(ctx: click.Context, run_name: str | None, every: bool, as_json: bool)
     reading = place.read()
     history = reading.history
     named = [probe_named(unit) for unit in roster(reading.events).units.values()] if run_name is None else []
-    if not history.runs and run_name is None and not named and not as_json:
+    holds = read_holds(place.repository, history, reading.events)
+    if not history.runs and run_name is None and not named and not holds and not as_json:
         say("nothing has been run in this repository yet")
         hint("git prun run plan.toml")
         return
@@ -48,7 +52,9 @@ def status(ctx: click.Context, run_name: str | None, every: bool, as_json: bool)
     now = time.time()
     if as_json:
         more = {"named": named_rows(named, now)} if named else {}
-        put(json.dumps({"runs": [run_rows(run, now, place.repository.state) for run in runs]} | more))
+        told = [hold_row(one) for one in _of_runs(holds, runs, run_name)]
+        shown = [run_rows(run, now, place.repository.state) for run in runs]
+        put(json.dumps({"runs": shown, **more, **({"held": told} if told else {})}))
         return
     for run in (probe_run(run) for run in runs):
         put(f"{headline(run, now)}; base {short(run.base)}; workspaces {safe(str(run.facts.get('root', '')))}/{run.id}")
@@ -59,6 +65,36 @@ def status(ctx: click.Context, run_name: str | None, every: bool, as_json: bool)
             hint(f"lost means that the process of the run is gone; git prun run --resume {run.id} goes on with it")
     if named:
         put(render_named(named, now))
+    if held := _of_runs(holds, runs, run_name):
+        put(render_holds(held))
+
+
+def _of_runs(holds: Sequence[HeldBranch], runs: Sequence[RunState], run_name: str | None) -> list[HeldBranch]:
+    """Choose what is held of the runs that are shown, and of branches made elsewhere unless one run is asked for."""
+    own = {f"{run.id}/{unit}" for run in runs for unit in run.units}
+    return [one for one in holds if one.name in own or (run_name is None and one.name == one.branch)]
+
+
+def render_holds(holds: Sequence[HeldBranch]) -> str:
+    """Lay out what the last landing of branches said that did not land, and the command that goes on with each."""
+    rows = [
+        [
+            safe(one.name),
+            safe(one.onto),
+            coloured(one.state),
+            safe(f"{one.moved} moved since: {one.reason}" if one.moved else one.reason),
+            safe(one.next_step),
+        ]
+        for one in holds
+    ]
+    return f"did not land:\n{table(['branch', 'on', 'state', 'why', 'next'], rows)}"
+
+
+def hold_row(one: HeldBranch) -> dict[str, Any]:
+    """Return as plain values what the last landing of a branch said."""
+    keys = ("branch", "name", "target", "state", "reason", "moved", "time", "command", "log")
+    found = [{"path": path, "reason": reason} for path, reason in one.findings]
+    return {key: getattr(one, key) for key in keys} | {"findings": found, "next": one.next_step}
 
 
 def probe_run(run: RunState) -> RunState:
@@ -165,6 +201,11 @@ def describe_stall(unit: UnitState, now: float) -> str:
     return f"stalled {age(seconds)}" + (f" ({reason})" if reason else "")
 
 
+def _gate(facts: Mapping[str, Any]) -> list[str]:
+    """Say what of its own checks a unit changed."""
+    return [f"changes its own check: {join_few(map(str, facts['gate']))}"] if facts.get("gate") else []
+
+
 def flags(unit: UnitState, now: float | None = None) -> str:
     """Say in one line what about a unit deserves a look."""
     said = [str(unit.facts["reason"])] if unit.facts.get("reason") and unit.state != "landed" else []
@@ -178,6 +219,7 @@ def flags(unit: UnitState, now: float | None = None) -> str:
         said.append(str(drift["text"]))
     if unit.facts.get("outside"):
         said.append(f"{len(unit.facts['outside'])} outside its paths (such as {unit.facts['outside'][0]})")
+    said += _gate(unit.facts)
     if unit.facts.get("left_out"):
         said.append(f"{len(unit.facts['left_out'])} left out (such as {unit.facts['left_out'][0]['path']})")
     if unit.facts.get("fallback") and NO_RESULT not in said:

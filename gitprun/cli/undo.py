@@ -151,11 +151,18 @@ def render(report: UndoReport, *, dry_run: bool) -> None:
         put(f"{safe(one.branch)}: {would}{done}{by}")
     for note in report.notes:
         warn(safe(note))
+    if report.forgotten:
+        is_or_would = "would be" if dry_run else "is"
+        paths = safe(", ".join(report.forgotten))
+        say(f"the resolution of {paths} {is_or_would} forgotten: the next merge asks anew")
     say(f"{branch} {'would be' if dry_run else 'is now'} at {short(report.new)} (was {short(report.old)})")
     if dry_run:
         return
     names = " ".join(f"{one.run}/{one.unit}" if one.unit else one.branch for one in report.items)
-    if report.way == "moved":
+    if report.way == "moved" and report.forgotten:
+        one = report.items[0]
+        hint(f"git prun resolve {safe(f'{one.run}/{one.unit}' if one.unit else one.branch)} opens the conflict again")
+    elif report.way == "moved":
         hint(f"git prun merge {safe(names)} lands it again")
     elif report.way == "reverted":
         hint(f"git prun undo --redo {report.landing} brings it back; a merge of the same commits would not")

@@ -15,7 +15,8 @@ from gitprun.collect.scan import walk_refs
 from gitprun.names import Oid
 from gitprun.system.files import folder_identity, read_plain
 
-MAX_REFS_FILE = 16_000_000
+# Twice what prun itself writes for remote-tracking refs.
+MAX_REFS_FILE = 64_000_000
 MAX_LOG_FILE = 4_000_000
 MOST_TIPS = 256
 UNFINISHED = {
@@ -55,17 +56,21 @@ def read_channels(git_dir: Path, known: frozenset[str]) -> Channels:
     head = _read_head(git_dir / "HEAD", refs)
     if head:
         found["head"] = head
-    for name, oid in sorted(refs.items()):
-        found.setdefault(_channel(name, oid), oid.decode())
+    for name, oid in sorted(refs.unknown(known).items()):
+        channel = _channel(name, oid)
+        # refs/heads/remotes/x and refs/remotes/x would have one name.
+        found[f"branch/{oid}" if found.get(channel, oid) != oid else channel] = oid
     for folder in _folders(git_dir / "worktrees"):
         found[f"worktree/{len(found)}"] = _read_head(folder / "HEAD", refs)
     logs = [git_dir / "logs" / "HEAD", git_dir / "logs" / "refs" / "stash"]
     logs += [folder / "logs" / "HEAD" for folder in _folders(git_dir / "worktrees")]
     found |= {f"lost/{oid[:12]}": oid for log in logs for oid in read_log(log)}
     tips: dict[str, Oid] = {}
+    taken = {"", *known}
     for channel, text in found.items():
-        if text and text not in known and text not in tips.values():
+        if text not in taken:
             tips[channel] = Oid(text)
+            taken.add(text)
     if len(tips) <= MOST_TIPS:
         return Channels(tips, read_unfinished(git_dir), head=head)
     some = dict(list(tips.items())[:MOST_TIPS])
@@ -93,19 +98,19 @@ def read_head(path: Path) -> str:
     return text.decode() if _OID.fullmatch(text) else ""
 
 
-def _read_head(path: Path, refs: Mapping[bytes, bytes]) -> str:
+def _read_head(path: Path, refs: _Refs) -> str:
     said = read_head(path)
-    return refs.get(said.encode(), b"").decode() if said.startswith("refs/") else said
+    return refs.find(said.encode()) if said.startswith("refs/") else said
 
 
-def _channel(ref: bytes, oid: bytes) -> str:
+def _channel(ref: bytes, oid: str) -> str:
     """Name the channel of a ref; a name that is no plain one is replaced by the commit."""
     text = ref.decode("utf-8", "backslashreplace")
     if text == "refs/stash":
         return "stash"
     name = text.removeprefix("refs/heads/") if text.startswith("refs/heads/") else text.removeprefix("refs/")
     usable = _PLAIN.fullmatch(name) and not _REFUSED.search(name)
-    return f"branch/{name if usable else oid.decode()}"
+    return f"branch/{name if usable else oid}"
 
 
 def _folders(path: Path) -> list[Path]:
@@ -116,14 +121,36 @@ def _folders(path: Path) -> list[Path]:
         return sorted(Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False))[:MOST_TIPS]
 
 
-def _read_refs(git_dir: Path) -> dict[bytes, bytes]:
-    refs: dict[bytes, bytes] = {}
-    for line in (read_plain(git_dir / "packed-refs", MAX_REFS_FILE) or b"").split(b"\n"):
-        found = _LINE.fullmatch(line)
-        if found:
-            refs[found[2]] = found[1]
+@dataclass(frozen=True, slots=True)
+class _Refs:
+    """The refs of a worker: ``packed`` as its file has them, between line ends, and those that are files of their own.
+
+    Tens of thousands may be remote-tracking refs that were there from the start, so only the others are taken apart.
+    """
+
+    packed: bytes
+    loose: Mapping[bytes, str]
+
+    def find(self, name: bytes) -> str:
+        """Return the object of a ref; an empty text if there is none."""
+        at = self.packed.find(b" " + name + b"\n")
+        row = _LINE.fullmatch(self.packed[max(at - 40, 0) : at + 1 + len(name)])
+        return self.loose.get(name) or (row[1].decode() if row and self.packed[at - 41] == 10 else "")
+
+    def unknown(self, known: frozenset[str]) -> dict[bytes, str]:
+        """Return the refs that are no tags and name an object that is not among ``known``."""
+        lines = [line for line in self.packed.decode("latin-1").split("\n") if line[:40] not in known]
+        rows = [row for line in lines if (row := _LINE.fullmatch(line.encode("latin-1")))]
+        found = {row[2]: row[1].decode() for row in rows if row[2] not in self.loose}
+        found |= {name: oid for name, oid in self.loose.items() if oid not in known}
+        return {name: oid for name, oid in found.items() if not name.startswith(b"refs/tags/")}
+
+
+def _read_refs(git_dir: Path) -> _Refs:
+    packed = b"\n%b\n" % (read_plain(git_dir / "packed-refs", MAX_REFS_FILE) or b"")
+    loose: dict[bytes, str] = {}
     for name, path in walk_refs(os.fsencode(git_dir)) if folder_identity(git_dir / "refs") else ():
         text = (read_plain(Path(os.fsdecode(path)), 1000) or b"").strip()
         if _OID.fullmatch(text):
-            refs[name] = text
-    return {name: oid for name, oid in refs.items() if not name.startswith(b"refs/tags/")}
+            loose[name] = text.decode()
+    return _Refs(packed, loose)

@@ -27,8 +27,10 @@ from gitprun.runs.ledger import Ledger, Reading
 from gitprun.runs.lookup import probe_unit
 from gitprun.system.files import folder_identity, is_held
 from gitprun.system.process import Identity, is_gone
+from gitprun.verify.surroundings import BESIDE
 from gitprun.watch.tree import may_convert
 from gitprun.workspaces.clone import read_source
+from gitprun.workspaces.pins import started_with
 
 GIT_FOLDER = "capture.git"
 LOG = "output.log"
@@ -102,6 +104,7 @@ class _Look:
         self.pinned = frozenset(oid for _, oid in refs)
         self.converts = may_convert(repository) if workspaces else False
         self.tips = read_source(repository).tips if workspaces else frozenset[str]()
+        self.began: dict[str, frozenset[str]] = {}
 
     def unit(self, run: RunState, unit: UnitState) -> UnitFound:
         """Look at one unit."""
@@ -147,8 +150,10 @@ class _Look:
         git_dir = Path(str(unit.facts["path"])) / ".git"
         if folder_identity(git_dir) is None:
             return None
-        base = str(unit.facts.get("base") or "")
-        found = read_channels(git_dir, self.tips | self.pinned | {base})
+        base, run = str(unit.facts.get("base") or ""), unit.run
+        if run not in self.began:
+            self.began[run] = self.tips | self.pinned | started_with(self.repository, run)
+        found = read_channels(git_dir, self.began[run] | {base})
         return None if found.unfinished else len(found.tips)
 
 
@@ -193,18 +198,18 @@ def _inside(folder: Path) -> list[Path]:
 
 
 def _temporaries(tops: Sequence[Path], runs: Mapping[str, RunState], named: RunState) -> list[Leftover]:
-    """Find workers' folders for temporary files; those of runs nobody here knows are somebody else's."""
+    """Find workers' folders for temporary files, and of views; those of runs nobody here knows are somebody else's."""
     found = []
     for top in tops:
         for path in _inside(top / ".tmp"):
-            told = _TEMPORARY.fullmatch(path.name)
+            told = _TEMPORARY.fullmatch(path.name.removesuffix(BESIDE))
             if told and folder_identity(path) and told["name"].replace("+", "/") in named.units:
                 used = probe_named(named.units[told["name"].replace("+", "/")]).live
                 found.append(_used(path, used))
         for folder in _inside(top):
             run = runs.get(folder.name) if is_run_id(folder.name) else None
             for path in _inside(folder / ".tmp") if run is not None else ():
-                unit = run.units.get(path.name) if run else None
+                unit = run.units.get(path.name.removesuffix(BESIDE)) if run else None
                 if unit is not None and folder_identity(path):
                     found.append(_used(path, is_running(run) if run else True))
     return found

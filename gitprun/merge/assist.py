@@ -1,97 +1,59 @@
-"""Merge-assist: a conflict opened in a private workspace, and the finished resolution taken back under proof."""
+"""Open a branch that does not land in a private workspace, and remove it again; killed anywhere, it can be done anew.
+
+A workspace is made under a hidden name, written down, and then gets its own name in one step: one that people see is
+whole, and has a record. When it goes, its record goes last.
+"""
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
-import re
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from gitprun.errors import PrunError, Refused
 from gitprun.git.command import Git
 from gitprun.git.refs import delete_ref, move_ref, open_repository, read_ref, read_signatures, write_commit
 from gitprun.git.repo import Repository
 from gitprun.git.trees import Objects
+from gitprun.keep.trash import keep_in_trash
 from gitprun.merge.guard import Target
-from gitprun.merge.left import Left, LeftPath, Versions
+from gitprun.merge.left import CONFLICT, Left, LeftPath
 from gitprun.merge.plan import Candidate
+from gitprun.merge.recover import room_mark
+from gitprun.merge.resolution import (
+    FOLDER,
+    RECORD,
+    OpenPath,
+    Resolution,
+    folder_of,
+    name_for,
+    read_resolutions,
+    write_resolution,
+)
 from gitprun.names import PRUN_REFS, ZERO, Oid
 from gitprun.runs.ledger import Ledger
-from gitprun.system.files import read_plain, remove_tree, write_whole
+from gitprun.runs.statedir import read_state_dir
+from gitprun.system.files import TRASH, empty_trash, folder_identity, locked, remove_tree, write_whole
 from gitprun.workspaces.base import QUIET, make_outbox, provide
 from gitprun.workspaces.clone import make_clone, read_source
 
-FORMAT: Final = 1
-MOST: Final = 16 << 20
-BRIEF: Final = "CONFLICT.md"
-_FOLDER = "resolve"
-_ODD = re.compile(r"[^A-Za-z0-9_./-]+|/[.-]")
+# What a workspace is called until it is whole.
+_OPENING: Final = ".opening-"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OpenPath:
-    """One path that waits for a decision: its versions (base, main, unit), and whether a text settles it."""
-
-    path: str
-    kind: str
-    versions: Versions
-    textual: bool
-
-    @property
-    def name(self) -> bytes:
-        """Give the path as bytes."""
-        return os.fsencode(self.path)
+@contextmanager
+def resolutions_locked(repository: Repository) -> Iterator[None]:
+    """Hold the lock under which resolutions are opened, swept and closed."""
+    with locked(repository.state / "locks" / "resolve.lock", doing="opening or closing a resolution"):
+        yield
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Resolution:
-    """An open resolution: ``opened`` is a commit with the tree its workspace began with, ``kept`` what it recorded.
-
-    ``crossed`` tells that the histories have several merge bases, so that versions alone do not name the conflict.
-    """
-
-    name: str
-    branch: str
-    run: str
-    unit: str
-    target: str
-    main: Oid
-    tip: Oid
-    opened: Oid
-    workspace: str
-    identity: tuple[int, int]
-    provided: tuple[str, ...]
-    paths: tuple[OpenPath, ...]
-    crossed: bool = False
-    kept: tuple[str, ...] = ()
-
-    @property
-    def ref(self) -> str:
-        """Name the ref that pins what its workspace began with."""
-        return f"{PRUN_REFS}{_FOLDER}/{self.name}"
-
-    def facts(self) -> dict[str, Any]:
-        """Say for the ledger what it is about; the unit is named in the facts, for it is no step of the unit's own."""
-        known = {"branch": self.branch, "target": self.target, "main": self.main, "tip": self.tip}
-        return known | ({"of": f"{self.run}/{self.unit}"} if self.unit else {})
-
-
-def folder_of(repository: Repository, name: str) -> Path:
-    """Name the folder that keeps what belongs to a resolution, outside of its workspace."""
-    return repository.state / _FOLDER / name
-
-
-def name_for(candidate: Candidate) -> str:
-    """Name the resolution of a branch: in letters that any file may have, the same ones for the same branch."""
-    if not _ODD.search(candidate.branch) and not candidate.branch.startswith((".", "-")):
-        return candidate.branch.replace("/", "+")
-    plain = _ODD.sub("-", candidate.branch).replace("/", "-").strip("-.")[:80] or "branch"
-    return f"{plain}-{hashlib.sha256(candidate.branch.encode('utf-8', 'surrogateescape')).hexdigest()[:6]}"
+def workspace_of(root: Path, candidate: Candidate) -> Path:
+    """Name the workspace of a branch's resolution."""
+    return root / FOLDER / name_for(candidate)
 
 
 def open_resolution(
@@ -102,21 +64,28 @@ def open_resolution(
     left: Left,
     *,
     root: Path,
+    texts: Mapping[str, str],
     copy: Sequence[str] = (),
     link: Sequence[str] = (),
 ) -> tuple[Resolution, tuple[str, ...]]:
-    """Make the workspace of a conflict; gives the resolution and notes. Leaves nothing behind where it cannot."""
-    name = name_for(candidate)
-    folder, path = folder_of(repository, name), root / _FOLDER / name
+    """Make the workspace of what is left; gives the resolution and notes. Call it under the lock, after a sweep.
+
+    ``texts`` are files to keep beside its record.
+    """
+    name, path = name_for(candidate), workspace_of(root, candidate)
+    folder = folder_of(repository, name)
+    hidden = path.with_name(f"{_OPENING}{room_mark(repository)}-{name}")
+    notes = _make_way(path)
     repo = open_repository(repository.common)
     message = f"merge: ship {candidate.branch}\n"
     parents = (target.tip, candidate.tip)
     opened = write_commit(repo, left.tree, parents, message, *read_signatures(repository.git))
-    workspace = make_clone(read_source(repository), path, target.tip, f"{_FOLDER}/{name}")
+    workspace = make_clone(read_source(repository), hidden, target.tip, f"{FOLDER}/{name}")
     try:
-        _lay_out(path, left, message)
-        provided, notes = provide(repository.top, path, copy, link)
-        make_outbox(path)
+        folder.mkdir(parents=True, exist_ok=True)
+        _lay_out(hidden, left, message, folder / "index")
+        provided, told = provide(repository.top, hidden, copy, link)
+        make_outbox(hidden)
         resolution = Resolution(
             name=name,
             branch=candidate.branch,
@@ -131,33 +100,50 @@ def open_resolution(
             provided=tuple(provided),
             paths=tuple(_open_path(row) for row in left.paths),
             crossed=len(left.bases) > 1,
+            why=left.why,
+            reason=left.reason,
         )
-        folder.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(path / ".git" / "index.settled", folder / "index")
-        (path / ".git" / "index.settled").unlink()
+        for file, text in texts.items():
+            write_whole(folder / file, text.encode("utf-8", "backslashreplace"))
         move_ref(repo, resolution.ref, opened, read_ref(repo, resolution.ref) or ZERO, "prun: a resolution was opened")
+        shown = [row.path for row in resolution.paths]
+        facts = {**resolution.facts(), "why": left.why, "workspace": str(path), "paths": shown}
+        ledger.append("resolve.started", facts=facts)
         write_resolution(repository, resolution)
+        os.rename(hidden, path)
     except BaseException:
-        remove_tree(path, workspace.identity)
-        shutil.rmtree(folder, ignore_errors=True)
+        remove_tree(hidden, workspace.identity)
+        _drop_record(repository, name)
         raise
-    shown = [row.path for row in resolution.paths]
-    facts = {**resolution.facts(), "workspace": str(path), "paths": shown}
-    ledger.append("resolve.started", facts=facts)
-    return resolution, (*workspace.notes, *notes)
+    return resolution, (*notes, *workspace.notes, *told)
+
+
+def _make_way(path: Path) -> list[str]:
+    """Move aside what stands where a workspace is to be and no record knows: it may be somebody's only copy."""
+    if not os.path.lexists(path):
+        return []
+    number = 1
+    while os.path.lexists(aside := path.with_name(f"{path.name}.stale-{number}")):
+        number += 1
+    os.rename(path, aside)
+    return [f"{path} was there, and no open resolution knows it: it is {aside.name} now"]
 
 
 def _open_path(row: LeftPath) -> OpenPath:
-    return OpenPath(path=os.fsdecode(row.path), kind=row.kind, versions=row.versions, textual=row.textual)
+    path, detail = os.fsdecode(row.path), row.detail if row.kind == "suspect" else ""
+    return OpenPath(path=path, kind=row.kind, versions=row.versions, textual=row.textual, detail=detail)
 
 
-def _lay_out(path: Path, left: Left, message: str) -> None:
-    """Put the merged files into a fresh clone, with git's own record of a merge that waits for a person."""
+def _lay_out(path: Path, left: Left, message: str, index: Path) -> None:
+    """Put the merged files into a fresh clone, with git's own record of a merge that waits for a person.
+
+    ``index`` gets a copy of the index as it is without conflicts, to read the files with later.
+    """
     git = Git(cwd=path, config=QUIET)
     git.run("read-tree", "-m", "-u", "HEAD", left.tree)
-    shutil.copy2(path / ".git" / "index", path / ".git" / "index.settled")
+    shutil.copy2(path / ".git" / "index", index)
     rows = []
-    for row in left.paths:
+    for row in left.paths if left.why == CONFLICT else ():
         rows.append(b"0 " + ZERO.encode() + b"\t" + row.path)
         for stage in row.stages:
             if stage is not None:
@@ -168,67 +154,80 @@ def _lay_out(path: Path, left: Left, message: str) -> None:
     (path / ".git" / "MERGE_MSG").write_bytes(message.encode("utf-8", "surrogateescape"))
 
 
-def write_resolution(repository: Repository, resolution: Resolution) -> None:
-    """Write a resolution down."""
-    record = {"v": FORMAT, **asdict(resolution)}
-    write_whole(folder_of(repository, resolution.name) / "resolution.json", json.dumps(record).encode() + b"\n")
-
-
-def read_resolutions(repository: Repository) -> tuple[Resolution, ...]:
-    """Read all open resolutions, by name; a record that cannot be read is passed over."""
-    found = sorted((repository.state / _FOLDER).glob("*/resolution.json"))
-    return tuple(one for one in map(_read, found) if one is not None)
-
-
-def _read(place: Path) -> Resolution | None:
-    try:
-        record = json.loads(read_plain(place, MOST) or b"")
-        if record.pop("v") != FORMAT:
-            return None
-        paths = tuple(OpenPath(**{**row, "versions": tuple(row["versions"])}) for row in record.pop("paths"))
-        lists: Mapping[str, Iterable[Any]] = {key: record.pop(key) for key in ("identity", "provided", "kept")}
-        device, inode = lists["identity"]
-        return Resolution(
-            **record,
-            paths=paths,
-            identity=(int(device), int(inode)),
-            provided=tuple(lists["provided"]),
-            kept=tuple(lists["kept"]),
+def require_idle(resolution: Resolution) -> None:
+    """Refuse while a worker that was let do it is still at it, although who started it is gone."""
+    if not resolution.worker:
+        return
+    state = read_state_dir(Path(resolution.worker))
+    if state.alive:
+        pids = [str(who.pid) for who in (state.dispatcher, state.warden) if who is not None]
+        raise Refused(
+            f"a worker is still at work in {resolution.workspace} (pid {', '.join(pids)})",
+            f"wait for it; its output: {resolution.worker}/tail",
         )
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return None
 
 
-def close_resolution(repository: Repository, ledger: Ledger, resolution: Resolution, outcome: str) -> tuple[str, ...]:
-    """Remove what a resolution made (``aborted``: what it recorded too); gives notes about what had to stay."""
+def close_resolution(
+    repository: Repository, ledger: Ledger, resolution: Resolution, outcome: str, *, written: Oid | None = None
+) -> tuple[str, ...]:
+    """Remove what a resolution made; gives notes about what had to stay.
+
+    ``written`` is a commit of what was written in its workspace and did not land: it stays in the trash.
+    """
     notes = []
-    if outcome == "aborted":
-        for name in resolution.kept:
-            Path(name).unlink(missing_ok=True)
+    repo: Objects = open_repository(repository.common)
+    if written is not None:
+        of = resolution.label if resolution.unit else ""
+        kept = keep_in_trash(repository, ledger, resolution.ref, written, why=f"resolution {outcome}", of=of)
+        notes.append(f"what was written there is kept for 30 days: git show {kept}")
     try:
         if os.path.lexists(resolution.workspace):
             remove_tree(Path(resolution.workspace), resolution.identity)
     except (PrunError, OSError) as problem:
         notes.append(f"{resolution.workspace} could not be removed: {problem}")
-    repo: Objects = open_repository(repository.common)
     delete_ref(repo, resolution.ref, resolution.opened)
-    facts = {**resolution.facts(), "outcome": outcome}
-    ledger.append("resolve.finished", facts=facts)
-    shutil.rmtree(folder_of(repository, resolution.name), ignore_errors=True)
+    ledger.append("resolve.finished", facts={**resolution.facts(), "outcome": outcome})
+    _drop_record(repository, resolution.name)
     return tuple(notes)
 
 
-def require_open(resolutions: Sequence[Resolution], branch: str | None) -> Resolution:
-    """Find the open resolution of a branch or unit, or the only one; raises Refused."""
-    fitting = [one for one in resolutions if branch is None or branch in (one.branch, one.name, one.unit, _full(one))]
-    if len(fitting) == 1:
-        return fitting[0]
-    if not fitting:
-        what = "nothing" if branch is None else f"no conflict of {branch}"
-        raise Refused(f"{what} is open here", "git prun resolve BRANCH opens one")
-    names = ", ".join(one.branch for one in fitting)
-    raise Refused(f"more than one is open: {names}", "say which one")
+def _drop_record(repository: Repository, name: str) -> None:
+    folder = folder_of(repository, name)
+    # Without its record the rest is swept, whatever of it a kill leaves.
+    (folder / RECORD).unlink(missing_ok=True)
+    shutil.rmtree(folder, ignore_errors=True)
 
 
-def _full(one: Resolution) -> str:
-    return f"{one.run}/{one.unit}" if one.unit else one.branch
+def sweep(repository: Repository, ledger: Ledger, root: Path) -> tuple[str, ...]:
+    """Remove what killed commands left half opened or half closed, under the lock; gives notes."""
+    known = read_resolutions(repository)
+    rooms = {root / FOLDER, *(Path(one.workspace).parent for one in known)}
+    notes = [note for room in sorted(rooms) for note in _sweep_room(room, room_mark(repository))]
+    for one in known:
+        # A folder above that is missing too may be a disk that is not mounted now.
+        if not os.path.lexists(one.workspace) and os.path.lexists(Path(one.workspace).parent):
+            close_resolution(repository, ledger, one, "gone")
+    for folder in (repository.state / FOLDER).glob("*"):
+        if not (folder / RECORD).exists():
+            shutil.rmtree(folder, ignore_errors=True)
+    names = {one.ref for one in read_resolutions(repository)}
+    rows = repository.git.run("for-each-ref", "--format=%(objectname) %(refname)", f"{PRUN_REFS}{FOLDER}/").text
+    for oid, _, ref in (row.partition(" ") for row in rows.splitlines()):
+        if ref not in names:
+            delete_ref(open_repository(repository.common), ref, Oid(oid))
+    return tuple(notes)
+
+
+def _sweep_room(room: Path, mark: str) -> Iterable[str]:
+    """Remove workspaces that never were whole, and the rests of removals, from a folder others may share."""
+    for path in sorted(room.glob(".*")):
+        identity = folder_identity(path)
+        try:
+            if identity is None:
+                continue
+            if path.name.startswith(f"{_OPENING}{mark}-"):
+                remove_tree(path, identity)
+            elif path.name.startswith(TRASH):
+                empty_trash(path, identity)
+        except (PrunError, OSError) as problem:
+            yield f"{path} of an earlier resolution could not be removed: {problem}"

@@ -9,14 +9,18 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from gitprun.budget import unbroken
 from gitprun.git.trees import REGULAR, Change, read_blob, replace_blobs, show_path
 from gitprun.git.walk import Trees
+from gitprun.merge.doubts import NOT_FINISHED, Doubts, Late, find_doubts, guarded
 from gitprun.merge.locks import lock_folders
 from gitprun.merge.plan import ResolvedPath, Suspect
-from gitprun.merge.resolvers.base import SIZE_LIMIT, FileConflict, Refused
-from gitprun.merge.settle import climb_guarded, find_faults, guarded, show_resolved
+from gitprun.merge.resolvers.base import AUDIT_LIMIT, FileConflict, Refused
+from gitprun.merge.settle import climb_guarded, show_resolved
 from gitprun.names import Oid
 
+# Paths by the reason why they could not be looked at.
+_Unjudged = dict[str, list[bytes]]
 _MIGRATIONS = re.compile(rb"migrat|^versions$|^flyway$", re.IGNORECASE)
 
 
@@ -42,11 +46,11 @@ class Merged:
 class Audited:
     """The tree, with what the resolvers did better than git, and what is wrong with it all the same.
 
-    ``unjudged`` are lines that name what could not be looked at, and why.
+    ``unjudged`` names what could not be checked, and why.
     """
 
     tree: Oid
-    unjudged: tuple[str, ...] = ()
+    unjudged: tuple[tuple[str, str], ...] = ()
     resolved: tuple[ResolvedPath, ...] = ()
     suspects: tuple[Suspect, ...] = ()
 
@@ -56,25 +60,30 @@ def audit_merge(trees: Trees, merged: Merged, state: Path | None) -> Audited:
     texts: dict[bytes, bytes] = {}
     resolved: list[ResolvedPath] = []
     suspects: list[Suspect] = []
-    unjudged: list[str] = []
+    unjudged: dict[str, list[bytes]] = {}
     for path, conflict, text in _contested(trees, merged):
-        large = max(map(len, (conflict.main, conflict.unit, text))) > SIZE_LIMIT
-        faults, why_not = ((), "it is too large") if large else find_faults(conflict, text, state)
-        if why_not:
-            unjudged.append(f"{show_path(path)} was not looked at: {why_not}")
-        if not faults:
+        doubts = find_doubts(conflict, text, state)
+        if doubts.unjudged:
+            unjudged.setdefault(doubts.unjudged, []).append(path)
+        if not doubts.faults:
             continue
-        offered, _ = ((), "") if merged.several_bases or path in merged.known else climb_guarded(conflict, state)
-        better = next((one for one in offered if find_faults(conflict, one.text, state) == ((), "")), None)
+        tried = doubts.late or merged.several_bases or path in merged.known
+        offered = () if tried else climb_guarded(conflict, state)[0]
+        better = next((one for one in offered if find_doubts(conflict, one.text, state) == Doubts()), None)
         if better is None:
-            suspects += [Suspect(path=show_path(path), reason=fault) for fault in faults]
+            suspects += [Suspect(path=show_path(path), reason=fault) for fault in doubts.faults]
         else:
             texts[path] = better.text
             resolved.append(show_resolved(path, better))
     tree = replace_blobs(trees.repo, merged.tree, texts) if texts else merged.tree
-    suspects += _twin_migrations(trees, merged, state)
-    suspects += _stale_locks(trees, merged, state)
-    return Audited(tree, tuple(unjudged), tuple(resolved), tuple(suspects))
+    for look in (_twin_migrations, _stale_locks):
+        suspects += look(trees, merged, state, unjudged)
+    said = tuple((_some(paths), why) for why, paths in unjudged.items())
+    return Audited(tree, said, tuple(resolved), tuple(suspects))
+
+
+def _some(paths: Sequence[bytes]) -> str:
+    return show_path(paths[0]) + (f" and {len(paths) - 1} more" if len(paths) > 1 else "")
 
 
 def _contested(trees: Trees, merged: Merged) -> Iterable[tuple[bytes, FileConflict, bytes]]:
@@ -115,13 +124,20 @@ def _renamed(trees: Trees, merged: Merged) -> dict[bytes, bytes]:
     return found
 
 
-def _look(look: Callable[[], tuple[str, ...]], state: Path | None) -> tuple[str, ...]:
-    """Look, within a limit of time; what cannot be judged is no fault, and an error of ours no lost landing."""
-    said = guarded(look, state, "auditing a merge", "")
-    return () if isinstance(said, Refused) else said
+def _look(
+    look: Callable[[], tuple[str, ...]], state: Path | None, path: bytes, unjudged: _Unjudged, late: str = NOT_FINISHED
+) -> tuple[str, ...]:
+    """Look, within a limit of time; one that does not end is a fault, and an error of ours no lost landing."""
+    said = guarded(look, state, "auditing a merge", late, seconds=AUDIT_LIMIT)
+    if isinstance(said, Late):
+        return (said.reason,)
+    if isinstance(said, Refused):
+        unjudged.setdefault(said.reason, []).append(path)
+        return ()
+    return said
 
 
-def _twin_migrations(trees: Trees, merged: Merged, state: Path | None) -> list[Suspect]:
+def _twin_migrations(trees: Trees, merged: Merged, state: Path | None, unjudged: _Unjudged) -> list[Suspect]:
     """Look at folders of migrations to which both sides added a file: two heads, or one number twice."""
     by_main = new_migrations(merged.by_main.values())
     by_unit = new_migrations(merged.by_unit)
@@ -131,8 +147,10 @@ def _twin_migrations(trees: Trees, merged: Merged, state: Path | None) -> list[S
     present = {os.fsdecode(path): path for folder in shared for path in trees.paths(merged.tree, folder)}
 
     def read(name: str) -> bytes:
-        found = trees.find(merged.tree, present[name])
-        return read_blob(trees.repo, found[1]) if found is not None and found[0] in REGULAR else b""
+        # Whoever breaks off in the middle of an answer of git takes its rest for the next one.
+        with unbroken():
+            found = trees.find(merged.tree, present[name])
+            return read_blob(trees.repo, found[1]) if found is not None and found[0] in REGULAR else b""
 
     def look() -> tuple[str, ...]:
         from gitprun.merge.resolvers.blocks.migrations import audit_migrations
@@ -140,12 +158,13 @@ def _twin_migrations(trees: Trees, merged: Merged, state: Path | None) -> list[S
         one, other = ({os.fsdecode(p) for p, above in each.items() if above in shared} for each in (by_main, by_unit))
         return audit_migrations(one, other, list(present), read)
 
-    said = _look(look, state)
+    late = f"{os.fsdecode(shared[0])}: {NOT_FINISHED}"
+    said = _look(look, state, shared[0], unjudged, late)
     rows = (line.partition(": ") for line in said)
     return [Suspect(path=show_path(os.fsencode(folder)), reason=reason) for folder, _, reason in rows]
 
 
-def _stale_locks(trees: Trees, merged: Merged, state: Path | None) -> list[Suspect]:
+def _stale_locks(trees: Trees, merged: Merged, state: Path | None, unjudged: _Unjudged) -> list[Suspect]:
     """Look at manifests and locks of which one side changed the one, and the other side either of them."""
     from gitprun.merge.resolvers.manifests import PAIRS, find_stale
 
@@ -158,7 +177,7 @@ def _stale_locks(trees: Trees, merged: Merged, state: Path | None) -> list[Suspe
             if after is None:
                 continue
             sides = [each for each in texts[:-1] if each is not None]
-            said = _look(partial(find_stale, pair, sides, after), state)
+            said = _look(partial(find_stale, pair, sides, after), state, names[1], unjudged)
             found += [Suspect(path=show_path(names[1]), reason=reason) for reason in said]
     return found
 

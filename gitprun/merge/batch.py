@@ -77,8 +77,10 @@ def leave_out(batch: Batch, rest: Sequence[Candidate], cause: Candidate) -> Batc
 def set_aside(batch: Batch, state: ItemState, reason: str, verdict: Verdict | None) -> Batch:
     """Take every branch out of a batch again."""
     taken = {built.item.candidate for built in batch.taken}
+    # All of them are red only where the target was: what was checked says nothing about any one.
+    own = None if state == "red" else verdict
     items = (
-        replace(item, state=state, reason=reason, commit="") if item.candidate in taken else item
+        replace(item, state=state, reason=reason, commit="", verdict=own) if item.candidate in taken else item
         for item in batch.items
     )
     return Batch(tuple(items), (), verdict)

@@ -9,13 +9,23 @@ from pathlib import Path
 
 from gitprun.errors import GitFailed, GitStopped, GitTimeout, Refused
 from gitprun.git.command import Git
-from gitprun.git.trees import GITLINK, Change, tree_of
+from gitprun.git.trees import GITLINK, Change, show_path, tree_of
 from gitprun.git.walk import TooDeep
 from gitprun.merge.beside import detached_ahead, dirty_checkout
 from gitprun.merge.combine import Combined, combine
 from gitprun.merge.commit import append_shortlog, finish_message, write_merge
+from gitprun.merge.deletions import DELETIONS, describe_deletions
 from gitprun.merge.guard import find_obstacle
-from gitprun.merge.plan import Candidate, ItemState, LandingItem, render_message, unproved
+from gitprun.merge.plan import (
+    EVERY_FINDING,
+    Candidate,
+    ItemState,
+    LandingItem,
+    Suspect,
+    accepts,
+    render_message,
+    unproved,
+)
 from gitprun.merge.site import Site
 from gitprun.merge.submodules import describe_moves, find_unknown
 from gitprun.names import Oid, short
@@ -51,8 +61,9 @@ def build_merge(
     reason = unproved(candidate, site.options)
     if reason:
         return _item(candidate, "unverified", reason)
-    if candidate.stray and not site.options.allow_suspect:
-        return _item(candidate, "suspect", candidate.stray)
+    stray = Suspect(path="", reason=candidate.stray)
+    if candidate.stray and not candidate.mended and not accepts(site.options.allow_suspect, stray):
+        return replace(_item(candidate, "suspect", candidate.stray), suspects=(stray,))
     try:
         bases = site.ancestry.bases(tip, candidate.tip)
         if not bases:
@@ -96,6 +107,9 @@ def _commit(site: Site, tip: Oid, combined: Combined, base: Oid, *, trial: bool)
             return _item(candidate, "empty", "its commits change nothing")
         return _item(candidate, "already-contained", f"its changes are already in {site.target.branch}")
     step = site.trees.compare(before, tree)
+    deletes = describe_deletions(site.trees, before, step, site.options.max_deleted)
+    if deletes and DELETIONS not in site.options.accept:
+        return LandingItem(candidate=candidate, state="held", reason=f"it {deletes}", accept=(DELETIONS,))
     refused = _obstacle(site, candidate, before, step)
     if refused:
         return _item(candidate, "refused", refused)
@@ -153,7 +167,9 @@ def _obstacle(site: Site, candidate: Candidate, before: Oid, step: Sequence[Chan
     moved = [change for change in changes if GITLINK in (change.old_mode, change.new_mode)]
     for text in describe_moves(site.target.checkout, moved):
         site.note(f"{candidate.branch}: {text}")
-    unknown = "" if site.options.allow_suspect else find_unknown(site.target.checkout, moved)
+    allowed = site.options.allow_suspect
+    unaccepted = [change for change in moved if not {show_path(change.path), *EVERY_FINDING} & {*allowed}]
+    unknown = find_unknown(site.target.checkout, unaccepted)
     if unknown:
         return unknown
     if site.target.checkout is None:

@@ -13,7 +13,7 @@ from gitprun.merge.plan import Candidate
 from gitprun.names import Oid, is_run_id, nearest, unit_branch
 from gitprun.runs.events import History, RunState, UnitState
 from gitprun.runs.lookup import NotKnown, find_run, find_unit, probe_unit
-from gitprun.verify.surroundings import spec_confined
+from gitprun.units import spec_confined
 
 _OID = re.compile(r"[0-9a-f]{40}")
 
@@ -36,13 +36,13 @@ def choose(repository: Repository, history: History, names: Sequence[str], *, al
     tips = _read_tips(repository.git, asked)
     for name in asked:
         if is_run_id(name) and name in history.runs:
-            _require_one_meaning(repository.git, name, "a run")
+            require_one_meaning(repository.git, name, "a run")
             run = history.runs[name]
             runs.append(run.id)
             for unit in run.units.values():
                 _add_unit(run, unit, candidates, skipped, allow_unverified=allow_unverified)
         elif (found := _find_unit(history, name)) is not None:
-            _require_one_meaning(repository.git, name, "a unit")
+            require_one_meaning(repository.git, name, "a unit")
             run, unit = found
             runs.append(run.id)
             _add_unit(run, unit, candidates, skipped, allow_unverified=allow_unverified, named=True)
@@ -106,6 +106,7 @@ def _add_unit(
             confined=bool(spec) and spec_confined(spec),
             notes=tuple(_beside(unit)),
             stray=str(unit.facts.get("stray") or ""),
+            fence=tuple(map(str, spec.get("paths") or ())),
         )
     )
 
@@ -182,7 +183,8 @@ def _branch(repository: Repository, history: History, name: str, tip: Oid | None
     return Candidate(branch=name.removeprefix("refs/heads/"), tip=tip)
 
 
-def _require_one_meaning(git: Git, name: str, other: str) -> None:
+def require_one_meaning(git: Git, name: str, other: str) -> None:
+    """Raise NotKnown where a name is that of a branch, and of something else too."""
     if git.run("show-ref", "--verify", "--quiet", f"refs/heads/{name}", ok=(0, 1, 128)).code == 0:
         raise NotKnown(
             f"{name!r} is both a branch and {other}",

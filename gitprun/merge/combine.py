@@ -10,7 +10,7 @@ from gitprun.errors import GitStopped, PrunError
 from gitprun.git.trees import Change, TreeMerge, merge_trees, parents_of, show_path, tree_of
 from gitprun.merge.apart import Since, merge_apart
 from gitprun.merge.locks import meet_in_locks
-from gitprun.merge.plan import Candidate, LandingItem, ResolvedPath, Suspect
+from gitprun.merge.plan import Candidate, LandingItem, ResolvedPath, Suspect, accepts
 from gitprun.merge.site import Site
 from gitprun.names import Oid
 
@@ -36,31 +36,34 @@ def combine(
     trees, several = site.trees, len(bases) > 1
     base, main, unit = (tree_of(site.repo, commit) for commit in (bases[0], tip, candidate.tip))
     by_main, by_unit = site.since(base, main), trees.compare(base, unit)
-    made = None if several else merge_apart(trees, by_main, by_unit)
-    merge = TreeMerge(made, True) if made is not None else merge_trees(site.merging(), tip, candidate.tip)
+    mended = Oid(candidate.mended)
+    made = None if several or mended else merge_apart(trees, by_main, by_unit)
+    merge = TreeMerge(made, True) if made is not None else merge_trees(site.merging(), tip, mended or candidate.tip)
     combined = Combined(
         tree=merge.tree,
         item=LandingItem(candidate=candidate, state="would-land"),
         brought=by_unit,
-        united=frozenset(change.path for change in by_unit if change.path in by_main.changes),
+        united=frozenset(change.path for change in by_unit if mended or change.path in by_main.changes),
     )
     if not merge.clean:
-        settled = _settle(site, tip, combined, merge, picks, several_bases=several)
+        settled = _settle(site, tip, combined, merge, picks, several_bases=several and not mended)
         if isinstance(settled, LandingItem):
             return settled
         combined = settled
-    if several:
+    if several and not mended:
         site.note(f"{candidate.branch}: {len(bases)} merge bases (criss-cross), merged by git alone")
     if made is None or _may_clash(by_main.changes, by_unit):
         combined = _audit(site, combined, by_main, unit, several_bases=several)
     if parents_of(site.repo, candidate.tip) != (bases[0],):
         from gitprun.merge.lost import find_lost_sides
 
-        lost = find_lost_sides(site.merging(), trees, bases=(*bases, site.target.tip), tip=candidate.tip)
+        last = combined.tree if mended else None
+        lost = find_lost_sides(site.merging(), trees, bases=(*bases, site.target.tip), tip=candidate.tip, last=last)
         combined = _with(combined, suspects=(*combined.item.suspects, *lost))
     suspects = combined.item.suspects
-    if suspects and not site.options.allow_suspect:
-        return replace(combined.item, state="suspect", reason=_suspicion(suspects))
+    left = [one for one in suspects if not accepts(site.options.allow_suspect, one)]
+    if left:
+        return replace(combined.item, state="suspect", reason=_suspicion(left), suspects=tuple(left))
     if suspects:
         site.note(f"{candidate.branch}: landed although it is suspect: {_suspicion(suspects)}")
     return combined
@@ -95,6 +98,9 @@ def _settle(
 def _audit(site: Site, combined: Combined, by_main: Since, unit: Oid, *, several_bases: bool) -> Combined:
     from gitprun.merge.audit import Merged, audit_merge
 
+    # Where somebody has mended a file, no resolver writes another one over it.
+    changed = {*by_main.changes, *(change.path for change in combined.brought)}
+    by_hand = changed if combined.item.candidate.mended else set()
     merged = Merged(
         base=by_main.base,
         main=by_main.tree,
@@ -102,12 +108,12 @@ def _audit(site: Site, combined: Combined, by_main: Since, unit: Oid, *, several
         tree=combined.tree,
         by_main=by_main.changes,
         by_unit=combined.brought,
-        known=frozenset(combined.offers),
+        known=frozenset(combined.offers) | by_hand,
         several_bases=several_bases,
     )
     audited, branch = audit_merge(site.trees, merged, site.state), combined.item.candidate.branch
-    for line in audited.unjudged:
-        site.note(f"{branch}: {line}")
+    for paths, why in audited.unjudged:
+        site.note(f"{branch}: {paths}: not checked: {why}")
     for one in audited.resolved:
         site.note(f"{branch}: git's own merge of {one.path} was faulty, so {one.resolver} made another one")
     item = combined.item
@@ -132,8 +138,8 @@ def _drops(strategy: str, lost: Sequence[ResolvedPath]) -> str:
 
 
 def _suspicion(suspects: Sequence[Suspect]) -> str:
-    first, more = suspects[0], len(suspects) - 1
-    return f"{first.path}: {first.reason}" + (f" (and {more} more)" if more else "")
+    more = len(suspects) - 1
+    return f"{suspects[0]}" + (f" (and {more} more)" if more else "")
 
 
 def _conflict(site: Site, tip: Oid, candidate: Candidate, merge: TreeMerge, refused: dict[bytes, str]) -> LandingItem:

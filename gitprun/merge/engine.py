@@ -21,6 +21,7 @@ from gitprun.merge.ancestry import Ancestry
 from gitprun.merge.batch import Batch, build_batch, set_aside
 from gitprun.merge.beside import detached_ahead, dirty_checkout
 from gitprun.merge.build import lay_out_attributes
+from gitprun.merge.combine import Combined, combine
 from gitprun.merge.guard import (
     AskedAhead,
     LocalChanges,
@@ -33,11 +34,12 @@ from gitprun.merge.guard import (
     require_mergeable,
     require_quiet,
 )
+from gitprun.merge.holds import remember_held
 from gitprun.merge.hook_list import Hooks, find_hooks
 from gitprun.merge.landed import move
 from gitprun.merge.move import TargetMoved, require_passage
 from gitprun.merge.order import plan_safe_order
-from gitprun.merge.plan import Candidate, LandingOptions, LandingReport, plan_order
+from gitprun.merge.plan import Candidate, LandingItem, LandingOptions, LandingReport, plan_order
 from gitprun.merge.recover import landing_place, recover_landing, sweep_rooms, workspaces_root
 from gitprun.merge.settings import MergeSettings, hooks_folder, read_merge_settings
 from gitprun.merge.site import Memory, Site
@@ -82,7 +84,9 @@ def land(
             if notes or stamp != index_stamp(repository.git_dir):
                 git.forget()
             try:
-                return _land_on_moving(repository, ledger, candidates, options, stop, say, notes, git)
+                report = _land_on_moving(repository, ledger, candidates, options, stop, say, notes, git)
+                # What a stop cut off is no answer.
+                return report if stop is not None and stop.is_set() else remember_held(ledger, report)
             finally:
                 _drop_empty(place, place.parent)
     finally:
@@ -139,6 +143,8 @@ def _land(
     if not options.dry_run:
         notes = (*notes, *free_index(target))
     require_quiet(target, repository.common)
+    from gitprun.merge.own_check import OwnCheck
+
     with _site(repository, target, checkouts, candidates, options, git, memory) as site:
         for note in notes:
             site.note(note)
@@ -164,7 +170,8 @@ def _land(
             ahead = None if item.candidate.unit else detached_ahead(site, item.candidate)
             if ahead is not None:
                 site.note(f"{item.candidate.branch}: {ahead}")
-            for text in item.candidate.notes:
+            changed = OwnCheck(site, ordered).tell(item.candidate)
+            for text in (*item.candidate.notes, *changed):
                 site.note(text)
         return LandingReport(
             target=target.ref,
@@ -174,6 +181,14 @@ def _land(
             verdict=batch.verdict,
             notes=tuple(site.notes),
         )
+
+
+def combine_alone(repository: Repository, candidate: Candidate, options: LandingOptions) -> Combined | LandingItem:
+    """Merge one branch into the target in memory, as a landing would, whatever its checkout looks like."""
+    git = Git(cwd=repository.top or repository.common)
+    target = replace(read_target(repository, options.into), checkout=None, git_dir=None)
+    with _site(repository, target, read_checkouts(git), (candidate,), options, git, Memory()) as site:
+        return combine(site, target.tip, candidate, site.ancestry.bases(target.tip, candidate.tip), None)
 
 
 def _prove(
@@ -186,6 +201,7 @@ def _prove(
     say: Callable[[str], None],
 ) -> tuple[Batch, Mapping[Oid, Aftermath]]:
     """Have the train checked; gives what of it is green, and what the after commands made of which tree."""
+    from gitprun.merge.own_check import OwnCheck
     from gitprun.merge.prove import Proof, came_confined, landing_checks
     from gitprun.merge.train import Train
     from gitprun.runs.verified_trees import note_verified, read_verified
@@ -201,6 +217,7 @@ def _prove(
         logs=repository.state / "landing",
         stop=stop,
         plan=plan,
+        own_check=OwnCheck(site, tuple(ordered)),
         proved=read_verified(ledger, plan.way, reuse=options.reuse_green, run=options.verified_run),
     )
     rows = proof.after(batch.taken[-1].tree)

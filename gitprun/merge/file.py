@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import os
 import stat
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gitprun.errors import PrunError
 from gitprun.git.command import Git
-from gitprun.merge.resolvers.base import SIZE_LIMIT, TIME_LIMIT, FileConflict, quote
-from gitprun.merge.resolvers.ladder import climb, prepare
-from gitprun.merge.resolvers.outline import find_doubts
-from gitprun.system.bugs import write_bug_report
+from gitprun.merge.doubts import NOT_SETTLED, Doubts, find_doubts, guarded
+from gitprun.merge.resolvers.base import FileConflict, Refused, quote
+from gitprun.merge.resolvers.ladder import Answer, climb, prepare
 from gitprun.system.files import write_whole
-from gitprun.system.limit import TimeLimit, limited
 
 CANNOT = 128
 # Git asks these where it looks for its configuration; inside a merge they are set by the git that calls us.
@@ -56,37 +54,32 @@ def merge_file(wanted: FileMerge, cwd: Path) -> FileAnswer:
     if wanted.favored:
         return FileAnswer(said.code, said.out)
     shown = f"git prun: {quote(os.fsencode(wanted.path))}"
-    left = (
-        f"{shown}: {said.code} conflict{'' if said.code == 1 else 's'} left" if said.code else f"{shown}: not checked"
-    )
+    by_git = FileAnswer(said.code, said.out)
     try:
         conflict = _read(wanted, cwd)
-        prepare(conflict.path)
-        with limited(TIME_LIMIT):
-            return _settle(conflict, FileAnswer(said.code, said.out), shown, left)
-    except TimeLimit as problem:
-        return FileAnswer(said.code, said.out, (f"{left}: {problem}",))
-    except Exception as problem:
-        reason = f"git prun has a bug: {problem!r}; {write_bug_report(problem)}"
-        return FileAnswer(said.code, said.out, (f"{left}: {reason}",))
+    except OSError as problem:
+        # Git read them a moment ago.
+        return FileAnswer(CANNOT, b"", (f"{problem.filename}: {problem.strerror}",))
+    doubts = Doubts() if by_git.code else find_doubts(conflict, by_git.text, None)
+    if by_git.code == 0 and not doubts.faults:
+        return replace(by_git, said=(f"{shown}: not checked: {doubts.unjudged}",) if doubts.unjudged else ())
+    return _climb(conflict, by_git, doubts, shown)
 
 
-def _settle(conflict: FileConflict, by_git: FileAnswer, shown: str, left: str) -> FileAnswer:
-    suspect: tuple[str, ...] = ()
-    if by_git.code == 0:
-        if len(by_git.text) > SIZE_LIMIT:
-            return by_git
-        suspect = find_doubts(conflict, by_git.text)
-        if not suspect:
-            return by_git
-    answer = climb(conflict)
-    if answer.texts:
-        found = answer.texts[0]
+def _climb(conflict: FileConflict, by_git: FileAnswer, doubts: Doubts, shown: str) -> FileAnswer:
+    """Ask the resolvers for a text; else it is git's, whose faults are told."""
+    doing, before = f"resolving {conflict.path!r}", lambda: prepare(conflict.path)
+    tried: Answer | Refused = Refused(NOT_SETTLED)
+    if not doubts.late:
+        tried = guarded(lambda: climb(conflict), None, doing, NOT_SETTLED, before)
+    if isinstance(tried, Answer) and tried.texts:
+        found = tried.texts[0]
         return FileAnswer(0, found.text, (f"{shown}: settled ({found.resolver})",))
-    if suspect:
+    if doubts.faults:
         # An exit code without markers: git leaves the path in conflict with this very text.
-        return FileAnswer(1, by_git.text, (f"{shown}: git merged it, but look at it: {'; '.join(suspect)}",))
-    return FileAnswer(by_git.code, by_git.text, (f"{left}: {answer.reason}",))
+        return FileAnswer(1, by_git.text, (f"{shown}: git merged it, but look at it: {'; '.join(doubts.faults)}",))
+    left = f"{by_git.code} conflict{'' if by_git.code == 1 else 's'} left"
+    return replace(by_git, said=(f"{shown}: {left}: {tried.reason}",))
 
 
 def _read(wanted: FileMerge, cwd: Path) -> FileConflict:

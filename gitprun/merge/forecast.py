@@ -15,6 +15,7 @@ from gitprun.git.repo import Repository
 from gitprun.git.trees import Change, Objects, TreeMerge, tree_of
 from gitprun.git.walk import Trees
 from gitprun.merge.aside import Aside, aside
+from gitprun.merge.deletions import describe_deletions
 from gitprun.merge.forecast_plan import (
     Branch,
     Forecast,
@@ -29,8 +30,11 @@ from gitprun.merge.forks import Forks, New, find_forks, has_one_base, read_new
 from gitprun.merge.guard import Target, read_target
 from gitprun.merge.order import plan_safe_order
 from gitprun.names import Oid, parse_oid, unit_branch
+from gitprun.plan import MAX_DELETED
 from gitprun.runs.events import LIVE, History
 from gitprun.runs.lookup import find_unit, probe_unit
+from gitprun.verify.gate_changes import describe
+from gitprun.verify.put_back import read_gate_changes
 
 if TYPE_CHECKING:
     from gitprun.merge.hotspots import Hotspot
@@ -47,12 +51,17 @@ _Changes = Mapping[bytes, Change]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What to look at: ``names`` as for a landing, ``every`` local branch, ``into`` the target (None: checked out)."""
+    """What to look at: ``names`` as for a landing, ``every`` local branch, ``into`` the target (None: checked out).
+
+    ``checks`` are the commands a landing would run (none: those detected), ``max_deleted`` what it lets one delete.
+    """
 
     names: Sequence[str] = ()
     every: bool = False
     into: str | None = None
     hotspots: tuple[Hotspot, ...] = ()
+    checks: tuple[str, ...] = ()
+    max_deleted: float = MAX_DELETED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +105,7 @@ def forecast(repository: Repository, history: History, asked: Asked) -> Forecast
             trees = Trees(room.repo)
             judge = Judge(trees=trees, state=repository.state, hotspots=asked.hotspots, checkout=target.checkout)
             met = [(pair, _meet(judge, ground, pair, merge)) for pair, merge in merges]
+            looked = tuple(_look_at_gate(trees, ground, number, asked) for number in range(len(ground.branches)))
     meetings = tuple(meeting for pair, meeting in met if pair[0] != TARGET)
     against = tuple(meeting for pair, meeting in met if pair[0] == TARGET)
     sizes = {branch.name: branch.paths for branch in ground.branches}
@@ -103,7 +113,7 @@ def forecast(repository: Repository, history: History, asked: Asked) -> Forecast
     return Forecast(
         target=target.ref,
         tip=target.tip,
-        branches=tuple(ground.branches),
+        branches=looked,
         meetings=meetings,
         against=against,
         order=order,
@@ -199,6 +209,18 @@ def _read_ground(room: Aside, target: Target, branches: Sequence[Branch], new: N
         changes=changes,
         since={place: _by_path(next(seen)) for place in places},
     )
+
+
+def _look_at_gate(trees: Trees, ground: _Ground, number: int, asked: Asked) -> Branch:
+    """Say of a branch what it changes of its checks, and whether it deletes more than a landing lets it."""
+    branch, place = ground.branches[number], ground.forks.places[number]
+    if place is None:
+        return branch
+    base, tip = tree_of(ground.repo, place), tree_of(ground.repo, branch.tip)
+    changes = tuple(ground.changes[number].values())
+    changed = read_gate_changes(trees, base, tip, asked.checks, changes)
+    deletes = describe_deletions(trees, base, changes, asked.max_deleted)
+    return replace(branch, gate=describe(changed), deletes=deletes)
 
 
 def _by_path(changes: Sequence[Change]) -> _Changes:

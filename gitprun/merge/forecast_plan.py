@@ -66,7 +66,10 @@ def _cross(sides: Collection[int], others: Collection[int]) -> set[tuple[int, in
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Branch:
-    """One branch of a forecast; ``paths`` is how many it changes, ``live`` says that this is work not committed yet."""
+    """One branch of a forecast; ``paths`` is how many it changes, ``live`` says that this is work not committed yet.
+
+    ``gate`` says what it changes of its own checks, ``deletes`` how much it deletes where a landing would hold that.
+    """
 
     name: str
     tip: Oid
@@ -74,6 +77,8 @@ class Branch:
     unit: str = ""
     live: bool = False
     paths: int = 0
+    gate: str = ""
+    deletes: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

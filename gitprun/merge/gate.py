@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from gitprun.git.command import Git
@@ -28,7 +28,9 @@ def merged_heads(environment: Mapping[str, str]) -> dict[str, str]:
     return {match[1]: name for match, name in found if match}
 
 
-def refuse_merge(repository: Repository, history: History, heads: Mapping[str, str]) -> str:
+def refuse_merge(
+    repository: Repository, history: History, heads: Mapping[str, str], note: Callable[[str], None]
+) -> str:
     """Say why the merge in the index should not be committed; empty if nothing speaks against it."""
     git = repository.git
     if repository.top is None:
@@ -41,7 +43,7 @@ def refuse_merge(repository: Repository, history: History, heads: Mapping[str, s
     if owned:
         return owned
     for unit in heads:
-        suspect = next(_suspects(git, unit), "")
+        suspect = next(_suspects(repository, unit, note), "")
         if suspect:
             return suspect
     return ""
@@ -61,23 +63,28 @@ def _owned(history: History, heads: Mapping[str, str], changed: Sequence[str]) -
                     yield f"unit {known.run}/{known.id} is still at work on {list_paths([os.fsencode(path)])}"
 
 
-def _suspects(git: Git, unit: str) -> Iterator[str]:
-    """Audit every path that both sides changed, as it stands in the index."""
-    from gitprun.merge.resolvers.base import SIZE_LIMIT
-    from gitprun.merge.resolvers.proof import audit
+def _suspects(repository: Repository, unit: str, note: Callable[[str], None]) -> Iterator[str]:
+    """Audit every path that both sides changed, as it stands in the index; ``note`` hears what could not be."""
+    from gitprun.merge.doubts import find_doubts
+    from gitprun.merge.resolvers.base import FileConflict
 
+    git = repository.git
     base = git.run("merge-base", "HEAD", unit, ok=(0, 1)).text
     if not base:
         return
     by_main, by_unit = (_changed(git, base, side) for side in ("HEAD", unit))
     for path in sorted(by_main & by_unit):
-        versions = [_read(git, f"{revision}:".encode() + path) for revision in (base, "HEAD", unit, "")]
-        if None in versions[1:] or max(len(each or b"") for each in versions) > SIZE_LIMIT:
+        before, main, other, merged = (
+            _read(git, f"{revision}:".encode() + path) for revision in (base, "HEAD", unit, "")
+        )
+        if main is None or other is None or merged is None or merged in (main, other):
             continue
-        before, main, other, merged = versions
-        found = audit(os.fsdecode(path), before, main or b"", other or b"", merged or b"")
-        if found:
-            yield f"git merged {list_paths([path])}, but look at it: {'; '.join(found)}"
+        conflict = FileConflict(os.fsdecode(path), before, main, other)
+        doubts = find_doubts(conflict, merged, repository.state)
+        if doubts.faults:
+            yield f"git merged {list_paths([path])}, but look at it: {'; '.join(doubts.faults)}"
+        elif doubts.unjudged:
+            note(f"{list_paths([path])}: not checked: {doubts.unjudged}")
 
 
 def _changed(git: Git, base: str, side: str) -> set[bytes]:

@@ -69,6 +69,7 @@ class Judge:
         found += [PathForecast(path=one.path, kind="suspect", resolver=one.resolver) for one in audited.resolved]
         found += [PathForecast(path=one.path, kind="suspect", reasons=(one.reason,)) for one in audited.suspects]
         state: State = "suspect" if audited.suspects else "settled" if found else "clean"
+        found += [PathForecast(path=path, kind="not checked", reasons=(why,)) for path, why in audited.unjudged]
         return state, tuple(found)
 
     def _conflicts(
@@ -90,11 +91,9 @@ class Judge:
 
 
 def _is_beyond_doubt(sides: Sides) -> bool:
-    """Tell whether nothing an audit knows of can be wrong with a clean merge: no kind knows the files both changed."""
-    from gitprun.merge.resolvers.kinds import kinds_for
-
+    """Check whether nothing an audit knows of can be wrong with a clean merge: no file was changed by both."""
     changes = (*sides.by_main.values(), *sides.by_unit.values())
     if any(change.removed for change in changes) or new_migrations(changes):
         return False
     both = sides.by_main.keys() & sides.by_unit.keys()
-    return not any(kinds_for(path.decode("utf-8", "surrogateescape")) for path in both)
+    return not both

@@ -13,6 +13,7 @@ from gitprun.git.trees import tree_of
 from gitprun.merge.batch import Batch
 from gitprun.merge.hook_list import find_hooks
 from gitprun.merge.move import TakenBack, follow, move_target, require_way
+from gitprun.merge.own_check import OwnCheck
 from gitprun.merge.plan import render_reason
 from gitprun.merge.present import find_presence, misplaced
 from gitprun.merge.recover import record_landed
@@ -71,6 +72,7 @@ def _rows(site: Site, batch: Batch, new: Oid, made: Aftermath | None) -> list[di
     """Write down each branch: its merge, what was settled and dropped, and that what it brought is there."""
     others = frozenset(path.encode("utf-8", "surrogateescape") for path in (made.paths if made else ()))
     presences = find_presence(site.trees, batch.taken, tree_of(site.repo, new), others)
+    own_check = OwnCheck(site, tuple(built.item.candidate for built in batch.taken))
     rows = []
     for built, presence in zip(batch.taken, presences, strict=True):
         item = built.item
@@ -89,6 +91,7 @@ def _rows(site: Site, batch: Batch, new: Oid, made: Aftermath | None) -> list[di
                 "dropped": [{"path": one.path, "lines": [*one.dropped]} for one in item.resolved if one.dropped],
                 "suspects": [{"path": one.path, "reason": one.reason} for one in item.suspects],
                 "present": presence.as_json(),
+                **({"gate": changed} if (changed := own_check.rows(item.candidate)) else {}),
             }
         )
     return rows

@@ -29,11 +29,13 @@ from gitprun.merge.settle import CONTENTS, Means, list_conflicts, settle_conflic
 from gitprun.names import Oid
 
 Versions = tuple[str | None, str | None, str | None]
+# Why something is left, where it is no other state of a branch that does not land.
+CONFLICT = "conflict"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftPath:
-    """One path nobody settled: what git says about it, and why no resolver did it.
+    """One path nobody settled: what git (or the audit) says about it, and why no resolver did it.
 
     ``stages`` are base, main and unit side (None: it has none), ``textual`` tells that a text settles it.
     """
@@ -54,7 +56,11 @@ class LeftPath:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Left:
-    """A merge of ``unit`` into ``main``: its tree with every path settled that could be, the others marked."""
+    """A merge of ``unit`` into ``main``: its tree with every path settled that could be, the others marked.
+
+    ``why`` is CONFLICT, or the state of a branch that merges and does not land; then ``reason`` says why not, and
+    ``command`` and ``log`` are the check that failed and the file with its output, if one did.
+    """
 
     main: Oid
     unit: Oid
@@ -62,6 +68,10 @@ class Left:
     tree: Oid
     paths: tuple[LeftPath, ...]
     settled: tuple[ResolvedPath, ...] = ()
+    why: str = CONFLICT
+    reason: str = ""
+    command: str = ""
+    log: str = ""
 
 
 def read_left(repository: Repository, repo: Objects, target: Target, candidate: Candidate, means: Means) -> Left:

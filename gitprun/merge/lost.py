@@ -16,18 +16,20 @@ from gitprun.names import Oid, short
 MOST = 500
 
 
-def find_lost_sides(git: Git, trees: Trees, *, bases: Sequence[Oid], tip: Oid) -> tuple[Suspect, ...]:
+def find_lost_sides(
+    git: Git, trees: Trees, *, bases: Sequence[Oid], tip: Oid, last: Oid | None = None
+) -> tuple[Suspect, ...]:
     """Make every merge of a branch again; name the paths at which it took one side whole, against the other's change,
     or committed what git had written there for somebody to resolve.
 
-    A path counts while the branch's tip still holds what that merge left there. What is in the history of ``bases``
-    is not looked at.
+    A path counts while the branch's tip (or the tree ``last``) still holds what that merge left there. What is in the
+    history of ``bases`` is not looked at.
     """
     repo = trees.repo
     merges = _merges(repo, tip, bases)[:MOST]
     again = merge_many(git, [(one[1], one[2]) for one in merges])
     found: dict[str, Suspect] = {}
-    last = tree_of(repo, tip)
+    last = last or tree_of(repo, tip)
     for (commit, *parents), merge in zip(merges, again, strict=True):
         if isinstance(merge, str):
             continue

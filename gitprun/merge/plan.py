@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from gitprun.merge.hotspots import Hotspot, Policy
 from gitprun.names import Oid
-from gitprun.plan import MAY_CHANGE, VerifySandbox, VerifyView
+from gitprun.plan import MAX_DELETED, MAY_CHANGE, VerifySandbox, VerifyView
 from gitprun.units import Verdict
 
 ItemState = Literal[
@@ -24,6 +24,7 @@ ItemState = Literal[
     "empty",
     "suspect",
     "drops",
+    "held",
     "not-tried",
 ]
 Order = Literal["given", "safe"]
@@ -32,6 +33,8 @@ WOULD_SETTLE = "would settle it"
 # What keeps nobody waiting: it is in, or there was nothing to bring in.
 SETTLED: tuple[ItemState, ...] = ("landed", "would-land", "already-contained", "nothing-to-merge")
 DEFAULT_MESSAGE = "merge: ship {branch}"
+# The word for every finding, where findings are accepted by name.
+EVERY_FINDING = ("all", ".")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +44,9 @@ class Candidate:
     ``unit`` is empty for a branch made elsewhere; ``verdict`` holds for exactly ``tree``; ``since`` is the time the
     unit's work was captured, in seconds since 1970. ``reverted`` says for each target (a full ref) on which it landed
     and was reverted how to bring it back. ``drift`` says what changed in the user's repository while it was made and
-    keeps it from landing. ``confined`` tells whether the unit's worker was held to its workspace.
+    keeps it from landing. ``confined`` tells whether the unit's worker was held to its workspace, ``fence`` which
+    paths it was given. ``mended`` is a merge of ``tip`` into the target as it was, mended by hand: its tree is what
+    lands, in a merge of ``tip``.
     """
 
     branch: str
@@ -56,6 +61,8 @@ class Candidate:
     confined: bool = False
     notes: tuple[str, ...] = ()
     stray: str = ""
+    mended: str = ""
+    fence: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,8 +73,10 @@ class LandingOptions:
     ``detect`` those of the languages found besides; ``verify_timeout`` and ``reuse_green`` are in seconds. ``root`` is
     the folder for private workspaces (empty: the one beside the repository), ``setup`` the commands that make one ready
     to be verified, if the user lets them run; ``verified_run`` is the run of this very command, whose pristine verdicts
-    count. ``strategy`` names the side that wins whatever conflict is left in the end, and ``accept_drops`` lets land
-    what lost lines by it. ``may_run_after`` says that the user lets the ``after`` commands of hotspots run.
+    count. ``accept`` are paths of the checks that may be changed, ``max_deleted`` the share of the target's files that
+    a branch may delete. ``strategy`` names the side that wins whatever conflict is left in the end, and
+    ``accept_drops`` lets land what lost lines by it. ``may_run_after`` says that the user lets the ``after`` commands
+    of hotspots run. ``allow_suspect`` names the findings that may land (``accepts``).
     """
 
     into: str | None = None
@@ -85,6 +94,7 @@ class LandingOptions:
     verified_run: str = ""
     confirm_red: bool = True
     accept: tuple[str, ...] = ()
+    max_deleted: float = MAX_DELETED
     hotspots: tuple[Hotspot, ...] = ()
     copy: tuple[str, ...] = ()
     link: tuple[str, ...] = ()
@@ -95,16 +105,27 @@ class LandingOptions:
     keep_going: bool = True
     strategy: Policy | None = None
     accept_drops: bool = False
-    allow_suspect: bool = False
+    allow_suspect: tuple[str, ...] = ()
     may_run_after: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suspect:
-    """One path that was merged without a conflict, and what is wrong with it that neither side has."""
+    """One path that was merged without a conflict, and what is wrong with it that neither side has.
+
+    ``path`` is empty where the branch as a whole is suspect.
+    """
 
     path: str
     reason: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.reason}" if self.path else self.reason
+
+
+def accepts(allowed: Collection[str], suspect: Suspect) -> bool:
+    """Check whether a finding was accepted: by its path, word for word as it is printed, or with all others."""
+    return any(word in (suspect.path or suspect.reason, str(suspect), *EVERY_FINDING) for word in allowed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +150,11 @@ class ResolvedPath:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LandingItem:
-    """What came of one candidate; ``commit`` is its merge commit."""
+    """What came of one candidate.
+
+    ``commit`` is its merge commit, ``verdict`` that of the checks that hold it, ``accept`` what of it would have to be
+    accepted.
+    """
 
     candidate: Candidate
     state: ItemState
@@ -138,11 +163,15 @@ class LandingItem:
     conflicts: tuple[ConflictPath, ...] = ()
     resolved: tuple[ResolvedPath, ...] = ()
     suspects: tuple[Suspect, ...] = ()
+    verdict: Verdict | None = None
+    accept: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Give it as plain values, the candidate's own on the same level."""
-        known = {name: value for name, value in asdict(self).items() if name != "candidate"}
+        absent = {"candidate"} if self.verdict else {"candidate", "verdict"}
+        known = {name: value for name, value in asdict(self).items() if name not in absent}
         listed = {name: [dict(row) for row in known[name]] for name in ("conflicts", "resolved", "suspects")}
+        listed["accept"] = list(self.accept)  # type: ignore[arg-type]
         candidate = self.candidate
         return {"branch": candidate.branch, "tip": candidate.tip, "run": candidate.run, "unit": candidate.unit} | (
             known | listed
@@ -200,15 +229,22 @@ def plan_order(
     return tuple(ordered)
 
 
+# Why a unit is not proved, where asking its checks again may help.
+CHECK_AGAIN = ("its checks could not run", "it was never verified")
+
+
 def unproved(candidate: Candidate, options: LandingOptions) -> str:
     """Say why a unit's own verdict keeps it from landing; empty if it does not."""
     if not candidate.unit or candidate.verdict == "pass" or options.allow_unverified:
         return ""
+    if candidate.mended and not options.no_verify:
+        # What lands is another tree than the one its checks failed on, and is checked itself.
+        return ""
     return {
         "fail": "its checks failed",
-        "could-not-run": "its checks could not run",
+        "could-not-run": CHECK_AGAIN[0],
         "absent": "it has no checks",
-    }.get(candidate.verdict, "it was never verified")
+    }.get(candidate.verdict, CHECK_AGAIN[1])
 
 
 def render_message(candidate: Candidate, template: str | None) -> str:

@@ -7,10 +7,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from gitprun.git.refs import write_commit
 from gitprun.git.repo import Repository
-from gitprun.git.trees import tree_of
+from gitprun.git.trees import parents_of, tree_of
 from gitprun.merge.after import Aftermath, Unfit, list_ignored, run_after, take_in, write_after
 from gitprun.merge.hotspots import Hotspot, after_commands
+from gitprun.merge.own_check import OwnCheck, judge, not_run
 from gitprun.merge.plan import Candidate, LandingOptions
 from gitprun.merge.recover import workspaces_root
 from gitprun.merge.site import Site
@@ -18,9 +20,10 @@ from gitprun.named.roster import NAMED
 from gitprun.names import Oid, short
 from gitprun.runs.events import Event
 from gitprun.system.process import Stop
-from gitprun.units import CheckResult, Verdict
+from gitprun.units import CheckResult, Verdict, spec_confined
 from gitprun.verify.pristine import CheckPlan, check_commit, not_set_up, pristine_place
-from gitprun.verify.surroundings import Wish, spec_confined, wish_for_landing
+from gitprun.verify.put_back import PutBack
+from gitprun.verify.surroundings import Wish, wish_for_landing
 from gitprun.workspaces.setup import SetupFailed
 
 PASS = Verdict(state="pass")
@@ -82,6 +85,7 @@ class Proof:
     logs: Path
     stop: Stop | None
     plan: CheckPlan
+    own_check: OwnCheck
     proved: frozenset[str] = frozenset()
     made: dict[Oid, Aftermath] = field(default_factory=dict)
     checked: list[Oid] = field(default_factory=list)
@@ -94,9 +98,12 @@ class Proof:
         return after_commands(map(os.fsdecode, changes), self.site.options.hotspots)
 
     def check(self, commit: Oid) -> Verdict:
-        """Check one commit as it would stand on the target; the same tree is checked once."""
+        """Check one commit as it would stand on the target; the same tree is checked once.
+
+        What is green although its checks were changed is checked with these put back, too.
+        """
         tree = tree_of(self.site.repo, commit)
-        rows, known = self.after(tree), self.site.memory.verdicts
+        rows = self.after(tree)
         if rows and tree not in self.made:
             failed = self._make(commit, tree, rows)
             if failed is not None:
@@ -104,6 +111,26 @@ class Proof:
         if rows and self.made[tree].tree != tree:
             # What lands is the tree with what they made, so that is what has to be green.
             tree, commit = self.made[tree].tree, write_after(self.site, commit, self.made[tree])
+        verdict = self._check_tree(commit, tree)
+        if verdict.state != "pass" or self.site.options.no_verify:
+            return verdict
+        back = self.own_check.to_prove(commit, tree)
+        return verdict if back is None else self._check_put_back(commit, verdict, back)
+
+    def _check_put_back(self, commit: Oid, green: Verdict, back: PutBack) -> Verdict:
+        """Judge a green commit by what the checks say with its changes of them put back."""
+        site = self.site
+        # In the place of the commit: checks may look at the history too.
+        parents = parents_of(site.repo, commit)
+        instead = write_commit(site.repo, back.tree, parents, "prun: with the checks put back\n", *site.who)
+        again = self._check_tree(instead, back.tree)
+        unknown = not_run(back, again)
+        if unknown:
+            site.note(unknown)
+        return judge(green, back, again)
+
+    def _check_tree(self, commit: Oid, tree: Oid) -> Verdict:
+        known = self.site.memory.verdicts
         if tree in known:
             return known[tree]
         if self.site.options.no_verify:

@@ -12,6 +12,7 @@ from gitprun.errors import PrunError
 from gitprun.git.command import Git
 from gitprun.git.repo import Repository
 from gitprun.merge.move import CheckoutStuck, finish_checkout, read_tip
+from gitprun.merge.recorded import forget
 from gitprun.names import Oid, short
 from gitprun.runs.events import Event
 from gitprun.runs.ledger import Ledger
@@ -40,6 +41,7 @@ def recover_landing(repository: Repository, ledger: Ledger) -> tuple[str, ...]:
         _complete(Path(facts["checkout"]), facts)
     left = [row for row in facts["landings"] if (row["branch"], row["commit"]) not in landed]
     if noun == "undo":
+        forget(repository.state, [name for _, name in facts.get("forgets", ())])
         record_undone(ledger, facts, left)
     else:
         record_landed(ledger, facts["target"], left, _ends(facts))
@@ -106,6 +108,8 @@ def record_undone(ledger: Ledger, facts: Mapping[str, Any], rows: Sequence[Mappi
     undone = [
         (kind, row["run"], row["unit"], both | {k: row[k] for k in row if k not in ("run", "unit")}) for row in rows
     ]
+    if facts.get("forgets"):
+        undone.append(("resolve.forgotten", "", "", {"by": "undo", "rows": facts["forgets"]}))
     ledger.append_all([*undone, ("undo.finished", "", "", {**_ends(facts), "outcome": "done"})])
 
 
@@ -119,17 +123,18 @@ def workspaces_root(repository: Repository, root: str) -> Path:
 
 def landing_place(repository: Repository, root: str) -> Path:
     """Name the folder for what landings in this repository need for a while; several may share the one above it."""
-    return workspaces_root(repository, root) / "landing" / _room_mark(repository)
+    return workspaces_root(repository, root) / "landing" / room_mark(repository)
 
 
-def _room_mark(repository: Repository) -> str:
+def room_mark(repository: Repository) -> str:
+    """Return what tells this repository's folders apart in a place that several may share."""
     return hashlib.sha256(os.fsencode(repository.common.resolve())).hexdigest()[:10]
 
 
 def sweep_rooms(repository: Repository, place: Path) -> tuple[str, ...]:
     """Remove private folders that a killed landing left; call it under the landing lock."""
     notes: list[str] = []
-    left = sorted(place.glob(f"{_room_mark(repository)}/*"))
+    left = sorted(place.glob(f"{room_mark(repository)}/*"))
     if left:
         from gitprun.workspaces.worktree import admin_folder, remove_worktree
     for path in left:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from traceback import walk_tb
-from typing import TypeVar
 
 from gitprun.git.trees import (
     GITLINK,
@@ -19,19 +17,18 @@ from gitprun.git.trees import (
     replace_blobs,
     show_path,
 )
+from gitprun.merge.doubts import NOT_SETTLED, Doubts, find_doubts, guarded
 from gitprun.merge.hotspots import Hotspot, Policy, hotspot_for, settle
 from gitprun.merge.plan import WOULD_SETTLE, ConflictPath, ResolvedPath
 from gitprun.merge.recorded import find_choice, find_resolution, version_taken
-from gitprun.merge.resolvers.base import TIME_LIMIT, FileConflict, Refused, Resolved, Resolver
+from gitprun.merge.resolvers.base import FileConflict, Refused, Resolved, Resolver
 from gitprun.merge.submodules import describe_sides
 from gitprun.names import Oid
-from gitprun.system.bugs import write_bug_report
-from gitprun.system.limit import TimeLimit, limited
 
-_T = TypeVar("_T")
 _CONFLICT = "CONFLICT ("
 CONTENTS = "contents"
 RECORDED = "recorded"
+_WITHOUT_SIDES: tuple[Policy, ...] = ("union", "higher-version", "renumber")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +86,7 @@ def settle_conflicts(repo: Objects, merge: TreeMerge, means: Means, *, several_b
                 found[path] = answer
     if refused or not (found or chosen):
         could = {path: f"{one.answer.resolver} {WOULD_SETTLE}" for path, one in found.items()}
+        could |= {path: f"{one.resolver} {WOULD_SETTLE}" for path, one in zip(chosen, takes, strict=True)}
         return Settled(merge.tree, refused=refused | could)
     tree = replace_blobs(repo, merge.tree, {path: one.answer.text for path, one in found.items()})
     return Settled(
@@ -122,10 +120,11 @@ def _settle_path(repo: Objects, path: bytes, versions: Mapping[int, Stage], mean
     if means.state is not None:
         before = versions[1].oid if 1 in versions else None
         text = find_resolution(means.state, before, versions[2].oid, versions[3].oid)
-        faults, _ = ((), "") if text is None else find_faults(conflict, text, means.state)
-        if text is not None and not faults:
+        doubts = Doubts() if text is None else find_doubts(conflict, text, means.state)
+        # What could not be looked at in time is suspect afterwards; but somebody wrote this very text.
+        if text is not None and (doubts.late or not doubts.faults):
             return _Found(conflict, Resolved(text, RECORDED))
-        reason += f"; the recorded resolution is faulty: {faults[0]}" if faults else ""
+        reason += f"; the recorded resolution is faulty: {doubts.faults[0]}" if doubts.faults else ""
     hotspot = hotspot_for(name, means.hotspots)
     if hotspot is not None:
         answer = _guarded(lambda each: settle(each, hotspot), conflict, means.state)
@@ -138,6 +137,16 @@ def _settle_path(repo: Objects, path: bytes, versions: Mapping[int, Stage], mean
         if isinstance(answer, Resolved):
             return _Found(conflict, answer, forced=True)
     return Refused(reason)
+
+
+def policy_for(conflict: FileConflict, state: Path | None) -> Policy | None:
+    """Find a policy that would settle a conflict without picking a side, if a hotspot named it."""
+    for policy in _WITHOUT_SIDES:
+        row = Hotspot(conflict.path, policy)
+        answer = _guarded(lambda each, row=row: settle(each, row), conflict, state)  # type: ignore[misc]
+        if isinstance(answer, Resolved):
+            return policy
+    return None
 
 
 def climb_guarded(
@@ -157,46 +166,12 @@ def climb_guarded(
     return tuple(proved), answer.reason if isinstance(answer, Refused) else ""
 
 
-def find_faults(conflict: FileConflict, text: bytes, state: Path | None) -> tuple[tuple[str, ...], str]:
-    """Name what is wrong with a merged text that is wrong with neither side, or why that could not be judged."""
-    found: list[str] = []
-
-    def look(each: FileConflict) -> Refused:
-        from gitprun.merge.resolvers.outline import find_doubts
-
-        found.extend(find_doubts(each, text))
-        return Refused("")
-
-    answer = _guarded(look, conflict, state, f"it took more than {TIME_LIMIT:g} s")
-    return tuple(found), answer.reason if isinstance(answer, Refused) else ""
-
-
-def _guarded(resolver: Resolver, conflict: FileConflict, state: Path | None, late: str = "") -> Resolved | Refused:
+def _guarded(resolver: Resolver, conflict: FileConflict, state: Path | None) -> Resolved | Refused:
     """Run a resolver: one that takes too long or fails leaves a conflict, never a lost landing."""
     from gitprun.merge.resolvers.ladder import prepare
 
-    def run() -> Resolved | Refused:
-        return resolver(conflict)
-
-    late = late or f"no resolver settled it within {TIME_LIMIT:g} s"
-    return guarded(run, state, f"resolving {conflict.path!r}", late, before=lambda: prepare(conflict.path))
-
-
-def guarded(
-    look: Callable[[], _T], state: Path | None, doing: str, late: str, before: Callable[[], None] = lambda: None
-) -> _T | Refused:
-    """Let resolvers look at something within the limit of time, ``before`` aside; a failure is a report, and told."""
-    try:
-        before()
-        with limited(TIME_LIMIT):
-            return look()
-    except TimeLimit:
-        return Refused(late)
-    except Exception as problem:
-        where = [frame.f_code.co_filename for frame, _ in walk_tb(problem.__traceback__)]
-        name = next((Path(each).stem for each in reversed(where) if "/resolvers/" in each), "unknown")
-        told = write_bug_report(problem, state / "bugs" if state is not None else None, doing)
-        return Refused(f"the {name} resolver failed: {problem!r}; this is a bug, please report it: {told}")
+    doing, before = f"resolving {conflict.path!r}", lambda: prepare(conflict.path)
+    return guarded(lambda: resolver(conflict), state, doing, NOT_SETTLED, before)
 
 
 def _flipped(path: bytes, found: _Found) -> list[str]:

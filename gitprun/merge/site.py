@@ -23,6 +23,7 @@ from gitprun.units import Verdict
 
 if TYPE_CHECKING:
     from gitprun.merge.hooks import HookRoom
+    from gitprun.verify.gate_changes import GateChange
 
 
 @dataclass(slots=True)
@@ -30,11 +31,14 @@ class Memory:
     """What stays true when a landing has to be built again: verdicts by tree, and what the hooks said to a merge.
 
     ``hooks`` holds tree and message the hooks left (or their refusal) by main tree, unit, merged tree and message,
-    ``after`` the commits with what after commands made, by the merge below and their tree.
+    ``after`` the commits with what after commands made, by the merge below and their tree. ``gates`` and ``touched``
+    hold what a branch changed of its checks, and all that it changed, by base (a tree) and tip.
     """
 
     verdicts: dict[Oid, Verdict] = field(default_factory=dict)
     hooks: dict[tuple[Oid, Oid, Oid, str], tuple[Oid, str] | str] = field(default_factory=dict)
+    gates: dict[tuple[Oid, Oid], tuple[GateChange, ...]] = field(default_factory=dict)
+    touched: dict[tuple[Oid, Oid], frozenset[str]] = field(default_factory=dict)
     after: dict[tuple[Oid, Oid], Oid] = field(default_factory=dict)
 
 

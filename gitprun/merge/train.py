@@ -36,11 +36,12 @@ class Train:
         if self._is_good(verdict):
             return self._note_unproved(replace(batch, verdict=verdict))
         found = "red" if verdict.state == "fail" else "not proved"
+        found = "green only by what it changed of its checks" if verdict.gate else found
         self.say(f"the merged tree is {found}; verifying {branch} without it")
         before = self.proof.check(site.target.tip)
         unfit = self._unfit(before, verdict)
         if unfit is not None:
-            return set_aside(batch, *unfit, verdict)
+            return self._set_aside(batch, unfit, verdict)
         return self._note_unproved(self._split(batch, verdict))
 
     def _unfit(self, before: Verdict, verdict: Verdict) -> tuple[ItemState, str] | None:
@@ -53,6 +54,18 @@ class Train:
         if verdict.state != "fail" and before.state != "pass":
             return "unverified", f"the merged tree is not proved: {verdict.reason}"
         return None
+
+    def _set_aside(self, batch: Batch, unfit: tuple[ItemState, str], verdict: Verdict) -> Batch:
+        """Take all out of the batch; who made it green by changing its checks is told so, whatever the target is."""
+        taken = {built.item.candidate for built in batch.taken}
+        aside, own = set_aside(batch, *unfit, verdict), self.proof.own_check
+        items = (
+            own.hold(item.candidate, verdict)
+            if item.candidate in taken and own.touches(item.candidate, verdict)
+            else item
+            for item in aside.items
+        )
+        return replace(aside, items=tuple(items))
 
     def _is_good(self, verdict: Verdict) -> bool:
         return verdict.state == "pass" or (verdict.state != "fail" and self.site.options.allow_unverified)
@@ -123,8 +136,11 @@ class Train:
     def _aside(self, good: Batch, candidate: Candidate, verdict: Verdict) -> LandingItem:
         if verdict.state != "fail":
             reason = f"the merged tree is not proved: {verdict.reason}"
-            return LandingItem(candidate=candidate, state="unverified", reason=reason)
-        return LandingItem(candidate=candidate, state="red", reason=self._blame(good, candidate, verdict))
+            return LandingItem(candidate=candidate, state="unverified", reason=reason, verdict=verdict)
+        if verdict.gate:
+            return self.proof.own_check.hold(candidate, verdict)
+        reason = self._blame(good, candidate, verdict)
+        return LandingItem(candidate=candidate, state="red", reason=reason, verdict=verdict)
 
     def _blame(self, good: Batch, candidate: Candidate, verdict: Verdict) -> str:
         """Name the failing check and, for a branch that is green by itself, with whom it was found red."""
@@ -168,7 +184,7 @@ class Train:
                 if not self._is_good(verdict):
                     unfit = None if batch.taken else self._unfit(self.proof.check(site.target.tip), verdict)
                     if unfit is not None:
-                        return set_aside(build_batch(site, self.ordered[number:], batch), *unfit, verdict)
+                        return self._set_aside(build_batch(site, self.ordered[number:], batch), unfit, verdict)
                     other = self._try_other_texts(batch, built)
                     built = other or self._aside(batch, candidate, verdict)
                     batch = replace(batch, verdict=batch.verdict or verdict)

@@ -18,9 +18,11 @@ from gitprun.git.repo import Repository
 from gitprun.git.trees import Objects, merge_trees, read_changes, tree_of
 from gitprun.merge.build import lay_out_attributes
 from gitprun.merge.commit import write_merge
+from gitprun.merge.forget import Row, rows_of_landings
 from gitprun.merge.guard import Target, list_paths, read_local_changes, read_target, require_mergeable, require_quiet
 from gitprun.merge.move import CheckoutMoved, TakenBack, TargetMoved, follow, move_target, read_tip, require_free_way
 from gitprun.merge.plan import Candidate, LandingOptions
+from gitprun.merge.recorded import forget
 from gitprun.merge.recover import record_undone, recover_landing
 from gitprun.merge.settings import MergeSettings, read_merge_settings
 from gitprun.merge.settle import Means, Settled, settle_conflicts
@@ -53,7 +55,7 @@ class UndoneItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UndoReport:
-    """What came of an undo; with a dry run, what would."""
+    """What came of an undo; with a dry run, what would. ``forgotten`` are paths resolved by hand, to be asked anew."""
 
     landing: int
     target: str
@@ -62,12 +64,14 @@ class UndoReport:
     way: Way
     items: tuple[UndoneItem, ...]
     notes: tuple[str, ...] = ()
+    forgotten: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Give it as plain values."""
         items = [{key: getattr(one, key) for key in ("branch", "commit", "run", "unit", "by")} for one in self.items]
         ends = {key: getattr(self, key) for key in ("landing", "target", "old", "new", "way")}
-        return {**ends, "items": items, "notes": list(self.notes)}
+        forgotten = {"forgotten": list(self.forgotten)} if self.forgotten else {}
+        return {**ends, "items": items, "notes": list(self.notes), **forgotten}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +95,7 @@ class _Undoing:
     new: Oid
     items: tuple[UndoneItem, ...]
     notes: tuple[str, ...] = ()
+    forgets: tuple[Row, ...] = ()
 
 
 def undo(
@@ -131,7 +136,7 @@ def _undo(
     choice = choose_landing(read_landings(events), name, redo=redo)
     target = read_target(repository, choice.landing.target)
     with _ground(repository, target) as ground:
-        planned = _plan(ground, choice)
+        planned = _forgetting(ground, choice, _plan(ground, choice), events)
         changes = read_changes(ground.git, target.tip, planned.new)
         require_free_way(target, repository.common, ground.settings, planned.new, changes)
         if choice.redo and not dry_run and options is not None:
@@ -150,6 +155,7 @@ def _undo(
         way=planned.way,
         items=planned.items,
         notes=(*notes, *planned.notes),
+        forgotten=tuple(dict.fromkeys(path for path, _ in planned.forgets)),
     )
 
 
@@ -220,6 +226,14 @@ def _plan(ground: _Ground, choice: Choice) -> _Undoing:
     planned = _revert(ground, "reverted", rows, after=landing.after if len(merges) == len(landing.merges) else "")
     partly = made if len(merges) < len(landing.merges) else ()
     return replace(planned, notes=(*notes, *partly, *planned.notes))
+
+
+def _forgetting(ground: _Ground, choice: Choice, planned: _Undoing, events: Sequence[Event]) -> _Undoing:
+    """Add the recorded resolutions that what is taken back used: who undoes a landing may undo it for their sake."""
+    if choice.redo:
+        return planned
+    rows = rows_of_landings(ground.repository, events, ground.git, [one.commit for one in planned.items])
+    return replace(planned, forgets=tuple(rows))
 
 
 def _commits(landing: Landed) -> list[str]:
@@ -323,6 +337,7 @@ def _move(ground: _Ground, ledger: Ledger, choice: Choice, planned: _Undoing, ev
         "way": planned.way,
         "landing": choice.landing.number,
         "landings": _rows(choice, planned, events),
+        **({"forgets": [[*row] for row in planned.forgets]} if planned.forgets else {}),
     }
     verb = "brought back" if choice.redo else "took back"
     reason = f"prun undo: {verb} {', '.join(one.branch for one in planned.items)}"
@@ -338,6 +353,7 @@ def _move(ground: _Ground, ledger: Ledger, choice: Choice, planned: _Undoing, ev
     except TakenBack:
         ledger.append("undo.finished", facts={**ends, "outcome": "taken-back"})
         raise
+    forget(ground.repository.state, [name for _, name in planned.forgets])
     record_undone(ledger, facts, _rows(choice, planned, events))
 
 

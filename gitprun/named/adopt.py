@@ -160,7 +160,8 @@ def _recognise_clone(repository: Repository, path: Path) -> _Found:
 def _take_in(repository: Repository, ledger: Ledger, unit: UnitState, found: _Found, branch: str | None) -> Adopted:
     repo, folder = open_repository(repository.common), unit_folder(repository.state, unit)
     folder.mkdir(parents=True)
-    known = read_source(repository).tips | _of_history(repository, Path(str(unit.facts["path"])), found)
+    known = read_source(repository).tips
+    known |= _of_history(repository, Path(str(unit.facts["path"])), found, known)
     write_whole(folder / KNOWN, json.dumps(sorted(known)).encode())
     kept: tuple[tuple[str, Oid], ...] = ()
     if found.kind == "clone":
@@ -195,12 +196,12 @@ def _take_in(repository: Repository, ledger: Ledger, unit: UnitState, found: _Fo
     return Adopted(unit=unit, saved=saved, kept=names, notes=(*captured.notes, *left))
 
 
-def _of_history(repository: Repository, path: Path, found: _Found) -> frozenset[str]:
+def _of_history(repository: Repository, path: Path, found: _Found, known: frozenset[str]) -> frozenset[str]:
     """List the tips of a clone that are part of the user's own history: nobody's work there."""
     if found.kind == "worktree":
         return frozenset()
     repo = open_repository(repository.common)
-    tips = [oid for oid in read_channels(path / ".git", frozenset()).tips.values() if oid in repo]
+    tips = [oid for oid in read_channels(path / ".git", known).tips.values() if oid in repo]
     if not tips:
         return frozenset()
     new = set(repository.git.run("rev-list", *tips, "--not", "--branches", "--tags", "--remotes").text.split("\n"))

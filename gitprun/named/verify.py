@@ -55,7 +55,12 @@ def verify(wish: PostVerify, path: Path, folder: Path, *, around: Surroundings, 
         tried, said = Verdict(state="absent"), "skipped"
     line = verify_line(errors, _shown(checks), said, _shown(tests))
     results = (*looked.checks, *tried.checks)
-    verdict = Verdict(state=_overall(errors, looked, tried), checks=results, confined=looked.confined or tried.confined)
+    verdict = Verdict(
+        state=_overall(errors, looked, tried),
+        checks=results,
+        confined=looked.confined or tried.confined,
+        notes=tuple(dict.fromkeys((*looked.notes, *tried.notes))),
+    )
     return Verified(line=line, verdict=verdict)
 
 

@@ -371,4 +371,5 @@ def _note_verdict(session: _Session, verified: Verified, found: Capture) -> None
     verdict = verified.verdict
     facts = {"state": verdict.state, "reason": verdict.reason, "checks": [asdict(check) for check in verdict.checks]}
     facts |= {"confined": verdict.confined} if verdict.confined else {}
-    session.note("verified", verdict=facts, tree=found.tree)
+    notes = {"check_notes": list(verdict.notes)} if verdict.notes else {}
+    session.note("verified", verdict=facts, tree=found.tree, **notes)

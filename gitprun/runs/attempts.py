@@ -21,6 +21,7 @@ from gitprun.system.files import folder_identity, remove_tree
 from gitprun.units import Unit
 from gitprun.workspaces.base import Workspace, workspace_path
 from gitprun.workspaces.clone import read_source
+from gitprun.workspaces.pins import started_with
 from gitprun.workspaces.worktree import remove_worktree
 
 # What belongs to one attempt alone, in the folder of a unit.
@@ -49,6 +50,8 @@ def begin(context: RunContext, piece: Piece) -> tuple[Attempt, Workspace | None]
             name = kept_ref(context.run, unit.id, f"base-{number}")
             move_ref(repo, name, base, read_ref(repo, name) or ZERO, "prun: base of a later attempt")
     commits = frozenset(str(row["commit"]) for row in earlier if row["commit"])
+    if thread is not None:
+        commits |= started_with(context.repository, context.run)
     source = read_source(context.repository)
     attempt = Attempt(number=number, base=base, source=source, known=commits, thread=thread)
     if thread is None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from gitprun.merge.held import read_held, spent_rows
 from gitprun.named.roster import NAMED, roster
 from gitprun.runs.events import COMPACTED, SUM, SUM_END, Event, History, RunState, fold, read_sum, sum_facts
 
@@ -47,6 +48,8 @@ def condense(rows: Sequence[Event | None], before: float) -> Condensed:
         for number, event in _sum(run, places[run.id], frozenset(own)):
             inserted.setdefault(number, []).append(event)
     gone.update(number for number, event in places.get("", ()) if not event.unit and _is_spent(event, before))
+    told = ((number, event) for number, event in enumerate(rows) if event is not None)
+    gone.update(number for number in spent_rows(told) if (event := rows[number]) is not None and event.time < before)
     if NAMED not in history.runs:
         gone.update(_forgotten(places.get(NAMED, ()), before))
     lines: list[int | Event] = []
@@ -60,7 +63,8 @@ def condense(rows: Sequence[Event | None], before: float) -> Condensed:
 def say_the_same(left: Sequence[Event], right: Sequence[Event]) -> bool:
     """Tell whether two ledgers come to the same: runs, landings and named workspaces, and all in the same order."""
     one, other, ours, theirs = fold(left), fold(right), roster(left), roster(right)
-    return one == other and ours == theirs and _names(one, ours) == _names(other, theirs)
+    same = one == other and ours == theirs and read_held(left) == read_held(right)
+    return same and _names(one, ours) == _names(other, theirs)
 
 
 def _names(history: History, named: RunState) -> list[tuple[str, list[str]]]:

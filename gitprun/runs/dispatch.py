@@ -7,7 +7,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ from gitprun.runs.stall_watch import StallWatch
 from gitprun.system.clock import Alarm, SteadyClock
 from gitprun.system.files import locked
 from gitprun.system.process import Stop, probe_identity, worker_environment
+from gitprun.system.programs import find_program, with_program
 from gitprun.units import DEFAULT_OUTPUT_MAX, ExecutorSettings, Unit
 from gitprun.watch.shared import BASELINE, FINAL, SharedEye, record_shared
 from gitprun.watch.snapshot import Shared
@@ -82,7 +83,7 @@ def require_programs(units: Sequence[Unit], settings: dict[str, ExecutorSettings
         # A program named by a relative path lies in the workspace, which is not made yet.
         if os.sep in program and not os.path.isabs(program):
             continue
-        if shutil.which(program, path=search) is None:
+        if find_program(unit.executor, wanted, search) is None:
             raise ProgramMissing(
                 f"unit {unit.id!r}: the program {program!r} was not found on PATH", _advice(unit.executor)
             )
@@ -164,9 +165,12 @@ def make_context(
     **rest: Any,
 ) -> RunContext:
     """Put together what the units of a run share."""
+    codex = with_program(
+        "codex", settings.executors.get("codex", ExecutorSettings()), worker_environment({}).get("PATH")
+    )
     return RunContext(
         repository=repository,
-        settings=settings,
+        settings=replace(settings, executors={**settings.executors, "codex": codex}),
         source=source or read_source(repository),
         who=who or read_signatures(repository.git),
         max_file=settings.max_file or DEFAULT_MAX_FILE,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any
 
 import pygit2
@@ -13,6 +14,8 @@ from gitprun.contract import Result, fallback_result, parse_result
 from gitprun.errors import PrunError
 from gitprun.executors.base import Ending
 from gitprun.git.refs import move_ref, read_ref, require_object
+from gitprun.git.trees import tree_of
+from gitprun.git.walk import Trees
 from gitprun.names import ZERO, Oid, unit_branch, unit_ref
 from gitprun.runs.context import Attempt, RunContext, modified, open_site
 from gitprun.runs.events import UnitState
@@ -20,10 +23,11 @@ from gitprun.runs.outcome import NO_RESULT, commit_message
 from gitprun.runs.verified_trees import note_verified
 from gitprun.runs.work import temporary_of
 from gitprun.system.files import read_plain, tail, write_whole
-from gitprun.units import ExecutorSettings, Unit, Verdict
+from gitprun.units import ExecutorSettings, Unit, Verdict, was_confined
 from gitprun.verify.check import check_workspace
 from gitprun.verify.pristine import check_commit, plan_checks
-from gitprun.verify.surroundings import surroundings, was_confined, wish_for_landing, wish_for_worker
+from gitprun.verify.put_back import read_gate_changes
+from gitprun.verify.surroundings import surroundings, wish_for_landing, wish_for_worker
 from gitprun.verify.view import view_for
 from gitprun.workspaces.base import OUTBOX, Workspace
 from gitprun.workspaces.worktree import admin_folder
@@ -39,6 +43,7 @@ def collect(context: RunContext, unit: Unit, attempt: Attempt, workspace: Worksp
     site = open_site(context, attempt, workspace)
     found = capture(site, context.run, unit.id)
     facts = found.facts() | {"outside": list(outside_fence(found.changed, unit.paths))}
+    facts |= {"gate": list_gate_changes(context, site, found)}
     if found.changed:
         message = commit_message(context.run, unit, worker, found.own_commits)
         # There is one already where a coordinator was killed right after it had made it.
@@ -49,6 +54,14 @@ def collect(context: RunContext, unit: Unit, attempt: Attempt, workspace: Worksp
             facts |= show_in_worktree(context, site, commit)
     context.note(unit, "captured", **facts)
     return found
+
+
+def list_gate_changes(context: RunContext, site: Site, found: Capture) -> list[str]:
+    """List in words what the work of a unit changes of the checks it is judged by."""
+    if not found.changed:
+        return []
+    base = tree_of(site.store, site.base)
+    return [one.words for one in read_gate_changes(Trees(site.store), base, found.tree, context.verify)]
 
 
 def recall_capture(known: UnitState) -> Capture | None:
@@ -114,22 +127,45 @@ def verify(context: RunContext, unit: Unit, attempt: Attempt, workspace: Workspa
     In the workspace it says that the worker is done; for a tree that is to land it proves nothing.
     """
     context.note(unit, "verifying")
-    settings, site = context.settings, open_site(context, attempt, workspace)
+    site = open_site(context, attempt, workspace)
     commit = read_ref(site.repo, unit_ref(context.run, unit.id))
-    if settings.verify == ():
-        # An empty list of commands asks for none; only without any list are they looked for.
-        verdict, facts = Verdict(state="absent"), NOTHING_CHANGED
-    elif settings.verify_in == "pristine" and commit is not None:
-        verdict, facts = _verify_commit(context, unit, commit, found.tree)
-    else:
-        verdict, facts = _verify_workspace(context, unit, site, found)
-    said = {"state": verdict.state, "reason": verdict.reason, "checks": [asdict(c) for c in verdict.checks]}
-    said |= {"confined": verdict.confined} if verdict.confined else {}
-    context.note(unit, "verified", verdict=said, tree=found.tree, **facts)
+    verdict, facts = ask_checks(context, unit, found.tree, commit, site=site, found=found, logs=context.folder(unit))
+    context.note(unit, "verified", **facts)
     return verdict
 
 
-def _verify_workspace(context: RunContext, unit: Unit, site: Site, found: Capture) -> tuple[Verdict, dict[str, Any]]:
+def ask_checks(
+    context: RunContext,
+    unit: Unit,
+    tree: Oid,
+    commit: Oid | None,
+    *,
+    site: Site | None,
+    found: Capture | None,
+    logs: Path,
+) -> tuple[Verdict, dict[str, Any]]:
+    """Run the checks of a unit where its settings want them; return the verdict, and what is to be noted of it.
+
+    Without ``site``, its workspace as it was captured, they run in a pristine place of ``commit``.
+    """
+    settings = context.settings
+    if settings.verify == ():
+        # An empty list of commands asks for none; only without any list are they looked for.
+        verdict, facts = Verdict(state="absent"), NOTHING_CHANGED
+    elif commit is not None and (settings.verify_in == "pristine" or site is None or found is None):
+        verdict, facts = _verify_commit(context, unit, commit, tree, logs)
+    else:
+        assert site is not None
+        assert found is not None
+        verdict, facts = _verify_workspace(context, unit, site, found, logs)
+    said = {"state": verdict.state, "reason": verdict.reason, "checks": [asdict(c) for c in verdict.checks]}
+    said |= {"confined": verdict.confined} if verdict.confined else {}
+    return verdict, {"verdict": said, "tree": tree, **facts}
+
+
+def _verify_workspace(
+    context: RunContext, unit: Unit, site: Site, found: Capture, logs: Path
+) -> tuple[Verdict, dict[str, Any]]:
     """Run the checks in the workspace; return what they said, and what they changed there."""
     settings, workspace = context.settings, site.workspace
     # Only these can differ from the commit already; usually there are none, and the question is spared.
@@ -143,16 +179,19 @@ def _verify_workspace(context: RunContext, unit: Unit, site: Site, found: Captur
         verdict = check_workspace(
             workspace.path,
             context.verify,
-            context.folder(unit),
+            logs,
             around=around,
             timeout=context.verify_timeout,
             stop=context.stop,
         )
     touched = sorted(modified(site) - before) if verdict.state != "absent" else []
-    return verdict, {"verify_changed": touched}
+    notes = {"check_notes": list(verdict.notes)} if verdict.notes else {}
+    return verdict, {"verify_changed": touched, **notes}
 
 
-def _verify_commit(context: RunContext, unit: Unit, commit: Oid, tree: Oid) -> tuple[Verdict, dict[str, Any]]:
+def _verify_commit(
+    context: RunContext, unit: Unit, commit: Oid, tree: Oid, logs: Path
+) -> tuple[Verdict, dict[str, Any]]:
     """Check the captured commit as a landing on the branch its run began from would: that counts for such a one."""
     settings, heads = context.settings, "refs/heads/"
     own = unit_branch(context.run, unit.id)
@@ -165,7 +204,7 @@ def _verify_commit(context: RunContext, unit: Unit, commit: Oid, tree: Oid) -> t
         commit,
         plan,
         top=context.root,
-        logs=context.folder(unit),
+        logs=logs,
         stop=context.stop,
         note=notes.append,
     )

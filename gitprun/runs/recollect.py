@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -19,12 +18,14 @@ from gitprun.git.trees import tree_of
 from gitprun.keep.find import held, name_of, require_workspace
 from gitprun.named.roster import NAMED
 from gitprun.names import ZERO, Oid, RunId, kept_ref, unit_ref
+from gitprun.plan import Settings
 from gitprun.runs.context import Attempt, RunContext, open_site
 from gitprun.runs.dispatch import make_context, open_root
-from gitprun.runs.events import RunState, UnitState, base_of
-from gitprun.runs.finish import show_in_worktree, verify
+from gitprun.runs.events import RunState, UnitState
+from gitprun.runs.finish import list_gate_changes, show_in_worktree, verify
 from gitprun.runs.ledger import Ledger
-from gitprun.runs.outcome import commit_message, explain_unit, judge_unit, judge_worker
+from gitprun.runs.outcome import commit_message, explain_unit, judge_unit
+from gitprun.runs.recheck import attempt_of, index_kept, worker_state
 from gitprun.runs.remember import Remembered, recall, reread_executors
 from gitprun.runs.remove import recall_workspace
 from gitprun.runs.resume import require_alone
@@ -32,8 +33,9 @@ from gitprun.runs.review import read_result_text, unit_folder
 from gitprun.runs.survivors import living_survivors
 from gitprun.system.files import locked
 from gitprun.system.process import Stop, probe_identity
-from gitprun.units import Exit, Unit, Verdict
-from gitprun.workspaces.clone import read_source
+from gitprun.units import Unit, Verdict
+
+NOTHING_SAID = Settings()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,10 +66,10 @@ def collect_again(
         spec = next((one for one in kept.units if one.id == unit.id), None)
         if spec is None:
             raise Refused(f"what {name_of(unit)} was asked for is not known", f"git prun show {name_of(unit)}")
-        context = _context(repository, ledger, run, kept, stop)
-        attempt = _attempt(repository, run, unit)
+        context = open_context(repository, ledger, run, kept, stop)
+        attempt = attempt_of(repository, run, unit)
         site = replace(open_site(context, attempt, recall_workspace(repository.state, unit)), include=tuple(include))
-        with _index_kept(site) as bring:
+        with index_kept(site) as bring:
             found = capture(site, run.id, unit.id)
             before = read_ref(site.repo, unit_ref(run.id, unit.id))
             old = tree_of(site.repo, before or site.base)
@@ -75,7 +77,7 @@ def collect_again(
             if found.tree == old:
                 return Recollected(commit=before, before=before, stays_out=stays, state=unit.state)
             brought = changed_paths(site.store, Oid(old), found.tree)
-            with _coordinated(ledger, repository, run):
+            with coordinated(ledger, repository, run, "collecting a unit again"):
                 pinned = _keep_old(site, run, unit, before)
                 commit = _commit(context, spec, unit, site, found, before)
                 bring.append(True)
@@ -97,8 +99,12 @@ def _require_over(unit: UnitState) -> None:
         raise Refused(f"the worker of {name} never came to its end", f"git prun run --resume {unit.run}")
 
 
-def _context(repository: Repository, ledger: Ledger, run: RunState, kept: Remembered, stop: Stop) -> RunContext:
+def open_context(
+    repository: Repository, ledger: Ledger, run: RunState, kept: Remembered, stop: Stop, said: Settings = NOTHING_SAID
+) -> RunContext:
+    """Put together what the units of a run shared, as it was asked for then; ``said`` wins over that."""
     settings, _ = reread_executors(kept, repository.top)
+    settings = said.over(settings)
     return make_context(
         repository,
         settings,
@@ -114,44 +120,22 @@ def _context(repository: Repository, ledger: Ledger, run: RunState, kept: Rememb
     )
 
 
-def _attempt(repository: Repository, run: RunState, unit: UnitState) -> Attempt:
-    earlier = frozenset(str(row["commit"]) for row in unit.facts.get("earlier", ()) if row.get("commit"))
-    own = {unit.commit} if unit.commit else set()
-    base = Oid(base_of(run, unit))
-    return Attempt(number=unit.attempt, base=base, source=read_source(repository), known=earlier | own)
-
-
 def _asked(site: Site, path: str) -> bool:
     return included(site, path.rstrip("/*")) or included(site, path.rstrip("*") + "x")
 
 
 @contextmanager
-def _index_kept(site: Site) -> Iterator[list[bool]]:
-    """Give the index back as it was, unless the block says that what it staged is committed."""
-    index = site.workspace.index
-    assert index is not None
-    before = index.with_name("index.before")
-    shutil.copy2(index, before)
-    brought: list[bool] = []
-    try:
-        yield brought
-    finally:
-        if brought:
-            before.unlink()
-        else:
-            os.replace(before, index)
-
-
-@contextmanager
-def _coordinated(ledger: Ledger, repository: Repository, run: RunState) -> Iterator[None]:
+def coordinated(ledger: Ledger, repository: Repository, run: RunState, doing: str) -> Iterator[None]:
     """Be the coordinator of the run meanwhile, so that nobody else goes on with it; raises Occupied if one is there."""
-    with locked(repository.state / "locks" / "run.lock", doing="collecting a unit again"):
+    with locked(repository.state / "locks" / "run.lock", doing=doing):
         require_alone(ledger.read().history.runs[run.id])
         me = probe_identity(os.getpid())
         ledger.append("run.resumed", run=run.id, facts={"coordinator": asdict(me) if me else {}, "again": []})
-    yield
-    states = {one.id: one.state for one in ledger.read().history.runs[run.id].units.values()}
-    ledger.append("run.finished", run=run.id, facts={"states": states})
+    try:
+        yield
+    finally:
+        states = {one.id: one.state for one in ledger.read().history.runs[run.id].units.values()}
+        ledger.append("run.finished", run=run.id, facts={"states": states})
 
 
 def _keep_old(site: Site, run: RunState, unit: UnitState, old: Oid | None) -> str:
@@ -173,9 +157,10 @@ def _commit(
 ) -> Oid | None:
     """Make the new commit and write it down, the verdict of the old one with it taken back."""
     facts = found.facts() | {"outside": list(outside_fence(found.changed, spec.paths)), "verdict": None}
+    facts |= {"gate": list_gate_changes(context, site, found)}
     commit: Oid | None = None
     if found.changed:
-        ref, worker = unit_ref(context.run, spec.id), _judge_worker(unit)
+        ref, worker = unit_ref(context.run, spec.id), worker_state(unit)
         message = commit_message(context.run, spec, worker, found.own_commits)
         commit = commit_capture(site, found, ref, message, context.who, before or ZERO)
         facts |= {"commit": commit, "ref": ref}
@@ -186,23 +171,11 @@ def _commit(
     return commit
 
 
-def _judge_worker(unit: UnitState) -> str | None:
-    record, ending = unit.facts["exit"], unit.facts.get("ending") or {}
-    ended = Exit(
-        code=record.get("code"),
-        signal=record.get("signal"),
-        reason=record.get("reason", "exited"),
-        seconds=float(record.get("seconds") or 0.0),
-        detail=str(record.get("detail") or ""),
-    )
-    return judge_worker(ended, str(ending.get("state") or "unknown"))
-
-
 def _judge(
     context: RunContext, spec: Unit, unit: UnitState, attempt: Attempt, site: Site, found: Capture
 ) -> tuple[str, str]:
     """Verify the new commit as the run would, and end the unit anew."""
-    worker, verdict = _judge_worker(unit), Verdict(state="absent")
+    worker, verdict = worker_state(unit), Verdict(state="absent")
     if worker is None and not found.unfinished and found.changed:
         verdict = verify(context, spec, attempt, site.workspace, found)
     result = parse_result(read_result_text(unit_folder(context.repository.state, unit)), spec.id)

@@ -41,6 +41,7 @@ from gitprun.system.files import folder_identity, remove_tree
 from gitprun.workspaces.base import OUTBOX, Workspace
 from gitprun.workspaces.clone import read_source
 from gitprun.workspaces.gitdir import ensure_own_git, own_git
+from gitprun.workspaces.pins import started_with
 from gitprun.workspaces.worktree import remove_worktree
 
 SHOWN = 20
@@ -203,7 +204,7 @@ def _site(repository: Repository, unit: UnitState) -> Site:
         base=base,
         max_file=DEFAULT_MAX_FILE,
         own=ensure_own_git(repository, index, base, workspace.kind) if index and index.is_file() else None,
-        known=source.tips | {base},
+        known=source.tips | started_with(repository, unit.run) | {base},
         alternates=source.alternates,
     )
 

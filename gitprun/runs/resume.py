@@ -7,10 +7,11 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from gitprun.errors import Refused
+from gitprun.errors import PrunError, Refused
 from gitprun.executors.base import Progress
 from gitprun.git.command import require_git
 from gitprun.git.repo import Repository
+from gitprun.keep.find import hold_unit
 from gitprun.names import Oid, RunId
 from gitprun.plan import Settings
 from gitprun.runs.context import Piece, RunContext
@@ -28,6 +29,7 @@ from gitprun.runs.events import RunState, UnitState
 from gitprun.runs.ledger import Ledger
 from gitprun.runs.lookup import find_run, probe_unit
 from gitprun.runs.pool import Pool
+from gitprun.runs.recheck import could_not_run, recheck
 from gitprun.runs.remember import Remembered, recall, reread_executors
 from gitprun.system.clock import Alarm
 from gitprun.system.exits import PART
@@ -57,7 +59,10 @@ OVER = frozenset({"ready", "done", "landed", "unverified"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resumed:
-    """A run that was taken over: the units to work on, and what became of the others; ``files`` were read again."""
+    """A run that was taken over: the units to work on, and what became of the others; ``files`` were read again.
+
+    ``unchecked`` are those whose checks could not run, or were stopped: only these are asked again.
+    """
 
     run: RunState
     revision: str
@@ -65,6 +70,7 @@ class Resumed:
     pieces: tuple[Piece, ...]
     states: dict[str, str]
     files: tuple[str, ...]
+    unchecked: tuple[Piece, ...] = ()
 
     @property
     def units(self) -> tuple[Unit, ...]:
@@ -95,16 +101,22 @@ def take_over(
         kept = recall(repository.state, run)
         settings, files = reread_executors(kept, repository.top)
         settings = said.over(settings)
-        pieces, states = _sort(repository, run, kept, retry_empty=retry_empty)
+        pieces, unchecked, states = _sort(repository, run, kept, retry_empty=retry_empty)
         units = [piece.unit for piece in pieces]
         require_programs(units, dict(settings.executors), repository.top or repository.common)
         require_trusted(repository, settings.setup or ())
-        if pieces:
+        if pieces or unchecked:
             me = probe_identity(os.getpid())
             facts = {"coordinator": asdict(me) if me else {}, "again": [unit.id for unit in units]}
             ledger.append("run.resumed", run=run.id, facts=facts)
     return Resumed(
-        run=run, revision=kept.revision, settings=settings, pieces=pieces, states=states, files=files if pieces else ()
+        run=run,
+        revision=kept.revision,
+        settings=settings,
+        pieces=pieces,
+        states=states,
+        files=files if pieces else (),
+        unchecked=unchecked,
     )
 
 
@@ -135,11 +147,15 @@ def resume_run(
         clock=clock,
         grace=grace,
     )
-    if not resumed.pieces:
+    if not resumed.pieces and not resumed.unchecked:
         return RunReport(run=context.run, base=base, root=root, states=resumed.states)
-    jobs = choose_jobs(resumed.settings, len(resumed.pieces))
+    jobs = choose_jobs(resumed.settings, len(resumed.pieces)) if resumed.pieces else 1
     announce(context, jobs)
-    states = resumed.states | Pool(context, jobs).run(resumed.pieces)
+    states = dict(resumed.states)
+    for piece in resumed.unchecked:
+        states[piece.unit.id] = _check_again(context, run, piece)
+    if resumed.pieces:
+        states |= Pool(context, jobs).run(resumed.pieces)
     return close_run(context, {name: states[name] for name in resumed.states})
 
 
@@ -150,20 +166,37 @@ def require_alone(run: RunState) -> None:
         raise Occupied(run, Identity(**record))
 
 
+def _check_again(context: RunContext, run: RunState, piece: Piece) -> str:
+    """Ask the checks of a unit again and return its state; where that cannot be it stays what it was."""
+    known = piece.known
+    assert known is not None
+    if context.stop.is_set():
+        return known.state
+    try:
+        with hold_unit(context.repository, known):
+            return recheck(context, run, known, piece.unit).state
+    except PrunError as problem:
+        context.note(piece.unit, "rechecked", check_notes=[f"its checks could not be asked again: {problem.message}"])
+        return known.state
+
+
 def _sort(
     repository: Repository, run: RunState, kept: Remembered, *, retry_empty: bool
-) -> tuple[tuple[Piece, ...], dict[str, str]]:
-    """Tell what is missing; gives the pieces to work on, those with a living worker first, and all states."""
+) -> tuple[tuple[Piece, ...], tuple[Piece, ...], dict[str, str]]:
+    """Return what is missing: the pieces to work on, those with a living worker first; the unchecked; all states."""
     pieces: list[Piece] = []
+    unchecked: list[Piece] = []
     states: dict[str, str] = {}
     for unit in kept.units:
         known = run.units.get(unit.id)
         state = probe_unit(run, known).state if known else "queued"
         states[unit.id] = state
+        if known is not None and could_not_run(known):
+            unchecked.append(Piece(unit=unit, known=known))
         if state in OVER or (state == "empty" and not retry_empty):
             continue
         pieces.append(_piece(repository, run, unit, known))
-    return tuple(sorted(pieces, key=lambda piece: not piece.attach)), states
+    return tuple(sorted(pieces, key=lambda piece: not piece.attach)), tuple(unchecked), states
 
 
 def _piece(repository: Repository, run: RunState, unit: Unit, known: UnitState | None) -> Piece:

@@ -27,6 +27,7 @@ from gitprun.runs.statedir import (
     write_record,
 )
 from gitprun.system.process import Stop, probe_identity, run, worker_environment
+from gitprun.system.programs import with_program
 from gitprun.tables import parse_duration
 from gitprun.units import ExecutorSettings, Sandbox, Unit
 
@@ -118,6 +119,7 @@ def dispatch_unit(
         repository=str(cwd),
         guard=claude_guard(),
     )
+    settings = with_program(unit.executor, settings, worker_environment({}).get("PATH"))
     launch = require_executor(unit.executor).launch(unit, unit.prompt, place, settings)
     _write_down(folder, unit, launch, cwd)
     write_line(folder, "pre-mtime", str(int(before)))

@@ -25,6 +25,7 @@ from gitprun.system.process import KILLED
 from gitprun.units import Exit, Verdict
 from gitprun.workspaces.base import Workspace
 from gitprun.workspaces.clone import read_source
+from gitprun.workspaces.pins import started_with
 
 # Why an attempt to go on with a thread is followed by one that begins anew.
 NO_THREAD = "no-thread"
@@ -116,7 +117,7 @@ def _rejoin(context: RunContext, piece: Piece) -> str | Again:
         number=known.attempt,
         base=Oid(str(known.facts.get("base") or context.base)),
         source=read_source(context.repository),
-        known=earlier,
+        known=earlier | started_with(context.repository, context.run),
         thread=known.facts.get("thread"),
     )
     ended, ending = rejoin(context, piece.unit, known, workspace)

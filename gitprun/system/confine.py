@@ -19,6 +19,7 @@ from typing import Literal
 from gitprun.system import landlock
 from gitprun.system.files import read_plain
 from gitprun.system.process import run, scratch_folder
+from gitprun.system.programs import find_program
 
 Kind = Literal["landlock", "bwrap", "codex"]
 # Source, the path that shows it, and whether it may be written there (see ``system/view``).
@@ -79,11 +80,11 @@ def find_walls(path: str | None = None) -> Walls:
 def _find(path: str) -> Walls:
     reasons: list[str] = []
     for kind, program in (("landlock", sys.executable), ("bwrap", "bwrap"), ("codex", "codex")):
-        found = shutil.which(program, path=path)
+        found = find_program(program, None, path)
         if found is None:
             reasons.append(f"{kind} is not installed")
             continue
-        walls = _try_landlock() if kind == "landlock" else _try_program(kind, os.path.abspath(found))  # type: ignore[arg-type]
+        walls = _try_landlock() if kind == "landlock" else _try_program(kind, os.path.abspath(found.path))  # type: ignore[arg-type]
         if walls.kind is not None:
             return walls
         reasons.append(walls.reason)

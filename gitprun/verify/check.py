@@ -11,8 +11,11 @@ from gitprun.errors import PrunError
 from gitprun.system import files, process
 from gitprun.units import CheckResult, Exit, Verdict, VerdictState
 from gitprun.verify import recipes
+from gitprun.verify.judge import NOT_FOUND, judge
+from gitprun.verify.output import shown
 from gitprun.verify.scrub import missed, speaks_of_denial
 from gitprun.verify.surroundings import Surroundings
+from gitprun.workspaces.base import empty_submodules
 
 MARKER_LIMIT = 1 << 20
 TAIL_LIMIT = 64 << 10
@@ -83,7 +86,13 @@ def run_checks(
             if settled.state == "could-not-run" and settled.state != result.state:
                 break
     ran = any(result.log for result in results)
-    return Verdict(state=judge_all(results), checks=tuple(results), confined=around.cell.said if ran else "")
+    empty = empty_submodules(workspace) if ran else []
+    return Verdict(
+        state=judge_all(results),
+        checks=tuple(results),
+        confined=around.cell.said if ran else "",
+        notes=(f"{_name_submodules(empty)}: it was checked without",) if empty else (),
+    )
 
 
 def read_markers(workspace: Path) -> dict[str, str]:
@@ -148,9 +157,12 @@ def _run(
     log.unlink(missing_ok=True)
     ended = run_shell(check.command, workspace, around, log=log, timeout=timeout, stop=stop)
     said = files.tail(log, TAIL_LIMIT).decode(errors="replace")
-    state, reason = recipes.judge(check, ended, said)
+    state, reason = judge(check, ended, said)
     if state != "pass" and ended.reason == "exited":
-        reason = "; ".join((reason, *_what_may_be_missing(said, around)))
+        reason = "; ".join((_name_interpreter(reason, workspace), *_what_may_be_missing(said, around)))
+    if state == "fail" and (empty := empty_submodules(workspace)):
+        # Whether the work is good cannot be told without them, whoever the failure speaks of.
+        state, reason = "could-not-run", f"{_name_submodules(empty)} ({reason})"
     return CheckResult(
         command=check.command,
         state=state,
@@ -159,6 +171,21 @@ def _run(
         log=str(log),
         reason=reason,
     )
+
+
+def _name_submodules(names: Sequence[str]) -> str:
+    more = f" (nor {len(names) - 1} more)" if len(names) > 1 else ""
+    return f"submodule {shown(names[0], 120)} is not populated{more}"
+
+
+def _name_interpreter(reason: str, workspace: Path) -> str:
+    """Name what a script asks for that is there itself: shells say of both that the script was not found."""
+    script = reason.removeprefix(NOT_FOUND)
+    if script == reason or "/" not in script or not (workspace / script).is_file():
+        return reason
+    first = (files.read_plain(workspace / script, MARKER_LIMIT) or b"").partition(b"\n")[0].decode(errors="replace")
+    wanted = first.removeprefix("#!").split()
+    return f"{NOT_FOUND}{shown(wanted[0], 120)} (asked for by {script})" if first[:2] == "#!" and wanted else reason
 
 
 def _what_may_be_missing(output: str, around: Surroundings) -> list[str]:

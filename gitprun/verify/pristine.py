@@ -311,6 +311,8 @@ def check_commit(
             return Verdict(state="could-not-run", checks=(not_set_up(problem, logs),))
 
     verdict = look(logs, lambda _: True)
+    for text in verdict.notes:
+        note(text)
     failed = {one.command for one in verdict.checks if one.state == "fail" and not one.changed}
     if verdict.state != "fail" or not plan.confirm_red or not failed or (stop is not None and stop.is_set()):
         return verdict

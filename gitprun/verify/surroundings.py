@@ -13,7 +13,7 @@ from gitprun.errors import PrunError
 from gitprun.system.confine import Cell, Row, Walls, find_walls, make_cell, open_cell
 from gitprun.system.files import folder_identity
 from gitprun.system.process import DEFAULT_GRACE
-from gitprun.units import DEFAULT_OUTPUT_MAX, UNCONFINED
+from gitprun.units import DEFAULT_OUTPUT_MAX, UNCONFINED, was_confined
 from gitprun.verify.keep import TEMPORARIES
 from gitprun.verify.leads import follow_leads, tell_leads
 from gitprun.verify.scrub import scrub_environment, withheld
@@ -74,16 +74,6 @@ class Surroundings:
     obstacle: str = ""
     grace: float = DEFAULT_GRACE
     output_max: int = DEFAULT_OUTPUT_MAX
-
-
-def was_confined(executor: str, sandbox: str, walled: bool = False) -> bool:
-    """Check whether a worker was held to its workspace; ``walled`` tells whether by walls of prun's."""
-    return walled or (executor != "command" and sandbox != "danger-full-access")
-
-
-def spec_confined(spec: Mapping[str, object]) -> bool:
-    """Check the same by what the ledger says a worker was asked for."""
-    return was_confined(str(spec.get("executor")), str(spec.get("sandbox")), spec.get("walled") is True)
 
 
 def wish_for_worker(executor: str, sandbox: str, asked: VerifySandbox | None, *, walled: bool = False) -> Wish:

@@ -245,6 +245,9 @@ def _copy_plain(source: str, target: str, skip: str = "") -> None:
         elif (content := read_plain(Path(entry.path), MOST_COPIED)) is not None:
             with open(f"{target}/{entry.name}", "wb") as copy:
                 copy.write(content)
+            # Git tells by the time of an index which files it has to read again.
+            about = entry.stat(follow_symlinks=False)
+            os.utime(copy.name, ns=(about.st_atime_ns, about.st_mtime_ns))
 
 
 @dataclass(slots=True, kw_only=True)

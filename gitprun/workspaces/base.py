@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from pathlib import Path
 
 from gitprun.errors import GitFailed, GitTimeout, PrunError
 from gitprun.names import RunId, UnitId
-from gitprun.system.files import folder_identity
+from gitprun.system.files import folder_identity, read_plain
 from gitprun.units import WorkspaceKind
 
 # The folder inside a workspace where the worker writes its result: the one place every sandbox lets it write.
@@ -28,6 +29,10 @@ QUIET = (
     "core.checkStat=default",
     "submodule.recurse=false",
 )
+
+
+# More than any file of submodule settings that is worth reading.
+MODULES_MAX = 1_000_000
 
 
 class WorkspaceProblem(PrunError):
@@ -163,3 +168,22 @@ def make_outbox(path: Path) -> None:
 def workspace_path(root: Path, run: RunId, unit: UnitId) -> Path:
     """Name the folder of a unit."""
     return root / run / unit
+
+
+def empty_submodules(path: Path) -> list[str]:
+    """List the submodules of a workspace that nothing is in: clones and linked worktrees begin with empty folders."""
+    listing = read_plain(path / ".gitmodules", MODULES_MAX) or b""
+    names = re.findall(rb"^[ \t]*path[ \t]*=[ \t]*(.+?)[ \t\r]*$", listing, re.MULTILINE)
+    return [name for name in map(os.fsdecode, names) if _is_empty_inside(path, name)]
+
+
+def _is_empty_inside(path: Path, name: str) -> bool:
+    """Check whether a folder below another one is there, and empty; any name can stand in such a file."""
+    folder = path / name
+    if os.path.isabs(name) or ".." in folder.parts or os.path.islink(folder):
+        return False
+    try:
+        with os.scandir(folder) as entries:
+            return not any(entries)
+    except OSError:
+        return False

@@ -17,6 +17,7 @@ from gitprun.git.repo import Repository, read_config
 from gitprun.names import Oid
 from gitprun.system.files import folder_identity, remove_tree
 from gitprun.workspaces.base import QUIET, Workspace, WorkspaceProblem, explain_checkout, require_room
+from gitprun.workspaces.remotes import NONE, PREFIX, Remotes, ask_for_remotes, read_remotes
 
 # Local settings of the user's repository that decide what a checkout holds; they are his own, and carried over.
 CARRIED = ("core.autocrlf", "core.eol", "core.safecrlf", "core.longpaths", "core.precomposeunicode")
@@ -36,7 +37,8 @@ class CloneSource:
     """What every clone of one run starts from; read once.
 
     ``refs`` are name, object, and for a tag what it means in the end; ``others`` the ends that are no commits, with
-    their kinds; ``tags`` a pack of the annotated tags, if there is one (its index lies beside it).
+    their kinds; ``tags`` a pack of the annotated tags, if there is one (its index lies beside it); ``remotes`` the
+    remote-tracking refs, which a clone can read although it has no remote.
     """
 
     objects: Path
@@ -48,11 +50,12 @@ class CloneSource:
     notes: tuple[str, ...] = ()
     others: tuple[tuple[str, str], ...] = ()
     tags: Path | None = None
+    remotes: Remotes = NONE
 
     @property
     def tips(self) -> frozenset[str]:
         """Give the objects every clone starts with a ref to, and what their tags mean in the end."""
-        return frozenset(oid for row in self.refs for oid in row[1:] if oid)
+        return self.remotes.oids.union(oid for row in self.refs for oid in row[1:] if oid)
 
     @property
     def alternates(self) -> bytes:
@@ -63,8 +66,15 @@ class CloneSource:
 def read_source(repository: Repository) -> CloneSource:
     """Read the refs and settings of the user's repository that its clones carry."""
     git, common = repository.git, repository.common
-    refs, others, notes = _read_refs(git)
-    config = read_config(git)
+    ask_for_remotes(git)
+    try:
+        refs, others, notes = _read_refs(git)
+        config = read_config(git)
+        remotes = read_remotes(git, common)
+    finally:
+        git.forget()
+    if remotes.note:
+        notes.append(remotes.note)
     if any(key.startswith("remote.") and key.endswith(".promisor") for key in config):
         notes.append("partial clone: objects that were never fetched are missing in a clone (use workspace = worktree)")
     kept = [(k, v) for k, v in config.items() if k in CARRIED or k.startswith(CARRIED_PREFIX)]
@@ -80,6 +90,7 @@ def read_source(repository: Repository) -> CloneSource:
         shallow=_read(common / "shallow"),
         notes=tuple(notes),
         others=tuple(others),
+        remotes=remotes,
     )
 
 
@@ -152,16 +163,13 @@ def _fill(source: CloneSource, git_dir: Path, commit: Oid, branch: str) -> list[
             packed = source.tags.with_suffix(suffix)
             shutil.copyfile(packed, git_dir / "objects" / "pack" / packed.name)
     own = f"refs/heads/{branch}"
-    rows = ["# pack-refs with: peeled fully-peeled "]
-    for name, oid, peeled in source.refs:
-        if own.startswith(f"{name}/") or name == own or name.startswith(f"{own}/"):
-            notes.append(f"{name} is not in the clone: its name collides with {own}")
-            continue
-        rows.append(f"{oid} {name}")
-        if peeled:
-            rows.append(f"^{peeled}")
-    rows.append(f"{commit} {own}")
-    (git_dir / "packed-refs").write_bytes("".join(f"{row}\n" for row in rows).encode("utf-8", "surrogateescape"))
+    rows = [(own, str(commit), "")]
+    for row in source.refs:
+        if own.startswith(f"{row[0]}/") or row[0] == own or row[0].startswith(f"{own}/"):
+            notes.append(f"{row[0]} is not in the clone: its name collides with {own}")
+        else:
+            rows.append(row)
+    _write_refs(git_dir, rows, source.remotes)
     if source.shallow:
         (git_dir / "shallow").write_bytes(source.shallow)
     (info / "exclude").write_bytes(source.exclude)
@@ -171,6 +179,22 @@ def _fill(source: CloneSource, git_dir: Path, commit: Oid, branch: str) -> list[
     with open(git_dir / "config", "ab") as config:
         config.write("".join(_setting(key, value) for key, value in settings).encode("utf-8", "surrogateescape"))
     return notes
+
+
+def _write_refs(git_dir: Path, rows: list[tuple[str, str, str]], remotes: Remotes) -> None:
+    """Write all refs as one file in git's order, so that no command has to sort it; symbolic refs are files."""
+    before, after = list[str](), list[str]()
+    for name, oid, peeled in sorted(rows, key=lambda row: os.fsencode(row[0])):
+        part = after if os.fsencode(name) > PREFIX else before
+        part.append(f"{oid} {name}\n" + (f"^{peeled}\n" if peeled else ""))
+    # What a remote's ref means in the end was not asked, so it is not "fully-peeled".
+    head = b"# pack-refs with: peeled sorted \n"
+    parts = (head, os.fsencode("".join(before)), remotes.text, os.fsencode("".join(after)))
+    (git_dir / "packed-refs").write_bytes(b"".join(parts))
+    for name, target in remotes.symbolic:
+        place = git_dir / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(os.fsencode(f"ref: {target}\n"))
 
 
 def render_alternates(objects: Path) -> bytes:

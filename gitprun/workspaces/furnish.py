@@ -11,8 +11,7 @@ from pathlib import Path
 
 from gitprun.git.repo import Repository
 from gitprun.names import Oid
-from gitprun.system.files import read_plain
-from gitprun.workspaces.base import Workspace, provide
+from gitprun.workspaces.base import Workspace, empty_submodules, provide
 from gitprun.workspaces.gitdir import make_own_git
 
 
@@ -34,7 +33,11 @@ def furnish(
         workspace,
         index=index,
         provided=tuple(provided),
-        notes=(*workspace.notes, *notes, *_submodules(path)),
+        notes=(
+            *workspace.notes,
+            *notes,
+            *(f"submodule {name} is not populated in the workspace" for name in empty_submodules(path)),
+        ),
     )
 
 
@@ -53,10 +56,3 @@ def _keep_index(workspace: Workspace, folder: Path) -> Path:
     kept = folder / "index"
     shutil.copy2(made, kept)
     return kept
-
-
-def _submodules(path: Path) -> list[str]:
-    """Name the submodules that are empty in a fresh workspace."""
-    listing = read_plain(path / ".gitmodules", 1_000_000) or b""
-    names = re.findall(rb"^[ \t]*path[ \t]*=[ \t]*(.+?)[ \t\r]*$", listing, re.MULTILINE)
-    return [f"submodule {os.fsdecode(name)} is not populated in the workspace" for name in names]

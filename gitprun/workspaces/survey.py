@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,8 +14,9 @@ from gitprun.git.command import Git
 from gitprun.git.repo import Repository
 from gitprun.merge.hotspots import BUILTIN
 from gitprun.system.files import read_plain
+from gitprun.system.process import run, scratch_folder, worker_environment
 from gitprun.verify.check import read_markers
-from gitprun.verify.recipes import detect
+from gitprun.verify.recipes import Check, detect
 
 MAX_FILE = 1_000_000
 COPIED = (".env", ".env.local", ".env.development.local", ".env.test.local")
@@ -25,6 +27,8 @@ TOUCHED = (PRISMA, "src/lib/query-keys.ts", "src/lib/queue.ts", "src/routes.ts",
 # ... and those that so many of the last commits touched.
 RECENT, OFTEN, SHARE, MOST = 200, 8, 0.15, 4
 LOG_TIMEOUT = 20.0
+# A Python that has to be read from a cold disk.
+MODULE_TIMEOUT = 20.0
 # Each takes what lies in the checkout for its own: the configurations of one tool, and what belongs into them.
 _JS = ("ts", "mts", "cts", "js", "mjs", "cjs")
 SCANNERS: tuple[tuple[tuple[str, ...], str], ...] = (
@@ -40,9 +44,10 @@ SCANNERS: tuple[tuple[tuple[str, ...], str], ...] = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Survey:
-    """What was found in a checkout; all paths are relative to it."""
+    """What was found in a checkout; all paths are relative to it. ``missing`` says what keeps checks from running."""
 
     verify: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
     copy: tuple[str, ...] = ()
     link: tuple[str, ...] = ()
     setup: tuple[str, ...] = ()
@@ -52,13 +57,44 @@ class Survey:
 def survey(repository: Repository, top: Path) -> Survey:
     """Look over the user's checkout."""
     tracked = _tracked(repository.git, TOUCHED)
+    checks = detect(read_markers(top))
     return Survey(
-        verify=tuple(check.command for check in detect(read_markers(top))),
+        verify=tuple(check.command for check in checks),
+        missing=tuple(_missing(checks, top)),
         copy=_ignored(repository.git, [name for name in COPIED if _is_file(top / name)]),
         link=_ignored(repository.git, [name for name in LINKED if (top / name).is_dir()]),
         setup=("npx prisma generate",) if PRISMA in tracked else (),
         hotspots=tuple(dict.fromkeys((*tracked, *_often(repository.git)))),
     )
+
+
+def _missing(checks: Sequence[Check], top: Path) -> Iterator[str]:
+    """Say which programs of the checks found are not there, each once."""
+    told: set[str] = set()
+    for check in checks:
+        absent = [program for program in check.needs if shutil.which(program) is None]
+        words = check.command.split()
+        said = [f"{program}, the program of the check {check.command!r}, is not on PATH" for program in absent]
+        for path in check.needs_files:
+            if not absent and not (top / path).exists():
+                said.append(f"{path}, the program of the check {check.command!r}, is not there")
+        if not absent and words[1:2] == ["-m"] and not _has_module(words[0], words[2]):
+            said.append(f"{words[0]} has no module {words[2]}, the program of the check {check.command!r}")
+        for text in said:
+            program = text.partition(", the program")[0]
+            if program not in told:
+                told.add(program)
+                yield text
+
+
+def _has_module(python: str, name: str) -> bool:
+    """Check whether a Python has a module; where it cannot be asked, it is not said that there is none."""
+    code = "import importlib.util, sys; sys.exit(3 if importlib.util.find_spec(sys.argv[1]) is None else 0)"
+    with scratch_folder() as scratch:
+        argv = [python, "-c", code, name]
+        # In a folder of its own: Python would look for modules where it is.
+        said, env = Path(scratch, "said"), worker_environment({})
+        return run(argv, cwd=Path(scratch), env=env, stdout=said, timeout=MODULE_TIMEOUT).code != 3
 
 
 def wandering(top: Path, folder: str) -> list[str]:

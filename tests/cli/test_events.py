@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.cli import Said, program_environment
+from tests.support.processes import start_program
 
 pytestmark = pytest.mark.slow
 
@@ -96,7 +97,7 @@ def test_a_line_beyond_all_limits_costs_no_more_than_the_limit(tmp_path: Path) -
 
 
 def test_a_line_is_shown_before_the_next_one_comes(tmp_path: Path) -> None:
-    program = subprocess.Popen(
+    program = start_program(
         COMMAND, cwd=tmp_path, env=program_environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
     assert program.stdin is not None

@@ -60,7 +60,17 @@ def test_json_and_exit_codes(tmp_path: Path) -> None:
         "target": "refs/heads/main",
         "tip": repo.head,
         "branches": [
-            {"name": name, "tip": repo.oid(name), "run": "", "unit": "", "live": False, "paths": 1} for name in "ab"
+            {
+                "name": name,
+                "tip": repo.oid(name),
+                "run": "",
+                "unit": "",
+                "live": False,
+                "paths": 1,
+                "gate": "",
+                "deletes": "",
+            }
+            for name in "ab"
         ],
         "pairs": [],
         "against": [],

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
+import sys
 import tomllib
+import types
 from collections.abc import Callable
 from pathlib import Path
 
@@ -181,8 +184,9 @@ def test_a_root_in_the_checkout(repo: Repo, init: Init) -> None:
     ]
 
 
-def test_no_codex(init: Init, programs: Path) -> None:
+def test_no_codex(init: Init, programs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (programs / "codex").unlink()
+    monkeypatch.setattr("gitprun.system.programs.EXTRA", "no_such_module")
     said = init()
     assert (said.code, facts(said)["codex"], said.err.splitlines()[:2]) == (
         0,
@@ -192,6 +196,40 @@ def test_no_codex(init: Init, programs: Path) -> None:
             "hint: pip install 'gitprun[codex]', or set [executor.codex] program in prun.toml",
         ],
     )
+
+
+def test_the_codex_of_the_extra(init: Init, programs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (programs / "codex").rename(programs / "bundled")
+    extra = types.ModuleType("fake_codex_cli_bin")
+    extra.bundled_codex_path = lambda: programs / "bundled"  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "fake_codex_cli_bin", extra)
+    monkeypatch.setattr("gitprun.system.programs.EXTRA", "fake_codex_cli_bin")
+    said = init()
+    assert (said.code, facts(said)["codex"]) == (0, "codex-cli 0.171.0 from the codex extra")
+    assert "codex" not in said.err
+
+
+def test_a_configured_codex_that_is_not_there(repo: Repo, init: Init) -> None:
+    repo.write("prun.toml", '[executor.codex]\nprogram = "/no/such/codex"\n')
+    said = init()
+    assert (said.code, facts(said)["codex"]) == (0, "not found")
+    assert said.err.splitlines()[0] == "warning: /no/such/codex, the program of [executor.codex], is not there"
+
+
+def test_the_program_of_a_check_that_is_not_there(
+    repo: Repo, init: Init, programs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (programs / "python3").write_text('#!/bin/sh\n[ "$3" = pytest ] && exit 3; exit 0\n')
+    (programs / "python3").chmod(0o755)
+    (programs / "git").symlink_to(str(shutil.which("git")))
+    monkeypatch.setenv("PATH", str(programs))
+    repo.commit("found", go_dot_mod="module x\n", pytest_dot_ini="", mypy_dot_ini="")
+    said = init()
+    assert [line for line in said.err.splitlines() if line.startswith(("warning", "hint"))] == [
+        "warning: python3 has no module pytest, the program of the check 'python3 -m pytest -q'",
+        "warning: go, the program of the check 'go vet ./...', is not on PATH",
+        "hint: until it is there the work of units is unverified; install it, or name other checks in [run] verify",
+    ]
 
 
 def test_a_codex_that_does_not_work(init: Init, programs: Path) -> None:

@@ -19,6 +19,7 @@ from gitprun.executors.base import Progress
 from gitprun.runs.events import Event
 from tests.support.cli import program_environment, prun, start_prun
 from tests.support.inside import inside, timeless
+from tests.support.processes import start_program
 from tests.support.repos import Repo, make_repo
 from tests.support.runs import RESULT, run_units, sh, unit_of
 
@@ -146,7 +147,7 @@ def test_a_run_under_nohup_outlives_its_terminal(repo: Repo, tmp_path: Path) -> 
         os.mkfifo(tmp_path / name)
     repo.write("plan.toml", unit("a", f"echo go >{tmp_path}/ready; read x <{tmp_path}/go; echo x >x"))
     words = f"trap '' HUP; exec {sys.executable} -m gitprun run plan.toml --verify true"
-    process = subprocess.Popen(
+    process = start_program(
         ["sh", "-c", words],
         cwd=repo.path,
         env=program_environment(),

@@ -72,7 +72,62 @@ def test_conflicts_and_what_looks_wrong_are_told(tmp_path: Path) -> None:
     said = prun(repo.path, "merge", "--no-verify", "--json", "topic")
     assert [row["state"] for row in said.json["items"]] == ["suspect"]
     assert [row["path"] for row in said.json["items"][0]["suspects"]] == ["conf.json"]
-    assert prun(repo.path, "merge", "--no-verify", "--allow-suspect", "topic").code == 0
+    assert said.json["items"][0].get("verdict") is None
+    assert prun(repo.path, "merge", "--no-verify", "topic", "--allow-suspect").code == 0
+
+
+def suspect(path: Path) -> Repo:
+    lines = '{\n  "a": 1,\n  "b": 2,\n  "c": 3,\n  "d": 4\n}\n'
+    repo = make_repo(path, conf_dot_json=lines)
+    repo.switch("topic", new=True)
+    repo.commit("topic", conf_dot_json=lines.replace("{\n", '{\n  "x": 1,\n'))
+    repo.switch("main")
+    repo.commit("main", conf_dot_json=lines.replace(": 4\n", ': 4,\n  "x": 2\n'))
+    return repo
+
+
+def test_a_suspect_says_how_to_go_on(tmp_path: Path) -> None:
+    repo = suspect(tmp_path / "repo")
+    said = prun(repo.path, "merge", "--no-verify", "topic")
+    assert (said.code, said.err.splitlines()[-1]) == (
+        1,
+        "hint: git prun resolve topic opens it to be mended;"
+        " git prun merge --allow-suspect=conf.json topic lands it as it is",
+    )
+
+
+@pytest.mark.parametrize("word", ["conf.json", 'conf.json: the key "x" is there twice', "all", "."])
+def test_a_finding_is_accepted_by_its_name(tmp_path: Path, word: str) -> None:
+    repo = suspect(tmp_path / "repo")
+    said = prun(repo.path, "merge", "--no-verify", f"--allow-suspect={word}", "topic")
+    assert said.code == 0, said.out
+    [landed] = [event.facts for event in repo.ledger.read().events if event.kind == "landing.landed"]
+    assert landed["suspects"] == [{"path": "conf.json", "reason": 'the key "x" is there twice'}]
+
+
+def test_no_other_finding_is_accepted_with_it(tmp_path: Path) -> None:
+    repo = suspect(tmp_path / "repo")
+    for words in (["--allow-suspect", "other.json"], ["--allow-suspect", "conf.json: something else"]):
+        said = prun(repo.path, "merge", "--no-verify", *words, "topic")
+        assert (said.code, said.out.splitlines()[1].split()[:2]) == (1, ["topic", "suspect"])
+
+
+def test_a_branch_is_no_finding(tmp_path: Path) -> None:
+    repo = suspect(tmp_path / "repo")
+    repo.ledger.append("run.started", run="r1", facts={"base": repo.head})
+    facts = {"state": "ready", "commit": repo.oid("topic"), "verdict": {"state": "pass"}}
+    repo.ledger.append("unit.finished", run="r1", unit="u", facts=facts)
+    for word, what in (("topic", "a branch"), ("u", "the unit u"), ("r1/u", "the unit u"), ("r1", "a run")):
+        said = prun(repo.path, "merge", "--allow-suspect", word)
+        assert (said.code, said.out, said.err) == (
+            129,
+            "",
+            f"error: --allow-suspect takes what looks wrong, and {word} is {what}\n"
+            f"hint: git prun merge --allow-suspect=all {word} lands it whatever looks wrong in it\n",
+        )
+    # A path of that name is one.
+    repo.branch("conf.json", "topic")
+    assert prun(repo.path, "merge", "--no-verify", "--allow-suspect", "conf.json", "topic").code == 0
 
 
 def test_stopping_at_the_first_that_cannot_land(tmp_path: Path) -> None:

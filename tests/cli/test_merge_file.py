@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gitprun.cli.file_words import main, parse_words
-from gitprun.merge import file
+from gitprun.merge import doubts, file
 from gitprun.merge.file import FileMerge
 from gitprun.merge.resolvers import outline
 from gitprun.merge.resolvers.base import FileConflict
@@ -196,8 +196,8 @@ class TestResolversThatGoWrong:
         assert (code, out) == expected
         (report,) = folder.parent.glob("git-prun-bug-*.txt")
         assert err.decode() == (
-            f"git prun: \"x.ts\": 1 conflict left: git prun has a bug: IndexError('x.ts'); "
-            f"the report is in {report}; nothing was removed\n"
+            f"git prun: \"x.ts\": 1 conflict left: the unknown resolver failed: IndexError('x.ts'); "
+            f"this is a bug, please report it: the report is in {report}; nothing was removed\n"
         )
         assert "raise IndexError(conflict.path)" in report.read_text()
 
@@ -212,12 +212,12 @@ class TestResolversThatGoWrong:
                     continue
 
         monkeypatch.setattr(file, "climb", climb)
-        monkeypatch.setattr(file, "TIME_LIMIT", 0.05)
+        monkeypatch.setattr(doubts, "TIME_LIMIT", 0.05)
         expected = git(folder, "merge-file", "-p", "ours", "base", "theirs")
         code = main(["-p", "ours", "base", "theirs"], folder)
         out, err = capsysbinary.readouterr()
         assert (code, out) == expected
-        assert err == b'git prun: "ours": 1 conflict left: not done within 0.05 s\n'
+        assert err == b'git prun: "ours": 1 conflict left: no resolver settled it within 2 s of processor time\n'
 
 
 def suspicious(path: str, base: bytes | None, main: bytes, unit: bytes, merged: bytes) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ import pytest
 
 from tests.support.cli import Said, program_environment, prun
 from tests.support.inside import inside, timeless
+from tests.support.processes import start_program
 from tests.support.repos import Repo, make_repo
 from tests.support.runs import unit_of
 
@@ -268,7 +269,7 @@ def test_prisma_as_in_the_seed(repo: Repo, new: New, monkeypatch: pytest.MonkeyP
 def test_the_question_on_a_terminal(repo: Repo, sealed: Path, answer: str, code: int, ran: bool) -> None:
     repo.write("prun.toml", SETUP)
     ours, theirs = pty.openpty()
-    process = subprocess.Popen(
+    process = start_program(
         [sys.executable, "-m", "gitprun", "new", "a", "a"],
         cwd=repo.path,
         env=program_environment(),

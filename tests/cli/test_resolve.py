@@ -108,6 +108,7 @@ def test_opened_resolved_and_landed(repo: Repo, prun: Prun) -> None:
     assert repo.git("for-each-ref", "refs/prun/resolve") == ""
     assert [row for row in events(repo) if row.startswith("resolve.")] == [
         "resolve.started topic",
+        "resolve.recorded topic",
         "resolve.finished topic landed",
     ]
 
@@ -124,44 +125,95 @@ def test_the_same_conflict_is_settled_by_what_was_recorded(repo: Repo, prun: Pru
     assert repo.read("app.py") == BOTH
 
 
-def test_the_brief(repo: Repo, prun: Prun) -> None:
+def test_the_report(repo: Repo, prun: Prun) -> None:
     said = prun("resolve", "topic", "--json")
     brief = said.json
     [path] = brief.pop("paths")
+    work = workspace(repo).path
     assert brief == {
         "branch": "topic",
+        "label": "topic",
         "target": "main",
-        "workspace": str(workspace(repo).path),
+        "workspace": str(work),
         "name": "topic",
+        "why": "conflict",
+        "reason": "",
+        "command": "",
+        "output": "",
         "intents": [],
         "settled": [],
         "verify": [],
         "continue": "git prun resolve topic --continue",
     }
-    assert path.pop("refused")
+    refused = path.pop("refused")
+    main, unit = repo.head[:10], repo.oid("topic")[:10]
     assert path == {
         "path": "app.py",
         "kind": "contents",
         "detail": "CONFLICT (content): Merge conflict in app.py",
         "textual": True,
         "sides": [
-            {
-                "side": side,
-                "mode": "100644",
-                "oid": repo.git("rev-parse", f"{at}:app.py"),
-                "size": len(text),
-                "text": text,
-            }
+            {"side": side, "mode": "100644", "oid": repo.git("rev-parse", f"{at}:app.py"), "size": len(text)}
             for side, at, text in (("base", "main~1", BASE), ("main", "main", MAIN), ("unit", "topic", UNIT))
         ],
-        "main_commits": [f"{repo.git('rev-parse', '--short', 'main')} log it"],
-        "unit_commits": [f"{repo.git('rev-parse', '--short', 'topic')} check it"],
+        "places": [
+            {
+                "hunk": {
+                    "base": {"line": 2, "count": 1, "text": ["    return u"]},
+                    "main": {"line": 2, "count": 1, "text": ["    return trace(u)"]},
+                    "unit": {"line": 2, "count": 1, "text": ["    return check(u)"]},
+                    "before": ["def f(u):"],
+                    "after": ["", "", "def g():", "    return 0"],
+                },
+                "main_commits": [f"{main} log it"],
+                "unit_commits": [f"{unit} check it"],
+            }
+        ],
+        "more": 0,
+        "changes": [],
+        "lines": [],
+        "policy": "",
+        "main_commits": [],
+        "unit_commits": [],
     }
     shown = prun("resolve", "topic", "--markdown").out
     assert shown == (repo.path / ".git" / "prun" / "resolve" / "topic" / "CONFLICT.md").read_text()
-    assert shown.startswith("# Merge topic into main: 1 file to resolve\n\nThe merged files lie in `")
-    for text in (BASE, MAIN, UNIT):
-        assert f"```\n{text}```\n" in shown
+    assert (
+        shown
+        == f"""# Merge topic into main: 1 file to resolve
+
+The merged files lie in `{work}`. Edit the files listed below so that what both sides wanted
+is in them, and no conflict marker is left. Change no other file, and commit nothing: the files are
+collected.
+
+## `app.py`
+
+CONFLICT (content): Merge conflict in app.py.
+Not settled: {refused}.
+
+- main side: {main} log it
+- unit side: {unit} check it
+
+```
+def f(u):
+<<<<<<< main side (main), line 2
+    return trace(u)
+||||||| base
+    return u
+=======
+    return check(u)
+>>>>>>> unit side (topic), line 2
+
+
+def g():
+    return 0
+```
+
+## When it is done
+
+`git prun resolve topic --continue` checks it and lands it; `--abort` throws it away.
+"""
+    )
 
 
 def test_the_brief_says_what_units_were_asked_for(repo: Repo, prun: Prun) -> None:
@@ -198,6 +250,7 @@ def test_the_brief_says_what_units_were_asked_for(repo: Repo, prun: Prun) -> Non
     told = [event for event in repo.ledger.read().events if event.kind.startswith("resolve.")]
     assert [(event.kind, event.run, event.facts["of"]) for event in told] == [
         ("resolve.started", "", "r1/checks"),
+        ("resolve.recorded", "", "r1/checks"),
         ("resolve.finished", "", "r1/checks"),
     ]
 
@@ -249,6 +302,24 @@ def test_other_paths_are_taken_along_when_that_is_said(repo: Repo, prun: Prun) -
     ]
 
 
+def test_files_that_are_alike_may_be_resolved_in_different_ways(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    repo = make_repo(tmp_path / "s", one="1\n", two="1\n")
+    repo.switch("topic", new=True)
+    repo.commit("topic", one="topic\n", two="topic\n")
+    repo.switch("main")
+    repo.commit("main", one="main\n", two="main\n")
+    inside(capsys, repo.path, "resolve", "topic")
+    work = Repo(tmp_path / "s.prun" / "resolve" / "topic")
+    work.write("one", "first\n")
+    work.write("two", "second\n")
+    assert inside(capsys, repo.path, "resolve", "--continue", "--no-verify").code == 0
+    assert (repo.read("one"), repo.read("two"), repo.status()) == ("first\n", "second\n", [])
+    # Neither is an answer for the other, so nothing is recorded.
+    assert not (repo.path / ".git" / "prun" / "resolutions").exists()
+
+
 def test_the_workers_git_is_never_used(repo: Repo, prun: Prun) -> None:
     prun("resolve", "topic")
     work = workspace(repo)
@@ -283,14 +354,22 @@ def test_aborted(repo: Repo, prun: Prun) -> None:
     work = workspace(repo)
     work.write("app.py", BOTH)
     assert prun("resolve", "--continue", "--verify", "false").code == 1
-    assert len(list((repo.path / ".git" / "prun" / "resolutions").iterdir())) == 1
+    recorded = repo.path / ".git" / "prun" / "resolutions"
+    [name] = (path.name for path in recorded.iterdir())
     said = prun("resolve", "topic", "--abort")
-    assert (said.code, said.out) == (0, "topic: aborted, its workspace is removed\n")
+    [kept] = repo.git("for-each-ref", "--format=%(refname)", "refs/prun/trash").splitlines()
+    assert (said.code, said.out, said.err) == (
+        0,
+        "topic: aborted, its workspace is removed\n",
+        f"warning: what was written there is kept for 30 days: git show {kept}\n",
+    )
+    assert repo.git("show", f"{kept}:app.py") + "\n" == BOTH
     assert (trace(repo), work.path.exists()) == (before, False)
-    assert list((repo.path / ".git" / "prun" / "resolutions").iterdir()) == []
+    assert [path.name for path in recorded.iterdir()] == ["forgotten"]
+    assert (recorded / "forgotten" / name).read_text() == BOTH
     assert repo.git("for-each-ref", "refs/prun/resolve") == ""
     assert prun("resolve", "topic", "--abort").err == (
-        "error: no conflict of topic is open here\nhint: git prun resolve BRANCH opens one\n"
+        "error: no conflict of topic is open here\nhint: git prun resolve topic opens one\n"
     )
 
 
@@ -299,8 +378,8 @@ def test_what_is_open_is_listed(repo: Repo, prun: Prun) -> None:
     prun("resolve", "topic")
     path = workspace(repo).path
     assert prun("resolve").out.splitlines() == [
-        "branch  into  files  workspace",
-        f"topic   main  1      {path}",
+        "branch  into  state     files  workspace",
+        f"topic   main  conflict  1      {path}",
     ]
     [row] = prun("resolve", "--json").json
     assert row == {
@@ -308,6 +387,7 @@ def test_what_is_open_is_listed(repo: Repo, prun: Prun) -> None:
         "target": "refs/heads/main",
         "main": repo.head,
         "tip": repo.oid("topic"),
+        "why": "conflict",
         "workspace": str(path),
         "paths": ["app.py"],
     }

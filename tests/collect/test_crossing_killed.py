@@ -15,6 +15,7 @@ import pytest
 from gitprun.collect.crossing import Crossing, cross
 from gitprun.collect.quarantine import list_quarantine, sweep_quarantine
 from gitprun.names import Oid
+from tests.support.processes import start_program
 from tests.support.raw_objects import delta_pack
 from tests.support.repos import Repo
 from tests.support.workshop import fingerprint
@@ -50,7 +51,7 @@ def yard(tmp_path: Path) -> Yard:
 def start(yard: Yard, tip: Oid, repo: Path) -> subprocess.Popen[bytes]:
     objects = str(yard.store.path)
     words = [str(ROOT), str(repo), objects, tip, yard.base, yard.alternates.decode()]
-    child = subprocess.Popen([sys.executable, "-c", CHILD, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    child = start_program([sys.executable, "-c", CHILD, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert child.stdout is not None
     assert child.stdout.readline() == b"ready\n"
     return child

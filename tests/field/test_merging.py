@@ -13,6 +13,7 @@ import gitprun.merge.commit
 from gitprun.system.process import probe_identity
 from tests.support.inside import inside
 from tests.support.landing import land_branches, states
+from tests.support.processes import start_program
 from tests.support.repos import Repo, make_repo
 from tests.support.runs import run_units, sh, unit_of, workspace
 
@@ -158,7 +159,7 @@ def test_a_lock_that_may_be_somebodys_stays(repo: Repo, tmp_path: Path, capsys: 
     assert (said.code, said.err.splitlines()[0], lock.exists()) == (1, refused, True)
     # A program of git's name that works in there, such as a commit that waits for its editor.
     (tmp_path / "git-sleep").symlink_to("/bin/sleep")
-    waiting = subprocess.Popen([str(tmp_path / "git-sleep"), "60"], cwd=repo.path)
+    waiting = start_program([str(tmp_path / "git-sleep"), "60"], cwd=repo.path)
     try:
         said = inside(capsys, repo.path, "merge", "topic", "--no-verify")
         assert (said.code, said.err.splitlines()[0], lock.exists()) == (1, refused, True)

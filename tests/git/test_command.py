@@ -101,8 +101,8 @@ def test_no_git_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_timeout_ends_the_whole_group(fake_git: Path, tmp_path: Path) -> None:
     fake_git.write_text(f"#!/bin/sh\nsleep 100 & echo $! >{tmp_path}/child\nwait\n")
-    with pytest.raises(GitTimeout, match=r"git status did not finish within 0\.3 s"):
-        Git(cwd=tmp_path).run("status", timeout=0.3)
+    with pytest.raises(GitTimeout, match=r"git status did not finish within 2 s"):
+        Git(cwd=tmp_path).run("status", timeout=2.0)
     assert ends(int((tmp_path / "child").read_text()))
 
 
@@ -113,7 +113,7 @@ def ends(pid: int) -> bool:
     except ProcessLookupError:
         return True
     try:
-        return bool(select.select([handle], [], [], 10.0)[0])
+        return bool(select.select([handle], [], [], 60.0)[0])
     finally:
         os.close(handle)
 
@@ -122,7 +122,7 @@ def test_what_left_the_group_is_not_waited_for(fake_git: Path, tmp_path: Path, m
     monkeypatch.setattr(command, "LAST_WORDS", 0.1)
     fake_git.write_text(f"#!/bin/sh\nsetsid sh -c 'echo $$ >{tmp_path}/child; exec sleep 100' &\nwait\n")
     with pytest.raises(GitTimeout):
-        Git(cwd=tmp_path).run("status", timeout=0.3)
+        Git(cwd=tmp_path).run("status", timeout=2.0)
     os.kill(int((tmp_path / "child").read_text()), 9)
 
 

@@ -15,6 +15,7 @@ from gitprun.system.process import probe_identity
 from tests.support.cli import Said, program_environment, prun
 from tests.support.landing import land_branches, states
 from tests.support.live_unit import shell_out
+from tests.support.processes import start_program
 from tests.support.repos import Repo, make_repo
 
 HOOKS = Path(__file__).parents[2] / "hooks"
@@ -43,7 +44,7 @@ def gates() -> tuple[str, ...]:
 @pytest.fixture
 def sleeper() -> Iterator[dict[str, object]]:
     """Keep a process alive, as a worker's warden is."""
-    program = subprocess.Popen(["sleep", "600"])
+    program = start_program(["sleep", "600"])
     who = probe_identity(program.pid)
     assert who is not None
     yield asdict(who)
@@ -123,10 +124,10 @@ def test_a_suspect_merge(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
         seen.append((path, base, main, unit, merged))
         return ("the key a is there twice", "so is b")
 
-    monkeypatch.setattr("gitprun.merge.resolvers.proof.audit", audit)
+    monkeypatch.setattr("gitprun.merge.resolvers.outline.audit", audit)
     unit = repo.oid("topic")
     repo.git("merge", "--no-commit", "topic")
-    assert gate.refuse_merge(repo.repository, repo.ledger.read().history, {unit: "topic"}) == (
+    assert gate.refuse_merge(repo.repository, repo.ledger.read().history, {unit: "topic"}, print) == (
         "git merged src/a.txt, but look at it: the key a is there twice; so is b"
     )
     assert seen == [

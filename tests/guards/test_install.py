@@ -12,6 +12,7 @@ import pytest
 
 from tests.support.cli import program_environment, prun
 from tests.support.live_unit import shell_out, start_unit
+from tests.support.processes import start_program
 from tests.support.repos import Repo, make_bare, make_repo
 
 pytestmark = pytest.mark.slow
@@ -254,7 +255,7 @@ class TestHooksPath:
 @pytest.mark.parametrize(("answer", "code", "names"), [(b"n\n", 1, set()), (b"y\n", 0, {"pre-push"})])
 def test_on_a_terminal_it_asks(repo: Repo, answer: bytes, code: int, names: set[str]) -> None:
     ours, theirs = pty.openpty()
-    program = subprocess.Popen(
+    program = start_program(
         [sys.executable, "-m", "gitprun", "hooks", "install", "--pre-push"],
         cwd=repo.path,
         env=program_environment(),

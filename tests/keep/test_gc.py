@@ -197,10 +197,15 @@ def test_rests_of_removals_and_temporary_files(repo: Repo, tmp_path: Path) -> No
         (place / ".prun-trash-0123456789ab" / "3" / "file").touch()
     (root / "r1" / ".prun-trash-linked").symlink_to(repo.path)
     (root / "r1" / ".tmp" / "one").mkdir(parents=True)
+    (root / "r1" / ".tmp" / "one~view" / "top").mkdir(parents=True)
     (root / "r1" / ".tmp" / "nobody").mkdir()
     (root / "r9" / ".tmp" / "u").mkdir(parents=True)
     report = go(repo)
-    assert sorted(steps(report)) == [("temporary", "one"), *[("trash-folder", ".prun-trash-0123456789ab")] * 4]
+    assert sorted(steps(report)) == [
+        ("temporary", "one"),
+        ("temporary", "one~view"),
+        *[("trash-folder", ".prun-trash-0123456789ab")] * 4,
+    ]
     assert all(not one.problem for one in report.done)
     assert sorted(path.name for path in root.rglob(".prun-trash*")) == [".prun-trash-linked"]
     assert sorted(path.name for path in (root / "r1" / ".tmp").iterdir()) == ["nobody"]

@@ -284,11 +284,11 @@ def test_the_target_moves_meanwhile(tmp_path: Path) -> None:
         f" echo $n >{repo.path}/m$n; cd {repo.path}; git add m$n; git {who} commit -q -m meanwhile$n"
     )
     with pytest.raises(TargetMoved, match="main moved meanwhile; nothing was changed"):
-        land_branches(repo, chosen, verify=(command.replace("LIMIT", "9"),))
+        land_branches(repo, chosen, verify=(command.replace("LIMIT", "9"),), verify_view="none")
     assert count.read_text().count("x") == 4
     assert repo.git("log", "-1", "--format=%s") == "meanwhile4"
     assert (landing_events(repo), repo.status()) == ([], [])
-    report = land_branches(repo, chosen, verify=(command.replace("LIMIT", "6"),))
+    report = land_branches(repo, chosen, verify=(command.replace("LIMIT", "6"),), verify_view="none")
     assert states(report) == {"topic": "landed"}
     # Twice more it was built and checked anew on what main had become, and nothing of it is lost.
     assert report.notes == ("main moved meanwhile, so everything was built on it anew",)
@@ -302,7 +302,7 @@ def test_the_checkout_leaves_the_target_meanwhile(tmp_path: Path) -> None:
     branch(repo, "topic", b="b\n")
     repo.branch("elsewhere")
     with pytest.raises(CheckoutMoved, match="is on another branch now; nothing was changed"):
-        land_branches(repo, "topic", verify=(f"git -C {repo.path} checkout -q elsewhere",))
+        land_branches(repo, "topic", verify=(f"git -C {repo.path} checkout -q elsewhere",), verify_view="none")
     assert (repo.git("branch", "--show-current"), landing_events(repo)) == ("elsewhere", [])
 
 
@@ -317,7 +317,7 @@ def test_work_that_appears_while_the_checks_run(tmp_path: Path, what: str) -> No
     name = "b" if what == "untracked" else "a"
     command = f"echo human >{repo.path}/{name}" + (f"; git -C {repo.path} add a" if what == "staged" else "")
     with pytest.raises(Refused):
-        land_branches(repo, "topic", verify=(command,))
+        land_branches(repo, "topic", verify=(command,), verify_view="none")
     assert repo.read(name) == "human\n"
     assert landing_events(repo) == []
 

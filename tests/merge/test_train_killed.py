@@ -16,6 +16,7 @@ import pytest
 from gitprun.merge.move import CheckoutStuck
 from gitprun.merge.plan import LandingReport
 from tests.support.landing import land_branches, landing_events
+from tests.support.processes import start_program
 from tests.support.repos import Repo
 
 ROOT = Path(__file__).parents[2]
@@ -54,7 +55,7 @@ def history() -> bytes:
 
 
 def start(repo: Repo) -> subprocess.Popen[bytes]:
-    process = subprocess.Popen(
+    process = start_program(
         [sys.executable, "-c", SCRIPT, str(repo.path), *NAMES],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(ROOT)},

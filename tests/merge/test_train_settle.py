@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import gitprun.merge.settle
+from gitprun.merge import doubts
 from gitprun.merge.hotspots import Hotspot, parse_favor
 from gitprun.merge.recorded import keep_resolution
 from gitprun.merge.resolvers import near
@@ -156,13 +157,13 @@ def test_a_resolver_that_takes_too_long(tmp_path: Path, monkeypatch: pytest.Monk
         raise AssertionError
 
     monkeypatch.setattr(near, "merge_near", slow)
-    monkeypatch.setattr(gitprun.merge.settle, "TIME_LIMIT", 0.2)
+    monkeypatch.setattr(doubts, "TIME_LIMIT", 0.2)
     repo = clash(tmp_path / "repo")
     report = land_branches(repo, "topic", hotspots=(Hotspot("f.txt", "ours"),))
     # The policy is still asked.
     assert states(report) == {"topic": "landed"}
     report = land_branches(clash(tmp_path / "again"), "topic")
-    assert report.items[0].conflicts[0].resolver == "no resolver settled it within 0.2 s"
+    assert report.items[0].conflicts[0].resolver == doubts.NOT_SETTLED
 
 
 def test_a_file_that_is_too_large(tmp_path: Path) -> None:

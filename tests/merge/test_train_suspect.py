@@ -39,7 +39,8 @@ def test_the_same_key_twice_after_a_clean_merge(tmp_path: Path) -> None:
     assert "new" in item.suspects[0].reason
     assert item.reason == f"conf.json: {item.suspects[0].reason}"
     assert (report.new, landing_events(repo), repo.status()) == (report.old, [], [])
-    report = land_branches(repo, "topic", allow_suspect=True)
+    assert states(land_branches(repo, "topic", allow_suspect=("other", "conf"))) == {"topic": "suspect"}
+    report = land_branches(repo, "topic", allow_suspect=("conf.json",))
     assert states(report) == {"topic": "landed"}
     assert report.notes == (f"topic: landed although it is suspect: conf.json: {item.suspects[0].reason}",)
     # What lands is git's own text.
@@ -54,7 +55,7 @@ def test_what_could_not_be_looked_at_is_told(tmp_path: Path) -> None:
     report = land_branches(repo, "topic")
     assert (states(report), report.notes) == (
         {"topic": "landed"},
-        ("topic: large.txt was not looked at: it is too large",),
+        ("topic: large.txt: not checked: too large (1.3 MB)",),
     )
 
 

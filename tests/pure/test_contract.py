@@ -97,7 +97,8 @@ def test_what_a_worker_is_told() -> None:
     assert contract_for("u1", writes=True, outbox=".prun") == (
         "\n---\nHow to finish (part of every unit of this run):\n"
         "The current folder is a disposable copy of the repository. Edit files in it freely: everything you leave\n"
-        "in the files is collected when you end.\n"
+        "in the files is collected when you end. Its branches, tags and remote-tracking refs can be read; do not\n"
+        "fetch or pull.\n"
         "Do not commit, do not push, do not create branches or tags, do not run git reset or git clean.\n"
         "When you are done, write one result file to .prun/result.md (also in $PRUN_RESULT), in one single write, "
         "like this:\n\n"

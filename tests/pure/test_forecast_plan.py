@@ -89,7 +89,17 @@ def test_counts_and_what_is_bad() -> None:
         "target": "refs/heads/main",
         "tip": "0" * 40,
         "branches": [
-            {"name": name, "tip": name * 40, "run": "", "unit": "", "live": False, "paths": 1} for name in "abc"
+            {
+                "name": name,
+                "tip": name * 40,
+                "run": "",
+                "unit": "",
+                "live": False,
+                "paths": 1,
+                "gate": "",
+                "deletes": "",
+            }
+            for name in "abc"
         ],
         "pairs": [
             {

@@ -112,12 +112,26 @@ def test_plain_form() -> None:
                 "conflicts": [{"path": "f", "kind": "contents", "detail": "CONFLICT", "resolver": "not proved"}],
                 "resolved": [{"path": "g", "resolver": "lines", "added": ["x"], "dropped": ["y"]}],
                 "suspects": [{"path": "h", "reason": "twice"}],
+                "accept": [],
             }
         ],
         "verdict": {
             "state": "pass",
-            "checks": [{"command": "true", "state": "pass", "code": 0, "seconds": 0.5, "log": "/l", "reason": ""}],
+            "checks": [
+                {
+                    "command": "true",
+                    "state": "pass",
+                    "code": 0,
+                    "seconds": 0.5,
+                    "log": "/l",
+                    "reason": "",
+                    "changed": [],
+                    "flaky": False,
+                }
+            ],
             "confined": "",
+            "notes": [],
+            "gate": [],
         },
         "notes": ["n"],
     }

@@ -322,3 +322,19 @@ def test_what_several_runs_say_together() -> None:
         verify_sandbox="workspace-write",
     )
     assert together([Settings(verify=()), Settings(verify_sandbox="none")]) == Settings()
+
+
+@pytest.mark.parametrize(("text", "share"), [("20%", 0.2), ("0%", 0.0), ("100%", 1.0), ("none", 1.0)])
+def test_how_much_a_branch_may_delete(text: str, share: float) -> None:
+    settings = parse_settings({"merge": {"max_deleted": text}}, "prun.toml")
+    assert settings.max_deleted == share
+    assert Settings().over(settings).max_deleted == share
+    assert Settings(max_deleted=0.5).over(settings).max_deleted == 0.5
+
+
+@pytest.mark.parametrize("text", ["20", "-1%", "101%", "many", "\u0661%"])
+def test_what_is_no_share(text: str) -> None:
+    with pytest.raises(PlanError) as caught:
+        parse_settings({"merge": {"max_deleted": text}}, "prun.toml")
+    assert "max_deleted" in caught.value.message
+    assert caught.value.hint == 'such as "20%", or "none"'

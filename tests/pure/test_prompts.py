@@ -29,7 +29,8 @@ CONTRACT = """
 ---
 How to finish (part of every unit of this run):
 The current folder is a disposable copy of the repository. Edit files in it freely: everything you leave
-in the files is collected when you end.
+in the files is collected when you end. Its branches, tags and remote-tracking refs can be read; do not
+fetch or pull.
 Do not commit, do not push, do not create branches or tags, do not run git reset or git clean.
 When you are done, write one result file to .prun/result.md (also in $PRUN_RESULT), in one single write, like this:
 

@@ -9,7 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gitprun.units import Exit
-from gitprun.verify.recipes import MARKERS, Check, declared, detect, judge
+from gitprun.verify.judge import judge
+from gitprun.verify.recipes import MARKERS, Check, declared, detect
 
 
 def npx(program: str, arguments: str) -> Check:
@@ -146,7 +147,7 @@ def ended(code: int | None = 0, **facts: object) -> Exit:
     return Exit(**{"code": code, "signal": None, "reason": "exited", "seconds": 1.0, **facts})  # type: ignore[arg-type]
 
 
-NONE = ("could-not-run", "no tests were collected")
+NONE = ("could-not-run", "no tests ran")
 PASS = ("pass", "")
 GO_NONE = "?   \tx/a\t[no test files]\n?   \tx/b\t[no test files]\n"
 CARGO_NONE = "\nrunning 0 tests\n\ntest result: ok. 0 passed; 0 failed; 0 ignored; finished in 0.00s\n"
@@ -181,13 +182,13 @@ CARGO_ONE = "\nrunning 1 test\n.\ntest result: ok. 1 passed; 0 failed; 0 ignored
         ("running 0 tests\nok 1 - the empty suite\n", PASS),
         (
             "./v1.sh: 2: nosuchtool: not found\n",
-            ("could-not-run", "command not found (./v1.sh: 2: nosuchtool: not found)"),
+            ("could-not-run", "command not found: nosuchtool"),
         ),
-        ("bash: tsc: command not found\n", ("could-not-run", "command not found (bash: tsc: command not found)")),
-        ("zsh:1: command not found: tsc\n", ("could-not-run", "command not found (zsh:1: command not found: tsc)")),
+        ("bash: tsc: command not found\n", ("could-not-run", "command not found: tsc")),
+        ("zsh:1: command not found: tsc\n", ("could-not-run", "command not found: tsc")),
         (
             "/usr/bin/python3: No module named mypy\n",
-            ("could-not-run", "command not found (/usr/bin/python3: No module named mypy)"),
+            ("could-not-run", "command not found: mypy (a Python module)"),
         ),
         ("/bin/sh: 1: pkg-config: not found\ngcc -o a a.c\n", PASS),
         ("GET /x: not found\n", PASS),
@@ -206,7 +207,7 @@ CONFTEST = "ImportError while loading conftest '/w/conftest.py'.\nE   SyntaxErro
         (MAKE, 1, "0 errors\n", ("fail", "exit 1: 0 errors")),
         (MAKE, 1, "", ("fail", "exit 1")),
         (MAKE, 1, "\x1b]0;title\x07a\tb\x08\u202e \n\n", ("fail", "exit 1: a b")),
-        (MAKE, 2, "x" * 400, ("fail", "exit 2: " + "x" * 299 + "…")),
+        (MAKE, 2, "x" * 400, ("fail", "exit 2: " + "x" * 291 + "…")),
         (MAKE, 129, "usage", ("fail", "exit 129: usage")),
         (MAKE, 137, "", ("fail", "exit 137 (perhaps SIGKILL)")),
         (MAKE, None, "", ("could-not-run", "ended without an exit code")),
@@ -214,14 +215,14 @@ CONFTEST = "ImportError while loading conftest '/w/conftest.py'.\nE   SyntaxErro
             MAKE,
             127,
             "bash: line 1: nosuchtool: command not found\n",
-            ("could-not-run", "command not found (bash: line 1: nosuchtool: command not found)"),
+            ("could-not-run", "command not found: nosuchtool"),
         ),
-        (MAKE, 126, "", ("could-not-run", "command not executable")),
+        (MAKE, 126, "", ("could-not-run", "command not executable: make")),
         (
             MAKE,
             2,
             "/bin/sh: 1: pytest: not found\nmake: *** [Makefile:2: test] Error 127\n",
-            ("could-not-run", "make: *** [Makefile:2: test] Error 127"),
+            ("could-not-run", "command not found: pytest"),
         ),
         (MAKE, 5, "no tests ran in 0.01s\n", NONE),
         (MAKE, 5, "oops\n", ("fail", "exit 5: oops")),
@@ -246,7 +247,7 @@ CONFTEST = "ImportError while loading conftest '/w/conftest.py'.\nE   SyntaxErro
             PYTEST,
             1,
             "/usr/bin/python3: No module named pytest\n",
-            ("could-not-run", "/usr/bin/python3: No module named pytest"),
+            ("could-not-run", "command not found: pytest (a Python module)"),
         ),
         (
             PYTEST,
@@ -258,7 +259,7 @@ CONFTEST = "ImportError while loading conftest '/w/conftest.py'.\nE   SyntaxErro
             MYPY,
             1,
             "/bin/python3.11: No module named mypy\n",
-            ("could-not-run", "/bin/python3.11: No module named mypy"),
+            ("could-not-run", "command not found: mypy (a Python module)"),
         ),
         (MYPY, 1, "Found 1 error in 1 file\n", ("fail", "exit 1: Found 1 error in 1 file")),
         (
@@ -281,7 +282,7 @@ CONFTEST = "ImportError while loading conftest '/w/conftest.py'.\nE   SyntaxErro
             CARGO[1],
             1,
             "error: rustup could not choose a version of cargo to run\n\nStack backtrace:\n   0: anyhow\n",
-            ("could-not-run", "error: rustup could not choose a version of cargo to run"),
+            ("could-not-run", "command not found: cargo (no toolchain is chosen)"),
         ),
         (CARGO[1], 101, CARGO_NONE + "error: test failed\n", ("fail", "exit 101: error: test failed")),
     ],

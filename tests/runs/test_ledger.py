@@ -19,6 +19,7 @@ from gitprun.runs.events import Event, encode
 from gitprun.runs.ledger import Ledger, LedgerProblem, Reading
 from gitprun.system.journal import JournalReplaced
 from tests.support.cli import program_environment
+from tests.support.processes import start_program
 from tests.support.small_disk import fill, small_disk
 
 __all__ = ["small_disk"]
@@ -58,7 +59,7 @@ class Ticks:
 
 
 def writers(state: Path, rows: int, *names: str) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
+    return start_program(
         [sys.executable, "-c", WRITERS, str(state), str(rows), *names],
         env=program_environment(),
         stdout=subprocess.PIPE,

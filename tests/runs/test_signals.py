@@ -12,6 +12,7 @@ import pytest
 
 from gitprun.system.process import Identity, is_alive
 from tests.support.cli import program_environment, prun, start_prun
+from tests.support.processes import start_program
 from tests.support.repos import Repo, make_repo
 from tests.support.runs import events_of, unit_of
 
@@ -52,7 +53,8 @@ def await_worker(repo: Repo, marks: Path) -> Identity:
     """Wait until the worker has begun; gives its warden."""
     while True:
         rows = [event for event in events_of(repo, "a") if event.kind == "unit.started"]
-        if rows and (marks / "starts").exists():
+        # The shell makes the file before it writes into it.
+        if rows and (marks / "starts").exists() and (marks / "starts").read_text():
             return Identity(**rows[-1].facts["process"])
 
 
@@ -103,7 +105,7 @@ def test_a_closed_terminal_stops_the_run_and_keeps_the_work(repo: Repo, tmp_path
 
 
 def test_a_hangup_of_the_whole_group_reaches_no_worker_but_through_the_run(repo: Repo, tmp_path: Path) -> None:
-    running = subprocess.Popen(
+    running = start_program(
         [sys.executable, "-m", "gitprun", "run", "../plan.toml"],
         cwd=repo.path,
         env=program_environment(),
@@ -118,7 +120,7 @@ def test_a_hangup_of_the_whole_group_reaches_no_worker_but_through_the_run(repo:
 
 
 def test_a_run_that_ignores_hangups_outlives_its_terminal(repo: Repo, tmp_path: Path) -> None:
-    running = subprocess.Popen(
+    running = start_program(
         ["nohup", sys.executable, "-m", "gitprun", "run", "../plan.toml"],
         cwd=repo.path,
         env=program_environment(),

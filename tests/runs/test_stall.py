@@ -177,7 +177,7 @@ def test_the_thread_is_there_only_while_there_is_somebody(tmp_path: Path) -> Non
         thread = watch._thread
         assert thread is not None
         assert thread.is_alive()
-    thread.join(timeout=10)
+    thread.join(timeout=60)
     assert not thread.is_alive()
     with watch.watching(subject):
         assert watch._thread is not thread

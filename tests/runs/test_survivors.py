@@ -18,6 +18,7 @@ from gitprun.runs.survivors import living_survivors
 from gitprun.system.process import Stop, probe_identity
 from gitprun.units import Exit
 from tests.support.cli import prun
+from tests.support.processes import start_program
 from tests.support.repos import Repo, make_repo
 from tests.support.runs import RESULT, run_units, sh, unit_of, workspace
 
@@ -30,7 +31,7 @@ def repo(tmp_path: Path) -> Repo:
 @pytest.fixture
 def stubborn(monkeypatch: pytest.MonkeyPatch) -> Iterator[subprocess.Popen[bytes]]:
     """Let every worker leave one living process that its warden could not end."""
-    process = subprocess.Popen(["sleep", "1000"])
+    process = start_program(["sleep", "1000"])
     who = probe_identity(process.pid)
     assert who is not None
     run = work.run
@@ -75,7 +76,7 @@ def test_it_is_captured_once_they_are_gone(repo: Repo, stubborn: subprocess.Pope
 
 
 def test_who_is_meant(tmp_path: Path) -> None:
-    process = subprocess.Popen(["sleep", "1000"])
+    process = start_program(["sleep", "1000"])
     try:
         who = probe_identity(process.pid)
         assert who is not None

@@ -11,8 +11,7 @@ from gitprun.plan import Settings, parse_unit
 from gitprun.runs import walls as module
 from gitprun.system.confine import Walls, find_walls
 from gitprun.tables import Table
-from gitprun.units import ExecutorSettings, Unit
-from gitprun.verify.surroundings import spec_confined
+from gitprun.units import ExecutorSettings, Unit, spec_confined
 from tests.support.cli import prun
 from tests.support.repos import make_repo
 from tests.support.runs import RESULT, run_units, unit_of, workspace

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.support.processes import start_program
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -49,7 +51,7 @@ def prun(cwd: Path, *args: str, env: Mapping[str, str] | None = None, timeout: f
 
 def start_prun(cwd: Path, *args: str, env: Mapping[str, str] | None = None) -> subprocess.Popen[bytes]:
     """Start ``git prun ARGS`` and let it run."""
-    return subprocess.Popen(
+    return start_program(
         [sys.executable, "-m", "gitprun", *args],
         cwd=cwd,
         env=program_environment(env),

@@ -30,8 +30,9 @@ def states(report: LandingReport) -> dict[str, str]:
 
 
 def landing_events(repo: Repo) -> list[str]:
-    """List what the ledger says about landings, in short."""
-    return [_short(event) for event in repo.ledger.read().events if event.kind.startswith("landing.")]
+    """List what the ledger says about what landed, in short."""
+    kinds = ("landing.started", "landing.landed", "landing.undone", "landing.redone", "landing.finished")
+    return [_short(event) for event in repo.ledger.read().events if event.kind in kinds]
 
 
 def _short(event: Event) -> str:

@@ -21,6 +21,7 @@ from gitprun.watch.loop import Monitor, Watching
 from gitprun.watch.rules import Limits, Tick
 from gitprun.watch.shared import BASELINE, FINAL, SharedEye, record_shared
 from tests.support.clock import FakeClock
+from tests.support.processes import start_program
 from tests.support.repos import Repo, make_repo
 from tests.support.workshop import RUN, Workshop, open_workshop
 
@@ -58,7 +59,7 @@ class Scene:
         """Start a unit's worker: a process that sleeps, below another that waits for it."""
         if unit not in self.units:
             self.add(unit)
-        warden = subprocess.Popen(["sh", "-c", PAIR], stdin=subprocess.DEVNULL, start_new_session=True)
+        warden = start_program(["sh", "-c", PAIR], stdin=subprocess.DEVNULL, start_new_session=True)
         self.processes[unit] = warden
         wait_for_child(warden.pid)
         who = probe_identity(warden.pid)
@@ -116,7 +117,7 @@ def calm(text: str) -> str:
 
 def wait_for_child(pid: int) -> None:
     """Wait until a process has a child."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while not Path(f"/proc/{pid}/task/{pid}/children").read_text():
         assert time.monotonic() < deadline
         os.sched_yield()

@@ -409,6 +409,7 @@ def test_walls_are_looked_for_in_order(tmp_path: Path, monkeypatch: pytest.Monke
     )
     monkeypatch.setattr(confine, "_known", {})
     monkeypatch.setattr(landlock, "abi", lambda: 0)
+    monkeypatch.setattr("gitprun.system.programs.EXTRA", "no_such_module")
     assert find_walls("/nowhere") == Walls(
         kind=None, reason="no Landlock in the kernel, bwrap is not installed, codex is not installed"
     )

@@ -21,6 +21,7 @@ import pytest
 from gitprun.system.process import Identity, Stop, is_alive, probe_identity, read_exit, run
 from gitprun.units import Exit
 from tests.support.bench import Bench
+from tests.support.processes import start_program
 
 LINUX = sys.platform.startswith("linux")
 needs_linux = pytest.mark.skipif(not LINUX, reason="orphans are only followed on Linux")
@@ -100,7 +101,7 @@ WAIT_FOR_FIVE = "while [ $(wc -l <pids) -lt 5 ]; do sleep 0.01; done\n"
 
 @needs_linux
 def test_a_timeout_ends_children_sessions_and_daemons(bench: Bench) -> None:
-    ended = plain(bench.sh(TREE + WAIT_FOR_FIVE + "wait", timeout=1.5))
+    ended = plain(bench.sh(TREE + WAIT_FOR_FIVE + "wait", timeout=4.0))
     assert (ended.reason, ended.code, ended.signal) == ("timeout", None, signal.SIGINT)
     assert ended.shell_code == 124
     pids = bench.pids()
@@ -131,7 +132,7 @@ def test_a_worker_that_ignores_signals_is_killed(bench: Bench) -> None:
 
 
 def test_a_worker_may_end_in_its_own_way(bench: Bench) -> None:
-    ended = bench.sh("trap 'echo saved; exit 5' INT; echo ready; while :; do sleep 0.01; done", timeout=0.5, grace=10.0)
+    ended = bench.sh("trap 'echo saved; exit 5' INT; echo ready; while :; do sleep 0.01; done", timeout=2.0, grace=60.0)
     assert (ended.reason, ended.code) == ("timeout", 5)
     assert bench.out == b"ready\nsaved\n"
 
@@ -334,7 +335,7 @@ def test_a_recycled_pid_is_somebody_else() -> None:
 
 
 def test_the_dead_are_gone() -> None:
-    process = subprocess.Popen([shutil.which("true") or "true"])
+    process = start_program([shutil.which("true") or "true"])
     identity = probe_identity(process.pid)
     # Not yet waited for it is a zombie, which counts as gone too.
     os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)

@@ -19,6 +19,7 @@ from gitprun.system import exits, process
 from gitprun.system.exits import Record, render_json
 from gitprun.system.process import Identity, Stop, is_alive, new_mark, run, worker_environment
 from tests.support.bench import Bench
+from tests.support.processes import start_program
 
 LINUX = sys.platform.startswith("linux")
 needs_linux = pytest.mark.skipif(not LINUX, reason="/proc tells")
@@ -158,7 +159,7 @@ def coordinator_that_is_killed(bench: Bench, which: str) -> Identity:
         argv = [sys.executable, "-c", COORDINATOR, str(bench.path), which]
         root = Path(__file__).resolve().parents[2]
         env = {**os.environ, "TMPDIR": str(scratch), "PYTHONPATH": str(root)}
-        coordinator = subprocess.Popen(argv, env=env)
+        coordinator = start_program(argv, env=env)
         warden = process.probe_identity(int(started.readline()))
         coordinator.kill()
         coordinator.wait()

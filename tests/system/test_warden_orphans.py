@@ -86,11 +86,11 @@ def test_nothing_outlives_a_worker_that_ends(bench: Bench, means: str, shape: st
 @pytest.mark.kill
 @pytest.mark.parametrize("shape", SHAPES)
 def test_nothing_outlives_a_worker_that_is_ended(bench: Bench, means: str, shape: str) -> None:
-    ended = bench.sh(f"{STUBBORN}{started(shape)}while :; do sleep 0.01; done", timeout=1.0, grace=0.1)
+    ended = bench.sh(f"{STUBBORN}{started(shape)}while :; do sleep 0.01; done", timeout=3.0, grace=0.1)
     assert bench.inhabitants() == []
     assert (ended.reason, ended.signal, ended.survivors, ended.unproved) == ("timeout", signal.SIGKILL, (), "")
-    # The worker's time, three steps of the ladder, and a second for what it leaves.
-    assert ended.seconds < 1.0 + 3 * 0.1 + 1.0 + kin.LIMIT
+    # The worker's time, three steps of the ladder, and as long as a busy machine takes for what it leaves.
+    assert ended.seconds < 3.0 + 3 * 0.1 + kin.LIMIT + 30
 
 
 @pytest.mark.kill
@@ -117,12 +117,14 @@ def test_marks_are_found_through_children_without(bench: Bench) -> None:
 
     def look(_warden: Identity | None) -> None:
         while not (bench.path / "ready").exists():
-            pass
+            os.sched_yield()
         found.append({who.pid for who in find_marked(mark)})
+        (bench.path / "seen").touch()
 
-    script = "env -i /bin/sh clean & sh leaf & while [ $(wc -l <pids) -lt 3 ]; do sleep 0.01; done; touch ready; wait"
+    await_three = "while [ $(wc -l <pids) -lt 3 ]; do sleep 0.01; done; touch ready"
+    script = f"env -i /bin/sh clean & sh leaf & {await_three}; while [ ! -e seen ]; do sleep 0.01; done"
     (bench.path / "pids").touch()
-    bench.sh(script, mark=mark, started=look, timeout=1.0)
+    bench.sh(script, mark=mark, started=look)
     # The clean one has lost its mark, but it is a child of the worker; so is its own child.
     assert found[0] >= set(bench.pids())
     assert find_marked(mark) == ()

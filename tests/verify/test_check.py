@@ -79,8 +79,8 @@ def test_a_script_that_lies_is_not_a_pass(verify: Verify, workspace: Path) -> No
         ("./v3.sh", "could-not-run", 0),
         ("./v4.sh", "pass", 0),
     ]
-    assert verdict.checks[0].reason.startswith("command not found (./v1.sh: ")
-    assert [check.reason for check in verdict.checks[1:]] == ["exit 1: 0 errors", "no tests were collected", ""]
+    reasons = ["command not found: nosuchtool", "exit 1: 0 errors", "no tests ran", ""]
+    assert [check.reason for check in verdict.checks] == reasons
     assert verdict.state == "fail"
 
 
@@ -94,7 +94,7 @@ def test_a_pipe_does_not_hide_a_missing_tool(verify: Verify, bin_folder: Path) -
                 "could-not-run",
                 127,
                 "logs/unit/verify-1.log",
-                f"command not found ({bin_folder}/bash: line 1: nosuchtool: command not found)",
+                "command not found: nosuchtool",
             ),
         ),
     )
@@ -199,7 +199,7 @@ def test_every_language_found_is_checked(verify: Verify, tmp_path: Path, workspa
                 "could-not-run",
                 1,
                 "logs/unit/verify-2.log",
-                f"{bin_folder}/python3: No module named pytest",
+                "command not found: pytest (a Python module)",
             ),
         ),
     )
@@ -280,3 +280,56 @@ def test_a_request_to_stop_ends_the_check_and_the_rest(verify: Verify, tmp_path:
         ("could-not-run", "stopped before it began"),
     ]
     assert verdict.state == "could-not-run"
+
+
+def test_a_script_whose_interpreter_is_missing_names_that(verify: Verify, workspace: Path) -> None:
+    script(workspace / "there.sh", "nosuchtool")
+    (workspace / "bad.sh").write_text("#!/no/such/interpreter -x\n")
+    (workspace / "bad.sh").chmod(0o755)
+    verdict = verify("./bad.sh", "./absent.sh", "./there.sh")
+    assert [(check.state, check.code, check.reason) for check in verdict.checks] == [
+        ("could-not-run", 127, "command not found: /no/such/interpreter (asked for by ./bad.sh)"),
+        ("could-not-run", 127, "command not found: ./absent.sh"),
+        ("could-not-run", 127, "command not found: nosuchtool"),
+    ]
+
+
+@pytest.fixture
+def submodule(workspace: Path) -> Path:
+    """Make the workspace one of a repository with a submodule, as a fresh clone has it."""
+    (workspace / ".gitmodules").write_text('[submodule "lib"]\n\tpath = third party/lib\n\turl = ../lib\n')
+    folder = workspace / "third party/lib"
+    folder.mkdir(parents=True)
+    return folder
+
+
+def test_a_failure_without_a_submodule_is_no_verdict(verify: Verify, submodule: Path) -> None:
+    verdict = verify("true", "echo 'error: lib.h is missing'; exit 2")
+    assert (verdict.state, verdict.notes) == (
+        "could-not-run",
+        ("submodule third party/lib is not populated: it was checked without",),
+    )
+    assert verdict.reason == (
+        "echo 'error: lib.h is missing'; exit 2: submodule third party/lib is not populated "
+        "(exit 2: error: lib.h is missing)"
+    )
+
+
+def test_a_pass_without_a_submodule_stays_one(verify: Verify, submodule: Path) -> None:
+    verdict = verify("true")
+    assert (verdict.state, verdict.reason) == ("pass", "")
+    assert verdict.notes == ("submodule third party/lib is not populated: it was checked without",)
+
+
+@pytest.mark.parametrize("path", ["../outside", "/etc/opt", "gone", "linked"])
+def test_what_only_looks_like_an_empty_submodule_changes_nothing(verify: Verify, workspace: Path, path: str) -> None:
+    (workspace.parent / "outside").mkdir()
+    (workspace / "linked").symlink_to(workspace.parent / "outside")
+    (workspace / ".gitmodules").write_text(f'[submodule "x"]\n\tpath = {path}\n')
+    verdict = verify("exit 3")
+    assert (verdict.state, verdict.checks[0].reason, verdict.notes) == ("fail", "exit 3", ())
+
+
+def test_a_submodule_that_the_check_populates_is_no_excuse(verify: Verify, submodule: Path) -> None:
+    verdict = verify(f"echo x >'{submodule}/x'; exit 3")
+    assert (verdict.state, verdict.checks[0].reason, verdict.notes) == ("fail", "exit 3", ())

@@ -21,6 +21,7 @@ from gitprun.verify import view as module
 from gitprun.verify.keep import installations, why_covered_never
 from gitprun.verify.leads import find_leads, follow_leads
 from gitprun.verify.view import View
+from tests.support.landing import candidate, land_branches, states
 from tests.support.repos import make_repo
 from tests.support.runs import run_units, sh, unit_of, workspace
 from tests.support.views import ANSWERS, KINDS, Trial, snapshot, trial, write
@@ -281,6 +282,22 @@ def test_a_run_sees_what_its_unit_broke(tmp_path: Path, kind: Any) -> None:
     assert {name: unit_of(repo, name).state for name in ("bad", "good")} == {"bad": "unverified", "good": "ready"}
     assert repo.read("src/app") == "good\n"
     assert sorted(path.name for path in workspace(repo, "r1", "bad").parent.iterdir()) == ["bad", "good"]
+
+
+@needs_view
+def test_so_does_a_landing(tmp_path: Path) -> None:
+    repo = make_repo(tmp_path / "repo")
+    repo.commit("code", src__app="good\n", _dot_gitignore=".venv\n")
+    write(repo.path, {".venv/app.pth": f"{repo.path}/src\n"})
+    for name in ("broken", "very good"):
+        repo.switch(name.split()[0], new=True, start="main")
+        repo.commit(name, src__app=f"{name}\n")
+    repo.switch("main")
+    check = ("grep -q good $(cat .venv/app.pth)/app",)
+    for name, state in (("broken", "red"), ("very", "landed")):
+        report = land_branches(repo, candidate(repo, name), verify=check, link=(".venv",))
+        assert states(report) == {name: state}
+    assert repo.read("src/app") == "very good\n"
 
 
 def test_the_probe_says_no_where_there_are_no_namespaces(monkeypatch: pytest.MonkeyPatch) -> None:

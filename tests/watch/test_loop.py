@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import time
 import tracemalloc
 from collections.abc import Iterator
@@ -22,6 +21,7 @@ from gitprun.watch.lines import tick_line
 from gitprun.watch.loop import Monitor, Watching, watch
 from gitprun.watch.rules import Limits, Tick
 from gitprun.workspaces.clone import make_clone, read_source
+from tests.support.processes import start_program
 from tests.support.repos import Repo, make_bare, make_repo
 from tests.support.scene import RUN, Scene, begin, calm, flags, open_scene
 from tests.support.workshop import fingerprint
@@ -95,7 +95,7 @@ def test_once_is_compared_with_the_start(scene: Scene) -> None:
 
 
 def test_processes_whose_command_line_speaks_of_codex_do_not_count(scene: Scene) -> None:
-    other = subprocess.Popen(["sh", "-c", ": codex exec; sleep 600"], start_new_session=True)
+    other = start_program(["sh", "-c", ": codex exec; sleep 600"], start_new_session=True)
     try:
         assert rest(scene.monitor().tick()).startswith("procs=codex:0/wrap:1 ")
     finally:

@@ -14,6 +14,7 @@ import pytest
 
 from gitprun.system.process import probe_identity
 from gitprun.watch.processes import Process, count_runaway, has_worker, is_codex, living, probe_processes
+from tests.support.processes import start_program
 from tests.support.scene import PAIR, end_session, wait_for_child
 
 
@@ -55,7 +56,7 @@ def sessions() -> Iterator[list[subprocess.Popen[bytes]]]:
 
 
 def start(argv: list[str], env: dict[str, str] | None = None) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(argv, env={**os.environ, **(env or {})}, start_new_session=True)
+    return start_program(argv, env={**os.environ, **(env or {})}, start_new_session=True)
 
 
 def ours(sessions: list[subprocess.Popen[bytes]]) -> dict[int, Process]:
@@ -73,7 +74,7 @@ def ours(sessions: list[subprocess.Popen[bytes]]) -> dict[int, Process]:
 
 def strays(sessions: list[subprocess.Popen[bytes]], expected: int, wardens: tuple[int, ...] = ()) -> int:
     """Count strays, waiting for processes that are still becoming what they are to be."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while (count := count_runaway(ours(sessions), wardens)) != expected and time.monotonic() < deadline:
         os.sched_yield()
     return count

@@ -14,9 +14,11 @@ from gitprun.merge.resolvers.text import Triple, split_versions
 Side = Literal["main", "unit"]
 
 LINE_LIMIT = 20_000
-# What one file may take: bytes of a version, and seconds (kept by whoever calls resolvers).
+# What one file may take: bytes of a version, and seconds of processor time (kept by whoever calls resolvers).
 SIZE_LIMIT = 1 << 20
 TIME_LIMIT = 2.0
+# To look at a merge: it holds work when that is not enough, so it is more than ten times what 20,000 lines take.
+AUDIT_LIMIT = 10.0
 TOO_DIFFERENT = "the versions differ too much to be compared line by line"
 MARKERS = (b"<<<<<<<", b"|||||||", b"=======", b">>>>>>>")
 
@@ -87,6 +89,7 @@ class Kind:
     which the higher one holds by the rule of the kind itself; its digits are not counted as words. Of a ``private``
     kind no words are shown. ``prepare`` loads what takes long to load, before anybody looks at the clock. Without
     ``words`` the shared proof counts none: the resolvers of the kind prove what each entry and comment means.
+    ``is_able`` checks whether what ``faults`` needs is installed.
     """
 
     name: str
@@ -97,6 +100,7 @@ class Kind:
     private: bool = False
     prepare: Callable[[], None] | None = None
     words: bool = True
+    is_able: Callable[[], bool] = lambda: True
 
 
 def split_conflict(conflict: FileConflict) -> Triple | Refused:

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Final
 
 from gitprun.globs import Patterns, matches
-from gitprun.merge.resolvers.base import Kind
+from gitprun.merge.resolvers.base import SIZE_LIMIT, Kind, no_faults
 from gitprun.merge.resolvers.index import INDEX
 
 # Families with the table of theirs that counts here.
@@ -48,3 +48,15 @@ def kinds_for(path: str) -> tuple[Kind, ...]:
 def find_faults(path: str, text: bytes) -> tuple[str, ...]:
     """Name what is wrong with a file: left conflict markers, and whatever its kinds know."""
     return tuple(dict.fromkeys(fault for kind in kinds_for(path) for fault in kind.faults(path, text)))
+
+
+def why_unjudged(path: str, size: int) -> str:
+    """Return why faults of a file of ``size`` bytes cannot be found; empty where they can, or where none are known."""
+    if size > SIZE_LIMIT:
+        megabytes = f"{size / 1_000_000:.1f}".removesuffix(".0")
+        return f"too large ({megabytes} MB)"
+    judges = [kind for kind in kinds_for(path) if kind.faults is not no_faults]
+    if not judges or any(kind.is_able() for kind in judges):
+        return ""
+    name = path.rpartition("/")[2]
+    return f"no grammar for {name[name.rfind('.') :] if '.' in name else name}"

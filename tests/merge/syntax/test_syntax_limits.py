@@ -97,3 +97,21 @@ def test_a_parser_that_does_not_come_back_hears_the_limit() -> None:
     # Comments that open and never close: most of a minute for this grammar.
     with pytest.raises(TimeLimit), limited(0.2):
         parse(language, b"a" + b"/*" * 30_000 + b"b\n")
+
+
+def test_a_limit_at_any_moment_leaves_no_wrong_tree() -> None:
+    """Raised while the parser called back it was lost now and then, and the half that had been read was the file."""
+    row = next(row for row in GRAMMARS if row.name == "python")
+    language = load_language(row)
+    assert language is not None
+    ended = 0
+    for number in range(20):
+        text = b"def f%d(a):\n    return a\n\n\n" % number * (1_000 + number)
+        try:
+            with limited(0.001 * (1 + number)):
+                parse(language, text)
+        except TimeLimit:
+            ended += 1
+        root = parse(language, text).root_node
+        assert (root.end_byte, root.has_error, root.child_count) == (len(text), False, 1_000 + number)
+    assert ended > 0

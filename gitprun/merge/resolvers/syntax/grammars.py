@@ -7,6 +7,7 @@ from functools import lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from gitprun.budget import unbroken
 from gitprun.merge.resolvers.syntax.rows import Grammar
 
 if TYPE_CHECKING:
@@ -18,6 +19,11 @@ _CHUNK = 1 << 16
 def load_language(row: Grammar) -> Language | None:
     """Load the grammar of a row; None when its wheel is not installed or does not fit."""
     return _load(row.wheel, row.maker)
+
+
+def has_grammar(row: Grammar) -> bool:
+    """Check whether the grammar of a row is installed and fits."""
+    return load_language(row) is not None
 
 
 @lru_cache
@@ -41,22 +47,15 @@ def _load(wheel: str, maker: str) -> Language | None:
 def parse(language: Language, text: bytes) -> Tree:
     """Parse one version of a file; what does not fit the grammar stands in error nodes.
 
-    Some grammars take minutes over texts made for it: whoever limits the time gets a word in while they work.
+    Some grammars take minutes over texts made for it, so the parser is told when time is up.
     """
     from tree_sitter import Parser
 
     def part(at: int, _: object) -> bytes:
         return text[at : at + _CHUNK]
 
-    parser = Parser(language)
-    try:
+    with unbroken() as budget:
+        parser = Parser(language)
+        first = parser.parse(part, progress_callback=lambda at, has_error: budget.is_over())
         # Once more on top of that, which takes no time: nodes of the first tree would read their text through ``part``.
-        return parser.parse(text, parser.parse(part, progress_callback=_go_on))
-    except SystemError as problem:
-        # This is how the parser passes on what was raised while it asked whether to go on.
-        raise problem.__cause__ or problem.__context__ or problem from None
-
-
-def _go_on(offset: int, has_error: bool) -> bool:
-    """Never stop a parse; being asked is enough for signals to be heard."""
-    return False
+        return parser.parse(text, first)

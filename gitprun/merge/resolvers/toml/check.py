@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from gitprun.merge.resolvers.base import quote
+from gitprun.merge.resolvers.base import SIZE_LIMIT, quote
 from gitprun.merge.resolvers.text import BOM
-from gitprun.merge.resolvers.tree.texts import SIZE_LIMIT
 
 # A strict reader calls itself for every bracket that is open.
 BRACKET_LIMIT = 80

@@ -5,7 +5,6 @@ from __future__ import annotations
 from gitprun.merge.resolvers.entries import show_key
 from gitprun.merge.resolvers.text import BOM
 from gitprun.merge.resolvers.tree import Unreadable
-from gitprun.merge.resolvers.tree.texts import SIZE_LIMIT
 from gitprun.merge.resolvers.yaml.events import Broken, TooDeep, parse_plain
 from gitprun.merge.resolvers.yaml.plain import double_keys
 from gitprun.merge.resolvers.yaml.reader import read_yaml
@@ -16,8 +15,6 @@ PARSER_LIMIT = 40_000
 
 def find_yaml_faults(path: str, text: bytes) -> tuple[str, ...]:
     """Say whether a text is no YAML, and which keys stand twice."""
-    if len(text) > SIZE_LIMIT:
-        return ()
     try:
         decoded = text.removeprefix(BOM).decode().replace("\r\n", "\n")
     except UnicodeDecodeError:

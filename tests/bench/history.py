@@ -1,0 +1,75 @@
+"""Replay the two-parent merges of a repository: how many would be told, checked once more, or held.
+
+``python -m tests.bench history REPO [--check COMMAND] [--most N]``: the first parent is the target.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pygit2
+
+from gitprun.git.trees import tree_of
+from gitprun.git.walk import Trees
+from gitprun.merge.deletions import describe_deletions
+from gitprun.names import Oid
+from gitprun.plan import MAX_DELETED
+from gitprun.verify.gate_changes import describe
+from gitprun.verify.put_back import put_back, read_gate_changes
+
+
+def replay(arguments: Sequence[str]) -> int:
+    """Print a line for every merge that would not land as it is, and the counts."""
+    parser = argparse.ArgumentParser(prog="python -m tests.bench history")
+    parser.add_argument("repository", type=Path)
+    parser.add_argument("--check", action="append", default=[], help="the commands that judge it (default: detected)")
+    parser.add_argument("--most", type=int, default=5000)
+    parser.add_argument("--quiet", action="store_true", help="only the counts")
+    given = parser.parse_args(arguments)
+    repo = pygit2.Repository(str(given.repository))
+    trees, counts, kinds = Trees(repo), Counter[str](), Counter[str]()
+    begun = time.perf_counter()
+    for commit, target, branch in _merges(given.repository, given.most):
+        counts["merges"] += 1
+        base = repo.merge_base(pygit2.Oid(hex=target), pygit2.Oid(hex=branch))
+        if base is None:
+            continue
+        told = read_gate_changes(trees, tree_of(repo, str(base)), tree_of(repo, branch), given.check)
+        old, new = tree_of(repo, target), tree_of(repo, commit)
+        changes = read_gate_changes(trees, old, new, given.check)
+        again = put_back(trees, old, new, changes) if changes else None
+        deletes = describe_deletions(trees, old, trees.compare(old, new), MAX_DELETED)
+        counts.update(told=bool(told), again=again is not None, held=bool(deletes))
+        kinds.update({change.kind for change in told})
+        if (told or deletes) and not given.quiet:
+            print(commit[:10], "; ".join(filter(None, (describe(told), deletes))))
+    seconds = time.perf_counter() - begun
+    by_kind = ", ".join(f"{kind} {many}" for kind, many in kinds.most_common())
+    print(
+        f"{counts['merges']} merges in {seconds:.0f} s: {counts['told']} told, {counts['again']} checked once more,"
+        f" {counts['held']} held for what they delete; {by_kind}"
+    )
+    return 0
+
+
+def _merges(repository: Path, most: int) -> Iterator[tuple[Oid, Oid, Oid]]:
+    words = [
+        "git",
+        "-C",
+        str(repository),
+        "rev-list",
+        "--first-parent",
+        "--merges",
+        "--parents",
+        f"--max-count={most}",
+        "HEAD",
+    ]
+    for line in subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines():
+        commit, *parents = line.split()
+        if len(parents) == 2:
+            yield Oid(commit), Oid(parents[0]), Oid(parents[1])
