@@ -55,6 +55,8 @@ _JS_NAMES = (
 )
 _TOX_KEYS = r"^(?:env_?list|commands\w*|ignore_outcome|ignore_errors|skip_missing_interpreters)\s*="
 RUNNERS = (
+    # Of your own file: what a landing asks is yours as it is, and what comes with a branch asks from then on.
+    RunnerFile("prun", ("prun.toml",), r"", r"^(?:run\.)?verify(?:_may_change|_in|_view|_sandbox)?\s*="),
     RunnerFile("pytest", ("pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml"), _PYTEST, _PYTEST_KEYS, "pytest"),
     RunnerFile("pytest", ("pyproject.toml",), _PYTEST, _PYTEST_KEYS, r"tool\.pytest(?:\.ini_options)?"),
     RunnerFile("pytest", ("setup.cfg",), _PYTEST, _PYTEST_KEYS, "tool:pytest"),
