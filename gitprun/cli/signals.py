@@ -49,8 +49,8 @@ class Presses:
         return True
 
 
-# The press that something stopped in good order for: what still comes of it must not end the command after that.
-_answered = Presses()
+# When something last began to stop in good order: what still comes of that press must not end the command after it.
+_answered = [float("-inf")]
 
 
 @contextlib.contextmanager
@@ -62,7 +62,7 @@ def signals_stop(stop: Stop, *, quiet: bool = False) -> Iterator[list[int]]:
     """
 
     def pressed(number: int, caught: list[int]) -> None:
-        _answered.begins(time.monotonic())
+        _answered[0] = time.monotonic()
         caught.append(number)
         stop.set()
         if len(caught) <= len(ANSWERS) and not quiet:
@@ -83,16 +83,19 @@ def signals_end() -> Iterator[list[int]]:
 
     A second press does not wait for that any longer than LAST_WORDS seconds.
     """
-    over, stop, raised = threading.Event(), Stop(), [False]
+    over, stop, raised, began = threading.Event(), Stop(), [False], time.monotonic()
+
+    def is_answered() -> bool:
+        return _answered[0] >= began and time.monotonic() - _answered[0] < PRESS
 
     def on_signal(number: int, _frame: FrameType | None) -> None:
         # Once: what it interrupts is being cleaned up from here on.
-        if not raised[0] and not _is_answered():
+        if not raised[0] and not is_answered():
             raised[0] = True
             raise Ended(number)
 
     def pressed(number: int, caught: list[int]) -> None:
-        if _is_answered():
+        if is_answered():
             return
         caught.append(number)
         stop.set()
@@ -104,11 +107,6 @@ def signals_end() -> Iterator[list[int]]:
             yield caught
         finally:
             over.set()
-
-
-def _is_answered() -> bool:
-    began = _answered._began
-    return began is not None and time.monotonic() - began < PRESS
 
 
 @contextlib.contextmanager

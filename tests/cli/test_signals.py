@@ -143,9 +143,7 @@ def test_a_signal_for_a_forked_child_is_its_own() -> None:
     assert (caught, stop.presses) == ([], 0)
 
 
-def test_what_has_nothing_to_save_is_ended_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    # A press that a test right before this one answered would swallow ours.
-    monkeypatch.setattr(signals, "_answered", signals.Presses())
+def test_what_has_nothing_to_save_is_ended_once() -> None:
     cleaned, heard = list[str](), list[list[int]]()
 
     def work() -> None:
@@ -163,6 +161,17 @@ def test_what_has_nothing_to_save_is_ended_once(monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(Ended):
         work()
     assert (heard, cleaned) == ([[signal.SIGTERM]], ["up"])
+
+
+def test_what_comes_of_an_answered_press_ends_nothing_after_it() -> None:
+    stop = Stop()
+    with signals_end() as caught:
+        with signals_stop(stop, quiet=True):
+            os.kill(os.getpid(), signal.SIGINT)
+            await_press(stop)
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.01)
+    assert (caught, stop.presses) == ([], 1)
 
 
 HANGING = """

@@ -168,22 +168,23 @@ def test_a_stop_from_another_thread(bench: Bench) -> None:
     assert replace(ended, leftovers=0) == Exit(code=3, signal=None, reason="stopped", seconds=0.0)
 
 
-def test_a_second_stop_does_not_wait_for_the_grace(bench: Bench) -> None:
+def test_a_second_stop_goes_to_the_end_of_the_ladder(bench: Bench) -> None:
     stop = Stop()
     script = """
     exec 3>ready
     trap 'echo int >&3' INT
-    trap 'echo term >&3' TERM
+    trap 'echo term >term' TERM
     echo go >&3
     while :; do sleep 0.01; done
     """
     with heard(bench) as ready:
-        thread = stop_when_ready(ready, stop, times=3)
+        thread = stop_when_ready(ready, stop, times=2)
         ended = plain(bench.sh(script, stop=stop, grace=1000.0))
         # The end may have come before the worker could say what it heard.
         (bench.path / "ready").write_text("over\n" * 3)
         thread.join()
     assert replace(ended, leftovers=0) == Exit(code=None, signal=signal.SIGKILL, reason="stopped", seconds=0.0)
+    assert not (bench.path / "term").exists()
 
 
 def test_a_stop_that_came_before_starts_nothing(bench: Bench) -> None:
