@@ -40,7 +40,10 @@ def test_a_unit_that_deletes_its_test(tmp_path: Path) -> None:
     assert said.code == 1
     assert said.out.splitlines()[1].split()[:3] == ["prun/r1/gone", "held", "-"]
     assert "changed its own check: tests/test_app.sh deleted; with it put back: sh check.sh: exit 1" in said.out
-    assert "hint: git prun merge gone --accept tests/test_app.sh lands it as it is\n" in said.err
+    assert (
+        "hint: git prun resolve r1/gone opens it to be mended;"
+        " git prun merge --accept tests/test_app.sh r1/gone lands it as it is\n"
+    ) in said.err
     assert repo.read("app.txt") == "good\n"
     said = prun(repo.path, "merge", "gone", "--accept", "tests/test_app.sh")
     assert said.code == 0, said.err
@@ -60,7 +63,7 @@ def test_a_branch_that_deletes_much(tmp_path: Path) -> None:
     assert "less: held: it deletes 30 of 36 files, such as docs/0; --accept deletions lands it\n" in said.out
     said = prun(repo.path, "merge", "--no-verify", "less")
     assert said.code == 1
-    assert "hint: git prun merge less --accept deletions lands it as it is\n" in said.err
+    assert "hint: git prun merge --accept deletions less lands it as it is\n" in said.err
     repo.write("prun.toml", '[merge]\nmax_deleted = "none"\n')
     said = prun(repo.path, "forecast", "less")
     assert said.code == 0
