@@ -117,7 +117,12 @@ def _is_ours(name: str, before: Look, after: Look, ours: Ours) -> bool:
         return False
     if entry not in before.places or entry not in after.places:
         return True
-    return before.places[entry] in ours.places
+    return _place_of(before.places[entry], after.places[entry]) in ours.places
+
+
+def _place_of(was: str, now: str) -> str:
+    """Return where a worktree was; a registration that was looked at while it was written says so only later."""
+    return now if was in ("", UNREADABLE) else was
 
 
 def worktree_of(name: str) -> str:
@@ -161,8 +166,8 @@ def is_hook(name: str) -> bool:
 
 def _worktrees(before: Look, after: Look, ours: Ours) -> Iterator[Thing]:
     for name, was, now in _differing(before.places, after.places):
-        known = (was or now) in ours.places
-        if known and (not was or was in ours.removed):
+        known = _place_of(was, now) in ours.places
+        if known and (was in ("", UNREADABLE) or was in ours.removed):
             continue
         yield Thing("worktree", name, was, now)
     for name, was, now in _differing(before.files, after.files):

@@ -87,7 +87,7 @@ def test_folders_of_any_name(tmp_path: Path, name: str, capsys: pytest.CaptureFi
     assert inside(capsys, repo.path, "new", "c", "w/c", "--clone").code == 0
     assert inside(capsys, repo.path, "exec", "c", "s", "x", "--command", "touch o").code == 0
     said = inside(capsys, repo.path, "merge", "a", "b", "w/c", "--no-verify")
-    assert (said.code, sorted(repo.files())) == (0, ["a.txt", "m", "n", "o"]), said.err
+    assert (said.code, sorted(repo.files())) == (0, ["a.txt", "m", "n", "o"]), said.out + said.err
     assert inside(capsys, repo.path, "remove", "a", "b", "c").code == 0
     assert (repo.status(), (tmp_path / name / "repo.prun").exists()) == ([], False)
 

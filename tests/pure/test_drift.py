@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -100,3 +101,24 @@ def test_an_entry_of_a_reflog() -> None:
 def test_addresses_lose_who_and_what() -> None:
     assert redact("url.https://me:word@h.test/x.insteadof") == "url.https://***@h.test/x.insteadof"
     assert redact("branch.a@b.remote") == "branch.a@b.remote"
+
+
+EMPTY: dict[str, Any] = {
+    "time": 1.0,
+    "refs": {},
+    "settings": {},
+    "files": {},
+    "logs": {},
+    "hooks": "hooks",
+    "checkout": {},
+}
+
+
+def test_a_worktree_of_ours_that_was_looked_at_while_it_was_registered_is_no_drift() -> None:
+    """Its registration said nothing yet: that is a look that failed, and not what was there before."""
+    half = Look(**EMPTY, places={"b": "?"}, heads={})
+    whole = Look(**EMPTY, places={"b": "/p/r1/b"}, heads={"worktrees/b/HEAD": "ref: refs/heads/prun/r1/b"})
+    ours = Ours(refs=frozenset(), moves=frozenset(), places=frozenset({"/p/r1/b"}), removed=frozenset())
+    assert compare(half, whole, ours) == ()
+    nobodys = Ours(refs=frozenset(), moves=frozenset(), places=frozenset(), removed=frozenset())
+    assert [thing.name for thing in compare(half, whole, nobodys)] == ["worktrees/b/HEAD", "b"]
