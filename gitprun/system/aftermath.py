@@ -14,7 +14,9 @@ from gitprun.units import Exit
 
 RECORD = "exit.json"
 KILLED = "the warden process was killed, and the worker with it"
-LOOKS = 10
+# So many looks in a row have to find nobody: on a busy machine ten were missed by a chain of processes that each start
+# the next one and end. They take about a second, and only after a warden was killed.
+LOOKS = 40
 
 
 def read_exit(path: Path) -> Exit | None:
