@@ -8,6 +8,7 @@ import pytest
 
 from gitprun.plan import Settings
 from gitprun.runs.verified_trees import read_verified
+from gitprun.system.confine import find_walls
 from gitprun.verify.pristine import plan_checks
 from gitprun.verify.surroundings import wish_for_landing
 from tests.support.cli import prun
@@ -79,3 +80,13 @@ def test_who_checks_again(repo: Repo, tmp_path: Path, words: tuple[str, ...], re
     assert repo.read("b") == "b\n"
     assert calls.read_text() == "x\n" * checks
     assert ("verified before" in said.err) == (checks == 1)
+
+
+def test_a_unit_that_asked_for_walls_is_checked_within_walls_there_too(repo: Repo, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    unit = sh("a", "echo b >b", sandbox="workspace-write", walled=True)
+    run_units(repo, unit, verify=(f"echo x >{out}",), verify_in="pristine")
+    facts = unit_of(repo, "a").facts
+    if find_walls().kind is None:
+        pytest.skip("no walls here")
+    assert (facts["verdict"]["state"], facts["verify_in"], out.exists()) == ("fail", "pristine", False)
