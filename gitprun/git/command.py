@@ -17,7 +17,7 @@ from typing import IO
 
 from gitprun.errors import GitFailed, GitTimeout, PrunError
 from gitprun.git.environment import git_environment
-from gitprun.git.limits import Patience
+from gitprun.git.limits import Heard, Patience
 from gitprun.system import kin
 
 LAST_WORDS = 2.0
@@ -96,17 +96,21 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A git program at work since ``began`` (seconds since 1970); ``mark`` is given to everything it starts."""
+    """A git program at work since ``began`` (seconds since 1970); ``mark`` is given to everything it starts.
+
+    ``heard`` is what had been heard of a stop when it started.
+    """
 
     shown: tuple[str, ...]
     process: subprocess.Popen[bytes]
     git: Git
     mark: str
     began: float
+    heard: Heard
 
     def wait(self, stdin: bytes = b"", *, ok: tuple[int, ...] = (0,), timeout: float | None = None) -> Answer:
         """Give it its input and wait for its end; raises as ``Git.run`` does."""
-        patience, given = Patience(self.shown, timeout), stdin or None
+        patience, given = Patience(self.shown, timeout, self.heard), stdin or None
         try:
             while True:
                 try:
@@ -233,9 +237,9 @@ class Git:
             # safe.bareRepository=explicit is about repositories that were smuggled in, and this one is the user's.
             settings += ("safe.bareRepository=all",)
         options = [part for setting in settings for part in ("-c", setting)]
-        mark, began = os.urandom(12).hex(), time.time()
+        mark, began, heard = os.urandom(12).hex(), time.time(), Heard.now()
         process = self._start(["git", *options, *args], source, mark)
-        return Running(tuple(os.fsdecode(arg) for arg in args), process, self, mark, began)
+        return Running(tuple(os.fsdecode(arg) for arg in args), process, self, mark, began, heard)
 
     def read_programs(self) -> dict[str, str]:
         """Read which merge drivers and filters are configured, by key; empty where that cannot be read."""

@@ -6,9 +6,10 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 
 from gitprun.errors import GitStopped, GitTimeout
-from gitprun.system.stop import current_stop
+from gitprun.system.stop import Stop, current_stop
 
 # Whatever writes or reads whole trees: generous for checkouts of large repositories on slow disks. Callers that know
 # better say so.
@@ -56,13 +57,32 @@ def limit_of(words: Sequence[str]) -> float:
     return LIMITS.get(" ".join(words[:2]), LIMITS.get(words[0] if words else "", DEFAULT_TIMEOUT))
 
 
-class Patience:
-    """One wait for a git program: how long it may still take, and whether a stop ends it."""
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What had been heard of a stop at some moment: which one held, and how often it had been asked for."""
 
-    def __init__(self, shown: tuple[str, ...], timeout: float | None) -> None:
+    stop: Stop | None
+    presses: int
+
+    @classmethod
+    def now(cls) -> Heard:
+        """Return what is heard at this moment."""
+        stop = current_stop()
+        return cls(stop, stop.presses if stop else 0)
+
+
+class Patience:
+    """One wait for a git program: how long it may still take, and whether a stop ends it.
+
+    ``began`` is what had been heard when the program started: a stop between that and the wait ends it, too.
+    """
+
+    def __init__(self, shown: tuple[str, ...], timeout: float | None, began: Heard | None = None) -> None:
         self.shown, self.seconds = shown, limit_of(shown) if timeout is None else timeout
-        self._stop, self._keeps = current_stop(), _keeping.get()
-        self._heard = self._stop.presses if self._stop else 0
+        heard = Heard.now()
+        if began is not None and began.stop is heard.stop:
+            heard = began
+        self._stop, self._heard, self._keeps = heard.stop, heard.presses, _keeping.get()
         if self._heard and not self._keeps:
             self.seconds = min(self.seconds, TIDY_TIMEOUT)
         self._until = time.monotonic() + self.seconds

@@ -248,3 +248,16 @@ def test_files_of_another_merge_are_left_alone(tmp_path: Path) -> None:
     with pytest.raises(GitTimeout):
         Git(cwd=repo.path).run(*MERGE, timeout=SHORT)
     assert sorted(row[3:] for row in repo.status()) == [old.name, other.name]
+
+
+def test_a_stop_between_the_start_and_the_wait(tmp_path: Path, stop: Stop) -> None:
+    repo = forked(tmp_path, f"echo $$ >{tmp_path}/begun; exec sleep 600")
+    os.mkfifo(tmp_path / "begun")
+    running = Git(cwd=repo.path).start(*MERGE)
+    (tmp_path / "pids").write_text((tmp_path / "begun").read_text())
+    stop.set()
+    with pytest.raises(GitStopped):
+        running.wait()
+    require_gone(tmp_path, repo)
+    # What only begins after the stop tidies up, and may end by itself.
+    assert Git(cwd=repo.path).run("rev-parse", "HEAD").text == repo.head
