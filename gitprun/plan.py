@@ -51,7 +51,8 @@ class Settings:
     those the base names). ``verify_may_change`` are globs of what checks may rewrite and still pass (None: MAY_CHANGE);
     ``reuse_green`` is for how many seconds a green tree counts as green in later commands (None: not at all),
     ``confirm_red`` whether what is red is checked once more, ``max_deleted`` the share of the target's files that
-    one branch may delete (1.0: any).
+    one branch may delete (1.0: any); ``protected`` are globs of paths no branch changes unless they are accepted,
+    ``regenerable`` globs of ignored files that a tool makes again.
     """
 
     base: str | None = None
@@ -71,6 +72,7 @@ class Settings:
     copy: tuple[str, ...] | None = None
     link: tuple[str, ...] | None = None
     setup: tuple[str, ...] | None = None
+    regenerable: tuple[str, ...] | None = None
     max_file: int | None = None
     max_total: int | None = None
     max_files: int | None = None
@@ -85,6 +87,7 @@ class Settings:
     reuse_green: float | None = None
     confirm_red: bool | None = None
     max_deleted: float | None = None
+    protected: tuple[str, ...] | None = None
     hotspots: tuple[Any, ...] = ()
     hotspot_source: str = ""
 
@@ -108,6 +111,7 @@ class Settings:
             copy=other.copy if self.copy is None else self.copy,
             link=other.link if self.link is None else self.link,
             setup=other.setup if self.setup is None else self.setup,
+            regenerable=other.regenerable if self.regenerable is None else self.regenerable,
             max_file=self.max_file or other.max_file,
             max_total=self.max_total or other.max_total,
             max_files=self.max_files or other.max_files,
@@ -122,6 +126,7 @@ class Settings:
             reuse_green=self.reuse_green or other.reuse_green,
             confirm_red=other.confirm_red if self.confirm_red is None else self.confirm_red,
             max_deleted=other.max_deleted if self.max_deleted is None else self.max_deleted,
+            protected=other.protected if self.protected is None else self.protected,
             hotspots=other.hotspots + self.hotspots,
             hotspot_source=self.hotspot_source or other.hotspot_source,
         )
@@ -148,6 +153,7 @@ def together(runs: Sequence[Settings]) -> Settings:
         copy=every("copy"),
         link=every("link"),
         setup=every("setup"),
+        protected=every("protected"),
         merge_message=next((run.merge_message for run in runs if run.merge_message), None),
     )
 
@@ -224,6 +230,7 @@ def _settings(table: Table, source: str, *, in_plan: bool) -> Settings:
         if both:
             raise space.problem("link", f"names {both[0]!r}, which is in copy too", "copy it or link it, not both")
         found.update(workspace=space.choice("kind", get_args(WorkspaceKind)), setup=space.texts("setup"))
+        found.update(regenerable=space.texts("regenerable"))
         space.close()
     if collect:
         found.update(max_file=collect.size("max_file"), max_total=collect.size("max_total"))
@@ -233,6 +240,7 @@ def _settings(table: Table, source: str, *, in_plan: bool) -> Settings:
     if landing:
         found.update(merge_message=landing.text("message"), reuse_green=landing.duration("reuse_green"))
         found.update(confirm_red=landing.flag("confirm_red"), max_deleted=_share(landing, "max_deleted"))
+        found.update(protected=landing.texts("protected"))
         landing.close()
     if executors:
         found["executors"] = _executors(executors)

@@ -17,7 +17,16 @@ if TYPE_CHECKING:
     from gitprun.plan import Settings
     from gitprun.runs.events import RunState
 
-_FLAGS = ("allow_unverified", "no_verify", "dry_run", "one_by_one", "accept_drops")
+_FLAGS = (
+    "allow_unverified",
+    "no_verify",
+    "dry_run",
+    "one_by_one",
+    "accept_drops",
+    "allow_outside",
+    "with_base",
+    "deepen",
+)
 
 # Without a word it means every finding, as it always did.
 suspect_option = click.option(
@@ -65,6 +74,7 @@ def landing_options(
         accept=tuple(given.get("accept") or ()),
         allow_suspect=tuple(given.get("allow_suspect") or ()),
         max_deleted=MAX_DELETED if settings.max_deleted is None else settings.max_deleted,
+        protected=settings.protected or (),
         order=given.get("order") or "given",
         keep_going=given.get("keep_going", True),
         strategy=given.get("strategy"),

@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 @click.option("-m", "--message", help="The merge message; {branch} in it stands for the branch.")
 @click.option(
     "--order",
-    type=click.Choice(["given", "safe"]),
+    type=click.Choice(["given", "safe", "captured"]),
     default="given",
     show_default=True,
-    help="As given; or those first that share no file with others, small before large.",
+    help="As given (units: as in the plan); those first that share no file with others; or as they were captured.",
 )
 @click.option("--verify", multiple=True, metavar="COMMAND", help="A check the merged tree must pass (repeatable).")
 @click.option("--no-verify", is_flag=True, help="Do not check the merged tree.")
@@ -67,6 +67,9 @@ if TYPE_CHECKING:
     help="Let a branch change PATH (a file or folder) of its own checks, or delete much: deletions (repeatable).",
 )
 @click.option("--accept-drops", is_flag=True, help="Land what loses lines by -X.")
+@click.option("--allow-outside", is_flag=True, help="Land what a unit changed outside of its paths.")
+@click.option("--with-base", is_flag=True, help="Land the commits of the base, too, that the target does not have.")
+@click.option("--deepen", is_flag=True, help="Fetch the history that a shallow clone lacks, if a branch needs it.")
 @suspect_option
 @click.option(
     "--allow-unverified", is_flag=True, help="Land what no check has proved, and failed units that are named."

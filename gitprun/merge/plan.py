@@ -27,7 +27,7 @@ ItemState = Literal[
     "held",
     "not-tried",
 ]
-Order = Literal["given", "safe"]
+Order = Literal["given", "safe", "captured"]
 # How a conflict is told that is only there because another one of its branch could not be settled.
 WOULD_SETTLE = "would settle it"
 # What keeps nobody waiting: it is in, or there was nothing to bring in.
@@ -73,10 +73,12 @@ class LandingOptions:
     ``detect`` those of the languages found besides; ``verify_timeout`` and ``reuse_green`` are in seconds. ``root`` is
     the folder for private workspaces (empty: the one beside the repository), ``setup`` the commands that make one ready
     to be verified, if the user lets them run; ``verified_run`` is the run of this very command, whose pristine verdicts
-    count. ``accept`` are paths of the checks that may be changed, ``max_deleted`` the share of the target's files that
-    a branch may delete. ``strategy`` names the side that wins whatever conflict is left in the end, and
-    ``accept_drops`` lets land what lost lines by it. ``may_run_after`` says that the user lets the ``after`` commands
-    of hotspots run. ``allow_suspect`` names the findings that may land (``accepts``).
+    count. ``accept`` are paths that a branch may change though they would be held, ``max_deleted`` the share of the
+    target's files that a branch may delete, ``protected`` globs of further paths that are held; ``allow_outside`` lets
+    land what lies outside a unit's ``paths``, ``with_base`` the commits of a base that the target lacks, ``deepen``
+    lets the rest of a shallow history be fetched. ``strategy`` names the side that wins whatever conflict is left in
+    the end, and ``accept_drops`` lets land what lost lines by it. ``may_run_after`` says that the user lets the
+    ``after`` commands of hotspots run. ``allow_suspect`` names the findings that may land (``accepts``).
     """
 
     into: str | None = None
@@ -95,6 +97,10 @@ class LandingOptions:
     confirm_red: bool = True
     accept: tuple[str, ...] = ()
     max_deleted: float = MAX_DELETED
+    protected: tuple[str, ...] = ()
+    allow_outside: bool = False
+    with_base: bool = False
+    deepen: bool = False
     hotspots: tuple[Hotspot, ...] = ()
     copy: tuple[str, ...] = ()
     link: tuple[str, ...] = ()
