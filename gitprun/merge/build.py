@@ -11,10 +11,10 @@ from gitprun.errors import GitFailed, GitStopped, GitTimeout, Refused
 from gitprun.git.command import Git
 from gitprun.git.trees import GITLINK, Change, show_path, tree_of
 from gitprun.git.walk import TooDeep
+from gitprun.merge.barriers import Proposed, find_holds
 from gitprun.merge.beside import detached_ahead, dirty_checkout
 from gitprun.merge.combine import Combined, combine
 from gitprun.merge.commit import append_shortlog, finish_message, write_merge
-from gitprun.merge.deletions import DELETIONS, describe_deletions
 from gitprun.merge.guard import find_obstacle
 from gitprun.merge.plan import (
     EVERY_FINDING,
@@ -107,9 +107,10 @@ def _commit(site: Site, tip: Oid, combined: Combined, base: Oid, *, trial: bool)
             return _item(candidate, "empty", "its commits change nothing")
         return _item(candidate, "already-contained", f"its changes are already in {site.target.branch}")
     step = site.trees.compare(before, tree)
-    deletes = describe_deletions(site.trees, before, step, site.options.max_deleted)
-    if deletes and DELETIONS not in site.options.accept:
-        return LandingItem(candidate=candidate, state="held", reason=f"it {deletes}", accept=(DELETIONS,))
+    proposed = Proposed(candidate=candidate, tip=tip, base=base, before=before, tree=tree, step=step)
+    held = find_holds(site, proposed)
+    if held is not None:
+        return held
     refused = _obstacle(site, candidate, before, step)
     if refused:
         return _item(candidate, "refused", refused)

@@ -14,6 +14,8 @@ HELD: Final = "landing.held"
 # A row is a reminder, not a report: who wants all of it asks again with the command that it names.
 MOST_FINDINGS: Final = 20
 MOST_WORDS: Final = 300
+# What is accepted by a flag of its own: words of LandingItem.accept that are no paths.
+ACCEPT_FLAGS: Final = {"outside": "--allow-outside", "base": "--with-base"}
 # Nobody has to do anything about these, or another branch is the reason.
 _PASSED_OVER: Final = (*SETTLED, "empty", "not-tried")
 
@@ -68,7 +70,7 @@ class HeldBranch:
     def acceptance(self) -> str:
         """Return the command that lands what is suspect or held as it is, by name; empty where nothing is."""
         if self.accept:
-            flags = " ".join(f"--accept {shlex.quote(word)}" for word in self.accept)
+            flags = " ".join(ACCEPT_FLAGS.get(word) or f"--accept {shlex.quote(word)}" for word in self.accept)
             return f"git prun merge {flags} {shlex.quote(self.name)}"
         if self.state != "suspect" or len(self.findings) == MOST_FINDINGS:
             return ""
