@@ -330,10 +330,10 @@ def _hook_notes(settings: MergeSettings, hooks: Hooks) -> Iterator[str]:
 
 
 def _order(site: Site, candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
-    """Put ancestors first; then as given, or so that as many as possible get along."""
+    """Put ancestors first; then as given, as captured, or so that as many as possible get along."""
     contained = site.ancestry.contained()
-    ordered = plan_order(candidates, contained)
-    if site.options.order == "given" or len(ordered) < 2:
+    ordered = plan_order(candidates, contained, by_time=site.options.order == "captured")
+    if site.options.order != "safe" or len(ordered) < 2:
         return ordered
     paths: dict[str, set[bytes]] = {}
     for one in ordered:
@@ -342,4 +342,4 @@ def _order(site: Site, candidates: Sequence[Candidate]) -> tuple[Candidate, ...]
         paths[one.branch] = {change.path for change in changes}
     partners = {one: [other for other in paths if other != one and paths[one] & paths[other]] for one in paths}
     names = plan_safe_order({name: len(found) for name, found in paths.items()}, partners, list(paths))
-    return plan_order(sorted(ordered, key=lambda one: names.index(one.branch)), contained, by_time=False)
+    return plan_order(sorted(ordered, key=lambda one: names.index(one.branch)), contained)
