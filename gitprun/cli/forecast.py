@@ -28,7 +28,9 @@ LEGEND = ". nothing in common   + both changed a file, merges   r settled by a r
 
 @click.command()
 @click.argument("names", metavar="[UNIT|RUN|BRANCH]...", nargs=-1)
-@click.option("--into", metavar="BRANCH", help="Look at landing on this branch (default: the one checked out).")
+@click.option(
+    "--into", metavar="COMMIT", help="Look at landing on this branch, or any commit (default: HEAD's branch)."
+)
 @click.option("--all-branches", "every", is_flag=True, help="Look at every local branch.")
 @json_option
 @click.pass_context

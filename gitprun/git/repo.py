@@ -8,6 +8,7 @@ from pathlib import Path
 
 from gitprun.errors import GitFailed, PrunError
 from gitprun.git.command import Git
+from gitprun.git.revision import require_one_ref
 from gitprun.git.stale import COMMONDIR
 from gitprun.names import Oid, parse_oid
 from gitprun.system.files import read_plain
@@ -96,7 +97,8 @@ def _three_lines(start: Path, out: bytes) -> tuple[str, str, str]:
 
 
 def resolve_commit(git: Git, revision: str) -> Oid:
-    """Resolve a revision to the commit it names; raises NoCommit with the nearest right answer."""
+    """Resolve a revision to the commit it names; raises NoCommit with the nearest right answer, or SeveralMeanings."""
+    require_one_ref(git, revision)
     answer = git.run("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}", ok=(0, 1, 128))
     if answer.code == 0:
         return parse_oid(answer.text)

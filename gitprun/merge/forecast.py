@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from gitprun.git.batch import compare_many, merge_many
 from gitprun.git.command import Git
-from gitprun.git.repo import Repository
+from gitprun.git.repo import Repository, resolve_commit
 from gitprun.git.trees import Change, Objects, TreeMerge, tree_of
 from gitprun.git.walk import Trees
 from gitprun.merge.aside import Aside, aside
@@ -27,7 +27,7 @@ from gitprun.merge.forecast_plan import (
     plan_meetings,
 )
 from gitprun.merge.forks import Forks, New, find_forks, has_one_base, read_new
-from gitprun.merge.guard import Target, read_target
+from gitprun.merge.guard import BRANCHES, Target, read_target
 from gitprun.merge.order import plan_safe_order
 from gitprun.names import Oid, parse_oid, unit_branch
 from gitprun.plan import MAX_DELETED
@@ -51,7 +51,9 @@ _Changes = Mapping[bytes, Change]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What to look at: ``names`` as for a landing, ``every`` local branch, ``into`` the target (None: checked out).
+    """What to look at: ``names`` as for a landing, ``every`` local branch, ``into`` the target (any commit-ish).
+
+    None stands for the branch checked out.
 
     ``checks`` are the commands a landing would run (none: those detected), ``max_deleted`` what it lets one delete.
     """
@@ -90,7 +92,7 @@ def forecast(repository: Repository, history: History, asked: Asked) -> Forecast
 
     Live units are looked at as they are now. What is in the target already, or cannot be read, is left out and said.
     """
-    target = read_target(repository, asked.into)
+    target = _find_target(repository, asked.into)
     with aside(repository) as room:
         left_out: list[tuple[str, str]] = []
         found = _find_branches(room, history, asked, target, left_out)
@@ -119,6 +121,15 @@ def forecast(repository: Repository, history: History, asked: Asked) -> Forecast
         order=order,
         left_out=tuple(left_out),
     )
+
+
+def _find_target(repository: Repository, into: str | None) -> Target:
+    """Return the branch to look at landing on; any other commit-ish serves as well, for nothing moves."""
+    if into is None:
+        return read_target(repository, None)
+    tip, ref = resolve_commit(repository.git, into), BRANCHES + into.removeprefix(BRANCHES)
+    known = repository.git.run("show-ref", "--verify", "--quiet", ref, ok=(0, 1, 128)).code == 0
+    return read_target(repository, into) if known else Target(ref=into, tip=tip)
 
 
 @contextmanager

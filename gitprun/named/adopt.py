@@ -17,7 +17,7 @@ from gitprun.git.command import Git
 from gitprun.git.refs import delete_ref, move_ref, open_repository, read_ref, read_signatures
 from gitprun.git.repo import Repository, read_checkouts
 from gitprun.keep.guard import require_lonely, within
-from gitprun.named.branches import require_branch_name
+from gitprun.named.branches import require_own_branch_name
 from gitprun.named.make import PATIENCE
 from gitprun.named.roster import NAMED, colliding, parse_name, roster
 from gitprun.named.site import KNOWN, alone, open_site, pin_name
@@ -244,7 +244,7 @@ def _choose_branch(repository: Repository, unit: UnitState, found: _Found, branc
         if not name:
             continue
         try:
-            require_branch_name(repository.git, name)
+            require_own_branch_name(repository.git, name)
         except PrunError:
             if branch:
                 raise

@@ -15,7 +15,7 @@ from gitprun.git.command import require_git
 from gitprun.git.refs import delete_ref, move_ref, open_repository, read_ref
 from gitprun.git.repo import Repository, resolve_commit
 from gitprun.keep.guard import stands
-from gitprun.named.branches import require_branch_name, settle_branch
+from gitprun.named.branches import require_own_branch_name, settle_branch
 from gitprun.named.roster import NAMED, colliding, roster
 from gitprun.named.site import KNOWN, open_site, pin_name, read_work
 from gitprun.names import ZERO, Oid, UnitId
@@ -57,7 +57,7 @@ def make_named(repository: Repository, ledger: Ledger, wish: Wish) -> UnitState:
     """
     require_git(repository.top or repository.common)
     require_calm(repository)
-    require_branch_name(repository.git, wish.branch)
+    require_own_branch_name(repository.git, wish.branch, existing=wish.resume)
     if wish.resume and wish.base is not None:
         raise UsageProblem("--resume goes on where the branch is, so it takes no BASE", "leave one of them out")
     with locked(repository.state / "locks" / "named.lock", timeout=PATIENCE, doing="making a workspace"):
