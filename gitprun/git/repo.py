@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -68,6 +69,13 @@ def find_repository(start: Path) -> Repository:
             raise NoRepository(
                 f"git refuses this repository: {said[0]}", "git config --global --add safe.directory <it>"
             )
+        astray = next((line.partition("cannot chdir to ")[2] for line in said if "cannot chdir to " in line), "")
+        if astray:
+            raise NoRepository(
+                f"core.worktree of this repository names {astray.partition(': ')[0]}, which is not there",
+                f"git --git-dir={shlex.quote(str(_dot_git(start)))} --work-tree=. config --unset core.worktree,"
+                " or name the right folder there",
+            )
         raise NoRepository(f"git cannot use this repository: {said[0] if said else 'no reason given'}")
     git_dir, common, bare = _three_lines(start, answer.out)
     if bare == "false":
@@ -83,6 +91,11 @@ def find_repository(start: Path) -> Repository:
             "git config --worktree core.bare false (in this worktree) repairs it",
         )
     return Repository(None, Path(git_dir), Path(common))
+
+
+def _dot_git(start: Path) -> Path:
+    """Return the ``.git`` around a folder that git would not use, or the folder itself."""
+    return next((place / ".git" for place in (start, *start.parents) if os.path.lexists(place / ".git")), start)
 
 
 def _three_lines(start: Path, out: bytes) -> tuple[str, str, str]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from gitprun.errors import PrunError, Refused
 from gitprun.git.command import Git
+from gitprun.git.layout import require_seen_checkout
 from gitprun.git.repo import Checkout, Repository, read_checkouts
 from gitprun.git.stale import await_free, set_aside
 from gitprun.git.trees import Change, show_path
@@ -81,6 +82,7 @@ def read_target(
 
     ``git`` is the repository's, if something was asked ahead of it, and ``checkouts`` what it said about those.
     """
+    require_seen_checkout(repository)
     git = git or repository.git
     head = git.run(*HEAD, ok=(0, 1)).text
     ref = BRANCHES + into.removeprefix(BRANCHES) if into is not None else head

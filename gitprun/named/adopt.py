@@ -14,6 +14,7 @@ from gitprun.collect.channels import read_channels, read_head
 from gitprun.collect.site import Site
 from gitprun.errors import GitFailed, PrunError, Refused
 from gitprun.git.command import Git
+from gitprun.git.layout import require_seen_checkout
 from gitprun.git.refs import delete_ref, move_ref, open_repository, read_ref, read_signatures
 from gitprun.git.repo import Repository, read_checkouts
 from gitprun.keep.guard import require_lonely, within
@@ -63,6 +64,7 @@ def adopt(
     Refused, with neither ledger row nor branch made.
     """
     path = _require_folder(path)
+    require_seen_checkout(repository)
     with locked(repository.state / "locks" / "named.lock", timeout=PATIENCE, doing="making a workspace"):
         reading = ledger.read()
         _require_unknown(reading, path)

@@ -12,6 +12,7 @@ from pathlib import Path
 from gitprun.drift.caution import require_calm
 from gitprun.errors import PrunError, Refused, UsageProblem
 from gitprun.git.command import require_git
+from gitprun.git.layout import require_seen_checkout
 from gitprun.git.refs import delete_ref, move_ref, open_repository, read_ref
 from gitprun.git.repo import Repository, resolve_commit
 from gitprun.keep.guard import stands
@@ -56,6 +57,7 @@ def make_named(repository: Repository, ledger: Ledger, wish: Wish) -> UnitState:
     Raises PrunError, leaving neither folder, registration, branch nor ledger row.
     """
     require_git(repository.top or repository.common)
+    require_seen_checkout(repository)
     require_calm(repository)
     require_own_branch_name(repository.git, wish.branch, existing=wish.resume)
     if wish.resume and wish.base is not None:

@@ -18,6 +18,7 @@ from gitprun.drift.witness import Witness, suspect_of
 from gitprun.errors import PrunError
 from gitprun.executors.base import Ending, Place
 from gitprun.executors.catalog import require_executor
+from gitprun.git.layout import require_seen_checkout
 from gitprun.git.refs import Signature
 from gitprun.git.repo import Repository
 from gitprun.guards.install import claude_guard
@@ -107,6 +108,7 @@ def work_in(
     The worker's own code when it failed; else 1 when nothing was committed or the verification is no pass; else 0.
     """
     require_walls(errand.unit)
+    require_seen_checkout(repository)
     session = _Session(repository, ledger, place, errand, say, warn, stop)
     errand.log.parent.mkdir(parents=True, exist_ok=True)
     with alone(repository, place):

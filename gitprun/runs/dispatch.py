@@ -17,6 +17,7 @@ from gitprun.errors import PrunError
 from gitprun.executors.base import Progress
 from gitprun.executors.catalog import require_executor
 from gitprun.git.command import Git, require_git
+from gitprun.git.layout import require_seen_checkout
 from gitprun.git.refs import Signature, delete_ref, move_ref, open_repository, read_signatures
 from gitprun.git.repo import Repository, resolve_commit
 from gitprun.names import PRUN_BRANCHES, PRUN_REFS, ZERO, Oid, RunId, base_ref, is_run_id, run_id, unit_branch
@@ -119,6 +120,7 @@ def run_plan(
     """Run all units of a plan and give their final states; raises PrunError before anything was made."""
     settings = plan.settings
     require_git(repository.top or repository.common)
+    require_seen_checkout(repository)
     base = resolve_commit(repository.git, settings.base or "HEAD")
     revision = follow_revision(repository.git, settings.base or "HEAD", base)
     who = read_signatures(repository.git)

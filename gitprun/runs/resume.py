@@ -10,6 +10,7 @@ from pathlib import Path
 from gitprun.errors import PrunError, Refused
 from gitprun.executors.base import Progress
 from gitprun.git.command import require_git
+from gitprun.git.layout import require_seen_checkout
 from gitprun.git.repo import Repository
 from gitprun.keep.find import hold_unit
 from gitprun.names import Oid, RunId
@@ -93,6 +94,7 @@ def take_over(
     has ended is left as it is, and Over raised.
     """
     require_git(repository.top or repository.common)
+    require_seen_checkout(repository)
     with locked(repository.state / "locks" / "run.lock", doing="taking over a run"):
         run = find_run(ledger.read().history, name)
         require_alone(run)
