@@ -43,6 +43,7 @@ def new(ctx: click.Context, /, name: str, branch: str, base: str | None, as_json
     What prun.toml names in [workspace] copy, link and setup is copied, linked and run in it.
     """
     from gitprun.config import read_settings
+    from gitprun.keep.inventory import count_own
     from gitprun.named.make import Wish, make_named
     from gitprun.named.roster import parse_name
 
@@ -63,6 +64,9 @@ def new(ctx: click.Context, /, name: str, branch: str, base: str | None, as_json
     made = make_named(place.repository, place.ledger, wish)
     path = str(made.facts["path"])
     tell(f"[setup] {made.facts['workspace']} {safe(path)} on branch {safe(branch)} from {_start(base, made)}")
+    own = count_own(place.repository, made, str(made.facts["base"])) if given["resume"] else 0
+    if own:
+        tell(f"[setup] the branch {safe(branch)} has {own} commit{'s' if own > 1 else ''} of its own")
     for text in made.facts.get("notes", ()):
         warn(safe(text))
     _say_unseen(place, name, {*copy, *link})

@@ -19,6 +19,7 @@ from gitprun.git.refs import delete_ref, move_ref, open_repository, read_ref, re
 from gitprun.git.repo import Repository, read_checkouts
 from gitprun.keep.guard import require_lonely, within
 from gitprun.named.branches import require_own_branch_name
+from gitprun.named.fork import find_fork
 from gitprun.named.make import PATIENCE
 from gitprun.named.roster import NAMED, colliding, parse_name, roster
 from gitprun.named.site import KNOWN, alone, open_site, pin_name
@@ -77,7 +78,7 @@ def adopt(
             raise Refused(f"{folder} is there already", "choose another name: --as NAME")
         with alone(repository, unit):
             try:
-                return _take_in(repository, ledger, unit, found, branch)
+                return _take_in(repository, ledger, reading, unit, found, branch)
             except BaseException:
                 shutil.rmtree(folder, ignore_errors=True)
                 raise
@@ -159,7 +160,9 @@ def _recognise_clone(repository: Repository, path: Path) -> _Found:
     return _Found(kind="clone", branch=name.removeprefix("refs/heads/"), head=head)
 
 
-def _take_in(repository: Repository, ledger: Ledger, unit: UnitState, found: _Found, branch: str | None) -> Adopted:
+def _take_in(
+    repository: Repository, ledger: Ledger, reading: Reading, unit: UnitState, found: _Found, branch: str | None
+) -> Adopted:
     repo, folder = open_repository(repository.common), unit_folder(repository.state, unit)
     folder.mkdir(parents=True)
     known = read_source(repository).tips
@@ -171,7 +174,9 @@ def _take_in(repository: Repository, ledger: Ledger, unit: UnitState, found: _Fo
         kept = pin_commits(_open(repository, unit, some or found.head), NAMED, unit.id)
         found = replace(found, branch=_choose_branch(repository, unit, found, branch))
     base = _base(repository, found)
-    unit = replace(unit, facts=_facts(Path(str(unit.facts["path"])), found, base))
+    # What a worktree's branch has already is work of it, too; a clone's base is where that begins.
+    fork = base if found.kind == "clone" else find_fork(repository, reading.events, found.branch, base)
+    unit = replace(unit, facts=_facts(Path(str(unit.facts["path"])), found, fork))
     site = _open(repository, unit, base)
     try:
         captured = capture(site, NAMED, unit.id)
