@@ -152,7 +152,9 @@ def _consult(site: Site, tip: Oid, before: Oid, candidate: Candidate, tree: Oid,
     known = site.memory.hooks.get(key)
     if known is None:
         try:
-            known = site.room().consult(site.hooks, main=tip, unit=candidate.tip, tree=tree, message=message)
+            known = site.room().consult(
+                site.hooks, main=tip, unit=candidate.tip, branch=candidate.branch, tree=tree, message=message
+            )
         except Refused as problem:
             known = problem.message
         site.memory.hooks[key] = known

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -10,7 +11,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from gitprun.errors import Refused
 from gitprun.git.command import Git
 from gitprun.git.refs import open_repository, read_signatures
 from gitprun.git.repo import Checkout, Repository, read_checkouts
@@ -44,9 +44,11 @@ from gitprun.merge.recover import landing_place, recover_landing, sweep_rooms, w
 from gitprun.merge.settings import MergeSettings, hooks_folder, read_merge_settings
 from gitprun.merge.site import Memory, Site
 from gitprun.names import Oid
+from gitprun.powers import Power
 from gitprun.runs.ledger import Ledger
 from gitprun.system.files import locked
 from gitprun.system.process import Stop
+from gitprun.workspaces.trust import Untrusted
 
 if TYPE_CHECKING:
     from gitprun.merge.after import Aftermath
@@ -222,11 +224,8 @@ def _prove(
     )
     rows = proof.after(batch.taken[-1].tree)
     if rows and not options.may_run_after:
-        raise Refused(
-            f"prun.toml wants to run commands after this merge, and you have not let it yet:"
-            f" {'; '.join(command for row in rows for command in row.after)}",
-            "read them; --yes lets them run, now and from then on",
-        )
+        commands = dict.fromkeys(command for row in rows for command in row.after)
+        raise Untrusted([Power("[[hotspot]] after", json.dumps([*commands], ensure_ascii=False), True)])
     if options.no_verify and not rows:
         return batch, {}
     if not options.no_verify:
@@ -272,7 +271,7 @@ def _site(
             local=local,
             settings=settings,
             hooks=hooks,
-            room=_room_later(stack, repository, target, options),
+            room=_room_later(stack, repository, Trees(repo), target, options),
             who=read_signatures(here),
             checkouts=checkouts,
             options=options,
@@ -293,16 +292,17 @@ def _objects(stack: ExitStack, repository: Repository, target: Target) -> Object
 
 
 def _room_later(
-    stack: ExitStack, repository: Repository, target: Target, options: LandingOptions
+    stack: ExitStack, repository: Repository, trees: Trees, target: Target, options: LandingOptions
 ) -> Callable[[], HookRoom]:
-    """Give the worktree for hooks when somebody asks for it."""
+    """Give the place for hooks when somebody asks for it."""
 
     @functools.cache
     def room() -> HookRoom:
         from gitprun.merge.hooks import hook_room
 
         place = landing_place(repository, options.root)
-        return stack.enter_context(hook_room(repository, place, target.tip, copy=options.copy, link=options.link))
+        made = hook_room(repository, trees, place, target.ref, target.tip, copy=options.copy, link=options.link)
+        return stack.enter_context(made)
 
     return room
 

@@ -10,6 +10,7 @@ from gitprun.git.command import Git
 from gitprun.git.refs import loose_place
 from gitprun.git.repo import Repository
 from gitprun.git.trees import tree_of
+from gitprun.merge.approved import approve
 from gitprun.merge.batch import Batch
 from gitprun.merge.hook_list import find_hooks
 from gitprun.merge.move import TakenBack, follow, move_target, require_way
@@ -63,6 +64,7 @@ def move(repository: Repository, ledger: Ledger, site: Site, batch: Batch, made:
         ledger.append("landing.finished", facts={**ends, "outcome": "taken-back"})
         raise
     record_landed(ledger, target.ref, rows, ends)
+    approve(repository, site, new)
     _post_merge(site)
     items = (replace(item, state="landed") if item.state == "would-land" else item for item in batch.items)
     return replace(batch, items=tuple(items)), new

@@ -22,6 +22,7 @@ from gitprun.git.refs import Signature, delete_ref, move_ref, open_repository, r
 from gitprun.git.repo import Repository, resolve_commit
 from gitprun.names import PRUN_BRANCHES, PRUN_REFS, ZERO, Oid, RunId, base_ref, is_run_id, run_id, unit_branch
 from gitprun.plan import DEFAULT_MAX_FILE, DEFAULT_STALL, DEFAULT_VERIFY_TIMEOUT, Plan, Settings
+from gitprun.powers import started_by
 from gitprun.runs.context import GRACE, Piece, RunContext
 from gitprun.runs.ledger import Ledger
 from gitprun.runs.patience import patience_of
@@ -125,7 +126,7 @@ def run_plan(
     revision = follow_revision(repository.git, settings.base or "HEAD", base)
     who = read_signatures(repository.git)
     require_programs(plan.units, dict(settings.executors), repository.top or repository.common)
-    require_trusted(repository, settings.setup or ())
+    require_trusted(repository, started_by(settings.powers, {unit.executor for unit in plan.units}))
     root = open_root(repository, settings.root)
     jobs = choose_jobs(settings, len(plan.units))
     eye = SharedEye(repository, root)
