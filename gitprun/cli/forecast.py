@@ -12,6 +12,8 @@ import click
 from gitprun.cli.console import put, safe, say, table
 from gitprun.cli.options import here, json_option
 from gitprun.errors import UsageProblem
+from gitprun.merge.held import accept_flags
+from gitprun.merge.surface import TITLES
 
 if TYPE_CHECKING:
     from gitprun.merge.forecast_plan import Forecast, Meeting, PathForecast
@@ -60,13 +62,14 @@ def forecast(ctx: click.Context, /, names: tuple[str, ...], into: str | None, ev
         hotspots=hotspots,
         checks=settings.verify or tuple((history.last.facts.get("verify") or ()) if history.last else ()),
         max_deleted=MAX_DELETED if settings.max_deleted is None else settings.max_deleted,
+        protected=settings.protected or (),
     )
     seen = look_ahead(place.repository, history, asked)
     if as_json:
         put(json.dumps(seen.as_json()))
     else:
         render(seen)
-    return 1 if seen.bad or any(branch.deletes for branch in seen.branches) else 0
+    return 1 if seen.bad or any(branch.held for branch in seen.branches) else 0
 
 
 def _read_hotspots(settings: Settings) -> tuple[Hotspot, ...]:
@@ -97,9 +100,11 @@ def render(seen: Forecast) -> None:
     for branch in seen.branches:
         if branch.gate:
             put(f"{safe(branch.name)} changes its own check: {safe(branch.gate)}")
-        if branch.deletes:
+        if branch.named:
+            put(f"{safe(branch.name)} {TITLES['named']}: {safe(branch.named)}")
+        if branch.held:
             held = click.style("held", fg="red")
-            put(f"{safe(branch.name)}: {held}: it {safe(branch.deletes)}; --accept deletions lands it")
+            put(f"{safe(branch.name)}: {held}: {safe(branch.held)}; {safe(accept_flags(branch.accept))} lands it")
     put(f"\norder: {', '.join(map(safe, seen.order))}")
 
 

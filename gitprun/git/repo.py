@@ -197,9 +197,14 @@ def _read_head(git: Git, folder: Path) -> tuple[str | None, str]:
 
 def read_config(git: Git) -> dict[str, str]:
     """Read the whole effective configuration; the last value of a key wins, as in git."""
-    found: dict[str, str] = {}
+    return dict(list_config(git))
+
+
+def list_config(git: Git) -> tuple[tuple[str, str], ...]:
+    """List every value of the effective configuration, in git's order: a key may have several."""
+    found = []
     for row in git.run("config", "--list", "-z").fields:
         key, line_end, value = row.decode("utf-8", "surrogateescape").partition("\n")
         # A key without "=" says yes.
-        found[key] = value if line_end else "true"
-    return found
+        found.append((key, value if line_end else "true"))
+    return tuple(found)

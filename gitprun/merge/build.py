@@ -127,6 +127,10 @@ def _commit(site: Site, tip: Oid, combined: Combined, base: Oid, *, trial: bool)
         if seen[0] != tree:
             tree, step = seen[0], site.trees.compare(before, seen[0])
             site.note(f"{candidate.branch}: the pre-merge-commit hook changed the merged files")
+            # It works on files of the branch, perhaps with settings of the branch.
+            held = find_holds(site, replace(proposed, tree=tree, step=step))
+            if held is not None:
+                return held
             refused = _obstacle(site, candidate, before, step)
             if refused:
                 return _item(candidate, "refused", refused)

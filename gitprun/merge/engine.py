@@ -36,6 +36,7 @@ from gitprun.merge.guard import (
 )
 from gitprun.merge.holds import remember_held
 from gitprun.merge.hook_list import Hooks, find_hooks
+from gitprun.merge.installed import places_of, read_live
 from gitprun.merge.landed import move
 from gitprun.merge.move import TargetMoved, require_passage
 from gitprun.merge.order import plan_safe_order
@@ -260,18 +261,22 @@ def _site(
         settings = read_merge_settings(here)
         hooks = find_hooks(hooks_folder(settings, repository.common, here.cwd))
         repo = _objects(stack, repository, target)
+        trees, old_tree = Trees(repo), tree_of(repo, target.tip)
+        tops = (target.checkout, repository.top, *(one.path for one in checkouts if not one.bare))
+        places = places_of(repository.common, settings, here.cwd, tops)
         site = Site(
             git=here,
             merging=(lambda: here) if target.checkout is not None else _apart_later(stack, repository, target),
             repo=repo,
-            trees=Trees(repo),
+            trees=trees,
             state=repository.state,
             target=target,
-            old_tree=tree_of(repo, target.tip),
+            old_tree=old_tree,
             local=local,
             settings=settings,
             hooks=hooks,
-            room=_room_later(stack, repository, Trees(repo), target, options),
+            room=_room_later(stack, repository, trees, target, options),
+            live=functools.cache(lambda: read_live(trees, old_tree, places, settings, options.protected)),
             who=read_signatures(here),
             checkouts=checkouts,
             options=options,

@@ -15,7 +15,6 @@ from gitprun.git.repo import Repository, resolve_commit
 from gitprun.git.trees import Change, Objects, TreeMerge, tree_of
 from gitprun.git.walk import Trees
 from gitprun.merge.aside import Aside, aside
-from gitprun.merge.deletions import describe_deletions
 from gitprun.merge.forecast_plan import (
     Branch,
     Forecast,
@@ -29,6 +28,7 @@ from gitprun.merge.forecast_plan import (
 from gitprun.merge.forks import Forks, New, find_forks, has_one_base, read_new
 from gitprun.merge.guard import BRANCHES, Target, read_target
 from gitprun.merge.order import plan_safe_order
+from gitprun.merge.plan import Candidate, LandingOptions
 from gitprun.names import Oid, parse_oid, unit_branch
 from gitprun.plan import MAX_DELETED
 from gitprun.runs.events import LIVE, History
@@ -39,7 +39,6 @@ from gitprun.verify.put_back import read_gate_changes
 if TYPE_CHECKING:
     from gitprun.merge.hotspots import Hotspot
     from gitprun.merge.judge import Judge
-    from gitprun.merge.plan import Candidate
 
 # Stands for the target among the numbers of branches.
 TARGET = -1
@@ -55,7 +54,8 @@ class Asked:
 
     None stands for the branch checked out.
 
-    ``checks`` are the commands a landing would run (none: those detected), ``max_deleted`` what it lets one delete.
+    ``checks`` are the commands a landing would run (none: those detected), ``max_deleted`` what it lets one delete,
+    ``protected`` globs of paths it holds.
     """
 
     names: Sequence[str] = ()
@@ -64,6 +64,19 @@ class Asked:
     hotspots: tuple[Hotspot, ...] = ()
     checks: tuple[str, ...] = ()
     max_deleted: float = MAX_DELETED
+    protected: tuple[str, ...] = ()
+
+    @property
+    def options(self) -> LandingOptions:
+        """Return the landing that is looked ahead at."""
+        return LandingOptions(
+            into=self.into,
+            dry_run=True,
+            verify=self.checks or None,
+            hotspots=self.hotspots,
+            max_deleted=self.max_deleted,
+            protected=self.protected,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,10 +119,11 @@ def forecast(repository: Repository, history: History, asked: Asked) -> Forecast
 
             trees = Trees(room.repo)
             judge = Judge(trees=trees, state=repository.state, hotspots=asked.hotspots, checkout=target.checkout)
-            met = [(pair, _meet(judge, ground, pair, merge)) for pair, merge in merges]
-            looked = tuple(_look_at_gate(trees, ground, number, asked) for number in range(len(ground.branches)))
-    meetings = tuple(meeting for pair, meeting in met if pair[0] != TARGET)
-    against = tuple(meeting for pair, meeting in met if pair[0] == TARGET)
+            met = [(pair, *_meet(judge, ground, pair, merge)) for pair, merge in merges]
+            merged = {pair[1]: tree for pair, _, tree in met if pair[0] == TARGET}
+            looked = _look_at_each(room, trees, ground, asked, merged)
+    meetings = tuple(meeting for pair, meeting, _ in met if pair[0] != TARGET)
+    against = tuple(meeting for pair, meeting, _ in met if pair[0] == TARGET)
     sizes = {branch.name: branch.paths for branch in ground.branches}
     order = plan_safe_order(sizes, partners_of((*against, *meetings)), [branch.name for branch in ground.branches])
     return Forecast(
@@ -185,11 +199,14 @@ def _look_at_live(room: Aside, history: History, label: str) -> Branch | str:
         tip = parse_oid(unit.commit) if unit.commit else read_work(room, run, unit)
     except NotSeen as problem:
         return f"{unit.state}: {problem.message}"
-    return Branch(name=unit_branch(unit.run, unit.id), tip=tip, run=unit.run, unit=unit.id, live=not unit.commit)
+    fence = tuple(map(str, dict(unit.facts.get("spec") or {}).get("paths") or ()))
+    name = unit_branch(unit.run, unit.id)
+    return Branch(name=name, tip=tip, run=unit.run, unit=unit.id, live=not unit.commit, fence=fence)
 
 
 def _as_branch(candidate: Candidate) -> Branch:
-    return Branch(name=candidate.branch, tip=candidate.tip, run=candidate.run, unit=candidate.unit)
+    run, unit = candidate.run, candidate.unit
+    return Branch(name=candidate.branch, tip=candidate.tip, run=run, unit=unit, fence=candidate.fence)
 
 
 def _drop_contained(target: Target, new: New, found: Sequence[Branch], left_out: list[tuple[str, str]]) -> list[Branch]:
@@ -222,16 +239,37 @@ def _read_ground(room: Aside, target: Target, branches: Sequence[Branch], new: N
     )
 
 
-def _look_at_gate(trees: Trees, ground: _Ground, number: int, asked: Asked) -> Branch:
-    """Say of a branch what it changes of its checks, and whether it deletes more than a landing lets it."""
-    branch, place = ground.branches[number], ground.forks.places[number]
-    if place is None:
-        return branch
-    base, tip = tree_of(ground.repo, place), tree_of(ground.repo, branch.tip)
-    changes = tuple(ground.changes[number].values())
-    changed = read_gate_changes(trees, base, tip, asked.checks, changes)
-    deletes = describe_deletions(trees, base, changes, asked.max_deleted)
-    return replace(branch, gate=describe(changed), deletes=deletes)
+def _look_at_each(
+    room: Aside, trees: Trees, ground: _Ground, asked: Asked, merged: Mapping[int, Oid | None]
+) -> tuple[Branch, ...]:
+    """Say of each branch what it changes of its checks, and what would hold it; ``merged`` is it with the target."""
+    from gitprun.merge.barred import forecast_site, look_ahead
+
+    candidates = [_as_candidate(branch) for branch in ground.branches]
+    site = forecast_site(room, trees, ground.target, candidates, asked.options)
+    looked = []
+    for number, branch in enumerate(ground.branches):
+        place, changes = ground.forks.places[number], tuple(ground.changes[number].values())
+        gate = ""
+        if place is not None:
+            base, tip = tree_of(ground.repo, place), tree_of(ground.repo, branch.tip)
+            gate = describe(read_gate_changes(trees, base, tip, asked.checks, changes))
+        seen = look_ahead(site, candidates[number], changes, place, merged.get(number))
+        hold = seen.hold
+        looked.append(
+            replace(
+                branch,
+                gate=gate,
+                named=seen.named,
+                held=hold.reason if hold is not None else "",
+                accept=hold.accept if hold is not None else (),
+            )
+        )
+    return tuple(looked)
+
+
+def _as_candidate(branch: Branch) -> Candidate:
+    return Candidate(branch=branch.name, tip=branch.tip, run=branch.run, unit=branch.unit, fence=branch.fence)
 
 
 def _by_path(changes: Sequence[Change]) -> _Changes:
@@ -279,13 +317,14 @@ def _has(repo: Objects, commit: Oid, folder: bytes) -> bool:
         return False
 
 
-def _meet(judge: Judge, ground: _Ground, pair: tuple[int, int], merge: TreeMerge | str) -> Meeting:
+def _meet(judge: Judge, ground: _Ground, pair: tuple[int, int], merge: TreeMerge | str) -> tuple[Meeting, Oid | None]:
+    """Tell what two come to, and the tree they make together, where they make one."""
     one, other = pair if pair[0] != TARGET else (pair[1], TARGET)
     # The target is the side that is landed on.
     names = {ground.tip(number): ground.name(number) for number in pair}
     if isinstance(merge, str):
         problem = PathForecast(path="", kind="unmergeable", detail=merge)
-        return Meeting(one=ground.name(one), other=ground.name(other), state="conflict", paths=(problem,))
+        return Meeting(one=ground.name(one), other=ground.name(other), state="conflict", paths=(problem,)), None
     from gitprun.merge.judge import Sides
 
     place = ground.forks.places[pair[1]]
@@ -303,5 +342,5 @@ def _meet(judge: Judge, ground: _Ground, pair: tuple[int, int], merge: TreeMerge
         names=names,
         one_base=one_base,
     )
-    state, paths = judge.judge(merge, sides)
-    return Meeting(one=ground.name(one), other=ground.name(other), state=state, paths=paths)
+    state, paths, tree = judge.judge(merge, sides)
+    return Meeting(one=ground.name(one), other=ground.name(other), state=state, paths=paths), tree

@@ -68,7 +68,8 @@ def _cross(sides: Collection[int], others: Collection[int]) -> set[tuple[int, in
 class Branch:
     """One branch of a forecast; ``paths`` is how many it changes, ``live`` says that this is work not committed yet.
 
-    ``gate`` says what it changes of its own checks, ``deletes`` how much it deletes where a landing would hold that.
+    ``fence`` are the paths it was given. ``gate`` says what it changes of its own checks, ``named`` what may start
+    programs elsewhere, ``held`` why a landing would hold it, and ``accept`` what would have to be accepted then.
     """
 
     name: str
@@ -77,8 +78,11 @@ class Branch:
     unit: str = ""
     live: bool = False
     paths: int = 0
+    fence: tuple[str, ...] = ()
     gate: str = ""
-    deletes: str = ""
+    named: str = ""
+    held: str = ""
+    accept: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from gitprun.runs.events import Event
 
 BRANCHES = "refs/heads/"
+NO_HOOKS = ("core.hooksPath=/dev/null",)
 SHOWN = 5
 PATIENCE = 2.0
 # What git leaves in a checkout's git folder while an operation waits for the user.
@@ -43,17 +44,25 @@ UNDER_WAY = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """The branch that is to move; ``checkout`` is the worktree that must follow (None: it is checked out nowhere)."""
+    """The branch that is to move; ``checkout`` is the worktree that must follow (None: it is checked out nowhere).
+
+    ``silent`` keeps git from running hooks there: they would be those that the move itself brings.
+    """
 
     ref: str
     tip: Oid
     checkout: Path | None = None
     git_dir: Path | None = None
+    silent: bool = False
 
     @property
     def branch(self) -> str:
         """Give the short name."""
         return self.ref.removeprefix(BRANCHES)
+
+    def git(self, common: Path) -> Git:
+        """Return git for its checkout, or else for the shared folder."""
+        return Git(cwd=self.checkout or common, config=NO_HOOKS if self.silent else ())
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,14 @@
 """Replay the two-parent merges of a repository: how many would be told, checked once more, or held.
 
-``python -m tests.bench history REPO [--check COMMAND] [--most N]``: the first parent is the target.
+``python -m tests.bench history REPO [--check COMMAND] [--most N]``: the first parent is the target. What is held of
+the trust surface is counted twice: where nothing the repository brings is installed, and where all of it is.
 """
 
 from __future__ import annotations
 
 import argparse
 import subprocess
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -14,9 +16,14 @@ from pathlib import Path
 
 import pygit2
 
-from gitprun.git.trees import tree_of
+from gitprun.git.trees import Change, tree_of
 from gitprun.git.walk import Trees
 from gitprun.merge.deletions import describe_deletions
+from gitprun.merge.installed import Checkouts, read_live
+from gitprun.merge.settings import MergeSettings
+from gitprun.merge.surface import RUNNERS, Touch
+from gitprun.merge.surface import describe as describe_touches
+from gitprun.merge.touched import find_touches
 from gitprun.names import Oid
 from gitprun.plan import MAX_DELETED
 from gitprun.verify.gate_changes import describe
@@ -32,7 +39,7 @@ def replay(arguments: Sequence[str]) -> int:
     parser.add_argument("--quiet", action="store_true", help="only the counts")
     given = parser.parse_args(arguments)
     repo = pygit2.Repository(str(given.repository))
-    trees, counts, kinds = Trees(repo), Counter[str](), Counter[str]()
+    trees, counts, kinds, reasons = Trees(repo), Counter[str](), Counter[str](), Counter[str]()
     begun = time.perf_counter()
     for commit, target, branch in _merges(given.repository, given.most):
         counts["merges"] += 1
@@ -43,18 +50,43 @@ def replay(arguments: Sequence[str]) -> int:
         old, new = tree_of(repo, target), tree_of(repo, commit)
         changes = read_gate_changes(trees, old, new, given.check)
         again = put_back(trees, old, new, changes) if changes else None
-        deletes = describe_deletions(trees, old, trees.compare(old, new), MAX_DELETED)
+        step = trees.compare(old, new)
+        deletes = describe_deletions(trees, old, step, MAX_DELETED)
+        touches = [_touches(trees, old, step, installed=installed) for installed in (False, True)]
+        bare, full = ([one for one in found if one.grade == "held"] for found in touches)
         counts.update(told=bool(told), again=again is not None, held=bool(deletes))
+        counts.update(trust=bool(bare), installed=bool(full), named=any(one.grade == "named" for one in touches[0]))
+        reasons.update({one.what for one in full})
         kinds.update({change.kind for change in told})
-        if (told or deletes) and not given.quiet:
-            print(commit[:10], "; ".join(filter(None, (describe(told), deletes))))
+        if (told or deletes or full) and not given.quiet:
+            print(commit[:10], "; ".join(filter(None, (describe(told), deletes, describe_touches(full)))))
     seconds = time.perf_counter() - begun
     by_kind = ", ".join(f"{kind} {many}" for kind, many in kinds.most_common())
     print(
         f"{counts['merges']} merges in {seconds:.0f} s: {counts['told']} told, {counts['again']} checked once more,"
         f" {counts['held']} held for what they delete; {by_kind}"
     )
+    share = 100 / max(1, counts["merges"])
+    print(
+        f"trust: {counts['trust']} held ({counts['trust'] * share:.2f} %), {counts['installed']} if all it brings were"
+        f" installed ({counts['installed'] * share:.2f} %), {counts['named']} named; "
+        + ", ".join(f"{reason} {many}" for reason, many in reasons.most_common(6))
+    )
     return 0
+
+
+def _touches(trees: Trees, tree: Oid, step: Sequence[Change], *, installed: bool) -> tuple[Touch, ...]:
+    """Find what a merge touches, with no hook and no driver here, or with all that a repository may bring."""
+    with tempfile.TemporaryDirectory() as name:
+        hooks = Path(name) / "hooks"
+        settings = MergeSettings()
+        if installed:
+            hooks.mkdir()
+            # Each runner is known by its name, and pre-commit by how it is called.
+            (hooks / "pre-commit").write_text("".join(f"{runner} run\n" for runner, _, _ in RUNNERS))
+            settings = MergeSettings(hooks=".githooks", rows=(("filter.lfs.clean", "git-lfs"), ("merge.x.driver", "x")))
+        places = Checkouts(common=Path(name), tops=(), hooks=hooks)
+        return find_touches(trees, step, read_live(trees, tree, places, settings))
 
 
 def _merges(repository: Path, most: int) -> Iterator[tuple[Oid, Oid, Oid]]:

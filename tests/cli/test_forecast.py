@@ -67,8 +67,11 @@ def test_json_and_exit_codes(tmp_path: Path) -> None:
                 "unit": "",
                 "live": False,
                 "paths": 1,
+                "fence": [],
                 "gate": "",
-                "deletes": "",
+                "named": "",
+                "held": "",
+                "accept": [],
             }
             for name in "ab"
         ],
