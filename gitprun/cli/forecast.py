@@ -36,7 +36,7 @@ def forecast(ctx: click.Context, /, names: tuple[str, ...], into: str | None, ev
     """Tell which units of the last run (or which UNITs, RUNs and BRANCHes) conflict with each other or the target.
 
     The work of units that still run is looked at as it is now. Nothing is changed. Exit code 1 if a conflict or a
-    suspect merge is left that no resolver settles.
+    suspect merge is left that no resolver settles, or a landing would hold a branch.
     """
     from gitprun.config import read_settings
     from gitprun.git.command import require_git
@@ -64,7 +64,7 @@ def forecast(ctx: click.Context, /, names: tuple[str, ...], into: str | None, ev
         put(json.dumps(seen.as_json()))
     else:
         render(seen)
-    return 1 if seen.bad or any(branch.deletes for branch in seen.branches) else 0
+    return 1 if seen.bad or any(branch.deletes or branch.outside for branch in seen.branches) else 0
 
 
 def _read_hotspots(settings: Settings) -> tuple[Hotspot, ...]:
@@ -98,6 +98,11 @@ def render(seen: Forecast) -> None:
         if branch.deletes:
             held = click.style("held", fg="red")
             put(f"{safe(branch.name)}: {held}: it {safe(branch.deletes)}; --accept deletions lands it")
+        if branch.outside:
+            from gitprun.merge.fence import describe_outside
+
+            held = click.style("held", fg="red")
+            put(f"{safe(branch.name)}: {held}: it {safe(describe_outside(branch.outside))}; --allow-outside lands it")
     put(f"\norder: {', '.join(map(safe, seen.order))}")
 
 

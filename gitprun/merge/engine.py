@@ -22,6 +22,7 @@ from gitprun.merge.batch import Batch, build_batch, set_aside
 from gitprun.merge.beside import detached_ahead, dirty_checkout
 from gitprun.merge.build import lay_out_attributes
 from gitprun.merge.combine import Combined, combine
+from gitprun.merge.fence import outside_rows, tell_outside
 from gitprun.merge.guard import (
     AskedAhead,
     LocalChanges,
@@ -161,6 +162,10 @@ def _land(
             new = target.tip
             if batch.taken:
                 batch, new = move(repository, ledger, site, batch, made.get(batch.taken[-1].tree))
+        for built in batch.taken:
+            candidate = built.item.candidate
+            for text in tell_outside(candidate, outside_rows(site, candidate, built.commit, built.step)):
+                site.note(text)
         for item in batch.items:
             if item.state not in ("landed", "would-land"):
                 continue

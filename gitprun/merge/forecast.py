@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from gitprun.git.batch import compare_many, merge_many
+from gitprun.errors import PrunError
 from gitprun.git.command import Git
 from gitprun.git.repo import Repository
 from gitprun.git.trees import Change, Objects, TreeMerge, tree_of
@@ -31,7 +32,7 @@ from gitprun.merge.guard import Target, read_target
 from gitprun.merge.order import plan_safe_order
 from gitprun.names import Oid, parse_oid, unit_branch
 from gitprun.plan import MAX_DELETED
-from gitprun.runs.events import LIVE, History
+from gitprun.runs.events import LIVE, History, base_of
 from gitprun.runs.lookup import find_unit, probe_unit
 from gitprun.verify.gate_changes import describe
 from gitprun.verify.put_back import read_gate_changes
@@ -174,11 +175,21 @@ def _look_at_live(room: Aside, history: History, label: str) -> Branch | str:
         tip = parse_oid(unit.commit) if unit.commit else read_work(room, run, unit)
     except NotSeen as problem:
         return f"{unit.state}: {problem.message}"
-    return Branch(name=unit_branch(unit.run, unit.id), tip=tip, run=unit.run, unit=unit.id, live=not unit.commit)
+    fence = tuple(map(str, (unit.facts.get("spec") or {}).get("paths") or ()))
+    name, live = unit_branch(unit.run, unit.id), not unit.commit
+    base = base_of(run, unit)
+    return Branch(name=name, tip=tip, run=unit.run, unit=unit.id, live=live, fence=fence, base=base)
 
 
 def _as_branch(candidate: Candidate) -> Branch:
-    return Branch(name=candidate.branch, tip=candidate.tip, run=candidate.run, unit=candidate.unit)
+    return Branch(
+        name=candidate.branch,
+        tip=candidate.tip,
+        run=candidate.run,
+        unit=candidate.unit,
+        fence=candidate.fence,
+        base=candidate.base,
+    )
 
 
 def _drop_contained(target: Target, new: New, found: Sequence[Branch], left_out: list[tuple[str, str]]) -> list[Branch]:
@@ -212,7 +223,7 @@ def _read_ground(room: Aside, target: Target, branches: Sequence[Branch], new: N
 
 
 def _look_at_gate(trees: Trees, ground: _Ground, number: int, asked: Asked) -> Branch:
-    """Say of a branch what it changes of its checks, and whether it deletes more than a landing lets it."""
+    """Say of a branch what it changes of its checks, and what a landing would hold: much deleted, a fence crossed."""
     branch, place = ground.branches[number], ground.forks.places[number]
     if place is None:
         return branch
@@ -220,7 +231,23 @@ def _look_at_gate(trees: Trees, ground: _Ground, number: int, asked: Asked) -> B
     changes = tuple(ground.changes[number].values())
     changed = read_gate_changes(trees, base, tip, asked.checks, changes)
     deletes = describe_deletions(trees, base, changes, asked.max_deleted)
-    return replace(branch, gate=describe(changed), deletes=deletes)
+    return replace(branch, gate=describe(changed), deletes=deletes, outside=_outside(trees, ground, branch, base))
+
+
+def _outside(trees: Trees, ground: _Ground, branch: Branch, fork: Oid) -> tuple[str, ...]:
+    """Return what a unit changed outside its fence, without what the target has word for word."""
+    if not branch.fence:
+        return ()
+    from gitprun.merge.fence import sort_outside
+
+    target, tip = tree_of(ground.repo, ground.target.tip), tree_of(ground.repo, branch.tip)
+    try:
+        base = tree_of(ground.repo, branch.base)
+    except (KeyError, ValueError, PrunError):
+        base = fork
+    paths = (change.path for change in trees.compare(base, tip))
+    news = (path for path in paths if trees.find(tip, path) != trees.find(target, path))
+    return sort_outside((path.decode("utf-8", "surrogateescape") for path in news), branch.fence).held
 
 
 def _by_path(changes: Sequence[Change]) -> _Changes:

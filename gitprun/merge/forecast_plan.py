@@ -68,7 +68,8 @@ def _cross(sides: Collection[int], others: Collection[int]) -> set[tuple[int, in
 class Branch:
     """One branch of a forecast; ``paths`` is how many it changes, ``live`` says that this is work not committed yet.
 
-    ``gate`` says what it changes of its own checks, ``deletes`` how much it deletes where a landing would hold that.
+    ``gate`` says what it changes of its own checks, ``deletes`` how much it deletes where a landing would hold that,
+    ``outside`` what of a unit's work (since ``base``) lies outside its ``fence`` and would be held.
     """
 
     name: str
@@ -79,6 +80,9 @@ class Branch:
     paths: int = 0
     gate: str = ""
     deletes: str = ""
+    fence: tuple[str, ...] = ()
+    base: str = ""
+    outside: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,7 @@ from gitprun.git.refs import loose_place
 from gitprun.git.repo import Repository
 from gitprun.git.trees import tree_of
 from gitprun.merge.batch import Batch
+from gitprun.merge.fence import outside_rows
 from gitprun.merge.hook_list import find_hooks
 from gitprun.merge.move import TakenBack, follow, move_target, require_way
 from gitprun.merge.own_check import OwnCheck
@@ -76,6 +77,7 @@ def _rows(site: Site, batch: Batch, new: Oid, made: Aftermath | None) -> list[di
     rows = []
     for built, presence in zip(batch.taken, presences, strict=True):
         item = built.item
+        outside = outside_rows(site, item.candidate, built.commit, built.step)
         if presence.missing:
             site.note(f"{item.candidate.branch}: not in {site.target.branch} as it was: {', '.join(presence.missing)}")
         rows.append(
@@ -92,6 +94,7 @@ def _rows(site: Site, batch: Batch, new: Oid, made: Aftermath | None) -> list[di
                 "suspects": [{"path": one.path, "reason": one.reason} for one in item.suspects],
                 "present": presence.as_json(),
                 **({"gate": changed} if (changed := own_check.rows(item.candidate)) else {}),
+                **({"outside": outside} if outside else {}),
             }
         )
     return rows

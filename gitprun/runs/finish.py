@@ -8,7 +8,7 @@ from typing import Any
 
 import pygit2
 
-from gitprun.collect.capture import Capture, Rejected, Site, capture, commit_capture, outside_fence
+from gitprun.collect.capture import Capture, Rejected, Site, capture, commit_capture
 from gitprun.collect.screen import LeftOut
 from gitprun.contract import Result, fallback_result, parse_result
 from gitprun.errors import PrunError
@@ -16,6 +16,7 @@ from gitprun.executors.base import Ending
 from gitprun.git.refs import move_ref, read_ref, require_object
 from gitprun.git.trees import tree_of
 from gitprun.git.walk import Trees
+from gitprun.globs import outside_fence
 from gitprun.names import ZERO, Oid, unit_branch, unit_ref
 from gitprun.runs.context import Attempt, RunContext, modified, open_site
 from gitprun.runs.events import UnitState

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from gitprun.collect.capture import outside_fence
+from gitprun.globs import outside_fence
 from gitprun.errors import PrunError
 from gitprun.executors.catalog import require_executor
 from gitprun.executors.limits import find_limit
