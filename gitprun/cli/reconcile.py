@@ -13,7 +13,9 @@ from gitprun.runs.review import Review
 
 @click.command()
 @click.argument("run_name", metavar="[RUN]", required=False)
-@click.option("--strict", is_flag=True, help="Exit 1 also if a result disagrees with what was found, or a unit left its paths.")
+@click.option(
+    "--strict", is_flag=True, help="Exit 1 also if a result disagrees with what was found, or a unit left its paths."
+)
 @json_option
 @click.pass_context
 def reconcile(ctx: click.Context, run_name: str | None, strict: bool, as_json: bool) -> int:

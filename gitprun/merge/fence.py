@@ -21,7 +21,7 @@ OUTSIDE: Final = "outside"
 
 @dataclass(frozen=True, slots=True)
 class Outside:
-    """What a unit changed outside its fence: ``held`` keeps it from landing, ``common`` (every unit's files) is told."""
+    """What a unit changed outside its fence: ``held`` keeps it from landing, ``common`` (files of all) is told."""
 
     held: tuple[str, ...] = ()
     common: tuple[str, ...] = ()
@@ -78,7 +78,7 @@ def outside_rows(site: Site, candidate: Candidate, merge: Oid, step: Sequence[Ch
 
 
 def tell_outside(candidate: Candidate, rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield in a line each what lands from outside a unit's fence: let pass by the user, or a file every unit touches."""
+    """Yield what lands from outside a unit's fence, a line each: let pass by the user, or a file of all units."""
     for common, why in ((False, ""), (True, " (it may be of every unit)")):
         paths = [str(row["path"]) for row in rows if (row["accepted"] == "hotspot") is common]
         if paths:

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from gitprun.git.batch import compare_many, merge_many
 from gitprun.errors import PrunError
+from gitprun.git.batch import compare_many, merge_many
 from gitprun.git.command import Git
 from gitprun.git.repo import Repository
 from gitprun.git.trees import Change, Objects, TreeMerge, tree_of

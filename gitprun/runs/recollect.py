@@ -15,9 +15,9 @@ from gitprun.errors import Refused
 from gitprun.git.refs import move_ref, read_ref
 from gitprun.git.repo import Repository
 from gitprun.git.trees import tree_of
+from gitprun.globs import outside_fence
 from gitprun.keep.find import held, name_of, require_workspace
 from gitprun.named.roster import NAMED
-from gitprun.globs import outside_fence
 from gitprun.names import ZERO, Oid, RunId, kept_ref, unit_ref
 from gitprun.plan import Settings
 from gitprun.runs.context import Attempt, RunContext, open_site
