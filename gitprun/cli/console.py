@@ -11,6 +11,13 @@ from collections.abc import Iterable, Sequence
 
 import click
 
+from gitprun.escapes import only_colours, safe
+
+__all__ = [
+    "COLOURS", "age", "clock_time", "colour_wanted", "coloured", "harmless", "hint", "put", "safe", "say",
+    "size_text", "table", "warn", "write_bytes",
+]  # fmt: skip
+
 COLOURS = {
     "ready": "green",
     "done": "green",
@@ -34,8 +41,6 @@ COLOURS = {
     "refused": "red",
     "held": "red",
 }
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
-_SHORT = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}
 _ESCAPE = re.compile(rb"\x1b(?!\[[0-9;]*m)")
 # C1 controls (a terminal may take U+009B for an escape sequence) and marks that turn the direction of writing.
 _HIDDEN = re.compile(rb"\xc2[\x80-\x9f]|\xe2\x80[\xaa-\xae]|\xe2\x81[\xa6-\xa9]")
@@ -48,14 +53,14 @@ def colour_wanted() -> bool | None:
 
 
 def put(text: str) -> None:
-    """Write data to stdout."""
-    click.echo(text, color=colour_wanted())
+    """Write data to stdout; whatever of a worker's text is in it, a terminal gets nothing but our colours."""
+    click.echo(only_colours(text), color=colour_wanted())
 
 
 def say(text: str) -> None:
     """Tell the user something that is no data; nobody there to hear it is no error."""
     with contextlib.suppress(OSError):
-        click.echo(text, err=True, color=colour_wanted())
+        click.echo(only_colours(text), err=True, color=colour_wanted())
 
 
 def warn(text: str) -> None:
@@ -66,16 +71,6 @@ def warn(text: str) -> None:
 def hint(text: str) -> None:
     """Tell the user how to go on."""
     say(click.style("hint: ", fg="cyan") + text)
-
-
-def safe(text: str) -> str:
-    """Show text of others without its control characters and with undecodable bytes as escapes."""
-    shown = text.encode("utf-8", "backslashreplace").decode("utf-8")
-    return _CONTROL.sub(lambda found: _SHORT.get(found[0]) or _escape(ord(found[0])), shown)
-
-
-def _escape(number: int) -> str:
-    return f"\\x{number:02x}" if number < 256 else f"\\u{number:04x}"
 
 
 def coloured(state: str) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gitprun.cli.console import harmless, put, safe, say
+from gitprun.cli.console import put, safe, say
 from gitprun.cli.seed import SeedCommand
 from gitprun.units import ExecutorSettings, Unit
 
@@ -151,8 +151,9 @@ def _caller(start: Path) -> str:
 
 def _show_end(output: Path) -> None:
     """Print the last lines of the worker's output to stderr."""
+    from gitprun.executors.compact import readable_output
     from gitprun.system.files import tail
 
-    lines = tail(output, SHOWN_BYTES).decode("utf-8", "replace").splitlines()[-SHOWN_LINES:]
+    lines = readable_output(tail(output, SHOWN_BYTES)).rstrip("\n").split("\n")[-SHOWN_LINES:]
     for line in lines:
-        say(harmless(line.encode()).decode("utf-8", "replace"))
+        say(line)

@@ -40,7 +40,7 @@ def forecast(ctx: click.Context, /, names: tuple[str, ...], into: str | None, ev
     """Tell which units of the last run (or which UNITs, RUNs and BRANCHes) conflict with each other or the target.
 
     The work of units that still run is looked at as it is now. Nothing is changed. Exit code 1 if a conflict or a
-    suspect merge is left that no resolver settles.
+    suspect merge is left that no resolver settles, or a landing would hold a branch.
     """
     from gitprun.config import read_settings
     from gitprun.git.command import require_git

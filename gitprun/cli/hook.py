@@ -13,6 +13,8 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from gitprun.escapes import safe
+
 MOST_INPUT = 64_000_000
 GATES = ("pre-merge-commit", "commit-msg")
 # Git gives them nothing to read.
@@ -38,7 +40,7 @@ def run_hook(arguments: Sequence[str]) -> int:
         # Whatever keeps us from telling, a worker is not let through.
         reason = f"git prun cannot tell whether this is allowed: {problem}"
     if reason:
-        print(f"git prun: refused: {reason}", file=sys.stderr)
+        _note(f"refused: {reason}")
         return REFUSED
     return _call_next(before, args, given)
 
@@ -83,7 +85,7 @@ def _refuse_merge(name: str, args: Sequence[str]) -> str:
 
 
 def _note(line: str) -> None:
-    print(f"git prun: {line}", file=sys.stderr)
+    print(f"git prun: {safe(line)}", file=sys.stderr)
 
 
 def _refuse_refs(worker: str, own: bool, git_dir: Path, given: str, branch: str) -> str:
@@ -134,7 +136,7 @@ def _guard_claude() -> int:
     refused = find_refused(command, lambda name: _alias(place, name))
     if refused is None:
         return 0
-    print(f"git prun: refused: {refused.what}: {refused.why}", file=sys.stderr)
+    _note(f"refused: {refused.what}: {refused.why}")
     return CLAUDE_REFUSED
 
 

@@ -140,6 +140,9 @@ def _land_names(place: Here, names: Sequence[str], ahead: AskedAhead, *, as_json
     chosen = choose(place.repository, history, names, allow_unverified=bool(given.get("allow_unverified")))
     aside = _review(place, history, names, refuse=bool(given.get("complete") or settings.require_results))
     options = _options(place, history, settings, chosen, given)
+    if not as_json:
+        for text in chosen.ahead:
+            warn(safe(text))
     stop = Stop()
     with signals_stop(stop) as caught:
         report = land(
@@ -154,7 +157,8 @@ def _land_names(place: Here, names: Sequence[str], ahead: AskedAhead, *, as_json
     if as_json:
         skipped = [{"unit": name, "reason": reason} for name, reason in chosen.skipped]
         results = [review.as_json() for review in aside]
-        click.echo(json.dumps({**report.as_json(), "skipped": skipped, "without_result": results}))
+        told = {**report.as_json(), "notes": [*chosen.ahead, *report.notes]}
+        click.echo(json.dumps({**told, "skipped": skipped, "without_result": results}))
     else:
         render(report, chosen.skipped)
     if caught:

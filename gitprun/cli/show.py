@@ -17,6 +17,7 @@ from gitprun.cli.console import coloured, put, safe, say, write_bytes
 from gitprun.cli.options import Here, here, json_option
 from gitprun.cli.status import describe_stall, hold_row, unit_row
 from gitprun.errors import Refused
+from gitprun.escapes import safe_text
 from gitprun.merge.held import HeldBranch
 from gitprun.merge.holds import read_holds
 from gitprun.merge.surface import TITLES, Touch
@@ -93,7 +94,7 @@ def show(ctx: click.Context, unit_name: str, as_json: bool) -> None:
     _section("notes", [*facts.get("notes", ()), *facts.get("collect_notes", ()), *unseen])
     if result:
         put("\nresult:")
-        write_bytes("".join(f"  {line}\n" for line in result.rstrip("\n").split("\n")).encode())
+        put("\n".join(f"  {line}" for line in safe_text(result).rstrip("\n").split("\n")))
 
 
 def _rows(unit: UnitState) -> list[tuple[str, str]]:

@@ -27,7 +27,6 @@ from gitprun.git.limits import keeping_work
 from gitprun.git.refs import Signature, move_ref, open_repository, write_commit
 from gitprun.git.stale import await_letting_go
 from gitprun.git.store import stand_in
-from gitprun.globs import matches
 from gitprun.names import ZERO, Oid, RunId, UnitId, short
 from gitprun.plan import DEFAULT_MAX_FILES
 from gitprun.system.files import folder_identity, locked
@@ -35,7 +34,7 @@ from gitprun.workspaces.gitdir import ensure_own_git
 
 __all__ = [
     "Capture", "CaptureProblem", "LeftOut", "Rejected", "Site", "bring_commit", "capture", "commit_capture",
-    "outside_fence", "pin_commits", "require_ended",
+    "pin_commits", "require_ended",
 ]  # fmt: skip
 
 PATIENCE = 5.0
@@ -240,8 +239,3 @@ def bring_commit(
             f"it is kept in {row.place or objects}" + f", and lies untouched in {site.workspace.path}",
         )
     return commit
-
-
-def outside_fence(changed: Sequence[str], fence: Sequence[str]) -> tuple[str, ...]:
-    """List the changed paths that no pattern of the unit's fence covers."""
-    return tuple(path for path in changed if fence and not any(matches(pattern, path) for pattern in fence))

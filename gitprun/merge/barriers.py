@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from gitprun.git.trees import Change
 from gitprun.merge.deletions import DELETIONS, describe_deletions
+from gitprun.merge.fence import OUTSIDE, accepted_by, describe_outside, find_outside
 from gitprun.merge.own_check import accept_words
 from gitprun.merge.plan import Candidate, LandingItem
 from gitprun.merge.site import Site
@@ -57,7 +58,15 @@ def hold_surface(site: Site, proposed: Proposed) -> Iterator[Hold]:
         yield Hold(f"it {TITLES['held']}: {describe(held)}", accept_words([one.path for one in held]))
 
 
-BARRIERS: tuple[Barrier, ...] = (hold_deletions, hold_surface)
+def hold_outside(site: Site, proposed: Proposed) -> Iterator[Hold]:
+    """Hold what a unit changed outside the paths it was given."""
+    found = find_outside(site, proposed.candidate, proposed.before, proposed.step)
+    held = [path for path in found.held if not accepted_by(site, path)]
+    if held:
+        yield Hold(f"it {describe_outside(held)}", (OUTSIDE,))
+
+
+BARRIERS: tuple[Barrier, ...] = (hold_deletions, hold_surface, hold_outside)
 
 
 def list_holds(site: Site, proposed: Proposed) -> Hold | None:

@@ -10,19 +10,23 @@ from gitprun.git.command import Git
 from gitprun.git.repo import NoCommit, Repository, resolve_commit
 from gitprun.git.revision import read_tips
 from gitprun.merge.plan import Candidate
-from gitprun.names import Oid, is_run_id, nearest, unit_branch
-from gitprun.runs.events import History, RunState, UnitState
+from gitprun.names import Oid, UnitId, is_run_id, nearest, unit_branch
+from gitprun.runs.events import History, RunState, UnitState, base_of
 from gitprun.runs.lookup import NotKnown, find_run, find_unit, probe_unit
 from gitprun.units import spec_confined
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What asks to land, and what does not with the reason; ``runs`` are those whose settings hold."""
+    """What asks to land, and what does not with the reason; ``runs`` are those whose settings hold.
+
+    ``ahead`` is what workers may have done to the user's checkout, to be told before anything lands.
+    """
 
     candidates: tuple[Candidate, ...]
     skipped: tuple[tuple[str, str], ...] = ()
     runs: tuple[str, ...] = ()
+    ahead: tuple[str, ...] = ()
 
 
 def choose(repository: Repository, history: History, names: Sequence[str], *, allow_unverified: bool) -> Choice:
@@ -51,11 +55,13 @@ def choose(repository: Repository, history: History, names: Sequence[str], *, al
         from gitprun.merge.undo_plan import reverted
 
         candidates = [replace(one, reverted=tuple(reverted(history, one.tip).items())) for one in candidates]
-    for run_id in dict.fromkeys(runs):
-        said = _meanwhile(repository, run_id)
-        candidates = [replace(one, notes=(*one.notes, *said)) if one.run == run_id else one for one in candidates]
     distinct = {(c.branch, c.tip): c for c in candidates}
-    return Choice(tuple(distinct.values()), tuple(skipped), tuple(dict.fromkeys(runs)))
+    landing = {one.run for one in distinct.values() if one.run}
+    ahead = [text for run_id in dict.fromkeys(runs) if run_id in landing for text in _meanwhile(repository, run_id)]
+    for one in distinct.values():
+        if one.unit:
+            ahead += _in_checkout(history.runs[one.run].units[UnitId(one.unit)])
+    return Choice(tuple(distinct.values()), tuple(skipped), tuple(dict.fromkeys(runs)), tuple(ahead))
 
 
 def _find_unit(history: History, name: str) -> tuple[RunState, UnitState] | None:
@@ -106,6 +112,7 @@ def _add_unit(
             notes=tuple(_beside(unit)),
             stray=str(unit.facts.get("stray") or ""),
             fence=tuple(map(str, spec.get("paths") or ())),
+            base=base_of(run, unit),
         )
     )
 
@@ -122,13 +129,21 @@ def _beside(unit: UnitState) -> Iterator[str]:
     if left:
         more = f" and {len(left) - 1} more" if len(left) > 1 else ""
         yield f"{label}: {left[0]}{more} did not come along; git prun show {unit.id} says why"
+    if any(str(text).startswith("hooks not run: ") and "pre-commit" in str(text) for text in _notes(unit)):
+        yield "the pre-commit hook has not seen what units did: git runs it for no merge"
+
+
+def _in_checkout(unit: UnitState) -> Iterator[str]:
+    """Say what a worker did to what is the user's: through links, or (where it is known to be its doing) beside."""
+    label, drift = f"{unit.run}/{unit.id}", unit.facts.get("drift") or {}
     linked = [str(path) for path in unit.facts.get("linked") or ()]
     if linked:
         count = len(linked) + int(unit.facts.get("linked_more") or 0) - 1
         more = f" and {count} more" if count else ""
         yield f"{label}: {linked[0]}{more} changed in your checkout while it ran, through what is linked"
-    if any(str(text).startswith("hooks not run: ") and "pre-commit" in str(text) for text in _notes(unit)):
-        yield "the pre-commit hook has not seen what units did: git runs it for no merge"
+    # What holds it is said where it does not land.
+    if drift.get("sure") and not drift.get("holds"):
+        yield f"{label}: {drift.get('text')}"
 
 
 def _meanwhile(repository: Repository, run: str) -> tuple[str, ...]:

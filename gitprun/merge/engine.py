@@ -22,6 +22,7 @@ from gitprun.merge.batch import Batch, build_batch, set_aside
 from gitprun.merge.beside import detached_ahead, dirty_checkout
 from gitprun.merge.build import lay_out_attributes
 from gitprun.merge.combine import Combined, combine
+from gitprun.merge.fence import outside_rows, tell_outside
 from gitprun.merge.guard import (
     AskedAhead,
     LocalChanges,
@@ -146,8 +147,6 @@ def _land(
     if not options.dry_run:
         notes = (*notes, *free_index(target))
     require_quiet(target, repository.common)
-    from gitprun.merge.own_check import OwnCheck
-
     with _site(repository, target, checkouts, candidates, options, git, memory) as site:
         for note in notes:
             site.note(note)
@@ -164,18 +163,7 @@ def _land(
             new = target.tip
             if batch.taken:
                 batch, new = move(repository, ledger, site, batch, made.get(batch.taken[-1].tree))
-        for item in batch.items:
-            if item.state not in ("landed", "would-land"):
-                continue
-            dirty = None if item.candidate.unit else dirty_checkout(site, item.candidate)
-            if dirty is not None:
-                site.note(f"{item.candidate.branch}: work in {dirty} that is not committed is not part of it")
-            ahead = None if item.candidate.unit else detached_ahead(site, item.candidate)
-            if ahead is not None:
-                site.note(f"{item.candidate.branch}: {ahead}")
-            changed = OwnCheck(site, ordered).tell(item.candidate)
-            for text in (*item.candidate.notes, *changed):
-                site.note(text)
+        _tell(site, ordered, batch)
         return LandingReport(
             target=target.ref,
             old=target.tip,
@@ -184,6 +172,28 @@ def _land(
             verdict=batch.verdict,
             notes=tuple(site.notes),
         )
+
+
+def _tell(site: Site, ordered: Sequence[Candidate], batch: Batch) -> None:
+    """Note what the user should know about each branch that landed, or would."""
+    from gitprun.merge.own_check import OwnCheck
+
+    for built in batch.taken:
+        candidate = built.item.candidate
+        for text in tell_outside(candidate, outside_rows(site, candidate, built.commit, built.step)):
+            site.note(text)
+    for item in batch.items:
+        if item.state not in ("landed", "would-land"):
+            continue
+        dirty = None if item.candidate.unit else dirty_checkout(site, item.candidate)
+        if dirty is not None:
+            site.note(f"{item.candidate.branch}: work in {dirty} that is not committed is not part of it")
+        ahead = None if item.candidate.unit else detached_ahead(site, item.candidate)
+        if ahead is not None:
+            site.note(f"{item.candidate.branch}: {ahead}")
+        changed = OwnCheck(site, tuple(ordered)).tell(item.candidate)
+        for text in (*item.candidate.notes, *changed):
+            site.note(text)
 
 
 def combine_alone(repository: Repository, candidate: Candidate, options: LandingOptions) -> Combined | LandingItem:

@@ -31,7 +31,7 @@ from gitprun.merge.order import plan_safe_order
 from gitprun.merge.plan import Candidate, LandingOptions
 from gitprun.names import Oid, parse_oid, unit_branch
 from gitprun.plan import MAX_DELETED
-from gitprun.runs.events import LIVE, History
+from gitprun.runs.events import LIVE, History, base_of
 from gitprun.runs.lookup import find_unit, probe_unit
 from gitprun.verify.gate_changes import describe
 from gitprun.verify.put_back import read_gate_changes
@@ -199,14 +199,21 @@ def _look_at_live(room: Aside, history: History, label: str) -> Branch | str:
         tip = parse_oid(unit.commit) if unit.commit else read_work(room, run, unit)
     except NotSeen as problem:
         return f"{unit.state}: {problem.message}"
-    fence = tuple(map(str, dict(unit.facts.get("spec") or {}).get("paths") or ()))
-    name = unit_branch(unit.run, unit.id)
-    return Branch(name=name, tip=tip, run=unit.run, unit=unit.id, live=not unit.commit, fence=fence)
+    fence = tuple(map(str, (unit.facts.get("spec") or {}).get("paths") or ()))
+    name, live = unit_branch(unit.run, unit.id), not unit.commit
+    base = base_of(run, unit)
+    return Branch(name=name, tip=tip, run=unit.run, unit=unit.id, live=live, fence=fence, base=base)
 
 
 def _as_branch(candidate: Candidate) -> Branch:
-    run, unit = candidate.run, candidate.unit
-    return Branch(name=candidate.branch, tip=candidate.tip, run=run, unit=unit, fence=candidate.fence)
+    return Branch(
+        name=candidate.branch,
+        tip=candidate.tip,
+        run=candidate.run,
+        unit=candidate.unit,
+        fence=candidate.fence,
+        base=candidate.base,
+    )
 
 
 def _drop_contained(target: Target, new: New, found: Sequence[Branch], left_out: list[tuple[str, str]]) -> list[Branch]:
@@ -269,7 +276,9 @@ def _look_at_each(
 
 
 def _as_candidate(branch: Branch) -> Candidate:
-    return Candidate(branch=branch.name, tip=branch.tip, run=branch.run, unit=branch.unit, fence=branch.fence)
+    return Candidate(
+        branch=branch.name, tip=branch.tip, run=branch.run, unit=branch.unit, fence=branch.fence, base=branch.base
+    )
 
 
 def _by_path(changes: Sequence[Change]) -> _Changes:

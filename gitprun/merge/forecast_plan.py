@@ -68,8 +68,9 @@ def _cross(sides: Collection[int], others: Collection[int]) -> set[tuple[int, in
 class Branch:
     """One branch of a forecast; ``paths`` is how many it changes, ``live`` says that this is work not committed yet.
 
-    ``fence`` are the paths it was given. ``gate`` says what it changes of its own checks, ``named`` what may start
-    programs elsewhere, ``held`` why a landing would hold it, and ``accept`` what would have to be accepted then.
+    ``fence`` are the paths it was given, ``base`` is where its work began. ``gate`` says what it changes of its own
+    checks, ``named`` what may start programs elsewhere, ``held`` why a landing would hold it, and ``accept`` what would
+    have to be accepted then.
     """
 
     name: str
@@ -80,6 +81,7 @@ class Branch:
     paths: int = 0
     fence: tuple[str, ...] = ()
     gate: str = ""
+    base: str = ""
     named: str = ""
     held: str = ""
     accept: tuple[str, ...] = ()

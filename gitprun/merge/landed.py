@@ -13,6 +13,7 @@ from gitprun.git.repo import Repository
 from gitprun.git.trees import tree_of
 from gitprun.merge.approved import approve
 from gitprun.merge.batch import Batch
+from gitprun.merge.fence import outside_rows
 from gitprun.merge.held import accept_flags
 from gitprun.merge.hook_list import AFTER_LANDING, describe_not_run, find_hooks
 from gitprun.merge.move import TakenBack, follow, move_target, require_way
@@ -99,6 +100,7 @@ def _rows(site: Site, batch: Batch, new: Oid, made: Aftermath | None) -> list[di
     rows = []
     for built, presence in zip(batch.taken, presences, strict=True):
         item = built.item
+        outside = outside_rows(site, item.candidate, built.commit, built.step)
         if presence.missing:
             site.note(f"{item.candidate.branch}: not in {site.target.branch} as it was: {', '.join(presence.missing)}")
         rows.append(
@@ -116,6 +118,7 @@ def _rows(site: Site, batch: Batch, new: Oid, made: Aftermath | None) -> list[di
                 "present": presence.as_json(),
                 **({"gate": changed} if (changed := own_check.rows(item.candidate)) else {}),
                 **({"trust": touched} if (touched := rows_of(site, item.candidate, built.step)) else {}),
+                **({"outside": outside} if outside else {}),
             }
         )
     return rows

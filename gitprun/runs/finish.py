@@ -8,14 +8,17 @@ from typing import Any
 
 import pygit2
 
-from gitprun.collect.capture import Capture, Rejected, Site, capture, commit_capture, outside_fence
+from gitprun.collect.capture import Capture, Rejected, Site, capture, commit_capture
 from gitprun.collect.screen import LeftOut
 from gitprun.contract import Result, fallback_result, parse_result
 from gitprun.errors import PrunError
+from gitprun.escapes import readable
 from gitprun.executors.base import Ending
+from gitprun.executors.compact import readable_output
 from gitprun.git.refs import move_ref, read_ref, require_object
 from gitprun.git.trees import tree_of
 from gitprun.git.walk import Trees
+from gitprun.globs import outside_fence
 from gitprun.names import ZERO, Oid, unit_branch, unit_ref
 from gitprun.runs.context import Attempt, RunContext, modified, open_site
 from gitprun.runs.events import UnitState
@@ -112,9 +115,9 @@ def keep_result(
         text = next((said for said in last if parse_result(said, unit.id).valid), "")
         if not text:
             reason = ending.reason or (NO_RESULT if worker is None else f"the unit is {worker}")
-            said = tail(folder / "output.log", FALLBACK_TAIL).decode("utf-8", "replace")
+            said = readable_output(tail(folder / "output.log", FALLBACK_TAIL))
             if last:
-                said = f"The worker's last message:\n\n{last[0]}\n\nThe end of its output:\n\n{said}"
+                said = f"The worker's last message:\n\n{readable(last[0])}\n\nThe end of its output:\n\n{said}"
             text = fallback_result(unit.id, reason, said)
     write_whole(folder / "result.md", text.encode("utf-8", "replace"))
     result = parse_result(text, unit.id)

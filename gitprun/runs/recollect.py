@@ -8,13 +8,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 
-from gitprun.collect.capture import Capture, Site, capture, changed_paths, commit_capture, outside_fence, require_ended
+from gitprun.collect.capture import Capture, Site, capture, changed_paths, commit_capture, require_ended
 from gitprun.collect.sorting import included
 from gitprun.contract import parse_result
 from gitprun.errors import Refused
 from gitprun.git.refs import move_ref, read_ref
 from gitprun.git.repo import Repository
 from gitprun.git.trees import tree_of
+from gitprun.globs import outside_fence
 from gitprun.keep.find import held, name_of, require_workspace
 from gitprun.named.roster import NAMED
 from gitprun.names import ZERO, Oid, RunId, kept_ref, unit_ref

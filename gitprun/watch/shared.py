@@ -20,6 +20,9 @@ from gitprun.watch.snapshot import GONE, Checkout, Shared, Stamp, read_shared, w
 # What git derives from its refs whenever it packs them.
 DERIVED = ("info/refs",)
 SETTINGS = ("config", "config.worktree", "objects/info/alternates")
+USUAL_HOOKS = "hooks"
+# Every new repository has a dozen of them, and git runs none.
+NEVER_RUN = ".sample"
 MOST_READ = 4 << 20
 TIMEOUT = 60.0
 # What the seed leaves out when it counts the files of a project.
@@ -50,7 +53,7 @@ class SharedEye:
             time=now,
             refs=refs,
             settings=settings,
-            hooks=self._digest_all(self._names(self._hooks_folder(settings.get("config", "")))),
+            hooks=self._hooks_in(self._hooks_folder(settings.get("config", ""))),
             checkout=self._look_at_checkout(refs, whole=whole),
         )
 
@@ -78,6 +81,11 @@ class SharedEye:
                 found[name] = said
         return found
 
+    def _hooks_in(self, folder: str) -> dict[str, str]:
+        """Digest what git may run of a folder of hooks; another one than the usual is news by itself."""
+        found = self._digest_all([name for name in self._names(folder) if not name.endswith(NEVER_RUN)])
+        return found if folder == USUAL_HOOKS else {f"{folder}/": "core.hooksPath", **found}
+
     def _hooks_folder(self, settings: str) -> str:
         """Ask git where hooks lie, once for each state of the settings."""
         if self._hooks is None or self._hooks[0] != settings:
@@ -85,7 +93,7 @@ class SharedEye:
             usual = said.code != 0 or os.path.realpath(
                 self.repository.git.cwd / os.fsdecode(said.out[:-1])
             ) == os.path.realpath(self.repository.common / "hooks")
-            folder = "hooks" if usual else str(self.repository.git.cwd / os.fsdecode(said.out[:-1]))
+            folder = USUAL_HOOKS if usual else str(self.repository.git.cwd / os.fsdecode(said.out[:-1]))
             self._hooks = (settings, folder)
         return self._hooks[1]
 

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from gitprun.collect.capture import outside_fence
 from gitprun.errors import PrunError
 from gitprun.executors.catalog import require_executor
 from gitprun.executors.limits import find_limit
 from gitprun.git.repo import Repository
+from gitprun.globs import outside_fence
 from gitprun.named.roster import NAMED
 from gitprun.runs.events import RunState, UnitState
 from gitprun.system.clock import Clock

@@ -68,6 +68,7 @@ def test_json_and_exit_codes(tmp_path: Path) -> None:
                 "live": False,
                 "paths": 1,
                 "fence": [],
+                "base": "",
                 "gate": "",
                 "named": "",
                 "held": "",

@@ -196,3 +196,22 @@ def test_one_line_of_anybodys_text(text: str, shown: str) -> None:
 )
 def test_ages(seconds: float | None, shown: str) -> None:
     assert age(seconds) == shown
+
+
+def test_what_a_worker_wrote_is_shown_without_its_sequences(repo: Repo, capsys: pytest.CaptureFixture[str]) -> None:
+    words = r"\033[31mred\033[0m \033]8;;http://x.test\007text\033]8;;\007\ttab\n"
+    run_units(
+        repo,
+        sh("a", f"echo a >a; printf '# a result\\n\\nConclusion: {words}' >$PRUN_RESULT"),
+        sh("b", f"echo b >b; printf '{words}'; exit 3"),
+    )
+    said = inside(capsys, repo.path, "show", "a").out
+    shown = "\\x1b[31mred\\x1b[0m \\x1b]8;;http://x.test\\x07text\\x1b]8;;\\x07"
+    assert said.endswith(f"result:\n  # a result\n  \n  Conclusion: {shown}\ttab\n")
+    assert inside(capsys, repo.path, "show", "b").out.endswith(
+        "by prun, not written by the worker)\n  \n  red text\ttab\n"
+    )
+    assert "\x1b[31mred" in inside(capsys, repo.path, "log", "b").out
+    for words in (("status",), ("reconcile",), ("forecast",), ("merge", "a"), ("status", "--json")):
+        said = inside(capsys, repo.path, *words)
+        assert ("\x1b" in said.out + said.err, "\x07" in said.out + said.err) == (False, False)

@@ -97,6 +97,7 @@ def test_counts_and_what_is_bad() -> None:
                 "live": False,
                 "paths": 1,
                 "fence": (),
+                "base": "",
                 "gate": "",
                 "named": "",
                 "held": "",

@@ -201,7 +201,7 @@ def test_another_final_message_is_salvaged_before_the_output(repo: Repo, tmp_pat
     run_units(repo, codex("a"), executors=fake(tmp_path, "echo x >a.txt\n" + says("All is well.")))
     text = kept(repo, "r1", "a", "result.md")
     assert text.startswith("# a result (FALLBACK, worker wrote no result file)\n")
-    assert "\n\nThe worker's last message:\n\nAll is well.\n\nThe end of its output:\n\n{" in text
+    assert "\n\nThe worker's last message:\n\nAll is well.\n\nThe end of its output:\n\n[START] thread=t1\n" in text
 
 
 LIMITS = {

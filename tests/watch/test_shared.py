@@ -57,7 +57,7 @@ TAMPERING: dict[str, tuple[Callable[[Repo], object], list[str]]] = {
     "grafts": (lambda r: r.write(".git/info/grafts", ""), ["config-drift"]),
     "alternates": (lambda r: r.write(".git/objects/info/alternates", "/tmp\n"), ["config-drift"]),
     "hook": (lambda r: r.hook("pre-commit", "exit 0"), ["hook-drift"]),
-    "hook made to run": (lambda r: (r.path / ".git/hooks/post-merge.sample").chmod(0o755), ["hook-drift"]),
+    "sample": (lambda r: (r.path / ".git/hooks/post-merge.sample").chmod(0o755), []),
 }  # fmt: skip
 
 
@@ -77,6 +77,13 @@ def test_hooks_elsewhere_are_watched_too(repo: Repo) -> None:
     start = look(repo)
     repo.write(".husky/_/pre-commit", "#!/bin/sh\nevil\n")
     assert drift(start, look(repo)) == [("hook-drift", (f"{repo.path}/.husky/_/pre-commit",))]
+
+
+def test_samples_are_no_news_when_hooks_come_from_elsewhere(repo: Repo) -> None:
+    repo.write(".git/hooks/pre-push.sample", "#!/bin/sh\n")
+    start = look(repo)
+    repo.git("config", "core.hooksPath", "/tmp/evil")
+    assert drift(start, look(repo)) == [("config-drift", ("config",)), ("hook-drift", ("/tmp/evil/",))]
 
 
 def test_another_worktree_that_vanished(repo: Repo, tmp_path: Path) -> None:
