@@ -152,10 +152,10 @@ def _normal(path: str) -> str:
 
 
 def _read_hooks(folder: Path) -> Iterator[tuple[Path, str]]:
-    """Yield the hooks of a folder, and what lies beside them for them to call, with their texts."""
+    """Yield the hooks of a folder, and what lies beside them to be called, with their texts; links to nothing, too."""
     for name in names_in(str(folder), MOST_HOOKS):
         path = folder / name
-        if name.endswith(".sample") or not path.is_file():
+        if name.endswith(".sample") or not (path.is_file() or path.is_symlink()):
             continue
         yield path, _text(read_plain(Path(os.path.realpath(path)), LARGEST) or b"")
 
