@@ -171,7 +171,13 @@ def stash_twice(repo: Repo) -> str:
 @pytest.mark.parametrize(
     "command",
     [
-        *("git stash pop", "git stash pop -q stash@{1}", "git stash apply", "git stash drop", "git stash drop stash@{1}"),
+        *(
+            "git stash pop",
+            "git stash pop -q stash@{1}",
+            "git stash apply",
+            "git stash drop",
+            "git stash drop stash@{1}",
+        ),
         *("git stash clear", "git stash push -m x", "git stash -u", "git -c x.y=z stash pop", "git stash branch new"),
         *("git sp", "git sd", "env -u PATH /usr/bin/git stash pop", "cd .. && git -C u stash drop"),
         *("GIT_DIR=$PWD/../../../r/.git git stash drop", "sh -c 'git stash drop'", "git stash store -m x HEAD"),
