@@ -139,11 +139,12 @@ class Inquiry:
         return self.before.logs.get(name) != self.after.logs.get(name)
 
     def _lost(self, name: str, old: str) -> int:
-        """Count the entries a reflog lost that git would not have forgotten by itself."""
+        """Count the entries a reflog lost that git would not have forgotten by itself; the stash it never forgets."""
         content = self.kept(old.partition(" ")[2])
         if content is None:
             return 0
-        return len(untimely(lost_lines(content, self._log(name)), self.after.time))
+        lost = lost_lines(content, self._log(name))
+        return len(lost if name == STASH else untimely(lost, self.after.time))
 
     def _resolve(self, head: str) -> str:
         return self.after.refs.get(head.removeprefix("ref: "), head)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from gitprun.errors import PrunError
 from gitprun.git.command import Git
 from gitprun.git.repo import NoCommit, Repository, resolve_commit
 from gitprun.git.revision import read_tips
+from gitprun.merge.guard import list_paths
 from gitprun.merge.plan import Candidate
 from gitprun.names import Oid, UnitId, is_run_id, nearest, unit_branch
 from gitprun.runs.events import History, RunState, UnitState, base_of
@@ -55,6 +58,8 @@ def choose(repository: Repository, history: History, names: Sequence[str], *, al
         from gitprun.merge.undo_plan import reverted
 
         candidates = [replace(one, reverted=tuple(reverted(history, one.tip).items())) for one in candidates]
+    stashed = _stashed(repository, history, candidates)
+    candidates = [replace(one, notes=(*one.notes, *stashed.get(one.tip, ()))) for one in candidates]
     distinct = {(c.branch, c.tip): c for c in candidates}
     landing = {one.run for one in distinct.values() if one.run}
     ahead = [text for run_id in dict.fromkeys(runs) if run_id in landing for text in _meanwhile(repository, run_id)]
@@ -144,6 +149,29 @@ def _in_checkout(unit: UnitState) -> Iterator[str]:
     # What holds it is said where it does not land.
     if drift.get("sure") and not drift.get("holds"):
         yield f"{label}: {drift.get('text')}"
+
+
+def _stashed(repository: Repository, history: History, candidates: Sequence[Candidate]) -> dict[Oid, tuple[str, ...]]:
+    """Say of units whose workers could reach the user's stash what of their work is in it as well."""
+    if not os.path.lexists(repository.common / "logs" / "refs" / "stash"):
+        return {}
+    from gitprun.git.stash import shared_with_stash
+
+    said: dict[Oid, tuple[str, ...]] = {}
+    for one in candidates:
+        unit = history.runs[one.run].units.get(one.unit) if one.run in history.runs else None
+        if unit is None or unit.facts.get("workspace") != "worktree":
+            continue
+        base = Oid(base_of(history.runs[one.run], unit))
+        try:
+            found = shared_with_stash(repository.git, base, one.tip)
+        except PrunError:
+            # A base that is gone, say: the landing itself finds out what that means.
+            continue
+        if found:
+            paths, entries = list_paths([path for path, _ in found]), ", ".join(sorted({name for _, name in found}))
+            said[one.tip] = (f"{one.run}/{one.unit}: {paths} is what you stashed ({entries}): did its worker take it?",)
+    return said
 
 
 def _meanwhile(repository: Repository, run: str) -> tuple[str, ...]:
