@@ -47,7 +47,7 @@ def guard_environment(repository: Repository, path: Path, branch: str | None) ->
     except (OSError, PrunError):
         # What it does is found out afterwards all the same.
         return {}
-    return {VARIABLE: f"{entry} {TIDY}", "PRUN_WORKSPACE": str(path), "PRUN_BRANCH": branch or ""}
+    return {VARIABLE: f"{entry} {TIDY}", "PRUN_WORKSPACE": str(path), "PRUN_BRANCH": branch or "HEAD"}
 
 
 def _ensure(repository: Repository, folder: Path, entry: str) -> None:

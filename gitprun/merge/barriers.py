@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from gitprun.git.trees import Change
+from gitprun.merge.along import BASE, describe_along
 from gitprun.merge.deletions import DELETIONS, describe_deletions
 from gitprun.merge.plan import Candidate, LandingItem
 from gitprun.merge.site import Site
@@ -46,7 +47,16 @@ def hold_deletions(site: Site, proposed: Proposed) -> Iterator[Hold]:
         yield Hold(f"it {deletes}", (DELETIONS,))
 
 
-BARRIERS: tuple[Barrier, ...] = (hold_deletions,)
+def hold_base(site: Site, proposed: Proposed) -> Iterator[Hold]:
+    """Hold what brings commits of its base that the target does not have."""
+    brings = describe_along(site, proposed.tip, proposed.candidate)
+    if brings and site.options.with_base:
+        site.note(f"{proposed.candidate.branch} {brings}")
+    elif brings:
+        yield Hold(f"it {brings}", (BASE,))
+
+
+BARRIERS: tuple[Barrier, ...] = (hold_deletions, hold_base)
 
 
 def find_holds(site: Site, proposed: Proposed) -> LandingItem | None:
