@@ -109,7 +109,7 @@ def undo(
     say: Callable[[str], None] = lambda _: None,
     options: Checking | None = None,
 ) -> UndoReport:
-    """Take the last landing back, or the one that is named; ``redo`` brings back what was reverted.
+    """Take the last landing back, or the one that is named; ``redo`` brings back what was taken back.
 
     What is brought back has to be green, as in any landing, where ``options`` say how for given runs. Raises Refused,
     with nothing changed, when it is not, when later changes are in the way, or something of the user's is.
@@ -133,7 +133,9 @@ def _undo(
     options: Checking | None,
 ) -> UndoReport:
     events = ledger.read().events
-    choice = choose_landing(read_landings(events), name, redo=redo)
+    landings = read_landings(events)
+    tips = {one.target: read_tip(repository.git, one.target) for one in landings if redo}
+    choice = choose_landing(landings, name, redo=redo, tips=tips)
     target = read_target(repository, choice.landing.target)
     with _ground(repository, target) as ground:
         planned = _forgetting(ground, choice, _plan(ground, choice), events)
@@ -211,6 +213,10 @@ def _plan(ground: _Ground, choice: Choice) -> _Undoing:
     """Decide how, and build what is needed in memory."""
     landing, merges, tip = choice.landing, choice.merges, ground.target.tip
     made = (MADE_ANEW,) if landing.after else ()
+    if choice.redo and merges[0].undone == "moved":
+        # Nothing came instead: what was taken off is put on again, as it was.
+        _parent(ground.repo, landing.new)
+        return _Undoing("redone", parse_oid(landing.new), _items(merges))
     if choice.redo:
         planned = _revert(ground, "redone", [(one, one.by) for one in merges])
         return replace(planned, notes=(*made, *planned.notes))
