@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("landing", required=False)
 @click.option("--list", "listing", is_flag=True, help="List all landings, and what workers changed of yours.")
-@click.option("--redo", is_flag=True, help="Bring back what an undo reverted.")
+@click.option("--redo", is_flag=True, help="Bring back what an undo took back.")
 @click.option("--verify", multiple=True, metavar="COMMAND", help="A check of what is brought back (repeatable).")
 @click.option("--no-verify", is_flag=True, help="Do not check what is brought back.")
 @click.option("--yes", "-y", is_flag=True, help="Approve what prun.toml says (git prun trust), now and from now on.")
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 def undo(ctx: click.Context, /, landing: str | None, listing: bool, redo: bool, **given: Any) -> int:
     """Take the last landing back, or LANDING: its number, a merge commit, a branch or a unit.
 
-    Where nothing came after it and no remote has it, the branch moves back, and git prun merge lands it again. Else
-    revert commits take it out; a branch that was reverted is brought back by --redo, or by naming the revert.
+    Where nothing came after it and no remote has it, the branch moves back; --redo moves it on again, as long as
+    nothing else came. Else revert commits take it out; --redo, or naming the revert, brings that back.
 
     With --drift: put back refs, settings, hooks and reflogs that changed while UNIT ran, from what was kept before
     it started. Files of your checkouts are never touched; what you changed again since is left alone.

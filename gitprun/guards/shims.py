@@ -57,7 +57,7 @@ def guard_environment(
     except (OSError, PrunError):
         # What it does is found out afterwards all the same.
         return {}
-    own = {VARIABLE: f"{entry} {TIDY}", "PRUN_WORKSPACE": str(path), "PRUN_BRANCH": branch or ""}
+    own = {VARIABLE: f"{entry} {TIDY}", "PRUN_WORKSPACE": str(path), "PRUN_BRANCH": branch or "HEAD"}
     return own | ({"PATH": f"{folder / PROGRAMS}{os.pathsep}{search}"} if found else {})
 
 

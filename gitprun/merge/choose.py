@@ -16,6 +16,7 @@ from gitprun.merge.plan import Candidate
 from gitprun.names import Oid, UnitId, is_run_id, nearest, unit_branch
 from gitprun.runs.events import History, RunState, UnitState, base_of
 from gitprun.runs.lookup import NotKnown, find_run, find_unit, probe_unit
+from gitprun.runs.standing import describe_later
 from gitprun.units import spec_confined
 
 
@@ -46,12 +47,12 @@ def choose(repository: Repository, history: History, names: Sequence[str], *, al
             run = history.runs[name]
             runs.append(run.id)
             for unit in run.units.values():
-                _add_unit(run, unit, candidates, skipped, allow_unverified=allow_unverified)
+                _add_unit(repository, run, unit, candidates, skipped, allow_unverified=allow_unverified)
         elif (found := _find_unit(history, name)) is not None:
             require_one_meaning(repository.git, name, "a unit")
             run, unit = found
             runs.append(run.id)
-            _add_unit(run, unit, candidates, skipped, allow_unverified=allow_unverified, named=True)
+            _add_unit(repository, run, unit, candidates, skipped, allow_unverified=allow_unverified, named=True)
         else:
             candidates.append(_branch(repository, history, name, tips.get(name)))
     if history.undoings:
@@ -78,6 +79,7 @@ def _find_unit(history: History, name: str) -> tuple[RunState, UnitState] | None
 
 
 def _add_unit(
+    repository: Repository,
     run: RunState,
     known: UnitState,
     candidates: list[Candidate],
@@ -118,6 +120,7 @@ def _add_unit(
             stray=str(unit.facts.get("stray") or ""),
             fence=tuple(map(str, spec.get("paths") or ())),
             base=base_of(run, unit),
+            later=describe_later(repository, unit),
         )
     )
 

@@ -305,16 +305,25 @@ def _files_below(top: bytes, folder: bytes) -> Iterable[bytes]:
 
 
 def hold_back(candidates: Sequence[Candidate], events: Sequence[Event]) -> tuple[Candidate, ...]:
-    """Say with each candidate whether its worker changed what is the user's: that is settled before it lands."""
-    if not any(event.kind.startswith("drift.") for event in events):
+    """Say with each candidate whether its worker changed what is the user's: that is settled before it lands.
+
+    The branch of a named workspace is told where it was begun, too.
+    """
+    drifted = any(event.kind.startswith("drift.") for event in events)
+    if not drifted and all(one.unit for one in candidates):
         return tuple(candidates)
     from gitprun.drift.record import gates
     from gitprun.named.roster import NAMED, roster
 
-    held = gates(events)
-    named = {str(unit.facts.get("branch")): f"{NAMED}/{unit.id}" for unit in roster(events).units.values()}
-    names = [f"{one.run}/{one.unit}" if one.unit else named.get(one.branch, "") for one in candidates]
-    return tuple(replace(one, drift=held.get(name, "")) for one, name in zip(candidates, names, strict=True))
+    held = gates(events) if drifted else {}
+    named = {str(unit.facts.get("branch")): unit for unit in roster(events).units.values()}
+    found = []
+    for one in candidates:
+        place = None if one.unit else named.get(one.branch)
+        name = f"{one.run}/{one.unit}" if one.unit else f"{NAMED}/{place.id}" if place else ""
+        base = str(place.facts.get("base") or "") if place else one.base
+        found.append(replace(one, drift=held.get(name, ""), base=base))
+    return tuple(found)
 
 
 def list_paths(paths: Collection[bytes], most: int | None = SHOWN) -> str:

@@ -11,6 +11,7 @@ from gitprun.git.command import Git
 from gitprun.git.refs import loose_place
 from gitprun.git.repo import Repository
 from gitprun.git.trees import tree_of
+from gitprun.merge.along import read_along
 from gitprun.merge.approved import approve
 from gitprun.merge.batch import Batch
 from gitprun.merge.fence import outside_rows
@@ -97,10 +98,11 @@ def _rows(site: Site, batch: Batch, new: Oid, made: Aftermath | None) -> list[di
     others = frozenset(path.encode("utf-8", "surrogateescape") for path in (made.paths if made else ()))
     presences = find_presence(site.trees, batch.taken, tree_of(site.repo, new), others)
     own_check = OwnCheck(site, tuple(built.item.candidate for built in batch.taken))
-    rows = []
+    rows, below = [], site.target.tip
     for built, presence in zip(batch.taken, presences, strict=True):
-        item = built.item
+        item, along = built.item, read_along(site, below, built.item.candidate)
         outside = outside_rows(site, item.candidate, built.commit, built.step)
+        below = built.commit
         if presence.missing:
             site.note(f"{item.candidate.branch}: not in {site.target.branch} as it was: {', '.join(presence.missing)}")
         rows.append(
@@ -119,6 +121,7 @@ def _rows(site: Site, batch: Batch, new: Oid, made: Aftermath | None) -> list[di
                 **({"gate": changed} if (changed := own_check.rows(item.candidate)) else {}),
                 **({"trust": touched} if (touched := rows_of(site, item.candidate, built.step)) else {}),
                 **({"outside": outside} if outside else {}),
+                **({"with_base": [*along]} if along else {}),
             }
         )
     return rows

@@ -353,7 +353,9 @@ def _pin_rest(site: Site, unit: UnitState, found: Capture) -> str | None:
 
 
 def _drop_branch(repository: Repository, ledger: Ledger, unit: UnitState) -> None:
-    """Delete the branch prun made for a linked worktree, if nobody went on with it since its work was captured."""
+    """Delete the branch an older prun made for a linked worktree, if nobody went on with it since its capture."""
+    if not unit.facts.get("branch"):
+        return
     repo = open_repository(repository.common)
     name = f"refs/heads/{unit.facts.get('branch')}"
     at = read_ref(repo, name)

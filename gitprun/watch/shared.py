@@ -12,7 +12,7 @@ from pathlib import Path
 from gitprun.errors import PrunError
 from gitprun.git.command import Git
 from gitprun.git.repo import Repository
-from gitprun.names import PRUN_REFS, RunId
+from gitprun.names import PRUN_REFS, RunId, is_run_id
 from gitprun.system.files import read_plain, write_whole
 from gitprun.watch.changes import Anything, ChangeSource, Watcher, survey
 from gitprun.watch.snapshot import GONE, Checkout, Shared, Stamp, read_shared, write_shared
@@ -40,6 +40,7 @@ class SharedEye:
         self._seen: object = None
         self._hooks: tuple[str, str] | None = None
         self._top = os.fsencode(repository.top or "")
+        self._units = Path(os.path.realpath(root)) if root is not None else None
         self._root = b"\0"
         if root is not None and repository.top is not None and root.is_relative_to(repository.top):
             self._root = os.fsencode(root.relative_to(repository.top))
@@ -77,7 +78,7 @@ class SharedEye:
             pass
         for name, folder in heads.items():
             said = (read_plain(folder / "HEAD", 10_000) or b"").decode("utf-8", "surrogateescape").strip()
-            if said and not said.startswith("ref: refs/heads/prun/"):
+            if said and not said.startswith("ref: refs/heads/prun/") and not self._is_unit(folder, said):
                 found[name] = said
         return found
 
@@ -85,6 +86,13 @@ class SharedEye:
         """Digest what git may run of a folder of hooks; another one than the usual is news by itself."""
         found = self._digest_all([name for name in self._names(folder) if not name.endswith(NEVER_RUN)])
         return found if folder == USUAL_HOOKS else {f"{folder}/": "core.hooksPath", **found}
+
+    def _is_unit(self, folder: Path, head: str) -> bool:
+        """Check whether a worktree is that of a unit of a run: below the root, and on no branch."""
+        if self._units is None or head.startswith("ref: ") or folder == self.repository.git_dir:
+            return False
+        place = Path(os.fsdecode(read_plain(folder / "gitdir", 10_000) or b"").removesuffix("\n")).parent
+        return place.parent.parent == self._units and is_run_id(place.parent.name)
 
     def _hooks_folder(self, settings: str) -> str:
         """Ask git where hooks lie, once for each state of the settings."""

@@ -100,6 +100,18 @@ def test_our_own_refs_and_worktrees_are_no_drift(repo: Repo, tmp_path: Path) -> 
     assert drift(start, look(repo)) == []
 
 
+def test_a_unit_that_stands_on_no_branch_is_no_drift(repo: Repo, tmp_path: Path) -> None:
+    root = tmp_path / "w"
+    start = look(repo, root)
+    repo.git("worktree", "add", "-q", "--detach", str(root / "r1" / "alpha"))
+    assert drift(start, look(repo, root)) == []
+    # Of nobody's run, or on a branch of the user's: that is told.
+    repo.git("worktree", "add", "-q", "--detach", str(root / "named" / "beta"))
+    repo.git("worktree", "add", "-q", "-b", "side", str(root / "r1" / "gamma"))
+    (flag,) = drift(start, look(repo, root))
+    assert [row.split(" ")[0] for row in flag[1]] == ["refs/heads/side", "worktrees/beta/HEAD", "worktrees/gamma/HEAD"]
+
+
 def test_housekeeping_is_no_drift(repo: Repo) -> None:
     start = look(repo)
     repo.git("gc", "-q")
