@@ -40,6 +40,8 @@ FLOORS = (
     ("gitprun.merge.locks", 1),
     ("gitprun.merge.forecast_plan", 1),
     ("gitprun.merge.undo_plan", 1),
+    ("gitprun.merge.surface", 1),
+    ("gitprun.merge.drivers", 1),
     ("gitprun.merge.resolvers", 1),
     ("gitprun.merge", 4),
     ("gitprun.verify.recipes", 1),
