@@ -42,6 +42,7 @@ FLOORS = (
     ("gitprun.merge.undo_plan", 1),
     ("gitprun.merge.surface", 1),
     ("gitprun.merge.drivers", 1),
+    ("gitprun.merge.called", 1),
     ("gitprun.merge.resolvers", 1),
     ("gitprun.merge", 4),
     ("gitprun.verify.recipes", 1),

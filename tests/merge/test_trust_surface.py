@@ -85,7 +85,7 @@ def repo(tmp_path: Path) -> Repo:
     put(
         repo,
         {
-            ".githooks/commit-msg": '#!/bin/sh\n"$(git rev-parse --show-toplevel)"/scripts/lint.sh; test yarn.lock; :\n',
+            ".githooks/commit-msg": '#!/bin/sh\n"$(git rev-parse --show-toplevel)"/scripts/lint.sh; : yarn.lock\n',
             "scripts/lint.sh": "#!/bin/sh\n",
             "scripts/deep.sh": "#!/bin/sh\n",
             "tools/hook.sh": "#!/bin/sh\n: lefthook run pre-commit\n",

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gitprun.merge.called import names_in_text, names_run, names_started
 from gitprun.merge.drivers import configured_drivers, led_anew
 from gitprun.merge.surface import (
     RUNNERS,
@@ -14,8 +15,6 @@ from gitprun.merge.surface import (
     Touch,
     describe,
     grade,
-    names_in_text,
-    names_started,
     runners_in,
 )
 
@@ -69,6 +68,7 @@ def test_what_is_installed_is_held() -> None:
         hooks=frozenset({"tools/hooks"}),
         runners=EVERY,
         called={"scripts/lint.sh": "the hook pre-commit", "yarn.lock": "the hook post-merge"},
+        mentioned={"src/schema.ts": "the hook pre-commit"},
         started={"tools/clean.py": "your setting filter.x.clean"},
         aliases={"shared/claude": ".claude"},
         settings=frozenset({".gitconfig"}),
@@ -79,7 +79,7 @@ def test_what_is_installed_is_held() -> None:
         for path in (
             *("tools/hooks/post-merge", "tools/hooks", "tools/hooks.md", ".husky/pre-push", ".pre-commit-config.yaml"),
             *("lefthook.yml", "scripts/lint.sh", "yarn.lock", "tools/clean.py", "shared/claude/settings.json"),
-            *(".gitconfig", ".github/workflows/ci.yml", "tools/other.py"),
+            *(".gitconfig", ".github/workflows/ci.yml", "tools/other.py", "src/schema.ts"),
         )
     ] == [
         "held!: git runs hooks from tools/hooks here",
@@ -96,7 +96,9 @@ def test_what_is_installed_is_held() -> None:
         "held: git reads its settings from it here",
         "held: [merge] protected",
         "",
+        "",
     ]
+    assert graded("src/schema.ts", live, "100755") == "held!: the hook pre-commit runs it"
 
 
 @pytest.mark.parametrize("mode", ["120000", "160000"])
@@ -127,13 +129,39 @@ def test_what_a_script_names() -> None:
 exec ./run "$top/scripts/lint.sh" && $top/check && make test && sh lint.sh && python3 tools/x.py
 """
     assert names_in_text(text) == {
-        *("_/husky.sh", "husky.sh", "run", "top/scripts/lint.sh", "scripts/lint.sh", "top/check", "check", "lint.sh"),
-        "tools/x.py",
+        *("_/husky.sh", "run", "scripts/lint.sh", "check", "lint.sh", "tools/x.py"),
     }
     settings = "repos:\n- id: x\n  entry: ./tools/check.py --fix\n  exclude: ^docs/conf.py\n"
     assert names_started(settings) == {"tools/check.py"}
     assert runners_in(["#!/bin/sh\nexec lefthook run pre-commit", "# the pre-commit hook\n"]) == {"lefthook"}
     assert runners_in(["exec python -mpre_commit hook-impl"]) == {"pre-commit"}
+
+
+@pytest.mark.parametrize(
+    ("line", "run"),
+    [
+        ("./scripts/lint.sh --fix", {"scripts/lint.sh"}),
+        ("exec ./check", {"check"}),
+        ('. "$(dirname "$0")/common.sh"', {"common.sh"}),
+        ('"$(git rev-parse --show-toplevel)"/scripts/lint.sh || exit 1', {"scripts/lint.sh"}),
+        ('"${top}/tools/x.py" "$@"', {"tools/x.py"}),
+        ("out=$(python3 tools/x.py) && echo `sh b/c.sh`", {"tools/x.py", "b/c.sh"}),
+        ("CI=1 /usr/bin/env python3 -u tools/x.py a/b.py", {"tools/x.py", "bin/env", "usr/bin/env"}),
+        ("if git diff --quiet; then sh ci/run.sh; fi", {"ci/run.sh"}),
+        ('subprocess.run(["node", "tools/x.js"])', {"tools/x.js", "subprocess.run"}),
+        ("entry: bash tools/x.sh", {"tools/x.sh"}),
+        ("  - run: ./a.sh && b/c.rb", {"a.sh", "b/c.rb"}),
+        ("make -f tools/hooks.mk lint", {"tools/hooks.mk"}),
+        ("uv run \\\n  tools/x.py", {"tools/x.py"}),
+        # Only looked at.
+        ("git diff --name-only | grep -q src/schema.ts", set()),
+        ("test -f src/schema.ts && echo src/other.ts", set()),
+        ("# sh tools/old.sh", set()),
+        ("cp -r src/a.py out", set()),
+    ],
+)
+def test_what_a_script_starts(line: str, run: set[str]) -> None:
+    assert names_run(line) == run
 
 
 @pytest.mark.parametrize(
@@ -180,6 +208,7 @@ def test_any_attributes(one: str, other: str) -> None:
 @given(st.text(st.sampled_from("ab./.-_ $\"'\n#é\udce9")), st.sampled_from(["100644", "100755", "120000", "160000"]))
 def test_any_text_and_any_path(text: str, mode: str) -> None:
     names = names_in_text(text)
+    assert names_run(text) | names_started(text) is not None
     assert all(name and not name.startswith("/") and "\n" not in name for name in names)
     live = Live(called=dict.fromkeys(names, "a hook"), runners=EVERY, hooks=frozenset({"a/b"}))
     for path in {*names, *filter(None, text.split("\n"))}:
