@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     "--accept",
     multiple=True,
     metavar="PATH",
-    help="Let a branch change PATH (a file or folder) of its own checks, or delete much: deletions (repeatable).",
+    help="Let a branch change PATH (a file or folder) of its checks or of what runs here, or delete much: deletions.",
 )
 @click.option("--accept-drops", is_flag=True, help="Land what loses lines by -X.")
 @click.option("--allow-outside", is_flag=True, help="Land what a unit changed outside of its paths.")
