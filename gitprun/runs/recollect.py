@@ -162,7 +162,7 @@ def _commit(
     if found.changed:
         ref, worker = unit_ref(context.run, spec.id), worker_state(unit)
         message = commit_message(context.run, spec, worker, found.own_commits)
-        commit = commit_capture(site, found, ref, message, context.who, before or ZERO)
+        commit = commit_capture(site, found, ref, message, context.who, before or ZERO, facts["collect_notes"].append)
         facts |= {"commit": commit, "ref": ref}
         branch = read_ref(site.repo, f"refs/heads/{site.workspace.branch}")
         if site.workspace.kind == "worktree" and branch is not None and branch in (before, site.base):
