@@ -251,11 +251,16 @@ def unproved(candidate: Candidate, options: LandingOptions) -> str:
     if candidate.mended and not options.no_verify:
         # What lands is another tree than the one its checks failed on, and is checked itself.
         return ""
+    return say_verdict(candidate.verdict)
+
+
+def say_verdict(verdict: str) -> str:
+    """Say in words why a verdict other than a pass proves nothing."""
     return {
         "fail": "its checks failed",
         "could-not-run": CHECK_AGAIN[0],
         "absent": "it has no checks",
-    }.get(candidate.verdict, CHECK_AGAIN[1])
+    }.get(verdict, CHECK_AGAIN[1])
 
 
 def render_message(candidate: Candidate, template: str | None) -> str:

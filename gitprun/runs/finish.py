@@ -48,7 +48,7 @@ def collect(context: RunContext, unit: Unit, attempt: Attempt, workspace: Worksp
         message = commit_message(context.run, unit, worker, found.own_commits)
         # There is one already where a coordinator was killed right after it had made it.
         before = read_ref(site.repo, ref) or ZERO
-        commit = commit_capture(site, found, ref, message, context.who, before)
+        commit = commit_capture(site, found, ref, message, context.who, before, facts["collect_notes"].append)
         facts |= {"commit": commit, "ref": ref}
         if workspace.kind == "worktree" and workspace.index is not None:
             facts |= show_in_worktree(context.repository, site, commit)

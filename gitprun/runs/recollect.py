@@ -165,7 +165,7 @@ def _commit(
     if found.changed:
         ref, worker = unit_ref(context.run, spec.id), worker_state(unit)
         message = commit_message(context.run, spec, worker, found.own_commits)
-        commit = commit_capture(site, found, ref, message, context.who, before or ZERO)
+        commit = commit_capture(site, found, ref, message, context.who, before or ZERO, facts["collect_notes"].append)
         facts |= {"commit": commit, "ref": ref}
         if site.workspace.kind == "worktree" and _stands_on(context, site) in (before, site.base, *_tips(found)):
             facts |= show_in_worktree(context.repository, site, commit)
