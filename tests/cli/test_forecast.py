@@ -69,6 +69,7 @@ def test_json_and_exit_codes(tmp_path: Path) -> None:
                 "paths": 1,
                 "gate": "",
                 "deletes": "",
+                "outside": [],
             }
             for name in "ab"
         ],
