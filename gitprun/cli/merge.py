@@ -14,6 +14,7 @@ from gitprun.cli.landing import landing_options, require_findings, suspect_optio
 from gitprun.cli.options import Here, here, json_option
 from gitprun.errors import Refused, UsageProblem
 from gitprun.names import is_run_id
+from gitprun.units import join_few
 
 if TYPE_CHECKING:
     from gitprun.merge.choose import Choice
@@ -194,10 +195,10 @@ def _review(place: Here, history: History, names: Sequence[str], *, refuse: bool
         reviews = review_run(place.repository.state, run)
         without = incomplete(reviews)
         found += without
-        for review in without:
-            warn(
-                f"{review.run}/{review.unit} has no result of its own: {safe(review.reason)}; see {safe(review.folder)}"
-            )
+        if without:
+            names = join_few(review.unit for review in without)
+            what = "has no result of its own" if len(without) == 1 else "have no results of their own"
+            warn(f"{names} of {run.id} {what}; git prun reconcile {run.id} says why")
         if without and refuse:
             raise Refused(
                 f"nothing was landed: {len(without)} of {len(reviews)} units of {run.id} have no result of their own",

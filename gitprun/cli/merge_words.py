@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from gitprun.cli.console import coloured, hint, put, safe, say, table, warn
 from gitprun.merge.held import HeldBranch, held_branches
-from gitprun.merge.plan import WOULD_SETTLE, LandingItem, LandingReport
+from gitprun.merge.plan import WOULD_SETTLE, LandingItem, LandingReport, News
 from gitprun.names import short
 
 # Each is a command to paste; more of them push the table out of sight.
@@ -29,10 +29,15 @@ def render(report: LandingReport, skipped: Sequence[tuple[str, str]], *, advise:
         _render_item(item)
     if advise:
         _advise(held_branches(report))
-    for note in report.notes:
-        warn(safe(note))
+    say_notes(report.notes)
     if report.new != report.old:
         say(f"{report.target.removeprefix('refs/heads/')} is now at {short(report.new)} (was {short(report.old)})")
+
+
+def say_notes(notes: Iterable[str]) -> None:
+    """Say what a landing or an undo notes: how it went, or what should not be missed."""
+    for note in notes:
+        (say if isinstance(note, News) else warn)(safe(note))
 
 
 def _advise(held: Sequence[HeldBranch]) -> None:
@@ -67,7 +72,7 @@ def _render_item(item: LandingItem) -> None:
     done = "would unite" if item.state == "drops" else "united"
     for resolved in item.resolved:
         added = len(resolved.added)
-        lines = f"{added} line{'' if added == 1 else 's'} added"
-        put(f"{name}: {safe(resolved.path)} {done} ({resolved.resolver}), {lines}")
+        lines = f", {added} line{'' if added == 1 else 's'} added" if added else ""
+        put(f"{name}: {safe(resolved.path)} {done} ({resolved.resolver}){lines}")
         for line in resolved.dropped:
             put(f"  {'would be ' if item.state == 'drops' else ''}dropped by policy: {safe(line)}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gitprun.cli.console import clock_time, hint, put, safe, say, table, warn
+from gitprun.cli.console import clock_time, hint, put, safe, say, table
 from gitprun.cli.options import Here, here, json_option
 from gitprun.errors import Interrupted, UsageProblem
 from gitprun.merge.undo_plan import Landed, Merge, read_landings
@@ -149,8 +149,9 @@ def render(report: UndoReport, *, dry_run: bool) -> None:
     for one in report.items:
         by = f" by {short(one.by)}" if one.by and not dry_run else ""
         put(f"{safe(one.branch)}: {would}{done}{by}")
-    for note in report.notes:
-        warn(safe(note))
+    from gitprun.cli.merge_words import say_notes
+
+    say_notes(report.notes)
     if report.forgotten:
         is_or_would = "would be" if dry_run else "is"
         paths = safe(", ".join(report.forgotten))

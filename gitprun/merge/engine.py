@@ -41,7 +41,7 @@ from gitprun.merge.installed import places_of, read_live
 from gitprun.merge.landed import move
 from gitprun.merge.move import TargetMoved, require_passage
 from gitprun.merge.order import plan_safe_order
-from gitprun.merge.plan import Candidate, LandingItem, LandingOptions, LandingReport, plan_order
+from gitprun.merge.plan import Candidate, LandingItem, LandingOptions, LandingReport, News, plan_order
 from gitprun.merge.recover import landing_place, recover_landing, sweep_rooms, workspaces_root
 from gitprun.merge.settings import MergeSettings, hooks_folder, read_merge_settings
 from gitprun.merge.site import Memory, Site
@@ -117,7 +117,7 @@ def _land_on_moving(
                 raise
             git.forget()
             say(f"{moved.branch} moved meanwhile; building on it anew")
-            notes = (*notes, f"{moved.branch} moved meanwhile, so everything was built on it anew")
+            notes = (*notes, News(f"{moved.branch} moved meanwhile, so everything was built on it anew"))
             # The same branch, even if another one is checked out now.
             asked = replace(options, into=moved.branch)
     raise AssertionError
@@ -339,7 +339,7 @@ def _apart(stack: ExitStack, repository: Repository, target: Target) -> Git:
 def _hook_notes(settings: MergeSettings, hooks: Hooks) -> Iterator[str]:
     yield from hooks.notes
     if hooks.names:
-        yield f"hooks run on each merge: {', '.join(hooks.names)}"
+        yield News(f"hooks run on each merge: {', '.join(hooks.names)}")
     if settings.hooks and not hooks.folder.is_dir() and settings.hooks != os.devnull:
         yield f"core.hooksPath names {hooks.folder}, which is not there: no hook is active"
 

@@ -149,7 +149,10 @@ class Forecast:
         return {
             "target": self.target,
             "tip": self.tip,
-            "branches": [asdict(branch) for branch in self.branches],
+            "branches": [
+                {name: value for name, value in asdict(branch).items() if name not in ("fence", "base")}
+                for branch in self.branches
+            ],
             "pairs": [meeting.as_json() for meeting in self.meetings],
             "against": [meeting.as_json() for meeting in self.against],
             "order": list(self.order),

@@ -19,7 +19,7 @@ from gitprun.merge.held import accept_flags
 from gitprun.merge.hook_list import AFTER_LANDING, describe_not_run, find_hooks
 from gitprun.merge.move import TakenBack, follow, move_target, require_way
 from gitprun.merge.own_check import OwnCheck
-from gitprun.merge.plan import render_reason
+from gitprun.merge.plan import News, render_reason
 from gitprun.merge.present import find_presence, misplaced
 from gitprun.merge.recover import record_landed
 from gitprun.merge.site import Site
@@ -46,7 +46,7 @@ def move(repository: Repository, ledger: Ledger, site: Site, batch: Batch, made:
         new = write_after(site, new, made)
         after = {"commit": new, "commands": [*made.commands], "paths": [*made.paths]}
         count = f"{len(made.paths)} file{'s were' if len(made.paths) != 1 else ' was'}"
-        site.note(f"after {', '.join(made.commands)}: {count} made anew, in {new[:10]}")
+        site.note(News(f"after {', '.join(made.commands)}: {count} made anew, in {new[:10]}"))
     require_way(site, repository.common, new)
     wrong = misplaced(site.repo, batch.taken, target.tip)
     if wrong:
@@ -146,6 +146,6 @@ def _post_merge(site: Site, checkout: Path) -> None:
 
         try:
             run_hook(Git(cwd=checkout), hooks.folder, "post-merge", "0")
-            site.note("the post-merge hook ran")
+            site.note(News("the post-merge hook ran"))
         except (Refused, GitFailed, GitTimeout) as problem:
             site.note(f"{problem.message} (the landing stands)")

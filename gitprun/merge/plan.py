@@ -118,6 +118,12 @@ class LandingOptions:
     may_run_after: bool = False
 
 
+class News(str):
+    """A note of a landing that says how it went, and nothing that anybody should worry about."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suspect:
     """One path that was merged without a conflict, and what is wrong with it that neither side has.

@@ -21,7 +21,7 @@ from gitprun.merge.exposure import find_silenced
 from gitprun.merge.forget import Row, rows_of_landings
 from gitprun.merge.guard import Target, list_paths, read_local_changes, read_target, require_mergeable, require_quiet
 from gitprun.merge.move import CheckoutMoved, TakenBack, TargetMoved, follow, move_target, read_tip, require_free_way
-from gitprun.merge.plan import Candidate, LandingOptions
+from gitprun.merge.plan import Candidate, LandingOptions, News
 from gitprun.merge.recorded import forget
 from gitprun.merge.recover import record_undone, recover_landing
 from gitprun.merge.settings import MergeSettings, read_merge_settings
@@ -210,7 +210,7 @@ def _plan(ground: _Ground, choice: Choice) -> _Undoing:
         if not published:
             back = parse_oid(parents[merges[0].commit])
             return _Undoing("moved", back, _items(merges), _builders(ground, choice))
-        notes = (f"{published[0]} has it already, so it is reverted and not taken out of the history",)
+        notes = (News(f"{published[0]} has it already, so it is reverted and not taken out of the history"),)
     rows = [(one, one.commit) for one in reversed(merges)]
     planned = _revert(ground, "reverted", rows, after=landing.after if len(merges) == len(landing.merges) else "")
     partly = made if len(merges) < len(landing.merges) else ()

@@ -366,16 +366,9 @@ def _report(session: _Session, site: Site, found: Capture, outcome: Outcome) -> 
     for text in (*found.notes, *outcome.notes):
         if not text.startswith("hooks not run"):
             session.warn(text)
-    facts = (
-        found.facts()
-        | _since_fork(session, site, found)
-        | {
-            "commit": outcome.commit,
-            "ref": outcome.ref or f"refs/heads/{site.workspace.branch}",
-            "outcome": outcome.state,
-        }
-    )
-    session.note("captured", **facts)
+    ref = outcome.ref or f"refs/heads/{site.workspace.branch}"
+    facts = found.facts() | _since_fork(session, site, found)
+    session.note("captured", **(facts | {"commit": outcome.commit, "ref": ref, "outcome": outcome.state}))
 
 
 def _since_fork(session: _Session, site: Site, found: Capture) -> dict[str, Any]:
