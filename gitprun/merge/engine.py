@@ -19,7 +19,7 @@ from gitprun.git.trees import Objects, tree_of
 from gitprun.git.walk import Trees
 from gitprun.merge.ancestry import Ancestry
 from gitprun.merge.batch import Batch, build_batch, set_aside
-from gitprun.merge.beside import detached_ahead, dirty_checkout
+from gitprun.merge.beside import detached_ahead, dirty_checkout, later_commits
 from gitprun.merge.build import lay_out_attributes
 from gitprun.merge.combine import Combined, combine
 from gitprun.merge.guard import (
@@ -143,8 +143,6 @@ def _land(
     if not options.dry_run:
         notes = (*notes, *free_index(target))
     require_quiet(target, repository.common)
-    from gitprun.merge.own_check import OwnCheck
-
     with _site(repository, target, checkouts, candidates, options, git, memory) as site:
         for note in notes:
             site.note(note)
@@ -162,16 +160,7 @@ def _land(
             if batch.taken:
                 batch, new = move(repository, ledger, site, batch, made.get(batch.taken[-1].tree))
         for item in batch.items:
-            if item.state not in ("landed", "would-land"):
-                continue
-            dirty = None if item.candidate.unit else dirty_checkout(site, item.candidate)
-            if dirty is not None:
-                site.note(f"{item.candidate.branch}: work in {dirty} that is not committed is not part of it")
-            ahead = None if item.candidate.unit else detached_ahead(site, item.candidate)
-            if ahead is not None:
-                site.note(f"{item.candidate.branch}: {ahead}")
-            changed = OwnCheck(site, ordered).tell(item.candidate)
-            for text in (*item.candidate.notes, *changed):
+            for text in _beside(site, item, ordered) if item.state in ("landed", "would-land") else ():
                 site.note(text)
         return LandingReport(
             target=target.ref,
@@ -181,6 +170,24 @@ def _land(
             verdict=batch.verdict,
             notes=tuple(site.notes),
         )
+
+
+def _beside(site: Site, item: LandingItem, ordered: Sequence[Candidate]) -> Iterator[str]:
+    """Say what of a branch that lands did not come along, came after its checks, or changed them."""
+    from gitprun.merge.own_check import OwnCheck
+
+    candidate = item.candidate
+    if not candidate.unit:
+        dirty, ahead = dirty_checkout(site, candidate), detached_ahead(site, candidate)
+        if dirty is not None:
+            yield f"{candidate.branch}: work in {dirty} that is not committed is not part of it"
+        if ahead is not None:
+            yield f"{candidate.branch}: {ahead}"
+    later = later_commits(site, candidate)
+    if later:
+        yield f"{candidate.branch}: {later}"
+    yield from candidate.notes
+    yield from OwnCheck(site, tuple(ordered)).tell(candidate)
 
 
 def combine_alone(repository: Repository, candidate: Candidate, options: LandingOptions) -> Combined | LandingItem:

@@ -86,14 +86,23 @@ def _heads(repository: Repository, unit: UnitState) -> Iterator[str]:
 
 def _read_later(repository: Repository, unit: UnitState, tip: str) -> tuple[str, str]:
     """Count the commits that neither what was captured nor what was kept beside it has, and name the newest."""
-    known = {str(unit.commit), str(unit.facts.get("base") or ""), *(str(oid) for _, oid in unit.facts.get("kept", ()))}
-    if not tip or tip in known:
+    facts, repo = unit.facts, open_repository(repository.common)
+    known = {str(unit.commit), str(facts.get("base") or ""), *(str(oid) for _, oid in facts.get("kept", ()))}
+    if not tip or tip in known | {str(row.get("oid")) for row in facts.get("rejected", ())}:
         return "", ""
-    if tip not in open_repository(repository.common):
+    if tip not in repo:
         # A clone's own; what is in there is read when it is collected.
         return "some", f"up to {short(tip)}"
-    there = [oid for oid in known if oid and oid in open_repository(repository.common)]
-    words = ("rev-list", "--no-commit-header", "--format=%h %s", tip, "--not", *there)
-    rows = repository.git.run(*words).out.decode("utf-8", "replace").split("\n")[:-1]
+    # What other branches have was not made there: it was only looked at.
+    others = (
+        f"--exclude={unit_branch(unit.run, unit.id)}",
+        "--branches",
+        "--tags",
+        "--remotes",
+        "--glob=refs/prun/base-tips",
+    )
+    words = ("rev-list", "--no-commit-header", "--format=%h %s", tip, "--not", *others)
+    there = (oid for oid in known if oid and oid in repo)
+    rows = repository.git.run(*words, *there).out.decode("utf-8", "replace").split("\n")[:-1]
     more = f" and {len(rows) - SHOWN} more" if len(rows) > SHOWN else ""
     return str(len(rows)) if rows else "", "; ".join(rows[:SHOWN]) + more

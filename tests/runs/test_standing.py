@@ -42,6 +42,10 @@ def test_no_branch_is_made_for_a_worktree(repo: Repo, capsys: pytest.CaptureFixt
         one for one in inside(capsys, repo.path, "workspace", "list", "--json").json["workspaces"] if one["unit"] == "a"
     )
     assert (row["branch"], row["ahead"]) == ("refs/prun/r1/a", 2)
+    (look,) = (line for line in inside(capsys, repo.path, "show", "a").out.splitlines() if "--detach" in line)
+    repo.git(*look.partition(": ")[2].split()[1:])
+    assert repo.head == unit.commit
+    repo.switch("main")
     assert inside(capsys, repo.path, "remove", "r1/a").code == 0
     assert repo.git("worktree", "list", "--porcelain").count("worktree ") == 1
     assert repo.oid("refs/prun/r1/a") == unit.commit
@@ -109,3 +113,14 @@ def test_a_branch_of_its_name(repo: Repo, capsys: pytest.CaptureFixture[str]) ->
     assert inside(capsys, repo.path, "merge", "--no-verify").code == 1
     assert inside(capsys, repo.path, "merge", "--no-verify", "refs/heads/prun/r1/a").code == 0
     assert repo.read("c.txt") == "1\n"
+
+
+@KINDS
+def test_a_branch_that_was_only_looked_at(repo: Repo, kind: str) -> None:
+    repo.switch("side", new=True)
+    repo.commit("of the user's", s_dot_txt="s\n")
+    repo.switch("main")
+    script = f"echo 1 >b.txt; git add -A; git commit -qm own; git checkout -q --detach side; {RESULT}"
+    run_units(repo, sh("a", script, workspace=kind))
+    repo.git("branch", "-q", "-m", "side", "moved")
+    assert later(repo) == ""
