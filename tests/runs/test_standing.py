@@ -46,7 +46,10 @@ def test_no_branch_is_made_for_a_worktree(repo: Repo, capsys: pytest.CaptureFixt
     repo.git(*look.partition(": ")[2].split()[1:])
     assert repo.head == unit.commit
     repo.switch("main")
+    kept = repo.git("for-each-ref", "refs/prun/kept")
     assert inside(capsys, repo.path, "remove", "r1/a").code == 0
+    # What prun made itself of its work is no commit of the worker's.
+    assert repo.git("for-each-ref", "refs/prun/kept") == kept
     assert repo.git("worktree", "list", "--porcelain").count("worktree ") == 1
     assert repo.oid("refs/prun/r1/a") == unit.commit
 
