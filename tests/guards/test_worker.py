@@ -255,7 +255,8 @@ def test_a_whole_run_lands_with_the_hooks_in_place(tmp_path: Path) -> None:
     assert prun(repo.path, "hooks", "install", "--all").code == 0
     repo.git("config", "user.name", "W")
     repo.git("config", "user.email", "w@example.test")
-    tries = "git add .; git commit -qm x; git tag t; git stash -q; git branch b; git push -q $PRUN_REPO HEAD:p; true"
+    push = "git push -q $PRUN_REPO HEAD:refs/heads/p"
+    tries = f"git add .; git commit -qm x; git tag t; git stash -q; git branch b; {push}; true"
     (tmp_path / "plan.toml").write_text(
         '[run]\nverify = ["true"]\n'
         + "".join(
