@@ -71,7 +71,9 @@ class HeldBranch:
         """Return the command that lands what is suspect or held as it is, by name; empty where nothing is."""
         if self.accept:
             flags = " ".join(ACCEPT_FLAGS.get(word) or f"--accept {shlex.quote(word)}" for word in self.accept)
-            return f"git prun merge {flags} {shlex.quote(self.name)}"
+            # A base comes along on another target than the usual one: on that it is in already.
+            into = f" --into {shlex.quote(self.onto)}" if "base" in self.accept else ""
+            return f"git prun merge {flags}{into} {shlex.quote(self.name)}"
         if self.state != "suspect" or len(self.findings) == MOST_FINDINGS:
             return ""
         words = dict.fromkeys(path or EVERY_FINDING[0] for path, _ in self.findings)
