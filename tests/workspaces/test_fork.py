@@ -12,6 +12,8 @@ from gitprun.names import Oid
 from tests.support.inside import inside, timeless
 from tests.support.repos import Repo, make_repo_for_workers
 
+pytestmark = pytest.mark.slow
+
 NOTHING = ("--executor", "command", "--command", "true")
 
 
