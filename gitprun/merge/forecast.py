@@ -106,7 +106,8 @@ def forecast(repository: Repository, history: History, asked: Asked) -> Forecast
     target = read_target(repository, asked.into)
     with aside(repository) as room:
         left_out: list[tuple[str, str]] = []
-        found = _find_branches(room, history, asked, target, left_out)
+        candidates: dict[str, Candidate] = {}
+        found = _find_branches(room, history, asked, target, left_out, candidates)
         new = read_new(room.git, target.tip, [branch.tip for branch in found])
         branches = _drop_contained(target, new, found, left_out)
         ground = _read_ground(room, target, branches, new)
@@ -119,7 +120,7 @@ def forecast(repository: Repository, history: History, asked: Asked) -> Forecast
             judge = Judge(trees=trees, state=repository.state, hotspots=asked.hotspots, checkout=target.checkout)
             met = [(pair, *_meet(judge, ground, pair, merge)) for pair, merge in merges]
             merged = {pair[1]: tree for pair, _, tree in met if pair[0] == TARGET}
-            looked = _look_at_each(room, trees, ground, asked, merged)
+            looked = _look_at_each(room, trees, ground, asked, candidates, merged)
     meetings = tuple(meeting for pair, meeting, _ in met if pair[0] != TARGET)
     against = tuple(meeting for pair, meeting, _ in met if pair[0] == TARGET)
     sizes = {branch.name: branch.paths for branch in ground.branches}
@@ -151,21 +152,32 @@ def _merge_all(
 
 
 def _find_branches(
-    room: Aside, history: History, asked: Asked, target: Target, left_out: list[tuple[str, str]]
+    room: Aside,
+    history: History,
+    asked: Asked,
+    target: Target,
+    left_out: list[tuple[str, str]],
+    candidates: dict[str, Candidate],
 ) -> list[Branch]:
-    """Find what is meant: finished work by its commit, live work as it is now, branches by their tip."""
+    """Find what is meant: finished work by its commit, live work as it is now, branches by their tip.
+
+    ``candidates`` gets what would ask to land, by name.
+    """
     found: list[Branch] = []
     if asked.names or not asked.every:
         from gitprun.merge.choose import choose
 
         chosen = choose(room.repository, history, asked.names, allow_unverified=True)
         found += map(_as_branch, chosen.candidates)
+        candidates |= {one.branch: one for one in chosen.candidates}
         for label, reason in chosen.skipped:
-            branch = _look_at_live(room, history, label)
-            if isinstance(branch, Branch):
-                found.append(branch)
+            seen = _look_at_live(room, history, label)
+            if isinstance(seen, Candidate):
+                live = not history.runs[seen.run].units[seen.unit].commit
+                found.append(replace(_as_branch(seen), live=live))
+                candidates[seen.branch] = seen
             else:
-                left_out.append((label, branch or reason))
+                left_out.append((label, seen or reason))
     if asked.every:
         words = ("for-each-ref", "--format=%(objectname) %(refname)", "refs/heads")
         for row in room.git.run(*words).text.splitlines():
@@ -175,7 +187,7 @@ def _find_branches(
     return found
 
 
-def _look_at_live(room: Aside, history: History, label: str) -> Branch | str:
+def _look_at_live(room: Aside, history: History, label: str) -> Candidate | str:
     """Take a unit that is not over as it is now; give the reason where it cannot be read, or nothing if it is over."""
     from gitprun.merge.live import NotSeen, read_work
 
@@ -189,13 +201,11 @@ def _look_at_live(room: Aside, history: History, label: str) -> Branch | str:
     except NotSeen as problem:
         return f"{unit.state}: {problem.message}"
     fence = tuple(map(str, dict(unit.facts.get("spec") or {}).get("paths") or ()))
-    name = unit_branch(unit.run, unit.id)
-    return Branch(name=name, tip=tip, run=unit.run, unit=unit.id, live=not unit.commit, fence=fence)
+    return Candidate(branch=unit_branch(unit.run, unit.id), tip=tip, run=unit.run, unit=unit.id, fence=fence)
 
 
 def _as_branch(candidate: Candidate) -> Branch:
-    run, unit = candidate.run, candidate.unit
-    return Branch(name=candidate.branch, tip=candidate.tip, run=run, unit=unit, fence=candidate.fence)
+    return Branch(name=candidate.branch, tip=candidate.tip, run=candidate.run, unit=candidate.unit)
 
 
 def _drop_contained(target: Target, new: New, found: Sequence[Branch], left_out: list[tuple[str, str]]) -> list[Branch]:
@@ -229,12 +239,17 @@ def _read_ground(room: Aside, target: Target, branches: Sequence[Branch], new: N
 
 
 def _look_at_each(
-    room: Aside, trees: Trees, ground: _Ground, asked: Asked, merged: Mapping[int, Oid | None]
+    room: Aside,
+    trees: Trees,
+    ground: _Ground,
+    asked: Asked,
+    known: Mapping[str, Candidate],
+    merged: Mapping[int, Oid | None],
 ) -> tuple[Branch, ...]:
     """Say of each branch what it changes of its checks, and what would hold it; ``merged`` is it with the target."""
     from gitprun.merge.barred import forecast_site, look_ahead
 
-    candidates = [_as_candidate(branch) for branch in ground.branches]
+    candidates = [known.get(one.name) or Candidate(branch=one.name, tip=one.tip) for one in ground.branches]
     site = forecast_site(room, trees, ground.target, candidates, asked.options)
     looked = []
     for number, branch in enumerate(ground.branches):
@@ -255,10 +270,6 @@ def _look_at_each(
             )
         )
     return tuple(looked)
-
-
-def _as_candidate(branch: Branch) -> Candidate:
-    return Candidate(branch=branch.name, tip=branch.tip, run=branch.run, unit=branch.unit, fence=branch.fence)
 
 
 def _by_path(changes: Sequence[Change]) -> _Changes:

@@ -68,8 +68,8 @@ def _cross(sides: Collection[int], others: Collection[int]) -> set[tuple[int, in
 class Branch:
     """One branch of a forecast; ``paths`` is how many it changes, ``live`` says that this is work not committed yet.
 
-    ``fence`` are the paths it was given. ``gate`` says what it changes of its own checks, ``named`` what may start
-    programs elsewhere, ``held`` why a landing would hold it, and ``accept`` what would have to be accepted then.
+    ``gate`` says what it changes of its own checks, ``named`` what may start programs elsewhere, ``held`` why a landing
+    would hold it, and ``accept`` what would have to be accepted then.
     """
 
     name: str
@@ -78,7 +78,6 @@ class Branch:
     unit: str = ""
     live: bool = False
     paths: int = 0
-    fence: tuple[str, ...] = ()
     gate: str = ""
     named: str = ""
     held: str = ""

@@ -12,8 +12,8 @@ from gitprun.drift.files import names_in
 from gitprun.drift.rules import is_usual
 from gitprun.git.trees import REGULAR, read_blob
 from gitprun.git.walk import Trees
+from gitprun.merge.attributes import configured_drivers
 from gitprun.merge.called import names_in_text, names_run, names_started
-from gitprun.merge.drivers import configured_drivers
 from gitprun.merge.settings import MergeSettings, hooks_folder
 from gitprun.merge.surface import (
     HELD,

@@ -10,7 +10,7 @@ from gitprun.errors import PrunError
 from gitprun.git.command import Git
 from gitprun.git.trees import REGULAR, Change, read_blob
 from gitprun.git.walk import Trees
-from gitprun.merge.drivers import led_anew
+from gitprun.merge.attributes import led_anew
 from gitprun.merge.own_check import covers, literal
 from gitprun.merge.plan import Candidate, LandingOptions
 from gitprun.merge.surface import ATTRIBUTES, LARGEST, MODULES, SETTINGS, Altered, Live, Touch, describe, grade

@@ -67,7 +67,6 @@ def test_json_and_exit_codes(tmp_path: Path) -> None:
                 "unit": "",
                 "live": False,
                 "paths": 1,
-                "fence": [],
                 "gate": "",
                 "named": "",
                 "held": "",

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gitprun.merge.attributes import configured_drivers, led_anew
 from gitprun.merge.called import names_in_text, names_run, names_started
-from gitprun.merge.drivers import configured_drivers, led_anew
 from gitprun.merge.surface import (
     RUNNERS,
     Altered,
