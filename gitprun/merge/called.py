@@ -12,9 +12,9 @@ _OPEN: Final = "$}{)\"'`"
 _VARIABLE: Final = re.compile(r"\$\{[^}]*\}|\$\w+")
 # The output of commands, which stands for one word.
 _SUBSTITUTION: Final = re.compile(r"\$\(([^()]*)\)|`([^`]*)`")
-_SEGMENT: Final = re.compile(r"&&|\|\||[;|&(\[{]")
+_SEGMENT: Final = re.compile(r"[;|&(\[{!]")
 _BLANK: Final = re.compile(r"[\s\"',\])}]+")
-_SKIPPED: Final = re.compile(r"-.*|\w+=.*|\$|!|@|")
+_SKIPPED: Final = re.compile(r"-.*|\w+=.*|\$|@|")
 # What starts what comes after it, be it a program or a word of a shell.
 _STARTERS: Final = re.compile(
     r"(?:exec|command|env|time|nice|sudo|xargs|eval|trap|source|\.|then|do|else|elif|if|while|until"

@@ -8,8 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from gitprun.drift.files import names_in
-from gitprun.drift.rules import is_usual
 from gitprun.git.trees import REGULAR, read_blob
 from gitprun.git.walk import Trees
 from gitprun.merge.attributes import configured_drivers
@@ -33,6 +31,7 @@ MOST_HOOKS = 200
 _HARMLESS = (
     *("core.excludesfile", "core.hookspath", "core.attributesfile", "core.worktree", "commit.template"),
     *("blame.ignorerevsfile", "mailmap.file", "branch.", "submodule.", "url.", "safe.", "http.", "extensions."),
+    *("user.", "color.", "advice.", "include.", "includeif."),
 )
 
 
@@ -79,7 +78,7 @@ def read_live(
     started = {
         name: f"your setting {key}"
         for key, value in settings.rows
-        if not is_usual(key) and not key.startswith((*_HARMLESS, "include"))
+        if not key.startswith(_HARMLESS)
         for name in names_run(value)
     }
     for told, text in _texts_of(trees, tree, [pattern for pattern, _ in HELD]):
@@ -154,7 +153,11 @@ def _normal(path: str) -> str:
 
 def _read_hooks(folder: Path) -> Iterator[tuple[Path, str]]:
     """Yield the hooks of a folder, and what lies beside them for them to call, with their texts."""
-    for name in names_in(str(folder), MOST_HOOKS):
+    try:
+        names = sorted(os.listdir(folder))[:MOST_HOOKS]
+    except OSError:
+        return
+    for name in names:
         path = folder / name
         if name.endswith(".sample") or not path.is_file():
             continue

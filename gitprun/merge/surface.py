@@ -14,6 +14,8 @@ from typing import Final, Literal
 from gitprun.globs import matches
 
 Grade = Literal["held", "named"]
+# Git takes it from the folder of hooks, wherever that is; or hooks call it in whatever folder they run.
+HookWay = Literal["", "folder", "called"]
 LINK_MODES: Final = ("120000", "160000")
 ATTRIBUTES: Final = ".gitattributes"
 MODULES: Final = ".gitmodules"
@@ -154,12 +156,12 @@ class Altered:
 
 @dataclass(frozen=True, slots=True)
 class Touch:
-    """One path of the trust surface that a branch changes; ``what`` says why it is one, ``hook`` that hooks run it."""
+    """One path of the trust surface that a branch changes; ``what`` says why it is one, ``hook`` how hooks run it."""
 
     path: str
     what: str
     grade: Grade
-    hook: bool = False
+    hook: HookWay = ""
 
     @property
     def words(self) -> str:
@@ -175,8 +177,8 @@ def grade(change: Altered, live: Live) -> Touch | None:
     """Tell what one changed path is by its name alone; None where it is no part of the surface."""
     path = change.path.casefold() if live.ignore_case else change.path
     hook = _hook(path, live, change)
-    if hook:
-        return Touch(change.path, hook, "held", hook=True)
+    if hook is not None:
+        return Touch(change.path, hook[1], "held", hook[0])
     what = _held(path, live, change)
     if what:
         return Touch(change.path, what, "held")
@@ -189,18 +191,19 @@ def grade(change: Altered, live: Live) -> Touch | None:
     return Touch(change.path, told, "named") if told else None
 
 
-def _hook(path: str, live: Live, change: Altered) -> str:
-    """Say how git's hooks come to run a path; empty if they do not."""
+def _hook(path: str, live: Live, change: Altered) -> tuple[HookWay, str] | None:
+    """Say how git's hooks come to run a path; None if they do not."""
     leads = change.leads
     for folder in live.hooks:
         if (not folder and "/" not in path) or _reaches(folder, path, leads=leads):
-            return f"git runs hooks from {folder or 'the top'} here"
+            return "folder", f"git runs hooks from {folder or 'the top'} here"
     for name, _, patterns in RUNNERS:
         if name in live.runners and any(_falls(pattern, path, leads=leads) for pattern in patterns):
-            return f"{name}, which a hook here calls"
+            # Husky's hooks call what lies beside them.
+            return "folder" if name == "husky" else "called", f"{name}, which a hook here calls"
     # What can be executed is there to be; of other files a hook may only look at the text.
     by = _named(live.called, path, change) or (_named(live.mentioned, path, change) if change.executable else "")
-    return f"{by} runs it" if by else ""
+    return ("called", f"{by} runs it") if by else None
 
 
 def _held(path: str, live: Live, change: Altered) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ from gitprun.git.walk import Trees
 from gitprun.merge.attributes import led_anew
 from gitprun.merge.own_check import covers, literal
 from gitprun.merge.plan import Candidate, LandingOptions
-from gitprun.merge.surface import ATTRIBUTES, LARGEST, MODULES, SETTINGS, Altered, Live, Touch, describe, grade
+from gitprun.merge.surface import ATTRIBUTES, MODULES, SETTINGS, Altered, HookWay, Live, Touch, describe, grade
 from gitprun.units import join_few
 
 if TYPE_CHECKING:
@@ -53,9 +53,11 @@ def describe_named(trees: Trees, changes: Iterable[Change], live: Live) -> str:
     return describe([touch for touch in find_touches(trees, changes, live) if touch.grade == "named"])
 
 
-def touch_hooks(trees: Trees, changes: Iterable[Change], live: Live) -> tuple[str, ...]:
+def touch_hooks(
+    trees: Trees, changes: Iterable[Change], live: Live, ways: Collection[HookWay] = ("folder", "called")
+) -> tuple[str, ...]:
     """Return the changed paths that git's hooks would run from or call: then none of them is run."""
-    return tuple(touch.path for touch in find_touches(trees, changes, live) if touch.hook)
+    return tuple(touch.path for touch in find_touches(trees, changes, live) if touch.hook in ways)
 
 
 def _path(change: Change) -> str:
@@ -112,7 +114,7 @@ def _powers(old: bytes, new: bytes, *, leads: bool) -> Iterator[str]:
 
 def _versions(trees: Trees, change: Change) -> tuple[bytes, bytes]:
     old, new = (
-        read_blob(trees.repo, oid)[:LARGEST] if mode in REGULAR else b""
+        read_blob(trees.repo, oid) if mode in REGULAR else b""
         for mode, oid in ((change.old_mode, change.old), (change.new_mode, change.new))
     )
     return old, new

@@ -152,6 +152,8 @@ exec ./run "$top/scripts/lint.sh" && $top/check && make test && sh lint.sh && py
         ("entry: bash tools/x.sh", {"tools/x.sh"}),
         ("  - run: ./a.sh && b/c.rb", {"a.sh", "b/c.rb"}),
         ("make -f tools/hooks.mk lint", {"tools/hooks.mk"}),
+        ("!sh tools/alias.sh", {"tools/alias.sh"}),
+        ("if ! ci/check; then", {"ci/check"}),
         ("uv run \\\n  tools/x.py", {"tools/x.py"}),
         # Only looked at.
         ("git diff --name-only | grep -q src/schema.ts", set()),
@@ -181,6 +183,7 @@ def test_what_a_script_starts(line: str, run: set[str]) -> None:
         ("* filter=lfs\n*.txt !filter\n", "*.txt !filter\n* filter=lfs\n", ("filter=lfs",)),
         ("* filter=lfs\n*.txt -diff\n", "* filter=lfs\n", ()),
         ("", "[attr]a b\n[attr]b a\n* a\n", ()),
+        ("", "".join(f"[attr]m{n} m{n + 1}\n" for n in range(40)) + "[attr]m40 filter=lfs\n* m0\n", ("filter=lfs",)),
     ],
 )
 def test_attributes_that_lead_to_a_program(old: str, new: str, led: tuple[str, ...]) -> None:
