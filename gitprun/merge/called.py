@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-_WORD: Final = re.compile(r"[\w./@+-]+")
+from gitprun.merge.surface import PLAIN_WORD
+
 # What comes before a name that begins with a variable or a substitution: $top/lint.sh.
 _OPEN: Final = "$}{)\"'`"
 _VARIABLE: Final = re.compile(r"\$\{[^}]*\}|\$\w+")
@@ -33,7 +34,7 @@ def names_in_text(text: str) -> frozenset[str]:
     ``make test`` names no file ``test``.
     """
     plain = _VARIABLE.sub("$", "\n".join(_lines(text)))
-    return frozenset(name for match in _WORD.finditer(plain) for name in _names(plain, match))
+    return frozenset(name for match in PLAIN_WORD.finditer(plain) for name in _names(plain, match))
 
 
 def names_run(text: str) -> frozenset[str]:

@@ -75,12 +75,8 @@ def read_live(
         if name in runners:
             for told, text in _texts_of(trees, tree, patterns):
                 called |= dict.fromkeys(names_started(text), told)
-    started = {
-        name: f"your setting {key}"
-        for key, value in settings.rows
-        if not key.startswith(_HARMLESS)
-        for name in names_run(value)
-    }
+    values = {f"your setting {key}": value for key, value in settings.rows if not key.startswith(_HARMLESS)}
+    started = {name: who for who, value in values.items() for name in names_run(value)}
     for told, text in _texts_of(trees, tree, [pattern for pattern, _ in HELD]):
         started |= dict.fromkeys(names_started(text), told)
     known = dict(settings.rows)
@@ -92,6 +88,8 @@ def read_live(
         called=called,
         mentioned={name: who for who, text in texts.items() for name in names_in_text(text)},
         started=started,
+        scripts=texts,
+        values=values,
         aliases=_aliases(trees, tree),
         settings=frozenset(_included(settings.rows, inside, places.common)),
         attributes=frozenset(inside.find(Path(attributes))) if attributes else frozenset(),
@@ -117,6 +115,8 @@ def fold_case(live: Live) -> Live:
         called=fold(live.called),
         mentioned=fold(live.mentioned),
         started=fold(live.started),
+        scripts={who: text.casefold() for who, text in live.scripts.items()},
+        values={who: text.casefold() for who, text in live.values.items()},
         aliases=fold(live.aliases),
         protected=tuple(map(str.casefold, live.protected)),
     )

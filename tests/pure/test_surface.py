@@ -69,6 +69,8 @@ def test_what_is_installed_is_held() -> None:
         runners=EVERY,
         called={"scripts/lint.sh": "the hook pre-commit", "yarn.lock": "the hook post-merge"},
         mentioned={"src/schema.ts": "the hook pre-commit"},
+        scripts={"the hook pre-push": "exec 'my tools/x.sh' \"my lock.json\""},
+        values={"your setting merge.y.driver": "'my tools/merge.py' %A"},
         started={"tools/clean.py": "your setting filter.x.clean"},
         aliases={"shared/claude": ".claude"},
         settings=frozenset({".gitconfig"}),
@@ -98,6 +100,12 @@ def test_what_is_installed_is_held() -> None:
         "",
         "",
     ]
+    assert [graded(f"my tools/{name}", live) for name in ("x.sh", "merge.py", "y.sh")] == [
+        "held!: the hook pre-push runs it",
+        "held: your setting merge.y.driver starts it",
+        "",
+    ]
+    assert graded("my lock.json", live) == ""
     assert graded("src/schema.ts", live, "100755") == "held!: the hook pre-commit runs it"
 
 
