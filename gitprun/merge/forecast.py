@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from gitprun.git.batch import compare_many, merge_many
 from gitprun.git.command import Git
-from gitprun.git.repo import Repository
+from gitprun.git.repo import Repository, read_checkouts
 from gitprun.git.trees import Change, Objects, TreeMerge, tree_of
 from gitprun.git.walk import Trees
 from gitprun.merge.aside import Aside, aside
@@ -39,6 +39,7 @@ from gitprun.verify.put_back import read_gate_changes
 if TYPE_CHECKING:
     from gitprun.merge.hotspots import Hotspot
     from gitprun.merge.judge import Judge
+    from gitprun.merge.site import Site
 
 # Stands for the target among the numbers of branches.
 TARGET = -1
@@ -103,8 +104,11 @@ def forecast(repository: Repository, history: History, asked: Asked) -> Forecast
 
     Live units are looked at as they are now. What is in the target already, or cannot be read, is left out and said.
     """
-    target = read_target(repository, asked.into)
+    checkouts = read_checkouts(repository.git)
+    target = read_target(repository, asked.into, repository.git, checkouts)
     with aside(repository) as room:
+        # It is asked for when all is merged, and git has it by then.
+        room.git.ask_ahead("config", "--list", "-z")
         left_out: list[tuple[str, str]] = []
         candidates: dict[str, Candidate] = {}
         found = _find_branches(room, history, asked, target, left_out, candidates)
@@ -113,14 +117,16 @@ def forecast(repository: Repository, history: History, asked: Asked) -> Forecast
         ground = _read_ground(room, target, branches, new)
         wanted = _plan_pairs(ground)
         with _merge_all(room, ground, wanted) as merges:
-            # The resolvers are read while git works.
+            # The resolvers and all that lands are read while git works.
+            from gitprun.merge.barred import forecast_site
             from gitprun.merge.judge import Judge
 
             trees = Trees(room.repo)
             judge = Judge(trees=trees, state=repository.state, hotspots=asked.hotspots, checkout=target.checkout)
             met = [(pair, *_meet(judge, ground, pair, merge)) for pair, merge in merges]
             merged = {pair[1]: tree for pair, _, tree in met if pair[0] == TARGET}
-            looked = _look_at_each(room, trees, ground, asked, candidates, merged)
+            site = forecast_site(room, trees, target, checkouts, tuple(candidates.values()), asked.options)
+            looked = _look_at_each(site, ground, asked, candidates, merged)
     meetings = tuple(meeting for pair, meeting, _ in met if pair[0] != TARGET)
     against = tuple(meeting for pair, meeting, _ in met if pair[0] == TARGET)
     sizes = {branch.name: branch.paths for branch in ground.branches}
@@ -183,7 +189,9 @@ def _find_branches(
         for row in room.git.run(*words).text.splitlines():
             oid, _, ref = row.partition(" ")
             if ref != target.ref:
-                found.append(Branch(name=ref.removeprefix("refs/heads/"), tip=parse_oid(oid)))
+                one = Candidate(branch=ref.removeprefix("refs/heads/"), tip=parse_oid(oid))
+                candidates.setdefault(one.branch, one)
+                found.append(_as_branch(one))
     return found
 
 
@@ -239,26 +247,23 @@ def _read_ground(room: Aside, target: Target, branches: Sequence[Branch], new: N
 
 
 def _look_at_each(
-    room: Aside,
-    trees: Trees,
+    site: Site,
     ground: _Ground,
     asked: Asked,
     known: Mapping[str, Candidate],
     merged: Mapping[int, Oid | None],
 ) -> tuple[Branch, ...]:
     """Say of each branch what it changes of its checks, and what would hold it; ``merged`` is it with the target."""
-    from gitprun.merge.barred import forecast_site, look_ahead
+    from gitprun.merge.barred import look_ahead
 
-    candidates = [known.get(one.name) or Candidate(branch=one.name, tip=one.tip) for one in ground.branches]
-    site = forecast_site(room, trees, ground.target, candidates, asked.options)
     looked = []
     for number, branch in enumerate(ground.branches):
         place, changes = ground.forks.places[number], tuple(ground.changes[number].values())
         gate = ""
         if place is not None:
             base, tip = tree_of(ground.repo, place), tree_of(ground.repo, branch.tip)
-            gate = describe(read_gate_changes(trees, base, tip, asked.checks, changes))
-        seen = look_ahead(site, candidates[number], changes, place, merged.get(number))
+            gate = describe(read_gate_changes(site.trees, base, tip, asked.checks, changes))
+        seen = look_ahead(site, known[branch.name], changes, place, merged.get(number))
         hold = seen.hold
         looked.append(
             replace(

@@ -129,6 +129,7 @@ def test_every_kind_is_held_and_told_ahead(repo: Repo) -> None:
     assert again == {"would-land"}
 
 
+@pytest.mark.slow
 def test_where_nothing_is_installed_little_is_held(repo: Repo) -> None:
     for key in ("core.hooksPath", "core.attributesFile", "filter.x.clean", "merge.y.driver", "include.path"):
         repo.git("config", "--unset", key)
@@ -305,6 +306,7 @@ def test_a_merge_hook_does_not_let_it_in(tmp_path: Path) -> None:
     assert (item.state, item.accept) == ("held", (".mcp.json",))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("absolute", [True, False])
 def test_a_target_in_another_worktree(tmp_path: Path, absolute: bool) -> None:
     repo = make_repo(tmp_path / "repo", a="1\n")
@@ -330,3 +332,27 @@ def test_husky_is_known_by_its_generated_folder(tmp_path: Path) -> None:
         ("held", "it changes what is run here: .husky/post-merge (husky, which a hook here calls)"),
         ("held", "it changes what is run here: scripts/check.sh (the hook .husky/pre_push runs it)"),
     ]
+
+
+def test_a_forecast_holds_what_the_landing_does_when_main_went_on(tmp_path: Path) -> None:
+    repo = make_repo(tmp_path / "repo", a="1\n2\n3\n4\n5\n")
+    branch(repo, "same", {".mcp.json": "{}", "b": "1\n"})
+    branch(repo, "beside", {".mcp.json": "[]", "a": "one\n2\n3\n4\n5\n"})
+    branch(repo, "apart", {".codex/config.toml": "x = 1\n"})
+    branch(repo, "conflict", {".cursor/mcp.json": "{}", "a": "uno\n2\n3\n4\n5\n"})
+    repo.commit("main went on", a="1\n2\n3\n4\nfive\n", _dot_mcp_dot_json="{}")
+    repo.switch("ahead", new=True)
+    repo.commit("ahead", a="eins\n2\n3\n4\nfive\n")
+    repo.switch("main")
+    names = ("same", "apart", "ahead", "conflict")
+    seen = forecast(repo.repository, repo.ledger.read().history, Asked(names=names))
+    alone = [land_branches(repo, name, dry_run=True).items[0] for name in names]
+    held = {item.candidate.branch: item.reason for item in alone if item.state == "held"}
+    assert {one.name: one.held for one in seen.branches if one.held} == held
+    assert sorted(held) == ["apart", "conflict"]
+    # Where nothing can be merged, what the branch itself changes is looked at.
+    [one] = forecast(repo.repository, repo.ledger.read().history, Asked(names=("beside",))).branches
+    assert (one.held, one.accept) == (
+        "it changes what is run here: .mcp.json (servers that Claude Code starts)",
+        (".mcp.json",),
+    )
