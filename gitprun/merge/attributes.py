@@ -56,12 +56,15 @@ def _read_macros(lines: Iterable[str]) -> Mapping[str, list[str]]:
 
 
 def _rows(text: str, macros: Mapping[str, list[str]]) -> list[_Row]:
-    """List pattern, attribute and value of each line that says something about a program, in their order."""
+    """List pattern, attribute and value of each line that says something about a program, in their order.
+
+    A macro counts by itself: what uses it may stand in another file.
+    """
     found: list[_Row] = []
     for line in text.splitlines():
         said = line.strip()
         match = _PATTERN.match(said)
-        if match is None or said.startswith(("#", _MACRO)):
+        if match is None or said.startswith("#"):
             continue
         for word in _spread(said[match.end() :].split(), macros):
             name, _, value = word.partition("=")

@@ -14,6 +14,7 @@ from gitprun.merge.attributes import configured_drivers
 from gitprun.merge.called import names_in_text, names_run, names_started
 from gitprun.merge.settings import MergeSettings, hooks_folder
 from gitprun.merge.surface import (
+    ATTRIBUTES,
     HELD,
     LARGEST,
     LINK_MODES,
@@ -27,6 +28,7 @@ from gitprun.system.files import read_plain
 
 # So many files of a folder of hooks are looked at; nobody has more.
 MOST_HOOKS = 200
+_NO_SCRIPTS = (".sample", ".md", ".txt", ".rst", ".json", ".lock")
 # Settings that name files of a tree which no program is started from.
 _HARMLESS = (
     *("core.excludesfile", "core.hookspath", "core.attributesfile", "core.worktree", "commit.template"),
@@ -82,6 +84,7 @@ def read_live(
     known = dict(settings.rows)
     attributes = known.get("core.attributesfile", "")
     macros = (places.common / "info" / "attributes", *([Path(attributes).expanduser()] if attributes else []))
+    shared = [text for _, text in _texts_of(trees, tree, (ATTRIBUTES,))]
     live = Live(
         hooks=frozenset("" if folder == "." else folder for folder in folders),
         runners=frozenset(runners),
@@ -94,7 +97,7 @@ def read_live(
         settings=frozenset(_included(settings.rows, inside, places.common)),
         attributes=frozenset(inside.find(Path(attributes))) if attributes else frozenset(),
         drivers=configured_drivers(known),
-        macros=tuple(_text(read_plain(path, LARGEST) or b"") for path in macros),
+        macros=(*(_text(read_plain(path, LARGEST) or b"") for path in macros), *shared),
         protected=tuple(protected),
         ignore_case=settings.ignore_case,
     )
@@ -159,7 +162,7 @@ def _read_hooks(folder: Path) -> Iterator[tuple[Path, str]]:
         return
     for name in names:
         path = folder / name
-        if name.endswith(".sample") or not path.is_file():
+        if name.endswith(_NO_SCRIPTS) or not path.is_file():
             continue
         yield path, _text(read_plain(Path(os.path.realpath(path)), LARGEST) or b"")
 

@@ -20,6 +20,9 @@ LINK_MODES: Final = ("120000", "160000")
 ATTRIBUTES: Final = ".gitattributes"
 MODULES: Final = ".gitmodules"
 SETTINGS: Final = "prun.toml"
+# What runners take from the description of a package, by their names.
+PACKAGE: Final = "package.json"
+PACKAGE_KEYS: Final = ("husky", "lint-staged", "simple-git-hooks")
 # What a name may consist of to be found in a text without being quoted there.
 PLAIN_WORD: Final = re.compile(r"[\w./@+-]+")
 # Longer hooks and settings are read up to here: nobody hand-writes more.

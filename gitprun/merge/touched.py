@@ -13,7 +13,19 @@ from gitprun.git.walk import Trees
 from gitprun.merge.attributes import led_anew
 from gitprun.merge.own_check import covers, literal
 from gitprun.merge.plan import Candidate, LandingOptions
-from gitprun.merge.surface import ATTRIBUTES, MODULES, SETTINGS, Altered, HookWay, Live, Touch, describe, grade
+from gitprun.merge.surface import (
+    ATTRIBUTES,
+    MODULES,
+    PACKAGE,
+    PACKAGE_KEYS,
+    SETTINGS,
+    Altered,
+    HookWay,
+    Live,
+    Touch,
+    describe,
+    grade,
+)
 from gitprun.units import join_few
 
 if TYPE_CHECKING:
@@ -70,7 +82,9 @@ def _touch(trees: Trees, change: Change, live: Live) -> Touch | None:
     if found is not None and found.grade == "held":
         return found
     what = next(_read(trees, change, path.casefold() if live.ignore_case else path, live), "")
-    return Touch(path, what, "held") if what else found
+    if what:
+        return Touch(path, what, "held", "called" if path.endswith(PACKAGE) else "")
+    return found
 
 
 def _read(trees: Trees, change: Change, path: str, live: Live) -> Iterator[str]:
@@ -89,8 +103,26 @@ def _read(trees: Trees, change: Change, path: str, live: Live) -> Iterator[str]:
         said = followed_settings(git, *_versions(trees, change))
         if said:
             yield join_few(said)
+    elif path == PACKAGE and live.runners & {*PACKAGE_KEYS}:
+        yield from (
+            f"{key}, which a hook here calls" for key in _changed_keys(*_versions(trees, change)) & live.runners
+        )
     elif path == SETTINGS:
         yield from _powers(*_versions(trees, change), leads=change.new_mode not in (*REGULAR, "000000"))
+
+
+def _changed_keys(old: bytes, new: bytes) -> set[str]:
+    """Return which settings of hook runners two descriptions of a package say differently."""
+    import json
+
+    parsed = []
+    for body in (old, new):
+        try:
+            said = json.loads(body or b"{}")
+        except (ValueError, RecursionError):
+            said = {}
+        parsed.append(said if isinstance(said, dict) else {})
+    return {key for key in PACKAGE_KEYS if parsed[0].get(key) != parsed[1].get(key)}
 
 
 def _powers(old: bytes, new: bytes, *, leads: bool) -> Iterator[str]:

@@ -186,6 +186,7 @@ def test_what_a_script_starts(line: str, run: set[str]) -> None:
         ("[attr]big filter=lfs\n", "[attr]big filter=lfs\n*.bin big\n", ("filter=lfs",)),
         ("*.bin big\n", "[attr]big filter=lfs\n*.bin big\n", ("filter=lfs",)),
         ("", "*.bin shared\n", ("merge=lfs",)),
+        ("", "[attr]later filter=lfs\n", ("filter=lfs",)),
         # What kept files away from it goes.
         ("* filter=lfs\n*.txt -filter\n", "* filter=lfs\n", ("filter=lfs",)),
         ("* filter=lfs\n*.txt !filter\n", "*.txt !filter\n* filter=lfs\n", ("filter=lfs",)),
