@@ -42,7 +42,7 @@ FLOORS = (
     ("gitprun.merge.forecast_plan", 1),
     ("gitprun.merge.undo_plan", 1),
     ("gitprun.merge.surface", 1),
-    ("gitprun.merge.drivers", 1),
+    ("gitprun.merge.attributes", 1),
     ("gitprun.merge.called", 1),
     ("gitprun.merge.resolvers", 1),
     ("gitprun.merge", 4),

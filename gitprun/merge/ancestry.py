@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
@@ -15,9 +16,20 @@ class Ancestry:
 
     def __init__(self, git: Git, repo: Objects, target: Oid, tips: Sequence[Oid]) -> None:
         self.git, self.repo = git, repo
-        self._parents = _read_parents(git, target, list(dict.fromkeys(tips)))
-        self._own = {tip: self._reach(tip) for tip in dict.fromkeys(tips)}
-        self._owners = Counter(commit for own in self._own.values() for commit in own)
+        self._target, self._tips = target, list(dict.fromkeys(tips))
+
+    # Looked at when somebody asks: a forecast seldom does.
+    @functools.cached_property
+    def _parents(self) -> Mapping[str, Sequence[str]]:
+        return _read_parents(self.git, self._target, self._tips)
+
+    @functools.cached_property
+    def _own(self) -> dict[Oid, frozenset[str]]:
+        return {tip: self._reach(tip) for tip in self._tips}
+
+    @functools.cached_property
+    def _owners(self) -> Counter[str]:
+        return Counter(commit for own in self._own.values() for commit in own)
 
     def _reach(self, tip: str) -> frozenset[str]:
         seen, waiting = set[str](), [tip]

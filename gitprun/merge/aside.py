@@ -52,7 +52,10 @@ def aside(repository: Repository) -> Iterator[Aside]:
         # Nothing written here has to outlive a power cut.
         git = Git(cwd=repository.top or repository.common, env=places, config=("core.fsync=none",))
         with unsynced():
-            yield Aside(repository=repository, folder=Path(name), git=git, repo=repo)
+            try:
+                yield Aside(repository=repository, folder=Path(name), git=git, repo=repo)
+            finally:
+                git.forget()
 
 
 def _place() -> str | None:

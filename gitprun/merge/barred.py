@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from gitprun.errors import PrunError
 from gitprun.git.refs import Signature
-from gitprun.git.repo import read_checkouts
+from gitprun.git.repo import Checkout
 from gitprun.git.trees import Change, tree_of
 from gitprun.git.walk import Trees
 from gitprun.merge.ancestry import Ancestry
@@ -36,11 +36,16 @@ class Barred:
 
 
 def forecast_site(
-    room: Aside, trees: Trees, target: Target, candidates: Sequence[Candidate], options: LandingOptions
+    room: Aside,
+    trees: Trees,
+    target: Target,
+    checkouts: tuple[Checkout, ...],
+    candidates: Sequence[Candidate],
+    options: LandingOptions,
 ) -> Site:
     """Return what a landing would know, for those who only look: whatever is written goes aside, no hook runs."""
     git, repository = room.git, room.repository
-    settings, checkouts = read_merge_settings(git), read_checkouts(git)
+    settings = read_merge_settings(git)
     tops = (target.checkout, repository.top, *(one.path for one in checkouts if not one.bare))
     places = places_of(repository.common, settings, target.checkout or git.cwd, tops)
     old_tree = tree_of(room.repo, target.tip)

@@ -6,15 +6,16 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-_WORD: Final = re.compile(r"[\w./@+-]+")
+from gitprun.merge.surface import PLAIN_WORD
+
 # What comes before a name that begins with a variable or a substitution: $top/lint.sh.
 _OPEN: Final = "$}{)\"'`"
 _VARIABLE: Final = re.compile(r"\$\{[^}]*\}|\$\w+")
 # The output of commands, which stands for one word.
 _SUBSTITUTION: Final = re.compile(r"\$\(([^()]*)\)|`([^`]*)`")
-_SEGMENT: Final = re.compile(r"&&|\|\||[;|&(\[{]")
+_SEGMENT: Final = re.compile(r"[;|&(\[{!]")
 _BLANK: Final = re.compile(r"[\s\"',\])}]+")
-_SKIPPED: Final = re.compile(r"-.*|\w+=.*|\$|!|@|")
+_SKIPPED: Final = re.compile(r"-.*|\w+=.*|\$|@|")
 # What starts what comes after it, be it a program or a word of a shell.
 _STARTERS: Final = re.compile(
     r"(?:exec|command|env|time|nice|sudo|xargs|eval|trap|source|\.|then|do|else|elif|if|while|until"
@@ -33,7 +34,7 @@ def names_in_text(text: str) -> frozenset[str]:
     ``make test`` names no file ``test``.
     """
     plain = _VARIABLE.sub("$", "\n".join(_lines(text)))
-    return frozenset(name for match in _WORD.finditer(plain) for name in _names(plain, match))
+    return frozenset(name for match in PLAIN_WORD.finditer(plain) for name in _names(plain, match))
 
 
 def names_run(text: str) -> frozenset[str]:

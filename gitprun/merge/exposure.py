@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from gitprun.errors import PrunError
 from gitprun.git.command import Git
 from gitprun.git.refs import open_repository
 from gitprun.git.repo import Repository, read_checkouts
-from gitprun.git.trees import Change, tree_of
+from gitprun.git.trees import Change, Objects, tree_of
 from gitprun.git.walk import Trees
 from gitprun.merge.guard import Target
-from gitprun.merge.hook_list import AFTER_UNDO, describe_not_run
+from gitprun.merge.hook_list import AFTER_UNDO, Hooks, describe_not_run
 from gitprun.merge.installed import places_of, read_live
 from gitprun.merge.settings import MergeSettings, read_merge_settings
-from gitprun.merge.surface import Touch
+from gitprun.merge.surface import HookWay, Touch
 from gitprun.merge.touched import find_touches, touch_hooks
 from gitprun.names import Oid
 from gitprun.runs.events import RunState, UnitState, base_of
+from gitprun.units import join_few
+
+# The folder of hooks is that of the user's checkout; what they call by name is looked for where they run.
+_IN_PLACE: tuple[HookWay, ...] = ("called",)
 
 
 def find_silenced(
@@ -32,6 +37,26 @@ def find_silenced(
     trees = Trees(repo)
     changed = touch_hooks(trees, changes, read_live(trees, tree_of(repo, target.tip), places, settings))
     return describe_not_run(places.hooks, changed, target, new, AFTER_UNDO) if changed else ""
+
+
+def withhold_changed(
+    repository: Repository, repo: Objects, hooks: Hooks, settings: MergeSettings, top: Path, trees: tuple[Oid, Oid]
+) -> Hooks:
+    """Return the hooks of the checkout ``top`` that may run in a workspace: none, where its worker changed what they
+    call there. ``trees`` are the one it began with and the one it has now.
+    """
+    if not hooks.names:
+        return hooks
+    objects = Trees(repo)
+    places = places_of(repository.common, settings, top, (top,))
+    live = read_live(objects, trees[0], places, settings)
+    changed = touch_hooks(objects, objects.compare(*trees), live, _IN_PLACE)
+    if not changed:
+        return hooks
+    note = (
+        f"not run, because {join_few(changed)} changed: {', '.join(hooks.names)}; read it, then commit there yourself"
+    )
+    return Hooks(hooks.folder, (), (*hooks.notes, note))
 
 
 def read_unit_touches(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from gitprun.git.batch import compare_many, merge_many
 from gitprun.git.command import Git
-from gitprun.git.repo import Repository, resolve_commit
+from gitprun.git.repo import Checkout, Repository, read_checkouts, resolve_commit
 from gitprun.git.trees import Change, Objects, TreeMerge, tree_of
 from gitprun.git.walk import Trees
 from gitprun.merge.aside import Aside, aside
@@ -39,6 +39,7 @@ from gitprun.verify.put_back import read_gate_changes
 if TYPE_CHECKING:
     from gitprun.merge.hotspots import Hotspot
     from gitprun.merge.judge import Judge
+    from gitprun.merge.site import Site
 
 # Stands for the target among the numbers of branches.
 TARGET = -1
@@ -105,23 +106,29 @@ def forecast(repository: Repository, history: History, asked: Asked) -> Forecast
 
     Live units are looked at as they are now. What is in the target already, or cannot be read, is left out and said.
     """
-    target = _find_target(repository, asked.into)
+    checkouts = read_checkouts(repository.git)
+    target = _find_target(repository, asked.into, checkouts)
     with aside(repository) as room:
+        # It is asked for when all is merged, and git has it by then.
+        room.git.ask_ahead("config", "--list", "-z")
         left_out: list[tuple[str, str]] = []
-        found = _find_branches(room, history, asked, target, left_out)
+        candidates: dict[str, Candidate] = {}
+        found = _find_branches(room, history, asked, target, left_out, candidates)
         new = read_new(room.git, target.tip, [branch.tip for branch in found])
         branches = _drop_contained(target, new, found, left_out)
         ground = _read_ground(room, target, branches, new)
         wanted = _plan_pairs(ground)
         with _merge_all(room, ground, wanted) as merges:
-            # The resolvers are read while git works.
+            # The resolvers and all that lands are read while git works.
+            from gitprun.merge.barred import forecast_site
             from gitprun.merge.judge import Judge
 
             trees = Trees(room.repo)
             judge = Judge(trees=trees, state=repository.state, hotspots=asked.hotspots, checkout=target.checkout)
             met = [(pair, *_meet(judge, ground, pair, merge)) for pair, merge in merges]
             merged = {pair[1]: tree for pair, _, tree in met if pair[0] == TARGET}
-            looked = _look_at_each(room, trees, ground, asked, merged)
+            site = forecast_site(room, trees, target, checkouts, tuple(candidates.values()), asked.options)
+            looked = _look_at_each(site, ground, asked, candidates, merged)
     meetings = tuple(meeting for pair, meeting, _ in met if pair[0] != TARGET)
     against = tuple(meeting for pair, meeting, _ in met if pair[0] == TARGET)
     sizes = {branch.name: branch.paths for branch in ground.branches}
@@ -137,13 +144,13 @@ def forecast(repository: Repository, history: History, asked: Asked) -> Forecast
     )
 
 
-def _find_target(repository: Repository, into: str | None) -> Target:
+def _find_target(repository: Repository, into: str | None, checkouts: tuple[Checkout, ...]) -> Target:
     """Return the branch to look at landing on; any other commit-ish serves as well, for nothing moves."""
     if into is None:
-        return read_target(repository, None)
+        return read_target(repository, None, repository.git, checkouts)
     tip, ref = resolve_commit(repository.git, into), BRANCHES + into.removeprefix(BRANCHES)
     known = repository.git.run("show-ref", "--verify", "--quiet", ref, ok=(0, 1, 128)).code == 0
-    return read_target(repository, into) if known else Target(ref=into, tip=tip)
+    return read_target(repository, into, repository.git, checkouts) if known else Target(ref=into, tip=tip)
 
 
 @contextmanager
@@ -162,31 +169,44 @@ def _merge_all(
 
 
 def _find_branches(
-    room: Aside, history: History, asked: Asked, target: Target, left_out: list[tuple[str, str]]
+    room: Aside,
+    history: History,
+    asked: Asked,
+    target: Target,
+    left_out: list[tuple[str, str]],
+    candidates: dict[str, Candidate],
 ) -> list[Branch]:
-    """Find what is meant: finished work by its commit, live work as it is now, branches by their tip."""
+    """Find what is meant: finished work by its commit, live work as it is now, branches by their tip.
+
+    ``candidates`` gets what would ask to land, by name.
+    """
     found: list[Branch] = []
     if asked.names or not asked.every:
         from gitprun.merge.choose import choose
 
         chosen = choose(room.repository, history, asked.names, allow_unverified=True)
         found += map(_as_branch, chosen.candidates)
+        candidates |= {one.branch: one for one in chosen.candidates}
         for label, reason in chosen.skipped:
-            branch = _look_at_live(room, history, label)
-            if isinstance(branch, Branch):
-                found.append(branch)
+            seen = _look_at_live(room, history, label)
+            if isinstance(seen, Candidate):
+                live = not history.runs[seen.run].units[seen.unit].commit
+                found.append(replace(_as_branch(seen), live=live))
+                candidates[seen.branch] = seen
             else:
-                left_out.append((label, branch or reason))
+                left_out.append((label, seen or reason))
     if asked.every:
         words = ("for-each-ref", "--format=%(objectname) %(refname)", "refs/heads")
         for row in room.git.run(*words).text.splitlines():
             oid, _, ref = row.partition(" ")
             if ref != target.ref:
-                found.append(Branch(name=ref.removeprefix("refs/heads/"), tip=parse_oid(oid)))
+                one = Candidate(branch=ref.removeprefix("refs/heads/"), tip=parse_oid(oid))
+                candidates.setdefault(one.branch, one)
+                found.append(_as_branch(one))
     return found
 
 
-def _look_at_live(room: Aside, history: History, label: str) -> Branch | str:
+def _look_at_live(room: Aside, history: History, label: str) -> Candidate | str:
     """Take a unit that is not over as it is now; give the reason where it cannot be read, or nothing if it is over."""
     from gitprun.merge.live import NotSeen, read_work
 
@@ -199,21 +219,14 @@ def _look_at_live(room: Aside, history: History, label: str) -> Branch | str:
         tip = parse_oid(unit.commit) if unit.commit else read_work(room, run, unit)
     except NotSeen as problem:
         return f"{unit.state}: {problem.message}"
-    fence = tuple(map(str, (unit.facts.get("spec") or {}).get("paths") or ()))
-    name, live = unit_branch(unit.run, unit.id), not unit.commit
-    base = base_of(run, unit)
-    return Branch(name=name, tip=tip, run=unit.run, unit=unit.id, live=live, fence=fence, base=base)
+    fence = tuple(map(str, dict(unit.facts.get("spec") or {}).get("paths") or ()))
+    return Candidate(
+        branch=unit_branch(unit.run, unit.id), tip=tip, run=unit.run, unit=unit.id, fence=fence, base=base_of(run, unit)
+    )
 
 
 def _as_branch(candidate: Candidate) -> Branch:
-    return Branch(
-        name=candidate.branch,
-        tip=candidate.tip,
-        run=candidate.run,
-        unit=candidate.unit,
-        fence=candidate.fence,
-        base=candidate.base,
-    )
+    return Branch(name=candidate.branch, tip=candidate.tip, run=candidate.run, unit=candidate.unit)
 
 
 def _drop_contained(target: Target, new: New, found: Sequence[Branch], left_out: list[tuple[str, str]]) -> list[Branch]:
@@ -247,21 +260,23 @@ def _read_ground(room: Aside, target: Target, branches: Sequence[Branch], new: N
 
 
 def _look_at_each(
-    room: Aside, trees: Trees, ground: _Ground, asked: Asked, merged: Mapping[int, Oid | None]
+    site: Site,
+    ground: _Ground,
+    asked: Asked,
+    known: Mapping[str, Candidate],
+    merged: Mapping[int, Oid | None],
 ) -> tuple[Branch, ...]:
     """Say of each branch what it changes of its checks, and what would hold it; ``merged`` is it with the target."""
-    from gitprun.merge.barred import forecast_site, look_ahead
+    from gitprun.merge.barred import look_ahead
 
-    candidates = [_as_candidate(branch) for branch in ground.branches]
-    site = forecast_site(room, trees, ground.target, candidates, asked.options)
     looked = []
     for number, branch in enumerate(ground.branches):
         place, changes = ground.forks.places[number], tuple(ground.changes[number].values())
         gate = ""
         if place is not None:
             base, tip = tree_of(ground.repo, place), tree_of(ground.repo, branch.tip)
-            gate = describe(read_gate_changes(trees, base, tip, asked.checks, changes))
-        seen = look_ahead(site, candidates[number], changes, place, merged.get(number))
+            gate = describe(read_gate_changes(site.trees, base, tip, asked.checks, changes))
+        seen = look_ahead(site, known[branch.name], changes, place, merged.get(number))
         hold = seen.hold
         looked.append(
             replace(
@@ -273,12 +288,6 @@ def _look_at_each(
             )
         )
     return tuple(looked)
-
-
-def _as_candidate(branch: Branch) -> Candidate:
-    return Candidate(
-        branch=branch.name, tip=branch.tip, run=branch.run, unit=branch.unit, fence=branch.fence, base=branch.base
-    )
 
 
 def _by_path(changes: Sequence[Change]) -> _Changes:

@@ -68,9 +68,8 @@ def _cross(sides: Collection[int], others: Collection[int]) -> set[tuple[int, in
 class Branch:
     """One branch of a forecast; ``paths`` is how many it changes, ``live`` says that this is work not committed yet.
 
-    ``fence`` are the paths it was given, ``base`` is where its work began. ``gate`` says what it changes of its own
-    checks, ``named`` what may start programs elsewhere, ``held`` why a landing would hold it, and ``accept`` what would
-    have to be accepted then.
+    ``gate`` says what it changes of its own checks, ``named`` what may start programs elsewhere, ``held`` why a landing
+    would hold it, and ``accept`` what would have to be accepted then.
     """
 
     name: str
@@ -79,9 +78,7 @@ class Branch:
     unit: str = ""
     live: bool = False
     paths: int = 0
-    fence: tuple[str, ...] = ()
     gate: str = ""
-    base: str = ""
     named: str = ""
     held: str = ""
     accept: tuple[str, ...] = ()
@@ -149,10 +146,7 @@ class Forecast:
         return {
             "target": self.target,
             "tip": self.tip,
-            "branches": [
-                {name: value for name, value in asdict(branch).items() if name not in ("fence", "base")}
-                for branch in self.branches
-            ],
+            "branches": [asdict(branch) for branch in self.branches],
             "pairs": [meeting.as_json() for meeting in self.meetings],
             "against": [meeting.as_json() for meeting in self.against],
             "order": list(self.order),

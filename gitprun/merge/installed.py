@@ -8,14 +8,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from gitprun.drift.files import names_in
-from gitprun.drift.rules import is_usual
 from gitprun.git.trees import REGULAR, read_blob
 from gitprun.git.walk import Trees
+from gitprun.merge.attributes import configured_drivers
 from gitprun.merge.called import names_in_text, names_run, names_started
-from gitprun.merge.drivers import configured_drivers
 from gitprun.merge.settings import MergeSettings, hooks_folder
 from gitprun.merge.surface import (
+    ATTRIBUTES,
     HELD,
     LARGEST,
     LINK_MODES,
@@ -29,10 +28,12 @@ from gitprun.system.files import read_plain
 
 # So many files of a folder of hooks are looked at; nobody has more.
 MOST_HOOKS = 200
+_NO_SCRIPTS = (".sample", ".md", ".txt", ".rst", ".json", ".lock")
 # Settings that name files of a tree which no program is started from.
 _HARMLESS = (
     *("core.excludesfile", "core.hookspath", "core.attributesfile", "core.worktree", "commit.template"),
     *("blame.ignorerevsfile", "mailmap.file", "branch.", "submodule.", "url.", "safe.", "http.", "extensions."),
+    *("user.", "color.", "advice.", "include.", "includeif."),
 )
 
 
@@ -76,28 +77,27 @@ def read_live(
         if name in runners:
             for told, text in _texts_of(trees, tree, patterns):
                 called |= dict.fromkeys(names_started(text), told)
-    started = {
-        name: f"your setting {key}"
-        for key, value in settings.rows
-        if not is_usual(key) and not key.startswith((*_HARMLESS, "include"))
-        for name in names_run(value)
-    }
+    values = {f"your setting {key}": value for key, value in settings.rows if not key.startswith(_HARMLESS)}
+    started = {name: who for who, value in values.items() for name in names_run(value)}
     for told, text in _texts_of(trees, tree, [pattern for pattern, _ in HELD]):
         started |= dict.fromkeys(names_started(text), told)
     known = dict(settings.rows)
     attributes = known.get("core.attributesfile", "")
     macros = (places.common / "info" / "attributes", *([Path(attributes).expanduser()] if attributes else []))
+    shared = [text for _, text in _texts_of(trees, tree, (ATTRIBUTES,))]
     live = Live(
         hooks=frozenset("" if folder == "." else folder for folder in folders),
         runners=frozenset(runners),
         called=called,
         mentioned={name: who for who, text in texts.items() for name in names_in_text(text)},
         started=started,
+        scripts=texts,
+        values=values,
         aliases=_aliases(trees, tree),
         settings=frozenset(_included(settings.rows, inside, places.common)),
         attributes=frozenset(inside.find(Path(attributes))) if attributes else frozenset(),
         drivers=configured_drivers(known),
-        macros=tuple(_text(read_plain(path, LARGEST) or b"") for path in macros),
+        macros=(*(_text(read_plain(path, LARGEST) or b"") for path in macros), *shared),
         protected=tuple(protected),
         ignore_case=settings.ignore_case,
     )
@@ -118,6 +118,8 @@ def fold_case(live: Live) -> Live:
         called=fold(live.called),
         mentioned=fold(live.mentioned),
         started=fold(live.started),
+        scripts={who: text.casefold() for who, text in live.scripts.items()},
+        values={who: text.casefold() for who, text in live.values.items()},
         aliases=fold(live.aliases),
         protected=tuple(map(str.casefold, live.protected)),
     )
@@ -154,9 +156,13 @@ def _normal(path: str) -> str:
 
 def _read_hooks(folder: Path) -> Iterator[tuple[Path, str]]:
     """Yield the hooks of a folder, and what lies beside them to be called, with their texts; links to nothing, too."""
-    for name in names_in(str(folder), MOST_HOOKS):
+    try:
+        names = sorted(os.listdir(folder))[:MOST_HOOKS]
+    except OSError:
+        return
+    for name in names:
         path = folder / name
-        if name.endswith(".sample") or not (path.is_file() or path.is_symlink()):
+        if name.endswith(_NO_SCRIPTS) or not (path.is_file() or path.is_symlink()):
             continue
         yield path, _text(read_plain(Path(os.path.realpath(path)), LARGEST) or b"")
 

@@ -14,10 +14,17 @@ from typing import Final, Literal
 from gitprun.globs import matches
 
 Grade = Literal["held", "named"]
+# Git takes it from the folder of hooks, wherever that is; or hooks call it in whatever folder they run.
+HookWay = Literal["", "folder", "called"]
 LINK_MODES: Final = ("120000", "160000")
 ATTRIBUTES: Final = ".gitattributes"
 MODULES: Final = ".gitmodules"
 SETTINGS: Final = "prun.toml"
+# What runners take from the description of a package, by their names.
+PACKAGE: Final = "package.json"
+PACKAGE_KEYS: Final = ("husky", "lint-staged", "simple-git-hooks")
+# What a name may consist of to be found in a text without being quoted there.
+PLAIN_WORD: Final = re.compile(r"[\w./@+-]+")
 # Longer hooks and settings are read up to here: nobody hand-writes more.
 LARGEST: Final = 1 << 20
 
@@ -105,7 +112,8 @@ class Live:
 
     ``hooks`` are folders git takes hooks from, and files that hooks are links to; ``runners`` are the hook runners
     that installed hooks call; ``called`` and ``started`` are paths that hooks, or settings of git and of agents, start,
-    ``mentioned`` those that hooks name at all, each with who does; ``aliases`` are paths to which a link of the tree
+    ``mentioned`` those that hooks name at all, each with who does; ``scripts`` and ``values`` are the texts of hooks
+    and of settings themselves, for names that are no plain words; ``aliases`` are paths to which a link of the tree
     leads, with the name of the link; ``settings`` are files git reads settings from, ``attributes`` those it reads
     attributes from beside ``.gitattributes``; ``drivers`` are attributes that start a program, such as ``filter=lfs``,
     ``macros`` texts of attributes that hold for the whole tree; ``protected`` are globs of the user's own.
@@ -116,6 +124,8 @@ class Live:
     called: Mapping[str, str] = field(default_factory=dict)
     mentioned: Mapping[str, str] = field(default_factory=dict)
     started: Mapping[str, str] = field(default_factory=dict)
+    scripts: Mapping[str, str] = field(default_factory=dict)
+    values: Mapping[str, str] = field(default_factory=dict)
     aliases: Mapping[str, str] = field(default_factory=dict)
     settings: frozenset[str] = frozenset()
     attributes: frozenset[str] = frozenset()
@@ -154,12 +164,12 @@ class Altered:
 
 @dataclass(frozen=True, slots=True)
 class Touch:
-    """One path of the trust surface that a branch changes; ``what`` says why it is one, ``hook`` that hooks run it."""
+    """One path of the trust surface that a branch changes; ``what`` says why it is one, ``hook`` how hooks run it."""
 
     path: str
     what: str
     grade: Grade
-    hook: bool = False
+    hook: HookWay = ""
 
     @property
     def words(self) -> str:
@@ -175,8 +185,8 @@ def grade(change: Altered, live: Live) -> Touch | None:
     """Tell what one changed path is by its name alone; None where it is no part of the surface."""
     path = change.path.casefold() if live.ignore_case else change.path
     hook = _hook(path, live, change)
-    if hook:
-        return Touch(change.path, hook, "held", hook=True)
+    if hook is not None:
+        return Touch(change.path, hook[1], "held", hook[0])
     what = _held(path, live, change)
     if what:
         return Touch(change.path, what, "held")
@@ -189,18 +199,20 @@ def grade(change: Altered, live: Live) -> Touch | None:
     return Touch(change.path, told, "named") if told else None
 
 
-def _hook(path: str, live: Live, change: Altered) -> str:
-    """Say how git's hooks come to run a path; empty if they do not."""
+def _hook(path: str, live: Live, change: Altered) -> tuple[HookWay, str] | None:
+    """Say how git's hooks come to run a path; None if they do not."""
     leads = change.leads
     for folder in live.hooks:
         if (not folder and "/" not in path) or _reaches(folder, path, leads=leads):
-            return f"git runs hooks from {folder or 'the top'} here"
+            return "folder", f"git runs hooks from {folder or 'the top'} here"
     for name, _, patterns in RUNNERS:
         if name in live.runners and any(_falls(pattern, path, leads=leads) for pattern in patterns):
-            return f"{name}, which a hook here calls"
+            # Husky's hooks call what lies beside them.
+            return "folder" if name == "husky" else "called", f"{name}, which a hook here calls"
     # What can be executed is there to be; of other files a hook may only look at the text.
     by = _named(live.called, path, change) or (_named(live.mentioned, path, change) if change.executable else "")
-    return f"{by} runs it" if by else ""
+    by = by or _quoted(live.scripts, path, change)
+    return ("called", f"{by} runs it") if by else None
 
 
 def _held(path: str, live: Live, change: Altered) -> str:
@@ -211,7 +223,7 @@ def _held(path: str, live: Live, change: Altered) -> str:
     for name, link in live.aliases.items():
         if _reaches(name, path, leads=leads):
             return f"{link} is a link to it"
-    by = _named(live.started, path, change)
+    by = _named(live.started, path, change) or _quoted(live.values, path, change)
     if by:
         return f"{by} starts it"
     what = _LIKELY.search(path) and next((what for pattern, what in HELD if _falls(pattern, path, leads=leads)), "")
@@ -225,6 +237,13 @@ def _named(names: Mapping[str, str], path: str, change: Altered) -> str:
     if change.leads:
         return next((who for name, who in names.items() if _reaches(name, path, leads=True)), "")
     return names.get(path, "") if change.may_run else ""
+
+
+def _quoted(texts: Mapping[str, str], path: str, change: Altered) -> str:
+    """Say whose text names a path that is no plain word, such as one with blanks."""
+    if PLAIN_WORD.fullmatch(path) or not change.may_run:
+        return ""
+    return next((who for who, text in texts.items() if path in text), "")
 
 
 def _reaches(name: str, path: str, *, leads: bool) -> bool:

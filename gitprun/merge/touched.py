@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,10 +10,22 @@ from gitprun.errors import PrunError
 from gitprun.git.command import Git
 from gitprun.git.trees import REGULAR, Change, read_blob
 from gitprun.git.walk import Trees
-from gitprun.merge.drivers import led_anew
+from gitprun.merge.attributes import led_anew
 from gitprun.merge.own_check import covers, literal
 from gitprun.merge.plan import Candidate, LandingOptions
-from gitprun.merge.surface import ATTRIBUTES, LARGEST, MODULES, SETTINGS, Altered, Live, Touch, describe, grade
+from gitprun.merge.surface import (
+    ATTRIBUTES,
+    MODULES,
+    PACKAGE,
+    PACKAGE_KEYS,
+    SETTINGS,
+    Altered,
+    HookWay,
+    Live,
+    Touch,
+    describe,
+    grade,
+)
 from gitprun.units import join_few
 
 if TYPE_CHECKING:
@@ -53,9 +65,11 @@ def describe_named(trees: Trees, changes: Iterable[Change], live: Live) -> str:
     return describe([touch for touch in find_touches(trees, changes, live) if touch.grade == "named"])
 
 
-def touch_hooks(trees: Trees, changes: Iterable[Change], live: Live) -> tuple[str, ...]:
+def touch_hooks(
+    trees: Trees, changes: Iterable[Change], live: Live, ways: Collection[HookWay] = ("folder", "called")
+) -> tuple[str, ...]:
     """Return the changed paths that git's hooks would run from or call: then none of them is run."""
-    return tuple(touch.path for touch in find_touches(trees, changes, live) if touch.hook)
+    return tuple(touch.path for touch in find_touches(trees, changes, live) if touch.hook in ways)
 
 
 def _path(change: Change) -> str:
@@ -68,7 +82,9 @@ def _touch(trees: Trees, change: Change, live: Live) -> Touch | None:
     if found is not None and found.grade == "held":
         return found
     what = next(_read(trees, change, path.casefold() if live.ignore_case else path, live), "")
-    return Touch(path, what, "held") if what else found
+    if what:
+        return Touch(path, what, "held", "called" if path.endswith(PACKAGE) else "")
+    return found
 
 
 def _read(trees: Trees, change: Change, path: str, live: Live) -> Iterator[str]:
@@ -87,8 +103,26 @@ def _read(trees: Trees, change: Change, path: str, live: Live) -> Iterator[str]:
         said = followed_settings(git, *_versions(trees, change))
         if said:
             yield join_few(said)
+    elif path == PACKAGE and live.runners & {*PACKAGE_KEYS}:
+        yield from (
+            f"{key}, which a hook here calls" for key in _changed_keys(*_versions(trees, change)) & live.runners
+        )
     elif path == SETTINGS:
         yield from _powers(*_versions(trees, change), leads=change.new_mode not in (*REGULAR, "000000"))
+
+
+def _changed_keys(old: bytes, new: bytes) -> set[str]:
+    """Return which settings of hook runners two descriptions of a package say differently."""
+    import json
+
+    parsed = []
+    for body in (old, new):
+        try:
+            said = json.loads(body or b"{}")
+        except (ValueError, RecursionError):
+            said = {}
+        parsed.append(said if isinstance(said, dict) else {})
+    return {key for key in PACKAGE_KEYS if parsed[0].get(key) != parsed[1].get(key)}
 
 
 def _powers(old: bytes, new: bytes, *, leads: bool) -> Iterator[str]:
@@ -112,7 +146,7 @@ def _powers(old: bytes, new: bytes, *, leads: bool) -> Iterator[str]:
 
 def _versions(trees: Trees, change: Change) -> tuple[bytes, bytes]:
     old, new = (
-        read_blob(trees.repo, oid)[:LARGEST] if mode in REGULAR else b""
+        read_blob(trees.repo, oid) if mode in REGULAR else b""
         for mode, oid in ((change.old_mode, change.old), (change.new_mode, change.new))
     )
     return old, new

@@ -24,6 +24,7 @@ from gitprun.git.repo import Repository
 from gitprun.git.trees import tree_of
 from gitprun.keep.trash import retire_ref
 from gitprun.merge.commit import finish_message, read_message_file, write_merge, write_message_file
+from gitprun.merge.exposure import withhold_changed
 from gitprun.merge.hook_list import Hooks, find_hooks
 from gitprun.merge.hooks import run_hook
 from gitprun.merge.settings import hooks_folder, read_merge_settings
@@ -143,8 +144,11 @@ def _through_hooks(work: Work, parent: Oid, text: str) -> tuple[Oid, tuple[str, 
     """Make the commit as git would there: hooks, signature, message clean-up; raises Refused when one says no."""
     site, repository = work.site, work.site.repository
     settings = read_merge_settings(repository.git)
-    hooks = find_hooks(hooks_folder(settings, repository.common, main_checkout(repository)), COMMIT_HOOKS)
+    main = main_checkout(repository)
+    hooks = find_hooks(hooks_folder(settings, repository.common, main), COMMIT_HOOKS)
     tree, index = work.found.tree, site.workspace.index
+    trees = (tree_of(site.repo, site.base), tree)
+    hooks = withhold_changed(repository, site.repo, hooks, settings, main, trees)
     with _room(site, work.branch) as git:
         if {*hooks.names} - {"post-commit"}:
             tree, text = _consult(git, hooks, text, lambda: _take_mended(work, git, parent, text))

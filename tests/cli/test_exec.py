@@ -269,6 +269,14 @@ def test_hooks_of_the_main_checkout_and_not_what_the_worker_planted(repo: Repo, 
     assert [(repo.path.parent / name).exists() for name in ("asked", "planted")] == [True, False]
 
 
+def test_hooks_do_not_run_what_the_worker_put_in_the_place_of_what_they_call(repo: Repo, run: Run) -> None:
+    mark = repo.path.parent / "ran"
+    repo.hook("pre-commit", f"test ! -e lint.sh || sh ./lint.sh; echo hook >>{mark}")
+    said = run(f"echo 'echo planted >>{mark}' >lint.sh")
+    assert (said.code, mark.exists(), "lint.sh" in repo.files("x")) == (0, False, True)
+    assert "not run, because lint.sh changed: pre-commit; read it, then commit there yourself" in said.out + said.err
+
+
 def test_defect_8_work_of_a_failed_worker_is_pinned_and_not_on_the_branch(
     repo: Repo, run: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -67,7 +67,8 @@ changes what starts programs elsewhere:
 
     said = inside(capsys, repo.path, "merge", "u", "plain")
     assert said.code == 1
-    assert said.out.splitlines()[2].split(maxsplit=3) == ["prun/r1/u", "held", "-", REASON]
+    [line] = [line for line in said.out.splitlines() if line.startswith("prun/r1/u ")]
+    assert line.split(maxsplit=3) == ["prun/r1/u", "held", "-", REASON]
     command = ["merge", "--accept", ".claude/settings.json", "--accept", ".husky/post-merge", "r1/u"]
     assert f"git prun {' '.join(command)}" in said.err
     assert (repo.path / "b.txt").exists()

@@ -45,6 +45,12 @@ KINDS: dict[str, tuple[Mapping[str, str | None], tuple[str, ...], str]] = {
         "[executor.codex] program, [run] verify",
     ),
     "broken": ({"prun.toml": "x = \n"}, ("prun.toml",), "it is no TOML any more"),
+    "macro": ({"sub/.gitattributes": "*.bin big\n"}, ("sub/.gitattributes",), "leads files through your filter=x"),
+    "package": (
+        {"package.json": '{"lint-staged": {"*": "x"}}'},
+        ("package.json",),
+        "lint-staged, which a hook here calls",
+    ),
     "agent": ({".claude/settings.json": "{}"}, (".claude/settings.json",), "settings of Claude Code, with its hooks"),
     "agents": ({"shared/mcp.json": "{}"}, ("shared/mcp.json",), ".mcp.json is a link to it"),
     "protected": ({"deploy/x.yml": "x"}, ("deploy/x.yml",), "[merge] protected"),
@@ -54,7 +60,8 @@ PLAIN: dict[str, Mapping[str, str | None]] = {
     "workflow": {".github/workflows/ci.yml": "on: push\n"},
     "husky": {".husky/pre-commit": "x"},
     "script": {"scripts/other.sh": "x"},
-    "text": {".gitattributes": "*.txt text\n*.svg diff=unknown\n"},
+    "text": {".gitattributes": "[attr]big filter=x\n*.txt text\n*.svg diff=unknown\n"},
+    "scripts": {"package.json": '{"scripts": {"a": "b"}}'},
     "jobs": {"prun.toml": "[run]\njobs = 3\n"},
     "path": {".gitmodules": '[submodule "s"]\npath = t\nurl = https://example.test/s\n'},
     "lock": {"yarn.lock": "x"},
@@ -88,7 +95,9 @@ def repo(tmp_path: Path) -> Repo:
             ".githooks/commit-msg": '#!/bin/sh\n"$(git rev-parse --show-toplevel)"/scripts/lint.sh; : yarn.lock\n',
             "scripts/lint.sh": "#!/bin/sh\n",
             "scripts/deep.sh": "#!/bin/sh\n",
-            "tools/hook.sh": "#!/bin/sh\n: lefthook run pre-commit\n",
+            "tools/hook.sh": "#!/bin/sh\n: lefthook run pre-commit lint-staged\n",
+            "package.json": '{"scripts": {}}',
+            ".gitattributes": "[attr]big filter=x\n",
             "lefthook.yml": "pre-commit:\n  commands:\n    a:\n      run: ./scripts/deep.sh\n",
             ".gitmodules": '[submodule "s"]\npath = s\nurl = https://example.test/s\n',
         },
@@ -129,6 +138,7 @@ def test_every_kind_is_held_and_told_ahead(repo: Repo) -> None:
     assert again == {"would-land"}
 
 
+@pytest.mark.slow
 def test_where_nothing_is_installed_little_is_held(repo: Repo) -> None:
     for key in ("core.hooksPath", "core.attributesFile", "filter.x.clean", "merge.y.driver", "include.path"):
         repo.git("config", "--unset", key)
@@ -144,7 +154,8 @@ def test_what_is_accepted_lands_and_is_written_down_with_its_blobs(repo: Repo) -
     old = repo.oid("main:scripts/lint.sh")
     branch(repo, "both", {"scripts/lint.sh": "new", ".claude/settings.json": "{}", "a": "2\n"})
     assert states(land_branches(repo, "both", accept=("scripts/lint.sh",))) == {"both": "held"}
-    fenced = candidate(repo, "both", run="r1", unit="u", verdict="pass", fence=(".claude/settings.json", "scripts/**"))
+    fence = (".claude/settings.json", "scripts/**", "a")
+    fenced = candidate(repo, "both", run="r1", unit="u", verdict="pass", fence=fence)
     assert states(land_branches(repo, fenced, dry_run=True)) == {"both": "held"}
     assert states(land_branches(repo, fenced, accept=("./scripts/",))) == {"both": "landed"}
     [row] = [event.facts["trust"] for event in repo.ledger.read().events if event.kind == "landing.landed"]
@@ -305,6 +316,7 @@ def test_a_merge_hook_does_not_let_it_in(tmp_path: Path) -> None:
     assert (item.state, item.accept) == ("held", (".mcp.json",))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("absolute", [True, False])
 def test_a_target_in_another_worktree(tmp_path: Path, absolute: bool) -> None:
     repo = make_repo(tmp_path / "repo", a="1\n")
@@ -330,3 +342,27 @@ def test_husky_is_known_by_its_generated_folder(tmp_path: Path) -> None:
         ("held", "it changes what is run here: .husky/post-merge (husky, which a hook here calls)"),
         ("held", "it changes what is run here: scripts/check.sh (the hook .husky/pre_push runs it)"),
     ]
+
+
+def test_a_forecast_holds_what_the_landing_does_when_main_went_on(tmp_path: Path) -> None:
+    repo = make_repo(tmp_path / "repo", a="1\n2\n3\n4\n5\n")
+    branch(repo, "same", {".mcp.json": "{}", "b": "1\n"})
+    branch(repo, "beside", {".mcp.json": "[]", "a": "one\n2\n3\n4\n5\n"})
+    branch(repo, "apart", {".codex/config.toml": "x = 1\n"})
+    branch(repo, "conflict", {".cursor/mcp.json": "{}", "a": "uno\n2\n3\n4\n5\n"})
+    repo.commit("main went on", a="1\n2\n3\n4\nfive\n", _dot_mcp_dot_json="{}")
+    repo.switch("ahead", new=True)
+    repo.commit("ahead", a="eins\n2\n3\n4\nfive\n")
+    repo.switch("main")
+    names = ("same", "apart", "ahead", "conflict")
+    seen = forecast(repo.repository, repo.ledger.read().history, Asked(names=names))
+    alone = [land_branches(repo, name, dry_run=True).items[0] for name in names]
+    held = {item.candidate.branch: item.reason for item in alone if item.state == "held"}
+    assert {one.name: one.held for one in seen.branches if one.held} == held
+    assert sorted(held) == ["apart", "conflict"]
+    # Where nothing can be merged, what the branch itself changes is looked at.
+    [one] = forecast(repo.repository, repo.ledger.read().history, Asked(names=("beside",))).branches
+    assert (one.held, one.accept) == (
+        "it changes what is run here: .mcp.json (servers that Claude Code starts)",
+        (".mcp.json",),
+    )

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gitprun.merge.attributes import configured_drivers, led_anew
 from gitprun.merge.called import names_in_text, names_run, names_started
-from gitprun.merge.drivers import configured_drivers, led_anew
 from gitprun.merge.surface import (
     RUNNERS,
     Altered,
@@ -69,6 +69,8 @@ def test_what_is_installed_is_held() -> None:
         runners=EVERY,
         called={"scripts/lint.sh": "the hook pre-commit", "yarn.lock": "the hook post-merge"},
         mentioned={"src/schema.ts": "the hook pre-commit"},
+        scripts={"the hook pre-push": "exec 'my tools/x.sh' \"my lock.json\""},
+        values={"your setting merge.y.driver": "'my tools/merge.py' %A"},
         started={"tools/clean.py": "your setting filter.x.clean"},
         aliases={"shared/claude": ".claude"},
         settings=frozenset({".gitconfig"}),
@@ -98,6 +100,12 @@ def test_what_is_installed_is_held() -> None:
         "",
         "",
     ]
+    assert [graded(f"my tools/{name}", live) for name in ("x.sh", "merge.py", "y.sh")] == [
+        "held!: the hook pre-push runs it",
+        "held: your setting merge.y.driver starts it",
+        "",
+    ]
+    assert graded("my lock.json", live) == ""
     assert graded("src/schema.ts", live, "100755") == "held!: the hook pre-commit runs it"
 
 
@@ -152,6 +160,8 @@ exec ./run "$top/scripts/lint.sh" && $top/check && make test && sh lint.sh && py
         ("entry: bash tools/x.sh", {"tools/x.sh"}),
         ("  - run: ./a.sh && b/c.rb", {"a.sh", "b/c.rb"}),
         ("make -f tools/hooks.mk lint", {"tools/hooks.mk"}),
+        ("!sh tools/alias.sh", {"tools/alias.sh"}),
+        ("if ! ci/check; then", {"ci/check"}),
         ("uv run \\\n  tools/x.py", {"tools/x.py"}),
         # Only looked at.
         ("git diff --name-only | grep -q src/schema.ts", set()),
@@ -176,11 +186,13 @@ def test_what_a_script_starts(line: str, run: set[str]) -> None:
         ("[attr]big filter=lfs\n", "[attr]big filter=lfs\n*.bin big\n", ("filter=lfs",)),
         ("*.bin big\n", "[attr]big filter=lfs\n*.bin big\n", ("filter=lfs",)),
         ("", "*.bin shared\n", ("merge=lfs",)),
+        ("", "[attr]later filter=lfs\n", ("filter=lfs",)),
         # What kept files away from it goes.
         ("* filter=lfs\n*.txt -filter\n", "* filter=lfs\n", ("filter=lfs",)),
         ("* filter=lfs\n*.txt !filter\n", "*.txt !filter\n* filter=lfs\n", ("filter=lfs",)),
         ("* filter=lfs\n*.txt -diff\n", "* filter=lfs\n", ()),
         ("", "[attr]a b\n[attr]b a\n* a\n", ()),
+        ("", "".join(f"[attr]m{n} m{n + 1}\n" for n in range(40)) + "[attr]m40 filter=lfs\n* m0\n", ("filter=lfs",)),
     ],
 )
 def test_attributes_that_lead_to_a_program(old: str, new: str, led: tuple[str, ...]) -> None:

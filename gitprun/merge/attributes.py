@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 _PATTERN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|\S+')
 # An attribute, and the parts of its driver in git's settings that are programs.
 PROGRAMS: Final = {"filter": ("clean", "smudge", "process"), "diff": ("command", "textconv"), "merge": ("driver",)}
 _MACRO: Final = "[attr]"
-# Macros of macros: nobody nests them deeper.
-_DEEPEST: Final = 8
 _Row = tuple[str, str, str]
 
 
@@ -58,12 +56,15 @@ def _read_macros(lines: Iterable[str]) -> Mapping[str, list[str]]:
 
 
 def _rows(text: str, macros: Mapping[str, list[str]]) -> list[_Row]:
-    """List pattern, attribute and value of each line that says something about a program, in their order."""
+    """List pattern, attribute and value of each line that says something about a program, in their order.
+
+    A macro counts by itself: what uses it may stand in another file.
+    """
     found: list[_Row] = []
     for line in text.splitlines():
         said = line.strip()
         match = _PATTERN.match(said)
-        if match is None or said.startswith(("#", _MACRO)):
+        if match is None or said.startswith("#"):
             continue
         for word in _spread(said[match.end() :].split(), macros):
             name, _, value = word.partition("=")
@@ -73,8 +74,11 @@ def _rows(text: str, macros: Mapping[str, list[str]]) -> list[_Row]:
     return found
 
 
-def _spread(words: Iterable[str], macros: Mapping[str, list[str]], depth: int = 0) -> Iterable[str]:
-    for word in words:
-        yield word
-        if word in macros and depth < _DEEPEST:
-            yield from _spread(macros[word], macros, depth + 1)
+def _spread(words: Sequence[str], macros: Mapping[str, list[str]]) -> list[str]:
+    """Take macros apart, and those they are made of, each once."""
+    found, seen = list(words), set[str]()
+    for word in found:
+        if word in macros and word not in seen:
+            seen.add(word)
+            found += macros[word]
+    return found
