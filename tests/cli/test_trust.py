@@ -115,6 +115,17 @@ def test_yes_on_the_command_approves(repo: Repo, prun: Words) -> None:
     assert (prun(*words)[0], repo.read("mark")) == (1, "ran\nran\n")
 
 
+def test_a_program_of_the_checkout_is_asked_anew_when_it_changed(repo: Repo, prun: Words) -> None:
+    repo.write("tool", TOOL, executable=True)
+    repo.write("prun.toml", '[executor.codex]\nprogram = "./tool"\n[executor.claude]\nprogram = "/bin/true"\n')
+    assert prun("trust", "--yes")[0] == 0
+    assert prun("trust")[0] == 0
+    repo.write("tool", TOOL + "# more\n")
+    assert prun("trust") == (128, "", refused('[executor.codex] program = "./tool"'))
+    repo.write("tool", TOOL)
+    assert prun("trust")[0] == 0
+
+
 def test_a_resumed_run_asks_for_what_changed(repo: Repo, prun: Words) -> None:
     repo.write("tool", TOOL, executable=True)
     repo.write("prun.toml", f'[executor.codex]\nprogram = "{repo.path}/tool"\n')
