@@ -155,6 +155,16 @@ def test_what_was_accepted_by_name_is_approved_with_it(repo: Repo, prun: Words) 
     assert prun("trust") == (0, "", "everything in prun.toml that asks for it is approved\n")
 
 
+def test_what_cannot_be_written_down_is_asked_later(repo: Repo, prun: Words, sealed: Path) -> None:
+    with_branch(repo)
+    (sealed / ".local").write_text("no folder\n")
+    code, _, err = prun("merge", "topic", "--accept", "prun.toml")
+    assert code == 0
+    said = "prun.toml names programs or walls that you have not approved yet ([executor.codex] program): git prun trust"
+    assert f"warning: {said}" in err.splitlines()
+    assert prun("trust") == (128, "", refused('[executor.codex] program = "./tool"'))
+
+
 def test_another_path_that_was_accepted_approves_nothing(repo: Repo, prun: Words) -> None:
     with_branch(repo)
     repo.write("prun.toml", '[run]\nverify = ["true"]\n[workspace]\nsetup = ["mine"]\n')
