@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from typing import Any
 
 from gitprun.config import CONFIG_NAME, parse_toml
-from gitprun.errors import PlanError
+from gitprun.errors import PlanError, PrunError
 from gitprun.git.repo import Repository
 from gitprun.git.trees import REGULAR, read_blob, tree_of
 from gitprun.merge.own_check import covers
@@ -21,7 +22,9 @@ def approve(repository: Repository, site: Site, new: Oid) -> None:
     old, now = (read_document(site, tree) for tree in (site.old_tree, tree_of(site.repo, new)))
     powers = [power for power in changed_powers(old, now) if power.asked and power.value]
     if powers and covers(site.options.accept, CONFIG_NAME):
-        record_trust(repository, powers)
+        # It has landed already; what cannot be written down is asked for later.
+        with contextlib.suppress(PrunError, OSError):
+            record_trust(repository, powers)
     left = untrusted(repository, powers)
     if left:
         keys = ", ".join(power.key for power in left)

@@ -183,18 +183,22 @@ def _fill(repository: Repository, path: Path, ref: str, start: Oid) -> None:
     (inside / "info").mkdir(exist_ok=True)
     # For hooks that look for one another in the git folder.
     (inside / "hooks").symlink_to(common / "hooks")
-    for part in ("info/exclude", "info/attributes", "shallow"):
-        if (common / part).is_file():
-            (inside / part).write_bytes((common / part).read_bytes())
+    mine = repository.git_dir.resolve()
+    # Without its patterns the settings of a sparse checkout mean nothing, and all of it would be laid out.
+    copied = [common / name for name in ("info/exclude", "info/attributes", "shallow")]
+    for source in (*copied, mine / "info" / "sparse-checkout"):
+        if source.is_file():
+            (inside / ("shallow" if source.name == "shallow" else f"info/{source.name}")).write_bytes(
+                source.read_bytes()
+            )
     # The user's own settings, so that hooks find what they look for; below them what makes this a place of its own.
     known = read_config(git)
     own = [common / "config"]
     if known.get("extensions.worktreeconfig", "").lower() == "true":
-        own.append(repository.git_dir.resolve() / "config.worktree")
+        own.append(mine / "config.worktree")
     settings = [("include.path", str(one)) for one in own if one.is_file()]
     settings += [
         ("core.bare", "false"),
-        ("core.sparseCheckout", "false"),
         ("gc.auto", "0"),
         ("maintenance.auto", "false"),
     ]

@@ -50,8 +50,12 @@ def trust_file(environment: Mapping[str, str]) -> Path:
 
 
 def fingerprint(repository: Repository, power: Power) -> str:
-    """Return the hash of what a key says, together with the place of its repository."""
-    return _digest([_place(repository), {power.key: power.value}])
+    """Return the hash of what a key says, together with the place of its repository.
+
+    A program that is a file of the checkout is the repository's too: its content counts.
+    """
+    content = _content(repository, power)
+    return _digest([_place(repository), {power.key: power.value}, *([content] if content else [])])
 
 
 def untrusted(repository: Repository, powers: Iterable[Power]) -> tuple[Power, ...]:
@@ -111,6 +115,16 @@ def _answers(repository: Repository, power: Power) -> set[str]:
     if isinstance(commands, list):
         hashes.add(_digest([_place(repository), *commands]))
     return hashes
+
+
+def _content(repository: Repository, power: Power) -> str:
+    """Return the hash of the file that a program's name leads to, if that lies in the checkout; empty if not."""
+    named, top = json.loads(power.value) if power.name == "program" else None, repository.top
+    if top is None or not isinstance(named, str) or os.sep not in named:
+        return ""
+    path = Path(os.path.realpath(top / named))
+    raw = read_plain(path, MAX_FILE) if Path(os.path.realpath(top)) in path.parents else None
+    return "" if raw is None else hashlib.sha256(raw).hexdigest()
 
 
 def _place(repository: Repository) -> str:

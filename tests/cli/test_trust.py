@@ -115,6 +115,17 @@ def test_yes_on_the_command_approves(repo: Repo, prun: Words) -> None:
     assert (prun(*words)[0], repo.read("mark")) == (1, "ran\nran\n")
 
 
+def test_a_program_of_the_checkout_is_asked_anew_when_it_changed(repo: Repo, prun: Words) -> None:
+    repo.write("tool", TOOL, executable=True)
+    repo.write("prun.toml", '[executor.codex]\nprogram = "./tool"\n[executor.claude]\nprogram = "/bin/true"\n')
+    assert prun("trust", "--yes")[0] == 0
+    assert prun("trust")[0] == 0
+    repo.write("tool", TOOL + "# more\n")
+    assert prun("trust") == (128, "", refused('[executor.codex] program = "./tool"'))
+    repo.write("tool", TOOL)
+    assert prun("trust")[0] == 0
+
+
 def test_a_resumed_run_asks_for_what_changed(repo: Repo, prun: Words) -> None:
     repo.write("tool", TOOL, executable=True)
     repo.write("prun.toml", f'[executor.codex]\nprogram = "{repo.path}/tool"\n')
@@ -142,6 +153,16 @@ def test_what_was_accepted_by_name_is_approved_with_it(repo: Repo, prun: Words) 
     assert prun("merge", "topic", "--accept", "prun.toml")[0] == 0
     assert landing_events(repo)[-1] == "landing.finished landed"
     assert prun("trust") == (0, "", "everything in prun.toml that asks for it is approved\n")
+
+
+def test_what_cannot_be_written_down_is_asked_later(repo: Repo, prun: Words, sealed: Path) -> None:
+    with_branch(repo)
+    (sealed / ".local").write_text("no folder\n")
+    code, _, err = prun("merge", "topic", "--accept", "prun.toml")
+    assert code == 0
+    said = "prun.toml names programs or walls that you have not approved yet ([executor.codex] program): git prun trust"
+    assert f"warning: {said}" in err.splitlines()
+    assert prun("trust") == (128, "", refused('[executor.codex] program = "./tool"'))
 
 
 def test_another_path_that_was_accepted_approves_nothing(repo: Repo, prun: Words) -> None:

@@ -182,6 +182,19 @@ def test_hooks_find_the_users_settings_and_ignore_rules(tmp_path: Path) -> None:
     assert log.read_text().split() == ["strict", "included", "here", "x.tmp", "true"]
 
 
+def test_the_place_of_hooks_is_as_sparse_as_the_checkout(tmp_path: Path) -> None:
+    repo = make_repo(tmp_path / "repo", near__x="x\n", far__y="y\n")
+    repo.switch("a", new=True)
+    repo.commit("a", near__a="a\n", far__b="b\n")
+    repo.switch("main")
+    repo.git("sparse-checkout", "set", "near")
+    log = tmp_path / "log"
+    repo.hook("pre-merge-commit", f"find . -name .git -prune -o -type f -print | sort >{log}")
+    assert states(land_branches(repo, "a")) == {"a": "landed"}
+    assert log.read_text().split() == ["./near/a", "./near/x"]
+    assert sorted(repo.files()) == ["far/b", "far/y", "near/a", "near/x"]
+
+
 def test_a_hook_that_mends_the_merged_files_is_asked_once_more(tmp_path: Path) -> None:
     repo = two_branches(tmp_path / "repo")
     repo.hook("pre-merge-commit", "grep -q fixed a.new && exit 0; echo fixed >a.new; echo mended >&2; exit 1")

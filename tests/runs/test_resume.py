@@ -185,6 +185,7 @@ def test_no_secret_is_kept_and_none_is_made_up(repo: Repo, tmp_path: Path) -> No
         "hint: put the file back: prun keeps no copy of arguments and environments, they may hold credentials\n",
     )
     repo.write("prun.toml", table)
+    repo.approve()
     assert "read again from prun.toml\n" in prun(repo.path, "run", "--resume").err
 
 

@@ -12,6 +12,8 @@ from tests.support.landing import candidate, land_branches, states
 from tests.support.repos import Repo, make_repo_for_workers
 from tests.support.runs import run_units, sh, unit_of
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:
