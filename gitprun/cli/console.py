@@ -16,8 +16,8 @@ import click
 from gitprun.escapes import only_colours, safe
 
 __all__ = [
-    "COLOURS", "age", "clock_time", "colour_wanted", "coloured", "harmless", "hint", "put", "safe",
-    "said_above", "say", "size_text", "table", "terminal_width", "warn", "write_bytes",
+    "COLOURS", "age", "begin_output", "clock_time", "colour_wanted", "coloured", "harmless", "hint", "put", "safe",
+    "said_above", "say", "size_text", "table", "terminal_width", "warn", "was_put", "write_bytes",
 ]  # fmt: skip
 
 COLOURS = {
@@ -60,7 +60,21 @@ def colour_wanted() -> bool | None:
 
 def put(text: str) -> None:
     """Write data to stdout; whatever of a worker's text is in it, a terminal gets nothing but our colours."""
+    _put.add("data")
     click.echo(only_colours(text), color=colour_wanted())
+
+
+_put: set[str] = set()
+
+
+def begin_output() -> None:
+    """Forget what was written before: a command line begins."""
+    _put.clear()
+
+
+def was_put() -> bool:
+    """Check whether any data was written since a command line began."""
+    return bool(_put)
 
 
 _above: list[Callable[[str], None]] = []

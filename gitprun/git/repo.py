@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from gitprun.errors import GitFailed, PrunError
+from gitprun.errors import GitFailed, PrunError, first_words
 from gitprun.git.command import Git
 from gitprun.git.stale import COMMONDIR
 from gitprun.names import Oid, parse_oid
@@ -60,14 +60,12 @@ def find_repository(start: Path) -> Repository:
         return Repository(Path(os.fsdecode(rows[3])), Path(os.fsdecode(rows[0])), Path(os.fsdecode(rows[1])))
     answer = Git(cwd=start).run(*query, ok=(0, 128))
     if answer.code != 0:
-        said = answer.err.strip().removeprefix("fatal: ").splitlines()
-        if any("not a git repository" in line for line in said):
+        said = first_words(answer.err).removeprefix("fatal: ")
+        if "not a git repository" in answer.err:
             raise NoRepository(f"{start} is not in a git repository", "change into one, or run git init and commit")
-        if any("dubious ownership" in line for line in said):
-            raise NoRepository(
-                f"git refuses this repository: {said[0]}", "git config --global --add safe.directory <it>"
-            )
-        raise NoRepository(f"git cannot use this repository: {said[0] if said else 'no reason given'}")
+        if "dubious ownership" in answer.err:
+            raise NoRepository(f"git refuses this repository: {said}", _trust_in(answer.err))
+        raise NoRepository(f"git cannot use this repository: {said or 'no reason given'}")
     git_dir, common, bare = _three_lines(start, answer.out)
     if bare == "false":
         top = Git(cwd=start).run("rev-parse", "--path-format=absolute", "--show-toplevel", ok=(0, 128))
@@ -82,6 +80,12 @@ def find_repository(start: Path) -> Repository:
             "git config --worktree core.bare false (in this worktree) repairs it",
         )
     return Repository(None, Path(git_dir), Path(common))
+
+
+def _trust_in(stderr: str) -> str:
+    """Return the command that git names for a repository of somebody else's, with the path in it."""
+    command = next((line.strip() for line in stderr.splitlines() if "safe.directory" in line), "")
+    return command or "git help config says what safe.directory is for"
 
 
 def _three_lines(start: Path, out: bytes) -> tuple[str, str, str]:
