@@ -37,7 +37,7 @@ A plan is a TOML file:
   id = "reports"
   prompt_file = "prompts/reports.md"
   executor = "codex"             # codex, claude or command
-  paths = ["src/reports/**"]     # touching anything else is flagged
+  paths = ["src/reports/**"]     # work outside of it is held
 """
 
 
