@@ -75,5 +75,3 @@ def test_forecast_sees_a_unit_at_work_leave_its_paths(tmp_path: Path, capsys: py
         said = inside(capsys, scene.repo.path, "forecast")
         held = [line for line in said.out.splitlines() if "outside" in line]
         assert held == ["prun/r1/stray: held: it changes f outside its paths; --allow-outside lands it"]
-        told = inside(capsys, scene.repo.path, "forecast", "--json").json
-        assert [(row["unit"], row["outside"]) for row in told["branches"]] == [("stray", ["f"]), ("good", [])]
