@@ -16,7 +16,7 @@ import click
 from gitprun.escapes import only_colours, safe
 
 __all__ = [
-    "COLOURS", "age", "begin_output", "clock_time", "colour_wanted", "coloured", "harmless", "hint", "put", "safe",
+    "COLOURS", "age", "begin_output", "clock_time", "colour_wanted", "coloured", "harmless", "hint", "note_output", "put", "safe",
     "said_above", "say", "size_text", "table", "terminal_width", "warn", "was_put", "write_bytes",
 ]  # fmt: skip
 
@@ -60,11 +60,16 @@ def colour_wanted() -> bool | None:
 
 def put(text: str) -> None:
     """Write data to stdout; whatever of a worker's text is in it, a terminal gets nothing but our colours."""
-    _put.add("data")
+    note_output()
     click.echo(only_colours(text), color=colour_wanted())
 
 
 _put: set[str] = set()
+
+
+def note_output() -> None:
+    """Remember that data was written."""
+    _put.add("data")
 
 
 def begin_output() -> None:
