@@ -59,7 +59,11 @@ def _last_drawn(line: str) -> str:
 
 
 def _decodable(text: str) -> str:
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+    """Write bytes that are no UTF-8 as they are meant to a shell, and other lone surrogates by their number."""
+    try:
+        return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _written(found: re.Match[str]) -> str:
