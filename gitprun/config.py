@@ -56,6 +56,23 @@ def read_prompt(path: Path, shown: str = "") -> str:
     return text.removeprefix("\ufeff")
 
 
+def read_list(text: str, shown: str) -> list[Any] | None:
+    """Read a list as a plan writes it, ``["sh", "-c", "true"]``; None for any other text, raises PlanError."""
+    if not (text.startswith("[") and text.endswith("]")) or text[1].isspace():
+        # "[ -f a.txt ]" is a command.
+        return None
+    import tomllib
+
+    try:
+        value = tomllib.loads(f"x = {text}")["x"]
+    except (tomllib.TOMLDecodeError, RecursionError):
+        raise PlanError(
+            f"{shown} is no list: {text[:200]}",
+            """a shell takes quotes away: write 'command=["sh", "-c", "true"]' in quotes""",
+        ) from None
+    return list(value)
+
+
 def _read_toml(path: Path) -> Mapping[str, Any]:
     return parse_toml(_read(path, str(path), "plan" if path.name != CONFIG_NAME else "configuration"), path.name)
 

@@ -2,6 +2,16 @@
 
 from __future__ import annotations
 
+# Of a list that git prints so many rows are told.
+MOST_WORDS = 3
+
+
+def first_words(stderr: str) -> str:
+    """Return what a program said first; where its line ends in a colon, what follows is what the line is about."""
+    lines = [line.strip() for line in stderr.splitlines() if line.strip()]
+    about = lines[1 : 1 + MOST_WORDS] if lines and lines[0].endswith(":") else []
+    return " ".join([*lines[:1], ", ".join(about)]).rstrip()
+
 
 class PrunError(Exception):
     """Root of all errors a user may see: the operation cannot be done (exit code 128).
@@ -39,7 +49,7 @@ class GitFailed(PrunError):
     """Git answered with an exit code that the caller did not expect."""
 
     def __init__(self, argv: tuple[str, ...], code: int, stderr: str) -> None:
-        first = next((line.strip() for line in stderr.splitlines() if line.strip()), f"exit code {code}")
+        first = first_words(stderr) or f"exit code {code}"
         super().__init__(f"git {argv[0] if argv else ''} failed: {first}")
         self.argv = argv
         self.code = code

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 
 # Controls, and marks that hide text or turn the direction of writing.
 _HIDDEN = r"\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff"
@@ -23,6 +24,15 @@ def safe(text: str) -> str:
 def safe_text(text: str) -> str:
     """Return text of others with its lines and tabs, everything else as ``safe`` writes it."""
     return _CONTROL_IN_TEXT.sub(_written, _decodable(text).replace("\r\n", "\n"))
+
+
+def shell_word(text: str) -> str:
+    """Return a word as a shell reads it back, whatever bytes are in it: a hint is to be pasted."""
+    if text.isprintable():
+        return shlex.quote(text)
+    raw = text.encode("utf-8", "surrogateescape")
+    plain = (chr(byte) if 32 <= byte < 127 and byte not in b"\\'" else f"\\x{byte:02x}" for byte in raw)
+    return f"$'{''.join(plain)}'"
 
 
 def only_colours(text: str) -> str:
@@ -49,7 +59,11 @@ def _last_drawn(line: str) -> str:
 
 
 def _decodable(text: str) -> str:
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+    """Write bytes that are no UTF-8 as they are meant to a shell, and other lone surrogates by their number."""
+    try:
+        return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _written(found: re.Match[str]) -> str:

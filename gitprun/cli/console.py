@@ -5,9 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import shutil
 import sys
-import textwrap
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
@@ -16,8 +14,8 @@ import click
 from gitprun.escapes import only_colours, safe
 
 __all__ = [
-    "COLOURS", "age", "clock_time", "colour_wanted", "coloured", "harmless", "hint", "put", "safe",
-    "said_above", "say", "size_text", "table", "terminal_width", "warn", "write_bytes",
+    "COLOURS", "age", "begin_output", "clock_time", "colour_wanted", "coloured", "harmless", "hint", "note_output",
+    "put", "safe", "said_above", "say", "size_text", "table", "terminal_width", "warn", "was_put", "write_bytes",
 ]  # fmt: skip
 
 COLOURS = {
@@ -60,7 +58,26 @@ def colour_wanted() -> bool | None:
 
 def put(text: str) -> None:
     """Write data to stdout; whatever of a worker's text is in it, a terminal gets nothing but our colours."""
+    note_output()
     click.echo(only_colours(text), color=colour_wanted())
+
+
+_put: set[str] = set()
+
+
+def note_output() -> None:
+    """Remember that data was written."""
+    _put.add("data")
+
+
+def begin_output() -> None:
+    """Forget what was written before: a command line begins."""
+    _put.clear()
+
+
+def was_put() -> bool:
+    """Check whether any data was written since a command line began."""
+    return bool(_put)
 
 
 _above: list[Callable[[str], None]] = []
@@ -133,6 +150,8 @@ def _below(name: str, cell: str, room: int) -> list[str]:
     line = f"{BELOW}{name}: {cell}"
     if cell.startswith("git ") or _width(cell) != len(cell):
         return [line]
+    import textwrap
+
     return textwrap.wrap(
         line, max(room, 20), subsequent_indent=2 * BELOW, break_long_words=False, break_on_hyphens=False
     )
@@ -140,7 +159,11 @@ def _below(name: str, cell: str, room: int) -> list[str]:
 
 def terminal_width() -> int:
     """Return how wide the terminal is that data goes to; 0 for a file or pipe, which have no width."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
+    if not sys.stdout.isatty():
+        return 0
+    import shutil
+
+    return shutil.get_terminal_size().columns
 
 
 def age(seconds: float | None) -> str:

@@ -17,6 +17,7 @@ from gitprun.cli.console import hint, put, safe, say, warn
 from gitprun.cli.options import Here
 from gitprun.cli.places import log_root, project, require_trust
 from gitprun.errors import PlanError, UsageProblem
+from gitprun.escapes import shell_word
 from gitprun.units import ExecutorSettings, Unit
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def execute(ctx: click.Context, /, name: str, slug: str, prompt: str | None, **g
     unit = roster(place.ledger.read().events).units.get(name)
     if unit is None:
         say(f"[wrapper {safe(slug)}] ERROR: there is no workspace {safe(name)}")
-        hint(f"make it first: git prun new {safe(name)} BRANCH")
+        hint(f"make it first: git prun new {shell_word(name)} BRANCH")
         return EXIT_MISSING
     errand, stop = _errand(place, name, slug, _read_prompt(place, prompt, given["prompt_file"]), given), Stop()
     if unit.facts.get("setup") in ("not run", "failed"):

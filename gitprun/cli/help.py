@@ -14,7 +14,16 @@ from gitprun.names import nearest
 LISTING = "git prun help TOPIC prints a page, git prun help COMMAND says how a command is used."
 
 
-@click.command("help")
+class Listing(click.Command):
+    """A command whose own help lists the topics that it prints."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the topics, as many a line as there is room for."""
+        with formatter.section("Topics"):
+            formatter.write_text(", ".join(read_pages()))
+
+
+@click.command("help", cls=Listing)
 @click.argument("words", metavar="[TOPIC|COMMAND]...", nargs=-1)
 @click.pass_context
 def help_on(ctx: click.Context, words: tuple[str, ...]) -> None:
@@ -24,7 +33,7 @@ def help_on(ctx: click.Context, words: tuple[str, ...]) -> None:
     """
     pages, root = read_pages(), ctx.find_root()
     commands = root.command.list_commands(root) if isinstance(root.command, click.Group) else []
-    if not words:
+    if not words or [word.lower() for word in words] in (["topics"], ["pages"]):
         rows = [(f"{name}.md" if name in commands else name, _title(path)) for name, path in pages.items()]
         put(f"{table(('topic', 'what it is about'), rows)}\n\n{LISTING}")
         return

@@ -12,6 +12,7 @@ import click
 from gitprun.cli.console import warn
 from gitprun.cli.options import Here
 from gitprun.errors import UsageProblem
+from gitprun.escapes import shell_word
 
 if TYPE_CHECKING:
     from gitprun.merge.plan import LandingOptions
@@ -100,7 +101,7 @@ def require_findings(place: Here, words: Sequence[str]) -> None:
         if what:
             raise UsageProblem(
                 f"--allow-suspect takes what looks wrong, and {word} is {what}",
-                f"git prun merge --allow-suspect=all {word} lands it whatever looks wrong in it",
+                f"git prun merge --allow-suspect=all {shell_word(word)} lands it whatever looks wrong in it",
             )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from gitprun.cli.console import COLOURS, age, clock_time, safe, said_above, say
+from gitprun.cli.console import COLOURS, age, clock_time, note_output, safe, said_above, say
 from gitprun.executors.base import Progress
 from gitprun.names import RunId, UnitId
 from gitprun.runs.events import STATES, Event, UnitState, step
@@ -63,6 +63,7 @@ class Watch:
             return
         row = {"t": event.time, "kind": event.kind, "run": event.run, "unit": event.unit, "facts": dict(event.facts)}
         try:
+            note_output()
             sys.stdout.write(json.dumps(row) + "\n")
             sys.stdout.flush()
         except (OSError, ValueError):

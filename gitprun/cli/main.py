@@ -6,6 +6,8 @@ import contextlib
 import errno
 import importlib
 import io
+import itertools
+import json
 import os
 import sys
 from collections.abc import Sequence
@@ -15,7 +17,7 @@ from typing import Any
 import click
 
 from gitprun import __version__
-from gitprun.cli.console import hint, safe, say
+from gitprun.cli.console import begin_output, hint, put, safe, say, was_put
 from gitprun.cli.signals import signals_end
 from gitprun.errors import Interrupted, PrunError, Refused, UsageProblem
 
@@ -144,7 +146,11 @@ class Commands(click.Group):
             formatter.write_dl([(name, SUMMARIES[name]) for name in sorted(COMMANDS)])
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=Commands,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="git prun help lists the pages of the documentation; git prun help TOPIC prints one.",
+)
 @click.version_option(__version__, prog_name="git prun")
 @click.option("-C", "folder", type=click.Path(), help="Act as if started in this folder.")
 @click.pass_context
@@ -168,12 +174,15 @@ def complain(message: str, advice: str = "") -> None:
 
 def run_cli(arguments: Sequence[str] | None = None) -> int:
     """Run one command line and give its exit code."""
+    begin_output()
     with signals_end() as caught:
         code = _run(arguments)
     return 128 + caught[0] if caught else code
 
 
 def _run(arguments: Sequence[str] | None) -> int:
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    wants_json = "--json" in itertools.takewhile(lambda word: word != "--", words)
     try:
         answer = cli.main(
             args=None if arguments is None else list(arguments), prog_name="git prun", standalone_mode=False
@@ -182,8 +191,12 @@ def _run(arguments: Sequence[str] | None) -> int:
         return answer if isinstance(answer, int) else 0
     except PrunError as problem:
         complain(problem.message, problem.hint)
+        if wants_json:
+            _answer_json(problem.message, problem.hint, _code_of(problem))
         return _code_of(problem)
     except click.UsageError as problem:
+        if wants_json:
+            _answer_json(problem.format_message(), "", EXIT_USAGE)
         return _complain_usage(problem)
     except click.ClickException as problem:
         complain(problem.format_message())
@@ -202,6 +215,13 @@ def _run(arguments: Sequence[str] | None) -> int:
         return EXIT_CANNOT
     except Exception:
         return _report_bug()
+
+
+def _answer_json(message: str, advice: str, code: int) -> None:
+    """Say to a program what was said to a person; where it has its answer already, there is nothing to add."""
+    if not was_put():
+        with contextlib.suppress(OSError):
+            put(json.dumps({"error": message, "hint": advice, "exit_code": code}))
 
 
 def _code_of(problem: PrunError) -> int:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gitprun.cli.console import safe, say, warn
+from gitprun.cli.console import put, safe, say, warn
 from gitprun.cli.landing import landing_options, require_findings, suspect_option
 from gitprun.cli.options import Here, here, json_option
 from gitprun.errors import Refused, UsageProblem
@@ -159,7 +159,7 @@ def _land_names(place: Here, names: Sequence[str], ahead: AskedAhead, *, as_json
         skipped = [{"unit": name, "reason": reason} for name, reason in chosen.skipped]
         results = [review.as_json() for review in aside]
         told = {**report.as_json(), "notes": [*chosen.ahead, *report.notes]}
-        click.echo(json.dumps({**told, "skipped": skipped, "without_result": results}))
+        put(json.dumps({**told, "skipped": skipped, "without_result": results}))
     else:
         render(report, chosen.skipped)
     if caught:

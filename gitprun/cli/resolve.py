@@ -14,6 +14,7 @@ from gitprun.cli.console import hint, put, safe, say, table, warn
 from gitprun.cli.landing import landing_options, require_findings, suspect_option
 from gitprun.cli.options import Here, here, json_option
 from gitprun.errors import Interrupted, Refused, UsageProblem
+from gitprun.escapes import shell_word
 
 if TYPE_CHECKING:
     from gitprun.merge.plan import Candidate, LandingOptions, LandingReport
@@ -70,10 +71,12 @@ def resolve(ctx: click.Context, /, name: str | None, proceed: bool, abort: bool,
     opened = open_branch(place, name, given["into"])
     show_opened(place, opened, as_json=given["as_json"], markdown=given["markdown"])
     if not given["worker"]:
-        hint(f"edit the files there, then: git prun resolve {safe(opened.label)} --continue")
+        hint(f"edit the files there, then: git prun resolve {shell_word(opened.label)} --continue")
         return 0
     if not _work(place, opened, given["worker"]):
-        hint(f"go on yourself in {safe(opened.workspace)}, or git prun resolve {safe(opened.label)} --abort")
+        hint(
+            f"go on yourself in {shell_word(opened.workspace)}, or git prun resolve {shell_word(opened.label)} --abort"
+        )
         return 1
     return _finish(place, opened, **given)
 
@@ -197,7 +200,7 @@ def _finish(place: Here, opened: Resolution, **given: Any) -> int:
     report = _land(place, opened, read_settings_of(place), given)
     state = report.items[0].state
     if state not in ("landed", "already-contained", "nothing-to-merge"):
-        hint(f"the workspace is kept: {safe(opened.workspace)}")
+        hint(f"the workspace is kept: {shell_word(opened.workspace)}")
         return 1
     if state != "landed":
         say(f"nothing of {safe(opened.branch)} had to be brought in")

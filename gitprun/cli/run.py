@@ -38,7 +38,7 @@ A plan is a TOML file:
   id = "reports"
   prompt_file = "prompts/reports.md"
   executor = "codex"             # codex, claude or command
-  paths = ["src/reports/**"]     # touching anything else is flagged
+  paths = ["src/reports/**"]     # work outside of it is held
 """
 
 
@@ -120,7 +120,7 @@ def _single(place: Here, settings: Settings, given: dict[str, Any]) -> Plan:
     """Read ``--unit KEY=VALUE`` and its companions as one ``[[unit]]`` of a plan."""
     import shlex
 
-    from gitprun.config import read_prompt
+    from gitprun.config import read_list, read_prompt
     from gitprun.plan import parse_unit
     from gitprun.tables import Table
 
@@ -136,7 +136,8 @@ def _single(place: Here, settings: Settings, given: dict[str, Any]) -> Plan:
     try:
         for key, split in (("command", shlex.split), ("paths", str.split)):
             if isinstance(rows.get(key), str):
-                rows[key] = split(rows[key])
+                listed = read_list(rows[key], f"--unit {key}")
+                rows[key] = split(rows[key]) if listed is None else listed
     except ValueError as problem:
         raise UsageProblem(f"--command cannot be split into words: {problem}", "close every quote") from None
     if rows.get("bypass") in ("true", "false"):

@@ -12,6 +12,7 @@ from gitprun.cli.console import hint, put, safe, say
 from gitprun.cli.options import Here, here, json_option
 from gitprun.cli.signals import signals_stop
 from gitprun.errors import Refused, UsageProblem
+from gitprun.escapes import shell_word
 from gitprun.names import is_run_id
 
 if TYPE_CHECKING:
@@ -91,10 +92,12 @@ def _render(work: AtWork, states: dict[str, str], *, ended: bool, kill: bool) ->
         put(f"{safe(unit)}: {state}")
     if not ended:
         say(f"{what} was asked to stop and has not ended yet")
-        hint(f"git prun stop {'' if kill else '--kill '}{safe(work.name)}")
+        hint(f"git prun stop {'' if kill else '--kill '}{shell_word(work.name)}")
     elif work.coordinator is None:
         say(f"{what}: nobody coordinated it; its workers have ended")
         again = f"run --resume {work.run}" if work.run != "named" else f"collect {safe(work.unit)}"
         hint(f"git prun {again} captures their work")
     else:
         say(f"{what} has ended")
+        if not work.unit and "stopped" in states.values():
+            hint(f"git prun run --resume {work.run} goes on with it")

@@ -12,6 +12,7 @@ import click
 from gitprun.cli.console import clock_time, hint, put, safe, say, table
 from gitprun.cli.options import Here, here, json_option
 from gitprun.errors import Interrupted, UsageProblem
+from gitprun.escapes import shell_word
 from gitprun.merge.undo_plan import Landed, Merge, read_landings
 from gitprun.names import short
 
@@ -159,11 +160,10 @@ def render(report: UndoReport, *, dry_run: bool) -> None:
     say(f"{branch} {'would be' if dry_run else 'is now'} at {short(report.new)} (was {short(report.old)})")
     if dry_run:
         return
-    names = " ".join(f"{one.run}/{one.unit}" if one.unit else one.branch for one in report.items)
+    names = [shell_word(f"{one.run}/{one.unit}" if one.unit else one.branch) for one in report.items]
     if report.way == "moved" and report.forgotten:
-        one = report.items[0]
-        hint(f"git prun resolve {safe(f'{one.run}/{one.unit}' if one.unit else one.branch)} opens the conflict again")
+        hint(f"git prun resolve {names[0]} opens the conflict again")
     elif report.way == "moved":
-        hint(f"git prun merge {safe(names)} lands it again")
+        hint(f"git prun merge {' '.join(names)} lands it again")
     elif report.way == "reverted":
         hint(f"git prun undo --redo {report.landing} brings it back; a merge of the same commits would not")

@@ -11,6 +11,7 @@ import click
 from gitprun.cli.console import clock_time, hint, put, safe, say, table, warn
 from gitprun.cli.options import Here, here
 from gitprun.drift.record import Drift, open_drifts, texts
+from gitprun.escapes import shell_word
 
 if TYPE_CHECKING:
     from gitprun.drift.undo import DriftReport, Item
@@ -96,7 +97,7 @@ def show_drifts(events: Sequence[Any]) -> None:
     ]
     put("\nchanged in your repository while workers ran:")
     put(table(["unit", "seen", "what"], rows))
-    hint(f"git prun undo --drift {safe(found[0].units[0])} puts it back; with --accept it stays as it is")
+    hint(f"git prun undo --drift {shell_word(found[0].units[0])} puts it back; with --accept it stays as it is")
 
 
 def drift_rows(events: Sequence[Any]) -> list[dict[str, Any]]:

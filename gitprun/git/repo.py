@@ -7,7 +7,7 @@ import shlex
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gitprun.errors import GitFailed, PrunError
+from gitprun.errors import GitFailed, PrunError, first_words
 from gitprun.git.command import Git
 from gitprun.git.revision import require_one_ref
 from gitprun.git.stale import COMMONDIR
@@ -66,21 +66,22 @@ def find_repository(start: Path) -> Repository:
         return Repository(Path(os.fsdecode(rows[3])), Path(os.fsdecode(rows[0])), Path(os.fsdecode(rows[1])))
     answer = Git(cwd=start).run(*query, ok=(0, 128))
     if answer.code != 0:
-        said = answer.err.strip().removeprefix("fatal: ").splitlines()
-        if any("not a git repository" in line for line in said):
+        said = first_words(answer.err).removeprefix("fatal: ")
+        if "not a git repository" in answer.err:
             raise NoRepository(f"{start} is not in a git repository", "change into one, or run git init and commit")
-        if any("dubious ownership" in line for line in said):
-            raise NoRepository(
-                f"git refuses this repository: {said[0]}", "git config --global --add safe.directory <it>"
-            )
-        astray = next((line.partition("cannot chdir to ")[2] for line in said if "cannot chdir to " in line), "")
+        if "dubious ownership" in answer.err:
+            raise NoRepository(f"git refuses this repository: {said}", _trust_in(answer.err))
+        astray = next(
+            (line.partition("cannot chdir to ")[2] for line in answer.err.splitlines() if "cannot chdir to " in line),
+            "",
+        )
         if astray:
             raise NoRepository(
                 f"core.worktree of this repository names {astray.partition(': ')[0]}, which is not there",
                 f"git --git-dir={shlex.quote(str(_dot_git(start)))} --work-tree=. config --unset core.worktree,"
                 " or name the right folder there",
             )
-        raise NoRepository(f"git cannot use this repository: {said[0] if said else 'no reason given'}")
+        raise NoRepository(f"git cannot use this repository: {said or 'no reason given'}")
     git_dir, common, bare = _three_lines(start, answer.out)
     if bare == "false":
         top = Git(cwd=start).run("rev-parse", "--path-format=absolute", "--show-toplevel", ok=(0, 128))
@@ -102,6 +103,12 @@ def find_repository(start: Path) -> Repository:
 def _dot_git(start: Path) -> Path:
     """Return the ``.git`` around a folder that git would not use, or the folder itself."""
     return next((place / ".git" for place in (start, *start.parents) if os.path.lexists(place / ".git")), start)
+
+
+def _trust_in(stderr: str) -> str:
+    """Return the command that git names for a repository of somebody else's, with the path in it."""
+    command = next((line.strip() for line in stderr.splitlines() if "safe.directory" in line), "")
+    return command or "git help config says what safe.directory is for"
 
 
 def _three_lines(start: Path, out: bytes) -> tuple[str, str, str]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from gitprun.escapes import shell_word
 from gitprun.keep.catalog import days_in_trash, read_label
 from gitprun.keep.precious import NOTHING, KeptFiles, Precious
 from gitprun.names import TRASH_REFS
@@ -155,7 +156,9 @@ def plan_gc(found: Found, *, now: float, keep_for: float, workspaces: bool = Fal
             (steps if isinstance(row, Step) else stays).append(row)  # type: ignore[arg-type]
     steps += _of_folders(found, now - keep_for)
     steps += _of_refs(found, now, keep_for)
-    stays += [Stay(path, "nobody knows it", f"git prun workspace adopt {path}") for path in found.orphans]
+    stays += [
+        Stay(path, "nobody knows it", f"git prun workspace adopt {shell_word(str(path))}") for path in found.orphans
+    ]
     stays += [
         Stay(row.path, "work that was rejected when it was to be taken over", "git prun rescue --list")
         for row in found.rejected

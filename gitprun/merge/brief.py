@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from gitprun.escapes import shell_word
 from gitprun.git.command import Git
 from gitprun.git.repo import Repository
 from gitprun.git.trees import REGULAR, Objects, Stage, read_blob, show_path
@@ -119,7 +120,7 @@ class Brief:
         """Give it as plain values."""
         known = asdict(self)
         known["settled"] = [{"path": path, "resolver": resolver} for path, resolver in self.settled]
-        return known | {"continue": f"git prun resolve {self.label} --continue"}
+        return known | {"continue": f"git prun resolve {shell_word(self.label)} --continue"}
 
 
 def read_brief(

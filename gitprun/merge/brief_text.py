@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 
+from gitprun.escapes import shell_word
 from gitprun.merge.brief import MOST_LISTED, Brief, BriefPath, Place
 from gitprun.merge.left import CONFLICT
 from gitprun.names import short
@@ -43,7 +44,7 @@ def render_brief(brief: Brief, *, worker: bool = False) -> str:
     lines += [
         "## When it is done",
         "",
-        f"`git prun resolve {brief.label} --continue` checks it and lands it; `--abort` throws it away.",
+        f"`git prun resolve {shell_word(brief.label)} --continue` checks it and lands it; `--abort` throws it away.",
     ]
     return "\n".join(lines) + "\n"
 
@@ -82,10 +83,8 @@ def _render_path(brief: Brief, row: BriefPath) -> list[str]:
     if row.refused:
         lines.append(f"Not settled: {row.refused}.")
     if not row.textual and brief.why == CONFLICT:
-        lines.append(
-            f"This needs a choice: `git prun resolve {brief.label} --continue --take {row.path}=main`"
-            " (or `=unit`, `=delete`)."
-        )
+        way = f"git prun resolve {shell_word(brief.label)} --continue --take {shell_word(row.path)}=main"
+        lines.append(f"This needs a choice: `{way}` (or `=unit`, `=delete`).")
     if row.policy:
         lines.append(f"In `prun.toml` this would settle it from now on: {_hotspot(row)}.")
     lines.append("")

@@ -10,7 +10,7 @@ from gitprun.git.trees import Change, parents_of, show_path, tree_of
 from gitprun.globs import outside_fence
 from gitprun.merge.hotspots import is_common
 from gitprun.merge.own_check import covers
-from gitprun.merge.plan import Candidate
+from gitprun.merge.plan import Candidate, News
 from gitprun.merge.site import Site
 from gitprun.names import Oid
 from gitprun.units import join_few
@@ -79,10 +79,12 @@ def outside_rows(site: Site, candidate: Candidate, merge: Oid, step: Sequence[Ch
 
 def tell_outside(candidate: Candidate, rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yield what lands from outside a unit's fence, a line each: let pass by the user, or a file of all units."""
-    for common, why in ((False, ""), (True, " (it may be of every unit)")):
-        paths = [str(row["path"]) for row in rows if (row["accepted"] == "hotspot") is common]
-        if paths:
-            yield f"{candidate.branch} {describe_outside(paths)}{why}"
+    let = [str(row["path"]) for row in rows if row["accepted"] != "hotspot"]
+    common = [str(row["path"]) for row in rows if row["accepted"] == "hotspot"]
+    if let:
+        yield f"{candidate.branch} {describe_outside(let)}"
+    if common:
+        yield News(f"{candidate.branch} {describe_outside(common)}, as any unit may")
 
 
 def _own_base(site: Site, candidate: Candidate) -> Oid | None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from gitprun.escapes import shell_word
 from gitprun.merge.plan import CHECK_AGAIN, EVERY_FINDING, SETTLED, LandingItem, LandingReport
 from gitprun.runs.events import Event
 
@@ -20,7 +20,7 @@ ACCEPT_FLAGS: Final = {"outside": "--allow-outside", "base": "--with-base"}
 
 def accept_flags(words: Iterable[str]) -> str:
     """Return the options of ``git prun merge`` that accept what is held."""
-    return " ".join(ACCEPT_FLAGS.get(word) or f"--accept {shlex.quote(word)}" for word in words)
+    return " ".join(ACCEPT_FLAGS.get(word) or f"--accept {shell_word(word)}" for word in words)
 
 
 # Nobody has to do anything about these, or another branch is the reason.
@@ -63,7 +63,7 @@ class HeldBranch:
     @property
     def next_step(self) -> str:
         """Return the command that goes on from here, to be pasted into a shell."""
-        name = shlex.quote(self.name)
+        name = shell_word(self.name)
         if self.opens and not self.moved:
             return f"git prun resolve {name}"
         if self.state == "held" and self.acceptance:
@@ -78,13 +78,13 @@ class HeldBranch:
         """Return the command that lands what is suspect or held as it is, by name; empty where nothing is."""
         if self.accept:
             # A base comes along on another target than the usual one: on that it is in already.
-            into = f" --into {shlex.quote(self.onto)}" if "base" in self.accept else ""
-            return f"git prun merge {accept_flags(self.accept)}{into} {shlex.quote(self.name)}"
+            into = f" --into {shell_word(self.onto)}" if "base" in self.accept else ""
+            return f"git prun merge {accept_flags(self.accept)}{into} {shell_word(self.name)}"
         if self.state != "suspect" or len(self.findings) == MOST_FINDINGS:
             return ""
         words = dict.fromkeys(path or EVERY_FINDING[0] for path, _ in self.findings)
-        flags = " ".join(f"--allow-suspect={shlex.quote(word)}" for word in words)
-        return f"git prun merge {flags} {shlex.quote(self.name)}"
+        flags = " ".join(f"--allow-suspect={shell_word(word)}" for word in words)
+        return f"git prun merge {flags} {shell_word(self.name)}"
 
 
 def held_branches(report: LandingReport) -> tuple[HeldBranch, ...]:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from gitprun.errors import GitFailed, GitStopped, GitTimeout, PrunError, Refused
+from gitprun.errors import GitFailed, GitStopped, GitTimeout, PrunError, Refused, first_words
 from gitprun.git.command import Git
 from gitprun.git.repo import Repository, read_config
 from gitprun.git.walk import Trees
@@ -42,7 +42,7 @@ def run_hook(git: Git, folder: Path, name: str, *args: str) -> None:
     except GitTimeout:
         raise Refused(f"the {name} hook did not finish within {HOOK_TIMEOUT:g} s") from None
     except GitFailed as problem:
-        said = next((line.strip() for line in problem.stderr.splitlines() if line.strip()), f"exit code {problem.code}")
+        said = first_words(problem.stderr) or f"exit code {problem.code}"
         raise Refused(f"the {name} hook refused: {said}") from None
 
 

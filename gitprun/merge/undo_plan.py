@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Literal
 
 from gitprun.errors import PrunError, Refused
+from gitprun.escapes import shell_word
 from gitprun.names import nearest, short
 from gitprun.runs.events import Event, History, Undoing
 
@@ -180,8 +180,8 @@ def _settled(landing: Landed, merges: Sequence[Merge], *, redo: bool) -> tuple[s
     """Say why there is nothing left to do, and how to go on."""
     names = ", ".join(one.branch for one in merges)
     if any(one.undone == "moved" for one in merges):
-        again = " ".join(shlex.quote(one.branch) for one in merges)
-        return f"{names} of landing {landing.number} was taken back and is in no history", f"git prun merge {again}"
+        again = f"git prun merge {' '.join(shell_word(one.branch) for one in merges)}"
+        return f"{names} of landing {landing.number} was taken back and is in no history", again
     if redo:
         return f"{names} of landing {landing.number} was never reverted", "there is nothing to bring back"
     by = next(one.by for one in merges if one.by)

@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
+from gitprun.escapes import shell_word
 from gitprun.git.command import Git
 from gitprun.git.repo import Repository
 from gitprun.keep.catalog import Label, read_label
@@ -227,7 +228,9 @@ class _Check:
                 waiting.setdefault(one.target, []).append(one.commit)
             else:
                 problem = f"its merge {short(one.commit)} on {_branch(one.target)} is missing or damaged"
-                yield Finding(level="lost", what=one.branch, problem=problem, todo=f"git prun merge {one.branch}")
+                yield Finding(
+                    level="lost", what=one.branch, problem=problem, todo=f"git prun merge {shell_word(one.branch)}"
+                )
         for target, commits in waiting.items():
             answer = self.git.run("rev-list", *commits, "--not", target, "--", ok=(0, 128))
             gone = set(commits) if answer.code else set(answer.text.split("\n")) & set(commits)

@@ -12,7 +12,7 @@ from pathlib import Path
 from gitprun.errors import GitFailed, GitTimeout
 from gitprun.git.command import Git
 from gitprun.git.repo import Repository
-from gitprun.merge.hotspots import BUILTIN
+from gitprun.merge.hotspots import is_common
 from gitprun.system.files import read_plain
 from gitprun.system.process import run, scratch_folder, worker_environment
 from gitprun.verify.check import read_markers
@@ -27,6 +27,12 @@ TOUCHED = (PRISMA, "src/lib/query-keys.ts", "src/lib/queue.ts", "src/routes.ts",
 # ... and those that so many of the last commits touched.
 RECENT, OFTEN, SHARE, MOST = 200, 8, 0.15, 4
 LOG_TIMEOUT = 20.0
+# Keys and values, each there once: both sides' lines one after the other say something twice, or break it.
+STRUCTURED = (
+    *(".json", ".jsonc", ".json5", ".toml", ".yaml", ".yml", ".xml", ".lock", ".ini", ".cfg", ".ipynb"),
+    *(".csproj", ".gradle", ".kts", ".plist", ".pbxproj", ".tf", ".nix", ".properties"),
+)
+MANIFESTS = ("go.mod", "go.work", "gemfile", "podfile", "pipfile", "dockerfile", "makefile", "mix.exs", "version")
 # A Python that has to be read from a cold disk.
 MODULE_TIMEOUT = 20.0
 # Each takes what lies in the checkout for its own: the configurations of one tool, and what belongs into them.
@@ -143,5 +149,6 @@ def _often(git: Git) -> list[str]:
 
 def _settled(name: str) -> bool:
     """Tell whether a file is a hotspot without being named, or one that no union can be right for."""
-    last = name.rpartition("/")[2]
-    return last in (row.path for row in BUILTIN) or last.endswith(".lock") or "-lock." in last
+    last = name.rpartition("/")[2].lower()
+    structured = last in MANIFESTS or last.endswith(STRUCTURED)
+    return is_common(name) or structured or "-lock." in last

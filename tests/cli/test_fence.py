@@ -9,6 +9,7 @@ import pytest
 from tests.support.inside import inside
 from tests.support.repos import Repo, make_repo
 from tests.support.runs import RESULT, run_units, sh
+from tests.support.scene import open_scene
 
 LEFT = "echo x >>key.txt; echo y >>docs/a.txt; echo 1 >yarn.lock\n"
 
@@ -39,7 +40,7 @@ def test_forecast_reconcile_and_merge_say_it(repo: Repo, capsys: pytest.CaptureF
     assert said.code == 0
     assert said.err.splitlines()[1:-1] == [
         "warning: prun/r1/stray changes key.txt outside its paths",
-        "warning: prun/r1/stray changes yarn.lock outside its paths (it may be of every unit)",
+        "prun/r1/stray changes yarn.lock outside its paths, as any unit may",
     ]
     assert repo.read("key.txt") == "k\nx\n"
 
@@ -64,3 +65,13 @@ def test_a_resolved_conflict_of_a_unit_that_left_its_paths(repo: Repo, capsys: p
     said = inside(capsys, repo.path, "merge", "--no-verify", "--allow-outside", "u")
     assert said.code == 0
     assert (repo.read("docs/a.txt"), repo.read("key.txt")) == ("u\n", "k\nx\n")
+
+
+def test_forecast_sees_a_unit_at_work_leave_its_paths(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with open_scene(tmp_path, f="1\n", docs__a="1\n") as scene:
+        for name, path in (("stray", "f"), ("good", "docs/a")):
+            scene.add(name, paths=("docs/**",))
+            scene.start(name).work.write(path, "2\n")
+        said = inside(capsys, scene.repo.path, "forecast")
+        held = [line for line in said.out.splitlines() if "outside" in line]
+        assert held == ["prun/r1/stray: held: it changes f outside its paths; --allow-outside lands it"]

@@ -137,6 +137,7 @@ def test_files_that_many_commits_touch_are_hotspots(repo: Repo, init: Init) -> N
         repo.commit(
             f"{number}", src__routes_dot_txt=f"{number}\n", TODO_dot_md=f"{number}\n", yarn_dot_lock=f"{number}"
         )
+        repo.commit(f"more {number}", package_dot_json=f"[{number}]\n", app__pyproject_dot_toml=f"a = {number}\n")
     init()
     text = repo.read("prun.toml")
     assert [row for row in text.splitlines() if row.startswith("# path")] == ['# path = "src/routes.txt"']

@@ -230,6 +230,44 @@ def test_a_single_unit_without_a_plan(repo: Repo, capsys: pytest.CaptureFixture[
     assert repo.files("refs/prun/r1/a")["x"].startswith("from a file\n")
 
 
+def test_lists_of_a_single_unit_are_written_as_in_a_plan(repo: Repo, capsys: pytest.CaptureFixture[str]) -> None:
+    words = """command=["sh", '-c', "cat >x; echo ] >'a b'"]"""
+    args = ("--unit", "id=a", "--unit", words, "--unit", 'paths=["x", "a b"]', "--prompt", "p", "--verify", "true")
+    assert inside(capsys, repo.path, "run", *args).code == 0
+    spec = unit_of(repo, "a").facts["spec"]
+    assert (spec["command"], spec["paths"]) == (["sh", "-c", "cat >x; echo ] >'a b'"], ["x", "a b"])
+    args = ("--unit", "id=b", "--unit", "command=[ -f a.txt ]", "--prompt", "p", "--verify", "true")
+    assert inside(capsys, repo.path, "run", *args).code == 1
+    assert unit_of(repo, "b").facts["spec"]["command"] == ["[", "-f", "a.txt", "]"]
+    said = inside(capsys, repo.path, "run", "--unit", "id=c", "--unit", "command=[sh,-c,true]", "--prompt", "p")
+    assert (said.code, said.err) == (
+        128,
+        "error: --unit command is no list: [sh,-c,true]\n"
+        """hint: a shell takes quotes away: write 'command=["sh", "-c", "true"]' in quotes\n""",
+    )
+
+
+def test_programs_get_json_when_they_are_refused_too(repo: Repo, capsys: pytest.CaptureFixture[str]) -> None:
+    nothing = {"error": "nothing has been run in this repository yet", "hint": "git prun run plan.toml"}
+    missing = {"error": "no run has a unit 'u'", "hint": "git prun status lists the units", "exit_code": 128}
+    refused = [
+        (("merge", "--json"), nothing | {"exit_code": 128}),
+        (("show", "--json", "u"), missing),
+        (("status", "--json", "--frob"), {"error": "No such option '--frob'.", "hint": "", "exit_code": 129}),
+        (
+            ("stop", "--json"),
+            {"error": "nothing is running", "hint": "git prun status shows what there is", "exit_code": 1},
+        ),
+    ]
+    for words, answer in refused:
+        said = inside(capsys, repo.path, *words)
+        assert (said.json, said.code, said.err.startswith("error: ")) == (answer, answer["exit_code"], True), words
+    assert inside(capsys, repo.path, "show", "u", "--", "--json").out == ""
+    run_units(repo, sh("a", "exit 3"))
+    assert inside(capsys, repo.path, "reconcile", "--json").json["complete"] is False
+    assert len(inside(capsys, repo.path, "status", "--json").out.splitlines()) == 1
+
+
 def test_what_the_units_will_not_see(repo: Repo, capsys: pytest.CaptureFixture[str]) -> None:
     repo.write(".gitignore", "*.db\n")
     repo.git("add", "-A"), repo.git("commit", "-qm", "ignore")

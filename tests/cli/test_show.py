@@ -174,7 +174,8 @@ def test_a_terminal_sees_nothing_that_could_harm_it(content: bytes, shown: bytes
         ("two\nlines\tand\rmore", "two\\nlines\\tand\\rmore"),
         ("\x1b[31m\x9b \x00", "\\x1b[31m\\x9b \\x00"),
         ("\u202eback \u2028 \ufeff", "\\u202eback \\u2028 \\ufeff"),
-        (os.fsdecode(b"caf\xe9"), "caf\\udce9"),
+        (os.fsdecode(b"caf\xe9"), "caf\\xe9"),
+        ("\ud800", "\\ud800"),
         ("grün", "grün"),
     ],
 )

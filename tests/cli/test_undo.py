@@ -115,7 +115,7 @@ def test_json_and_refusals(tmp_path: Path) -> None:
     }
     repo.write("a", "human\n")
     said = prun(repo.path, "undo", "--json")
-    assert (said.code, said.out) == (1, "")
+    assert (said.code, said.json["error"]) == (1, "uncommitted changes are in the way: a; nothing was changed")
     assert said.err.startswith("error: uncommitted changes are in the way: a; nothing was changed\n")
     repo.git("checkout", "-q", "a")
     assert prun(repo.path, "undo", "--json").json == {

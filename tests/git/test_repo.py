@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,31 @@ def test_no_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(NoRepository) as caught:
         find_repository(tmp_path / "plain")
     assert caught.value.message == f"{tmp_path / 'plain'} is not in a git repository"
+
+
+def test_what_git_says_in_several_lines_is_told_whole(tmp_path: Path) -> None:
+    repo = make_repo(tmp_path / "repo")
+    repo.git("config", "core.repositoryFormatVersion", "1")
+    repo.git("config", "extensions.frobnicate", "true")
+    with pytest.raises(NoRepository) as caught:
+        find_repository(repo.path)
+    assert caught.value.message == "git cannot use this repository: unknown repository extension found: frobnicate"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+def test_the_remedy_for_somebody_elses_repository_can_be_pasted(tmp_path: Path) -> None:
+    other = make_repo(tmp_path / "some one's")
+    for place in (other.path, other.path / ".git"):
+        os.chown(place, 65534, 65534)
+    with pytest.raises(NoRepository) as caught:
+        find_repository(other.path)
+    said = f"git refuses this repository: detected dubious ownership in repository at '{other.path}/.git'"
+    assert caught.value.message.replace("/.git'", "'") == said.replace("/.git'", "'")
+    words = shlex.split(caught.value.hint)
+    assert (words[:-1], words[-1].removesuffix("/.git")) == (
+        ["git", "config", "--global", "--add", "safe.directory"],
+        str(other.path),
+    )
 
 
 def test_a_repository_git_does_not_read(tmp_path: Path) -> None:

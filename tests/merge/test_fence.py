@@ -84,7 +84,7 @@ def test_paths_that_are_accepted_by_name_pass(repo: Repo) -> None:
 def test_files_that_every_unit_touches_are_told(repo: Repo) -> None:
     work(repo, docs__a="b\n", yarn_dot_lock="2\n", todo_dot_md="- a\n")
     report = land_branches(repo, unit(repo))
-    assert report.notes == ("u changes todo.md, yarn.lock outside its paths (it may be of every unit)",)
+    assert report.notes == ("u changes todo.md, yarn.lock outside its paths, as any unit may",)
     assert (states(report), json.loads(json.dumps(outside_in_ledger(repo)))) == (
         {"u": "landed"},
         [[{"path": "todo.md", "accepted": "hotspot"}, {"path": "yarn.lock", "accepted": "hotspot"}]],

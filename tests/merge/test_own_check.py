@@ -124,11 +124,11 @@ def test_a_folder_is_accepted_with_all_below_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("fence", "state"),
     [
-        (("src", "tests/test_app.sh"), "landed"),
-        (("./tests/test_app.sh",), "landed"),
-        (("tests/**",), "held"),
-        (("tests",), "held"),
-        (("tests/test_*.sh",), "held"),
+        (("app.*", "tests/test_app.sh"), "landed"),
+        (("*.txt", "./tests/test_app.sh"), "landed"),
+        (("app.*", "tests/**"), "held"),
+        (("app.*", "tests"), "held"),
+        (("app.*", "tests/test_*.sh"), "held"),
     ],
 )
 def test_a_plan_that_names_the_file_accepts_it(tmp_path: Path, fence: tuple[str, ...], state: str) -> None:
@@ -137,6 +137,7 @@ def test_a_plan_that_names_the_file_accepts_it(tmp_path: Path, fence: tuple[str,
     one = candidate(repo, "unit", run="r1", unit="unit", verdict="pass", fence=fence)
     report = land_branches(repo, one, verify=("sh check.sh",))
     assert states(report) == {"unit": state}
+    assert report.items[0].accept == (("tests/test_app.sh",) if state == "held" else ())
 
 
 def test_another_one_does_not_ride_on_what_a_plan_names(tmp_path: Path) -> None:
@@ -144,7 +145,7 @@ def test_another_one_does_not_ride_on_what_a_plan_names(tmp_path: Path) -> None:
     branch(repo, "named", {"tests/test_app.sh": None, "a": "a\n"})
     branch(repo, "rider", {"tests/test_app.sh": None, "app.txt": "bug\n"})
     facts = {"run": "r1", "verdict": "pass"}
-    named = candidate(repo, "named", unit="named", since=1.0, fence=("tests/test_app.sh",), **facts)
+    named = candidate(repo, "named", unit="named", since=1.0, fence=("tests/test_app.sh", "a"), **facts)
     rider = candidate(repo, "rider", unit="rider", since=2.0, **facts)
     report = land_branches(repo, named, rider, verify=("sh check.sh",), confirm_red=False)
     assert states(report) == {"named": "landed", "rider": "held"}

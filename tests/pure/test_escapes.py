@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import shlex
 import unicodedata
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gitprun.escapes import only_colours, readable, safe, safe_text
+from gitprun.escapes import only_colours, readable, safe, safe_text, shell_word
 from gitprun.executors.compact import readable_output
 
 # Whatever a worker may have printed, among it pieces of terminal sequences.
@@ -73,3 +74,17 @@ def test_events_are_told_in_short() -> None:
     ]
     output = "".join(json.dumps(row) + "\n" for row in rows).encode() + b"and a plain line\n"
     assert readable_output(output) == "[START] thread=t1\n[SAID] I am done.\nand a plain line\n"
+
+
+@given(st.binary(max_size=12).filter(lambda raw: b"\0" not in raw))
+def test_a_word_of_a_hint_is_read_back_by_a_shell(raw: bytes) -> None:
+    word = shell_word(raw.decode("utf-8", "surrogateescape"))
+    assert safe(word) == word
+    quoted = word.startswith("$'")
+    back = word[2:-1].encode().decode("unicode_escape").encode("latin-1") if quoted else shlex.split(word)[0].encode()
+    assert back == raw
+
+
+def test_words_that_need_nothing_stay_as_they_are() -> None:
+    words = ["r1/u", "a b", "caf\udce9", "it's", "x;y"]
+    assert [shell_word(word) for word in words] == ["r1/u", "'a b'", "$'caf\\xe9'", "'it'\"'\"'s'", "'x;y'"]

@@ -75,7 +75,8 @@ def test_a_whole_run(repo: Repo) -> None:
     running = start(repo, "a", "b")
     wardens = await_begun(repo, "a", "b")
     said = prun(repo.path, "stop")
-    assert (said.code, said.out, said.err) == (0, "a: stopped\nb: stopped\n", "run r1 has ended\n")
+    hint = "hint: git prun run --resume r1 goes on with it\n"
+    assert (said.code, said.out, said.err) == (0, "a: stopped\nb: stopped\n", f"run r1 has ended\n{hint}")
     err = running.communicate(timeout=60)[1].decode()
     assert running.returncode == 128 + signal.SIGTERM
     assert "stopping (press again to kill)\n" in err
