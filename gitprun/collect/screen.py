@@ -143,6 +143,11 @@ def screen_size(found: Found, max_file: int) -> LeftOut | None:
     return None
 
 
+def goes_along(row: LeftOut) -> bool:
+    """Check whether what was left out is no reason to keep a workspace: a tool makes it again, or keeps it for itself."""
+    return row.reason.startswith(("build output", "one person's own"))
+
+
 def gather_left_out(rows: list[LeftOut]) -> tuple[LeftOut, ...]:
     """Join rows for one folder into one, with their sizes added up, in order of path."""
     joined: dict[tuple[str, str], int] = {}

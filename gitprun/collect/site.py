@@ -37,8 +37,8 @@ class Site:
     ``own`` is the git folder made for the workspace (None: the user's own is used, and its settings hold). The rest
     are bounds for one file, and for all new files in bytes and in number; ``filters`` names the user's filters that
     may run (None: those the base names), ``secrets`` says whether contents are screened, ``include`` are patterns of
-    what is taken in although it is no work. ``places`` are more variables for git: who only looks has it write
-    objects elsewhere.
+    what is taken in although it is no work, ``fence`` those of the paths the unit is about. ``places`` are more
+    variables for git: who only looks has it write objects elsewhere.
     """
 
     repository: Repository
@@ -52,6 +52,7 @@ class Site:
     filters: tuple[str, ...] | None = None
     secrets: bool = True
     include: tuple[str, ...] = ()
+    fence: tuple[str, ...] = ()
     known: frozenset[str] = frozenset()
     alternates: bytes = b""
     places: Mapping[str, str] = field(default_factory=dict)
@@ -91,6 +92,10 @@ class Site:
         """Give the mode a path has in the base; None if it is not there."""
         found = self._find(path)
         return None if found is None else int(found.filemode)
+
+    def holds(self, path: str) -> bool:
+        """Check whether the base or the workspace has a path."""
+        return self.base_mode(path) is not None or os.path.lexists(self.workspace.path / path)
 
     def base_blob(self, path: str) -> bytes | None:
         """Give the bytes a file has in the base."""

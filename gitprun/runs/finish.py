@@ -40,7 +40,7 @@ NOTHING_CHANGED: dict[str, Any] = {"verify_changed": []}
 def collect(context: RunContext, unit: Unit, attempt: Attempt, workspace: Workspace, worker: str | None) -> Capture:
     """Make the unit's one commit and pin it."""
     ref = unit_ref(context.run, unit.id)
-    site = open_site(context, attempt, workspace)
+    site = open_site(context, attempt, workspace, unit.paths)
     found = capture(site, context.run, unit.id)
     facts = found.facts() | {"outside": list(outside_fence(found.changed, unit.paths))}
     facts |= {"gate": list_gate_changes(context, site, found)}

@@ -68,7 +68,8 @@ def collect_again(
             raise Refused(f"what {name_of(unit)} was asked for is not known", f"git prun show {name_of(unit)}")
         context = open_context(repository, ledger, run, kept, stop)
         attempt = attempt_of(repository, run, unit)
-        site = replace(open_site(context, attempt, recall_workspace(repository.state, unit)), include=tuple(include))
+        site = open_site(context, attempt, recall_workspace(repository.state, unit), spec.paths)
+        site = replace(site, include=tuple(include))
         with index_kept(site) as bring:
             found = capture(site, run.id, unit.id)
             before = read_ref(site.repo, unit_ref(run.id, unit.id))
