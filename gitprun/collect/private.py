@@ -17,7 +17,8 @@ _FOLDERS = re.compile(
     (?: ^ | .*/ ) (?:
         \.playwright-mcp
       | \.aider\.tags\.cache\.v[0-9]+
-      | \.claude/ (?: projects | todos | shell-snapshots | statsig | file-history | debug | logs? | sessions | worktrees )
+      | \.claude/ (?: projects | todos | shell-snapshots | statsig | file-history | debug | logs? | sessions
+                     | worktrees )
       | \.(?:codex|cursor|gemini)/ (?: .*/ )? (?: (?:archived_|chat_?)?(?:sessions?|logs?|chats?) | history | tmp )
     ) (?= / )
     """

@@ -144,7 +144,7 @@ def screen_size(found: Found, max_file: int) -> LeftOut | None:
 
 
 def goes_along(row: LeftOut) -> bool:
-    """Check whether what was left out is no reason to keep a workspace: a tool makes it again, or keeps it for itself."""
+    """Check whether what was left out is no reason to keep a workspace: tools make it again, or for themselves."""
     return row.reason.startswith(("build output", "one person's own"))
 
 

@@ -38,7 +38,8 @@ class Site:
     are bounds for one file, and for all new files in bytes and in number; ``filters`` names the user's filters that
     may run (None: those the base names), ``secrets`` says whether contents are screened, ``include`` are patterns of
     what is taken in although it is no work, ``fence`` those of the paths the unit is about. ``places`` are more
-    variables for git: who only looks has it write objects elsewhere.
+    variables for git: who only looks has it write objects elsewhere. ``onto`` is the commit the work goes on where that
+    is not the base: what the worker committed on its branch itself.
     """
 
     repository: Repository
@@ -53,6 +54,7 @@ class Site:
     secrets: bool = True
     include: tuple[str, ...] = ()
     fence: tuple[str, ...] = ()
+    onto: Oid | None = None
     known: frozenset[str] = frozenset()
     alternates: bytes = b""
     places: Mapping[str, str] = field(default_factory=dict)

@@ -12,6 +12,7 @@ from gitprun.collect.enter import TIMEOUT, drop_entries, enter_all
 from gitprun.collect.filters import FilterChanged, attributes_changed, judge_filters, read_allowed, require_own_programs
 from gitprun.collect.hidden import read_hidden
 from gitprun.collect.nested import list_nested
+from gitprun.collect.prepared import give_back, read_prepared, still_left_out
 from gitprun.collect.scan import Scan, look
 from gitprun.collect.screen import LeftOut, gather_left_out, within
 from gitprun.collect.site import GITLINK, TREE, Site, exact_rule
@@ -65,15 +66,26 @@ def stage(site: Site, scan: Scan) -> Staged:
     judged = judge_filters(site, filters, [*pile.new, *pile.wanted], rules=rules, changed=changed)
     groups = _screen_secrets(site, judged.groups, pile)
     pile.left_out += [*judged.left_out, *enter_all(site, filters, groups)]
+    made = read_prepared(site)
+    given_back = give_back(site, made, lambda path: included(site, path)) if made else ()
+    if made:
+        pile.left_out = still_left_out(site, made, pile.left_out)
     snapshot = read_snapshot(site.own) if site.own else None
     partial = ("--missing-ok",) if snapshot and snapshot.partial else ()
     return Staged(
         tree=parse_oid(site.git.run("write-tree", *partial).text),
         left_out=gather_left_out(pile.left_out),
         noise=pile.noise,
-        notes=judged.notes,
+        notes=(*judged.notes, *_say_given_back(given_back)),
         hooks=snapshot.hooks if snapshot else _hooks_path(site),
     )
+
+
+def _say_given_back(paths: Sequence[str]) -> list[str]:
+    if not paths:
+        return []
+    more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
+    return [f"as the setup commands left it, so no work of this unit: {paths[0]}{more}"]
 
 
 def _keep_away(site: Site, scan: Scan) -> tuple[tuple[str | bytes, ...], list[LeftOut]]:

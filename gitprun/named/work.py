@@ -6,19 +6,20 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from gitprun.collect.capture import Capture, capture, require_ended
+from gitprun.collect.preview import list_work
 from gitprun.collect.site import Site
 from gitprun.drift.linked import begin_look, end_look
 from gitprun.drift.witness import Witness, suspect_of
 from gitprun.errors import PrunError
 from gitprun.executors.base import Ending, Place
 from gitprun.executors.catalog import require_executor
-from gitprun.git.refs import Signature
+from gitprun.git.refs import Signature, read_ref
 from gitprun.git.repo import Repository
 from gitprun.guards.install import claude_guard
 from gitprun.guards.shims import guard_environment
@@ -26,7 +27,7 @@ from gitprun.named.commit import Outcome, Work, commit_work, describe_stat
 from gitprun.named.messages import Facts, commit_message
 from gitprun.named.roster import NAMED, flat
 from gitprun.named.settle import settle_named
-from gitprun.named.site import alone, open_site, read_work
+from gitprun.named.site import alone, open_site
 from gitprun.named.verify import PostVerify, Verified, verify
 from gitprun.names import Oid
 from gitprun.plan import Settings
@@ -112,7 +113,7 @@ def work_in(
     with alone(repository, place):
         place = session.place = settle_named(repository, ledger, place)
         site = open_site(repository, place, settings=errand.collect, anew=True)
-        left = read_work(site)
+        left = list_work(site)
         if left:
             warn(f"{place.id} holds uncommitted work already (such as {left[0]}); it will be part of the commit")
         me = probe_identity(os.getpid())
@@ -145,6 +146,9 @@ def _live(session: _Session, site: Site) -> int:
         why = ending.reason or ended.detail or f"exit code {ended.shell_code}"
         session.warn(f"the worker ended as {worker}: {why}")
     require_ended(ended.survivors)
+    if site.workspace.kind == "worktree":
+        # What the worker committed there itself stays; its work goes on top.
+        site = replace(site, onto=read_ref(site.repo, f"refs/heads/{branch}"))
     with _uncommitted_stays_news(site) as committed:
         found = capture(site, NAMED, session.place.id)
         outcome = commit_work(_work(session, site, found, ended, worker))

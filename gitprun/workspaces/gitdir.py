@@ -22,6 +22,8 @@ from gitprun.workspaces.worktree import admin_folder
 
 NAME = "capture.git"
 SNAPSHOT = "snapshot.json"
+# What the setup commands made of the workspace (see ``gitprun.collect.prepared``); a workspace filled anew has none.
+PREPARED = "prepared.json"
 FILES = ("HEAD", "objects/info/alternates", "info/exclude", "info/attributes", "info/sparse-checkout", "shallow",
          "ignore", "attributes", SNAPSHOT)  # fmt: skip
 CONTENT = frozenset(
@@ -94,6 +96,7 @@ def make_own_git(repository: Repository, index: Path, base: Oid, *, worktree: Pa
     """
     folder = own_git(index)
     (folder / "config").unlink(missing_ok=True)
+    (folder / PREPARED).unlink(missing_ok=True)
     said = read_config(repository.git if worktree is None else Git(cwd=worktree))
     admin = admin_folder(repository.common, worktree) if worktree is not None else None
     if admin is not None:

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from gitprun.collect.capture import Capture
+from gitprun.collect.preview import noting_setup
 from tests.support.repos import Repo, make_repo
-from tests.support.workshop import open_workshop
+from tests.support.workshop import Workshop, open_workshop
 
 WHY = "one person's own: an agent's tool wrote it"
 
@@ -20,7 +21,9 @@ def left_out(found: Capture) -> dict[str, str]:
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:
-    return make_repo(tmp_path / "repo", app_dot_py="x=1\n", CLAUDE_dot_md="rules\n", _dot_aider_dot_conf_dot_yml="a: 1\n")
+    return make_repo(
+        tmp_path / "repo", app_dot_py="x=1\n", CLAUDE_dot_md="rules\n", _dot_aider_dot_conf_dot_yml="a: 1\n"
+    )
 
 
 def test_private_files_are_left_out_and_go_with_the_workspace(repo: Repo, tmp_path: Path) -> None:
@@ -53,3 +56,52 @@ def test_private_files_somebody_asks_for_are_taken_in(repo: Repo, tmp_path: Path
     shop.work.write("CLAUDE.local.md", "be brief\n")
     found = shop.capture()
     assert (found.changed, left_out(found)) == (("CLAUDE.local.md",), {})
+
+
+def prepare(shop: Workshop, **files: str) -> None:
+    """Make files as the setup commands do, before the worker starts."""
+    with noting_setup(shop.site, fresh=True):
+        for name, text in files.items():
+            shop.work.write(name.replace("_dot_", "."), text)
+
+
+def test_what_setup_made_is_no_work(repo: Repo, tmp_path: Path) -> None:
+    shop = open_workshop(repo, tmp_path / "w")
+    prepare(shop, gen_dot_txt="1\n", app_dot_py="generated\n", _dot_env="TOKEN=1\n", more_dot_txt="2\n")
+    found = shop.capture()
+    assert (found.changed, left_out(found), found.notes) == (
+        (), {}, ("as the setup commands left it, so no work of this unit: app.py and 2 more",)
+    )  # fmt: skip
+    # Captured a second time, it is none either, and nothing keeps the workspace.
+    assert shop.finish().changed == ()
+    assert shop.remove().saved is None
+
+
+def test_what_the_worker_changed_of_it_is_work(repo: Repo, tmp_path: Path) -> None:
+    shop = open_workshop(repo, tmp_path / "w")
+    prepare(shop, gen_dot_txt="1\n", app_dot_py="generated\n", gone_dot_txt="1\n", _dot_env="TOKEN=1\n", kept="k\n")
+    shop.work.write("gen.txt", "1\nand mine\n")
+    (shop.path / "gone.txt").unlink()
+    (shop.path / "app.py").unlink()
+    shop.work.write(".env", "TOKEN=22\n")
+    shop.work.write("kept", "k\n")
+    (shop.path / "kept").chmod(0o755)
+    found = shop.capture()
+    assert shop.files(found) == {"app.py": "-", "gen.txt": "100644 1\nand mine", "kept": "100755 k"}
+    assert left_out(found) == {".env": "looks like a secret by its name"}
+
+
+def test_what_setup_removed_is_no_work(repo: Repo, tmp_path: Path) -> None:
+    shop = open_workshop(repo, tmp_path / "w", "worktree")
+    with noting_setup(shop.site, fresh=True) as made:
+        (shop.path / "app.py").unlink()
+    shop.work.write("CLAUDE.md", "more rules\n")
+    assert (made, shop.capture().changed) == (["app.py"], ("CLAUDE.md",))
+
+
+def test_somebody_can_ask_for_what_setup_made(repo: Repo, tmp_path: Path) -> None:
+    shop = open_workshop(repo, tmp_path / "w")
+    prepare(shop, gen_dot_txt="1\n", other_dot_txt="1\n")
+    assert shop.capture().changed == ()
+    asking = replace(shop, site=replace(shop.site, include=("gen.txt",)))
+    assert asking.capture().changed == ("gen.txt",)
