@@ -227,8 +227,13 @@ def flags(unit: UnitState, now: float | None = None) -> str:
     if unit.facts.get("result_problems") and unit.state in ("ready", "unverified", "empty"):
         said.append("the result file does not follow the contract")
     said += _left_running(unit.facts.get("exit") or {})
-    if unit.facts.get("kept"):
+    kept = {str(row[0]).split("/")[5] for row in unit.facts.get("kept") or () if str(row[0]).count("/") > 4}
+    if kept - {"staged", "submodule"}:
         said.append("own commits kept")
+    if "submodule" in kept:
+        said.append("commits in a submodule kept")
+    if "staged" in kept:
+        said.append("staged content kept")
     if unit.facts.get("verify_changed"):
         touched = unit.facts["verify_changed"]
         said.append(f"verify changed {len(touched)} tracked file{'s' if len(touched) > 1 else ''} ({touched[0]})")

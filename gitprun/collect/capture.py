@@ -17,9 +17,9 @@ import pygit2
 
 from gitprun.collect.advice import advise
 from gitprun.collect.crossing import CrossingProblem, Limits, Rejected, cross
-from gitprun.collect.pins import pin_own_commits
+from gitprun.collect.pins import pin_own_commits, pin_staged
 from gitprun.collect.scan import Scan, ScanProblem, scan_workspace
-from gitprun.collect.screen import LeftOut
+from gitprun.collect.screen import LeftOut, gather_left_out
 from gitprun.collect.site import Site
 from gitprun.collect.stage import FilterChanged, Staged, stage
 from gitprun.errors import GitFailed, GitTimeout, PrunError
@@ -111,6 +111,7 @@ def capture(site: Site, run: RunId, unit: UnitId) -> Capture:
             await_letting_go(lock, path, patience=PATIENCE)
             lock.unlink(missing_ok=True)
             staged, notes = stage_workspace(site)
+        pinned = pin_staged(site, run, unit, pinned, staged.tree)
         changed = changed_paths(site.store, site.base, staged.tree)
         notes += _hook_notes(site, staged.hooks) if changed else []
     except (ScanProblem, FilterChanged) as problem:
@@ -118,12 +119,13 @@ def capture(site: Site, run: RunId, unit: UnitId) -> Capture:
     except (GitFailed, GitTimeout, CrossingProblem, OSError) as problem:
         said = problem.message if isinstance(problem, PrunError) else str(problem)
         raise CaptureProblem(f"the work in {path} could not be captured: {said}") from None
-    notes += advise(site, staged.left_out)
+    left_out = gather_left_out([*staged.left_out, *pinned.left_out])
+    notes += advise(site, left_out)
     stray = _taken_back(site, pinned.parted, staged.tree, changed)
     return Capture(
         tree=staged.tree,
         changed=changed,
-        left_out=staged.left_out,
+        left_out=left_out,
         kept=pinned.kept,
         own_commits=pinned.own_commits,
         rejected=pinned.rejected,
@@ -135,7 +137,11 @@ def capture(site: Site, run: RunId, unit: UnitId) -> Capture:
 
 def pin_commits(site: Site, run: RunId, unit: UnitId) -> tuple[tuple[str, Oid], ...]:
     """Pin what the worker committed itself; of a linked worktree this works even after its folder is gone."""
-    return pin_own_commits(site, run, unit).kept
+    pinned = pin_own_commits(site, run, unit)
+    index = site.workspace.index
+    if index is not None and index.is_file() and not os.path.lexists(site.workspace.path):
+        pinned = pin_staged(site, run, unit, pinned)
+    return pinned.kept
 
 
 def stage_workspace(site: Site) -> tuple[Staged, list[str]]:

@@ -12,6 +12,7 @@ from gitprun.collect.prepared import differing, note_prepared
 from gitprun.collect.scan import scan_workspace
 from gitprun.collect.site import Site
 from gitprun.collect.stage import Staged, stage
+from gitprun.errors import PrunError
 
 _NOTHING: dict[str, tuple[str, str]] = {}
 
@@ -43,7 +44,11 @@ def noting_setup(site: Site, *, fresh: bool) -> Iterator[list[str]]:
     made: list[str] = []
     before = None if fresh else preview(site)
     yield made
-    after = preview(site) if fresh or before is not None else None
+    try:
+        after = preview(site) if fresh or before is not None else None
+    except PrunError:
+        # Then it counts as work, as what a worker finds and cannot tell from its own.
+        return
     if after is None or site.own is None:
         return
     mine = _changed(site, before)
