@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import pygit2
 
-from gitprun.collect.channels import Channels, read_channels, read_head, read_log, read_unfinished
+from gitprun.collect.channels import Channels, read_channels, read_head, read_log, read_unfinished, tell_git
 from gitprun.collect.crossing import GONE, Rejected, cross
 from gitprun.collect.screen import LeftOut
 from gitprun.collect.site import Site
@@ -118,7 +118,7 @@ def _linked_channels(site: Site, run: RunId, unit: UnitId) -> Channels:
     if admin is None:
         notes: tuple[str, ...] = ("the worktree's registration is gone",)
     else:
-        notes = ()
+        notes = tuple(tell_git(site.workspace.path / ".git", folder=False)) if site.workspace.path.exists() else ()
         head = read_head(admin / "HEAD")
         found["head"] = read_ref(site.repo, head) if head.startswith("refs/") else Oid(head) if head else None
         found |= {f"lost/{oid[:12]}": Oid(oid) for oid in read_log(admin / "logs" / "HEAD")}

@@ -18,7 +18,16 @@ from gitprun.collect.foreign import tell_strange
 from gitprun.collect.lint import lint_path
 from gitprun.collect.quarantine import open_room
 from gitprun.collect.received import split_batch
-from gitprun.collect.screen import HEAD, Found, LeftOut, gather_left_out, refused_by_git, screen_link, screen_new, within
+from gitprun.collect.screen import (
+    HEAD,
+    Found,
+    LeftOut,
+    gather_left_out,
+    refused_by_git,
+    screen_link,
+    screen_new,
+    within,
+)
 from gitprun.collect.secrets import find_secret
 from gitprun.collect.site import TREE, Site
 from gitprun.collect.sorting import included
@@ -37,16 +46,15 @@ UNREADABLE = "its object is not there, or damaged"
 # The largest index known is a tenth of that.
 MOST_INDEX = 512 << 20
 MOST_INDEXES = 64
-# So many bytes of contents are held at a time, and so many broken objects looked for one by one.
+# So many bytes of contents are held at a time.
 _AT_ONCE = 64 << 20
-_MOST_ALONE = 256
 _EMPTY = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
 _WHO = ("git prun", "prun@localhost")
 
 
 @dataclass(frozen=True, slots=True)
 class Staged:
-    """What was only staged: the commit that holds it (None: nothing was), what of it is left out, rejected, and notes."""
+    """What was only staged: the commit that holds it (None: nothing was), what is left out or rejected, and notes."""
 
     commit: Oid | None = None
     left_out: tuple[LeftOut, ...] = ()
@@ -122,32 +130,21 @@ def _only_staged(site: Site, held: Collection[str]) -> list[Row]:
         words = ("ls-tree", "-r", "-z", "--full-tree", "--object-only", one)
         known |= {os.fsdecode(oid) for oid in _git(site).run(*words, ok=(0, 128)).fields}
         left = [row for row in left if row.oid not in known]
-    return list({(row.path, row.oid): row for row in left}.values())
+    named = {row.oid for row in left if row.path}
+    return list({(row.path, row.oid): row for row in left if row.path or row.oid not in named}.values())
 
 
 def _take(site: Site, run: RunId, unit: UnitId, rows: Sequence[Row], git: Git, known: Oid | None) -> Staged:
-    sizes = _measure(git, rows)
     writer = site.repo
     if site.own is not None:
         own = site.own
         writer = stand_in(_git(site), own / "objects", lambda: open_repository(own))
-    left_out: list[LeftOut] = []
+    sizes = _measure(git, rows)
+    wanted, left_out = _bound(site, rows, sizes)
     taken: dict[str, Row] = {}
-    total = 0
-    wanted = []
-    for row in rows:
-        if row.oid not in sizes:
-            left_out.append(_leave(row, UNREADABLE))
-        elif sizes[row.oid] > site.max_file and not _asked(site, row):
-            left_out.append(_leave(row, f"larger than {site.max_file} bytes ([collect] max_file)", sizes[row.oid]))
-        elif total + sizes[row.oid] > site.max_total or len(wanted) >= site.max_files:
-            left_out.append(_leave(row, "more than [collect] max_total and max_files let in", sizes[row.oid]))
-        else:
-            total += sizes[row.oid]
-            wanted.append(row)
     for row, content in _contents(git, wanted, sizes):
         refused = _leave(row, UNREADABLE) if content is None else _screen(site, row, content)
-        if content is not None and (refused is None) and write_object(writer, "blob", content) != row.oid:
+        if content is not None and refused is None and write_object(writer, "blob", content) != row.oid:
             refused = _leave(row, "its object does not hold what it is named by")
         if refused is not None:
             left_out.append(refused)
@@ -166,11 +163,30 @@ def _take(site: Site, run: RunId, unit: UnitId, rows: Sequence[Row], git: Git, k
     commit = write_commit(writer, tree, (), text, who, who)
     if site.own is None:
         return Staged(commit, told, notes=(note,))
-    came = cross(site.repository, run=run, unit=unit, objects=site.own / "objects", tips={CHANNEL: commit},
-                 base=site.base)  # fmt: skip
+    tips, objects = {CHANNEL: commit}, site.own / "objects"
+    came = cross(site.repository, run=run, unit=unit, objects=objects, tips=tips, base=site.base)
     if CHANNEL not in came.taken:
         return Staged(None, told, came.rejected)
     return Staged(commit, told, notes=(note, *came.notes))
+
+
+def _bound(site: Site, rows: Sequence[Row], sizes: Mapping[str, int]) -> tuple[list[Row], list[LeftOut]]:
+    """Choose the versions that are there and within the bounds for new files; give what is left out, too."""
+    wanted: list[Row] = []
+    left_out: list[LeftOut] = []
+    total = 0
+    for row in rows:
+        size = sizes.get(row.oid)
+        if size is None:
+            left_out.append(_leave(row, UNREADABLE))
+        elif size > site.max_file and not _asked(site, row):
+            left_out.append(_leave(row, f"larger than {site.max_file} bytes ([collect] max_file)", size))
+        elif total + size > site.max_total or len(wanted) >= site.max_files:
+            left_out.append(_leave(row, "more than [collect] max_total and max_files let in", size))
+        else:
+            total += size
+            wanted.append(row)
+    return wanted, left_out
 
 
 def _leave(row: Row, why: str, size: int = 0) -> LeftOut:
@@ -205,11 +221,12 @@ def _screen(site: Site, row: Row, content: bytes) -> LeftOut | None:
 def _place(row: Row, taken: Mapping[str, Row]) -> str:
     """Choose the name of a version in the tree: its own, unless no checkout takes that or another one has it."""
     path = os.fsdecode(row.path)
-    bad = not row.path or (found := lint_path(row.path, row.mode)) is not None and found.grade == "refuse"
+    bad = lint_path(row.path, row.mode) if path else None
     above = {path[:at] for at, char in enumerate(path) if char == "/"}
-    if bad or path in taken or above & taken.keys() or any(other.startswith(f"{path}/") for other in taken):
+    if not path or (bad is not None and bad.grade == "refuse"):
         return row.oid
-    return path
+    met = path in taken or above & taken.keys() or any(other.startswith(f"{path}/") for other in taken)
+    return row.oid if met else path
 
 
 def _write_tree(site: Site, taken: Mapping[str, Row]) -> Oid:

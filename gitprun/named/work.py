@@ -19,6 +19,7 @@ from gitprun.drift.witness import Witness, suspect_of
 from gitprun.errors import PrunError
 from gitprun.executors.base import Ending, Place
 from gitprun.executors.catalog import require_executor
+from gitprun.git.environment import ceilings
 from gitprun.git.refs import Signature, read_ref
 from gitprun.git.repo import Repository
 from gitprun.guards.install import claude_guard
@@ -227,6 +228,8 @@ def _run_worker(session: _Session, site: Site) -> tuple[Exit, Ending]:
     launch = executor.launch(unit, prompt.rstrip("\n") + "\n", place, errand.settings)
     write_whole(folder / "prompt.md", launch.stdin)
     own = {"PRUN_RUN": NAMED, "PRUN_UNIT": unit.id, "PRUN_REPO": home, "PRUN_BASE": site.base}
+    # Without a .git there, git must not find a repository around it.
+    own |= ceilings(os.environ, path)
     if site.workspace.kind == "worktree":
         own |= guard_environment(session.repository, path, site.workspace.branch)
 

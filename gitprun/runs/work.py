@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
@@ -10,6 +11,7 @@ from pathlib import Path
 from gitprun.executors.base import Ending, Launch, Place, Progress
 from gitprun.executors.catalog import require_executor
 from gitprun.executors.codex import Codex
+from gitprun.git.environment import ceilings
 from gitprun.guards.install import claude_guard
 from gitprun.guards.shims import guard_environment
 from gitprun.prompts import assemble_prompt, continue_prompt
@@ -53,6 +55,8 @@ def work(context: RunContext, unit: Unit, attempt: Attempt, workspace: Workspace
         "PRUN_REPO": _home(context),
         "PRUN_BASE": attempt.base,
     }
+    # Without a .git there, git must not find a repository around it.
+    own |= ceilings(os.environ, workspace.path)
     if workspace.kind == "worktree":
         own |= guard_environment(context.repository, workspace.path, workspace.branch)
 

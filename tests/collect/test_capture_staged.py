@@ -52,9 +52,7 @@ def test_a_staged_file_that_was_removed_again(repo: Repo, tmp_path: Path, kind: 
 
 
 @pytest.mark.parametrize("kind", ["clone", "worktree"])
-def test_an_index_whose_content_is_kept_anyway_makes_no_commit(
-    repo: Repo, tmp_path: Path, kind: WorkspaceKind
-) -> None:
+def test_an_index_whose_content_is_kept_anyway_makes_no_commit(repo: Repo, tmp_path: Path, kind: WorkspaceKind) -> None:
     shop = open_workshop(repo, tmp_path / "w", kind)
     shop.work.write("new.txt", "new\n")
     shop.work.commit("own", f_dot_txt="committed\n")
