@@ -38,6 +38,7 @@ CONTENT = frozenset(
         "core.precomposeunicode",
         "core.protecthfs",
         "core.protectntfs",
+        "core.sharedrepository",
         "core.symlinks",
     }
 )
