@@ -10,6 +10,7 @@ from typing import Any
 
 from gitprun.collect.preview import noting_setup
 from gitprun.drift.caution import require_calm
+from gitprun.drift.rulebook import Rules
 from gitprun.errors import PrunError
 from gitprun.git.refs import delete_ref, open_repository
 from gitprun.names import Oid, unit_branch
@@ -83,7 +84,9 @@ def _furnish(context: RunContext, unit: Unit, attempt: Attempt, workspace: Works
     settings, folder = context.settings, context.folder(unit)
     if workspace.kind is not None:
         copy, link = settings.copy or (), settings.link or ()
-        workspace = furnish(context.repository, workspace, folder, attempt.base, copy, link)
+        # One worker's rule in the files all share must say nothing to those that start after it.
+        rules = Rules(attempt.source.exclude, attempt.source.attributes)
+        workspace = furnish(context.repository, workspace, folder, attempt.base, copy, link, rules)
         if workspace.provided:
             leads = tell_leads(view_for(context.repository, settings), os.environ)
             workspace = replace(workspace, notes=(*workspace.notes, *leads))
