@@ -17,7 +17,7 @@ import pygit2
 
 from gitprun.collect.advice import advise
 from gitprun.collect.crossing import CrossingProblem, Limits, Rejected, cross
-from gitprun.collect.pins import pin_own_commits, pin_staged
+from gitprun.collect.pins import pin_inner, pin_own_commits, pin_staged
 from gitprun.collect.scan import Scan, ScanProblem, scan_workspace
 from gitprun.collect.screen import LeftOut, gather_left_out
 from gitprun.collect.site import Site
@@ -52,7 +52,10 @@ class CaptureProblem(PrunError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capture:
-    """What was found: the new tree, its changed paths, what was left out, pinned beside it or rejected."""
+    """What was found: the new tree, its changed paths, what was left out, pinned beside it or rejected.
+
+    ``inner`` are the submodules that hold commits of the worker's own, which are kept and in no tree.
+    """
 
     tree: Oid
     changed: tuple[str, ...]
@@ -63,6 +66,7 @@ class Capture:
     unfinished: str | None = None
     stray: str = ""
     notes: tuple[str, ...] = ()
+    inner: tuple[str, ...] = ()
 
     def facts(self) -> dict[str, Any]:
         """Write it down for the ledger."""
@@ -77,6 +81,7 @@ class Capture:
             "unfinished": self.unfinished,
             "stray": self.stray,
             "collect_notes": list(self.notes),
+            "inner": list(self.inner),
         }
 
 
@@ -111,7 +116,7 @@ def capture(site: Site, run: RunId, unit: UnitId) -> Capture:
             await_letting_go(lock, path, patience=PATIENCE)
             lock.unlink(missing_ok=True)
             staged, notes = stage_workspace(site)
-        pinned = pin_staged(site, run, unit, pinned, staged.tree)
+        pinned = pin_inner(site, run, unit, pin_staged(site, run, unit, pinned, staged.tree), staged.nested)
         changed = changed_paths(site.store, site.base, staged.tree)
         notes += _hook_notes(site, staged.hooks) if changed else []
     except (ScanProblem, FilterChanged) as problem:
@@ -131,6 +136,7 @@ def capture(site: Site, run: RunId, unit: UnitId) -> Capture:
         rejected=pinned.rejected,
         unfinished=pinned.unfinished,
         stray=stray,
+        inner=pinned.inner,
         notes=(*notes, *pinned.notes, *([stray] if stray else [])),
     )
 

@@ -79,6 +79,18 @@ def read_channels(git_dir: Path, known: frozenset[str]) -> Channels:
     return Channels(some, read_unfinished(git_dir), (note,), head)
 
 
+def read_upstream(git_dir: Path) -> frozenset[str]:
+    """Return what a repository a worker could write says it fetched: remote-tracking refs, tags, FETCH_HEAD."""
+    if folder_identity(git_dir) is None:
+        return frozenset()
+    refs = _read_refs(git_dir)
+    rows = [row for line in refs.packed.split(b"\n") if (row := _LINE.fullmatch(line))]
+    named = [(row[2], row[1].decode()) for row in rows] + list(refs.loose.items())
+    fetched = (read_plain(git_dir / "FETCH_HEAD", MAX_LOG_FILE) or b"").split(b"\n")
+    found = {oid for name, oid in named if name.startswith((b"refs/remotes/", b"refs/tags/"))}
+    return frozenset(found | {row[:40].decode() for row in fetched if _OID.fullmatch(row[:40])})
+
+
 def tell_git(path: Path, *, folder: bool) -> list[str]:
     """Say what became of a workspace's ``.git``, a folder or a file, where it is not what prun made."""
     try:

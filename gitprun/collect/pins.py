@@ -9,6 +9,7 @@ import pygit2
 
 from gitprun.collect.channels import Channels, read_channels, read_head, read_log, read_unfinished, tell_git
 from gitprun.collect.crossing import GONE, Rejected, cross
+from gitprun.collect.inner import bring_inner
 from gitprun.collect.screen import LeftOut
 from gitprun.collect.site import Site
 from gitprun.collect.staged import CHANNEL, bring_staged
@@ -26,7 +27,8 @@ class Pinned:
     """The refs that pin own commits, those commits in words, what was rejected, and what else was found beside them.
 
     ``parted`` is the commit from which HEAD went another way than the base, ``head`` what HEAD led to.
-    ``left_out`` is what was only staged and is kept nowhere.
+    ``left_out`` is what was only staged and is kept nowhere,
+    ``inner`` the submodules with commits of the worker's own.
     """
 
     kept: tuple[tuple[str, Oid], ...] = ()
@@ -37,6 +39,7 @@ class Pinned:
     parted: Oid | None = None
     head: str = ""
     left_out: tuple[LeftOut, ...] = ()
+    inner: tuple[str, ...] = ()
 
 
 def pin_own_commits(site: Site, run: RunId, unit: UnitId) -> Pinned:
@@ -69,6 +72,21 @@ def pin_staged(site: Site, run: RunId, unit: UnitId, pinned: Pinned, tree: Oid |
         notes=(*pinned.notes, *found.notes, *map(_explain, found.rejected)),
         left_out=found.left_out,
     )
+
+
+def pin_inner(site: Site, run: RunId, unit: UnitId, pinned: Pinned, repositories: Sequence[str]) -> Pinned:
+    """Pin what was committed in submodules among the ``repositories`` that lie in the workspace."""
+    for found in bring_inner(site, run, unit, repositories):
+        kept = ((_keep(site, run, unit, channel, oid), oid) for channel, oid in found.tips.items())
+        notes = [*([found.note] if found.tips else []), *map(_explain, found.rejected)]
+        pinned = replace(
+            pinned,
+            kept=(*pinned.kept, *kept),
+            rejected=(*pinned.rejected, *found.rejected),
+            notes=(*pinned.notes, *notes),
+            inner=(*pinned.inner, found.folder),
+        )
+    return pinned
 
 
 def _find_parting(site: Site, head: str) -> tuple[tuple[str, ...], Oid | None]:

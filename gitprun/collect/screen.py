@@ -44,6 +44,8 @@ PRODUCTS = BUILD_FOLDERS | {"build", "coverage", "dist", "out", "target"}
 # How a compiled program begins: ELF, Mach-O, Java.
 _PROGRAM = (b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe")
 _KEY = re.compile(rb"\s*-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY-----")
+# Why a folder with a submodule in it is left out.
+SUBMODULE = "inside a submodule: not captured"
 # How much of a file is looked at.
 HEAD = 128
 _REFUSED_BY_GIT = re.compile(r"(?i)(?:\.git|git~1)[ .]*(?::.*)?")

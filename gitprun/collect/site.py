@@ -104,6 +104,11 @@ class Site:
         found = self._find(path)
         return bytes(found.data) if isinstance(found, pygit2.Blob) else None
 
+    def base_object(self, path: str) -> str | None:
+        """Return the object a path names in the base: of a submodule a commit that need not be here."""
+        found = self._find(path)
+        return None if found is None else str(found.id)
+
     def base_size(self, path: str) -> int | None:
         """Give the size a file has in the base, without reading it."""
         found = self._find(path)

@@ -11,7 +11,17 @@ from gitprun.collect.bounds import crowd_row, large_row, leave_out_crowds, leave
 from gitprun.collect.modules import MAX_SIZE, refused_setting
 from gitprun.collect.private import screen_private
 from gitprun.collect.scan import look
-from gitprun.collect.screen import HEAD, Found, LeftOut, refused_by_git, screen_link, screen_new, screen_size, within
+from gitprun.collect.screen import (
+    HEAD,
+    SUBMODULE,
+    Found,
+    LeftOut,
+    refused_by_git,
+    screen_link,
+    screen_new,
+    screen_size,
+    within,
+)
 from gitprun.collect.site import GITLINK, TREE, Site
 from gitprun.globs import matches
 from gitprun.system.files import read_plain
@@ -75,7 +85,7 @@ def sort_tracked(site: Site, name: bytes, pile: Pile, *, staged: bool) -> None:
         pile.gone.append(name)
     elif stat.S_ISDIR(seen[0]):
         if site.base_mode(text) == GITLINK:
-            pile.leave(LeftOut(f"{text}/", "inside a submodule: not captured"), path=text)
+            pile.leave(LeftOut(f"{text}/", SUBMODULE), path=text)
         elif text not in pile.nested:
             pile.gone.append(name)
     elif seen[2] is not None:

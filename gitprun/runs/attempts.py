@@ -54,8 +54,8 @@ def begin(context: RunContext, piece: Piece) -> tuple[Attempt, Workspace | None]
     if thread is not None:
         commits |= started_with(context.repository, context.run)
     # The rules all share stay those the run began with: a worker that still works may have added some.
-    rules = {"exclude": context.source.exclude, "attributes": context.source.attributes}
-    source = replace(read_source(context.repository), **rules)
+    first = context.source
+    source = replace(read_source(context.repository), exclude=first.exclude, attributes=first.attributes)
     attempt = Attempt(number=number, base=base, source=source, known=commits, thread=thread)
     if thread is None:
         context.note(unit, "preparing", attempt=number, earlier=earlier)

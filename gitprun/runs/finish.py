@@ -78,6 +78,7 @@ def recall_capture(known: UnitState) -> Capture | None:
         rejected=tuple(Rejected(**row) for row in facts.get("rejected", ())),
         unfinished=facts["unfinished"],
         notes=tuple(facts["collect_notes"]),
+        inner=tuple(facts.get("inner", ())),
     )
 
 

@@ -180,6 +180,7 @@ def _judge(
     if worker is None and not found.unfinished and found.changed:
         verdict = verify(context, spec, attempt, site.workspace, found)
     result = parse_result(read_result_text(unit_folder(context.repository.state, unit)), spec.id)
+    inner = () if found.changed else found.inner
     state = judge_unit(
         worker,
         spec.mode,
@@ -187,8 +188,17 @@ def _judge(
         unfinished=bool(found.unfinished),
         verdict=verdict.state,
         result=result.valid,
+        inner=bool(inner),
     )
     said = str(unit.facts.get("reason") or "")
-    reason = explain_unit(state, worker, said, unfinished=found.unfinished, verdict=verdict.reason, result=result)
+    reason = explain_unit(
+        state,
+        worker,
+        said,
+        unfinished=found.unfinished,
+        verdict=verdict.reason,
+        result=result,
+        inner=inner,
+    )
     context.note(spec, "finished", state=state, reason=reason, hint="")
     return state, reason

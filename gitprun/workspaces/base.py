@@ -173,9 +173,14 @@ def workspace_path(root: Path, run: RunId, unit: UnitId) -> Path:
 
 def empty_submodules(path: Path) -> list[str]:
     """List the submodules of a workspace that nothing is in: clones and linked worktrees begin with empty folders."""
+    return [name for name in list_submodules(path) if _is_empty_inside(path, name)]
+
+
+def list_submodules(path: Path) -> list[str]:
+    """List the paths that the submodule settings of a checkout name; anything can stand there."""
     listing = read_plain(path / ".gitmodules", MODULES_MAX) or b""
     names = re.findall(rb"^[ \t]*path[ \t]*=[ \t]*(.+?)[ \t\r]*$", listing, re.MULTILINE)
-    return [name for name in map(os.fsdecode, names) if _is_empty_inside(path, name)]
+    return [name.removeprefix('"').removesuffix('"') for name in map(os.fsdecode, names)]
 
 
 def _is_empty_inside(path: Path, name: str) -> bool:
