@@ -157,6 +157,8 @@ def _live(session: _Session, site: Site) -> int:
     _report(session, site, found, outcome)
     state, code = _judge(worker, outcome, ended), ended.shell_code if worker is not None else 0
     reason = ending.reason if worker is not None else outcome.reason
+    if state == "empty" and found.inner:
+        state, reason = "unverified", f"its commits are inside the submodule {found.inner[0]}, kept and in no tree"
     if session.stop.is_set():
         # Nobody waits for a verification now.
         session.note("finished", state=state, reason=reason)
@@ -254,6 +256,10 @@ def _run_worker(session: _Session, site: Site) -> tuple[Exit, Ending]:
         drop_temporary(temporary)
     if ended.reason == "not-started":
         session.warn(f"{launch.argv[0]} could not be started: {ended.detail}")
+    if not errand.log.is_file():
+        session.warn(f"{errand.log} is gone: somebody deleted it while the worker ran")
+        errand.log.touch()
+        session.start = 0
     _close_line(errand.log)
     session.end = errand.log.stat().st_size
     return ended, executor.ending(read_output(errand.log, session.start), ended)

@@ -113,7 +113,9 @@ def keep_result(
         text = next((said for said in last if parse_result(said, unit.id).valid), "")
         if not text:
             reason = ending.reason or (NO_RESULT if worker is None else f"the unit is {worker}")
-            said = tail(folder / "output.log", FALLBACK_TAIL).decode("utf-8", "replace")
+            output = folder / "output.log"
+            gone = "" if output.is_file() else "(its output is gone: somebody deleted it)\n"
+            said = gone or tail(output, FALLBACK_TAIL).decode("utf-8", "replace")
             if last:
                 said = f"The worker's last message:\n\n{last[0]}\n\nThe end of its output:\n\n{said}"
             text = fallback_result(unit.id, reason, said)

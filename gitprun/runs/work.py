@@ -172,6 +172,9 @@ def _hear(context: RunContext, unit: Unit, progress: Progress | None) -> None:
 
 
 def _read_ending(unit: Unit, output: Path, ended: Exit) -> Ending:
-    with open(output, "ab"):
-        pass
-    return require_executor(unit.executor).ending(read_output(output), ended)
+    if ended.reason in ("stopped", "not-started"):
+        # Its end may have come before anybody opened that file. Else one that is not there was deleted.
+        with open(output, "ab"):
+            pass
+    lines = read_output(output) if output.is_file() else iter(())
+    return require_executor(unit.executor).ending(lines, ended)
