@@ -5,24 +5,28 @@ It is taken down as a capture would see it, before the worker starts, in the git
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from gitprun.collect.screen import LeftOut
+from gitprun.collect.screen import LeftOut, goes_along
 from gitprun.collect.site import Site
 from gitprun.system.files import read_plain, write_whole
 from gitprun.workspaces.gitdir import PREPARED
 
 _MOST = 64_000_000
+# So many files of a submodule are looked at.
+_MOST_ENTRIES = 100_000
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
     """What setup left: ``versions`` of the paths it changed (mode and object), and the files that are left out.
 
-    Those are told by size, time and inode, since nobody stores them.
+    Those are told by size, time and inode, since nobody stores them; a submodule by those of all its files.
     """
 
     versions: Mapping[str, tuple[str, str]]
@@ -32,7 +36,7 @@ class Prepared:
 def note_prepared(site: Site, versions: Mapping[str, tuple[str, str]], left_out: Iterable[LeftOut]) -> None:
     """Write down what setup made: the paths it changed with their versions now, and what is left out anyway."""
     assert site.own is not None
-    marks = {row.path: mark for row in left_out if (mark := _mark(site, row.path)) is not None}
+    marks = {row.path: mark for row in left_out if (mark := _mark(site, row)) is not None}
     said = json.dumps({"versions": dict(versions), "left_out": marks})
     write_whole(site.own / PREPARED, said.encode("utf-8", "surrogateescape"))
 
@@ -66,7 +70,7 @@ def give_back(site: Site, made: Prepared, asked: Callable[[str], bool]) -> tuple
 
 def still_left_out(site: Site, made: Prepared, rows: Iterable[LeftOut]) -> list[LeftOut]:
     """Drop the rows about files that setup made and nobody touched since."""
-    return [row for row in rows if row.path not in made.left_out or made.left_out[row.path] != _mark(site, row.path)]
+    return [row for row in rows if row.path not in made.left_out or made.left_out[row.path] != _mark(site, row)]
 
 
 def differing(site: Site, *words: str) -> Iterator[tuple[str, tuple[str, str]]]:
@@ -78,9 +82,34 @@ def differing(site: Site, *words: str) -> Iterator[tuple[str, tuple[str, str]]]:
         yield os.fsdecode(path), (mode.lstrip("0") or "0", oid)
 
 
-def _mark(site: Site, path: str) -> tuple[int, ...] | None:
+def _mark(site: Site, row: LeftOut) -> tuple[int, ...] | None:
+    """Return what changes whenever a path does; None for what tools make again, which nobody asks about."""
+    place = os.path.join(os.fsencode(site.workspace.path), os.fsencode(row.path))
     try:
-        found = os.lstat(site.workspace.path / path)
+        if not row.path.endswith("/"):
+            found = os.lstat(place)
+            return found.st_size, found.st_mtime_ns, found.st_ino
+        return None if goes_along(row) else _mark_folder(place)
     except (OSError, ValueError):
         return None
-    return None if path.endswith("/") else (found.st_size, found.st_mtime_ns, found.st_ino)
+
+
+def _mark_folder(top: bytes) -> tuple[int, ...] | None:
+    """Digest names, sizes, times and inodes of all below a folder, but for git's own, which are told apart."""
+    seen, queue, count = hashlib.sha1(usedforsecurity=False), [top], 0
+    while queue:
+        with os.scandir(queue.pop()) as entries:
+            for entry in sorted(entries, key=lambda one: one.name):
+                count += 1
+                if count > _MOST_ENTRIES:
+                    return None
+                if entry.name == b".git":
+                    continue
+                about = entry.stat(follow_symlinks=False)
+                if stat.S_ISDIR(about.st_mode):
+                    queue.append(entry.path)
+                    seen.update(b"%b/\0" % entry.path[len(top) :])
+                else:
+                    row = (about.st_mode, about.st_size, about.st_mtime_ns, about.st_ino)
+                    seen.update(entry.path[len(top) :] + b"\0%d %d %d %d\0" % row)
+    return (count, int.from_bytes(seen.digest()))

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from gitprun.collect.capture import Capture
+from gitprun.collect.preview import noting_setup
 from gitprun.units import WorkspaceKind
 from tests.support.inside import inside
 from tests.support.repos import Repo, make_repo
@@ -91,6 +92,20 @@ def test_files_of_a_submodule_are_not_brought_as_plain_ones(repo: Repo, tmp_path
     found = shop.capture()
     assert found.changed == (".gitmodules", "use.c")
     assert left_out(found) == {"deps/lib/": OUT, "new/": OUT}
+
+
+def test_a_submodule_that_setup_populated_keeps_no_workspace(repo: Repo, tmp_path: Path) -> None:
+    shop = open_workshop(repo, tmp_path / "w")
+    with noting_setup(shop.site, fresh=True):
+        inner = populate(shop)
+    inner.git("status")
+    assert left_out(shop.finish()) == {}
+    inner.write("f.h", "edited\n")
+    assert left_out(shop.capture()) == {"deps/lib/": OUT}
+    inner.git("checkout", "-q", "--", "f.h")
+    (shop.path / "deps" / "lib" / "f.h").unlink()
+    inner.git("commit", "-qam", "own")
+    assert (shop.capture().inner, left_out(shop.capture())) == (("deps/lib",), {"deps/lib/": OUT})
 
 
 def test_a_git_folder_elsewhere_is_not_read(repo: Repo, library: Repo, tmp_path: Path) -> None:
