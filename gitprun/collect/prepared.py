@@ -18,6 +18,7 @@ from gitprun.system.files import read_plain, write_whole
 from gitprun.workspaces.gitdir import PREPARED
 
 _MOST = 64_000_000
+_GONE = "0"
 # So many files of a submodule are looked at.
 _MOST_ENTRIES = 100_000
 
@@ -63,9 +64,18 @@ def give_back(site: Site, made: Prepared, asked: Callable[[str], bool]) -> tuple
     own = [path for path, version in now.items() if made.versions.get(path) == version and not asked(path)]
     if own:
         base = dict(differing(site, "diff-index", "--cached", "-R", onto))
-        rows = (f"{base[path][0]} {base[path][1]}\t".encode() + os.fsencode(path) + b"\0" for path in own)
+        work = [path for path, (mode, _) in now.items() if mode != _GONE and path not in {*own}]
+        own = [path for path in own if base[path][0] == _GONE or not _in_the_way(path, work)]
+        # What goes first: a file may have taken the place of a folder.
+        ordered = sorted(own, key=lambda path: base[path][0] != _GONE)
+        rows = (f"{base[path][0]} {base[path][1]}\t".encode() + os.fsencode(path) + b"\0" for path in ordered)
         site.git.run("update-index", "-z", "--index-info", stdin=b"".join(rows))
     return tuple(own)
+
+
+def _in_the_way(path: str, work: Iterable[str]) -> bool:
+    """Check whether somebody's work stands where a folder above a path would be, or below the path itself."""
+    return any(path.startswith(f"{other}/") or other.startswith(f"{path}/") for other in work)
 
 
 def still_left_out(site: Site, made: Prepared, rows: Iterable[LeftOut]) -> list[LeftOut]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from gitprun.collect.capture import Capture
 from gitprun.collect.preview import noting_setup
@@ -105,3 +108,50 @@ def test_somebody_can_ask_for_what_setup_made(repo: Repo, tmp_path: Path) -> Non
     assert shop.capture().changed == ()
     asking = replace(shop, site=replace(shop.site, include=("gen.txt",)))
     assert asking.capture().changed == ("gen.txt",)
+
+
+def test_setup_that_puts_a_folder_where_a_file_was_and_a_file_where_a_folder_was(repo: Repo, tmp_path: Path) -> None:
+    repo.commit("both", file="f\n", folder__x="x\n")
+    shop = open_workshop(repo, tmp_path / "w")
+    with noting_setup(shop.site, fresh=True) as made:
+        (shop.path / "file").unlink()
+        shop.work.write("file/inside", "i\n")
+        (shop.path / "folder" / "x").unlink()
+        (shop.path / "folder").rmdir()
+        shop.work.write("folder", "now a file\n")
+    assert (made, shop.capture().changed) == (["file", "file/inside", "folder", "folder/x"], ())
+    # A worker's own file in there stays, whatever is in its way.
+    shop.work.write("file/mine", "m\n")
+    assert shop.files(shop.capture()) == {"file": "-", "file/mine": "100644 m"}
+
+
+@settings(max_examples=8)
+@given(data=st.data())
+def test_only_what_setup_left_is_given_back(data: st.DataObject) -> None:
+    names = ("CLAUDE.md", "app.py", "d/new.txt", "gen.txt")
+    texts = st.fixed_dictionaries(dict.fromkeys(names, st.sampled_from(["rules\n", "one\n", "two\n", None])))
+    by_setup, by_worker = data.draw(texts), data.draw(texts)
+    with tempfile.TemporaryDirectory() as folder:
+        repo = make_repo(Path(folder) / "repo", app_dot_py="one\n", CLAUDE_dot_md="rules\n")
+        base = {"app.py": "one\n", "CLAUDE.md": "rules\n"}
+        shop = open_workshop(repo, Path(folder) / "w")
+        with noting_setup(shop.site, fresh=True):
+            lay(shop, by_setup)
+        lay(shop, by_worker)
+        expected = base.copy()
+        for name in names:
+            if by_worker[name] != by_setup[name]:
+                expected.pop(name, None)
+                expected |= {name: by_worker[name]} if by_worker[name] is not None else {}
+        tree = shop.capture().tree
+        env = {"GIT_DIR": str(shop.site.own)}
+        rows = repo.git("ls-tree", "-r", "-z", "--name-only", tree, env=env).split("\0")[:-1]
+        assert {name: repo.git("cat-file", "blob", f"{tree}:{name}", env=env) + "\n" for name in rows} == expected
+
+
+def lay(shop: Workshop, texts: dict[str, str | None]) -> None:
+    for name, text in texts.items():
+        if text is None:
+            (shop.path / name).unlink(missing_ok=True)
+        else:
+            shop.work.write(name, text)
