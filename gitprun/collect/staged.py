@@ -6,6 +6,7 @@ as new files are, and cross as everything does that a worker could write.
 
 from __future__ import annotations
 
+import itertools
 import os
 import stat
 import time
@@ -13,6 +14,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from gitprun.collect.contents import FIRST
 from gitprun.collect.crossing import Rejected, cross, room_git
 from gitprun.collect.foreign import tell_strange
 from gitprun.collect.lint import lint_path
@@ -20,6 +22,7 @@ from gitprun.collect.quarantine import open_room
 from gitprun.collect.received import split_batch
 from gitprun.collect.screen import (
     HEAD,
+    STAGED,
     Found,
     LeftOut,
     gather_left_out,
@@ -43,8 +46,9 @@ from gitprun.workspaces.worktree import admin_folder
 
 CHANNEL = "staged"
 UNREADABLE = "its object is not there, or damaged"
-# The largest index known is a tenth of that.
-MOST_INDEX = 512 << 20
+# More than two million files; and so many of them that are no known content.
+MOST_INDEX = 256 << 20
+_MOST_ROWS = 500_000
 MOST_INDEXES = 64
 # So many bytes of contents are held at a time.
 _AT_ONCE = 64 << 20
@@ -112,20 +116,19 @@ def read_indexes(site: Site) -> Iterator[Row]:
 
 
 def _read_index(folder: Path) -> Iterator[Row]:
-    rows, shared = read_rows(read_plain(folder / "index", MOST_INDEX) or b"")
-    yield from rows
+    shared = yield from read_rows(read_plain(folder / "index", MOST_INDEX) or b"")
     if shared:
-        yield from read_rows(read_plain(folder / f"sharedindex.{shared}", MOST_INDEX) or b"")[0]
+        yield from read_rows(read_plain(folder / f"sharedindex.{shared}", MOST_INDEX) or b"")
 
 
 def _only_staged(site: Site, held: Collection[str]) -> list[Row]:
-    kinds = (row for row in read_indexes(site) if stat.S_ISREG(row.mode) or row.mode == SYMLINK)
-    rows = [row for row in kinds if not within(os.fsdecode(row.path), site.apart)]
-    if not rows or site.workspace.index is None:
+    if site.workspace.index is None:
         return []
-    own, _ = read_rows(read_plain(site.workspace.index, MOST_INDEX) or b"")
+    own = read_rows(read_plain(site.workspace.index, MOST_INDEX) or b"")
     known = {_EMPTY, *(row.oid for row in own)}
-    left = [row for row in rows if row.oid not in known]
+    kinds = (row for row in read_indexes(site) if stat.S_ISREG(row.mode) or row.mode == SYMLINK)
+    news = (row for row in kinds if row.oid not in known and not within(os.fsdecode(row.path), site.apart))
+    left = list(itertools.islice(news, _MOST_ROWS))
     for one in held if left else ():
         words = ("ls-tree", "-r", "-z", "--full-tree", "--object-only", one)
         known |= {os.fsdecode(oid) for oid in _git(site).run(*words, ok=(0, 128)).fields}
@@ -190,7 +193,7 @@ def _bound(site: Site, rows: Sequence[Row], sizes: Mapping[str, int]) -> tuple[l
 
 
 def _leave(row: Row, why: str, size: int = 0) -> LeftOut:
-    return LeftOut(os.fsdecode(row.path) or row.oid, f"only staged: {why}", size)
+    return LeftOut(os.fsdecode(row.path) or row.oid, f"{STAGED}{why}", size)
 
 
 def _asked(site: Site, row: Row) -> bool:
@@ -212,10 +215,10 @@ def _screen(site: Site, row: Row, content: bytes) -> LeftOut | None:
         found = Found(path, len(content), None, content[:HEAD], bool(row.mode & 0o111))
         refused = screen_new(found, site.max_file, lambda folder: site.base_mode(folder) == TREE)
     if refused is None and link is None and site.secrets and b"\0" not in content[:8000]:
-        spot = find_secret(content)
-        spot = spot and find_secret(content, site.base_blob(path) or b"")
+        spot = find_secret(content[:FIRST])
+        spot = spot and find_secret(content[:FIRST], (site.base_blob(path) or b"")[:FIRST])
         refused = LeftOut(path, f"line {spot.line} looks like {spot.kind}", len(content)) if spot else None
-    return replace(refused, reason=f"only staged: {refused.reason}") if refused else None
+    return replace(refused, reason=f"{STAGED}{refused.reason}") if refused else None
 
 
 def _place(row: Row, taken: Mapping[str, Row]) -> str:

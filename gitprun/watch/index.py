@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from struct import Struct, error
 
@@ -91,18 +91,17 @@ class Row:
     stage: int = 0
 
 
-def read_rows(raw: bytes) -> tuple[list[Row], str]:
-    """Read every version an index names, and of a split one the id of the index it goes on from (else empty).
+def read_rows(raw: bytes) -> Generator[Row, None, str]:
+    """Yield every version an index names; return the id of the index a split one goes on from (else empty).
 
-    What is damaged ends the list: unlike ``parse_index`` this keeps what can be read. A row without a path replaces
-    one of the other index.
+    What is damaged ends it: unlike ``parse_index`` this takes what can be read. A row without a path replaces one of
+    the other index.
     """
-    rows: list[Row] = []
     at, name = _HEAD.size, b""
     try:
         mark, version, count = _HEAD.unpack_from(raw, 0)
         if mark != b"DIRC" or version not in (2, 3, 4):
-            return rows, ""
+            return ""
         for _ in range(count):
             fields = _ENTRY.unpack_from(raw, at)
             flags, start = fields[-1], at + 62
@@ -117,16 +116,16 @@ def read_rows(raw: bytes) -> tuple[list[Row], str]:
                 end = raw.index(b"\0", start)
                 name = raw[start:end]
                 step = (end - at + 8) & ~7
-            rows.append(Row(name, fields[6], fields[-2].hex(), flags >> 12 & 3))
+            yield Row(name, fields[6], fields[-2].hex(), flags >> 12 & 3)
             at += step
         while at + 8 <= len(raw) - 20:
             kind, length = raw[at : at + 4], int.from_bytes(raw[at + 4 : at + 8])
             if kind == b"link" and length >= 20:
-                return rows, raw[at + 8 : at + 28].hex()
+                return raw[at + 8 : at + 28].hex()
             at += 8 + length
     except (ValueError, IndexError, error):
         pass
-    return rows, ""
+    return ""
 
 
 def _read_offset(raw: bytes, at: int) -> tuple[int, int]:
