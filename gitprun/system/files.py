@@ -85,7 +85,7 @@ def write_whole(path: Path, content: bytes, *, mode: int = 0o600, exact: bool = 
     The mode is what the umask leaves of ``mode``, unless it is to be ``exact``.
     """
     temporary = path.with_name(f".{path.name}.{os.urandom(6).hex()}")
-    mode = shared_mode(path, mode)
+    mode = mode if exact else shared_mode(path, mode)
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     try:
         with os.fdopen(descriptor, "wb") as target:
