@@ -519,7 +519,7 @@ def test_prompts_with_control_characters_make_plain_commit_messages(repo: Repo) 
 UNIT = """[[unit]]
 id = "a"
 prompt = "do it"
-command = ["sh", "-c", "git log --format=%s >log.txt; env | grep ^GIT_ | grep -v ^GIT_CEILING_DIRECTORIES= >>log.txt; echo x >x"]
+command = ["sh", "-c", "git log --format=%s >log.txt; env | grep ^GIT_ | grep -v CEILING >>log.txt; echo x >x"]
 """
 
 
