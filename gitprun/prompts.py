@@ -19,6 +19,7 @@ BYPASSED_EXECUTORS = frozenset({"codex"})
 _TYPED = re.compile(r"\s*YOU ARE A CODING AGENT\b.{0,1000}?\bTHE TASK:[ \t]*\n*", re.DOTALL | re.IGNORECASE)
 
 
+_HEADING = re.compile(r"^\s*(?:#+(?:\s+|$))+|\s+#+\s*$")
 # A path as people write it has a slash or a dot. Runs are found first: a long one must cost no more than its length.
 _RUN = re.compile(r"[\w.@+/-]+")
 LONGEST_PATH = 4096
@@ -48,8 +49,9 @@ def without_bypass(prompt: str) -> str:
 
 
 def subject_of(prompt: str) -> str:
-    """Find the first line of a prompt that says what is to be done."""
-    lines = (line.strip("# \t").strip() for line in without_bypass(prompt).splitlines())
+    """Return the first line of a prompt that says what is to be done."""
+    # A heading has a blank after its marks; ``#42`` is a number people write.
+    lines = (_HEADING.sub("", line).strip() for line in without_bypass(prompt).splitlines())
     return next(filter(None, lines), "work")
 
 

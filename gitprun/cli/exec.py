@@ -21,7 +21,7 @@ from gitprun.escapes import shell_word
 from gitprun.units import ExecutorSettings, Unit
 
 if TYPE_CHECKING:
-    from gitprun.named.work import Errand
+    from gitprun.named.errand import Errand
 
 EXIT_MISSING = 2
 MOST_PROMPT = 64_000_000
@@ -131,9 +131,9 @@ def _errand(place: Here, name: str, slug: str, prompt: str, given: Mapping[str, 
     """Put together what is asked: options first, then the environment, then ``prun.toml``."""
     from gitprun.config import read_settings
     from gitprun.git.refs import read_signatures
+    from gitprun.named.errand import Errand
     from gitprun.named.messages import read_level
     from gitprun.named.verify import PostVerify
-    from gitprun.named.work import Errand
     from gitprun.plan import DEFAULT_VERIFY_TIMEOUT
     from gitprun.powers import started_by
     from gitprun.runs.dispatch import require_programs

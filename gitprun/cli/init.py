@@ -15,6 +15,7 @@ from gitprun.cli.options import Here
 from gitprun.cli.places import cache_folder, folder_name, log_root, main_folder, project
 from gitprun.errors import Refused
 from gitprun.names import short
+from gitprun.system.sharing import usual_umask
 
 if TYPE_CHECKING:
     from gitprun.plan import Settings
@@ -168,6 +169,8 @@ def _write_settings(place: Here, wanted: str | None, chosen: Path) -> bool:
     with contextlib.suppress(FileExistsError):
         with open(top / CONFIG_NAME, "x", encoding="utf-8") as target:
             target.write(text)
+        # A file of the checkout is as the user's own umask says, however the repository is shared.
+        os.chmod(top / CONFIG_NAME, 0o666 & ~usual_umask())
         said = [key for key in ("verify", "copy", "link", "setup") if getattr(found, key)]
         put(f"{CONFIG_NAME:<12}written" + (f": {', '.join(said)} found" if said else ", all of it comments"))
         for text in found.missing:

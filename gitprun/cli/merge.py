@@ -121,6 +121,7 @@ def _land_names(place: Here, names: Sequence[str], ahead: AskedAhead, *, as_json
     from gitprun.cli.merge_words import render
     from gitprun.cli.signals import signals_stop
     from gitprun.config import read_settings
+    from gitprun.drift.rulebook import require_own_attributes
     from gitprun.errors import Interrupted
     from gitprun.git.command import require_git
     from gitprun.merge.choose import choose
@@ -135,6 +136,7 @@ def _land_names(place: Here, names: Sequence[str], ahead: AskedAhead, *, as_json
         from gitprun.drift.caution import require_calm
 
         require_calm(place.repository)
+    require_own_attributes(place.repository)
     reading = place.read()
     history = reading.history
     settings = read_settings(place.repository.top)

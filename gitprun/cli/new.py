@@ -160,7 +160,7 @@ def _set_up(place: Here, made: UnitState, settings: Settings, *, yes: bool, skip
         raise Refused(problem.message, problem.hint) from None
     if work:
         more = f" and {len(work) - 1} more" if len(work) > 1 else ""
-        warn(f"setup changed what counts as work: {safe(work[0])}{more}; a commit of this workspace will hold it")
+        say(f"setup made {safe(work[0])}{more}: no work, unless somebody changes it there")
     say(f"setup done: {safe('; '.join((*commands, *own)))}")
     return "done", 0
 

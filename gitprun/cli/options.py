@@ -9,9 +9,10 @@ from typing import Any, TypeVar
 
 import click
 
-from gitprun.git.repo import Repository, find_repository
+from gitprun.git.repo import Repository, find_repository, read_sharing
 from gitprun.runs.events import History
 from gitprun.runs.ledger import Ledger, Reading
+from gitprun.system.sharing import share
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -48,6 +49,7 @@ def here(ctx: click.Context) -> Here:
     """Find the repository around the folder the command was called in."""
     start: Path = ctx.obj
     repository = find_repository(start)
+    share(repository.common, read_sharing(repository))
     if repository.trusted.is_dir():
         from gitprun.drift.caution import be_cautious
 

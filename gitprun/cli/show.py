@@ -216,10 +216,17 @@ def log(ctx: click.Context, unit_name: str, whole: bool, verification: bool, pro
             raise Refused(f"no check of {name} was run ({unit.verdict or unit.state})", f"git prun show {name}")
     else:
         paths = [folder / ("prompt.md" if prompt else "output.log")]
-        if not (paths[0].is_file() or packed(paths[0]).is_file()):
+        if not _is_there(paths[0]) and not unit.facts.get("process"):
             raise Refused(f"the worker of {name} was not started ({unit.state})", f"git prun show {name}")
+    gone = [path for path in paths if not _is_there(path)]
+    if gone:
+        raise Refused(f"{gone[0]} is gone: somebody deleted it", f"git prun show {name} tells what is still known")
     for path in paths:
         _print(path, whole or prompt)
+
+
+def _is_there(path: Path) -> bool:
+    return path.is_file() or packed(path).is_file()
 
 
 def packed(path: Path) -> Path:

@@ -227,8 +227,7 @@ def flags(unit: UnitState, now: float | None = None) -> str:
     if unit.facts.get("result_problems") and unit.state in ("ready", "unverified", "empty"):
         said.append("the result file does not follow the contract")
     said += _left_running(unit.facts.get("exit") or {})
-    if unit.facts.get("kept"):
-        said.append("own commits kept")
+    said += _kept(unit.facts)
     if unit.facts.get("verify_changed"):
         touched = unit.facts["verify_changed"]
         said.append(f"verify changed {len(touched)} tracked file{'s' if len(touched) > 1 else ''} ({touched[0]})")
@@ -238,3 +237,10 @@ def flags(unit: UnitState, now: float | None = None) -> str:
     if unit.state == "lost":
         said.append("nobody works on it any more")
     return "; ".join(said)
+
+
+def _kept(facts: Mapping[str, Any]) -> list[str]:
+    """Say what of a unit is pinned beside its commit."""
+    names = (str(row[0]).removeprefix("refs/prun/kept/").split("/", 2)[-1] for row in facts.get("kept") or ())
+    kinds = {"staged": "staged content kept", "submodule": "commits in a submodule kept"}
+    return list(dict.fromkeys(kinds.get(name.partition("/")[0], "own commits kept") for name in names))

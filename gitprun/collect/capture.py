@@ -17,9 +17,9 @@ import pygit2
 
 from gitprun.collect.advice import advise
 from gitprun.collect.crossing import CrossingProblem, Limits, Rejected, cross
-from gitprun.collect.pins import pin_own_commits
+from gitprun.collect.pins import pin_inner, pin_own_commits, pin_staged
 from gitprun.collect.scan import Scan, ScanProblem, scan_workspace
-from gitprun.collect.screen import LeftOut
+from gitprun.collect.screen import LeftOut, gather_left_out
 from gitprun.collect.signing import NotSigned, wants_signature, write_signed
 from gitprun.collect.site import Site
 from gitprun.collect.stage import FilterChanged, Staged, stage
@@ -52,7 +52,10 @@ class CaptureProblem(PrunError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capture:
-    """What was found: the new tree, its changed paths, what was left out, pinned beside it or rejected."""
+    """What was found: the new tree, its changed paths, what was left out, pinned beside it or rejected.
+
+    ``inner`` are the submodules that hold commits of the worker's own, which are kept and in no tree.
+    """
 
     tree: Oid
     changed: tuple[str, ...]
@@ -63,6 +66,7 @@ class Capture:
     unfinished: str | None = None
     stray: str = ""
     notes: tuple[str, ...] = ()
+    inner: tuple[str, ...] = ()
 
     def facts(self) -> dict[str, Any]:
         """Write it down for the ledger."""
@@ -77,6 +81,7 @@ class Capture:
             "unfinished": self.unfinished,
             "stray": self.stray,
             "collect_notes": list(self.notes),
+            "inner": list(self.inner),
         }
 
 
@@ -111,6 +116,7 @@ def capture(site: Site, run: RunId, unit: UnitId) -> Capture:
             await_letting_go(lock, path, patience=PATIENCE)
             lock.unlink(missing_ok=True)
             staged, notes = stage_workspace(site)
+        pinned = pin_inner(site, run, unit, pin_staged(site, run, unit, pinned, staged.tree), staged.nested)
         changed = changed_paths(site.store, site.base, staged.tree)
         notes += _hook_notes(site, staged.hooks) if changed else []
     except (ScanProblem, FilterChanged) as problem:
@@ -118,24 +124,30 @@ def capture(site: Site, run: RunId, unit: UnitId) -> Capture:
     except (GitFailed, GitTimeout, CrossingProblem, OSError) as problem:
         said = problem.message if isinstance(problem, PrunError) else str(problem)
         raise CaptureProblem(f"the work in {path} could not be captured: {said}") from None
-    notes += advise(site, staged.left_out)
+    left_out = gather_left_out([*staged.left_out, *pinned.left_out])
+    notes += advise(site, left_out)
     stray = _taken_back(site, pinned.parted, staged.tree, changed)
     return Capture(
         tree=staged.tree,
         changed=changed,
-        left_out=staged.left_out,
+        left_out=left_out,
         kept=pinned.kept,
         own_commits=pinned.own_commits,
         rejected=pinned.rejected,
         unfinished=pinned.unfinished,
         stray=stray,
+        inner=pinned.inner,
         notes=(*notes, *pinned.notes, *([stray] if stray else [])),
     )
 
 
 def pin_commits(site: Site, run: RunId, unit: UnitId) -> tuple[tuple[str, Oid], ...]:
     """Pin what the worker committed itself; of a linked worktree this works even after its folder is gone."""
-    return pin_own_commits(site, run, unit).kept
+    pinned = pin_own_commits(site, run, unit)
+    index = site.workspace.index
+    if index is not None and index.is_file() and not os.path.lexists(site.workspace.path):
+        pinned = pin_staged(site, run, unit, pinned)
+    return pinned.kept
 
 
 def stage_workspace(site: Site) -> tuple[Staged, list[str]]:

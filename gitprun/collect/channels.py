@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,7 +52,7 @@ class Channels:
 def read_channels(git_dir: Path, known: frozenset[str]) -> Channels:
     """Read the refs in a worker's own git folder; ``known`` are the tips it started with."""
     if folder_identity(git_dir) is None:
-        return Channels({}, notes=("the worker replaced its .git, so commits of its own were not looked for",))
+        return Channels({}, notes=tuple(tell_git(git_dir, folder=True)))
     refs = _read_refs(git_dir)
     found: dict[str, str] = {}
     head = _read_head(git_dir / "HEAD", refs)
@@ -77,6 +78,32 @@ def read_channels(git_dir: Path, known: frozenset[str]) -> Channels:
     some = dict(list(tips.items())[:MOST_TIPS])
     note = f"of {len(tips)} own commits and branches {MOST_TIPS} were kept"
     return Channels(some, read_unfinished(git_dir), (note,), head)
+
+
+def read_upstream(git_dir: Path) -> frozenset[str]:
+    """Return what a repository a worker could write says it fetched: remote-tracking refs, tags, FETCH_HEAD."""
+    if folder_identity(git_dir) is None:
+        return frozenset()
+    refs = _read_refs(git_dir)
+    rows = [row for line in refs.packed.split(b"\n") if (row := _LINE.fullmatch(line))]
+    named = [(row[2], row[1].decode()) for row in rows] + list(refs.loose.items())
+    fetched = (read_plain(git_dir / "FETCH_HEAD", MAX_LOG_FILE) or b"").split(b"\n")
+    found = {oid for name, oid in named if name.startswith((b"refs/remotes/", b"refs/tags/"))}
+    return frozenset(found | {row[:40].decode() for row in fetched if _OID.fullmatch(row[:40])})
+
+
+def tell_git(path: Path, *, folder: bool) -> list[str]:
+    """Say what became of a workspace's ``.git``, a folder or a file, where it is not what prun made."""
+    try:
+        mode = os.lstat(path).st_mode
+    except OSError:
+        way = "commits of its own were not looked for" if folder else "git finds no repository there"
+        return [f"its .git is gone, so {way}"]
+    if folder and not stat.S_ISDIR(mode):
+        return ["the worker replaced its .git, so commits of its own were not looked for"]
+    return (
+        [] if folder or stat.S_ISREG(mode) else ["the worker replaced its .git, so git finds another repository there"]
+    )
 
 
 def read_unfinished(git_dir: Path) -> str | None:

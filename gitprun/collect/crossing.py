@@ -23,7 +23,7 @@ from gitprun.git.pipe import pipe
 from gitprun.git.repo import Repository
 from gitprun.names import Oid
 
-__all__ = ["GONE", "Crossing", "CrossingProblem", "Limits", "Rejected", "cross"]
+__all__ = ["GONE", "Crossing", "CrossingProblem", "Limits", "Rejected", "cross", "room_git"]
 
 # Why a tip that names no object at all is rejected.
 GONE = "it is not there"
@@ -172,9 +172,7 @@ class _Trip:
         return notes
 
     def _sender(self, room: Room) -> Git:
-        """Read the user's objects first, then the worker's."""
-        places = [users_objects(self.repository), *([self.objects] if self.objects else [])]
-        return _git(room, GIT_ALTERNATE_OBJECT_DIRECTORIES=":".join(map(quoted_place, places)))
+        return room_git(room, self.objects)
 
     def _wanted(self, tips: Mapping[str, Oid]) -> bytes:
         names = [*dict.fromkeys(tips.values()), *(f"^{oid}" for oid in self.whole)]
@@ -313,6 +311,12 @@ class _Trip:
             words = ("pack-objects", "--revs", "--stdout", "--quiet")
             timeout = min(self.time + 30, self.limits.seconds)
             pipe((self._sender(room), words), stdin=self._wanted(tips), sink=take, timeout=timeout)
+
+
+def room_git(room: Room, objects: Path | None) -> Git:
+    """Return git in a room that reads the user's objects first, then those of a folder a worker could write."""
+    places = [users_objects(room.repository), *([objects] if objects else [])]
+    return _git(room, GIT_ALTERNATE_OBJECT_DIRECTORIES=":".join(map(quoted_place, places)))
 
 
 def _git(room: Room, **env: str) -> Git:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
+from gitprun.collect.inner import is_submodule
 from gitprun.collect.site import Site
 from gitprun.collect.sorting import included
 
@@ -12,11 +13,14 @@ MOST = 100_000
 
 
 def list_nested(site: Site, folders: Sequence[str]) -> list[bytes]:
-    """List the files of nested repositories that somebody asked for; their ``.git`` is none of them."""
+    """List the files of nested repositories that somebody asked for; their ``.git`` is none of them.
+
+    Those of a submodule are not to be had: as plain files they would take the place of the submodule itself.
+    """
     found: list[bytes] = []
     if not site.include:
         return found
-    queue = [os.fsencode(folder) for folder in folders]
+    queue = [os.fsencode(folder) for folder in folders if not is_submodule(site, folder)]
     top = os.fsencode(site.workspace.path)
     while queue and len(found) < MOST:
         folder = queue.pop()

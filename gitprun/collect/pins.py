@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pygit2
 
-from gitprun.collect.channels import Channels, read_channels, read_head, read_log, read_unfinished
+from gitprun.collect.channels import Channels, read_channels, read_head, read_log, read_unfinished, tell_git
 from gitprun.collect.crossing import GONE, Rejected, cross
+from gitprun.collect.inner import bring_inner
+from gitprun.collect.screen import LeftOut
 from gitprun.collect.site import Site
+from gitprun.collect.staged import CHANNEL, bring_staged
 from gitprun.errors import PrunError
 from gitprun.git.refs import move_ref, read_ref
 from gitprun.names import ZERO, Oid, RunId, UnitId, kept_ref, unit_ref
 from gitprun.workspaces.worktree import admin_folder
 
 # How the names begin under which commits of our own making are kept.
-MADE = ("attempt-", "collected-", "left-in-workspace")
+MADE = ("attempt-", "collected-", "left-in-workspace", CHANNEL)
 
 
 @dataclass(frozen=True, slots=True)
 class Pinned:
     """The refs that pin own commits, those commits in words, what was rejected, and what else was found beside them.
 
-    ``parted`` is the commit from which HEAD went another way than the base.
+    ``parted`` is the commit from which HEAD went another way than the base, ``head`` what HEAD led to.
+    ``left_out`` is what was only staged and is kept nowhere,
+    ``inner`` the submodules with commits of the worker's own.
     """
 
     kept: tuple[tuple[str, Oid], ...] = ()
@@ -32,6 +37,9 @@ class Pinned:
     unfinished: str | None = None
     notes: tuple[str, ...] = ()
     parted: Oid | None = None
+    head: str = ""
+    left_out: tuple[LeftOut, ...] = ()
+    inner: tuple[str, ...] = ()
 
 
 def pin_own_commits(site: Site, run: RunId, unit: UnitId) -> Pinned:
@@ -46,7 +54,39 @@ def pin_own_commits(site: Site, run: RunId, unit: UnitId) -> Pinned:
     kept = tuple((_keep(site, run, unit, channel, oid), oid) for channel, oid in tips.items())
     own = _describe(site, [oid for channel, oid in tips.items() if channel != "stash"])
     note, parted = _find_parting(site, channels.head)
-    return Pinned(kept, own, rejected, channels.unfinished, (*channels.notes, *notes, *note), parted)
+    return Pinned(kept, own, rejected, channels.unfinished, (*channels.notes, *notes, *note), parted, channels.head)
+
+
+def pin_staged(site: Site, run: RunId, unit: UnitId, pinned: Pinned, tree: Oid | None = None) -> Pinned:
+    """Pin what is only in the worker's index, in none of its commits and not in ``tree``, which was captured."""
+    name = kept_ref(run, unit, CHANNEL)
+    held = [oid for oid in (site.base, tree, pinned.head, *(oid for _, oid in pinned.kept)) if oid]
+    found = bring_staged(site, run, unit, held, read_ref(site.repo, name))
+    kept = pinned.kept
+    if found.commit is not None:
+        kept = (*kept, (_keep(site, run, unit, CHANNEL, found.commit), found.commit))
+    return replace(
+        pinned,
+        kept=kept,
+        rejected=(*pinned.rejected, *found.rejected),
+        notes=(*pinned.notes, *found.notes, *map(_explain, found.rejected)),
+        left_out=found.left_out,
+    )
+
+
+def pin_inner(site: Site, run: RunId, unit: UnitId, pinned: Pinned, repositories: Sequence[str]) -> Pinned:
+    """Pin what was committed in submodules among the ``repositories`` that lie in the workspace."""
+    for found in bring_inner(site, run, unit, repositories):
+        kept = ((_keep(site, run, unit, channel, oid), oid) for channel, oid in found.tips.items())
+        notes = [*([found.note] if found.tips else []), *map(_explain, found.rejected)]
+        pinned = replace(
+            pinned,
+            kept=(*pinned.kept, *kept),
+            rejected=(*pinned.rejected, *found.rejected),
+            notes=(*pinned.notes, *notes),
+            inner=(*pinned.inner, found.folder),
+        )
+    return pinned
 
 
 def _find_parting(site: Site, head: str) -> tuple[tuple[str, ...], Oid | None]:
@@ -97,7 +137,7 @@ def _linked_channels(site: Site, run: RunId, unit: UnitId) -> Channels:
     if admin is None:
         notes: tuple[str, ...] = ("the worktree's registration is gone",)
     else:
-        notes = ()
+        notes = tuple(tell_git(site.workspace.path / ".git", folder=False)) if site.workspace.path.exists() else ()
         head = read_head(admin / "HEAD")
         found["head"] = read_ref(site.repo, head) if head.startswith("refs/") else Oid(head) if head else None
         found |= {f"lost/{oid[:12]}": Oid(oid) for oid in read_log(admin / "logs" / "HEAD")}

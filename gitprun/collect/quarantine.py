@@ -21,6 +21,7 @@ from gitprun.git.repo import Repository
 from gitprun.names import Oid
 from gitprun.system.files import folder_identity, read_plain, sync_all, write_whole
 from gitprun.system.process import Identity, probe_identity
+from gitprun.system.sharing import shared_mode
 from gitprun.workspaces.clone import render_alternates
 
 REASON = "reason.json"
@@ -75,7 +76,7 @@ def open_room(repository: Repository, run: str, unit: str) -> Room:
         # Somebody who closes his room may take the folder above it away.
         with suppress(FileNotFoundError):
             parent.mkdir(parents=True, exist_ok=True)
-            path.mkdir(mode=0o700)
+            path.mkdir(mode=shared_mode(path, 0o700))
             break
     for folder in ("objects/info", "objects/pack", "refs"):
         (path / folder).mkdir(parents=True)
@@ -111,8 +112,8 @@ def adopt(room: Room) -> None:
     for suffix in _SUFFIXES:
         source = found.with_suffix(suffix)
         if source.exists():
-            if shared:
-                source.chmod(0o440 | source.stat().st_mode & 0o004)
+            mode = source.stat().st_mode & 0o777
+            source.chmod(shared_mode(target / source.name, 0o440 | mode & 0o004 if shared else mode))
             _bring(source, target / source.name)
     sync_all([str(target / found.name)])
 

@@ -176,7 +176,7 @@ class Inspection:
             if kind != "blob" or int(size[0]) > most:
                 raise Unfit(f"{what} {oid} is no text of at most {most} bytes")
         out = self.git.run("cat-file", "--batch", "--buffer", stdin=stdin, timeout=self._time).out
-        return dict(zip(oids, _split_batch(out), strict=True))
+        return dict(zip(oids, split_batch(out), strict=True))
 
     def _read_links(self) -> None:
         oids = sorted(self._links)
@@ -234,7 +234,7 @@ class Inspection:
                 raise Unfit("the folders with new names are too large to be compared")
 
         pipe((self.git, ("cat-file", "--batch", "-z", "--buffer")), stdin=stdin, sink=take, timeout=self._time)
-        for folder, tree in zip(folders, _split_batch(bytes(out)), strict=True):
+        for folder, tree in zip(folders, split_batch(bytes(out)), strict=True):
             for one, other, why in collisions(_names(tree)):
                 if not {one, other} & folders[folder]:
                     continue
@@ -259,7 +259,7 @@ def _too_large(what: str, size: int, most: int, word: str = "") -> str:
     return f"{what}: {word}{size} bytes unpacked, more than the {most} allowed"
 
 
-def _split_batch(out: bytes) -> list[bytes]:
+def split_batch(out: bytes) -> list[bytes]:
     """Split what ``cat-file --batch`` printed for objects that are all there."""
     found, start = [], 0
     while start < len(out):

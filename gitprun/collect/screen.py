@@ -44,6 +44,10 @@ PRODUCTS = BUILD_FOLDERS | {"build", "coverage", "dist", "out", "target"}
 # How a compiled program begins: ELF, Mach-O, Java.
 _PROGRAM = (b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe")
 _KEY = re.compile(rb"\s*-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY-----")
+# Why a folder with a submodule in it is left out.
+SUBMODULE = "inside a submodule: not captured"
+# How a reason begins that is about the index alone.
+STAGED = "only staged: "
 # How much of a file is looked at.
 HEAD = 128
 _REFUSED_BY_GIT = re.compile(r"(?i)(?:\.git|git~1)[ .]*(?::.*)?")
@@ -146,6 +150,11 @@ def screen_size(found: Found, max_file: int) -> LeftOut | None:
     if found.size > max_file:
         return LeftOut(found.path, f"larger than {max_file} bytes ([collect] max_file)", found.size)
     return None
+
+
+def goes_along(row: LeftOut) -> bool:
+    """Check whether what was left out is no reason to keep a workspace: tools make it again, or for themselves."""
+    return row.reason.removeprefix(STAGED).startswith(("build output", "one person's own"))
 
 
 def gather_left_out(rows: list[LeftOut]) -> tuple[LeftOut, ...]:

@@ -37,8 +37,9 @@ class Site:
     ``own`` is the git folder made for the workspace (None: the user's own is used, and its settings hold). The rest
     are bounds for one file, and for all new files in bytes and in number; ``filters`` names the user's filters that
     may run (None: those the base names), ``secrets`` says whether contents are screened, ``include`` are patterns of
-    what is taken in although it is no work. ``places`` are more variables for git: who only looks has it write
-    objects elsewhere.
+    what is taken in although it is no work, ``fence`` those of the paths the unit is about. ``places`` are more
+    variables for git: who only looks has it write objects elsewhere. ``onto`` is the commit the work goes on where that
+    is not the base: what the worker committed on its branch itself.
     """
 
     repository: Repository
@@ -52,6 +53,8 @@ class Site:
     filters: tuple[str, ...] | None = None
     secrets: bool = True
     include: tuple[str, ...] = ()
+    fence: tuple[str, ...] = ()
+    onto: Oid | None = None
     known: frozenset[str] = frozenset()
     alternates: bytes = b""
     places: Mapping[str, str] = field(default_factory=dict)
@@ -92,10 +95,19 @@ class Site:
         found = self._find(path)
         return None if found is None else int(found.filemode)
 
+    def holds(self, path: str) -> bool:
+        """Check whether the base or the workspace has a path."""
+        return self.base_mode(path) is not None or os.path.lexists(self.workspace.path / path)
+
     def base_blob(self, path: str) -> bytes | None:
         """Give the bytes a file has in the base."""
         found = self._find(path)
         return bytes(found.data) if isinstance(found, pygit2.Blob) else None
+
+    def base_object(self, path: str) -> str | None:
+        """Return the object a path names in the base: of a submodule a commit that need not be here."""
+        found = self._find(path)
+        return None if found is None else str(found.id)
 
     def base_size(self, path: str) -> int | None:
         """Give the size a file has in the base, without reading it."""

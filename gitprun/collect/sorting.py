@@ -9,8 +9,19 @@ from dataclasses import dataclass, field
 
 from gitprun.collect.bounds import crowd_row, large_row, leave_out_crowds, leave_out_large
 from gitprun.collect.modules import MAX_SIZE, refused_setting
+from gitprun.collect.private import screen_private
 from gitprun.collect.scan import look
-from gitprun.collect.screen import HEAD, Found, LeftOut, refused_by_git, screen_link, screen_new, screen_size, within
+from gitprun.collect.screen import (
+    HEAD,
+    SUBMODULE,
+    Found,
+    LeftOut,
+    refused_by_git,
+    screen_link,
+    screen_new,
+    screen_size,
+    within,
+)
 from gitprun.collect.site import GITLINK, TREE, Site
 from gitprun.globs import matches
 from gitprun.system.files import read_plain
@@ -56,6 +67,7 @@ def sort_new(site: Site, name: bytes, pile: Pile) -> None:
         head = read_plain(site.workspace.path / text, HEAD) if stat.S_ISREG(seen[0]) else None
         found = Found(text, seen[1], seen[2], head or b"", bool(seen[0] & 0o111) and seen[2] is None)
         refused = screen_new(found, site.max_file, lambda folder: site.base_mode(folder) == TREE)
+        refused = refused or screen_private(found, site.fence, site.holds)
     refused = refused or _screen_modules(site, text)
     if refused is None:
         pile.new[name] = seen[1]
@@ -73,7 +85,7 @@ def sort_tracked(site: Site, name: bytes, pile: Pile, *, staged: bool) -> None:
         pile.gone.append(name)
     elif stat.S_ISDIR(seen[0]):
         if site.base_mode(text) == GITLINK:
-            pile.leave(LeftOut(f"{text}/", "inside a submodule: not captured"), path=text)
+            pile.leave(LeftOut(f"{text}/", SUBMODULE), path=text)
         elif text not in pile.nested:
             pile.gone.append(name)
     elif seen[2] is not None:

@@ -11,10 +11,12 @@ from gitprun.collect.contents import screen_contents
 from gitprun.collect.enter import TIMEOUT, drop_entries, enter_all
 from gitprun.collect.filters import FilterChanged, attributes_changed, judge_filters, read_allowed, require_own_programs
 from gitprun.collect.hidden import read_hidden
+from gitprun.collect.inner import is_submodule
 from gitprun.collect.nested import list_nested
+from gitprun.collect.prepared import give_back, read_prepared, still_left_out
 from gitprun.collect.scan import Scan, look
-from gitprun.collect.screen import LeftOut, gather_left_out, within
-from gitprun.collect.site import GITLINK, TREE, Site, exact_rule
+from gitprun.collect.screen import SUBMODULE, LeftOut, gather_left_out, within
+from gitprun.collect.site import TREE, Site, exact_rule
 from gitprun.collect.sorting import Pile, below, bound_new, drop_new, included, sort_new, sort_tracked
 from gitprun.names import Oid, parse_oid
 from gitprun.workspaces.gitdir import read_snapshot
@@ -27,13 +29,17 @@ MOST_EXCLUDED = 2000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Staged:
-    """The tree of the work, what is not in it, how many files differ in their line ends only, notes, core.hooksPath."""
+    """The tree of the work, what is not in it, how many files differ in their line ends only, notes, core.hooksPath.
+
+    ``nested`` are the folders that are repositories of their own.
+    """
 
     tree: Oid
     left_out: tuple[LeftOut, ...]
     noise: int
     notes: tuple[str, ...] = ()
     hooks: str = ""
+    nested: tuple[str, ...] = ()
 
 
 def stage(site: Site, scan: Scan) -> Staged:
@@ -65,15 +71,27 @@ def stage(site: Site, scan: Scan) -> Staged:
     judged = judge_filters(site, filters, [*pile.new, *pile.wanted], rules=rules, changed=changed)
     groups = _screen_secrets(site, judged.groups, pile)
     pile.left_out += [*judged.left_out, *enter_all(site, filters, groups)]
+    made = read_prepared(site)
+    given_back = give_back(site, made, lambda path: included(site, path)) if made else ()
+    if made:
+        pile.left_out = still_left_out(site, made, pile.left_out)
     snapshot = read_snapshot(site.own) if site.own else None
     partial = ("--missing-ok",) if snapshot and snapshot.partial else ()
     return Staged(
         tree=parse_oid(site.git.run("write-tree", *partial).text),
         left_out=gather_left_out(pile.left_out),
         noise=pile.noise,
-        notes=judged.notes,
+        notes=(*judged.notes, *_say_given_back(given_back)),
         hooks=snapshot.hooks if snapshot else _hooks_path(site),
+        nested=pile.nested,
     )
+
+
+def _say_given_back(paths: Sequence[str]) -> list[str]:
+    if not paths:
+        return []
+    more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
+    return [f"as the setup commands left it, so no work of this unit: {paths[0]}{more}"]
 
 
 def _keep_away(site: Site, scan: Scan) -> tuple[tuple[str | bytes, ...], list[LeftOut]]:
@@ -123,11 +141,13 @@ def _sort_repositories(site: Site, scan: Scan, pile: Pile) -> None:
             pile.left_out.append(LeftOut(f"{folder}/.git", "a repository inside the workspace"))
             continue
         nested.append(folder)
-        if mode != GITLINK:
+        if is_submodule(site, folder):
+            pile.leave(LeftOut(f"{folder}/", SUBMODULE), path=folder)
+        else:
             pile.leave(LeftOut(f"{folder}/", "a repository inside the workspace"), path=folder)
     for folder in _gitlinks(site):
         if _filled(site, folder):
-            pile.leave(LeftOut(f"{folder}/", "inside a submodule: not captured"), path=folder)
+            pile.leave(LeftOut(f"{folder}/", SUBMODULE), path=folder)
     pile.nested = tuple(nested)
 
 

@@ -17,6 +17,7 @@ from gitprun.git.command import Git
 from gitprun.git.repo import Repository
 from gitprun.names import PRUN_REFS, ZERO
 from gitprun.system.files import folder_identity, read_plain, remove_tree, write_whole
+from gitprun.system.sharing import shared_mode
 
 FOLDER = "keep"
 MOST_LINKED = 300_000
@@ -99,7 +100,7 @@ class ObjectKeep:
         except FileNotFoundError:
             if not os.path.lexists(source):
                 return None
-            os.makedirs(os.path.dirname(target), mode=0o700, exist_ok=True)
+            os.makedirs(os.path.dirname(target), mode=shared_mode(Path(target), 0o700), exist_ok=True)
             return self._link(inner)
         return 1
 

@@ -22,6 +22,7 @@ from gitprun.errors import GitFailed, PrunError, Refused
 from gitprun.git.command import Git
 from gitprun.git.repo import Repository
 from gitprun.system.files import read_plain, write_whole
+from gitprun.system.sharing import shared_mode
 
 State = Literal["put-back", "left", "refused"]
 REASON = "prun undo --drift: put back"
@@ -251,7 +252,7 @@ class Restorer:
         """Keep what is about to be replaced; gives where."""
         if content is None:
             return ""
-        self.kept.aside.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self.kept.aside.mkdir(parents=True, exist_ok=True, mode=shared_mode(self.kept.aside, 0o700))
         place = self.kept.aside / name.strip("/").replace("/", "+")
         if not place.exists():
             write_whole(place, content)

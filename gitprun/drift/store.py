@@ -6,6 +6,8 @@ import hashlib
 import os
 from pathlib import Path
 
+from gitprun.system.sharing import shared_mode
+
 _HEAD = b"%s %d\n"
 _MOST_HEAD = 100
 
@@ -31,7 +33,7 @@ class Store:
             return
         known = self._known()
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, shared_mode(self.path, 0o600))
         with os.fdopen(descriptor, "rb+") as target:
             at = max((start + size for start, size in known.values()), default=0)
             # A torn end of a crash is written over.

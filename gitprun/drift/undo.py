@@ -13,10 +13,11 @@ from gitprun.drift.history import Refs
 from gitprun.drift.keep import drop_keep, keep_folder, pin_prefix
 from gitprun.drift.record import SETTLED, Drift, awaits, open_drifts, over_rows, read_drifts
 from gitprun.drift.restore import Busy, Kept, Outcome, Restorer
+from gitprun.drift.rulebook import STORE
 from gitprun.drift.rules import Finding, describe, read_finding
 from gitprun.drift.store import Store
 from gitprun.drift.things import UNREADABLE, Thing, read_look
-from gitprun.drift.witness import MOST, STORE
+from gitprun.drift.witness import MOST
 from gitprun.errors import PrunError, Refused
 from gitprun.git.repo import Repository
 from gitprun.keep.trash import keep_in_trash

@@ -21,6 +21,7 @@ from gitprun.drift.look import Eye
 from gitprun.drift.ours import read_ours
 from gitprun.drift.record import FOUND, SETTLED, Drift, awaits, facts_of, over_rows, read_drifts
 from gitprun.drift.reflogs import read_entry
+from gitprun.drift.rulebook import STORE
 from gitprun.drift.rules import Finding, judge
 from gitprun.drift.store import Store
 from gitprun.drift.things import STASH, Look, Thing, compare, dump, read_look, same, value_of, write_look
@@ -35,7 +36,7 @@ from gitprun.system.files import read_plain, write_whole
 from gitprun.workspaces.base import Workspace
 
 MOST = 1 << 30
-LOOK, RUNNING, STORE, INDEXES = "look.json", "running.json", "contents", "indexes"
+LOOK, RUNNING, INDEXES = "look.json", "running.json", "indexes"
 
 
 class Witness:

@@ -19,6 +19,7 @@ from gitprun.errors import GitFailed, GitTimeout, PrunError
 from gitprun.git.environment import git_environment
 from gitprun.git.limits import Heard, Patience
 from gitprun.system import kin
+from gitprun.system.sharing import usual_umask
 
 LAST_WORDS = 2.0
 # Git and what it started get so long after INT, to take their locks and temporary files away, and again after TERM.
@@ -278,6 +279,8 @@ class Git:
                 stderr=subprocess.PIPE,
                 # Filters, signers and hooks git starts end with it, and Ctrl-C is ours to deal with.
                 process_group=0,
+                # It honours core.sharedRepository by itself, and what it writes elsewhere is the user's own.
+                umask=usual_umask(),
             )
         except FileNotFoundError as problem:
             if not os.path.isdir(self.cwd):

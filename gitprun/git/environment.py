@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
+from pathlib import Path
 
+CEILING = "GIT_CEILING_DIRECTORIES"
 # Who the user is, where his own configuration lies, how git finds its parts. Everything else that starts with GIT_
 # redirects a repository, an index or a configuration, and we may have been started from a hook of another one.
 ALLOWED = frozenset(
@@ -18,7 +21,7 @@ ALLOWED = frozenset(
         "GIT_CONFIG_SYSTEM",
         "GIT_CONFIG_NOSYSTEM",
         "GIT_EXEC_PATH",
-        "GIT_CEILING_DIRECTORIES",
+        CEILING,
         "GIT_DISCOVERY_ACROSS_FILESYSTEM",
     }
 )
@@ -32,6 +35,17 @@ PINNED = {
     "LC_ALL": "C.UTF-8",
     "LANGUAGE": "",
 }
+
+
+def ceilings(caller: Mapping[str, str], *folders: Path) -> dict[str, str]:
+    """Return the variable that keeps git in these folders from looking for a repository above them.
+
+    The caller's own ceilings hold, too. Both spellings of a folder count: git compares paths as they are written.
+    """
+    above = (str(folder.parent) for one in folders for folder in (one, Path(os.path.realpath(one))))
+    rows = [*above, *caller.get(CEILING, "").split(os.pathsep)]
+    # A path with the separator in it cannot be written.
+    return {CEILING: os.pathsep.join(dict.fromkeys(row for row in rows if row and os.pathsep not in row))}
 
 
 def git_environment(caller: Mapping[str, str], extra: Mapping[str, str] | None = None) -> dict[str, str]:

@@ -13,6 +13,9 @@ from gitprun.git.revision import require_one_ref
 from gitprun.git.stale import COMMONDIR
 from gitprun.names import Oid, parse_oid
 from gitprun.system.files import read_plain
+from gitprun.system.sharing import parse_sharing
+
+_MOST_CONFIG = 16 << 20
 
 
 class NoRepository(PrunError):
@@ -54,6 +57,20 @@ class Repository:
     def home(self) -> Path:
         """Name the main checkout, or the bare repository itself."""
         return self.common.parent if self.common.name == ".git" else self.common
+
+
+def read_sharing(repository: Repository) -> int:
+    """Return how the repository's own settings share it (see ``gitprun.system.sharing``); 0 where they do not."""
+    # As git reads it: from no other file. As a rule the word is not there, and nobody has to be asked.
+    said = read_plain(repository.common / "config", _MOST_CONFIG) or b""
+    if b"sharedrepository" not in said.lower():
+        return 0
+    words = ("config", "--file", str(repository.common / "config"), "--get", "core.sharedRepository")
+    answer = Git(cwd=repository.common).run(*words, ok=(0, 1))
+    try:
+        return parse_sharing(answer.text) if answer.code == 0 else 0
+    except ValueError as problem:
+        raise NoRepository(str(problem), "git config core.sharedRepository group") from None
 
 
 def find_repository(start: Path) -> Repository:

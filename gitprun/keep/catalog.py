@@ -11,7 +11,7 @@ from gitprun.names import PRUN_REFS, TRASH_REFS, is_run_id
 
 # Where the channel of a kept ref begins; the name of a workspace may have slashes, as a channel may.
 _CHANNEL = re.compile(
-    r"head|stash|branch|lost|worktree|adopted|attempt-[0-9]+|base-[0-9]+|left-in-workspace(?:-[0-9]+)?"
+    r"head|stash|staged|submodule|branch|lost|worktree|adopted|attempt-[0-9]+|base-[0-9]+|left-in-workspace(?:-[0-9]+)?"
     r"|stood-on-[0-9a-f]+"
 )
 _MARK = re.compile(r"[0-9a-f]{12}")

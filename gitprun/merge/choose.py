@@ -129,8 +129,9 @@ def _beside(unit: UnitState) -> Iterator[str]:
     """Say what a worker did that is not in its commit, and which hook never saw it."""
     own, label = f"refs/prun/kept/{unit.run}/{unit.id}/", f"{unit.run}/{unit.id}"
     refs = [str(row[0]).removeprefix(own) for row in unit.facts.get("kept") or () if str(row[0]).startswith(own)]
-    # What HEAD led to is in the commit, file by file; of earlier attempts nobody asks here.
-    apart = [name for name in refs if name != "head" and not name.startswith(("attempt-", "left-in-workspace"))]
+    # What HEAD led to is in the commit, file by file; of earlier attempts, and of versions that were staged on the way,
+    # nobody asks here.
+    apart = [name for name in refs if not name.startswith(("head", "staged", "attempt-", "left-in-workspace"))]
     if apart:
         yield f"{label}: its worker's {', '.join(apart)} did not come along; see {own}"
     left = [str(row["path"]) for row in unit.facts.get("left_out") or ()]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gitprun.collect.capture import stage_workspace
+from gitprun.collect.screen import goes_along
 from gitprun.collect.site import Site
 from gitprun.errors import PrunError, Refused, UsageProblem
 from gitprun.git.refs import open_repository, read_signatures, write_commit
@@ -167,8 +168,9 @@ def _read_work(repository: Repository, repo: Objects, resolution: Resolution) ->
     with locked(index.with_name("capture.lock"), doing=f"taking back {resolution.branch}"):
         index.with_name("index.lock").unlink(missing_ok=True)
         staged, _ = stage_workspace(site)
-    if staged.left_out:
-        first = staged.left_out[0]
+    lost = [row for row in staged.left_out if not goes_along(row)]
+    if lost:
+        first = lost[0]
         raise Refused(f"{first.path} cannot be taken along: {first.reason}", f"look at it in {workspace.path}")
     return staged.tree
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from gitprun.collect.preview import noting_setup
 from gitprun.drift.caution import require_calm
 from gitprun.errors import PrunError, Refused, UsageProblem
 from gitprun.git.command import require_git
@@ -19,7 +20,7 @@ from gitprun.keep.guard import stands
 from gitprun.named.branches import require_own_branch_name, settle_branch
 from gitprun.named.fork import find_fork
 from gitprun.named.roster import NAMED, colliding, roster
-from gitprun.named.site import KNOWN, open_site, pin_name, read_work
+from gitprun.named.site import KNOWN, open_site, pin_name
 from gitprun.names import ZERO, Oid, UnitId
 from gitprun.runs.events import UnitState
 from gitprun.runs.ledger import Ledger
@@ -177,15 +178,16 @@ def _take_back(repository: Repository, wish: Wish, workspace: Workspace, base: O
 def setup_named(
     repository: Repository, ledger: Ledger, unit: UnitState, commands: Sequence[str], *, stop: Stop
 ) -> list[str]:
-    """Run the setup commands in a workspace and write down how that went; gives the work they left, if any.
+    """Run the setup commands in a workspace and write down how that went; return the files they made, if any.
 
     Raises WorkspaceProblem when one fails; the workspace stays.
     """
     path, folder = Path(str(unit.facts["path"])), unit_folder(repository.state, unit)
     try:
-        run_setup(path, commands, log=folder / "setup.log", stop=stop)
+        with noting_setup(open_site(repository, unit), fresh=False) as made:
+            run_setup(path, commands, log=folder / "setup.log", stop=stop)
     except WorkspaceProblem as problem:
         ledger.append("workspace.setup", run=NAMED, unit=unit.id, facts={"setup": "failed"})
         raise WorkspaceProblem(f"{problem.message}; the workspace {unit.id} stays", problem.hint) from None
     ledger.append("workspace.setup", run=NAMED, unit=unit.id, facts={"setup": "done"})
-    return read_work(open_site(repository, roster(ledger.read().events).units[unit.id]))
+    return made

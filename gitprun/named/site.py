@@ -10,12 +10,10 @@ from pathlib import Path
 
 from gitprun.collect.capture import pin_commits
 from gitprun.collect.channels import read_head
-from gitprun.collect.filters import read_allowed
 from gitprun.collect.site import Site
-from gitprun.errors import GitFailed, GitTimeout, PrunError, Refused
+from gitprun.errors import PrunError, Refused
 from gitprun.git.refs import open_repository, read_ref
 from gitprun.git.repo import Repository
-from gitprun.git.verbatim import is_verbatim
 from gitprun.named.probe import probe_named
 from gitprun.named.roster import NAMED, flat
 from gitprun.names import Oid, RunId, UnitId, base_ref
@@ -134,24 +132,3 @@ def pin_gone(repository: Repository, name: UnitId, path: Path, branch: str, base
     gone = Workspace(kind="worktree", path=path, identity=(0, 0), branch=branch)
     repo = open_repository(repository.common)
     pin_commits(Site(repository=repository, repo=repo, workspace=gone, base=base, max_file=0), NAMED, name)
-
-
-def read_work(site: Site) -> list[str]:
-    """List what a capture would look at: tracked files that are not as they were staged last, and new ones."""
-    words = ("ls-files", "-z", "--modified", "--others", "--exclude-standard", "--deduplicate")
-    try:
-        found = read_allowed(site).git(site.git).run(*words, *site.excludes)
-    except (GitFailed, GitTimeout):
-        # A filter does not work; without any, the files it is for look changed.
-        found = site.git.run(*words, *site.excludes)
-    return _changed(site, [os.fsdecode(row) for row in found.fields])
-
-
-def _changed(site: Site, names: list[str]) -> list[str]:
-    """Leave out the files that only git takes for changed, since it would store them with other line ends."""
-    staged: dict[str, str] = {}
-    for row in site.git.run("ls-files", "-z", "-s").fields if names else ():
-        about, _, name = row.partition(b"\t")
-        staged[os.fsdecode(name)] = about.split(b" ")[1].decode()
-    path = site.workspace.path
-    return [name for name in names if name not in staged or not is_verbatim(path / name, staged[name])]

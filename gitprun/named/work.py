@@ -6,92 +6,48 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from gitprun.collect.capture import Capture, capture, changed_paths, require_ended
+from gitprun.collect.preview import list_work
 from gitprun.collect.site import Site
 from gitprun.drift.linked import begin_look, end_look
 from gitprun.drift.witness import Witness, suspect_of
 from gitprun.errors import PrunError
 from gitprun.executors.base import Ending, Place
 from gitprun.executors.catalog import require_executor
+from gitprun.git.environment import ceilings
 from gitprun.git.layout import require_seen_checkout
-from gitprun.git.refs import Signature
+from gitprun.git.refs import read_ref
 from gitprun.git.repo import Repository
 from gitprun.guards.install import claude_guard
 from gitprun.guards.shims import guard_environment
 from gitprun.named.commit import Outcome, Work, commit_work, describe_stat
+from gitprun.named.errand import Errand, Session
 from gitprun.named.fork import fork_of
 from gitprun.named.messages import Facts, commit_message
 from gitprun.named.roster import NAMED, flat
 from gitprun.named.settle import settle_named
-from gitprun.named.site import alone, open_site, read_work
-from gitprun.named.verify import PostVerify, Verified, verify
+from gitprun.named.site import alone, open_site
+from gitprun.named.verify import Verified, verify
 from gitprun.names import Oid
-from gitprun.plan import Settings
 from gitprun.prompts import BYPASS, bypass_wanted, without_bypass
 from gitprun.runs.events import UnitState
 from gitprun.runs.ledger import Ledger
 from gitprun.runs.listen import read_output
 from gitprun.runs.outcome import exit_facts, judge_worker
-from gitprun.runs.review import unit_folder
 from gitprun.runs.walls import require_walls, wall_worker
 from gitprun.system.files import write_whole
 from gitprun.system.process import Identity, Stop, probe_identity, run, worker_environment
-from gitprun.units import ExecutorSettings, Exit, Unit
+from gitprun.units import Exit
 from gitprun.verify.surroundings import surroundings, wish_for_worker
 from gitprun.verify.view import view_for
 from gitprun.workspaces.scratch import drop_temporary, make_temporary
 
 LAST = 256_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Errand:
-    """What is asked of a worker in a named workspace; ``unit`` has the slug as its id, ``log`` is appended to."""
-
-    unit: Unit
-    settings: ExecutorSettings
-    level: int
-    verify: PostVerify
-    commit_failed: bool
-    log: Path
-    who: tuple[Signature, Signature]
-    collect: Settings = field(default_factory=Settings)
-
-
-@dataclass(slots=True)
-class _Session:
-    """One errand while it is run."""
-
-    repository: Repository
-    ledger: Ledger
-    place: UnitState
-    errand: Errand
-    say: Callable[[str], None]
-    warn: Callable[[str], None]
-    stop: Stop
-    start: int = 0
-    end: int = 0
-
-    def note(self, kind: str, **facts: Any) -> None:
-        """Write one event."""
-        self.ledger.append(f"unit.{kind}", run=NAMED, unit=self.place.id, facts=facts)
-
-    def tell(self, text: str) -> None:
-        """Write a status line to stdout and into the log."""
-        line = f"[wrapper {self.errand.unit.id}] {text}"
-        with open(self.errand.log, "ab") as log:
-            log.write(line.encode("utf-8", "replace") + b"\n")
-        self.say(line)
-
-    @property
-    def folder(self) -> Path:
-        """Name the folder that keeps what belongs to the workspace."""
-        return unit_folder(self.repository.state, self.place)
 
 
 def work_in(
@@ -110,12 +66,12 @@ def work_in(
     """
     require_walls(errand.unit)
     require_seen_checkout(repository)
-    session = _Session(repository, ledger, place, errand, say, warn, stop)
+    session = Session(repository, ledger, place, errand, say, warn, stop)
     errand.log.parent.mkdir(parents=True, exist_ok=True)
     with alone(repository, place):
         place = session.place = settle_named(repository, ledger, place)
         site = open_site(repository, place, settings=errand.collect, anew=True)
-        left = read_work(site)
+        left = list_work(site)
         if left:
             warn(f"{place.id} holds uncommitted work already (such as {left[0]}); it will be part of the commit")
         me = probe_identity(os.getpid())
@@ -135,7 +91,7 @@ def work_in(
             raise
 
 
-def _live(session: _Session, site: Site) -> int:
+def _live(session: Session, site: Site) -> int:
     errand, branch = session.errand, str(site.workspace.branch)
     session.tell(f"{datetime.now(UTC):%H:%M:%SZ} pid={os.getpid()} branch={branch} starting")
     session.start = errand.log.stat().st_size
@@ -148,6 +104,9 @@ def _live(session: _Session, site: Site) -> int:
         why = ending.reason or ended.detail or f"exit code {ended.shell_code}"
         session.warn(f"the worker ended as {worker}: {why}")
     require_ended(ended.survivors)
+    if site.workspace.kind == "worktree":
+        # What the worker committed there itself stays; its work goes on top.
+        site = replace(site, onto=read_ref(site.repo, f"refs/heads/{branch}"))
     with _uncommitted_stays_news(site) as committed:
         found = capture(site, NAMED, session.place.id)
         outcome = commit_work(_work(session, site, found, ended, worker))
@@ -155,6 +114,8 @@ def _live(session: _Session, site: Site) -> int:
     _report(session, site, found, outcome)
     state, code = _judge(worker, outcome, ended), ended.shell_code if worker is not None else 0
     reason = ending.reason if worker is not None else outcome.reason
+    if state == "empty" and found.inner:
+        state, reason = "unverified", f"its commits are inside the submodule {found.inner[0]}, kept and in no tree"
     if session.stop.is_set():
         # Nobody waits for a verification now.
         session.note("finished", state=state, reason=reason)
@@ -183,7 +144,7 @@ def _live(session: _Session, site: Site) -> int:
 
 
 @contextmanager
-def _watched(session: _Session, site: Site) -> Iterator[None]:
+def _watched(session: Session, site: Site) -> Iterator[None]:
     """Look at the user's repository before and after the worker, and tell what changed meanwhile."""
     root = session.repository.home.parent / "\0"
     witness = Witness(session.repository, session.ledger, NAMED, root, session.place.id)
@@ -205,7 +166,7 @@ def _watched(session: _Session, site: Site) -> Iterator[None]:
         witness.close()
 
 
-def _run_worker(session: _Session, site: Site) -> tuple[Exit, Ending]:
+def _run_worker(session: Session, site: Site) -> tuple[Exit, Ending]:
     """Start the worker and wait for its end; all it prints goes to the log."""
     errand, unit, folder = session.errand, session.errand.unit, session.folder
     path = site.workspace.path
@@ -229,6 +190,8 @@ def _run_worker(session: _Session, site: Site) -> tuple[Exit, Ending]:
     launch = executor.launch(unit, prompt.rstrip("\n") + "\n", place, errand.settings)
     write_whole(folder / "prompt.md", launch.stdin)
     own = {"PRUN_RUN": NAMED, "PRUN_UNIT": unit.id, "PRUN_REPO": home, "PRUN_BASE": site.base}
+    # Without a .git there, git must not find a repository around it.
+    own |= ceilings(os.environ, path)
 
     def started(identity: Identity | None) -> None:
         session.note("started", process=asdict(identity) if identity else {}, program=launch.argv[0])
@@ -254,12 +217,16 @@ def _run_worker(session: _Session, site: Site) -> tuple[Exit, Ending]:
         drop_temporary(temporary)
     if ended.reason == "not-started":
         session.warn(f"{launch.argv[0]} could not be started: {ended.detail}")
+    if not errand.log.is_file():
+        session.warn(f"{errand.log} is gone: somebody deleted it while the worker ran")
+        errand.log.touch()
+        session.start = 0
     _close_line(errand.log)
     session.end = errand.log.stat().st_size
     return ended, executor.ending(read_output(errand.log, session.start), ended)
 
 
-def _temporary(session: _Session, path: Path) -> Path:
+def _temporary(session: Session, path: Path) -> Path:
     return path.parents[unit_depth(session.place.id)] / ".tmp" / f"{flat(session.place.id)}-{os.getpid()}"
 
 
@@ -294,7 +261,7 @@ def _close_line(log: Path) -> None:
                 target.write(b"\n")
 
 
-def _work(session: _Session, site: Site, found: Capture, ended: Exit, worker: str | None) -> Work:
+def _work(session: Session, site: Site, found: Capture, ended: Exit, worker: str | None) -> Work:
     """Put together what is to be committed, and what speaks against it."""
     # The captured tree is not in the user's repository yet.
     errand, git = session.errand, site.git
@@ -328,7 +295,7 @@ def _work(session: _Session, site: Site, found: Capture, ended: Exit, worker: st
     )
 
 
-def _last_lines(session: _Session) -> list[str]:
+def _last_lines(session: Session) -> list[str]:
     """Say in plain lines what the worker did last."""
     log, progress = session.errand.log, require_executor(session.errand.unit.executor).progress
     with open(log, "rb") as source:
@@ -345,7 +312,7 @@ def _source(errand: Errand) -> str:
     return f"{program} ({unit.model or 'default'} {unit.reasoning or 'default'} reasoning)"
 
 
-def _report(session: _Session, site: Site, found: Capture, outcome: Outcome) -> None:
+def _report(session: Session, site: Site, found: Capture, outcome: Outcome) -> None:
     """Say what became of the work, in the seed's words where it has any, and write it down."""
     own = f"{outcome.own} commit{'s' if outcome.own != 1 else ''} of the worker's own"
     if outcome.state == "committed":
@@ -371,7 +338,7 @@ def _report(session: _Session, site: Site, found: Capture, outcome: Outcome) -> 
     session.note("captured", **(facts | {"commit": outcome.commit, "ref": ref, "outcome": outcome.state}))
 
 
-def _since_fork(session: _Session, site: Site, found: Capture) -> dict[str, Any]:
+def _since_fork(session: Session, site: Site, found: Capture) -> dict[str, Any]:
     """Return what the workspace changed since its branch forked, not only in this errand."""
     fork = fork_of(session.repository, session.place, site.base)
     if fork == site.base:
@@ -386,7 +353,7 @@ def _judge(worker: str | None, outcome: Outcome, ended: Exit) -> str:
     return {"committed": "ready", "own": "ready", "earlier": "ready", "empty": "empty"}.get(outcome.state, "failed")
 
 
-def _note_verdict(session: _Session, verified: Verified, found: Capture) -> None:
+def _note_verdict(session: Session, verified: Verified, found: Capture) -> None:
     verdict = verified.verdict
     facts = {"state": verdict.state, "reason": verdict.reason, "checks": [asdict(check) for check in verdict.checks]}
     facts |= {"confined": verdict.confined} if verdict.confined else {}

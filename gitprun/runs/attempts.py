@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +53,9 @@ def begin(context: RunContext, piece: Piece) -> tuple[Attempt, Workspace | None]
     commits = frozenset(str(row["commit"]) for row in earlier if row["commit"])
     if thread is not None:
         commits |= started_with(context.repository, context.run)
-    source = read_source(context.repository)
+    # The rules all share stay those the run began with: a worker that still works may have added some.
+    first = context.source
+    source = replace(read_source(context.repository), exclude=first.exclude, attributes=first.attributes)
     attempt = Attempt(number=number, base=base, source=source, known=commits, thread=thread)
     if thread is None:
         context.note(unit, "preparing", attempt=number, earlier=earlier)

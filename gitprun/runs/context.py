@@ -133,8 +133,8 @@ class Again:
     counts: bool = True
 
 
-def open_site(context: RunContext, attempt: Attempt, workspace: Workspace) -> Site:
-    """Open the place the work of an attempt is captured from."""
+def open_site(context: RunContext, attempt: Attempt, workspace: Workspace, fence: tuple[str, ...] = ()) -> Site:
+    """Open the place the work of an attempt is captured from; ``fence`` are the paths its unit is about."""
     settings, index = context.settings, workspace.index
     return Site(
         repository=context.repository,
@@ -147,6 +147,7 @@ def open_site(context: RunContext, attempt: Attempt, workspace: Workspace) -> Si
         own=ensure_own_git(context.repository, index, attempt.base, workspace.kind) if index else None,
         filters=settings.filters,
         secrets=settings.secrets is not False,
+        fence=fence,
         known=attempt.source.tips | {attempt.base} | attempt.known,
         alternates=attempt.source.alternates,
     )

@@ -33,6 +33,7 @@ from gitprun.system.clock import Alarm, SteadyClock
 from gitprun.system.files import locked
 from gitprun.system.process import Stop, probe_identity, worker_environment
 from gitprun.system.programs import find_program, with_program
+from gitprun.system.sharing import make_private
 from gitprun.units import DEFAULT_OUTPUT_MAX, ExecutorSettings, Unit
 from gitprun.watch.shared import BASELINE, FINAL, SharedEye, record_shared
 from gitprun.watch.snapshot import Shared
@@ -253,7 +254,7 @@ def _made(root: Path) -> Iterator[None]:
     missing = [folder for folder in (root, *root.parents) if not os.path.lexists(folder)]
     try:
         try:
-            root.mkdir(parents=True, exist_ok=True)
+            make_private(root)
             probe = root / f".probe-{os.getpid()}"
             probe.mkdir()
             probe.rmdir()

@@ -40,7 +40,7 @@ NOTHING_CHANGED: dict[str, Any] = {"verify_changed": []}
 def collect(context: RunContext, unit: Unit, attempt: Attempt, workspace: Workspace, worker: str | None) -> Capture:
     """Make the unit's one commit and pin it."""
     ref = unit_ref(context.run, unit.id)
-    site = open_site(context, attempt, workspace)
+    site = open_site(context, attempt, workspace, unit.paths)
     found = capture(site, context.run, unit.id)
     facts = found.facts() | {"outside": list(outside_fence(found.changed, unit.paths))}
     facts |= {"gate": list_gate_changes(context, site, found)}
@@ -78,6 +78,7 @@ def recall_capture(known: UnitState) -> Capture | None:
         rejected=tuple(Rejected(**row) for row in facts.get("rejected", ())),
         unfinished=facts["unfinished"],
         notes=tuple(facts["collect_notes"]),
+        inner=tuple(facts.get("inner", ())),
     )
 
 
@@ -94,7 +95,9 @@ def keep_result(
         text = next((said for said in last if parse_result(said, unit.id).valid), "")
         if not text:
             reason = ending.reason or (NO_RESULT if worker is None else f"the unit is {worker}")
-            said = readable_output(tail(folder / "output.log", FALLBACK_TAIL))
+            output = folder / "output.log"
+            gone = "" if output.is_file() else "(its output is gone: somebody deleted it)\n"
+            said = gone or readable_output(tail(output, FALLBACK_TAIL))
             if last:
                 said = f"The worker's last message:\n\n{readable(last[0])}\n\nThe end of its output:\n\n{said}"
             text = fallback_result(unit.id, reason, said)

@@ -32,8 +32,17 @@ def judge_worker(ended: Exit, state: str) -> str | None:
     return "failed"
 
 
-def judge_unit(worker: str | None, mode: Mode, *, changed: bool, unfinished: bool, verdict: str, result: bool) -> str:
-    """Give the final state of a unit whose work, if any, is captured."""
+def judge_unit(
+    worker: str | None,
+    mode: Mode,
+    *,
+    changed: bool,
+    unfinished: bool,
+    verdict: str,
+    result: bool,
+    inner: bool = False,
+) -> str:
+    """Give the final state of a unit whose work, if any, is captured; ``inner``: some of it is in a submodule."""
     if worker is not None:
         return worker
     if unfinished:
@@ -41,12 +50,19 @@ def judge_unit(worker: str | None, mode: Mode, *, changed: bool, unfinished: boo
     if mode == "read":
         return "done" if result else "failed"
     if not changed:
-        return "empty"
+        return "unverified" if inner else "empty"
     return "ready" if verdict == "pass" else "unverified"
 
 
 def explain_unit(
-    state: str, worker: str | None, said: str, *, unfinished: str | None, verdict: str, result: Result
+    state: str,
+    worker: str | None,
+    said: str,
+    *,
+    unfinished: str | None,
+    verdict: str,
+    result: Result,
+    inner: Sequence[str] = (),
 ) -> str:
     """Say in one line why a unit is in its final state; ``said`` is why its worker ended, as far as that is known."""
     half = f"the worker left a {unfinished} half done: needs a person" if unfinished else ""
@@ -55,7 +71,7 @@ def explain_unit(
     if state == "failed":
         return half or (NO_RESULT if result.fallback else f"the result file: {result.problems[0]}")
     if state == "unverified":
-        return verdict
+        return f"its commits are inside the submodule {inner[0]}, kept and in no tree" if inner else verdict
     return "the worker ended well and changed nothing" if state == "empty" else ""
 
 

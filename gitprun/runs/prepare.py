@@ -8,10 +8,12 @@ import time
 from dataclasses import replace
 from typing import Any
 
+from gitprun.collect.preview import noting_setup
 from gitprun.drift.caution import require_calm
+from gitprun.drift.rulebook import Rules
 from gitprun.errors import PrunError
 from gitprun.names import Oid, unit_branch
-from gitprun.runs.context import Attempt, RunContext, modified, open_site
+from gitprun.runs.context import Attempt, RunContext, open_site
 from gitprun.runs.walls import require_walls
 from gitprun.system.birth import folder_birth
 from gitprun.system.files import remove_tree
@@ -82,22 +84,25 @@ def _furnish(context: RunContext, unit: Unit, attempt: Attempt, workspace: Works
     settings, folder = context.settings, context.folder(unit)
     if workspace.kind is not None:
         copy, link = settings.copy or (), settings.link or ()
-        workspace = furnish(context.repository, workspace, folder, attempt.base, copy, link)
+        # One worker's rule in the files all share must say nothing to those that start after it.
+        rules = Rules(attempt.source.exclude, attempt.source.attributes)
+        workspace = furnish(context.repository, workspace, folder, attempt.base, copy, link, rules)
         if workspace.provided:
             leads = tell_leads(view_for(context.repository, settings), os.environ)
             workspace = replace(workspace, notes=(*workspace.notes, *leads))
     make_outbox(workspace.path)
     if workspace.kind is not None and settings.setup:
-        run_setup(
-            workspace.path,
-            settings.setup,
-            log=folder / "setup.log",
-            stop=context.stop,
-            around=Surroundings(env=worker_environment({}), grace=context.grace, output_max=context.output_max),
-        )
-        touched = sorted(modified(open_site(context, attempt, workspace)))
-        if touched:
-            note = f"setup changed {len(touched)} tracked files (such as {touched[0]}), which count as changed"
+        with noting_setup(open_site(context, attempt, workspace, unit.paths), fresh=True) as made:
+            run_setup(
+                workspace.path,
+                settings.setup,
+                log=folder / "setup.log",
+                stop=context.stop,
+                around=Surroundings(env=worker_environment({}), grace=context.grace, output_max=context.output_max),
+            )
+        if made:
+            note = f"setup changed {len(made)} file{'s' if len(made) > 1 else ''} (such as {made[0]})"
+            note += "; what is still so at the end is no work of the unit"
             workspace = replace(workspace, notes=(*workspace.notes, note))
     return workspace
 

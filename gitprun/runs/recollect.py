@@ -71,7 +71,8 @@ def collect_again(
             raise Refused(f"what {name_of(unit)} was asked for is not known", f"git prun show {name_of(unit)}")
         context = open_context(repository, ledger, run, kept, stop)
         attempt = attempt_of(repository, run, unit)
-        site = replace(open_site(context, attempt, recall_workspace(repository.state, unit)), include=tuple(include))
+        site = open_site(context, attempt, recall_workspace(repository.state, unit), spec.paths)
+        site = replace(site, include=tuple(include))
         with index_kept(site) as bring:
             found = capture(site, run.id, unit.id)
             before = read_ref(site.repo, unit_ref(run.id, unit.id))
@@ -192,6 +193,7 @@ def _judge(
     if worker is None and not found.unfinished and found.changed:
         verdict = verify(context, spec, attempt, site.workspace, found)
     result = parse_result(read_result_text(unit_folder(context.repository.state, unit)), spec.id)
+    inner = () if found.changed else found.inner
     state = judge_unit(
         worker,
         spec.mode,
@@ -199,8 +201,17 @@ def _judge(
         unfinished=bool(found.unfinished),
         verdict=verdict.state,
         result=result.valid,
+        inner=bool(inner),
     )
     said = str(unit.facts.get("reason") or "")
-    reason = explain_unit(state, worker, said, unfinished=found.unfinished, verdict=verdict.reason, result=result)
+    reason = explain_unit(
+        state,
+        worker,
+        said,
+        unfinished=found.unfinished,
+        verdict=verdict.reason,
+        result=result,
+        inner=inner,
+    )
     context.note(spec, "finished", state=state, reason=reason, hint="")
     return state, reason

@@ -22,7 +22,7 @@ from gitprun.collect.capture import (
     require_ended,
 )
 from gitprun.collect.scan import cannot_follow
-from gitprun.collect.screen import within
+from gitprun.collect.screen import goes_along, within
 from gitprun.collect.site import exact_rule
 from gitprun.errors import PrunError, Refused
 from gitprun.git.refs import delete_ref, open_repository, read_ref, read_signatures
@@ -240,8 +240,8 @@ def capture_rest(
         if discard:
             return None, set()
         raise Refused(problem.message, f"{problem.hint or 'look at it'}; or {advice}") from None
-    built = {row.path for row in found.left_out if row.reason.startswith("build output")}
-    lost = [row for row in found.left_out if not row.reason.startswith("build output")]
+    built = {row.path for row in found.left_out if goes_along(row)}
+    lost = [row for row in found.left_out if not goes_along(row)]
     if lost and not discard:
         names = ", ".join(f"{_shorten(row.path)} ({row.reason})" for row in lost[:SHOWN])
         raise Refused(

@@ -143,13 +143,28 @@ def _finish(
     if found is not None and worker is None and not found.unfinished and found.changed:
         verdict = verify(context, unit, attempt, workspace, found)
     unfinished, changed = found.unfinished if found else None, bool(found and found.changed)
+    inner = found.inner if found and not changed else ()
     state = judge_unit(
-        worker, unit.mode, changed=changed, unfinished=bool(unfinished), verdict=verdict.state, result=result.valid
+        worker,
+        unit.mode,
+        changed=changed,
+        unfinished=bool(unfinished),
+        verdict=verdict.state,
+        result=result.valid,
+        inner=bool(inner),
     )
     said = (ended.reason == "stopped" and ended.detail) or ending.reason or ended.detail
     outcome = {
         "state": state,
-        "reason": explain_unit(state, worker, said, unfinished=unfinished, verdict=verdict.reason, result=result),
+        "reason": explain_unit(
+            state,
+            worker,
+            said,
+            unfinished=unfinished,
+            verdict=verdict.reason,
+            result=result,
+            inner=found.inner if found else (),
+        ),
         "failure": kind_of_failure(
             unit.executor, unit.mode, worker, ending, changed=changed or bool(unfinished), result=result.valid
         ),

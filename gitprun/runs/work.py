@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
@@ -10,6 +11,7 @@ from pathlib import Path
 from gitprun.executors.base import Ending, Launch, Place, Progress
 from gitprun.executors.catalog import require_executor
 from gitprun.executors.codex import Codex
+from gitprun.git.environment import ceilings
 from gitprun.guards.install import claude_guard
 from gitprun.guards.shims import guard_environment
 from gitprun.prompts import assemble_prompt, continue_prompt
@@ -53,6 +55,8 @@ def work(context: RunContext, unit: Unit, attempt: Attempt, workspace: Workspace
         "PRUN_REPO": _home(context),
         "PRUN_BASE": attempt.base,
     }
+    # Without a .git there, git must not find a repository around it.
+    own |= ceilings(os.environ, workspace.path)
     cell, walled = wall_worker(unit, workspace.path, temporary, worker_environment(dict(launch.env)))
     given = worker_environment(walled | dict(launch.env))
     if workspace.kind == "worktree":
@@ -168,6 +172,9 @@ def _hear(context: RunContext, unit: Unit, progress: Progress | None) -> None:
 
 
 def _read_ending(unit: Unit, output: Path, ended: Exit) -> Ending:
-    with open(output, "ab"):
-        pass
-    return require_executor(unit.executor).ending(read_output(output), ended)
+    if ended.reason in ("stopped", "not-started"):
+        # Its end may have come before anybody opened that file. Else one that is not there was deleted.
+        with open(output, "ab"):
+            pass
+    lines = read_output(output) if output.is_file() else iter(())
+    return require_executor(unit.executor).ending(lines, ended)

@@ -24,15 +24,15 @@ PASSING = (5, 28, 122)
 class Record:
     """One record: noted while the worker runs, put in place at its end in one step."""
 
-    def __init__(self, path: str) -> None:
-        self.path, self.part = path, path + PART
+    def __init__(self, path: str, mode: int = 0o600) -> None:
+        self.path, self.part, self.mode = path, path + PART, mode
         self.file = -1
 
     def note(self, facts: "dict[str, object]") -> bool:
         """Say what is known so far, and take the room for the end; tells whether there was any."""
         try:
             if self.file < 0:
-                self.file = os.open(self.part, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+                self.file = os.open(self.part, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, self.mode)
             os.pwrite(self.file, render_json(facts).encode().ljust(ROOM), 0)
         except OSError:
             return False
@@ -55,7 +55,7 @@ class Record:
 
     def _put(self, record: bytes) -> None:
         if self.file < 0:
-            self.file = os.open(self.part, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            self.file = os.open(self.part, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, self.mode)
         # Over what is there: these blocks are ours already.
         at = 0
         while at < len(record):

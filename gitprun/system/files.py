@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from gitprun.errors import PrunError
+from gitprun.system.sharing import shared_mode
 from gitprun.system.stop import Stop
 
 LOCK_TIMEOUT = 120.0
@@ -53,7 +54,7 @@ def locked(path: Path, *, timeout: float = LOCK_TIMEOUT, doing: str = "", stop: 
     # Not needed by a command that only reads, and slow to load.
     from filelock import FileLock, Timeout
 
-    lock = FileLock(str(path), thread_local=False)
+    lock = FileLock(str(path), thread_local=False, mode=shared_mode(path, 0o644))
     deadline = time.monotonic() + timeout
     while True:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -84,6 +85,7 @@ def write_whole(path: Path, content: bytes, *, mode: int = 0o600, exact: bool = 
     The mode is what the umask leaves of ``mode``, unless it is to be ``exact``.
     """
     temporary = path.with_name(f".{path.name}.{os.urandom(6).hex()}")
+    mode = mode if exact else shared_mode(path, mode)
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     try:
         with os.fdopen(descriptor, "wb") as target:
@@ -272,7 +274,7 @@ def make_held(room: Path, prefix: str) -> tuple[Path, int]:
     """Make a folder and hold it, so that nobody takes it for a leftover; return it and the descriptor to close."""
     while True:
         made = room / f"{prefix}{os.urandom(6).hex()}"
-        made.mkdir(mode=0o700)
+        made.mkdir(mode=shared_mode(made, 0o700))
         try:
             held = os.open(made, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         except FileNotFoundError:

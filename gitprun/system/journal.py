@@ -15,6 +15,7 @@ from pathlib import Path
 
 from gitprun.errors import PrunError
 from gitprun.system.files import sync_folder, write_whole
+from gitprun.system.sharing import shared_mode
 
 try:
     import fcntl
@@ -162,7 +163,7 @@ def _open(path: Path) -> tuple[int, bool]:
     try:
         return os.open(path, flags), False
     except FileNotFoundError:
-        return os.open(path, flags | os.O_CREAT, 0o600), True
+        return os.open(path, flags | os.O_CREAT, shared_mode(path, 0o600)), True
 
 
 @contextmanager

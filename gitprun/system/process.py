@@ -21,6 +21,7 @@ from gitprun.system.aftermath import RECORD as RECORD
 from gitprun.system.aftermath import end_orphans as end_orphans
 from gitprun.system.aftermath import kin_of
 from gitprun.system.aftermath import read_exit as read_exit
+from gitprun.system.sharing import shared_mode, usual_umask
 from gitprun.system.stop import Stop as Stop
 from gitprun.units import DEFAULT_OUTPUT_MAX, Exit
 
@@ -94,6 +95,8 @@ def run(
         "group": _cgroup(),
         "most": output_max,
         "tied": 0 if record else os.getpid(),
+        "umask": usual_umask(),
+        "mode": shared_mode(stdout, 0o600),
     }
     if record is not None:
         return _supervise(spec, stdin, record, stop, started)

@@ -81,8 +81,8 @@ class Warden:
             if spec["stdin"]:
                 os.unlink(spec["stdin"])
             flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
-            stdout = os.open(spec["stdout"], flags, 0o600)
-            stderr = os.open(spec["stderr"], flags, 0o600) if spec["stderr"] else stdout
+            stdout = os.open(spec["stdout"], flags, spec["mode"])
+            stderr = os.open(spec["stderr"], flags, spec["mode"]) if spec["stderr"] else stdout
         except OSError as problem:
             return f"{problem.filename}: {problem.strerror}"
         for path in {spec["stdout"], spec["stderr"]} if spec["most"] else ():
@@ -126,6 +126,7 @@ class Warden:
         spec, place, warden = self.spec, "", os.getppid()
         try:
             os.setsid()
+            os.umask(spec["umask"])
             for number, stream in enumerate(streams):
                 os.dup2(stream, number)
             signal.set_wakeup_fd(-1)
@@ -339,7 +340,7 @@ def main(path: str) -> None:
     spec = marshal.loads(kin.read_file(path, sys.maxsize))
     # It holds the worker's environment: the fewer moments it lies on disk, the better.
     os.unlink(path)
-    record = exits.Record(spec["exit"])
+    record = exits.Record(spec["exit"], spec["mode"])
     warden = Warden(spec, record)
     ended = warden.run()
     if not warden.alone:

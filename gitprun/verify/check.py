@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from gitprun.errors import PrunError
+from gitprun.git.environment import ceilings
 from gitprun.system import files, process
 from gitprun.units import CheckResult, Exit, Verdict, VerdictState
 from gitprun.verify import recipes
@@ -128,10 +129,12 @@ def run_shell(
     """Run shell text in a folder, within its surroundings; the output is added to ``log``."""
     if around.shown is not None:
         around.shown.lay()
+    # A check whose place has lost its .git must not find a repository of the user's around it.
+    tops = [path, *([around.shown.checkout] if around.shown is not None else [])]
     ended = process.run(
         [*around.cell.prefix, *shell_argv(command, around.env)],
         cwd=path,
-        env=around.env,
+        env={**around.env, **ceilings(os.environ, *tops)},
         stdout=log,
         timeout=timeout,
         grace=around.grace,

@@ -24,6 +24,7 @@ from gitprun.names import Oid, is_run_id
 from gitprun.plan import DEFAULT_VERIFY_TIMEOUT, MAY_CHANGE, Settings, VerifyView
 from gitprun.system.files import folder_identity, is_held, make_held, read_plain, remove_tree, write_whole
 from gitprun.system.process import Stop
+from gitprun.system.sharing import make_private
 from gitprun.units import CheckResult, Verdict
 from gitprun.verify.check import judge_all, run_checks, workspace_checks
 from gitprun.verify.recipes import Check
@@ -248,7 +249,7 @@ def pristine_place(
 def _make_room(root: Path) -> tuple[Path, int]:
     """Make a folder for a place and hold it; what killed processes left, which nobody holds, is removed."""
     for _ in range(_TRIES):
-        root.mkdir(parents=True, exist_ok=True)
+        make_private(root)
         with suppress(FileNotFoundError):
             _sweep(root)
             return make_held(root, ROOM)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from struct import Struct, error
 
@@ -79,6 +79,53 @@ def parse_index(raw: bytes, names: dict[bytes, bytes] | None = None) -> Index | 
         return Index(raw, places, b"attributes\0" in raw) if _understood(raw, at) else None
     except (ValueError, IndexError, error):
         return None
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One version of a path in an index; ``stage`` is 0, or the side of a conflict that is not settled."""
+
+    path: bytes
+    mode: int
+    oid: str
+    stage: int = 0
+
+
+def read_rows(raw: bytes) -> Generator[Row, None, str]:
+    """Yield every version an index names; return the id of the index a split one goes on from (else empty).
+
+    What is damaged ends it: unlike ``parse_index`` this takes what can be read. A row without a path replaces one of
+    the other index.
+    """
+    at, name = _HEAD.size, b""
+    try:
+        mark, version, count = _HEAD.unpack_from(raw, 0)
+        if mark != b"DIRC" or version not in (2, 3, 4):
+            return ""
+        for _ in range(count):
+            fields = _ENTRY.unpack_from(raw, at)
+            flags, start = fields[-1], at + 62
+            if flags & 0x4000:
+                start += 2
+            if version == 4:
+                cut, start = _read_offset(raw, start)
+                end = raw.index(b"\0", start)
+                name = name[: len(name) - cut] + raw[start:end]
+                step = end + 1 - at
+            else:
+                end = raw.index(b"\0", start)
+                name = raw[start:end]
+                step = (end - at + 8) & ~7
+            yield Row(name, fields[6], fields[-2].hex(), flags >> 12 & 3)
+            at += step
+        while at + 8 <= len(raw) - 20:
+            kind, length = raw[at : at + 4], int.from_bytes(raw[at + 4 : at + 8])
+            if kind == b"link" and length >= 20:
+                return raw[at + 8 : at + 28].hex()
+            at += 8 + length
+    except (ValueError, IndexError, error):
+        pass
+    return ""
 
 
 def _read_offset(raw: bytes, at: int) -> tuple[int, int]:

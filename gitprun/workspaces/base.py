@@ -12,6 +12,7 @@ from pathlib import Path
 from gitprun.errors import GitFailed, GitTimeout, PrunError
 from gitprun.names import RunId, UnitId
 from gitprun.system.files import folder_identity, read_plain
+from gitprun.system.sharing import make_private
 from gitprun.units import WorkspaceKind
 
 # The folder inside a workspace where the worker writes its result: the one place every sandbox lets it write.
@@ -77,7 +78,7 @@ def choose_root(configured: str | None, home: Path, cache: Path) -> Path:
 def require_room(root: Path, path: Path) -> None:
     """Make the folder above a workspace and check that the workspace itself is not there yet."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_private(path.parent)
         if folder_identity(path.parent) is None:
             raise WorkspaceProblem(
                 f"{path.parent} is a link or no folder", "workspaces need a real folder of their own"
@@ -172,9 +173,14 @@ def workspace_path(root: Path, run: RunId, unit: UnitId) -> Path:
 
 def empty_submodules(path: Path) -> list[str]:
     """List the submodules of a workspace that nothing is in: clones and linked worktrees begin with empty folders."""
+    return [name for name in list_submodules(path) if _is_empty_inside(path, name)]
+
+
+def list_submodules(path: Path) -> list[str]:
+    """List the paths that the submodule settings of a checkout name; anything can stand there."""
     listing = read_plain(path / ".gitmodules", MODULES_MAX) or b""
     names = re.findall(rb"^[ \t]*path[ \t]*=[ \t]*(.+?)[ \t\r]*$", listing, re.MULTILINE)
-    return [name for name in map(os.fsdecode, names) if _is_empty_inside(path, name)]
+    return [name.removeprefix('"').removesuffix('"') for name in map(os.fsdecode, names)]
 
 
 def _is_empty_inside(path: Path, name: str) -> bool:

@@ -11,6 +11,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+from gitprun.drift.rulebook import read_rules
 from gitprun.errors import GitFailed, GitTimeout
 from gitprun.git.command import Git
 from gitprun.git.repo import Repository, read_config
@@ -77,6 +78,7 @@ def read_source(repository: Repository) -> CloneSource:
         notes.append(remotes.note)
     if any(key.startswith("remote.") and key.endswith(".promisor") for key in config):
         notes.append("partial clone: objects that were never fetched are missing in a clone (use workspace = worktree)")
+    rules = read_rules(repository)
     kept = [(k, v) for k, v in config.items() if k in CARRIED or k.startswith(CARRIED_PREFIX)]
     for key in ("user.name", "user.email"):
         if key in config:
@@ -85,10 +87,10 @@ def read_source(repository: Repository) -> CloneSource:
         objects=(common / "objects").resolve(),
         refs=tuple(refs),
         config=tuple(kept),
-        exclude=_read(common / "info" / "exclude"),
-        attributes=_read(common / "info" / "attributes"),
+        exclude=rules.exclude,
+        attributes=rules.attributes,
         shallow=_read(common / "shallow"),
-        notes=tuple(notes),
+        notes=(*notes, *rules.notes),
         others=tuple(others),
         remotes=remotes,
     )

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from gitprun.drift.rulebook import Rules
 from gitprun.git.repo import Repository
 from gitprun.names import Oid
 from gitprun.workspaces.base import Workspace, empty_submodules, provide
@@ -16,11 +17,18 @@ from gitprun.workspaces.gitdir import make_own_git
 
 
 def furnish(
-    repository: Repository, workspace: Workspace, folder: Path, base: Oid, copy: Sequence[str], link: Sequence[str]
+    repository: Repository,
+    workspace: Workspace,
+    folder: Path,
+    base: Oid,
+    copy: Sequence[str],
+    link: Sequence[str],
+    rules: Rules | None = None,
 ) -> Workspace:
     """Copy and link things of the user's checkout into a fresh workspace at ``base``.
 
-    Its index is kept in ``folder``, and beside it the git folder its work will be captured with.
+    Its index is kept in ``folder``, and beside it the git folder its work will be captured with; ``rules`` are what
+    all workspaces share of those (None: as they are now).
     """
     path = workspace.path
     provided, notes = provide(repository.top, path, copy, link)
@@ -28,7 +36,7 @@ def furnish(
         with open(path / ".git" / "info" / "exclude", "ab") as exclude:
             exclude.write(b"\n" + b"".join(_exclude_rule(name) for name in provided))
     index = _keep_index(workspace, folder)
-    make_own_git(repository, index, base, worktree=path if workspace.kind == "worktree" else None)
+    make_own_git(repository, index, base, worktree=path if workspace.kind == "worktree" else None, rules=rules)
     return replace(
         workspace,
         index=index,

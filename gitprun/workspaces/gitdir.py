@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from gitprun.drift.rulebook import Rules, read_rules
 from gitprun.git.command import Git
 from gitprun.git.repo import Repository, read_config
 from gitprun.names import Oid
@@ -22,6 +23,8 @@ from gitprun.workspaces.worktree import admin_folder
 
 NAME = "capture.git"
 SNAPSHOT = "snapshot.json"
+# What the setup commands made of the workspace (see ``gitprun.collect.prepared``); a workspace filled anew has none.
+PREPARED = "prepared.json"
 FILES = ("HEAD", "objects/info/alternates", "info/exclude", "info/attributes", "info/sparse-checkout", "shallow",
          "ignore", "attributes", SNAPSHOT)  # fmt: skip
 CONTENT = frozenset(
@@ -36,6 +39,7 @@ CONTENT = frozenset(
         "core.precomposeunicode",
         "core.protecthfs",
         "core.protectntfs",
+        "core.sharedrepository",
         "core.symlinks",
     }
 )
@@ -92,19 +96,23 @@ def _settle(common: Path, folder: Path) -> None:
     write_whole(place, wanted)
 
 
-def make_own_git(repository: Repository, index: Path, base: Oid, *, worktree: Path | None) -> Path:
+def make_own_git(
+    repository: Repository, index: Path, base: Oid, *, worktree: Path | None, rules: Rules | None = None
+) -> Path:
     """Make the git folder beside a private index, anew if there is one: its objects stay, its settings do not.
 
     ``worktree`` is a fresh linked worktree, whose own settings count (sparse checkout); for a clone there is none.
+    ``rules`` are the shared ignore rules and attributes as they were when the run began (None: as they are now).
     """
     folder = own_git(index)
     (folder / "config").unlink(missing_ok=True)
+    (folder / PREPARED).unlink(missing_ok=True)
     said = read_config(repository.git if worktree is None else Git(cwd=worktree))
     admin = admin_folder(repository.common, worktree) if worktree is not None else None
     if admin is not None:
         (folder / "info").mkdir(parents=True, exist_ok=True)
         _copy(admin / "info" / "sparse-checkout", folder / "info" / "sparse-checkout")
-    _fill(repository, folder, base, said, sparse=worktree is not None)
+    _fill(repository, folder, base, said, sparse=worktree is not None, rules=rules)
     return folder
 
 
@@ -120,15 +128,24 @@ def renew_own_git(repository: Repository, index: Path, base: Oid) -> Path:
     return folder
 
 
-def _fill(repository: Repository, folder: Path, base: Oid, said: Mapping[str, str], *, sparse: bool) -> None:
-    common = repository.common
+def _fill(
+    repository: Repository,
+    folder: Path,
+    base: Oid,
+    said: Mapping[str, str],
+    *,
+    sparse: bool,
+    rules: Rules | None = None,
+) -> None:
+    common, rules = repository.common, rules or read_rules(repository)
     for inner in ("objects/info", "objects/pack", "refs", "info"):
         (folder / inner).mkdir(parents=True, exist_ok=True)
     objects = (common / "objects").resolve()
     (folder / "objects" / "info" / "alternates").write_bytes(render_alternates(objects))
     (folder / "HEAD").write_text(f"{base}\n")
-    for name in ("info/exclude", "info/attributes", "shallow"):
-        _copy(common / name, folder / name)
+    (folder / "info" / "exclude").write_bytes(rules.exclude)
+    (folder / "info" / "attributes").write_bytes(rules.attributes)
+    _copy(common / "shallow", folder / "shallow")
     _copy(_own_file(said, "core.excludesfile", "ignore"), folder / "ignore")
     _copy(_own_file(said, "core.attributesfile", "attributes"), folder / "attributes")
     filters = {key: value for key, value in said.items() if key.startswith("filter.")}

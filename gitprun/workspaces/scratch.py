@@ -7,6 +7,7 @@ from pathlib import Path
 
 from gitprun.errors import PrunError
 from gitprun.system.files import folder_identity, remove_tree
+from gitprun.system.sharing import usual_umask
 from gitprun.workspaces.base import Workspace, WorkspaceProblem, require_room
 
 _TRIES = 1000
@@ -16,7 +17,7 @@ def make_scratch(path: Path) -> Workspace:
     """Make an empty folder for a unit of mode ``read``."""
     require_room(path.parent.parent, path)
     try:
-        path.mkdir(mode=0o755)
+        path.mkdir(mode=0o755 & ~usual_umask())
     except OSError as problem:
         raise WorkspaceProblem(f"no scratch folder at {path}: {problem.strerror}") from None
     identity = folder_identity(path)

@@ -1,7 +1,7 @@
 """Make a fresh workspace ready: the commands of ``[workspace] setup``, once the user has let them run.
 
-They run after the workspace's index was put aside, so that a tracked file they write counts as changed: what a worker
-finds is what is compared with the base, and nothing generated slips into a base unseen.
+They run after the workspace's index was put aside, so nothing generated slips into a base unseen. What they made is
+written down by whoever runs them (``gitprun.collect.preview``), since it is no work of the worker who finds it.
 """
 
 from __future__ import annotations

@@ -253,14 +253,49 @@ def test_no_setup(repo: Repo, new: New) -> None:
     assert (new("a", "a", "--no-setup").code, (place(repo) / "gen.txt").exists()) == (0, False)
 
 
-def test_what_setup_changes_counts_as_work(repo: Repo, new: New, capsys: pytest.CaptureFixture[str]) -> None:
-    repo.write("prun.toml", '[workspace]\nsetup = ["echo generated >a.txt"]\n')
+def test_what_setup_made_is_no_work(repo: Repo, new: New, capsys: pytest.CaptureFixture[str]) -> None:
+    repo.write("prun.toml", '[workspace]\nsetup = ["echo generated >a.txt; echo generated >gen.txt"]\n')
     said = new("a", "a", "--yes")
-    assert said.err.splitlines()[0] == (
-        "warning: setup changed what counts as work: a.txt; a commit of this workspace will hold it"
-    )
-    inside(capsys, repo.path, "exec", "a", "p1", "Do it.", "--command", "touch b.txt")
-    assert repo.files("a") == {"a.txt": "generated", "b.txt": ""}
+    assert said.err.splitlines()[0] == "setup made a.txt and 1 more: no work, unless somebody changes it there"
+    ran = inside(capsys, repo.path, "exec", "a", "p1", "Do it.", "--command", "touch b.txt")
+    assert "will be part of the commit" not in ran.err
+    assert repo.files("a") == {"a.txt": "1", "b.txt": ""}
+    inside(capsys, repo.path, "exec", "a", "p2", "Do it.", "--command", "sh -c 'echo more >>gen.txt'")
+    assert repo.files("a") == {"a.txt": "1", "b.txt": "", "gen.txt": "generated\nmore"}
+
+
+def test_work_from_before_setup_stays_work(repo: Repo, new: New, capsys: pytest.CaptureFixture[str]) -> None:
+    repo.write("prun.toml", '[workspace]\nsetup = ["echo generated >>a.txt; echo generated >gen.txt"]\n')
+    assert new("a", "a").code == 1
+    (place(repo) / "a.txt").write_text("mine\n")
+    (place(repo) / "b.txt").write_text("mine\n")
+    assert new("a", "a", "--resume", "--yes").code == 0
+    ran = inside(capsys, repo.path, "exec", "a", "p1", "Do it.", "--command", "true")
+    assert "a holds uncommitted work already (such as a.txt); it will be part of the commit" in ran.err
+    assert repo.files("a") == {"a.txt": "mine\ngenerated", "b.txt": "mine"}
+
+
+def test_what_is_left_out_is_not_announced_as_part_of_the_commit(
+    repo: Repo, new: New, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert new("a", "a").code == 0
+    (place(repo) / ".env").write_text("TOKEN=1\n")
+    (place(repo) / "sub").mkdir()
+    Repo(place(repo) / "sub").git("init", "-q")
+    Repo(place(repo) / "sub").commit("inner", x_dot_txt="x\n")
+    ran = inside(capsys, repo.path, "exec", "a", "p1", "Do it.", "--command", "touch b.txt")
+    assert "will be part of the commit" not in ran.err
+    assert repo.files("a") == {"a.txt": "1", "b.txt": ""}
+
+
+def test_what_setup_made_and_a_worker_committed_itself_stays_committed(
+    repo: Repo, new: New, capsys: pytest.CaptureFixture[str]
+) -> None:
+    repo.write("prun.toml", '[workspace]\nsetup = ["echo generated >gen.txt"]\n')
+    assert new("a", "a", "--yes").code == 0
+    script = "git add -A; git -c user.name=w -c user.email=w@example.test commit -qm own; echo b >b.txt"
+    inside(capsys, repo.path, "exec", "a", "p1", "Do it.", "--command", f"sh -c '{script}'")
+    assert repo.files("a") == {"a.txt": "1", "b.txt": "b", "gen.txt": "generated"}
 
 
 def test_prisma_as_in_the_seed(repo: Repo, new: New, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

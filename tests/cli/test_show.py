@@ -126,6 +126,19 @@ def test_the_end_of_much_output(repo: Repo, capsys: pytest.CaptureFixture[str]) 
     assert inside(capsys, repo.path, "log", "a", "--all").out.splitlines()[0] == "line 0"
 
 
+@pytest.mark.parametrize("by", ["the worker", "somebody"])
+def test_a_log_that_was_deleted(repo: Repo, capsys: pytest.CaptureFixture[str], by: str) -> None:
+    log = repo.path / ".git" / "prun" / "runs" / "r1" / "a" / "output.log"
+    run_units(repo, sh("a", f"echo said; rm {log}" if by == "the worker" else "echo said"))
+    log.unlink(missing_ok=True)
+    said = inside(capsys, repo.path, "log", "a")
+    assert (said.code, said.err) == (
+        1, f"error: {log} is gone: somebody deleted it\nhint: git prun show r1/a tells what is still known\n"
+    )  # fmt: skip
+    fallback = (log.parent / "result.md").read_text()
+    assert ("(its output is gone: somebody deleted it)" in fallback) == (by == "the worker")
+
+
 def test_logs_that_are_not_there(repo: Repo, capsys: pytest.CaptureFixture[str]) -> None:
     run_units(repo, sh("a", "true"))
     assert inside(capsys, repo.path, "log", "a").err == "(it printed nothing)\n"

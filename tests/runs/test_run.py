@@ -436,6 +436,7 @@ def test_a_worker_gets_its_prompt_and_its_place(repo: Repo, tmp_path: Path) -> N
         "PRUN_RESULT": str(place / ".prun" / "result.md"),
         "PRUN_REPO": str(repo.path),
         "PRUN_BASE": repo.head,
+        "GIT_CEILING_DIRECTORIES": str(place.parent),
     }
     assert not (place / "pwned").exists()
 
@@ -518,7 +519,7 @@ def test_prompts_with_control_characters_make_plain_commit_messages(repo: Repo) 
 UNIT = """[[unit]]
 id = "a"
 prompt = "do it"
-command = ["sh", "-c", "git log --format=%s >log.txt; env | grep ^GIT_ >>log.txt; echo x >x"]
+command = ["sh", "-c", "git log --format=%s >log.txt; env | grep ^GIT_ | grep -v CEILING >>log.txt; echo x >x"]
 """
 
 

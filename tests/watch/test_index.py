@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gitprun.watch.index import Index, blob_id, file_mark, parse_index
+from gitprun.watch.index import Index, blob_id, file_mark, parse_index, read_rows
 from tests.support.repos import Repo, make_repo
 
 NAMES = ("a.txt", "a/b/c.txt", "a/b/cc.txt", "a.txt.bak", "ä ö", "deep/" * 30 + "x", "n" * 200, "\n", "z")
@@ -116,3 +116,24 @@ def test_blob_ids(content: bytes) -> None:
     import pygit2
 
     assert blob_id(content).hex() == str(pygit2.hash(content))
+
+
+@pytest.mark.parametrize("version", ["2", "4"])
+def test_every_version_of_a_conflict_is_read(repo: Repo, version: str) -> None:
+    oids = [repo.git("hash-object", "-w", "--stdin", stdin=text) for text in (b"1", b"2", b"3")]
+    rows = "".join(f"100644 {oid} {stage}\td/z\n" for stage, oid in enumerate(oids, 1))
+    repo.git("update-index", "--index-info", stdin=b"0 " + b"0" * 40 + b"\td/z\n" + rows.encode())
+    repo.git("update-index", "--index-version", version)
+    said = [row.partition("\t") for row in repo.git("ls-files", "--stage", "-z").split("\0")[:-1]]
+    raw = (repo.path / ".git" / "index").read_bytes()
+    assert parse_index(raw) is None
+    assert [(f"{row.mode:o} {row.oid} {row.stage}", os.fsdecode(row.path)) for row in read_rows(raw)] == [
+        (about, name) for about, _, name in said
+    ]
+
+
+@given(st.binary(max_size=300), st.integers(0, 400), st.data())
+def test_what_is_no_index_ends_the_rows(junk: bytes, at: int, data: st.DataObject) -> None:
+    body = b"DIRC" + bytes((0, 0, 0, data.draw(st.sampled_from([2, 3, 4, 9])))) + b"\0\0\0\5" + b"\1" * 60 + junk
+    rows = list(read_rows(body[:at] + junk))
+    assert len(rows) <= 5

@@ -1,0 +1,78 @@
+"""Who else may use the files prun makes in a repository: ``core.sharedRepository``, as git itself reads it.
+
+While a shared repository is used, the umask of this process lets its group in. Programs that are started have the
+user's own umask: git honours the setting by itself, and nobody else's files are anybody's business.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+_GROUP, _EVERYBODY = 0o660, 0o664
+_WORDS = {"umask": 0, "group": _GROUP, "all": _EVERYBODY, "world": _EVERYBODY, "everybody": _EVERYBODY}
+_NUMBERS = {0: 0, 1: _GROUP, 2: _EVERYBODY}
+_BOOLEANS = {"true": _GROUP, "yes": _GROUP, "on": _GROUP, "": _GROUP, "false": 0, "no": 0, "off": 0}
+
+_folder = ""
+_permission = 0
+_usual = -1
+
+
+def parse_sharing(value: str) -> int:
+    """Read a value of ``core.sharedRepository``: bits to add, below zero bits to have instead, 0 for none.
+
+    Raises ValueError for what git refuses.
+    """
+    word = value.strip().lower()
+    known = _WORDS.get(word, _BOOLEANS.get(word))
+    if known is not None:
+        return known
+    if not word.isdecimal():
+        raise ValueError(f"core.sharedRepository = {value}: no word git knows")
+    number = int(word, 8)
+    if number in _NUMBERS:
+        return _NUMBERS[number]
+    if number & 0o600 != 0o600:
+        raise ValueError(f"core.sharedRepository = {value}: its owner could not read and write")
+    return -(number & 0o666)
+
+
+def share(folder: Path, permission: int) -> None:
+    """Have what this process makes below ``folder`` shared as ``permission`` says (0: as the umask says)."""
+    global _folder, _permission
+    usual = usual_umask()
+    _folder, _permission = f"{folder}/", permission
+    bits = abs(permission) | (abs(permission) & 0o444) >> 2
+    os.umask(0o777 & ~bits if permission < 0 else usual & ~bits)
+
+
+def usual_umask() -> int:
+    """Return the umask this process was started with."""
+    global _usual
+    if _usual < 0:
+        # There is no way to read it but to set it; nothing else runs yet.
+        _usual = os.umask(0o077)
+        os.umask(_usual)
+    return _usual
+
+
+def shared_mode(path: Path, mode: int) -> int:
+    """Return the mode for a file or folder that would have ``mode`` where nobody else is let in."""
+    if not _permission or not str(path).startswith(_folder):
+        return mode
+    bits = abs(_permission)
+    if not mode & 0o200:
+        bits &= ~0o222
+    if mode & 0o100:
+        bits |= (bits & 0o444) >> 2
+    return (mode & ~0o777) | bits if _permission < 0 else mode | bits
+
+
+def make_private(path: Path) -> None:
+    """Make a folder outside of the repository, and those above it, as the user's own umask says."""
+    missing = [path]
+    while not missing[-1].parent.exists():
+        missing.append(missing[-1].parent)
+    for folder in reversed(missing):
+        folder.mkdir(mode=0o777 & ~usual_umask(), exist_ok=True)
