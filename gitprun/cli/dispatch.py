@@ -128,7 +128,9 @@ def show_life(unit: str, output: Path, over: threading.Event, every: float = LIF
         try:
             found = output.stat()
             quiet = max(0.0, time.time() - found.st_mtime)
-            said = f"{size_text(found.st_size)} of output, the last {age(quiet)} ago" if found.st_size else "no output yet"
+            said = (
+                f"{size_text(found.st_size)} of output, the last {age(quiet)} ago" if found.st_size else "no output yet"
+            )
         except OSError:
             said = "no output yet"
         _tell(f"{unit} is at work for {age(time.monotonic() - began)}: {said}")

@@ -283,9 +283,11 @@ def _conclude(
 
 def _warn_invisible(place: Here, plan: Plan, base: str) -> None:
     """Say what of the user's checkout no unit will see, above all what a prompt speaks of."""
+    from gitprun.cli.unpinned import warn_pruning
     from gitprun.cli.unseen import read_unseen, warn_named, warn_unseen
 
     top, git = place.repository.top, place.repository.git
+    warn_pruning(place.repository)
     if top is None:
         return
     unseen = read_unseen(git, top)

@@ -8,6 +8,7 @@ import re
 import shlex
 import signal
 import subprocess
+import threading
 from pathlib import Path
 
 import pytest
