@@ -154,6 +154,9 @@ def _resume(place: Here, name: str | None, given: dict[str, Any], *, land: bool,
     if used:
         option = f"--{used[0].replace('_rows', '').replace('paths', 'path').replace('_', '-')}"
         raise UsageProblem(f"{option} cannot be given with --resume", "a run is gone on with as it was asked for")
+    from gitprun.cli.places import find_moved
+
+    find_moved(place)
     resumed = _take_over(place, name, given, as_json=as_json)
     if isinstance(resumed, RunState):
         states = [unit.state for unit in resumed.units.values()]

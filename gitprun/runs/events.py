@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gitprun.names import RunId, UnitId
+from gitprun.runs.facts import sound_facts
 
 FORMAT = 1
 
@@ -63,7 +64,8 @@ def decode(line: bytes) -> Event | None:
         or not isinstance(facts, dict)
     ):
         return None
-    return Event(kind, time, run, unit, facts)
+    sound = sound_facts(kind, facts)
+    return Event(kind, time, run, unit, sound) if sound is not None else None
 
 
 @dataclass(frozen=True, slots=True)
