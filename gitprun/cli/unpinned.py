@@ -26,7 +26,7 @@ def warn_unpinned(repository: Repository, runs: Iterable[RunState], events: Sequ
     warn(f"no ref pins the work of {', '.join(names)}{more} any more: somebody, or a fetch that prunes, deleted it")
     there = [one for one in found if one.there]
     if there:
-        hint(f"{there[0].command} pins it again; git prun ledger check names all")
+        hint(f"{there[0].command} pins it again; git prun ledger verify names all")
     else:
         hint("its objects are gone too: another clone or a backup may have them")
     _advise(repository)

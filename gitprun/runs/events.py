@@ -211,12 +211,19 @@ def read_sum(event: Event) -> RunState | None:
     try:
         units = {
             row["id"]: UnitState(
-                UnitId(row["id"]), run, row["state"], row["since"], row["started"], row["ended"], {**row["facts"]}
+                UnitId(row["id"]),
+                run,
+                row["state"],
+                row["since"],
+                row["started"],
+                row["ended"],
+                {**(sound_facts("unit.captured", row["facts"]) or {})},
             )
             for row in facts["units"]
         }
-        return RunState(run, facts["started"], facts["ended"], facts["base"], {**facts["facts"]}, units)
-    except (KeyError, TypeError):
+        more = sound_facts("run.finished", facts["facts"]) or {}
+        return RunState(run, facts["started"], facts["ended"], facts["base"], {**more}, units)
+    except (KeyError, TypeError, AttributeError):
         return None
 
 

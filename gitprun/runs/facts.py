@@ -126,10 +126,25 @@ _SHAPES: Mapping[str, Shape] = {
         (
             *("path", "branch", "base", "workspace", "commit", "tree", "ref", "state", "reason", "hint", "failure"),
             *("executor", "mode", "log", "mark", "program", "plan", "root", "version", "setup", "saved", "stray"),
-            *("unfinished", "thread", "slug", "sandbox", "verify_in", "kept_files", "drift_note", "linked_note"),
+            *(
+                "unfinished",
+                "thread",
+                "slug",
+                "sandbox",
+                "verify_in",
+                "kept_files",
+                "drift_note",
+                "linked_note",
+                "target",
+                "old",
+                "new",
+                "checkout",
+                "tip",
+            ),
         ),
         _text,
     ),
+    **dict.fromkeys(("target", "old", "new", "checkout", "tip"), _text),
     **dict.fromkeys(("changed", "outside", "gate", "provided", "notes", "collect_notes", "own_commits"), _texts),
     **dict.fromkeys(
         ("result_problems", "verify_changed", "check_notes", "linked", "ignored", "units", "again"), _texts
@@ -161,21 +176,24 @@ _SHAPES: Mapping[str, Shape] = {
     "present": _record({}, {"whole": _whole, "united": _texts, "missing": _texts}),
     "stalled": _record({}, {"hint": _text, "last": _text, "seconds": _number, "since": _number, "time": _number}),
 }
+# A list is there or not; for anything else null takes back what was said before.
+_LISTS = frozenset(name for name, shape in _SHAPES.items() if shape([]) or name == "identity")
 # Without all of these nobody can tell which folder is meant.
 _PLACE = ("path", "workspace", "identity")
+# What an event is nothing without.
+_NEEDED = {"workspace.made": _PLACE, "landing.started": ("landings",)}
 _KINDS = ("unit.", "workspace.", "run.", "drift.", "landing.", "undo.")
+# A whole run as one event: its facts lie deeper, and are read one by one.
+_WHOLE_RUNS = ("run.summed",)
 
 
 def sound_facts(kind: str, facts: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """Return the facts of an event without those that are not what they must be; None where nothing is left to say."""
-    if not kind.startswith(_KINDS):
+    if not kind.startswith(_KINDS) or kind.startswith(_WHOLE_RUNS):
         return facts
-    wrong = {
-        name for name, value in facts.items() if name in _SHAPES and value is not None and not _SHAPES[name](value)
-    }
+    known = [(name, value) for name, value in facts.items() if name in _SHAPES]
+    wrong = {name for name, value in known if not (_SHAPES[name](value) or (value is None and name not in _LISTS))}
     if wrong.intersection(_PLACE):
         wrong.update(_PLACE)
     sound = {name: value for name, value in facts.items() if name not in wrong} if wrong else facts
-    if kind == "workspace.made" and not all(sound.get(name) for name in _PLACE):
-        return None
-    return sound
+    return sound if all(sound.get(name) is not None for name in _NEEDED.get(kind, ())) else None

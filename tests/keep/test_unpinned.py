@@ -51,7 +51,7 @@ def test_it_is_said_before_and_after(repo: Repo, tmp_path: Path, capsys: pytest.
     repo.git("fetch", "-q", "--prune", "origin")
     told = [
         "warning: no ref pins the work of r1/one any more: somebody, or a fetch that prunes, deleted it",
-        f"hint: git update-ref refs/prun/r1/one {commit} pins it again; git prun ledger check names all",
+        f"hint: git update-ref refs/prun/r1/one {commit} pins it again; git prun ledger verify names all",
         "hint: git config --add remote.origin.fetch '^refs/prun/*' keeps fetches from origin off",
     ]
     for command in (("status",), ("rescue",), ("merge", "one", "--dry-run", "--into", "main")):
