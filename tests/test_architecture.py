@@ -18,6 +18,7 @@ FLOORS = (
     ("gitprun.cli", 5),
     ("gitprun.__main__", 5),
     ("gitprun.runs.events", 1),
+    ("gitprun.runs.facts", 1),
     ("gitprun.runs.outcome", 1),
     ("gitprun.runs.arrivals", 1),
     ("gitprun.runs.claims", 1),

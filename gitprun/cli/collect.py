@@ -8,6 +8,7 @@ import click
 
 from gitprun.cli.console import hint, put, safe, say
 from gitprun.cli.options import here, json_option
+from gitprun.cli.places import find_moved
 from gitprun.cli.signals import signals_stop
 from gitprun.errors import Interrupted
 from gitprun.names import short
@@ -30,6 +31,7 @@ def collect(ctx: click.Context, unit_name: str, include: tuple[str, ...], as_jso
     from gitprun.system.process import Stop
 
     place, stop = here(ctx), Stop()
+    find_moved(place)
     reading = place.read()
     run, unit = find_workspace(reading.history, roster(reading.events), unit_name)
     with signals_stop(stop) as caught:

@@ -15,7 +15,7 @@ import click
 
 from gitprun.cli.console import hint, put, safe, say, warn
 from gitprun.cli.options import Here
-from gitprun.cli.places import log_root, project, require_trust
+from gitprun.cli.places import find_moved, log_root, project, require_trust
 from gitprun.errors import PlanError, UsageProblem
 from gitprun.escapes import shell_word
 from gitprun.units import ExecutorSettings, Unit
@@ -80,6 +80,7 @@ def execute(ctx: click.Context, /, name: str, slug: str, prompt: str | None, **g
     from gitprun.system.process import Stop
 
     place = project(ctx)
+    find_moved(place)
     unit = roster(place.ledger.read().events).units.get(name)
     if unit is None:
         say(f"[wrapper {safe(slug)}] ERROR: there is no workspace {safe(name)}")

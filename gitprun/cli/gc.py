@@ -29,13 +29,14 @@ def gc(ctx: click.Context, dry_run: bool, age: str, workspaces: bool, as_json: b
 
     Nothing that is the only copy of anything ever goes. Each line says why it is safe.
     """
-    from gitprun.cli.workspace import known_roots
+    from gitprun.cli.places import find_moved, known_roots
     from gitprun.git.command import require_git
     from gitprun.keep.gc import collect_garbage
 
     keep_for = _seconds(age)
     place = here(ctx)
     require_git(place.start)
+    find_moved(place)
     place.read()
     report = collect_garbage(
         place.repository,

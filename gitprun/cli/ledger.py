@@ -25,7 +25,7 @@ def verify(ctx: click.Context, as_json: bool) -> int:
     Every row, every captured commit, every ref under refs/prun, landings and workspaces are looked at; nothing is
     changed. Exit code 1 when something is lost; notes alone are no loss. 128 when the ledger cannot be read.
     """
-    from gitprun.cli.workspace import known_roots
+    from gitprun.cli.places import known_roots
     from gitprun.runs.ledger_check import check_ledger
 
     place = here(ctx)

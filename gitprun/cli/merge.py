@@ -120,6 +120,7 @@ def _ask_ahead(place: Here) -> AskedAhead:
 def _land_names(place: Here, names: Sequence[str], ahead: AskedAhead, *, as_json: bool, **given: Any) -> int:
     from gitprun.cli.merge_words import render
     from gitprun.cli.signals import signals_stop
+    from gitprun.cli.unpinned import warn_unpinned
     from gitprun.config import read_settings
     from gitprun.drift.rulebook import require_own_attributes
     from gitprun.errors import Interrupted
@@ -141,6 +142,7 @@ def _land_names(place: Here, names: Sequence[str], ahead: AskedAhead, *, as_json
     history = reading.history
     settings = read_settings(place.repository.top)
     chosen = choose(place.repository, history, names, allow_unverified=bool(given.get("allow_unverified")))
+    warn_unpinned(place.repository, [history.runs[run] for run in chosen.runs], reading.events)
     aside = _review(place, history, names, refuse=bool(given.get("complete") or settings.require_results))
     options = _options(place, history, settings, chosen, given)
     if not as_json:

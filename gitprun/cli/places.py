@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gitprun.cli.console import hint, safe, say
+from gitprun.cli.console import hint, safe, say, warn
 from gitprun.cli.options import Here, here
 from gitprun.errors import PrunError
 
@@ -99,3 +99,26 @@ def say_untrusted(commands: Sequence[str]) -> None:
     """Say that setup commands were not run, and how to let them."""
     say(f"setup not run: {safe('; '.join(commands))}")
     hint("it comes from prun.toml; read it, then say --yes to let it run, now and from now on")
+
+
+def find_moved(place: Here) -> None:
+    """Find workspaces that are not where they were, so that what follows finds them; say where they are now."""
+    from gitprun.keep.move import follow_all
+
+    for name, path in follow_all(place.repository, place.ledger, known_roots(place)):
+        say(f"the workspace of {safe(name)} was moved; it is {safe(str(path))} now")
+
+
+def known_roots(place: Here) -> tuple[Path, ...]:
+    """Name the folders that workspaces are made in now; a broken prun.toml hides none that the ledger knows."""
+    from gitprun.config import read_settings
+    from gitprun.workspaces.base import choose_root
+
+    home, cache = main_folder(place.repository), cache_folder()
+    roots = [choose_root(None, home, cache)]
+    try:
+        configured = folder_name(os.environ) or read_settings(place.repository.top).root
+    except PrunError as problem:
+        warn(safe(problem.message))
+        return tuple(roots)
+    return (*roots, choose_root(configured, home, cache)) if configured else tuple(roots)

@@ -11,6 +11,7 @@ import click
 
 from gitprun.cli.console import hint, put, safe, say, warn
 from gitprun.cli.options import Here, here, json_option
+from gitprun.cli.places import find_moved
 from gitprun.errors import PrunError, UsageProblem
 from gitprun.keep.find import name_of
 from gitprun.named.roster import NAMED, roster
@@ -33,6 +34,7 @@ def remove(ctx: click.Context, unit_names: tuple[str, ...], discard_left_out: bo
     from gitprun.keep.find import find_workspace
 
     place = here(ctx)
+    find_moved(place)
     reading = place.read()
     history, named = reading.history, roster(reading.events)
     found = [find_workspace(history, named, name) for name in unit_names]
@@ -52,6 +54,7 @@ def clean(ctx: click.Context, run_name: str | None, every: bool, discard_left_ou
     if every and run_name:
         raise UsageProblem("--all and a run cannot be given together", "leave one of them out")
     place = here(ctx)
+    find_moved(place)
     history = place.history()
     every = every or not history.runs
     runs = list(history.runs.values()) if every and run_name is None else [find_run(history, run_name)]
@@ -102,7 +105,7 @@ def _say(name: str, removal: Removal) -> None:
     if not removal.removed:
         say(f"{name}: {removal.reason}")
         return
-    say(f"removed {safe(removal.path)}")
+    say(f"removed {safe(removal.path)}" if not removal.reason else f"{safe(name)} is forgotten: {safe(removal.reason)}")
     if removal.saved:
         say(f"  what was still in it is pinned as {removal.saved}")
     say_ignored(name, removal.kept, removal.kept_files, removal.discarded)

@@ -156,7 +156,8 @@ def _show(place: Here, chosen: tuple[Pinned, ...], *, as_json: bool, whole: bool
 
 def _others(place: Here) -> tuple[tuple[Place, ...], tuple[Kept, ...]]:
     """Find what no ref pins; where the ledger cannot be read, workspaces are not told from orphans."""
-    from gitprun.cli.workspace import known_roots
+    from gitprun.cli.places import known_roots
+    from gitprun.cli.unpinned import warn_unpinned
     from gitprun.collect.quarantine import list_quarantine
     from gitprun.keep.orphans import find_orphans
 
@@ -164,6 +165,7 @@ def _others(place: Here) -> tuple[tuple[Place, ...], tuple[Kept, ...]]:
     try:
         reading = place.read()
         found = find_orphans(place.repository, reading, known_roots(place))
+        warn_unpinned(place.repository, reading.history.runs.values(), reading.events)
     except (PrunError, OSError) as problem:
         warn(f"workspaces were not looked for: {safe(str(problem))}")
         return (), kept

@@ -157,6 +157,9 @@ def _resume(place: Here, name: str | None, given: dict[str, Any], *, land: bool,
     if used:
         option = f"--{used[0].replace('_rows', '').replace('paths', 'path').replace('_', '-')}"
         raise UsageProblem(f"{option} cannot be given with --resume", "a run is gone on with as it was asked for")
+    from gitprun.cli.places import find_moved
+
+    find_moved(place)
     resumed = _take_over(place, name, given, as_json=as_json)
     if isinstance(resumed, RunState):
         states = [unit.state for unit in resumed.units.values()]
@@ -288,9 +291,11 @@ def _conclude(
 
 def _warn_invisible(place: Here, plan: Plan, base: str) -> None:
     """Say what of the user's checkout no unit will see, above all what a prompt speaks of."""
+    from gitprun.cli.unpinned import warn_pruning
     from gitprun.cli.unseen import read_unseen, warn_named, warn_unseen
 
     top, git = place.repository.top, place.repository.git
+    warn_pruning(place.repository)
     if top is None:
         return
     unseen = read_unseen(git, top)

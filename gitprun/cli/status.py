@@ -15,6 +15,7 @@ import click
 from gitprun.cli.console import age, clock_time, coloured, hint, put, safe, say, table
 from gitprun.cli.named import named_rows, render_named
 from gitprun.cli.options import here, json_option
+from gitprun.cli.unpinned import warn_unpinned
 from gitprun.errors import UsageProblem
 from gitprun.merge.held import HeldBranch
 from gitprun.merge.holds import read_holds
@@ -50,6 +51,7 @@ def status(ctx: click.Context, run_name: str | None, every: bool, as_json: bool)
     every = every or not history.runs
     runs = list(history.runs.values()) if every and run_name is None else [find_run(history, run_name)]
     now = time.time()
+    warn_unpinned(place.repository, runs, reading.events)
     if as_json:
         more = {"named": named_rows(named, now)} if named else {}
         told = [hold_row(one) for one in _of_runs(holds, runs, run_name)]

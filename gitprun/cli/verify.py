@@ -9,6 +9,7 @@ import click
 
 from gitprun.cli.console import hint, put, safe, say
 from gitprun.cli.options import Here, here, json_option
+from gitprun.cli.places import find_moved
 from gitprun.errors import Interrupted, UsageProblem
 from gitprun.names import is_run_id, short
 from gitprun.plan import Settings
@@ -39,6 +40,7 @@ def verify(ctx: click.Context, /, name: str | None, as_json: bool, **given: Any)
     """
     place = here(ctx)
     said = _said(given)
+    find_moved(place)
     history = place.history()
     if name is None or (is_run_id(name) and name in history.runs):
         from gitprun.merge.choose import require_one_meaning

@@ -14,8 +14,8 @@ import click
 
 from gitprun.cli.console import age, coloured, hint, put, safe, say, size_text, table, warn
 from gitprun.cli.options import Here, here, json_option
+from gitprun.cli.places import find_moved, known_roots
 from gitprun.cli.remove import say_ignored
-from gitprun.errors import PrunError
 from gitprun.runs.ledger import Reading
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ def list_all(ctx: click.Context, sizes: bool, as_json: bool) -> None:
     from gitprun.keep.inventory import read_places
 
     place = here(ctx)
+    find_moved(place)
     places = read_places(place.repository, place.read(), known_roots(place), sizes=sizes)
     now = time.time()
     if as_json:
@@ -49,22 +50,6 @@ def list_all(ctx: click.Context, sizes: bool, as_json: bool) -> None:
     put(render_places(places, now, sizes=sizes))
     if any(row.state == "orphan" for row in places):
         hint("nobody knows the orphans; git prun workspace adopt PATH takes one in")
-
-
-def known_roots(place: Here) -> tuple[Path, ...]:
-    """Name the folders that workspaces are made in now; a broken prun.toml hides none that the ledger knows."""
-    from gitprun.cli.places import cache_folder, folder_name, main_folder
-    from gitprun.config import read_settings
-    from gitprun.workspaces.base import choose_root
-
-    home, cache = main_folder(place.repository), cache_folder()
-    roots = [choose_root(None, home, cache)]
-    try:
-        configured = folder_name(os.environ) or read_settings(place.repository.top).root
-    except PrunError as problem:
-        warn(safe(problem.message))
-        return tuple(roots)
-    return (*roots, choose_root(configured, home, cache)) if configured else tuple(roots)
 
 
 def render_places(places: Sequence[Place], now: float, *, sizes: bool) -> str:
@@ -93,6 +78,7 @@ def _find(place: Here, name: str) -> tuple[Reading, RunState, UnitState]:
     from gitprun.keep.find import find_workspace
     from gitprun.named.roster import roster
 
+    find_moved(place)
     reading = place.read()
     return reading, *find_workspace(reading.history, roster(reading.events), name)
 

@@ -18,6 +18,7 @@ from gitprun.keep.orphans import find_orphans
 from gitprun.keep.place import Place, workspaces_of
 from gitprun.named.fork import count_since
 from gitprun.named.roster import NAMED
+from gitprun.named.site import read_trouble
 from gitprun.names import unit_ref
 from gitprun.runs.events import RunState, UnitState, base_of
 from gitprun.runs.ledger import Reading
@@ -50,6 +51,8 @@ def _known(repository: Repository, run: RunState, unit: UnitState, converts: boo
         notes.append("its removal broke off")
     if facts.get("moving") or facts.get("reset"):
         notes.append("half moved or reset; the next command that changes it finishes that")
+    if there and unit.run == NAMED and (trouble := read_trouble(repository, unit)[0]):
+        notes.append(trouble)
     base = base_of(run, unit) if unit.run != NAMED else str(facts.get("base") or "")
     return Place(
         name=name_of(unit),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,13 +17,17 @@ from gitprun.keep.guard import (
     require_lonely,
     require_not_locked,
     require_ours,
+    stands,
     within,
 )
+from gitprun.keep.orphans import choose_roots, list_folders
 from gitprun.keep.place import workspaces_of
 from gitprun.runs.events import UnitState
 from gitprun.runs.ledger import Ledger
+from gitprun.runs.review import unit_folder
 from gitprun.system.birth import folder_birth
 from gitprun.system.files import folder_identity
+from gitprun.workspaces.gitdir import borrows_elsewhere, follow_alternates, own_git
 from gitprun.workspaces.worktree import admin_folder, relocate_worktree
 
 
@@ -93,6 +98,36 @@ def follow_moved(repository: Repository, ledger: Ledger, path: Path) -> UnitStat
                 relocate_worktree(repository, before, after)
             return _note_moved(ledger, unit, after)
     return None
+
+
+def follow_all(repository: Repository, ledger: Ledger, roots: Iterable[Path]) -> tuple[tuple[str, Path], ...]:
+    """Find workspaces that are not where they were, by what their folders are; give names and the places found.
+
+    What leads from a workspace into a repository that was moved itself is mended on the way. ``roots`` are folders in
+    which workspaces may lie. Nobody is waited for: what somebody works in is left alone.
+    """
+    reading = ledger.read()
+    known = workspaces_of(reading)
+    lost = {identity_of(unit) for _, unit in known if not os.path.lexists(str(unit.facts["path"]))}
+    found: list[tuple[str, Path]] = []
+    if lost:
+        beside = repository.home.parent.glob("*.prun")
+        for root in choose_roots(reading, (*roots, *beside)):
+            for path in list_folders(root):
+                if folder_identity(path) in lost:
+                    with suppress(Refused):
+                        unit = follow_moved(repository, ledger, path)
+                        found += [(name_of(unit), path)] if unit is not None else []
+    for run, unit in workspaces_of(ledger.read()) if found else known:
+        own = own_git(unit_folder(repository.state, unit) / "index")
+        if stands(unit) and borrows_elsewhere(repository.common, own):
+            with suppress(Refused), held(repository, run, unit):
+                path = Path(str(unit.facts["path"]))
+                if unit.facts["workspace"] == "worktree":
+                    relocate_worktree(repository, path, path)
+                elif unit.facts["workspace"] == "clone":
+                    follow_alternates(repository.common, own, path)
+    return tuple(found)
 
 
 def _note_moved(ledger: Ledger, unit: UnitState, path: Path) -> UnitState:

@@ -43,7 +43,7 @@ def find_orphans(repository: Repository, reading: Reading, roots: Iterable[Path]
     tops = choose_roots(reading, roots)
     found: dict[str, Place] = {}
     for root in tops:
-        for path in _candidates(root):
+        for path in list_folders(root):
             real = os.path.realpath(path)
             if real not in known:
                 place = _orphan(repository, path)
@@ -75,7 +75,7 @@ def _is_room(real: str, tops: Iterable[Path]) -> bool:
     return any(real.startswith(f"{root}/landing/") for root in tops)
 
 
-def _candidates(root: Path) -> Iterator[Path]:
+def list_folders(root: Path) -> Iterator[Path]:
     """List the folders of a root that look like workspaces, known or not."""
     for entry in _folders(root):
         if is_run_id(entry.name):

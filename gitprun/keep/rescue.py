@@ -104,7 +104,7 @@ def _log(git: Git, oids: Sequence[str]) -> Iterable[tuple[Oid, float, str, list[
 
 
 def read_log(out: bytes) -> Iterator[tuple[Oid, float, str, list[str]]]:
-    """Read what ``git log -z --raw`` says in our format; names are passed over, for they may begin as rows do."""
+    """Read what ``git log -z --raw`` says in our format; names go unread, for they may begin as rows do."""
     fields = iter(out.split(b"\0"))
     head, rows = b"", list[str]()
     for field in fields:

@@ -75,6 +75,12 @@ class LocalChanges:
     unmerged: frozenset[bytes] = frozenset()
 
 
+# What takes a checkout off its branch until it is over, and the command that ends it.
+OFF_BRANCH = {
+    "rebase-merge": ("a rebase", "git rebase --continue, or git rebase --abort"),
+    "rebase-apply": ("a rebase (or git am)", "git rebase --continue, or git rebase --abort"),
+    "BISECT_LOG": ("a bisect", "git bisect reset"),
+}
 STATUS = (
     *("status", "--porcelain=v2", "-z", "--no-renames"),
     *("--untracked-files=no", "--ignore-submodules=dirty"),
@@ -99,6 +105,7 @@ def read_target(
     if into is None and repository.top is None:
         raise PrunError("this repository is bare: nothing is checked out to land on", "name a branch: --into BRANCH")
     if not ref.startswith(BRANCHES):
+        require_on_branch(repository)
         raise PrunError(
             "HEAD is detached: there is no branch to land on", "switch to a branch, or name one: --into BRANCH"
         )
@@ -120,6 +127,13 @@ def read_target(
         return Target(ref=ref, tip=tip, checkout=found[0], git_dir=repository.git_dir)
     git_dir = Git(cwd=found[0]).run("rev-parse", "--path-format=absolute", "--absolute-git-dir").out[:-1]
     return Target(ref=ref, tip=tip, checkout=found[0], git_dir=Path(os.fsdecode(git_dir)))
+
+
+def require_on_branch(repository: Repository) -> None:
+    """Raise Refused where HEAD is on no branch since git is in the middle of something."""
+    for name, (what, end) in OFF_BRANCH.items():
+        if os.path.lexists(repository.git_dir / name):
+            raise Refused(f"{what} is in progress in {repository.top}: HEAD is on no branch until it is over", end)
 
 
 def _find_checkouts(repository: Repository, ref: str, checkouts: Sequence[Checkout], here: Path | None) -> list[Path]:

@@ -47,7 +47,7 @@ def remove_named(repository: Repository, ledger: Ledger, unit: UnitState, *, dis
     if path.parts[-len(parts) - 1 :] == (NAMED, *parts):
         # Of a place the user chose for it, nothing is ours.
         _tidy_parents(path, len(parts))
-    return removal_of(unit, path, leaving, stashed)
+    return removal_of(unit, path, leaving, stashed, there=there)
 
 
 def _keep_commit(repository: Repository, unit: UnitState) -> Oid | None:

@@ -28,6 +28,8 @@ from gitprun.workspaces.worktree import admin_folder
 
 KNOWN = "known.json"
 MAX_KNOWN = 64_000_000
+# What takes a worktree off its branch while it lasts.
+UNDER_WAY = {"rebase-merge": "a rebase", "rebase-apply": "a rebase or git am", "BISECT_LOG": "a bisect"}
 
 
 class WorkspaceGone(PrunError):
@@ -76,6 +78,8 @@ def open_site(
             f"the folder {path} of the workspace {unit.id} {gone}",
             f"git prun workspace adopt PATH if it was moved to PATH, else git prun new {unit.id} {branch} --resume",
         )
+    if anew:
+        require_own_branch(repository, unit)
     folder = unit_folder(repository.state, unit)
     known = json.loads(read_plain(folder / KNOWN, MAX_KNOWN) or b"[]")
     base = base or stands_on(repository, unit)
@@ -117,14 +121,39 @@ def stands_on(repository: Repository, unit: UnitState) -> Oid:
         if pinned is None:
             raise Refused(f"the commit {unit.id} stands on is no longer pinned", "look at the workspace yourself")
         return pinned
-    head = read_head((admin_folder(repository.common, Path(str(unit.facts["path"]))) or Path("/")) / "HEAD")
-    if head != f"refs/heads/{branch}":
-        now = head.removeprefix("refs/heads/") or "no branch at all"
-        raise Refused(f"the workspace {unit.id} is on {now}, not on its branch {branch}", f"git switch {branch} there")
-    tip = read_ref(repo, head)
+    require_own_branch(repository, unit)
+    tip = read_ref(repo, f"refs/heads/{branch}")
     if tip is None:
         raise Refused(f"the branch {branch} of the workspace {unit.id} is gone", "git branch brings it back")
     return tip
+
+
+def read_trouble(repository: Repository, unit: UnitState) -> tuple[str, str]:
+    """Say what is wrong with where a named workspace stands, and what mends it; empty where nothing is."""
+    path, branch = Path(str(unit.facts["path"])), str(unit.facts["branch"])
+    place: Path | None = path / ".git"
+    if unit.facts["workspace"] == "worktree":
+        place = admin_folder(repository.common, path)
+    if place is None:
+        said = os.fsdecode((read_plain(path / ".git", 10_000) or b"").removeprefix(b"gitdir:").strip())
+        mends = bool(said) and Path(said).parent == repository.common / "worktrees" and os.path.isdir(said)
+        how = f"git worktree repair {path}" if mends else f"git prun remove {unit.id} keeps what is in it"
+        return "is not registered with git as a worktree any more", how
+    head = read_head(place / "HEAD")
+    if head == f"refs/heads/{branch}":
+        return "", ""
+    now = head.removeprefix("refs/heads/") if head.startswith("refs/") else "no branch"
+    busy = next((what for name, what in UNDER_WAY.items() if os.path.lexists(place / name)), "")
+    if busy:
+        return f"is in the middle of {busy}", f"finish it in {path}, or give it up there"
+    return f"is on {now}, not on its branch {branch}", f"git -C {path} switch {branch}"
+
+
+def require_own_branch(repository: Repository, unit: UnitState) -> None:
+    """Refuse a workspace that does not stand on its branch any more."""
+    trouble, how = read_trouble(repository, unit)
+    if trouble:
+        raise Refused(f"the workspace {unit.id} {trouble}", how)
 
 
 def pin_gone(repository: Repository, name: UnitId, path: Path, branch: str, base: Oid) -> None:

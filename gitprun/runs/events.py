@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gitprun.names import RunId, UnitId
+from gitprun.runs.facts import sound_facts
 
 FORMAT = 1
 
@@ -63,7 +64,8 @@ def decode(line: bytes) -> Event | None:
         or not isinstance(facts, dict)
     ):
         return None
-    return Event(kind, time, run, unit, facts)
+    sound = sound_facts(kind, facts)
+    return Event(kind, time, run, unit, sound) if sound is not None else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,12 +211,19 @@ def read_sum(event: Event) -> RunState | None:
     try:
         units = {
             row["id"]: UnitState(
-                UnitId(row["id"]), run, row["state"], row["since"], row["started"], row["ended"], {**row["facts"]}
+                UnitId(row["id"]),
+                run,
+                row["state"],
+                row["since"],
+                row["started"],
+                row["ended"],
+                {**(sound_facts("unit.captured", row["facts"]) or {})},
             )
             for row in facts["units"]
         }
-        return RunState(run, facts["started"], facts["ended"], facts["base"], {**facts["facts"]}, units)
-    except (KeyError, TypeError):
+        more = sound_facts("run.finished", facts["facts"]) or {}
+        return RunState(run, facts["started"], facts["ended"], facts["base"], {**more}, units)
+    except (KeyError, TypeError, AttributeError):
         return None
 
 

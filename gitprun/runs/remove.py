@@ -129,10 +129,10 @@ def take_away(
         ledger.append("workspace.removed", run=unit.run, unit=unit.id, facts={"removed": True})
         # All it captured is in the user's repository, or in quarantine.
         shutil.rmtree(own_git(unit_folder(repository.state, unit) / "index"), ignore_errors=True)
-    return removal_of(unit, path, rest, stashed)
+    return removal_of(unit, path, rest, stashed, there=there)
 
 
-def removal_of(unit: UnitState, path: Path, rest: Rest, stashed: tuple[str, ...]) -> Removal:
+def removal_of(unit: UnitState, path: Path, rest: Rest, stashed: tuple[str, ...], *, there: bool) -> Removal:
     """Sum up a removal that was done."""
     return Removal(
         run=unit.run,
@@ -145,6 +145,7 @@ def removal_of(unit: UnitState, path: Path, rest: Rest, stashed: tuple[str, ...]
         kept_files=rest.kept.paths if rest.kept else (),
         discarded=rest.discarded,
         stashed=stashed,
+        reason="" if there or unit.facts.get("trash") else f"{path} was not there; if you moved it, it is yours now",
     )
 
 

@@ -16,7 +16,7 @@ from gitprun.drift.rulebook import Rules, read_rules
 from gitprun.git.command import Git
 from gitprun.git.repo import Repository, read_config
 from gitprun.names import Oid
-from gitprun.system.files import read_plain, sync_all, write_whole
+from gitprun.system.files import folder_identity, read_plain, sync_all, write_whole
 from gitprun.units import WorkspaceKind
 from gitprun.workspaces.clone import render_alternates
 from gitprun.workspaces.worktree import admin_folder
@@ -94,6 +94,25 @@ def _settle(common: Path, folder: Path) -> None:
     for key, name in (("core.excludesfile", "ignore"), ("core.attributesfile", "attributes")):
         config.run("config", "--file", str(folder / "config"), key, str(folder / name))
     write_whole(place, wanted)
+
+
+def borrows_elsewhere(common: Path, folder: Path) -> bool:
+    """Check whether a folder borrows from where the user's repository was before it was moved."""
+    said = read_plain(folder / "objects" / "info" / "alternates", _MOST)
+    return said is not None and said != render_alternates((common / "objects").resolve())
+
+
+def follow_alternates(common: Path, folder: Path, clone: Path) -> None:
+    """Let a clone borrow from where the repository is now, if it borrowed from just where it was; and our folder too.
+
+    Nothing is written through what a worker may have put in the place of a folder.
+    """
+    inner = clone / ".git" / "objects" / "info"
+    before = read_plain(folder / "objects" / "info" / "alternates", _MOST)
+    plain = all(folder_identity(path) is not None for path in (inner, *list(inner.parents)[:3]))
+    if plain and before is not None and read_plain(inner / "alternates", _MOST) == before:
+        write_whole(inner / "alternates", render_alternates((common / "objects").resolve()), mode=0o644)
+    _settle(common, folder)
 
 
 def make_own_git(

@@ -152,8 +152,8 @@ def relocate_worktree(repository: Repository, before: Path, after: Path) -> None
             admin = admin_folder(repository.common, after)
         pointer = after / ".git"
         said = (read_plain(pointer, 10_000) or b"").removeprefix(b"gitdir:").strip()
-        if admin is not None and said and not os.path.isabs(said):
-            # A relative one counted from where it was.
+        if admin is not None and said and not (os.path.isabs(said) and os.path.lexists(said)):
+            # A relative one counted from where it was; an absolute one does not follow a repository that was moved.
             write_whole(pointer, b"gitdir: " + os.fsencode(admin) + b"\n", mode=0o644)
 
 

@@ -412,7 +412,7 @@ def test_the_workspace_is_on_another_branch(repo: Repo, run: Run) -> None:
     said = run("echo b >b.txt")
     assert (said.code, said.err) == (
         1,
-        "error: the workspace a is on other, not on its branch x\nhint: git switch x there\n",
+        f"error: the workspace a is on other, not on its branch x\nhint: git -C {place(repo).path} switch x\n",
     )
 
 

@@ -84,10 +84,16 @@ late  preparing  87s  -      -        -
 """
 
 
+UNPINNED = (
+    "warning: no ref pins the work of r1/good any more: somebody, or a fetch that prunes, deleted it\n"
+    "hint: its objects are gone too: another clone or a backup may have them\n"
+)
+
+
 def test_the_table(repo: Repo, ledger: Ledger, capsys: pytest.CaptureFixture[str]) -> None:
     for args in (("status",), ("status", "r1"), ("status", "--all")):
         said = inside(capsys, repo.path, *args)
-        assert (said.code, said.out, said.err) == (0, TABLE, "")
+        assert (said.code, said.out, said.err) == (0, TABLE, UNPINNED)
 
 
 def test_the_json(repo: Repo, ledger: Ledger, capsys: pytest.CaptureFixture[str]) -> None:
@@ -133,7 +139,7 @@ def test_the_json(repo: Repo, ledger: Ledger, capsys: pytest.CaptureFixture[str]
         "workspace": "/w/r1/good",
     }
     reason = "exit code 1: \x1b[31mred\n\u202e"
-    assert (said.code, said.err, said.out.count("\n")) == (0, "", 1)
+    assert (said.code, said.err, said.out.count("\n")) == (0, UNPINNED, 1)
     assert said.json == {
         "runs": [
             {
@@ -186,7 +192,7 @@ def test_unreadable_lines_are_reported(repo: Repo, ledger: Ledger, capsys: pytes
         target.write(b'{"v":1,"t":3.0,"kind":"unit.fin')
     said = inside(capsys, repo.path, "status")
     assert (said.code, said.out) == (0, TABLE)
-    assert said.err == f"warning: the ledger has 1 unreadable line(s) (number 14) in {ledger.path}\n"
+    assert said.err == f"warning: the ledger has 1 unreadable line(s) (number 14) in {ledger.path}\n" + UNPINNED
 
 
 def test_lost_units_come_with_a_hint(repo: Repo, ledger: Ledger, capsys: pytest.CaptureFixture[str]) -> None:
@@ -301,3 +307,19 @@ def test_a_worker_of_which_nothing_comes(repo: Repo, capsys: pytest.CaptureFixtu
     assert "still running, could not be ended: 12, 13" in inside(capsys, repo.path, "status").out
     shown = inside(capsys, repo.path, "show", "a").out
     assert "\ndropped:   1234.6 MB of output, out of its middle ([run] output_max)\n" in shown
+
+
+@pytest.mark.parametrize("name", ["exit", "verdict", "kept", "left_out", "earlier", "outside", "drift", "path"])
+@pytest.mark.parametrize("value", [True, None, [1], {"a": 1}], ids=repr)
+def test_facts_that_are_no_facts_crash_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, value: object
+) -> None:
+    repo = make_repo(tmp_path / "repo")
+    ledger = repo.ledger
+    ledger.append("run.started", run="r1", facts={"base": repo.head})
+    ledger.append("unit.queued", run="r1", unit="u", facts={"executor": "command", "mode": "write"})
+    ledger.append("unit.exited", run="r1", unit="u", facts={name: value})
+    ledger.append("unit.finished", run="r1", unit="u", facts={"state": "failed", "reason": "it failed"})
+    for command in ("status", "status --json", "show u", "rescue", "workspace list", "ledger verify", "undo --list"):
+        said = inside(capsys, repo.path, *command.split())
+        assert said.code in (0, 1), (command, said.err)

@@ -74,7 +74,7 @@ def test_no_target(tmp_path: Path) -> None:
         read_target(bare.repository, None)
     assert read_target(bare.repository, "main").checkout is None
     repo.git("checkout", "-q", "--detach")
-    with pytest.raises(PrunError, match="HEAD is detached"):
+    with pytest.raises(Refused, match="a rebase is in progress"):
         read_target(repo.repository, None)
     assert read_target(repo.repository, "main").checkout is None
     repo.git("checkout", "-q", "--orphan", "fresh")
@@ -125,7 +125,7 @@ def test_an_operation_in_progress(tmp_path: Path, what: str) -> None:
 def test_a_branch_that_is_being_rebased(tmp_path: Path) -> None:
     repo = make_repo(tmp_path / "repo")
     begin(repo, "a rebase")
-    with pytest.raises(PrunError, match="HEAD is detached"):
+    with pytest.raises(Refused, match="a rebase is in progress"):
         read_target(repo.repository, None)
     with pytest.raises(Refused, match="main is being rebased"):
         require_quiet(read_target(repo.repository, "main"), repo.repository.common)

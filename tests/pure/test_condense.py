@@ -31,12 +31,12 @@ def life(run: str, at: float = 0.0, *, removed: bool = True) -> list[Event]:
         return Event(kind, at + second, run, "a" if kind.startswith(("unit.", "workspace.")) else "", facts)
 
     rows = [
-        row("run.started", 1, base="b" * 40, coordinator={"pid": 1}, units=["a"]),
+        row("run.started", 1, base="b" * 40, coordinator={"pid": 1, "start": "1", "boot": "1"}, units=["a"]),
         row("unit.queued", 2, spec={"id": "a"}, executor="codex", mode="write"),
         row("unit.preparing", 3, attempt=1),
         row("unit.prepared", 4, path="/w/a", workspace="clone", identity=[1, 2]),
-        row("unit.started", 5, process={"pid": 2}),
-        row("unit.exited", 6, exit={"code": 0}),
+        row("unit.started", 5, process={"pid": 2, "start": "1", "boot": "1"}),
+        row("unit.exited", 6, exit={"code": 0, "seconds": 1.0}),
         row("unit.captured", 7, commit="c" * 40, files=1),
         row("unit.verified", 8, verdict={"state": "pass"}),
         row("unit.finished", 9, state="ready", reason=""),
@@ -67,7 +67,7 @@ def test_what_came_after_goes_on_from_it() -> None:
     assert [event.kind for event in short] == [SUM, "landing.landed", SUM_END]
     later = [
         landed("r1", 13.0, "landing.undone", way="moved", state="ready", by=""),
-        Event("run.resumed", 14.0, "r1", "", {"coordinator": {"pid": 9}}),
+        Event("run.resumed", 14.0, "r1", "", {"coordinator": {"pid": 9, "start": "1", "boot": "1"}}),
         Event("unit.preparing", 15.0, "r1", "a", {"attempt": 2}),
     ]
     assert fold([*short, *later]) == fold([*(event for event in before if event), *later])

@@ -117,8 +117,8 @@ LIFE = (
     Event("unit.queued", 2.0, "r1", "a", {"mode": "write"}),
     Event("unit.preparing", 3.0, "r1", "a"),
     Event("unit.prepared", 4.0, "r1", "a", {"path": "/w/r1/a"}),
-    Event("unit.started", 5.0, "r1", "a", {"process": {"pid": 1}}),
-    Event("unit.exited", 6.0, "r1", "a", {"exit": {"code": 0}}),
+    Event("unit.started", 5.0, "r1", "a", {"process": {"pid": 1, "start": "1", "boot": "1"}}),
+    Event("unit.exited", 6.0, "r1", "a", {"exit": {"code": 0, "seconds": 1.0}}),
     Event("unit.captured", 7.0, "r1", "a", {"commit": "c" * 40, "files": 1}),
     Event("unit.verifying", 8.0, "r1", "a"),
     Event("unit.verified", 9.0, "r1", "a", {"verdict": {"state": "pass"}}),
@@ -273,7 +273,7 @@ def test_a_new_attempt_forgets_all_but_what_was_asked_for() -> None:
 
     history = fold(
         [
-            Event("run.started", 1.0, "r1", "", {"base": "b1", "coordinator": {"pid": 1}}),
+            Event("run.started", 1.0, "r1", "", {"base": "b1", "coordinator": {"pid": 1, "start": "1", "boot": "1"}}),
             happened("queued", 2.0, spec={"id": "a"}, executor="codex", mode="write"),
             happened("preparing", 3.0, attempt=1),
             happened("prepared", 4.0, base="b1", path="/w"),
@@ -295,11 +295,53 @@ def test_a_new_attempt_forgets_all_but_what_was_asked_for() -> None:
 def test_a_run_that_is_gone_on_with() -> None:
     history = fold(
         [
-            Event("run.resumed", 0.5, "r1", "", {"coordinator": {"pid": 0}}),
-            Event("run.started", 1.0, "r1", "", {"base": "b", "coordinator": {"pid": 1}}),
+            Event("run.resumed", 0.5, "r1", "", {"coordinator": {"pid": 0, "start": "1", "boot": "1"}}),
+            Event("run.started", 1.0, "r1", "", {"base": "b", "coordinator": {"pid": 1, "start": "1", "boot": "1"}}),
             Event("run.finished", 2.0, "r1", "", {"states": {}}),
-            Event("run.resumed", 3.0, "r1", "", {"coordinator": {"pid": 2}, "again": ["a"]}),
+            Event("run.resumed", 3.0, "r1", "", {"coordinator": {"pid": 2, "start": "1", "boot": "1"}, "again": ["a"]}),
         ]
     )
     run = history.runs["r1"]
-    assert (run.ended, run.facts["coordinator"], run.base) == (None, {"pid": 2}, "b")
+    assert (run.ended, run.facts["coordinator"], run.base) == (None, {"pid": 2, "start": "1", "boot": "1"}, "b")
+
+
+SOUND: dict[str, Any] = {
+    "exit": {"reason": "exited", "code": 0, "signal": None, "seconds": 1.5, "detail": "", "leftovers": 0},
+    "ending": {"kind": "", "state": "done", "reason": "", "thread": None, "retry_after": None, "retry_at": ""},
+    "verdict": {"state": "pass", "reason": "", "checks": [
+        {"state": "pass", "command": "true", "seconds": 0.1, "reason": "", "log": "/x"}]},
+    "kept": [["refs/prun/kept/r1/u/head", "a" * 40]],
+    "left_out": [{"path": "x", "reason": "y", "size": 3}],
+    "earlier": [{"attempt": 1, "state": "failed", "kind": "", "reason": "", "base": None, "commit": None, "ref": None,
+                 "folder": "/x"}],
+    "process": {"pid": 1, "start": "2", "boot": "3"},
+    "outside": ["a"], "files": 2, "fallback": True, "path": "/x", "workspace": "clone", "identity": [1, 2],
+    "spec": {"id": "u", "paths": [], "command": ["true"], "timeout": 3600.0, "bypass": None},
+    "drift": {"id": "d1", "lines": ["x"], "shown": True, "sure": False, "findings": []},
+}  # fmt: skip
+
+
+def test_what_prun_writes_is_read_as_it_is() -> None:
+    event = Event("unit.captured", 1.0, "r1", "u", SOUND | {"unknown": [{"any": "thing"}]})
+    assert decode(encode(event)) == event
+    empty = Event("unit.started", 1.0, "r1", "u", {"process": {}, "lock": None, "trash": None})
+    assert decode(encode(empty)) == empty
+
+
+@pytest.mark.parametrize("name", sorted(SOUND))
+@pytest.mark.parametrize("value", [True, 7, "x", [], {}, [1], {"a": 1}, [{}], [["x"]], 1e300], ids=repr)
+def test_a_fact_of_another_shape_counts_as_not_said(name: str, value: Any) -> None:
+    found = decode(encode(Event("unit.captured", 1.0, "r1", "u", {**SOUND, name: value})))
+    assert found is not None
+    kept = found.facts.get(name)
+    assert kept is None or type(kept) is type(SOUND[name]) or isinstance(kept, int | float)
+    place = {"path", "workspace", "identity"}
+    others = set(SOUND) - {name} - (place if name in place and name not in found.facts else set())
+    assert {key: found.facts[key] for key in others} == {key: SOUND[key] for key in others}
+
+
+def test_a_workspace_of_which_nobody_can_tell_where_it_is_was_never_made() -> None:
+    made = {"path": "/x", "workspace": "clone", "identity": [1, 2]}
+    assert decode(encode(Event("workspace.made", 1.0, "named", "w", made))) is not None
+    assert decode(encode(Event("workspace.made", 1.0, "named", "w", made | {"identity": "x"}))) is None
+    assert decode(encode(Event("workspace.moved", 1.0, "named", "w", {"path": "/y", "moving": None}))) is not None
