@@ -27,7 +27,9 @@ from gitprun.merge.plan import (
     unproved,
 )
 from gitprun.merge.site import Site
+from gitprun.merge.squashed import find_held_part, find_holder
 from gitprun.merge.submodules import describe_moves, find_unknown
+from gitprun.merge.unresolved import find_jj_conflict
 from gitprun.names import Oid, short
 
 NO_HISTORY = (
@@ -66,18 +68,11 @@ def build_merge(
         return replace(_item(candidate, "suspect", candidate.stray), suspects=(stray,))
     try:
         bases = site.ancestry.bases(tip, candidate.tip)
-        if not bases:
-            site.note(f"{candidate.branch} shares no history with {site.target.branch}: " + _way_out(candidate))
-            return _item(candidate, "unrelated", f"it shares no history with {site.target.branch}")
-        if candidate.tip in bases:
-            return _contained(site, tip, candidate)
-        if site.settings.verify_signatures and site.git.run("verify-commit", candidate.tip, ok=(0, 1, 128)).code:
-            return _item(candidate, "refused", "merge.verifySignatures is on and its last commit has no good signature")
-        combined = combine(site, tip, candidate, bases, picks)
+        combined = _settled(site, tip, candidate, bases) or combine(site, tip, candidate, bases, picks)
     except (GitFailed, GitTimeout, TooDeep) as problem:
         return _refuse(candidate, problem)
     if isinstance(combined, LandingItem):
-        return combined
+        return _name_part(site, combined, bases) if combined.state == "conflict" and len(bases) == 1 else combined
     built = _commit(site, tip, combined, bases[0], trial=trial)
     if isinstance(built, Built):
         # What each base's main side changed grows by this step; the next merge starts from there.
@@ -86,6 +81,49 @@ def build_merge(
             if since.tree == before:
                 since.advance(built.tree, built.step)
     return built
+
+
+def _settled(site: Site, tip: Oid, candidate: Candidate, bases: Sequence[Oid]) -> LandingItem | None:
+    """Say what is to be said of a branch without merging it; None where it has to be merged."""
+    if not bases:
+        site.note(f"{candidate.branch} shares no history with {site.target.branch}: " + _way_out(candidate))
+        return _item(candidate, "unrelated", f"it shares no history with {site.target.branch}")
+    if candidate.tip in bases:
+        return _contained(site, tip, candidate)
+    unresolved = find_jj_conflict(site.repo, candidate, tree_of(site.repo, tip))
+    if unresolved is not None:
+        return unresolved
+    if site.settings.verify_signatures and site.git.run("verify-commit", candidate.tip, ok=(0, 1, 128)).code:
+        return _item(candidate, "refused", "merge.verifySignatures is on and its last commit has no good signature")
+    return _squashed(site, candidate, bases)
+
+
+def _squashed(site: Site, candidate: Candidate, bases: Sequence[Oid]) -> LandingItem | None:
+    """Tell a branch whose work the target got by another name."""
+    target, tip = site.target, candidate.tip
+    if len(bases) != 1 or bases[0] == target.tip or candidate.mended:
+        return None
+    base = bases[0]
+    changes = site.trees.compare(tree_of(site.repo, base), tree_of(site.repo, tip))
+    found = find_holder(site.merging(), site.trees, base=base, target=target.tip, tip=tip, changes=changes)
+    if found is None:
+        return None
+    name, since = target.branch, short(found.commit)
+    if found.back is not None:
+        by = short(found.back)
+        return _item(candidate, "refused", f"{name} had all of it ({since}), and {by} took it back: git revert {by} brings it back")
+    return _item(candidate, "already-contained", f"{name} has all of it since {since} (squashed or rebased)")
+
+
+def _name_part(site: Site, item: LandingItem, bases: Sequence[Oid]) -> LandingItem:
+    """Say of a branch in conflict up to which of its commits the target has it by another name."""
+    candidate, target = item.candidate, site.target
+    found = find_held_part(site.merging(), site.trees, base=bases[0], target=target.tip, tip=candidate.tip)
+    if found is None:
+        return item
+    own, since = map(short, found)
+    rest = f"git rebase --onto {target.branch} {own} {candidate.branch} leaves the rest"
+    return replace(item, reason=f"{item.reason}; {target.branch} has it up to {own} since {since} (squashed): {rest}")
 
 
 def _refuse(candidate: Candidate, problem: GitFailed | GitTimeout | TooDeep) -> LandingItem:

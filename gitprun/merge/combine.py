@@ -12,6 +12,7 @@ from gitprun.merge.apart import Since, merge_apart
 from gitprun.merge.locks import meet_in_locks
 from gitprun.merge.plan import Candidate, LandingItem, ResolvedPath, Suspect, accepts
 from gitprun.merge.site import Site
+from gitprun.merge.unresolved import find_markers
 from gitprun.names import Oid
 
 
@@ -60,6 +61,10 @@ def combine(
         last = combined.tree if mended else None
         lost = find_lost_sides(site.merging(), trees, bases=(*bases, site.target.tip), tip=candidate.tip, last=last)
         combined = _with(combined, suspects=(*combined.item.suspects, *lost))
+    marked = find_markers(site.git, trees, candidate.tip, by_unit, combined.tree)
+    known = {one.path for one in combined.item.suspects}
+    marked = tuple(one for one in marked if one.path not in known)
+    combined = _with(combined, suspects=(*combined.item.suspects, *marked))
     suspects = combined.item.suspects
     left = [one for one in suspects if not accepts(site.options.allow_suspect, one)]
     if left:
@@ -78,10 +83,17 @@ def _settle(
     *,
     several_bases: bool,
 ) -> Combined | LandingItem:
+    from gitprun.merge.rerere import read_rerere
     from gitprun.merge.settle import Means, settle_conflicts
 
     options, candidate = site.options, combined.item.candidate
-    means = Means(hotspots=options.hotspots, strategy=options.strategy, state=site.state, picks=picks)
+    means = Means(
+        hotspots=options.hotspots,
+        strategy=options.strategy,
+        state=site.state,
+        picks=picks,
+        rerere=read_rerere(site.git, site.state.parent),
+    )
     settled = settle_conflicts(site.repo, merge, means, several_bases=several_bases)
     if settled.refused is not None:
         return _conflict(site, tip, candidate, merge, settled.refused)

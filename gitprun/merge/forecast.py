@@ -17,6 +17,7 @@ from gitprun.git.walk import Trees
 from gitprun.merge.aside import Aside, aside
 from gitprun.merge.deletions import describe_deletions
 from gitprun.merge.forecast_plan import (
+    BAD,
     Branch,
     Forecast,
     Meeting,
@@ -29,7 +30,10 @@ from gitprun.merge.forecast_plan import (
 from gitprun.merge.forks import Forks, New, find_forks, has_one_base, read_new
 from gitprun.merge.guard import Target, read_target
 from gitprun.merge.order import plan_safe_order
-from gitprun.names import Oid, parse_oid, unit_branch
+from gitprun.merge.plan import Candidate
+from gitprun.merge.squashed import find_holder
+from gitprun.merge.unresolved import find_jj_conflict
+from gitprun.names import Oid, parse_oid, short, unit_branch
 from gitprun.plan import MAX_DELETED
 from gitprun.runs.events import LIVE, History
 from gitprun.runs.lookup import find_unit, probe_unit
@@ -39,7 +43,6 @@ from gitprun.verify.put_back import read_gate_changes
 if TYPE_CHECKING:
     from gitprun.merge.hotspots import Hotspot
     from gitprun.merge.judge import Judge
-    from gitprun.merge.plan import Candidate
 
 # Stands for the target among the numbers of branches.
 TARGET = -1
@@ -95,21 +98,33 @@ def forecast(repository: Repository, history: History, asked: Asked) -> Forecast
         left_out: list[tuple[str, str]] = []
         found = _find_branches(room, history, asked, target, left_out)
         new = read_new(room.git, target.tip, [branch.tip for branch in found])
-        branches = _drop_contained(target, new, found, left_out)
+        branches = _drop_contained(room.repo, target, new, found, left_out)
         ground = _read_ground(room, target, branches, new)
         wanted = _plan_pairs(ground)
         with _merge_all(room, ground, wanted) as merges:
             # The resolvers are read while git works.
             from gitprun.merge.judge import Judge
+            from gitprun.merge.rerere import read_rerere
 
             trees = Trees(room.repo)
-            judge = Judge(trees=trees, state=repository.state, hotspots=asked.hotspots, checkout=target.checkout)
+            judge = Judge(
+                trees=trees,
+                state=repository.state,
+                hotspots=asked.hotspots,
+                checkout=target.checkout,
+                rerere=read_rerere(repository.git, repository.common),
+            )
             met = [(pair, _meet(judge, ground, pair, merge)) for pair, merge in merges]
+            known = {pair[1]: _say_held(trees, ground, pair[1]) for pair, one in met if _stands_out(pair, one)}
             looked = tuple(_look_at_gate(trees, ground, number, asked) for number in range(len(ground.branches)))
+    settled = {number for number, said in known.items() if said}
+    left_out += [(ground.name(number), known[number]) for number in sorted(settled)]
+    met = [(pair, meeting) for pair, meeting in met if settled.isdisjoint(pair)]
+    looked = tuple(branch for number, branch in enumerate(looked) if number not in settled)
     meetings = tuple(meeting for pair, meeting in met if pair[0] != TARGET)
     against = tuple(meeting for pair, meeting in met if pair[0] == TARGET)
-    sizes = {branch.name: branch.paths for branch in ground.branches}
-    order = plan_safe_order(sizes, partners_of((*against, *meetings)), [branch.name for branch in ground.branches])
+    sizes = {branch.name: branch.paths for branch in looked}
+    order = plan_safe_order(sizes, partners_of((*against, *meetings)), list(sizes))
     return Forecast(
         target=target.ref,
         tip=target.tip,
@@ -119,6 +134,18 @@ def forecast(repository: Repository, history: History, asked: Asked) -> Forecast
         order=order,
         left_out=tuple(left_out),
     )
+
+
+def _stands_out(pair: tuple[int, int], meeting: Meeting) -> bool:
+    return pair[0] == TARGET and meeting.state in BAD
+
+
+def _say_held(trees: Trees, ground: _Ground, number: int) -> str:
+    """Say since when the target has the work of a branch by another name; empty if it has not."""
+    base, tip, target = ground.forks.places[number], ground.tip(number), ground.target
+    changes = tuple(ground.changes[number].values())
+    found = find_holder(ground.git, trees, base=base, target=target.tip, tip=tip, changes=changes) if base else None
+    return f"{target.branch} has all of it since {short(found.commit)} (squashed or rebased)" if found else ""
 
 
 @contextmanager
@@ -181,12 +208,17 @@ def _as_branch(candidate: Candidate) -> Branch:
     return Branch(name=candidate.branch, tip=candidate.tip, run=candidate.run, unit=candidate.unit)
 
 
-def _drop_contained(target: Target, new: New, found: Sequence[Branch], left_out: list[tuple[str, str]]) -> list[Branch]:
-    """Leave out what the target has, and every further name of a commit."""
+def _drop_contained(
+    repo: Objects, target: Target, new: New, found: Sequence[Branch], left_out: list[tuple[str, str]]
+) -> list[Branch]:
+    """Leave out what the target has, what is no work but a conflict, and every further name of a commit."""
+    known = tree_of(repo, target.tip)
     kept: dict[Oid, Branch] = {}
     for branch in found:
         if branch.tip not in new:
             left_out.append((branch.name, f"{target.branch} has its commits"))
+        elif (jj := find_jj_conflict(repo, Candidate(branch=branch.name, tip=branch.tip), known)) is not None:
+            left_out.append((branch.name, jj.reason))
         elif kept.setdefault(branch.tip, branch).name != branch.name:
             left_out.append((branch.name, f"the same commit as {kept[branch.tip].name}"))
     return list(kept.values())

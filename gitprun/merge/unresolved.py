@@ -1,0 +1,74 @@
+"""Conflicts that a branch commits as if they were work: jj's own kind of commit, and git's markers left in a file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from gitprun.git.command import Git
+from gitprun.git.trees import REGULAR, Change, Objects, read_blob, show_path, split_tree, tree_of
+from gitprun.git.walk import Trees
+from gitprun.merge.plan import UNRESOLVED, Candidate, ConflictPath, LandingItem, Suspect
+from gitprun.names import Oid
+
+# jj keeps the sides of a conflict as folders of one commit, and names their trees in its header.
+JJ_HEADER = b"jj:trees "
+JJ_FOLDER = b".jjconflict-"
+# Whole lines, at the margin, in this order: what git (and jj, with the third) leaves for somebody to resolve. Texts
+# about conflicts mostly show them indented, or name only one of them.
+_MARKED = re.compile(
+    rb"^<{7}(?: [^\n]*)?\n(?:(?!<{7}[ \n])[^\n]*\n)*?(?:={7}|%{7}[^\n]*|\+{7}[^\n]*)\r?\n"
+    rb"(?:(?!<{7}[ \n])[^\n]*\n)*?>{7}(?: [^\n]*)?$",
+    re.MULTILINE,
+)
+_PATTERN = "^(<{7}|>{7})( |$)"
+# More paths than this on a command line, and the whole tree is searched at once.
+MOST_WORDS = 200
+# No text somebody has to resolve by hand is larger.
+MOST_SIZE = 4 << 20
+
+
+def find_jj_conflict(repo: Objects, candidate: Candidate, known: Oid) -> LandingItem | None:
+    """Return the item that holds a branch whose last commit jj made of a conflict; ``known`` is the target's tree.
+
+    What the folders of a conflict are in the target already is not this branch's doing.
+    """
+    commit = candidate.mended or candidate.tip
+    header = read_blob(repo, Oid(commit)).partition(b"\n\n")[0]
+    rows, before = (split_tree(read_blob(repo, tree)) for tree in (tree_of(repo, commit), known))
+    folders = sorted(name for name in rows if name.startswith(JJ_FOLDER) and name not in before)
+    if not folders and not any(line.startswith(JJ_HEADER) for line in header.split(b"\n")):
+        return None
+    shown = [show_path(name) for name in folders] or ["(the whole commit)"]
+    detail = "the last commit holds the sides of a conflict, and no resolution"
+    return LandingItem(
+        candidate=candidate,
+        state="conflict",
+        reason="its last commit is a conflict that jj has not resolved: resolve it there (jj resolve), then land it",
+        conflicts=tuple(ConflictPath(path=path, kind=UNRESOLVED, detail=detail) for path in shown),
+    )
+
+
+def find_markers(git: Git, trees: Trees, tip: Oid, changes: Sequence[Change], tree: Oid) -> tuple[Suspect, ...]:
+    """List the files of which a branch (commit ``tip``) changed something and left conflict markers in the merged
+    ``tree``.
+    """
+    wanted = {change.path: change for change in changes if change.new_mode in REGULAR}
+    if not wanted:
+        return ()
+    paths = [b":(literal,top)" + path for path in wanted] if len(wanted) <= MOST_WORDS else []
+    words = ("grep", "-laz", "--full-name", "--no-recurse-submodules", "-E", "-e", _PATTERN, tip, "--")
+    # One look for all of them: most branches have none, and their files need not be read then.
+    named = [row.partition(b":")[2] for row in git.run(*words, *paths, ok=(0, 1)).fields]
+    found = []
+    for change in (wanted[path] for path in named if path in wanted):
+        left = trees.find(tree, change.path)
+        before = _count(trees.repo, change.old) if change.old_mode in REGULAR else 0
+        if left is not None and left[0] in REGULAR and _count(trees.repo, left[1]) > before:
+            found.append(Suspect(path=show_path(change.path), reason="conflict markers were committed in it"))
+    return tuple(found)
+
+
+def _count(repo: Objects, oid: Oid) -> int:
+    text = read_blob(repo, oid)
+    return len(_MARKED.findall(text)) if len(text) <= MOST_SIZE else 0
