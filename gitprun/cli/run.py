@@ -220,6 +220,7 @@ def run_and_report(place: Here, plan: Plan, *, source: str, land: bool, as_json:
             base = f"{short(context.base)} ({safe(plan.settings.base or 'HEAD')})"
             say(f"run {context.run}: {_count(len(plan.units))}, {jobs} at a time, base {base}")
             with contextlib.suppress(PrunError):
+                _warn_behind(place, plan)
                 _warn_invisible(place, plan, context.base)
 
     def work(stop: Stop, watch: Watch) -> RunReport:
@@ -279,6 +280,17 @@ def _conclude(
     elif done is not None:
         _say_next(done)
     return 0 if good else 1
+
+
+def _warn_behind(place: Here, plan: Plan) -> None:
+    """Say that the branch the units start from lacks what its remote branch is known to have."""
+    from gitprun.git.upstream import describe_behind
+
+    git, base = place.repository.git, plan.settings.base or "HEAD"
+    ref = git.run("rev-parse", "--symbolic-full-name", "--end-of-options", base, ok=(0, 128)).text.rpartition("\n")[2]
+    behind = describe_behind(git, ref) if ref.startswith("refs/heads/") else ""
+    if behind:
+        warn(f"units start from an old state: {safe(behind)}")
 
 
 def _warn_invisible(place: Here, plan: Plan, base: str) -> None:

@@ -5,6 +5,7 @@ What is written here is not synced: whoever believes it does that (see ``gitprun
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import select
@@ -55,6 +56,16 @@ class Store:
         self._ahead: dict[str, bytes] = {}
         self._opened: pygit2.Repository | None = None
 
+    @functools.cached_property
+    def _shallow(self) -> frozenset[str]:
+        """Name the commits at which the history is cut off: their parents are not here, as git has it too."""
+        place = os.path.join(os.path.dirname(self._objects), "shallow")
+        try:
+            with open(place, encoding="ascii", errors="replace") as source:
+                return frozenset(source.read().split())
+        except OSError:
+            return frozenset()
+
     @property
     def whole(self) -> pygit2.Repository:
         """Open the repository with libgit2."""
@@ -98,7 +109,7 @@ class Store:
         if found is None:
             rows = self.content(oid).partition(b"\n\n")[0].split(b"\n")
             words = [row.decode("ascii", "replace").split(" ") for row in rows]
-            parents = tuple(Oid(row[1]) for row in words if row[0] == "parent")
+            parents = tuple(Oid(row[1]) for row in words if row[0] == "parent" and oid not in self._shallow)
             found = self._commits[oid] = (Oid(words[0][1]), parents)
         return found
 

@@ -16,6 +16,7 @@ from gitprun.merge.beside import detached_ahead, dirty_checkout
 from gitprun.merge.combine import Combined, combine
 from gitprun.merge.commit import append_shortlog, finish_message, write_merge
 from gitprun.merge.guard import find_obstacle
+from gitprun.merge.history import describe_replaced, explain_unrelated
 from gitprun.merge.plan import (
     EVERY_FINDING,
     Candidate,
@@ -85,9 +86,15 @@ def build_merge(
 
 def _settled(site: Site, tip: Oid, candidate: Candidate, bases: Sequence[Oid]) -> LandingItem | None:
     """Say what is to be said of a branch without merging it; None where it has to be merged."""
+    common = site.state.parent
     if not bases:
-        site.note(f"{candidate.branch} shares no history with {site.target.branch}: " + _way_out(candidate))
-        return _item(candidate, "unrelated", f"it shares no history with {site.target.branch}")
+        why = explain_unrelated(site.git, common, tip, candidate.tip, candidate.branch)
+        if not why:
+            site.note(f"{candidate.branch} shares no history with {site.target.branch}: " + _way_out(candidate))
+        return _item(candidate, "unrelated", f"it shares no history with {site.target.branch}" + (why and f": {why}"))
+    replaced = describe_replaced(site.git, common, tip, candidate.tip, bases)
+    if replaced:
+        site.note(f"{candidate.branch}: {replaced}")
     if candidate.tip in bases:
         return _contained(site, tip, candidate)
     unresolved = find_jj_conflict(site.repo, candidate, tree_of(site.repo, tip))
@@ -111,7 +118,11 @@ def _squashed(site: Site, candidate: Candidate, bases: Sequence[Oid]) -> Landing
     name, since = target.branch, short(found.commit)
     if found.back is not None:
         by = short(found.back)
-        return _item(candidate, "refused", f"{name} had all of it ({since}), and {by} took it back: git revert {by} brings it back")
+        return _item(
+            candidate,
+            "refused",
+            f"{name} had all of it ({since}), and {by} took it back: git revert {by} brings it back",
+        )
     return _item(candidate, "already-contained", f"{name} has all of it since {since} (squashed or rebased)")
 
 

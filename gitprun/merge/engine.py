@@ -16,6 +16,7 @@ from gitprun.git.refs import open_repository, read_signatures
 from gitprun.git.repo import Checkout, Repository, read_checkouts
 from gitprun.git.store import Store, stand_in
 from gitprun.git.trees import Objects, tree_of
+from gitprun.git.upstream import describe_behind
 from gitprun.git.walk import Trees
 from gitprun.merge.ancestry import Ancestry
 from gitprun.merge.batch import Batch, build_batch, set_aside
@@ -140,9 +141,7 @@ def _land(
 ) -> LandingReport:
     checkouts = read_checkouts(git)
     target = read_target(repository, options.into, git, checkouts)
-    if not options.dry_run:
-        notes = (*notes, *free_index(target))
-    require_quiet(target, repository.common)
+    notes = (*notes, *_make_ready(repository, ledger, target, candidates, options, say, git))
     from gitprun.merge.own_check import OwnCheck
 
     with _site(repository, target, checkouts, candidates, options, git, memory) as site:
@@ -181,6 +180,28 @@ def _land(
             verdict=batch.verdict,
             notes=tuple(site.notes),
         )
+
+
+def _make_ready(
+    repository: Repository,
+    ledger: Ledger,
+    target: Target,
+    candidates: Sequence[Candidate],
+    options: LandingOptions,
+    say: Callable[[str], None],
+    git: Git,
+) -> Iterator[str]:
+    """Wait for what is under way in the target's checkout, and get what the landing may fetch; yields notes."""
+    if not options.dry_run:
+        yield from free_index(target)
+    require_quiet(target, repository.common)
+    behind = describe_behind(git, target.ref)
+    if behind:
+        yield behind
+    if options.deepen and not options.dry_run:
+        from gitprun.merge.history import deepen
+
+        yield from deepen(repository, ledger, target, candidates, say)
 
 
 def combine_alone(repository: Repository, candidate: Candidate, options: LandingOptions) -> Combined | LandingItem:

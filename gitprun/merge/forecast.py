@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gitprun.git.batch import compare_many, merge_many
@@ -29,6 +30,7 @@ from gitprun.merge.forecast_plan import (
 )
 from gitprun.merge.forks import Forks, New, find_forks, has_one_base, read_new
 from gitprun.merge.guard import Target, read_target
+from gitprun.merge.history import explain_unrelated
 from gitprun.merge.order import plan_safe_order
 from gitprun.merge.plan import Candidate
 from gitprun.merge.squashed import find_holder
@@ -73,6 +75,7 @@ class _Ground:
 
     git: Git
     repo: Objects
+    common: Path
     target: Target
     branches: Sequence[Branch]
     forks: Forks
@@ -235,6 +238,7 @@ def _read_ground(room: Aside, target: Target, branches: Sequence[Branch], new: N
     return _Ground(
         git=room.git,
         repo=room.repo,
+        common=room.repository.common,
         target=target,
         branches=[replace(one, paths=len(changed)) for one, changed in zip(branches, changes, strict=True)],
         forks=forks,
@@ -305,7 +309,12 @@ def _meet(judge: Judge, ground: _Ground, pair: tuple[int, int], merge: TreeMerge
     # The target is the side that is landed on.
     names = {ground.tip(number): ground.name(number) for number in pair}
     if isinstance(merge, str):
-        problem = PathForecast(path="", kind="unmergeable", detail=merge)
+        why = (
+            explain_unrelated(ground.git, ground.common, *map(ground.tip, pair), ground.name(pair[1]))
+            if "unrelated" in merge
+            else ""
+        )
+        problem = PathForecast(path="", kind="unmergeable", detail=merge, reasons=(why,) if why else ())
         return Meeting(one=ground.name(one), other=ground.name(other), state="conflict", paths=(problem,))
     from gitprun.merge.judge import Sides
 

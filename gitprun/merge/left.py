@@ -25,6 +25,7 @@ from gitprun.git.trees import (
 )
 from gitprun.merge.build import lay_out_attributes
 from gitprun.merge.guard import Target
+from gitprun.merge.history import explain_unrelated
 from gitprun.merge.marked import mark_conflict, read_style
 from gitprun.merge.plan import Candidate, ResolvedPath
 from gitprun.merge.settle import CONTENTS, Means, list_conflicts, settle_conflicts
@@ -88,7 +89,8 @@ def read_left(repository: Repository, repo: Objects, target: Target, candidate: 
     with _place(repository, target) as git:
         bases = read_bases(git, repo, target.tip, candidate.tip)
         if not bases:
-            raise Refused(f"{candidate.branch} shares no history with {target.branch}")
+            why = explain_unrelated(repository.git, repository.common, target.tip, candidate.tip, candidate.branch)
+            raise Refused(f"{candidate.branch} shares no history with {target.branch}", why)
         merge = merge_trees(git, target.tip, candidate.tip)
     names = {target.tip: target.branch, candidate.tip: candidate.branch}
     left: dict[bytes, str] = {}
