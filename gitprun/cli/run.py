@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gitprun.cli.console import age, hint, put, safe, say
+from gitprun.cli.console import age, hint, put, safe, say, warn
 from gitprun.cli.options import Here, here, json_option
 from gitprun.cli.places import settle_trust
 from gitprun.cli.signals import signals_stop

@@ -309,11 +309,9 @@ def _meet(judge: Judge, ground: _Ground, pair: tuple[int, int], merge: TreeMerge
     # The target is the side that is landed on.
     names = {ground.tip(number): ground.name(number) for number in pair}
     if isinstance(merge, str):
-        why = (
-            explain_unrelated(ground.git, ground.common, *map(ground.tip, pair), ground.name(pair[1]))
-            if "unrelated" in merge
-            else ""
-        )
+        why, tips = "", [ground.tip(number) for number in pair]
+        if "unrelated" in merge:
+            why = explain_unrelated(ground.git, ground.common, tips[0], tips[1], ground.name(pair[1]))
         problem = PathForecast(path="", kind="unmergeable", detail=merge, reasons=(why,) if why else ())
         return Meeting(one=ground.name(one), other=ground.name(other), state="conflict", paths=(problem,))
     from gitprun.merge.judge import Sides
