@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from gitprun.git.trees import Change
+from gitprun.merge.cuts import find_cuts
 from gitprun.merge.deletions import DELETIONS, describe_deletions
 from gitprun.merge.plan import Candidate, LandingItem
 from gitprun.merge.site import Site
@@ -46,7 +47,21 @@ def hold_deletions(site: Site, proposed: Proposed) -> Iterator[Hold]:
         yield Hold(f"it {deletes}", (DELETIONS,))
 
 
-BARRIERS: tuple[Barrier, ...] = (hold_deletions,)
+def hold_cuts(site: Site, proposed: Proposed) -> Iterator[Hold]:
+    """Hold what takes away a file, or most of it, that a policy keeps."""
+    changed = [change.path for change in proposed.step if not change.added]
+    found = find_cuts(site.trees, proposed.step, site.options.hotspots, site.attributes.of(changed))
+    if not found:
+        return
+    from gitprun.merge.own_check import covers, literal
+
+    for path, words in found:
+        name = path.decode("utf-8", "surrogateescape")
+        if not covers(site.options.accept, name) and name not in literal(proposed.candidate.fence):
+            yield Hold(f"it {words}", (name,))
+
+
+BARRIERS: tuple[Barrier, ...] = (hold_deletions, hold_cuts)
 
 
 def find_holds(site: Site, proposed: Proposed) -> LandingItem | None:

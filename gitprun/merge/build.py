@@ -121,9 +121,11 @@ def _squashed(site: Site, candidate: Candidate, bases: Sequence[Oid]) -> Landing
         return _item(
             candidate,
             "refused",
-            f"{name} had all of it ({since}), and {by} took it back: git revert {by} brings it back",
+            f"{name} had its changes ({since}), and {by} took it back: git revert {by} brings it back",
         )
-    return _item(candidate, "already-contained", f"{name} has all of it since {since} (squashed or rebased)")
+    return _item(
+        candidate, "already-contained", f"its changes are already in {name}, since {since} (squashed or rebased)"
+    )
 
 
 def _name_part(site: Site, item: LandingItem, bases: Sequence[Oid]) -> LandingItem:

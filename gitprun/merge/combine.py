@@ -9,6 +9,7 @@ from typing import Any
 from gitprun.errors import GitStopped, PrunError
 from gitprun.git.trees import Change, TreeMerge, merge_trees, parents_of, show_path, tree_of
 from gitprun.merge.apart import Since, merge_apart
+from gitprun.merge.drivers import judge_drivers
 from gitprun.merge.locks import meet_in_locks
 from gitprun.merge.plan import Candidate, LandingItem, ResolvedPath, Suspect, accepts
 from gitprun.merge.site import Site
@@ -46,6 +47,14 @@ def combine(
         brought=by_unit,
         united=frozenset(change.path for change in by_unit if mended or change.path in by_main.changes),
     )
+    if made is None and not mended:
+        sides, odd = (base, main, unit), list[Suspect]()
+        for said in judge_drivers(site.attributes, trees, merge, sides, combined.united):
+            if isinstance(said, Suspect):
+                odd.append(said)
+            else:
+                site.note(f"{candidate.branch}: {said}")
+        combined = _with(combined, suspects=tuple(odd))
     if not merge.clean:
         settled = _settle(site, tip, combined, merge, picks, several_bases=several and not mended)
         if isinstance(settled, LandingItem):
@@ -129,7 +138,8 @@ def _audit(site: Site, combined: Combined, by_main: Since, unit: Oid, *, several
     for one in audited.resolved:
         site.note(f"{branch}: git's own merge of {one.path} was faulty, so {one.resolver} made another one")
     item = combined.item
-    combined = _with(combined, resolved=(*item.resolved, *audited.resolved), suspects=audited.suspects)
+    suspects = (*item.suspects, *audited.suspects)
+    combined = _with(combined, resolved=(*item.resolved, *audited.resolved), suspects=suspects)
     return replace(combined, tree=audited.tree)
 
 

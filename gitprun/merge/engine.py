@@ -23,6 +23,7 @@ from gitprun.merge.batch import Batch, build_batch, set_aside
 from gitprun.merge.beside import detached_ahead, dirty_checkout
 from gitprun.merge.build import lay_out_attributes
 from gitprun.merge.combine import Combined, combine
+from gitprun.merge.drivers import MergeAttributes
 from gitprun.merge.guard import (
     AskedAhead,
     LocalChanges,
@@ -282,9 +283,11 @@ def _site(
         settings = read_merge_settings(here)
         hooks = find_hooks(hooks_folder(settings, repository.common, here.cwd))
         repo = _objects(stack, repository, target)
+        merging = (lambda: here) if target.checkout is not None else _apart_later(stack, repository, target)
         site = Site(
             git=here,
-            merging=(lambda: here) if target.checkout is not None else _apart_later(stack, repository, target),
+            merging=merging,
+            attributes=MergeAttributes(merging, repository.common, target.tip),
             repo=repo,
             trees=Trees(repo),
             state=repository.state,

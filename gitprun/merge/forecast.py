@@ -148,7 +148,11 @@ def _say_held(trees: Trees, ground: _Ground, number: int) -> str:
     base, tip, target = ground.forks.places[number], ground.tip(number), ground.target
     changes = tuple(ground.changes[number].values())
     found = find_holder(ground.git, trees, base=base, target=target.tip, tip=tip, changes=changes) if base else None
-    return f"{target.branch} has all of it since {short(found.commit)} (squashed or rebased)" if found else ""
+    return (
+        f"its changes are already in {target.branch}, since {short(found.commit)} (squashed or rebased)"
+        if found
+        else ""
+    )
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from gitprun.git.trees import Objects
 from gitprun.git.walk import Trees
 from gitprun.merge.ancestry import Ancestry
 from gitprun.merge.apart import Since
+from gitprun.merge.drivers import MergeAttributes
 from gitprun.merge.guard import LocalChanges, Target
 from gitprun.merge.hook_list import Hooks
 from gitprun.merge.plan import LandingOptions
@@ -46,8 +47,9 @@ class Memory:
 class Site:
     """Everything a landing knows about the place it lands in.
 
-    ``git`` is the user's own, ``merging`` gives the one whose folder attributes are read from, ``room`` the worktree
-    for hooks; ``index`` stamps the index that ``local`` was read with; ``notes`` collects what the user should know.
+    ``git`` is the user's own, ``merging`` gives the one whose folder attributes are read from, ``attributes`` what
+    these say of merges, ``room`` the worktree for hooks; ``index`` stamps the index that ``local`` was read with;
+    ``notes`` collects what the user should know.
     """
 
     git: Git
@@ -66,6 +68,7 @@ class Site:
     options: LandingOptions
     memory: Memory
     ancestry: Ancestry
+    attributes: MergeAttributes
     index: tuple[int, ...] | None = None
     notes: list[str] = field(default_factory=list)
     known: dict[Oid, Since] = field(default_factory=dict)

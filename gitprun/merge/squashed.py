@@ -51,7 +51,8 @@ def find_holder(
         for commit, merge in zip(possible, merges, strict=True)
         if isinstance(merge, TreeMerge) and merge.clean and merge.tree == tree_of(trees.repo, commit)
     ]
-    if not holding:
+    if not holding or holding[0] == commits[0]:
+        # Where the target has not gone on, merging it says as much.
         return None
     last, first = holding[0], holding[-1]
     at = commits.index(first)

@@ -1,0 +1,110 @@
+"""Merge drivers that attributes name: which path has which, whether it is set up, and what became of the path."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from gitprun.git.command import Git
+from gitprun.git.trees import REGULAR, TreeMerge, read_blob, show_path
+from gitprun.git.walk import Trees
+from gitprun.merge.plan import Suspect
+from gitprun.names import Oid
+from gitprun.system.files import read_plain
+
+# What git brings along itself.
+BUILTIN = ("text", "binary", "union")
+# A file of attributes that is larger is none.
+_MOST = 1 << 20
+# A driver may drop what both sides dropped; one that leaves less than half of what it must keep has gone wrong.
+FAR = 2
+
+
+class MergeAttributes:
+    """The ``merge`` attribute of paths as a merge sees it; ``git`` gives the one whose folder attributes lie in."""
+
+    def __init__(self, git: Callable[[], Git], common: Path, tip: Oid) -> None:
+        self._git, self._common, self._tip = git, common, tip
+        self._known: dict[bytes, str] = {}
+
+    def of(self, paths: Iterable[bytes]) -> Mapping[bytes, str]:
+        """Return the drivers of paths by name; those that git merges as ever are left out."""
+        wanted = list(dict.fromkeys(paths))
+        asked = [path for path in wanted if path not in self._known]
+        if asked and self._are_used:
+            stdin = b"".join(path + b"\0" for path in asked)
+            fields = self._git().run("check-attr", "-z", "--stdin", "merge", stdin=stdin).fields
+            for path, value in zip(fields[::3], fields[2::3], strict=True):
+                self._known[path] = self._driver(os.fsdecode(value))
+        return {path: name for path in wanted if (name := self._known.get(path, ""))}
+
+    def command(self, name: str) -> str:
+        """Return the program of a driver; empty where it is not set up."""
+        return self._programs.get(f"merge.{name}.driver", "")
+
+    def _driver(self, value: str) -> str:
+        if value == "unspecified":
+            value = self._default
+        return "" if value in ("", "set", "unset", "text", "binary") else value
+
+    @functools.cached_property
+    def _are_used(self) -> bool:
+        """Check whether anything speaks of merges at all: mostly nothing does, and then nobody need be asked."""
+        if self._default:
+            return True
+        git = self._git()
+        places = [self._common / "info" / "attributes"]
+        configured = git.run("config", "--type=path", "--get", "core.attributesFile", ok=(0, 1)).text
+        home = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
+        places.append(Path(configured) if configured else home / "git" / "attributes")
+        if any(b"merge" in (read_plain(place, _MOST) or b"") for place in places):
+            return True
+        words = ("grep", "-qaF", "--no-recurse-submodules", "-e", "merge", self._tip, "--")
+        return git.run(*words, ":(top,glob)**/.gitattributes", ok=(0, 1)).code == 0
+
+    @functools.cached_property
+    def _default(self) -> str:
+        return self._git().run("config", "--get", "merge.default", ok=(0, 1)).text
+
+    @functools.cached_property
+    def _programs(self) -> Mapping[str, str]:
+        return self._git().read_programs()
+
+
+def judge_drivers(
+    attributes: MergeAttributes, trees: Trees, merge: TreeMerge, sides: tuple[Oid, Oid, Oid], contested: Iterable[bytes]
+) -> Iterator[str | Suspect]:
+    """Say of each path that both sides changed what its driver did: a note, or what looks wrong.
+
+    ``sides`` are the trees of base, main and unit.
+    """
+    unsettled = {stage.path for stage in merge.stages}
+    for path, name in sorted(attributes.of(contested).items()):
+        base, main, unit = (trees.find(tree, path) for tree in sides)
+        if main is None or unit is None or main[1] in (unit[1], base and base[1]) or unit[1] == (base and base[1]):
+            continue
+        if any(entry[0] not in REGULAR for entry in (main, unit)):
+            continue
+        shown, left = show_path(path), trees.find(merge.tree, path)
+        if not attributes.command(name):
+            if name not in BUILTIN:
+                yield f"{shown}: its merge driver {name!r} is not set up here, so git merged it as text"
+        elif path in unsettled:
+            if left == main:
+                yield f"{shown}: its merge driver {name!r} failed, or left it to you: {attributes.command(name)}"
+        elif left is not None and left[0] in REGULAR:
+            rows = [entry if entry is not None and entry[0] in REGULAR else None for entry in (base, main, unit, left)]
+            fault = _judge([len(read_blob(trees.repo, entry[1])) if entry is not None else 0 for entry in rows])
+            if fault:
+                yield Suspect(path=shown, reason=f"its merge driver {name!r} left {fault}")
+
+
+def _judge(sizes: Sequence[int]) -> str:
+    """Say what is wrong with the size of a merged text; what each side took away may be gone."""
+    base, main, unit, merged = sizes
+    if not merged:
+        return "nothing of it" if main and unit else ""
+    kept = min(main, unit, main + unit - base)
+    return f"{merged} bytes of it, far less than either side has" if merged * FAR < kept else ""
