@@ -11,6 +11,7 @@ from gitprun.collect.contents import screen_contents
 from gitprun.collect.enter import TIMEOUT, drop_entries, enter_all
 from gitprun.collect.filters import FilterChanged, attributes_changed, judge_filters, read_allowed, require_own_programs
 from gitprun.collect.hidden import read_hidden
+from gitprun.collect.modes import enter_modes
 from gitprun.collect.nested import list_nested
 from gitprun.collect.scan import Scan, look
 from gitprun.collect.screen import LeftOut, gather_left_out, within
@@ -65,13 +66,14 @@ def stage(site: Site, scan: Scan) -> Staged:
     judged = judge_filters(site, filters, [*pile.new, *pile.wanted], rules=rules, changed=changed)
     groups = _screen_secrets(site, judged.groups, pile)
     pile.left_out += [*judged.left_out, *enter_all(site, filters, groups)]
+    modes = enter_modes(site)
     snapshot = read_snapshot(site.own) if site.own else None
     partial = ("--missing-ok",) if snapshot and snapshot.partial else ()
     return Staged(
         tree=parse_oid(site.git.run("write-tree", *partial).text),
         left_out=gather_left_out(pile.left_out),
         noise=pile.noise,
-        notes=judged.notes,
+        notes=(*judged.notes, *modes),
         hooks=snapshot.hooks if snapshot else _hooks_path(site),
     )
 

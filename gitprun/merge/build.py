@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from gitprun.collect.portable import describe_names
 from gitprun.errors import GitFailed, GitStopped, GitTimeout, Refused
 from gitprun.git.command import Git
 from gitprun.git.trees import GITLINK, Change, show_path, tree_of
@@ -162,6 +163,8 @@ def _commit(site: Site, tip: Oid, combined: Combined, base: Oid, *, trial: bool)
     held = find_holds(site, proposed)
     if held is not None:
         return held
+    for text in describe_names(site.trees, before, tree, step):
+        site.note(f"{candidate.branch}: {text}")
     refused = _obstacle(site, candidate, before, step)
     if refused:
         return _item(candidate, "refused", refused)

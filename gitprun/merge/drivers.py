@@ -107,4 +107,6 @@ def _judge(sizes: Sequence[int]) -> str:
     if not merged:
         return "nothing of it" if main and unit else ""
     kept = min(main, unit, main + unit - base)
-    return f"{merged} bytes of it, far less than either side has" if merged * FAR < kept else ""
+    return (
+        f"{merged} byte{'' if merged == 1 else 's'} of it, far less than either side has" if merged * FAR < kept else ""
+    )
