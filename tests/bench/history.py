@@ -11,16 +11,26 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import cast
 
 import pygit2
 
+from gitprun.collect.portable import describe_names
+from gitprun.git.repo import find_repository
 from gitprun.git.trees import tree_of
 from gitprun.git.walk import Trees
+from gitprun.merge.aside import Aside, aside
+from gitprun.merge.cuts import find_cuts
 from gitprun.merge.deletions import describe_deletions
+from gitprun.merge.squashed import find_holder
+from gitprun.merge.unresolved import find_markers
 from gitprun.names import Oid
 from gitprun.plan import MAX_DELETED
 from gitprun.verify.gate_changes import describe
 from gitprun.verify.put_back import put_back, read_gate_changes
+
+# What is looked at beside checks and deletions: three that hold a branch (or call it settled), and a note.
+KNOWN = ("in by another name", "markers", "cut", "names")
 
 
 def replay(arguments: Sequence[str]) -> int:
@@ -31,9 +41,23 @@ def replay(arguments: Sequence[str]) -> int:
     parser.add_argument("--most", type=int, default=5000)
     parser.add_argument("--quiet", action="store_true", help="only the counts")
     given = parser.parse_args(arguments)
-    repo = pygit2.Repository(str(given.repository))
-    trees, counts, kinds = Trees(repo), Counter[str](), Counter[str]()
+    counts, kinds = Counter[str](), Counter[str]()
     begun = time.perf_counter()
+    with aside(find_repository(given.repository)) as room:
+        _replay(room, given, counts, kinds)
+    seconds = time.perf_counter() - begun
+    by_kind = ", ".join(f"{kind} {many}" for kind, many in kinds.most_common())
+    print(
+        f"{counts['merges']} merges in {seconds:.0f} s: {counts['told']} told, {counts['again']} checked once more,"
+        f" {counts['held']} held for what they delete; {by_kind}"
+    )
+    for name in KNOWN:
+        print(f"  {name}: {counts[name]} ({counts[name] / max(counts['merges'], 1):.2%})")
+    return 0
+
+
+def _replay(room: Aside, given: argparse.Namespace, counts: Counter[str], kinds: Counter[str]) -> None:
+    repo, trees = cast("pygit2.Repository", room.repo), Trees(room.repo)
     for commit, target, branch in _merges(given.repository, given.most):
         counts["merges"] += 1
         base = repo.merge_base(pygit2.Oid(hex=target), pygit2.Oid(hex=branch))
@@ -46,15 +70,26 @@ def replay(arguments: Sequence[str]) -> int:
         deletes = describe_deletions(trees, old, trees.compare(old, new), MAX_DELETED)
         counts.update(told=bool(told), again=again is not None, held=bool(deletes))
         kinds.update({change.kind for change in told})
-        if (told or deletes) and not given.quiet:
-            print(commit[:10], "; ".join(filter(None, (describe(told), deletes))))
-    seconds = time.perf_counter() - begun
-    by_kind = ", ".join(f"{kind} {many}" for kind, many in kinds.most_common())
-    print(
-        f"{counts['merges']} merges in {seconds:.0f} s: {counts['told']} told, {counts['again']} checked once more,"
-        f" {counts['held']} held for what they delete; {by_kind}"
-    )
-    return 0
+        known = _known(room, trees, Oid(str(base)), target, branch, new)
+        counts.update(known.keys())
+        if (told or deletes or known) and not given.quiet:
+            print(commit[:10], "; ".join(filter(None, (describe(told), deletes, *map(": ".join, known.items())))))
+
+
+def _known(room: Aside, trees: Trees, base: Oid, target: Oid, branch: Oid, merged: Oid) -> dict[str, str]:
+    """Say what else of a merge would be held or told, by the names of KNOWN."""
+    before, tip = tree_of(trees.repo, target), tree_of(trees.repo, branch)
+    brought = trees.compare(tree_of(trees.repo, base), tip)
+    step = trees.compare(before, merged)
+    holder = find_holder(room.git, trees, base=base, target=target, tip=branch, changes=brought) if step else None
+    marked = find_markers(room.git, trees, branch, brought, merged)
+    found = {
+        "in by another name": f"in since {holder.commit[:10]}" if holder else "",
+        "markers": "; ".join(map(str, marked)),
+        "cut": "; ".join(words for _, words in find_cuts(trees, step, (), {})),
+        "names": "; ".join(describe_names(trees, before, merged, step)),
+    }
+    return {name: said for name, said in found.items() if said}
 
 
 def _merges(repository: Path, most: int) -> Iterator[tuple[Oid, Oid, Oid]]:
