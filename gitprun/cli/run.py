@@ -288,7 +288,7 @@ def _warn_behind(place: Here, plan: Plan) -> None:
 
     git, base = place.repository.git, plan.settings.base or "HEAD"
     ref = git.run("rev-parse", "--symbolic-full-name", "--end-of-options", base, ok=(0, 128)).text.rpartition("\n")[2]
-    behind = describe_behind(git, ref) if ref.startswith("refs/heads/") else ""
+    behind = describe_behind(git, place.repository.common, ref) if ref.startswith("refs/heads/") else ""
     if behind:
         warn(f"units start from an old state: {safe(behind)}")
 

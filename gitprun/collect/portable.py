@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from gitprun.collect.lint import collisions, lint_path, shown
+from gitprun.collect.lint import collisions, fold, lint_path, shown
 from gitprun.git.trees import Change
 from gitprun.git.walk import Trees
 from gitprun.names import Oid
@@ -32,8 +32,13 @@ def _twins(trees: Trees, before: Oid, after: Oid, added: Sequence[Change]) -> It
         for number, part in enumerate(parts):
             folders.setdefault(b"/".join(parts[:number]), set()).add(part)
     for folder, names in sorted(folders.items()):
+        # In a folder of thousands only those are compared that may be a twin of a new name.
+        keys = {fold(name) for name in names}
+        alike = [name for name in trees.names(after, folder) if fold(name) in keys]
+        if len(alike) == len(keys):
+            continue
         known = {*trees.names(before, folder)}
-        for one, other, why in collisions(trees.names(after, folder)):
+        for one, other, why in collisions(alike):
             if names.isdisjoint((one, other)) or known.issuperset((one, other)):
                 continue
             first, second = (shown(b"/".join(filter(None, (folder, name)))) for name in (one, other))

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 from gitprun.git.command import Git
+from gitprun.git.refs import has_refs
 
 _BEHIND = re.compile(r"behind (\d+)")
 _AHEAD = re.compile(r"ahead (\d+)")
 
 
-def describe_behind(git: Git, ref: str) -> str:
+def describe_behind(git: Git, common: Path, ref: str) -> str:
     """Say that a branch (a full ref) lacks commits that its remote branch is known to have; empty if it does not.
 
     Where no upstream is set, the branch of the same name at the remote counts, if one remote alone has it.
     """
+    if not has_refs(common, "refs/remotes/"):
+        return ""
     words = ("for-each-ref", "--format=%(upstream)%00%(upstream:short)%00%(upstream:track)", "--", ref)
     full, short, track = (*git.run(*words).text.split("\0"), "", "", "")[:3]
     branch = ref.removeprefix("refs/heads/")

@@ -93,12 +93,11 @@ def _settled(site: Site, tip: Oid, candidate: Candidate, bases: Sequence[Oid]) -
         if not why:
             site.note(f"{candidate.branch} shares no history with {site.target.branch}: " + _way_out(candidate))
         return _item(candidate, "unrelated", f"it shares no history with {site.target.branch}" + (why and f": {why}"))
-    replaced = describe_replaced(site.git, common, tip, candidate.tip, bases)
-    if replaced:
+    if site.replaced and (replaced := describe_replaced(site.git, tip, candidate.tip, bases)):
         site.note(f"{candidate.branch}: {replaced}")
     if candidate.tip in bases:
         return _contained(site, tip, candidate)
-    unresolved = find_jj_conflict(site.repo, candidate, tree_of(site.repo, tip))
+    unresolved = find_jj_conflict(site.trees, candidate, tree_of(site.repo, tip))
     if unresolved is not None:
         return unresolved
     if site.settings.verify_signatures and site.git.run("verify-commit", candidate.tip, ok=(0, 1, 128)).code:
@@ -111,9 +110,12 @@ def _squashed(site: Site, candidate: Candidate, bases: Sequence[Oid]) -> Landing
     target, tip = site.target, candidate.tip
     if len(bases) != 1 or bases[0] == target.tip or candidate.mended:
         return None
-    base = bases[0]
-    changes = site.trees.compare(tree_of(site.repo, base), tree_of(site.repo, tip))
-    found = find_holder(site.merging(), site.trees, base=base, target=target.tip, tip=tip, changes=changes)
+    key, known = (bases[0], target.tip, tip), site.memory.holders
+    if key not in known:
+        changes = site.trees.compare(tree_of(site.repo, bases[0]), tree_of(site.repo, tip))
+        ends = {"base": bases[0], "target": target.tip, "tip": tip}
+        known[key] = find_holder(site.git, site.merging, site.trees, changes=changes, **ends)
+    found = known[key]
     if found is None:
         return None
     name, since = target.branch, short(found.commit)
@@ -132,7 +134,7 @@ def _squashed(site: Site, candidate: Candidate, bases: Sequence[Oid]) -> Landing
 def _name_part(site: Site, item: LandingItem, bases: Sequence[Oid]) -> LandingItem:
     """Say of a branch in conflict up to which of its commits the target has it by another name."""
     candidate, target = item.candidate, site.target
-    found = find_held_part(site.merging(), site.trees, base=bases[0], target=target.tip, tip=candidate.tip)
+    found = find_held_part(site.git, site.merging, site.trees, base=bases[0], target=target.tip, tip=candidate.tip)
     if found is None:
         return item
     own, since = map(short, found)

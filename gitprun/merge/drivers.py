@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from gitprun.git.command import Git
-from gitprun.git.trees import REGULAR, TreeMerge, read_blob, show_path
+from gitprun.git.trees import REGULAR, TreeMerge, read_blob, show_path, tree_of
 from gitprun.git.walk import Trees
 from gitprun.merge.plan import Suspect
+from gitprun.merge.settings import MergeSettings
 from gitprun.names import Oid
 from gitprun.system.files import read_plain
 
@@ -23,17 +24,28 @@ FAR = 2
 
 
 class MergeAttributes:
-    """The ``merge`` attribute of paths as a merge sees it; ``git`` gives the one whose folder attributes lie in."""
+    """The ``merge`` attribute of paths as a merge sees it.
 
-    def __init__(self, git: Callable[[], Git], common: Path, tip: Oid) -> None:
-        self._git, self._common, self._tip = git, common, tip
+    ``git`` gives the one whose folder attributes lie in, ``read`` what a ``.gitattributes`` file of the target says
+    (by its path), without asking git; ``everywhere`` are the files that speak of all repositories, or of all paths.
+    """
+
+    def __init__(
+        self,
+        git: Callable[[], Git],
+        read: Callable[[bytes], bytes],
+        everywhere: Sequence[Path],
+        settings: MergeSettings,
+    ) -> None:
+        self._git, self._read, self._everywhere, self._settings = git, read, everywhere, settings
         self._known: dict[bytes, str] = {}
+        self._folders: dict[bytes, bool] = {}
 
     def of(self, paths: Iterable[bytes]) -> Mapping[bytes, str]:
         """Return the drivers of paths by name; those that git merges as ever are left out."""
         wanted = list(dict.fromkeys(paths))
         asked = [path for path in wanted if path not in self._known]
-        if asked and self._are_used:
+        if self._are_used(asked):
             stdin = b"".join(path + b"\0" for path in asked)
             fields = self._git().run("check-attr", "-z", "--stdin", "merge", stdin=stdin).fields
             for path, value in zip(fields[::3], fields[2::3], strict=True):
@@ -42,35 +54,47 @@ class MergeAttributes:
 
     def command(self, name: str) -> str:
         """Return the program of a driver; empty where it is not set up."""
-        return self._programs.get(f"merge.{name}.driver", "")
+        return self._settings.drivers.get(name, "")
 
     def _driver(self, value: str) -> str:
         if value == "unspecified":
-            value = self._default
+            value = self._settings.driver
         return "" if value in ("", "set", "unset", "text", "binary") else value
 
-    @functools.cached_property
-    def _are_used(self) -> bool:
-        """Check whether anything speaks of merges at all: mostly nothing does, and then nobody need be asked."""
-        if self._default:
-            return True
-        git = self._git()
-        places = [self._common / "info" / "attributes"]
-        configured = git.run("config", "--type=path", "--get", "core.attributesFile", ok=(0, 1)).text
-        home = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
-        places.append(Path(configured) if configured else home / "git" / "attributes")
-        if any(b"merge" in (read_plain(place, _MOST) or b"") for place in places):
-            return True
-        words = ("grep", "-qaF", "--no-recurse-submodules", "-e", "merge", self._tip, "--")
-        return git.run(*words, ":(top,glob)**/.gitattributes", ok=(0, 1)).code == 0
+    def _are_used(self, paths: Sequence[bytes]) -> bool:
+        """Check whether anything speaks of merges of these paths: mostly nothing does, and git need not be asked."""
+        if not paths:
+            return False
+        return self._speak_everywhere or any(self._speaks(path.rpartition(b"/")[0]) for path in paths)
 
     @functools.cached_property
-    def _default(self) -> str:
-        return self._git().run("config", "--get", "merge.default", ok=(0, 1)).text
+    def _speak_everywhere(self) -> bool:
+        texts = (read_plain(place, _MOST) for place in self._everywhere)
+        return bool(self._settings.driver) or any(b"merge" in (text or b"") for text in texts)
 
-    @functools.cached_property
-    def _programs(self) -> Mapping[str, str]:
-        return self._git().read_programs()
+    def _speaks(self, folder: bytes) -> bool:
+        """Check whether attributes of a folder, or of one above it, say something of merges."""
+        if folder not in self._folders:
+            above = bool(folder) and self._speaks(folder.rpartition(b"/")[0])
+            own = folder + b"/.gitattributes" if folder else b".gitattributes"
+            self._folders[folder] = above or b"merge" in self._read(own)
+        return self._folders[folder]
+
+
+def find_attributes(
+    git: Callable[[], Git], trees: Trees, checkout: Path | None, common: Path, tip: Oid, settings: MergeSettings
+) -> MergeAttributes:
+    """Return the attributes for merges into a commit, as git would read them: from its checkout, if it has one."""
+
+    def read(path: bytes) -> bytes:
+        if checkout is not None:
+            return read_plain(Path(os.fsdecode(os.path.join(os.fsencode(checkout), path))), _MOST) or b""
+        found = trees.find(tree_of(trees.repo, tip), path)
+        return read_blob(trees.repo, found[1]) if found is not None and found[0] in REGULAR else b""
+
+    home = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
+    own = Path(os.path.expanduser(settings.attributes)) if settings.attributes else home / "git" / "attributes"
+    return MergeAttributes(git, read, (common / "info" / "attributes", own), settings)
 
 
 def judge_drivers(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 
 from gitprun.errors import Refused
 from gitprun.git.command import Git
-from gitprun.git.refs import open_repository, read_signatures
+from gitprun.git.refs import has_refs, open_repository, read_signatures
 from gitprun.git.repo import Checkout, Repository, read_checkouts
 from gitprun.git.store import Store, stand_in
 from gitprun.git.trees import Objects, tree_of
@@ -23,7 +23,7 @@ from gitprun.merge.batch import Batch, build_batch, set_aside
 from gitprun.merge.beside import detached_ahead, dirty_checkout
 from gitprun.merge.build import lay_out_attributes
 from gitprun.merge.combine import Combined, combine
-from gitprun.merge.drivers import MergeAttributes
+from gitprun.merge.drivers import find_attributes
 from gitprun.merge.guard import (
     AskedAhead,
     LocalChanges,
@@ -196,7 +196,7 @@ def _make_ready(
     if not options.dry_run:
         yield from free_index(target)
     require_quiet(target, repository.common)
-    behind = describe_behind(git, target.ref)
+    behind = describe_behind(git, repository.common, target.ref)
     if behind:
         yield behind
     if options.deepen and not options.dry_run:
@@ -284,12 +284,14 @@ def _site(
         hooks = find_hooks(hooks_folder(settings, repository.common, here.cwd))
         repo = _objects(stack, repository, target)
         merging = (lambda: here) if target.checkout is not None else _apart_later(stack, repository, target)
+        trees = Trees(repo)
         site = Site(
             git=here,
             merging=merging,
-            attributes=MergeAttributes(merging, repository.common, target.tip),
+            attributes=find_attributes(merging, trees, target.checkout, repository.common, target.tip, settings),
+            replaced=has_refs(repository.common, "refs/replace/"),
             repo=repo,
-            trees=Trees(repo),
+            trees=trees,
             state=repository.state,
             target=target,
             old_tree=tree_of(repo, target.tip),

@@ -147,7 +147,10 @@ def _say_held(trees: Trees, ground: _Ground, number: int) -> str:
     """Say since when the target has the work of a branch by another name; empty if it has not."""
     base, tip, target = ground.forks.places[number], ground.tip(number), ground.target
     changes = tuple(ground.changes[number].values())
-    found = find_holder(ground.git, trees, base=base, target=target.tip, tip=tip, changes=changes) if base else None
+    if base is None:
+        return ""
+    ends = {"base": base, "target": target.tip, "tip": tip}
+    found = find_holder(ground.git, lambda: ground.git, trees, changes=changes, **ends)
     return (
         f"its changes are already in {target.branch}, since {short(found.commit)} (squashed or rebased)"
         if found
@@ -219,12 +222,12 @@ def _drop_contained(
     repo: Objects, target: Target, new: New, found: Sequence[Branch], left_out: list[tuple[str, str]]
 ) -> list[Branch]:
     """Leave out what the target has, what is no work but a conflict, and every further name of a commit."""
-    known = tree_of(repo, target.tip)
+    known, trees = tree_of(repo, target.tip), Trees(repo)
     kept: dict[Oid, Branch] = {}
     for branch in found:
         if branch.tip not in new:
             left_out.append((branch.name, f"{target.branch} has its commits"))
-        elif (jj := find_jj_conflict(repo, Candidate(branch=branch.name, tip=branch.tip), known)) is not None:
+        elif (jj := find_jj_conflict(trees, Candidate(branch=branch.name, tip=branch.tip), known)) is not None:
             left_out.append((branch.name, jj.reason))
         elif kept.setdefault(branch.tip, branch).name != branch.name:
             left_out.append((branch.name, f"the same commit as {kept[branch.tip].name}"))

@@ -10,6 +10,7 @@ from pathlib import Path
 from gitprun.errors import GitFailed, GitStopped, GitTimeout
 from gitprun.git.command import Git
 from gitprun.git.environment import WITH_REPLACEMENTS
+from gitprun.git.refs import has_refs
 from gitprun.git.repo import Repository
 from gitprun.merge.guard import Target
 from gitprun.merge.plan import Candidate
@@ -35,19 +36,14 @@ def is_shallow(common: Path) -> bool:
 
 def has_replacements(common: Path) -> bool:
     """Check whether git is told to take objects for others."""
-    folder = common / "refs" / "replace"
-    if folder.is_dir() and any(folder.iterdir()):
-        return True
-    return b" refs/replace/" in (read_plain(common / "packed-refs", _MOST) or b"")
+    return has_refs(common, "refs/replace/")
 
 
-def describe_replaced(git: Git, common: Path, main: Oid, unit: Oid, bases: Sequence[Oid]) -> str:
+def describe_replaced(git: Git, main: Oid, unit: Oid, bases: Sequence[Oid]) -> str:
     """Say that replace refs give two commits another history (or content) than they have; empty if they do not.
 
     What lands is what every clone has: replacements are not part of a clone.
     """
-    if not has_replacements(common):
-        return ""
     seeing = replace(git, env={**git.env, **WITH_REPLACEMENTS}, _ahead={})
     found = tuple(map(Oid, seeing.run("merge-base", "--all", main, unit, ok=(0, 1)).text.split()))
     trees = ("rev-parse", *(f"{commit}^{{tree}}" for commit in (main, unit, *bases)))
@@ -58,7 +54,7 @@ def describe_replaced(git: Git, common: Path, main: Oid, unit: Oid, bases: Seque
 
 def explain_unrelated(git: Git, common: Path, main: Oid, unit: Oid, name: str) -> str:
     """Say why a branch that seems to share no history may do so after all; empty where nothing tells."""
-    replaced = describe_replaced(git, common, main, unit, ())
+    replaced = describe_replaced(git, main, unit, ()) if has_replacements(common) else ""
     if replaced:
         return replaced
     if not is_shallow(common):

@@ -23,6 +23,7 @@ from gitprun.git.trees import (
     show_path,
     tree_of,
 )
+from gitprun.git.walk import Trees
 from gitprun.merge.build import lay_out_attributes
 from gitprun.merge.guard import Target
 from gitprun.merge.history import explain_unrelated
@@ -83,7 +84,7 @@ def read_left(repository: Repository, repo: Objects, target: Target, candidate: 
 
     Raises Refused where the two share no history, or the branch itself is a conflict.
     """
-    unresolved = find_jj_conflict(repo, candidate, tree_of(repo, target.tip))
+    unresolved = find_jj_conflict(Trees(repo), candidate, tree_of(repo, target.tip))
     if unresolved is not None:
         raise Refused(f"{candidate.branch}: {unresolved.reason}")
     with _place(repository, target) as git:

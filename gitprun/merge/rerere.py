@@ -73,7 +73,9 @@ def read_rerere(git: Git, common: Path) -> Rerere | None:
     # Not set, it is on where the folder is.
     if not _is_on(git, "rerere.enabled", "true"):
         return None
-    return Rerere(folder, _is_on(git, "rerere.autoUpdate", "false"), read_style(git))
+    # Workers in linked worktrees share the folder: whose answer it is nobody can tell, so none is taken unseen.
+    alone = not (common / "prun" / "trusted").is_dir()
+    return Rerere(folder, alone and _is_on(git, "rerere.autoUpdate", "false"), read_style(git))
 
 
 def _is_on(git: Git, key: str, default: str) -> bool:

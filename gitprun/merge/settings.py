@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from gitprun.git.command import Git
@@ -17,7 +18,9 @@ class MergeSettings:
     """How git would make a merge commit here.
 
     ``encoding`` is empty for UTF-8, ``shortlog`` tells that messages get a log, ``filters`` names the filters that
-    have a program, ``hooks`` is core.hooksPath with ``~`` expanded (empty: the repository's own folder).
+    have a program, ``hooks`` is core.hooksPath with ``~`` expanded (empty: the repository's own folder). ``drivers``
+    are the programs of merge drivers by name, ``driver`` is that of paths nobody speaks of, ``attributes`` the file of
+    attributes for all repositories.
     """
 
     sign: bool = False
@@ -28,6 +31,9 @@ class MergeSettings:
     shortlog: bool = False
     hooks: str = ""
     filters: frozenset[str] = frozenset()
+    drivers: Mapping[str, str] = field(default_factory=dict)
+    driver: str = ""
+    attributes: str = ""
 
 
 def read_merge_settings(git: Git) -> MergeSettings:
@@ -44,6 +50,13 @@ def read_merge_settings(git: Git) -> MergeSettings:
         cleanup=known.get("commit.cleanup", ""),
         shortlog=known.get("merge.log", "false").lower() not in ("false", "no", "off", "0"),
         hooks=os.path.expanduser(hooks),
+        drivers={
+            key.removeprefix("merge.").removesuffix(".driver"): value
+            for key, value in known.items()
+            if key.startswith("merge.") and key.endswith(".driver")
+        },
+        driver=known.get("merge.default", ""),
+        attributes=known.get("core.attributesfile", ""),
         filters=frozenset(key.removeprefix("filter.").rpartition(".")[0] for key in programs),
     )
 

@@ -6,7 +6,7 @@ and for work copied by hand, and it stays true of that commit whatever the targe
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from gitprun.git.batch import merge_many
@@ -36,16 +36,26 @@ class Holder:
 
 
 def find_holder(
-    git: Git, trees: Trees, *, base: Oid, target: Oid, tip: Oid, changes: Sequence[Change]
+    git: Git,
+    merging: Callable[[], Git],
+    trees: Trees,
+    *,
+    base: Oid,
+    target: Oid,
+    tip: Oid,
+    changes: Sequence[Change],
 ) -> Holder | None:
-    """Return where the target has a branch that forked from it at ``base``; ``changes`` are what it changed since."""
+    """Return where the target has a branch that forked from it at ``base``; ``changes`` are what it changed since.
+
+    ``merging`` gives the git that merges as a landing does, for the few commits that may be it.
+    """
     if base == target or not changes:
         return None
     commits = _touching(git, base, target, changes)
     entries = {commit: _entries(trees, commit, changes) for commit in commits}
     # Where one of its paths is as it was at the base, merging the branch would bring that one at least.
     possible = [commit for commit in commits if _may_hold(entries[commit], changes)][:MOST_MERGES]
-    merges = merge_many(git, [(commit, tip) for commit in possible])
+    merges = merge_many(merging(), [(commit, tip) for commit in possible]) if possible else []
     holding = [
         commit
         for commit, merge in zip(possible, merges, strict=True)
@@ -61,12 +71,14 @@ def find_holder(
     return Holder(first, next((commit for commit in reversed(later) if entries[commit] == before), None))
 
 
-def find_held_part(git: Git, trees: Trees, *, base: Oid, target: Oid, tip: Oid) -> tuple[Oid, Oid] | None:
+def find_held_part(
+    git: Git, merging: Callable[[], Git], trees: Trees, *, base: Oid, target: Oid, tip: Oid
+) -> tuple[Oid, Oid] | None:
     """Return the last commit of a branch up to which the target has it, and where; None if there is none."""
     words = ("rev-list", "--first-parent", f"--max-count={MOST_OWN}", f"{base}..{tip}")
     for own in map(Oid, git.run(*words).text.splitlines()[1:]):
         changes = trees.compare(tree_of(trees.repo, base), tree_of(trees.repo, own))
-        found = find_holder(git, trees, base=base, target=target, tip=own, changes=changes)
+        found = find_holder(git, merging, trees, base=base, target=target, tip=own, changes=changes)
         if found is not None:
             return None if found.back else (own, found.commit)
     return None

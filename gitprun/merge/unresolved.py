@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from gitprun.git.command import Git
-from gitprun.git.trees import REGULAR, Change, Objects, read_blob, show_path, split_tree, tree_of
+from gitprun.git.trees import REGULAR, Change, Objects, read_blob, show_path, tree_of
 from gitprun.git.walk import Trees
 from gitprun.merge.plan import UNRESOLVED, Candidate, ConflictPath, LandingItem, Suspect
 from gitprun.names import Oid
@@ -22,20 +22,20 @@ _MARKED = re.compile(
     re.MULTILINE,
 )
 _PATTERN = "^(<{7}|>{7})( |$)"
-# More paths than this on a command line, and the whole tree is searched at once.
-MOST_WORDS = 200
+# Of a branch that changes more files git finds those that may have some: reading them all takes longer.
+MOST_FILES = 200
 # No text somebody has to resolve by hand is larger.
 MOST_SIZE = 4 << 20
 
 
-def find_jj_conflict(repo: Objects, candidate: Candidate, known: Oid) -> LandingItem | None:
+def find_jj_conflict(trees: Trees, candidate: Candidate, known: Oid) -> LandingItem | None:
     """Return the item that holds a branch whose last commit jj made of a conflict; ``known`` is the target's tree.
 
     What the folders of a conflict are in the target already is not this branch's doing.
     """
     commit = candidate.mended or candidate.tip
-    header = read_blob(repo, Oid(commit)).partition(b"\n\n")[0]
-    rows, before = (split_tree(read_blob(repo, tree)) for tree in (tree_of(repo, commit), known))
+    header = read_blob(trees.repo, Oid(commit)).partition(b"\n\n")[0]
+    rows, before = ({*trees.names(tree, b"")} for tree in (tree_of(trees.repo, commit), known))
     folders = sorted(name for name in rows if name.startswith(JJ_FOLDER) and name not in before)
     if not folders and not any(line.startswith(JJ_HEADER) for line in header.split(b"\n")):
         return None
@@ -56,15 +56,15 @@ def find_markers(git: Git, trees: Trees, tip: Oid, changes: Sequence[Change], tr
     wanted = {change.path: change for change in changes if change.new_mode in REGULAR}
     if not wanted:
         return ()
-    paths = [b":(literal,top)" + path for path in wanted] if len(wanted) <= MOST_WORDS else []
-    words = ("grep", "-laz", "--full-name", "--no-recurse-submodules", "-E", "-e", _PATTERN, tip, "--")
-    # One look for all of them: most branches have none, and their files need not be read then.
-    named = [row.partition(b":")[2] for row in git.run(*words, *paths, ok=(0, 1)).fields]
+    named = [*wanted]
+    if len(wanted) > MOST_FILES:
+        words = ("grep", "-laz", "--full-name", "--no-recurse-submodules", "-E", "-e", _PATTERN, tip)
+        named = [row.partition(b":")[2] for row in git.run(*words, ok=(0, 1)).fields]
     found = []
     for change in (wanted[path] for path in named if path in wanted):
         left = trees.find(tree, change.path)
-        before = _count(trees.repo, change.old) if change.old_mode in REGULAR else 0
-        if left is not None and left[0] in REGULAR and _count(trees.repo, left[1]) > before:
+        marks = _count(trees.repo, left[1]) if left is not None and left[0] in REGULAR else 0
+        if marks and marks > (_count(trees.repo, change.old) if change.old_mode in REGULAR else 0):
             found.append(Suspect(path=show_path(change.path), reason="conflict markers were committed in it"))
     return tuple(found)
 

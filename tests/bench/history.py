@@ -81,7 +81,8 @@ def _known(room: Aside, trees: Trees, base: Oid, target: Oid, branch: Oid, merge
     before, tip = tree_of(trees.repo, target), tree_of(trees.repo, branch)
     brought = trees.compare(tree_of(trees.repo, base), tip)
     step = trees.compare(before, merged)
-    holder = find_holder(room.git, trees, base=base, target=target, tip=branch, changes=brought) if step else None
+    ends = {"base": base, "target": target, "tip": branch}
+    holder = find_holder(room.git, lambda: room.git, trees, changes=brought, **ends) if step else None
     marked = find_markers(room.git, trees, branch, brought, merged)
     found = {
         "in by another name": f"in since {holder.commit[:10]}" if holder else "",

@@ -24,7 +24,7 @@ def cloned(path: Path) -> Repo:
 
 
 def say(repo: Repo, ref: str = "refs/heads/main") -> str:
-    return describe_behind(repo.repository.git, ref)
+    return describe_behind(repo.repository.git, repo.repository.common, ref)
 
 
 def test_behind_parted_and_level(tmp_path: Path) -> None:

@@ -75,6 +75,13 @@ def test_switched_off_or_for_another_conflict_it_says_nothing(tmp_path: Path) ->
     assert "rerere" not in conflict.resolver
 
 
+def test_where_workers_share_the_folder_it_is_only_named(tmp_path: Path) -> None:
+    repo = solved_before(tmp_path / "repo", rerere__autoUpdate="true")
+    repo.repository.trusted.mkdir(parents=True)
+    [conflict] = land_branches(repo, "topic").items[0].conflicts
+    assert conflict.resolver.endswith(HINT)
+
+
 def test_a_folder_without_an_answer_and_one_that_is_no_folder(tmp_path: Path) -> None:
     repo = solved_before(tmp_path / "repo", rerere__autoUpdate="true")
     [answer] = (repo.path / ".git/rr-cache").rglob("postimage")
