@@ -38,7 +38,7 @@ def cut_off(path: Path, depth: int, *, own: bool = False) -> Repo:
     return clone
 
 
-@pytest.mark.parametrize(("depth", "own"), [(1, False), (1, True), (2, True)])
+@pytest.mark.parametrize(("depth", "own"), [(1, False), (2, True)])
 def test_cut_off_history_is_named_and_fetched_when_asked(tmp_path: Path, depth: int, own: bool) -> None:
     repo = cut_off(tmp_path, depth, own=own)
     refs = repo.git("for-each-ref")
