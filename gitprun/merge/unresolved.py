@@ -6,7 +6,8 @@ import re
 from collections.abc import Sequence
 
 from gitprun.git.command import Git
-from gitprun.git.trees import REGULAR, Change, Objects, read_blob, show_path, tree_of
+from gitprun.git.store import ObjectMissing
+from gitprun.git.trees import REGULAR, Change, Objects, read_blob, show_path, size_of_blob, tree_of
 from gitprun.git.walk import Trees
 from gitprun.merge.plan import UNRESOLVED, Candidate, ConflictPath, LandingItem, Suspect
 from gitprun.names import Oid
@@ -70,5 +71,11 @@ def find_markers(git: Git, trees: Trees, tip: Oid, changes: Sequence[Change], tr
 
 
 def _count(repo: Objects, oid: Oid) -> int:
-    text = read_blob(repo, oid)
-    return len(_MARKED.findall(text)) if len(text) <= MOST_SIZE else 0
+    try:
+        if size_of_blob(repo, oid) > MOST_SIZE:
+            return 0
+        text = read_blob(repo, oid)
+    except ObjectMissing:
+        # Whoever has to write the file says so.
+        return 0
+    return len(_MARKED.findall(text)) if b"<<<<<<<" in text else 0
