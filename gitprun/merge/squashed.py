@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from gitprun.git.batch import merge_many
 from gitprun.git.command import Git
-from gitprun.git.trees import Change, TreeMerge, tree_of
+from gitprun.git.trees import Change, TreeMerge, parents_of, tree_of
 from gitprun.git.walk import Trees
 from gitprun.names import Oid
 
@@ -19,7 +19,7 @@ from gitprun.names import Oid
 MOST_PATHS = 200
 # So many commits of the target are looked at, the newest first: somebody who squashes lands often.
 MOST_COMMITS = 300
-# A commit at which every path of the branch was changed already nearly always is the one; each more costs a merge.
+# So many of the first, and of the last, commits at which every path of the branch is changed: each costs a merge.
 MOST_MERGES = 8
 # So far back a branch is searched for the commit up to which it is in the target.
 MOST_OWN = 20
@@ -54,7 +54,10 @@ def find_holder(
     commits = _touching(git, base, target, changes)
     entries = {commit: _entries(trees, commit, changes) for commit in commits}
     # Where one of its paths is as it was at the base, merging the branch would bring that one at least.
-    possible = [commit for commit in commits if _may_hold(entries[commit], changes)][:MOST_MERGES]
+    possible = [commit for commit in commits if _may_hold(entries[commit], changes)]
+    if len(possible) > 2 * MOST_MERGES:
+        # A squash is among the first, and whether it is still in is told by the last.
+        possible = [*possible[:MOST_MERGES], *possible[-MOST_MERGES:]]
     merges = merge_many(merging(), [(commit, tip) for commit in possible]) if possible else []
     holding = [
         commit
@@ -65,10 +68,10 @@ def find_holder(
         # Where the target has not gone on, merging it says as much.
         return None
     last, first = holding[0], holding[-1]
-    at = commits.index(first)
-    before = entries[commits[at + 1]] if at + 1 < len(commits) else _entries(trees, base, changes)
-    later = commits[: commits.index(last)]
-    return Holder(first, next((commit for commit in reversed(later) if entries[commit] == before), None))
+    above = parents_of(trees.repo, first)
+    before = _entries(trees, above[0] if above else base, changes)
+    later = reversed(_touching(git, last, target, changes, "--ancestry-path"))
+    return Holder(first, next((commit for commit in later if entries.get(commit) == before), None))
 
 
 def find_held_part(
@@ -84,10 +87,13 @@ def find_held_part(
     return None
 
 
-def _touching(git: Git, base: Oid, target: Oid, changes: Sequence[Change]) -> list[Oid]:
-    """List the target's commits since the base that changed any of the paths, the newest first."""
+def _touching(git: Git, base: Oid, target: Oid, changes: Sequence[Change], *more: str) -> list[Oid]:
+    """List the target's commits since the base that changed any of the paths, the newest first.
+
+    Those of branches it merged count: what was squashed into one of them came along.
+    """
     paths = [b":(literal,top)" + change.path for change in changes[:MOST_PATHS]]
-    words = ("rev-list", "--first-parent", f"--max-count={MOST_COMMITS}", f"{base}..{target}", "--")
+    words = ("rev-list", "--topo-order", f"--max-count={MOST_COMMITS}", *more, f"{base}..{target}", "--")
     return [Oid(row) for row in git.run(*words, *paths).text.splitlines()]
 
 

@@ -41,11 +41,21 @@ def copy(repo: Repo) -> str:
     return repo.commit("and the rest", new_dot_txt="new\n", z_dot_txt="zzz\n")
 
 
-@pytest.mark.parametrize("bring", [squash, rebase, copy])
+def squash_elsewhere(repo: Repo) -> str:
+    """Squash it into a branch that goes on, and comes to main only then."""
+    repo.switch("dev", new=True)
+    since = squash(repo)
+    repo.commit("dev goes on", a_dot_txt=LATER)
+    repo.switch("main")
+    repo.git("merge", "-q", "--no-ff", "-m", "dev", "dev")
+    return since
+
+
+@pytest.mark.parametrize("bring", [squash, rebase, copy, squash_elsewhere])
 def test_squashed_rebased_or_copied_and_the_target_went_on(tmp_path: Path, bring: object) -> None:
     repo = feature(tmp_path / "repo")
     since = bring(repo)  # type: ignore[operator]
-    tip = repo.commit("later", a_dot_txt=LATER)
+    tip = repo.commit("later", a_dot_txt=f"{LATER}six\n")
     report = land_branches(repo, "feat")
     said = f"its changes are already in main, since {short(since)} (squashed or rebased)"
     assert (states(report), report.items[0].reason) == ({"feat": "already-contained"}, said)
@@ -93,6 +103,16 @@ def test_a_branch_that_went_on_is_told_what_of_it_is_in(tmp_path: Path) -> None:
     assert report.items[0].reason == (
         f"conflicts with main in 1 path; main has it up to {short(own)} since {short(since)} (squashed):"
         f" git rebase --onto main {short(own)} feat leaves the rest"
+    )
+
+
+def test_a_target_that_went_on_many_times_in_the_same_file(tmp_path: Path) -> None:
+    repo = feature(tmp_path / "repo")
+    since = squash(repo)
+    for number in range(20):
+        repo.commit(f"later {number}", a_dot_txt=f"one\nTWO {number}\nthree\nFOUR\n")
+    assert land_branches(repo, "feat").items[0].reason == (
+        f"its changes are already in main, since {short(since)} (squashed or rebased)"
     )
 
 
