@@ -20,6 +20,8 @@ RERERE = "rerere"
 # Where git would take it by itself, so do we; else it is only named.
 HINT = "git's rerere knows a resolution; git config rerere.autoUpdate true has it used, git merge shows it"
 MOST = 64 << 20
+# Git nests a conflict in another one where merge bases conflict among themselves: two or three levels.
+DEEPEST = 50
 _SIZE = 7
 _VARIANT = re.compile(r"postimage(?:\.([0-9]+))?")
 
@@ -93,7 +95,7 @@ def normalise(text: bytes) -> tuple[str, bytes] | None:
         if not _is_marker(line, b"<"):
             out.append(line)
             continue
-        hunk = _read_hunk(lines)
+        hunk = _read_hunk(lines, 0)
         if hunk is None:
             return None
         one, two, found = *hunk, True
@@ -107,15 +109,17 @@ def _lines(text: bytes) -> list[bytes]:
     return [row + b"\n" for row in rows[:-1]] + ([rows[-1]] if rows[-1] else [])
 
 
-def _read_hunk(lines: Iterator[bytes]) -> tuple[bytes, bytes] | None:
+def _read_hunk(lines: Iterator[bytes], depth: int) -> tuple[bytes, bytes] | None:
     """Read on to the end of a conflict; gives both sides, the smaller one first."""
+    if depth > DEEPEST:
+        return None
     sides: list[list[bytes]] = [[], [], []]
     # The base, which stands between the sides in some styles, does not count.
     one, base, two = range(3)
     place = one
     for line in lines:
         if _is_marker(line, b"<"):
-            inner = _read_hunk(lines)
+            inner = _read_hunk(lines, depth + 1)
             if inner is None:
                 return None
             sides[place if place != base else two].append(_written(*inner))

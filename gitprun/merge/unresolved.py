@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from gitprun.git.command import Git
@@ -15,13 +14,10 @@ from gitprun.names import Oid
 # jj keeps the sides of a conflict as folders of one commit, and names their trees in its header.
 JJ_HEADER = b"jj:trees "
 JJ_FOLDER = b".jjconflict-"
-# Whole lines, at the margin, in this order: what git (and jj, with the third) leaves for somebody to resolve. Texts
+# Whole lines, at the margin, in this order: what git (or jj, with the others) leaves for somebody to resolve. Texts
 # about conflicts mostly show them indented, or name only one of them.
-_MARKED = re.compile(
-    rb"^<{7}(?: [^\n]*)?\n(?:(?!<{7}[ \n])[^\n]*\n)*?(?:={7}|%{7}[^\n]*|\+{7}[^\n]*)\r?\n"
-    rb"(?:(?!<{7}[ \n])[^\n]*\n)*?>{7}(?: [^\n]*)?$",
-    re.MULTILINE,
-)
+_FIRST, _LAST = b"<" * 7, b">" * 7
+_MIDDLE = (b"=" * 7, b"%" * 7, b"+" * 7)
 _PATTERN = "^(<{7}|>{7})( |$)"
 # Of a branch that changes more files git finds those that may have some: reading them all takes longer.
 MOST_FILES = 200
@@ -78,4 +74,23 @@ def _count(repo: Objects, oid: Oid) -> int:
     except ObjectMissing:
         # Whoever has to write the file says so.
         return 0
-    return len(_MARKED.findall(text)) if b"<<<<<<<" in text else 0
+    return count_conflicts(text)
+
+
+def count_conflicts(text: bytes) -> int:
+    """Count the conflicts that are written out in a text: each a first, a middle and a last marker."""
+    if _FIRST not in text or _LAST not in text:
+        return 0
+    found = 0
+    wanted: tuple[bytes, ...] = (_FIRST,)
+    for line in text.split(b"\n"):
+        sign = line[:7]
+        # As git has it, a label follows after a blank; git's own middle marker has none.
+        if line[7:8] not in (b"", b" ", b"\r"):
+            continue
+        if sign == _FIRST:
+            wanted = _MIDDLE
+        elif sign in wanted:
+            found += sign == _LAST
+            wanted = (_LAST,) if sign in _MIDDLE else (_FIRST,)
+    return found

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gitprun.merge.forecast import Asked, forecast
 from gitprun.merge.held import held_branches
-from gitprun.merge.unresolved import _MARKED
+from gitprun.merge.unresolved import count_conflicts
 from tests.support.cli import prun
 from tests.support.landing import land_branches, landing_events, states
 from tests.support.repos import Repo, make_repo
@@ -108,9 +111,18 @@ def test_markers_that_the_target_has_replaced_meanwhile_are_gone(tmp_path: Path)
     assert states(land_branches(repo, "topic")) == {"topic": "landed"}
 
 
-@pytest.mark.parametrize("gone", range(5))
-def test_a_conflict_needs_each_of_its_markers(gone: int) -> None:
-    lines = GIT.splitlines(keepends=True)
-    whole = len(_MARKED.findall(GIT.encode()))
-    left = len(_MARKED.findall("".join(line for number, line in enumerate(lines) if number != gone).encode()))
-    assert (whole, left) == (1, 1 if gone in (1, 3) else 0)
+_SIGNS = st.sampled_from(["<<<<<<< a", ">>>>>>> b", "=======", "||||||| c", "%%%%%%% d", "+++++++ e", "text", "=" * 8])
+
+
+@given(st.lists(_SIGNS, max_size=12), st.sampled_from(["\n", "\r\n"]))
+def test_conflicts_are_counted_as_a_pattern_finds_them(lines: list[str], end: str) -> None:
+    text = "".join(line + end for line in lines)
+    inner = r"(?:(?!<{7} )[^\n]*\n)*?"
+    whole = re.compile(
+        rf"^<{{7}} [^\n]*\n{inner}(?:={{7}}(?=\r?\n)|%{{7}} |\+{{7}} )[^\n]*\n{inner}>{{7}} ", re.MULTILINE
+    )
+    assert count_conflicts(text.encode()) == len(whole.findall(text))
+
+
+def test_many_middle_markers_and_no_end_take_no_time() -> None:
+    assert count_conflicts(b"<<<<<<< a\n" + b"=======\n" * 200_000 + b" >>>>>>> b\n") == 0
