@@ -6,6 +6,7 @@ import os
 import stat
 from pathlib import Path
 
+from gitprun.collect.lint import shown
 from gitprun.collect.site import Site
 from gitprun.workspaces.base import OUTBOX
 
@@ -32,7 +33,7 @@ def enter_modes(site: Site) -> tuple[str, ...]:
         return ()
     if _mode_on_disk(site.workspace.path / OUTBOX / ".gitignore") != PLAIN:
         more = f" and {len(wrong) - 1} more" if len(wrong) > 1 else ""
-        return (f"{os.fsdecode(wrong[0][0])}{more}: whether it is executable was not looked at (core.fileMode=false)",)
+        return (f"{shown(wrong[0][0])}{more}: whether it is executable was not looked at (core.fileMode=false)",)
     rows = b"".join(b"%s %s\t%s\0" % (mode, oid, path) for path, mode, oid in wrong)
     site.git.run("update-index", "-z", "--index-info", stdin=rows)
     return ()

@@ -83,6 +83,11 @@ def deepen(
     remote = _remote(git, target.branch)
     if not remote:
         return ("the history is cut off, and there is no remote to fetch the rest from",)
+    if repository.trusted.is_dir():
+        # A remote may name programs, and whoever shares the settings may have written it.
+        return (
+            f"workers shared the settings of this repository, so fetch it yourself: git fetch --unshallow {remote}",
+        )
     ledger.append(DEEPENED, facts={"remote": remote, "branches": [one.branch for one in apart]})
     try:
         refs = _tracked(git, remote)

@@ -93,6 +93,17 @@ def test_no_history_is_fetched_while_units_are_at_work(tmp_path: Path) -> None:
     assert (repo.path / ".git/shallow").exists()
 
 
+def test_where_workers_share_the_settings_nothing_is_fetched(tmp_path: Path) -> None:
+    repo = cut_off(tmp_path, 1)
+    repo.git("config", "remote.origin.uploadpack", f"touch {tmp_path}/planted;")
+    repo.repository.trusted.mkdir(parents=True)
+    report = land_branches(repo, "feat", deepen=True)
+    assert report.notes == (
+        "workers shared the settings of this repository, so fetch it yourself: git fetch --unshallow origin",
+    )
+    assert not (tmp_path / "planted").exists()
+
+
 def test_replace_refs_are_named_where_they_would_join_two_histories(tmp_path: Path) -> None:
     repo = make_repo(tmp_path / "repo", a_dot_txt="1\n2\n3\n")
     archive = repo.head
