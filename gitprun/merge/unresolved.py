@@ -60,8 +60,10 @@ def find_markers(git: Git, trees: Trees, tip: Oid, changes: Sequence[Change], tr
     found = []
     for change in (wanted[path] for path in named if path in wanted):
         left = trees.find(tree, change.path)
-        marks = _count(trees.repo, left[1]) if left is not None and left[0] in REGULAR else 0
-        if marks and marks > (_count(trees.repo, change.old) if change.old_mode in REGULAR else 0):
+        own = _count(trees.repo, change.new)
+        # What the target had committed is not this branch's doing, and what was mended since is gone.
+        known = _count(trees.repo, change.old) if own and change.old_mode in REGULAR else 0
+        if own > known and left is not None and left[0] in REGULAR and _count(trees.repo, left[1]):
             found.append(Suspect(path=show_path(change.path), reason="conflict markers were committed in it"))
     return tuple(found)
 

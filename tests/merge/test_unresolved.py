@@ -103,6 +103,15 @@ def test_what_only_speaks_of_markers_or_had_them_before_lands(tmp_path: Path, te
     assert states(land_branches(left_in(tmp_path / "repo", text, base), "topic")) == {"topic": "landed"}
 
 
+def test_markers_of_the_target_are_not_the_branchs_doing(tmp_path: Path) -> None:
+    repo = make_repo(tmp_path / "repo", f_dot_txt="top\n1\n2\n3\n4\nend\n")
+    repo.switch("topic", new=True)
+    repo.commit("topic", f_dot_txt="top, too\n1\n2\n3\n4\nend\n")
+    repo.switch("main")
+    repo.commit("main", f_dot_txt=f"top\n1\n2\n3\n4\nend\n{GIT}")
+    assert states(land_branches(repo, "topic")) == {"topic": "landed"}
+
+
 def test_markers_that_the_target_has_replaced_meanwhile_are_gone(tmp_path: Path) -> None:
     repo = left_in(tmp_path / "repo", GIT)
     repo.switch("topic")
