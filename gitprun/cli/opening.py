@@ -96,10 +96,12 @@ def left_of(place: Here, target: Target, candidate: Candidate, settings: Setting
     from gitprun.git.refs import open_repository
     from gitprun.merge.hotspots import parse_hotspots
     from gitprun.merge.left import read_left
+    from gitprun.merge.rerere import read_rerere
     from gitprun.merge.settle import Means
 
     hotspots = parse_hotspots(list(settings.hotspots), settings.hotspot_source or "prun.toml")
-    means = Means(hotspots=hotspots, state=place.repository.state)
+    rerere = read_rerere(place.repository.git, place.repository.common)
+    means = Means(hotspots=hotspots, state=place.repository.state, rerere=rerere)
     return read_left(place.repository, open_repository(place.repository.common), target, candidate, means)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gitprun.cli.console import age, hint, put, safe, say
+from gitprun.cli.console import age, hint, put, safe, say, warn
 from gitprun.cli.options import Here, here, json_option
 from gitprun.cli.places import require_trust
 from gitprun.cli.signals import signals_stop
@@ -226,6 +226,7 @@ def run_and_report(place: Here, plan: Plan, *, source: str, land: bool, as_json:
             base = f"{short(context.base)} ({safe(plan.settings.base or 'HEAD')})"
             say(f"run {context.run}: {_count(len(plan.units))}, {jobs} at a time, base {base}")
             with contextlib.suppress(PrunError):
+                _warn_behind(place, plan)
                 _warn_invisible(place, plan, context.base)
 
     def work(stop: Stop, watch: Watch) -> RunReport:
@@ -287,6 +288,17 @@ def _conclude(
     elif done is not None:
         _say_next(done)
     return 0 if good else 1
+
+
+def _warn_behind(place: Here, plan: Plan) -> None:
+    """Say that the branch the units start from lacks what its remote branch is known to have."""
+    from gitprun.git.upstream import describe_behind
+
+    git, base = place.repository.git, plan.settings.base or "HEAD"
+    ref = git.run("rev-parse", "--symbolic-full-name", "--end-of-options", base, ok=(0, 128)).text.rpartition("\n")[2]
+    behind = describe_behind(git, place.repository.common, ref) if ref.startswith("refs/heads/") else ""
+    if behind:
+        warn(f"units start from an old state: {safe(behind)}")
 
 
 def _warn_invisible(place: Here, plan: Plan, base: str) -> None:

@@ -18,6 +18,7 @@ import pygit2
 from gitprun.collect.advice import advise
 from gitprun.collect.crossing import CrossingProblem, Limits, Rejected, cross
 from gitprun.collect.pins import pin_inner, pin_own_commits, pin_staged
+from gitprun.collect.portable import describe_names
 from gitprun.collect.scan import Scan, ScanProblem, scan_workspace
 from gitprun.collect.screen import LeftOut, gather_left_out
 from gitprun.collect.signing import NotSigned, wants_signature, write_signed
@@ -28,6 +29,8 @@ from gitprun.git.limits import keeping_work
 from gitprun.git.refs import Signature, move_ref, open_repository, write_commit
 from gitprun.git.stale import await_letting_go
 from gitprun.git.store import stand_in
+from gitprun.git.trees import tree_of
+from gitprun.git.walk import TooDeep, Trees
 from gitprun.names import ZERO, Oid, RunId, UnitId, short
 from gitprun.plan import DEFAULT_MAX_FILES
 from gitprun.system.files import folder_identity, locked
@@ -117,7 +120,9 @@ def capture(site: Site, run: RunId, unit: UnitId) -> Capture:
             lock.unlink(missing_ok=True)
             staged, notes = stage_workspace(site)
         pinned = pin_inner(site, run, unit, pin_staged(site, run, unit, pinned, staged.tree), staged.nested)
-        changed = changed_paths(site.store, site.base, staged.tree)
+        store = site.store
+        changed = changed_paths(store, site.base, staged.tree)
+        notes += _names(store, site.base, staged.tree) if changed else ()
         notes += _hook_notes(site, staged.hooks) if changed else []
     except (ScanProblem, FilterChanged) as problem:
         raise CaptureProblem(f"the work could not be captured: {problem.message}", problem.hint) from None
@@ -162,6 +167,16 @@ def stage_workspace(site: Site) -> tuple[Staged, list[str]]:
             f"{staged.noise} files differ by line-end normalisation only and were left as they are in the base"
         )
     return staged, [*notes, *staged.notes]
+
+
+def _names(repo: pygit2.Repository, base: Oid, tree: Oid) -> tuple[str, ...]:
+    """Say which new names trouble other systems."""
+    trees, before = Trees(repo), tree_of(repo, base)
+    try:
+        return describe_names(trees, before, tree, trees.compare(before, tree))
+    except TooDeep:
+        # No repository takes that in, and it is refused with its own words.
+        return ()
 
 
 def _defuse(site: Site, scan: Scan) -> list[str]:

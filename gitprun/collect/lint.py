@@ -121,7 +121,7 @@ def collisions(names: Iterable[bytes]) -> list[tuple[bytes, bytes, str]]:
     """Find names of one folder that are one file where case or Unicode form do not count; pairs, and which of both."""
     groups: dict[str, list[bytes]] = {}
     for name in names:
-        groups.setdefault(_folded(name), []).append(name)
+        groups.setdefault(fold(name), []).append(name)
     found = []
     for group in groups.values():
         first, *others = sorted(group)
@@ -133,7 +133,10 @@ def _formed(name: bytes) -> str:
     return unicodedata.normalize("NFC", name.decode("utf-8", "surrogateescape"))
 
 
-def _folded(name: bytes) -> str:
+def fold(name: bytes) -> str:
+    """Return what is left of a name where case and Unicode form do not count."""
+    if name.isascii():
+        return name.decode("ascii").lower()
     return unicodedata.normalize("NFC", _formed(name).casefold())
 
 

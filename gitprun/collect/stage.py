@@ -12,6 +12,7 @@ from gitprun.collect.enter import TIMEOUT, drop_entries, enter_all
 from gitprun.collect.filters import FilterChanged, attributes_changed, judge_filters, read_allowed, require_own_programs
 from gitprun.collect.hidden import read_hidden
 from gitprun.collect.inner import is_submodule
+from gitprun.collect.modes import enter_modes
 from gitprun.collect.nested import list_nested
 from gitprun.collect.prepared import give_back, read_prepared, still_left_out
 from gitprun.collect.scan import Scan, look
@@ -71,6 +72,7 @@ def stage(site: Site, scan: Scan) -> Staged:
     judged = judge_filters(site, filters, [*pile.new, *pile.wanted], rules=rules, changed=changed)
     groups = _screen_secrets(site, judged.groups, pile)
     pile.left_out += [*judged.left_out, *enter_all(site, filters, groups)]
+    modes = enter_modes(site)
     made = read_prepared(site)
     given_back = give_back(site, made, lambda path: included(site, path)) if made else ()
     if made:
@@ -81,7 +83,7 @@ def stage(site: Site, scan: Scan) -> Staged:
         tree=parse_oid(site.git.run("write-tree", *partial).text),
         left_out=gather_left_out(pile.left_out),
         noise=pile.noise,
-        notes=(*judged.notes, *_say_given_back(given_back)),
+        notes=(*judged.notes, *modes, *_say_given_back(given_back)),
         hooks=snapshot.hooks if snapshot else _hooks_path(site),
         nested=pile.nested,
     )

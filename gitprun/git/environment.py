@@ -36,6 +36,9 @@ PINNED = {
     "LANGUAGE": "",
 }
 
+# For a question about what the user's own git would see; everything else is asked of the objects as they are.
+WITH_REPLACEMENTS = {"GIT_NO_REPLACE_OBJECTS": ""}
+
 
 def ceilings(caller: Mapping[str, str], *folders: Path) -> dict[str, str]:
     """Return the variable that keeps git in these folders from looking for a repository above them.
@@ -51,4 +54,6 @@ def ceilings(caller: Mapping[str, str], *folders: Path) -> dict[str, str]:
 def git_environment(caller: Mapping[str, str], extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """Give the environment for a git child: nothing of the caller's that redirects it, ours on top."""
     kept = {k: v for k, v in caller.items() if not k.startswith("GIT_") or k in ALLOWED}
-    return {**kept, **PINNED, **(extra or {})}
+    found = {**kept, **PINNED, **(extra or {})}
+    # Set to nothing it would still count for git as set.
+    return {k: v for k, v in found.items() if v or k not in WITH_REPLACEMENTS}

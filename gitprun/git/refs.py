@@ -15,9 +15,13 @@ from gitprun.errors import PrunError
 from gitprun.git.command import Git
 from gitprun.git.store import store_of
 from gitprun.names import PRUN_REFS, ZERO, Oid
+from gitprun.system.files import read_plain
 
 if TYPE_CHECKING:
     import pygit2
+
+# A repository with a million refs has a list of about 70 MB.
+_MOST = 1 << 28
 
 
 class RefMoved(PrunError):
@@ -107,6 +111,15 @@ def read_signatures(git: Git) -> tuple[Signature, Signature]:
         # libgit2 takes names as UTF-8 only.
         found.append(parse_ident(answer.out.decode("utf-8", "replace").rstrip("\n")))
     return found[0], found[1]
+
+
+def has_refs(common: Path, prefix: str) -> bool:
+    """Check whether a repository has any ref below a prefix, such as ``refs/remotes/``, without asking git."""
+    for _, _, files in os.walk(common / prefix):
+        if files:
+            return True
+    packed = read_plain(common / "packed-refs", _MOST)
+    return packed is not None and f" {prefix}".encode() in packed
 
 
 class NoIdentity(PrunError):

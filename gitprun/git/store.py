@@ -5,6 +5,7 @@ What is written here is not synced: whoever believes it does that (see ``gitprun
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import select
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 _TIMEOUT = 120.0
 _CHUNK = 1 << 16
+# The kind and size of an object, compressed or not, fit into this many bytes.
+_HEAD = 256
 # So many questions fit into a pipe whose other end does not read because nobody reads its answers.
 _AT_ONCE = 1000
 
@@ -55,6 +58,16 @@ class Store:
         self._ahead: dict[str, bytes] = {}
         self._opened: pygit2.Repository | None = None
 
+    @functools.cached_property
+    def _shallow(self) -> frozenset[str]:
+        """Name the commits at which the history is cut off: their parents are not here, as git has it too."""
+        place = os.path.join(os.path.dirname(self._objects), "shallow")
+        try:
+            with open(place, encoding="ascii", errors="replace") as source:
+                return frozenset(source.read().split())
+        except OSError:
+            return frozenset()
+
     @property
     def whole(self) -> pygit2.Repository:
         """Open the repository with libgit2."""
@@ -81,6 +94,21 @@ class Store:
         except zlib.error as problem:
             raise ObjectMissing(f"object {oid} is damaged: {problem}", "git fsck tells more") from None
 
+    def size(self, oid: str) -> int:
+        """Return how large an object is, without reading it; raises ObjectMissing."""
+        try:
+            with open(self._place(oid), "rb") as source:
+                head = zlib.decompressobj().decompress(source.read(_HEAD), _HEAD)
+            return int(head.partition(b"\0")[0].rpartition(b" ")[2])
+        except FileNotFoundError:
+            self._send([oid], "info")
+            words = self._read_until_line_end().split(b" ")
+            if len(words) != 3:
+                raise ObjectMissing(f"object {oid} is missing", "git fsck tells more") from None
+            return int(words[2])
+        except (zlib.error, ValueError) as problem:
+            raise ObjectMissing(f"object {oid} is damaged: {problem}", "git fsck tells more") from None
+
     def read_ahead(self, oids: Iterable[str]) -> None:
         """Ask for many objects at once that will be read soon, each once; what is missing is left out."""
         wanted = [oid for oid in dict.fromkeys(oids) if oid not in self._ahead and not os.path.exists(self._place(oid))]
@@ -98,7 +126,7 @@ class Store:
         if found is None:
             rows = self.content(oid).partition(b"\n\n")[0].split(b"\n")
             words = [row.decode("ascii", "replace").split(" ") for row in rows]
-            parents = tuple(Oid(row[1]) for row in words if row[0] == "parent")
+            parents = tuple(Oid(row[1]) for row in words if row[0] == "parent" and oid not in self._shallow)
             found = self._commits[oid] = (Oid(words[0][1]), parents)
         return found
 
@@ -146,12 +174,12 @@ class Store:
             raise ObjectMissing(f"object {oid} is missing", "git fsck tells more")
         return body
 
-    def _send(self, oids: Sequence[str]) -> None:
+    def _send(self, oids: Sequence[str], what: str = "contents") -> None:
         if self._running is None:
-            self._running = self._git.start("cat-file", "--batch")
+            self._running = self._git.start("cat-file", "--batch-command")
         process = self._running.process
         assert process.stdin is not None
-        process.stdin.write("".join(f"{oid}\n" for oid in oids).encode())
+        process.stdin.write("".join(f"{what} {oid}\n" for oid in oids).encode())
         process.stdin.flush()
 
     def _receive(self) -> bytes | None:

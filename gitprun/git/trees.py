@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from gitprun.errors import PrunError
 from gitprun.git.command import Git
@@ -186,6 +186,16 @@ def read_blob(repo: Objects, oid: Oid) -> bytes:
 
     _, content = repo.read(pygit2.Oid(hex=oid))
     return bytes(content)
+
+
+def size_of_blob(repo: Objects, oid: Oid) -> int:
+    """Return how large the content of a file is, without reading it where that can be had."""
+    store = store_of(repo)
+    if store is not None:
+        return store.size(oid)
+    import pygit2
+
+    return int(cast("pygit2.Blob", repo[pygit2.Oid(hex=oid)]).size)
 
 
 def replace_blobs(repo: Objects, tree: Oid, contents: Mapping[bytes, bytes]) -> Oid:

@@ -92,6 +92,16 @@ class Trees:
         entry = self.rows(at).get(name)
         return None if entry is None or _is_folder(entry) else (_mode(entry), Oid(entry[1].hex()))
 
+    def names(self, tree: Oid, folder: bytes) -> list[bytes]:
+        """List the names right in a folder (the top is empty); nothing where there is none."""
+        at = bytes.fromhex(tree)
+        for part in folder.split(b"/") if folder else ():
+            entry = self.rows(at).get(part)
+            if entry is None or not _is_folder(entry):
+                return []
+            at = entry[1]
+        return list(self.rows(at))
+
     def paths(self, tree: Oid, folder: bytes) -> list[bytes]:
         """List the files below a folder."""
         at = bytes.fromhex(tree)

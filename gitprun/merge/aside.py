@@ -14,11 +14,13 @@ from gitprun.git.command import Git
 from gitprun.git.refs import open_repository, unsynced
 from gitprun.git.repo import Repository
 from gitprun.git.trees import Objects
+from gitprun.system.files import read_plain
 from gitprun.workspaces.clone import render_alternates
 
 # Where files cost least to write and to remove again, if it has room for many times what merges write.
 MEMORY = "/dev/shm"
 ROOM = 512 << 20
+MOST = 64 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +47,10 @@ def aside(repository: Repository) -> Iterator[Aside]:
         for folder in (objects / "info", Path(name) / "refs"):
             folder.mkdir(parents=True)
         (objects / "info" / "alternates").write_bytes(render_alternates((repository.common / "objects").resolve()))
+        # Where the history is cut off there, it is here.
+        shallow = read_plain(repository.common / "shallow", MOST)
+        if shallow is not None:
+            (Path(name) / "shallow").write_bytes(shallow)
         (Path(name) / "HEAD").write_text("ref: refs/heads/none\n")
         (Path(name) / "config").write_text("[core]\n\trepositoryformatversion = 0\n\tbare = true\n")
         repo = open_repository(Path(name))

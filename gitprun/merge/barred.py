@@ -14,6 +14,7 @@ from gitprun.git.walk import Trees
 from gitprun.merge.ancestry import Ancestry
 from gitprun.merge.aside import Aside
 from gitprun.merge.barriers import Hold, Proposed, list_holds
+from gitprun.merge.drivers import find_attributes
 from gitprun.merge.guard import LocalChanges, Target
 from gitprun.merge.hook_list import Hooks
 from gitprun.merge.hooks import HookRoom
@@ -61,6 +62,7 @@ def forecast_site(
         settings=settings,
         hooks=Hooks(places.hooks, ()),
         room=_no_room,
+        attributes=find_attributes(lambda: git, trees, target.checkout, repository.common, target.tip, settings),
         live=functools.cache(lambda: read_live(trees, old_tree, places, settings, options.protected)),
         who=(_NOBODY, _NOBODY),
         checkouts=checkouts,

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from gitprun.git.trees import Change
 from gitprun.merge.along import BASE, describe_along
+from gitprun.merge.cuts import find_cuts
 from gitprun.merge.deletions import DELETIONS, describe_deletions
 from gitprun.merge.fence import OUTSIDE, accepted_by, describe_outside, find_outside
-from gitprun.merge.own_check import accept_words
+from gitprun.merge.own_check import accept_words, covers, literal
 from gitprun.merge.plan import Candidate, LandingItem
 from gitprun.merge.site import Site
 from gitprun.merge.surface import TITLES, describe
@@ -59,6 +60,16 @@ def hold_surface(site: Site, proposed: Proposed) -> Iterator[Hold]:
         yield Hold(f"it {TITLES['held']}: {describe(held)}", accept_words([one.path for one in held]))
 
 
+def hold_cuts(site: Site, proposed: Proposed) -> Iterator[Hold]:
+    """Hold what takes away a file, or most of it, that a policy keeps."""
+    changed = [change.path for change in proposed.step if not change.added]
+    found = find_cuts(site.trees, proposed.step, site.options.hotspots, site.attributes.of(changed))
+    for path, words in found:
+        name = path.decode("utf-8", "surrogateescape")
+        if not covers(site.options.accept, name) and name not in literal(proposed.candidate.fence):
+            yield Hold(f"it {words}", (name,))
+
+
 def hold_base(site: Site, proposed: Proposed) -> Iterator[Hold]:
     """Hold what brings commits of its base that the target does not have."""
     brings = describe_along(site, proposed.tip, proposed.candidate)
@@ -76,7 +87,7 @@ def hold_outside(site: Site, proposed: Proposed) -> Iterator[Hold]:
         yield Hold(f"it {describe_outside(held)}", (OUTSIDE,))
 
 
-BARRIERS: tuple[Barrier, ...] = (hold_deletions, hold_surface, hold_outside, hold_base)
+BARRIERS: tuple[Barrier, ...] = (hold_deletions, hold_surface, hold_outside, hold_base, hold_cuts)
 
 
 def list_holds(site: Site, proposed: Proposed) -> Hold | None:

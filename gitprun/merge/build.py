@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from gitprun.collect.portable import describe_names
 from gitprun.errors import GitFailed, GitStopped, GitTimeout, Refused
 from gitprun.git.command import Git
 from gitprun.git.trees import GITLINK, Change, show_path, tree_of
@@ -16,6 +17,7 @@ from gitprun.merge.beside import detached_ahead, dirty_checkout
 from gitprun.merge.combine import Combined, combine
 from gitprun.merge.commit import append_shortlog, finish_message, write_merge
 from gitprun.merge.guard import find_obstacle
+from gitprun.merge.history import describe_replaced, explain_unrelated
 from gitprun.merge.plan import (
     EVERY_FINDING,
     Candidate,
@@ -27,7 +29,9 @@ from gitprun.merge.plan import (
     unproved,
 )
 from gitprun.merge.site import Site
+from gitprun.merge.squashed import find_held_part, find_holder
 from gitprun.merge.submodules import describe_moves, find_unknown
+from gitprun.merge.unresolved import find_jj_conflict
 from gitprun.names import Oid, short
 
 NO_HISTORY = (
@@ -67,18 +71,11 @@ def build_merge(
         return replace(_item(candidate, "suspect", candidate.stray), suspects=(stray,))
     try:
         bases = site.ancestry.bases(tip, candidate.tip)
-        if not bases:
-            site.note(f"{candidate.branch} shares no history with {site.target.branch}: " + _way_out(candidate))
-            return _item(candidate, "unrelated", f"it shares no history with {site.target.branch}")
-        if candidate.tip in bases:
-            return _contained(site, tip, candidate)
-        if site.settings.verify_signatures and site.git.run("verify-commit", candidate.tip, ok=(0, 1, 128)).code:
-            return _item(candidate, "refused", "merge.verifySignatures is on and its last commit has no good signature")
-        combined = combine(site, tip, candidate, bases, picks)
+        combined = _settled(site, tip, candidate, bases) or combine(site, tip, candidate, bases, picks)
     except (GitFailed, GitTimeout, TooDeep) as problem:
         return _refuse(candidate, problem)
     if isinstance(combined, LandingItem):
-        return combined
+        return _name_part(site, combined, bases) if combined.state == "conflict" and len(bases) == 1 else combined
     built = _commit(site, tip, combined, bases[0], trial=trial)
     if isinstance(built, Built):
         # What each base's main side changed grows by this step; the next merge starts from there.
@@ -87,6 +84,63 @@ def build_merge(
             if since.tree == before:
                 since.advance(built.tree, built.step)
     return built
+
+
+def _settled(site: Site, tip: Oid, candidate: Candidate, bases: Sequence[Oid]) -> LandingItem | None:
+    """Say what is to be said of a branch without merging it; None where it has to be merged."""
+    common = site.state.parent
+    if not bases:
+        why = explain_unrelated(site.git, common, tip, candidate.tip, candidate.branch)
+        if not why:
+            site.note(f"{candidate.branch} shares no history with {site.target.branch}: " + _way_out(candidate))
+        return _item(candidate, "unrelated", f"it shares no history with {site.target.branch}" + (why and f": {why}"))
+    if site.replaced and (replaced := describe_replaced(site.git, tip, candidate.tip, bases)):
+        site.note(f"{candidate.branch}: {replaced}")
+    if candidate.tip in bases:
+        return _contained(site, tip, candidate)
+    unresolved = find_jj_conflict(site.trees, candidate, tree_of(site.repo, tip))
+    if unresolved is not None:
+        return unresolved
+    if site.settings.verify_signatures and site.git.run("verify-commit", candidate.tip, ok=(0, 1, 128)).code:
+        return _item(candidate, "refused", "merge.verifySignatures is on and its last commit has no good signature")
+    return _squashed(site, candidate, bases)
+
+
+def _squashed(site: Site, candidate: Candidate, bases: Sequence[Oid]) -> LandingItem | None:
+    """Tell a branch whose work the target got by another name."""
+    target, tip = site.target, candidate.tip
+    if len(bases) != 1 or bases[0] == target.tip or candidate.mended:
+        return None
+    key, known = (bases[0], target.tip, tip), site.memory.holders
+    if key not in known:
+        changes = site.trees.compare(tree_of(site.repo, bases[0]), tree_of(site.repo, tip))
+        ends = {"base": bases[0], "target": target.tip, "tip": tip}
+        known[key] = find_holder(site.git, site.merging, site.trees, changes=changes, **ends)
+    found = known[key]
+    if found is None:
+        return None
+    name, since = target.branch, short(found.commit)
+    if found.back is not None:
+        by = short(found.back)
+        return _item(
+            candidate,
+            "refused",
+            f"{name} had its changes ({since}), and {by} took it back: git revert {by} brings it back",
+        )
+    return _item(
+        candidate, "already-contained", f"its changes are already in {name}, since {since} (squashed or rebased)"
+    )
+
+
+def _name_part(site: Site, item: LandingItem, bases: Sequence[Oid]) -> LandingItem:
+    """Say of a branch in conflict up to which of its commits the target has it by another name."""
+    candidate, target = item.candidate, site.target
+    found = find_held_part(site.git, site.merging, site.trees, base=bases[0], target=target.tip, tip=candidate.tip)
+    if found is None:
+        return item
+    own, since = map(short, found)
+    rest = f"git rebase --onto {target.branch} {own} {candidate.branch} leaves the rest"
+    return replace(item, reason=f"{item.reason}; {target.branch} has it up to {own} since {since} (squashed): {rest}")
 
 
 def _refuse(candidate: Candidate, problem: GitFailed | GitTimeout | TooDeep) -> LandingItem:
@@ -112,6 +166,8 @@ def _commit(site: Site, tip: Oid, combined: Combined, base: Oid, *, trial: bool)
     held = find_holds(site, proposed)
     if held is not None:
         return held
+    for text in describe_names(site.trees, before, tree, step):
+        site.note(f"{candidate.branch}: {text}")
     refused = _obstacle(site, candidate, before, step)
     if refused:
         return _item(candidate, "refused", refused)

@@ -9,9 +9,11 @@ from typing import Any
 from gitprun.errors import GitStopped, PrunError
 from gitprun.git.trees import Change, TreeMerge, merge_trees, parents_of, show_path, tree_of
 from gitprun.merge.apart import Since, merge_apart
+from gitprun.merge.drivers import judge_drivers
 from gitprun.merge.locks import meet_in_locks
 from gitprun.merge.plan import Candidate, LandingItem, News, ResolvedPath, Suspect, accepts
 from gitprun.merge.site import Site
+from gitprun.merge.unresolved import find_markers
 from gitprun.names import Oid
 
 
@@ -45,6 +47,14 @@ def combine(
         brought=by_unit,
         united=frozenset(change.path for change in by_unit if mended or change.path in by_main.changes),
     )
+    if made is None and not mended:
+        sides, odd = (base, main, unit), list[Suspect]()
+        for said in judge_drivers(site.attributes, trees, merge, sides, combined.united):
+            if isinstance(said, Suspect):
+                odd.append(said)
+            else:
+                site.note(f"{candidate.branch}: {said}")
+        combined = _with(combined, suspects=tuple(odd))
     if not merge.clean:
         settled = _settle(site, tip, combined, merge, picks, several_bases=several and not mended)
         if isinstance(settled, LandingItem):
@@ -60,6 +70,10 @@ def combine(
         last = combined.tree if mended else None
         lost = find_lost_sides(site.merging(), trees, bases=(*bases, site.target.tip), tip=candidate.tip, last=last)
         combined = _with(combined, suspects=(*combined.item.suspects, *lost))
+    marked = find_markers(site.git, trees, candidate.tip, by_unit, combined.tree)
+    known = {one.path for one in combined.item.suspects}
+    marked = tuple(one for one in marked if one.path not in known)
+    combined = _with(combined, suspects=(*combined.item.suspects, *marked))
     suspects = combined.item.suspects
     left = [one for one in suspects if not accepts(site.options.allow_suspect, one)]
     if left:
@@ -78,10 +92,17 @@ def _settle(
     *,
     several_bases: bool,
 ) -> Combined | LandingItem:
+    from gitprun.merge.rerere import read_rerere
     from gitprun.merge.settle import Means, settle_conflicts
 
     options, candidate = site.options, combined.item.candidate
-    means = Means(hotspots=options.hotspots, strategy=options.strategy, state=site.state, picks=picks)
+    means = Means(
+        hotspots=options.hotspots,
+        strategy=options.strategy,
+        state=site.state,
+        picks=picks,
+        rerere=read_rerere(site.git, site.state.parent),
+    )
     settled = settle_conflicts(site.repo, merge, means, several_bases=several_bases)
     if settled.refused is not None:
         return _conflict(site, tip, candidate, merge, settled.refused)
@@ -117,7 +138,8 @@ def _audit(site: Site, combined: Combined, by_main: Since, unit: Oid, *, several
     for one in audited.resolved:
         site.note(News(f"{branch}: git's own merge of {one.path} was faulty, so {one.resolver} made another one"))
     item = combined.item
-    combined = _with(combined, resolved=(*item.resolved, *audited.resolved), suspects=audited.suspects)
+    suspects = (*item.suspects, *audited.suspects)
+    combined = _with(combined, resolved=(*item.resolved, *audited.resolved), suspects=suspects)
     return replace(combined, tree=audited.tree)
 
 

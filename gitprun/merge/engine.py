@@ -12,16 +12,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from gitprun.git.command import Git
-from gitprun.git.refs import open_repository, read_signatures
+from gitprun.git.refs import has_refs, open_repository, read_signatures
 from gitprun.git.repo import Checkout, Repository, read_checkouts
 from gitprun.git.store import Store, stand_in
 from gitprun.git.trees import Objects, tree_of
+from gitprun.git.upstream import describe_behind
 from gitprun.git.walk import Trees
 from gitprun.merge.ancestry import Ancestry
 from gitprun.merge.batch import Batch, build_batch, set_aside
 from gitprun.merge.beside import detached_ahead, dirty_checkout, later_commits
 from gitprun.merge.build import lay_out_attributes
 from gitprun.merge.combine import Combined, combine
+from gitprun.merge.drivers import find_attributes
 from gitprun.merge.fence import outside_rows, tell_outside
 from gitprun.merge.guard import (
     AskedAhead,
@@ -144,9 +146,7 @@ def _land(
 ) -> LandingReport:
     checkouts = read_checkouts(git)
     target = read_target(repository, options.into, git, checkouts)
-    if not options.dry_run:
-        notes = (*notes, *free_index(target))
-    require_quiet(target, repository.common)
+    notes = (*notes, *_make_ready(repository, ledger, target, candidates, options, say, git))
     with _site(repository, target, checkouts, candidates, options, git, memory) as site:
         for note in notes:
             site.note(note)
@@ -201,6 +201,28 @@ def _beside(site: Site, item: LandingItem, ordered: Sequence[Candidate]) -> Iter
         yield f"{candidate.branch}: {later}"
     yield from candidate.notes
     yield from OwnCheck(site, tuple(ordered)).tell(candidate)
+
+
+def _make_ready(
+    repository: Repository,
+    ledger: Ledger,
+    target: Target,
+    candidates: Sequence[Candidate],
+    options: LandingOptions,
+    say: Callable[[str], None],
+    git: Git,
+) -> Iterator[str]:
+    """Wait for what is under way in the target's checkout, and get what the landing may fetch; yields notes."""
+    if not options.dry_run:
+        yield from free_index(target)
+    require_quiet(target, repository.common)
+    behind = describe_behind(git, repository.common, target.ref)
+    if behind:
+        yield behind
+    if options.deepen and not options.dry_run:
+        from gitprun.merge.history import deepen
+
+        yield from deepen(repository, ledger, target, candidates, say)
 
 
 def combine_alone(repository: Repository, candidate: Candidate, options: LandingOptions) -> Combined | LandingItem:
@@ -278,12 +300,15 @@ def _site(
         settings = read_merge_settings(here)
         hooks = find_hooks(hooks_folder(settings, repository.common, here.cwd))
         repo = _objects(stack, repository, target)
+        merging = (lambda: here) if target.checkout is not None else _apart_later(stack, repository, target)
         trees, old_tree = Trees(repo), tree_of(repo, target.tip)
         tops = (target.checkout, repository.top, *(one.path for one in checkouts if not one.bare))
         places = places_of(repository.common, settings, here.cwd, tops)
         site = Site(
             git=here,
-            merging=(lambda: here) if target.checkout is not None else _apart_later(stack, repository, target),
+            merging=merging,
+            attributes=find_attributes(merging, trees, target.checkout, repository.common, target.tip, settings),
+            replaced=has_refs(repository.common, "refs/replace/"),
             repo=repo,
             trees=trees,
             state=repository.state,

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gitprun.git.batch import compare_many, merge_many
@@ -16,6 +17,7 @@ from gitprun.git.trees import Change, Objects, TreeMerge, tree_of
 from gitprun.git.walk import Trees
 from gitprun.merge.aside import Aside, aside
 from gitprun.merge.forecast_plan import (
+    BAD,
     Branch,
     Forecast,
     Meeting,
@@ -27,9 +29,12 @@ from gitprun.merge.forecast_plan import (
 )
 from gitprun.merge.forks import Forks, New, find_forks, has_one_base, read_new
 from gitprun.merge.guard import BRANCHES, Target, read_target
+from gitprun.merge.history import explain_unrelated
 from gitprun.merge.order import plan_safe_order
 from gitprun.merge.plan import Candidate, LandingOptions
-from gitprun.names import Oid, parse_oid, unit_branch
+from gitprun.merge.squashed import find_holder
+from gitprun.merge.unresolved import find_jj_conflict
+from gitprun.names import Oid, parse_oid, short, unit_branch
 from gitprun.plan import MAX_DELETED
 from gitprun.runs.events import LIVE, History, base_of
 from gitprun.runs.lookup import find_unit, probe_unit
@@ -86,6 +91,7 @@ class _Ground:
 
     git: Git
     repo: Objects
+    common: Path
     target: Target
     branches: Sequence[Branch]
     forks: Forks
@@ -115,24 +121,36 @@ def forecast(repository: Repository, history: History, asked: Asked) -> Forecast
         candidates: dict[str, Candidate] = {}
         found = _find_branches(room, history, asked, target, left_out, candidates)
         new = read_new(room.git, target.tip, [branch.tip for branch in found])
-        branches = _drop_contained(target, new, found, left_out)
+        branches = _drop_contained(room.repo, target, new, found, left_out)
         ground = _read_ground(room, target, branches, new)
         wanted = _plan_pairs(ground)
         with _merge_all(room, ground, wanted) as merges:
             # The resolvers and all that lands are read while git works.
             from gitprun.merge.barred import forecast_site
             from gitprun.merge.judge import Judge
+            from gitprun.merge.rerere import read_rerere
 
             trees = Trees(room.repo)
-            judge = Judge(trees=trees, state=repository.state, hotspots=asked.hotspots, checkout=target.checkout)
+            judge = Judge(
+                trees=trees,
+                state=repository.state,
+                hotspots=asked.hotspots,
+                checkout=target.checkout,
+                rerere=read_rerere(repository.git, repository.common),
+            )
             met = [(pair, *_meet(judge, ground, pair, merge)) for pair, merge in merges]
+            known = {pair[1]: _say_held(trees, ground, pair[1]) for pair, one, _ in met if _stands_out(pair, one)}
             merged = {pair[1]: tree for pair, _, tree in met if pair[0] == TARGET}
             site = forecast_site(room, trees, target, checkouts, tuple(candidates.values()), asked.options)
             looked = _look_at_each(site, ground, asked, candidates, merged)
+    settled = {number for number, said in known.items() if said}
+    left_out += [(ground.name(number), known[number]) for number in sorted(settled)]
+    met = [row for row in met if settled.isdisjoint(row[0])]
+    looked = tuple(branch for number, branch in enumerate(looked) if number not in settled)
     meetings = tuple(meeting for pair, meeting, _ in met if pair[0] != TARGET)
     against = tuple(meeting for pair, meeting, _ in met if pair[0] == TARGET)
-    sizes = {branch.name: branch.paths for branch in ground.branches}
-    order = plan_safe_order(sizes, partners_of((*against, *meetings)), [branch.name for branch in ground.branches])
+    sizes = {branch.name: branch.paths for branch in looked}
+    order = plan_safe_order(sizes, partners_of((*against, *meetings)), list(sizes))
     return Forecast(
         target=target.ref,
         tip=target.tip,
@@ -151,6 +169,25 @@ def _find_target(repository: Repository, into: str | None, checkouts: tuple[Chec
     tip, ref = resolve_commit(repository.git, into), BRANCHES + into.removeprefix(BRANCHES)
     known = repository.git.run("show-ref", "--verify", "--quiet", ref, ok=(0, 1, 128)).code == 0
     return read_target(repository, into, repository.git, checkouts) if known else Target(ref=into, tip=tip)
+
+
+def _stands_out(pair: tuple[int, int], meeting: Meeting) -> bool:
+    return pair[0] == TARGET and meeting.state in BAD
+
+
+def _say_held(trees: Trees, ground: _Ground, number: int) -> str:
+    """Say since when the target has the work of a branch by another name; empty if it has not."""
+    base, tip, target = ground.forks.places[number], ground.tip(number), ground.target
+    changes = tuple(ground.changes[number].values())
+    if base is None:
+        return ""
+    ends = {"base": base, "target": target.tip, "tip": tip}
+    found = find_holder(ground.git, lambda: ground.git, trees, changes=changes, **ends)
+    return (
+        f"its changes are already in {target.branch}, since {short(found.commit)} (squashed or rebased)"
+        if found
+        else ""
+    )
 
 
 @contextmanager
@@ -229,12 +266,17 @@ def _as_branch(candidate: Candidate) -> Branch:
     return Branch(name=candidate.branch, tip=candidate.tip, run=candidate.run, unit=candidate.unit)
 
 
-def _drop_contained(target: Target, new: New, found: Sequence[Branch], left_out: list[tuple[str, str]]) -> list[Branch]:
-    """Leave out what the target has, and every further name of a commit."""
+def _drop_contained(
+    repo: Objects, target: Target, new: New, found: Sequence[Branch], left_out: list[tuple[str, str]]
+) -> list[Branch]:
+    """Leave out what the target has, what is no work but a conflict, and every further name of a commit."""
+    known, trees = tree_of(repo, target.tip), Trees(repo)
     kept: dict[Oid, Branch] = {}
     for branch in found:
         if branch.tip not in new:
             left_out.append((branch.name, f"{target.branch} has its commits"))
+        elif (jj := find_jj_conflict(trees, Candidate(branch=branch.name, tip=branch.tip), known)) is not None:
+            left_out.append((branch.name, jj.reason))
         elif kept.setdefault(branch.tip, branch).name != branch.name:
             left_out.append((branch.name, f"the same commit as {kept[branch.tip].name}"))
     return list(kept.values())
@@ -251,6 +293,7 @@ def _read_ground(room: Aside, target: Target, branches: Sequence[Branch], new: N
     return _Ground(
         git=room.git,
         repo=room.repo,
+        common=room.repository.common,
         target=target,
         branches=[replace(one, paths=len(changed)) for one, changed in zip(branches, changes, strict=True)],
         forks=forks,
@@ -341,7 +384,10 @@ def _meet(judge: Judge, ground: _Ground, pair: tuple[int, int], merge: TreeMerge
     # The target is the side that is landed on.
     names = {ground.tip(number): ground.name(number) for number in pair}
     if isinstance(merge, str):
-        problem = PathForecast(path="", kind="unmergeable", detail=merge)
+        why, tips = "", [ground.tip(number) for number in pair]
+        if "unrelated" in merge:
+            why = explain_unrelated(ground.git, ground.common, tips[0], tips[1], ground.name(pair[1]))
+        problem = PathForecast(path="", kind="unmergeable", detail=merge, reasons=(why,) if why else ())
         return Meeting(one=ground.name(one), other=ground.name(other), state="conflict", paths=(problem,)), None
     from gitprun.merge.judge import Sides
 

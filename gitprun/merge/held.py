@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from gitprun.escapes import shell_word
-from gitprun.merge.plan import CHECK_AGAIN, EVERY_FINDING, SETTLED, LandingItem, LandingReport
+from gitprun.merge.plan import CHECK_AGAIN, EVERY_FINDING, SETTLED, UNRESOLVED, LandingItem, LandingReport
 from gitprun.runs.events import Event
 
 HELD: Final = "landing.held"
@@ -58,6 +58,8 @@ class HeldBranch:
     @property
     def opens(self) -> bool:
         """Check whether ``git prun resolve`` has something to open: a conflict, a finding, or a check that failed."""
+        if any(why == UNRESOLVED for _, why in self.findings):
+            return False
         return self.state in ("conflict", "suspect", "drops") or (self.state in ("red", "held") and bool(self.command))
 
     @property

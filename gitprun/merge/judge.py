@@ -11,6 +11,7 @@ from gitprun.git.walk import Trees
 from gitprun.merge.audit import Merged, audit_merge, new_migrations
 from gitprun.merge.forecast_plan import PathForecast, State
 from gitprun.merge.hotspots import Hotspot
+from gitprun.merge.rerere import Rerere
 from gitprun.merge.settle import Means, list_conflicts, settle_conflicts
 from gitprun.names import Oid
 
@@ -33,12 +34,16 @@ class Sides:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judge:
-    """Judges merges; ``state`` is the repository's prun folder, ``trees`` writes where nobody looks."""
+    """Judges merges; ``state`` is the repository's prun folder, ``trees`` writes where nobody looks.
+
+    ``rerere`` is git's own memory of resolutions.
+    """
 
     trees: Trees
     state: Path
     hotspots: Sequence[Hotspot] = ()
     checkout: Path | None = None
+    rerere: Rerere | None = None
 
     def judge(self, merge: TreeMerge, sides: Sides) -> tuple[State, tuple[PathForecast, ...], Oid | None]:
         """Tell what a merge comes to, name the paths that are not simply clean, and the tree (None: it conflicts)."""
@@ -46,7 +51,7 @@ class Judge:
         if merge.clean and _is_beyond_doubt(sides):
             return "clean", (), tree
         if not merge.clean:
-            means = Means(hotspots=self.hotspots, state=self.state)
+            means = Means(hotspots=self.hotspots, state=self.state, rerere=self.rerere)
             settled = settle_conflicts(self.trees.repo, merge, means, several_bases=not sides.one_base)
             if settled.refused is not None:
                 return "conflict", self._conflicts(merge, settled.refused, sides.names), None

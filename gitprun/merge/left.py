@@ -21,11 +21,16 @@ from gitprun.git.trees import (
     read_blob,
     replace_blobs,
     show_path,
+    tree_of,
 )
+from gitprun.git.walk import Trees
 from gitprun.merge.build import lay_out_attributes
 from gitprun.merge.guard import Target
+from gitprun.merge.history import explain_unrelated
+from gitprun.merge.marked import mark_conflict, read_style
 from gitprun.merge.plan import Candidate, ResolvedPath
 from gitprun.merge.settle import CONTENTS, Means, list_conflicts, settle_conflicts
+from gitprun.merge.unresolved import find_jj_conflict
 from gitprun.names import Oid
 
 Versions = tuple[str | None, str | None, str | None]
@@ -77,12 +82,16 @@ class Left:
 def read_left(repository: Repository, repo: Objects, target: Target, candidate: Candidate, means: Means) -> Left:
     """Merge a candidate into the target's tip and settle what can be settled; nothing is moved.
 
-    Raises Refused where the two share no history.
+    Raises Refused where the two share no history, or the branch itself is a conflict.
     """
+    unresolved = find_jj_conflict(Trees(repo), candidate, tree_of(repo, target.tip))
+    if unresolved is not None:
+        raise Refused(f"{candidate.branch}: {unresolved.reason}")
     with _place(repository, target) as git:
         bases = read_bases(git, repo, target.tip, candidate.tip)
         if not bases:
-            raise Refused(f"{candidate.branch} shares no history with {target.branch}")
+            why = explain_unrelated(repository.git, repository.common, target.tip, candidate.tip, candidate.branch)
+            raise Refused(f"{candidate.branch} shares no history with {target.branch}", why)
         merge = merge_trees(git, target.tip, candidate.tip)
     names = {target.tip: target.branch, candidate.tip: candidate.branch}
     left: dict[bytes, str] = {}
@@ -147,16 +156,7 @@ def _mode(stage: Stage | None) -> str:
 
 def _mark(repository: Repository, repo: Objects, row: LeftPath, target: Target, candidate: Candidate) -> bytes | None:
     """Write both sides into one text, between markers that name them; None where git cannot (binary files)."""
-    texts = [read_blob(repo, stage.oid) if stage is not None else b"" for stage in row.stages]
-    with tempfile.TemporaryDirectory(prefix="prun-marked-") as folder:
-        for name, text in zip(("base", "main", "unit"), texts, strict=True):
-            Path(folder, name).write_bytes(text)
-        # The style is the user's; where he says nothing, a text without the base is hard to judge.
-        style = repository.git.run("config", "--get", "merge.conflictStyle", ok=(0, 1)).text or "diff3"
-        options = () if style == "merge" else (f"--{style}",)
-        labels = (f"main side ({target.branch})", "base", f"unit side ({candidate.branch})")
-        named = [word for label in labels for word in ("-L", label)]
-        answer = Git(cwd=Path(folder), neutral=True).run(
-            "merge-file", "-p", *options, *named, "main", "base", "unit", ok=tuple(range(256))
-        )
-    return answer.out if answer.code < 128 else None
+    base, main, unit = (read_blob(repo, stage.oid) if stage is not None else b"" for stage in row.stages)
+    labels = (f"main side ({target.branch})", "base", f"unit side ({candidate.branch})")
+    # The style is the user's; where nothing is said, a text without the base is hard to judge.
+    return mark_conflict(main, base, unit, read_style(repository.git) or "diff3", labels)

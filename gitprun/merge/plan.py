@@ -30,6 +30,8 @@ ItemState = Literal[
 Order = Literal["given", "safe", "captured"]
 # How a conflict is told that is only there because another one of its branch could not be settled.
 WOULD_SETTLE = "would settle it"
+# The kind of a conflict that a branch brings along: no merge of it opens anything.
+UNRESOLVED = "unresolved in jj"
 # What keeps nobody waiting: it is in, or there was nothing to bring in.
 SETTLED: tuple[ItemState, ...] = ("landed", "would-land", "already-contained", "nothing-to-merge")
 DEFAULT_MESSAGE = "merge: ship {branch}"

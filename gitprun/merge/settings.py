@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,8 +18,9 @@ class MergeSettings:
     """How git would make a merge commit here.
 
     ``encoding`` is empty for UTF-8, ``shortlog`` tells that messages get a log, ``filters`` names the filters that
-    have a program, ``hooks`` is core.hooksPath with ``~`` expanded (empty: the repository's own folder). ``rows`` are
-    all settings there are, for those who look for programs in them.
+    have a program, ``hooks`` is core.hooksPath with ``~`` expanded (empty: the repository's own folder). ``drivers``
+    are the programs of merge drivers by name, ``driver`` is that of paths nobody speaks of, ``attributes`` the file of
+    attributes for all repositories. ``rows`` are all settings there are, for those who look for programs in them.
     """
 
     sign: bool = False
@@ -30,6 +32,9 @@ class MergeSettings:
     hooks: str = ""
     filters: frozenset[str] = frozenset()
     rows: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    drivers: Mapping[str, str] = field(default_factory=dict)
+    driver: str = ""
+    attributes: str = ""
 
 
 def read_merge_settings(git: Git) -> MergeSettings:
@@ -47,6 +52,13 @@ def read_merge_settings(git: Git) -> MergeSettings:
         cleanup=known.get("commit.cleanup", ""),
         shortlog=known.get("merge.log", "false").lower() not in ("false", "no", "off", "0"),
         hooks=os.path.expanduser(hooks),
+        drivers={
+            key.removeprefix("merge.").removesuffix(".driver"): value
+            for key, value in known.items()
+            if key.startswith("merge.") and key.endswith(".driver")
+        },
+        driver=known.get("merge.default", ""),
+        attributes=known.get("core.attributesfile", ""),
         filters=frozenset(key.removeprefix("filter.").rpartition(".")[0] for key in programs),
         rows=rows,
     )

@@ -17,10 +17,13 @@ from gitprun.git.trees import (
     replace_blobs,
     show_path,
 )
+from gitprun.git.walk import Trees
 from gitprun.merge.doubts import NOT_SETTLED, Doubts, find_doubts, guarded
 from gitprun.merge.hotspots import Hotspot, Policy, hotspot_for, settle
+from gitprun.merge.marked import mark_conflict
 from gitprun.merge.plan import WOULD_SETTLE, ConflictPath, ResolvedPath
 from gitprun.merge.recorded import find_choice, find_resolution, version_taken
+from gitprun.merge.rerere import HINT, RERERE, Rerere
 from gitprun.merge.resolvers.base import FileConflict, Refused, Resolved, Resolver
 from gitprun.merge.submodules import describe_sides
 from gitprun.names import Oid
@@ -51,6 +54,7 @@ class Settled:
 class Means:
     """What may settle a conflict beside the resolvers: see LandingOptions; ``state`` holds recorded resolutions.
 
+    ``rerere`` is git's own memory of resolutions.
     ``picks`` asks for all texts that can be proved, and says which of them to take at a path (the first is 0).
     """
 
@@ -58,6 +62,7 @@ class Means:
     strategy: Policy | None = None
     state: Path | None = None
     picks: Mapping[bytes, int] | None = None
+    rerere: Rerere | None = None
 
 
 def settle_conflicts(repo: Objects, merge: TreeMerge, means: Means, *, several_bases: bool) -> Settled:
@@ -67,6 +72,7 @@ def settle_conflicts(repo: Objects, merge: TreeMerge, means: Means, *, several_b
     refused: dict[bytes, str] = {}
     chosen: dict[bytes, str | None] = {}
     takes: list[ResolvedPath] = []
+    trees = Trees(repo)
     for path in _conflicted(merge):
         versions = stages.get(path, {})
         known = _versions(versions)
@@ -79,7 +85,9 @@ def settle_conflicts(repo: Objects, merge: TreeMerge, means: Means, *, several_b
         elif kinds.get(path, set()) != {CONTENTS} or not _plain(versions):
             refused[path] = "not tried: more than the content is in conflict"
         else:
-            answer = _settle_path(repo, path, versions, means)
+            marked = trees.find(merge.tree, path) if means.rerere is not None else None
+            text = read_blob(repo, marked[1]) if marked is not None and marked[0] in REGULAR else None
+            answer = _settle_path(repo, path, versions, means, text)
             if isinstance(answer, Refused):
                 refused[path] = answer.reason
             else:
@@ -108,8 +116,13 @@ class _Found:
     forced: bool = False
 
 
-def _settle_path(repo: Objects, path: bytes, versions: Mapping[int, Stage], means: Means) -> _Found | Refused:
-    """Climb: the resolvers of the file's kinds and of lines, a recorded resolution, its policy, the strategy."""
+def _settle_path(
+    repo: Objects, path: bytes, versions: Mapping[int, Stage], means: Means, marked: bytes | None
+) -> _Found | Refused:
+    """Climb: the resolvers of the file's kinds and of lines, a recorded resolution, git's, its policy, the strategy.
+
+    ``marked`` is the text git left in conflict, if git may know an answer to it.
+    """
     name = path.decode("utf-8", "surrogateescape")
     base = read_blob(repo, versions[1].oid) if 1 in versions else None
     conflict = FileConflict(name, base, read_blob(repo, versions[2].oid), read_blob(repo, versions[3].oid))
@@ -125,6 +138,14 @@ def _settle_path(repo: Objects, path: bytes, versions: Mapping[int, Stage], mean
         if text is not None and (doubts.late or not doubts.faults):
             return _Found(conflict, Resolved(text, RECORDED))
         reason += f"; the recorded resolution is faulty: {doubts.faults[0]}" if doubts.faults else ""
+    if means.rerere is not None:
+        forms = [text for text in (marked, _mark(conflict, means.rerere)) if text is not None]
+        known = means.rerere.find(forms)
+        doubts = Doubts() if known is None else find_doubts(conflict, known, means.state)
+        if known is not None and means.rerere.update and not doubts.faults:
+            return _Found(conflict, Resolved(known, RERERE))
+        reason += f"; {HINT}" if known is not None else ""
+        reason += f"; that one is faulty: {doubts.faults[0]}" if doubts.faults else ""
     hotspot = hotspot_for(name, means.hotspots)
     if hotspot is not None:
         answer = _guarded(lambda each: settle(each, hotspot), conflict, means.state)
@@ -137,6 +158,10 @@ def _settle_path(repo: Objects, path: bytes, versions: Mapping[int, Stage], mean
         if isinstance(answer, Resolved):
             return _Found(conflict, answer, forced=True)
     return Refused(reason)
+
+
+def _mark(conflict: FileConflict, rerere: Rerere) -> bytes | None:
+    return mark_conflict(conflict.main, conflict.base or b"", conflict.unit, rerere.style)
 
 
 def policy_for(conflict: FileConflict, state: Path | None) -> Policy | None:

@@ -14,10 +14,12 @@ from gitprun.git.trees import Objects, tree_of
 from gitprun.git.walk import Trees
 from gitprun.merge.ancestry import Ancestry
 from gitprun.merge.apart import Since
+from gitprun.merge.drivers import MergeAttributes
 from gitprun.merge.guard import LocalChanges, Target
 from gitprun.merge.hook_list import Hooks
 from gitprun.merge.plan import LandingOptions
 from gitprun.merge.settings import MergeSettings
+from gitprun.merge.squashed import Holder
 from gitprun.names import Oid
 from gitprun.units import Verdict
 
@@ -33,7 +35,8 @@ class Memory:
 
     ``hooks`` holds tree and message the hooks left (or their refusal) by main tree, unit, merged tree and message,
     ``after`` the commits with what after commands made, by the merge below and their tree. ``gates`` and ``touched``
-    hold what a branch changed of its checks, and all that it changed, by base (a tree) and tip.
+    hold what a branch changed of its checks, and all that it changed, by base (a tree) and tip; ``holders`` where the
+    target has a branch by another name, by base, target and tip.
     """
 
     verdicts: dict[Oid, Verdict] = field(default_factory=dict)
@@ -41,15 +44,17 @@ class Memory:
     gates: dict[tuple[Oid, Oid], tuple[GateChange, ...]] = field(default_factory=dict)
     touched: dict[tuple[Oid, Oid], frozenset[str]] = field(default_factory=dict)
     after: dict[tuple[Oid, Oid], Oid] = field(default_factory=dict)
+    holders: dict[tuple[Oid, Oid, Oid], Holder | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Site:
     """Everything a landing knows about the place it lands in.
 
-    ``git`` is the user's own, ``merging`` gives the one whose folder attributes are read from, ``room`` the worktree
-    for hooks, ``live`` what of the target's tree is run here; ``index`` stamps the index that ``local`` was read with;
-    ``notes`` collects what the user should know.
+    ``git`` is the user's own, ``merging`` gives the one whose folder attributes are read from, ``attributes`` what
+    these say of merges, ``room`` the place for hooks, ``live`` what of the target's tree is run here; ``replaced``
+    tells of replace refs; ``index`` stamps the index that ``local`` was read with; ``notes`` collects what the user should
+    know.
     """
 
     git: Git
@@ -69,6 +74,8 @@ class Site:
     options: LandingOptions
     memory: Memory
     ancestry: Ancestry
+    attributes: MergeAttributes
+    replaced: bool = False
     index: tuple[int, ...] | None = None
     notes: list[str] = field(default_factory=list)
     known: dict[Oid, Since] = field(default_factory=dict)

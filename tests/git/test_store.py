@@ -32,6 +32,10 @@ def test_loose_and_packed_objects_are_read(tmp_path: Path) -> None:
                 b"x" * 300_000,
                 b"",
             ]
+            sizes = [store.size(repo.oid(f"HEAD:{name}")) for name in ("a", "large", "empty")]
+            assert sizes == [6 if packed else 2, 300_000, 0]
+            with pytest.raises(ObjectMissing):
+                store.size("0" * 40)
             parents = tuple(map(Oid, repo.git("log", "-1", "--format=%P").split()))
             assert store.commit(repo.head) == (repo.oid("HEAD^{tree}"), parents)
             # What comes later is found too.
@@ -117,5 +121,17 @@ def test_what_is_read_ahead_is_the_same_and_asked_for_once(tmp_path: Path) -> No
         assert sorted(store.content(oid) for oid in oids) == sorted(text.encode() for text in names.values())
         with pytest.raises(ObjectMissing, match=r"object 0{40} is missing"):
             store.content("0" * 40)
+    finally:
+        store.close()
+
+
+def test_commits_at_which_history_is_cut_off_have_no_parents(tmp_path: Path) -> None:
+    repo = make_repo(tmp_path / "repo")
+    repo.commit("second", a_dot_txt="2\n")
+    repo.git("clone", "-q", "--depth", "1", repo.path.as_uri(), str(tmp_path / "clone"))
+    clone = Repo(tmp_path / "clone")
+    store = opened(clone)
+    try:
+        assert store.commit(clone.head) == (clone.oid("HEAD^{tree}"), ())
     finally:
         store.close()
