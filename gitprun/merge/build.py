@@ -9,7 +9,7 @@ from pathlib import Path
 
 from gitprun.errors import GitFailed, GitStopped, GitTimeout, Refused
 from gitprun.git.command import Git
-from gitprun.git.trees import GITLINK, Change, show_path, tree_of
+from gitprun.git.trees import GITLINK, Change, parents_of, show_path, tree_of
 from gitprun.git.walk import TooDeep
 from gitprun.merge.barriers import Proposed, find_holds
 from gitprun.merge.beside import detached_ahead, dirty_checkout
@@ -66,13 +66,9 @@ def build_merge(
         return replace(_item(candidate, "suspect", candidate.stray), suspects=(stray,))
     try:
         bases = site.ancestry.bases(tip, candidate.tip)
-        if not bases:
-            site.note(f"{candidate.branch} shares no history with {site.target.branch}: " + _way_out(candidate))
-            return _item(candidate, "unrelated", f"it shares no history with {site.target.branch}")
-        if candidate.tip in bases:
-            return _contained(site, tip, candidate)
-        if site.settings.verify_signatures and site.git.run("verify-commit", candidate.tip, ok=(0, 1, 128)).code:
-            return _item(candidate, "refused", "merge.verifySignatures is on and its last commit has no good signature")
+        nothing = _nothing_to_merge(site, tip, candidate, bases)
+        if nothing is not None:
+            return nothing
         combined = combine(site, tip, candidate, bases, picks)
     except (GitFailed, GitTimeout, TooDeep) as problem:
         return _refuse(candidate, problem)
@@ -86,6 +82,21 @@ def build_merge(
             if since.tree == before:
                 since.advance(built.tree, built.step)
     return built
+
+
+def _nothing_to_merge(site: Site, tip: Oid, candidate: Candidate, bases: Sequence[Oid]) -> LandingItem | None:
+    """Say by the history alone why a branch cannot be merged, or would bring nothing (of what it brought before)."""
+    if not bases:
+        site.note(f"{candidate.branch} shares no history with {site.target.branch}: " + _way_out(candidate))
+        return _item(candidate, "unrelated", f"it shares no history with {site.target.branch}")
+    undone = _taken_out(site, candidate)
+    if undone:
+        return _item(candidate, "refused", undone)
+    if candidate.tip in bases:
+        return _contained(site, tip, candidate)
+    if site.settings.verify_signatures and site.git.run("verify-commit", candidate.tip, ok=(0, 1, 128)).code:
+        return _item(candidate, "refused", "merge.verifySignatures is on and its last commit has no good signature")
+    return None
 
 
 def _refuse(candidate: Candidate, problem: GitFailed | GitTimeout | TooDeep) -> LandingItem:
@@ -189,15 +200,9 @@ def _obstacle(site: Site, candidate: Candidate, before: Oid, step: Sequence[Chan
 
 def _contained(site: Site, tip: Oid, candidate: Candidate) -> LandingItem:
     """Tell a branch that was merged before from one that never had a commit of its own."""
-    taken_out = dict(candidate.reverted).get(site.target.ref)
-    if taken_out:
-        return _item(candidate, "refused", taken_out)
     # Walking back from the target one first parent after the other, does one come by the branch's tip?
     walk = site.git.run("rev-list", "--first-parent", "--parents", f"{candidate.tip}..{tip}").text.splitlines()
     if walk and walk[-1].split()[1:2] != [candidate.tip]:
-        undone = _reverted_by_hand(site, tip, candidate, [row.split() for row in walk])
-        if undone:
-            return _item(candidate, "refused", undone)
         return _item(candidate, "already-contained", f"{site.target.branch} already has its commits")
     dirty = None if candidate.unit else dirty_checkout(site, candidate)
     if dirty is not None:
@@ -208,19 +213,29 @@ def _contained(site: Site, tip: Oid, candidate: Candidate) -> LandingItem:
     return _item(candidate, "nothing-to-merge", "it has no commit of its own")
 
 
-def _reverted_by_hand(site: Site, tip: Oid, candidate: Candidate, walk: Sequence[Sequence[str]]) -> str:
-    """Say which commit took a merge of the branch back (``git revert -m 1``), if none took that back again."""
-    merged = next((row[0] for row in walk if candidate.tip in row[2:]), "")
-    chain = [merged]
-    while chain[-1]:
-        # Each may have been reverted in its turn.
-        words = ("--first-parent", "--fixed-strings", f"--grep=This reverts commit {chain[-1]}", "--format=%H", "-1")
-        chain.append(site.git.run("log", "--no-show-signature", *words, f"{chain[-1]}..{tip}").text)
-    reverts = chain[1:-1]
-    if len(reverts) % 2 == 0:
+def _taken_out(site: Site, candidate: Candidate) -> str:
+    """Say what the target has of a branch and took back since, and how it comes back; git would not merge it again."""
+    if candidate.mended:
         return ""
-    by, target = short(reverts[-1]), site.target.branch
-    return f"{target} had it, but {by} reverted the merge; git revert {by} brings it back, merging would bring nothing"
+    from gitprun.merge.reverts import Asking, find_reverted
+
+    target = site.target
+    asking = Asking(
+        name=candidate.branch,
+        tip=candidate.tip,
+        target=target.tip,
+        ref=target.ref,
+        places=site.ancestry.places(candidate.tip),
+        ledger=candidate.reverted,
+    )
+    found = find_reverted(site.past, asking)
+    if found is None:
+        return ""
+    by = short(found.by)
+    known = any(row.by == found.by for row in candidate.reverted)
+    merge = "-m 1 " if len(parents_of(site.repo, found.by)) > 1 else ""
+    back = f"git prun undo --redo {by}" if known else f"git revert {merge}{by}"
+    return f"{target.branch} had it: {found}; {back} brings it back"
 
 
 def _item(candidate: Candidate, state: ItemState, reason: str) -> LandingItem:

@@ -11,11 +11,12 @@ from gitprun.git.command import Git
 from gitprun.git.repo import NoCommit, Repository, resolve_commit
 from gitprun.merge.plan import Candidate
 from gitprun.names import Oid, is_run_id, nearest, unit_branch
-from gitprun.runs.events import History, RunState, UnitState
+from gitprun.runs.events import History, RunState, UnitState, base_of
 from gitprun.runs.lookup import NotKnown, find_run, find_unit, probe_unit
 from gitprun.units import spec_confined
 
 _OID = re.compile(r"[0-9a-f]{40}")
+_MOST_ENTRY = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +50,9 @@ def choose(repository: Repository, history: History, names: Sequence[str], *, al
         else:
             candidates.append(_branch(repository, history, name, tips.get(name)))
     if history.undoings:
-        from gitprun.merge.undo_plan import reverted
+        from gitprun.merge.undo_plan import taken_out
 
-        candidates = [replace(one, reverted=tuple(reverted(history, one.tip).items())) for one in candidates]
+        candidates = [replace(one, reverted=taken_out(history)) for one in candidates]
     for run_id in dict.fromkeys(runs):
         said = _meanwhile(repository, run_id)
         candidates = [replace(one, notes=(*one.notes, *said)) if one.run == run_id else one for one in candidates]
@@ -107,6 +108,7 @@ def _add_unit(
             notes=tuple(_beside(unit)),
             stray=str(unit.facts.get("stray") or ""),
             fence=tuple(map(str, spec.get("paths") or ())),
+            first=base_of(run, unit),
         )
     )
 
@@ -180,7 +182,19 @@ def _branch(repository: Repository, history: History, name: str, tip: Oid | None
             f"{name!r} is no unit, no run and no branch",
             f"did you mean {meant!r}?" if meant else "git prun status lists units, git branch lists branches",
         ) from None
-    return Candidate(branch=name.removeprefix("refs/heads/"), tip=tip)
+    branch = name.removeprefix("refs/heads/")
+    return Candidate(branch=branch, tip=tip, first=_first(repository, branch))
+
+
+def _first(repository: Repository, branch: str) -> str:
+    """Name the commit that the oldest entry of a branch's reflog tells of: where it was made, or was before that."""
+    try:
+        with open(repository.common / "logs" / "refs" / "heads" / branch, "rb") as log:
+            old, _, rest = log.readline(_MOST_ENTRY).decode("utf-8", "replace").partition(" ")
+    except (OSError, ValueError):
+        return ""
+    found = old if old.strip("0") else rest.partition(" ")[0]
+    return found if _OID.fullmatch(found) and found.strip("0") else ""
 
 
 def require_one_meaning(git: Git, name: str, other: str) -> None:

@@ -54,12 +54,7 @@ def combine(
         site.note(f"{candidate.branch}: {len(bases)} merge bases (criss-cross), merged by git alone")
     if made is None or _may_clash(by_main.changes, by_unit):
         combined = _audit(site, combined, by_main, unit, several_bases=several)
-    if parents_of(site.repo, candidate.tip) != (bases[0],):
-        from gitprun.merge.lost import find_lost_sides
-
-        last = combined.tree if mended else None
-        lost = find_lost_sides(site.merging(), trees, bases=(*bases, site.target.tip), tip=candidate.tip, last=last)
-        combined = _with(combined, suspects=(*combined.item.suspects, *lost))
+    combined = _look_back(site, combined, bases)
     suspects = combined.item.suspects
     left = [one for one in suspects if not accepts(site.options.allow_suspect, one)]
     if left:
@@ -119,6 +114,29 @@ def _audit(site: Site, combined: Combined, by_main: Since, unit: Oid, *, several
     item = combined.item
     combined = _with(combined, resolved=(*item.resolved, *audited.resolved), suspects=audited.suspects)
     return replace(combined, tree=audited.tree)
+
+
+def _look_back(site: Site, combined: Combined, bases: Sequence[Oid]) -> Combined:
+    """Look for work of others that the branch lost in merges of its own, or takes back although it has it."""
+    from gitprun.merge.older import Back, find_taken_back
+
+    candidate = combined.item.candidate
+    holds = combined.tree if candidate.mended else tree_of(site.repo, candidate.tip)
+    told, suspects = list[str](), list[Suspect]()
+    if parents_of(site.repo, candidate.tip) != (bases[0],):
+        from gitprun.merge.lost import find_lost
+
+        known = (*bases, site.target.tip)
+        lost = find_lost(site.merging(), site.trees, bases=known, tip=candidate.tip, last=holds)
+        suspects, told = [*lost.suspects], [*lost.told]
+    own = site.ancestry.bases(site.target.tip, candidate.tip)
+    back = Back(target=site.target.tip, bases=own, tip=candidate.tip, tree=holds, first=candidate.first)
+    taken = find_taken_back(site.past, back)
+    known_paths = {one.path for one in suspects}
+    suspects += [one for one in taken.suspects if one.path not in known_paths]
+    for text in filter(None, (*told, taken.told)):
+        site.note(f"{candidate.branch}: {text}")
+    return _with(combined, suspects=(*combined.item.suspects, *suspects))
 
 
 def _with(combined: Combined, **facts: Any) -> Combined:

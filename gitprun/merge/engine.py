@@ -39,6 +39,7 @@ from gitprun.merge.hook_list import Hooks, find_hooks
 from gitprun.merge.landed import move
 from gitprun.merge.move import TargetMoved, require_passage
 from gitprun.merge.order import plan_safe_order
+from gitprun.merge.past import Past
 from gitprun.merge.plan import Candidate, LandingItem, LandingOptions, LandingReport, plan_order
 from gitprun.merge.recover import landing_place, recover_landing, sweep_rooms, workspaces_root
 from gitprun.merge.settings import MergeSettings, hooks_folder, read_merge_settings
@@ -261,11 +262,12 @@ def _site(
         settings = read_merge_settings(here)
         hooks = find_hooks(hooks_folder(settings, repository.common, here.cwd))
         repo = _objects(stack, repository, target)
+        trees = Trees(repo)
         site = Site(
             git=here,
             merging=(lambda: here) if target.checkout is not None else _apart_later(stack, repository, target),
             repo=repo,
-            trees=Trees(repo),
+            trees=trees,
             state=repository.state,
             target=target,
             old_tree=tree_of(repo, target.tip),
@@ -278,6 +280,7 @@ def _site(
             options=options,
             memory=memory,
             ancestry=Ancestry(here, repo, target.tip, [one.tip for one in candidates]),
+            past=Past(here, trees),
             index=stamp,
         )
         for text in _hook_notes(settings, hooks):

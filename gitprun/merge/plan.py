@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from gitprun.merge.hotspots import Hotspot, Policy
+from gitprun.merge.undo_plan import TakenOut
 from gitprun.names import Oid
 from gitprun.plan import MAX_DELETED, MAY_CHANGE, VerifySandbox, VerifyView
 from gitprun.units import Verdict
@@ -42,11 +43,11 @@ class Candidate:
     """One branch that asks to land.
 
     ``unit`` is empty for a branch made elsewhere; ``verdict`` holds for exactly ``tree``; ``since`` is the time the
-    unit's work was captured, in seconds since 1970. ``reverted`` says for each target (a full ref) on which it landed
-    and was reverted how to bring it back. ``drift`` says what changed in the user's repository while it was made and
-    keeps it from landing. ``confined`` tells whether the unit's worker was held to its workspace, ``fence`` which
-    paths it was given. ``mended`` is a merge of ``tip`` into the target as it was, mended by hand: its tree is what
-    lands, in a merge of ``tip``.
+    unit's work was captured, in seconds since 1970. ``reverted`` is what the ledger says was taken out of targets and
+    brought back, ``first`` the commit its work began at, where that is known. ``drift`` says what changed in the user's
+    repository while it was made and keeps it from landing. ``confined`` tells whether the unit's worker was held to its
+    workspace, ``fence`` which paths it was given. ``mended`` is a merge of ``tip`` into the target as it was, mended by
+    hand: its tree is what lands, in a merge of ``tip``.
     """
 
     branch: str
@@ -56,7 +57,8 @@ class Candidate:
     verdict: str = ""
     tree: str = ""
     since: float = 0.0
-    reverted: tuple[tuple[str, str], ...] = ()
+    reverted: tuple[TakenOut, ...] = ()
+    first: str = ""
     drift: str = ""
     confined: bool = False
     notes: tuple[str, ...] = ()

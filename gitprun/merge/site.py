@@ -16,6 +16,7 @@ from gitprun.merge.ancestry import Ancestry
 from gitprun.merge.apart import Since
 from gitprun.merge.guard import LocalChanges, Target
 from gitprun.merge.hook_list import Hooks
+from gitprun.merge.past import Past
 from gitprun.merge.plan import LandingOptions
 from gitprun.merge.settings import MergeSettings
 from gitprun.names import Oid
@@ -66,6 +67,7 @@ class Site:
     options: LandingOptions
     memory: Memory
     ancestry: Ancestry
+    past: Past
     index: tuple[int, ...] | None = None
     notes: list[str] = field(default_factory=list)
     known: dict[Oid, Since] = field(default_factory=dict)

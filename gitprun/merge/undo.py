@@ -26,14 +26,14 @@ from gitprun.merge.recorded import forget
 from gitprun.merge.recover import record_undone, recover_landing
 from gitprun.merge.settings import MergeSettings, read_merge_settings
 from gitprun.merge.settle import Means, Settled, settle_conflicts
-from gitprun.merge.undo_plan import Choice, Landed, Merge, Way, can_move_back, choose_landing, read_landings, reverted
+from gitprun.merge.undo_plan import Choice, Landed, Merge, Way, can_move_back, choose_landing, read_landings
 from gitprun.names import PRUN_REFS, ZERO, Oid, parse_oid, short
 from gitprun.runs.events import Event, fold
 from gitprun.runs.ledger import Ledger
 from gitprun.system.files import locked
 from gitprun.system.process import Stop
 
-__all__ = ["UndoReport", "UndoneItem", "reverted", "undo"]
+__all__ = ["UndoReport", "UndoneItem", "undo"]
 
 # How what is brought back is checked, by the runs it comes from.
 Checking = Callable[[Sequence[str]], LandingOptions]
