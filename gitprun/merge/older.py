@@ -19,6 +19,7 @@ from gitprun.merge.reversals import (
     find_reversals,
     lost_lines,
     names_commit,
+    reverted_commits,
     speaks_of_reverting,
 )
 from gitprun.names import Oid, short
@@ -59,7 +60,9 @@ def find_taken_back(past: Past, branch: Back) -> TakenBack:
     steps = past.steps(joint)
     since = set(past.between(joint, branch.first)) if branch.first else set()
     found = find_reversals(steps, given)
-    held = [one for one in found if one.whole or one.commit in since]
+    # Who lands again what was reverted takes nothing back but the revert.
+    whole = (one for one in found if one.whole and not reverted_commits(past.message(one.commit)))
+    held = list(dict.fromkeys((*(one for one in found if one.commit in since), *whole)))
     if since:
         held += _taken_lines(past, branch, [step for step in steps if step.commit in since], given)
     held = _unsaid(past, branch, held)

@@ -67,9 +67,9 @@ class Past:
             self._messages[key] = [(Oid(commit), message) for commit, _, message in parts]
         return self._messages[key]
 
-    def subject(self, commit: Oid) -> str:
-        """Return the first line of a commit's message."""
-        return self.git.run("log", "-1", "--no-show-signature", "--format=%s", commit).text
+    def message(self, commit: Oid) -> str:
+        """Return what the message of a commit says."""
+        return self.git.run("log", "-1", "--no-show-signature", "--format=%B", commit).text
 
     def steps(self, start: Oid) -> tuple[Step, ...]:
         """Return the last steps that led to a commit, newest first; one without a parent is none."""

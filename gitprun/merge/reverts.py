@@ -99,7 +99,7 @@ def _of_its_name(past: Past, branch: Asking, chain: Chain) -> set[Oid]:
     for commit, parents in past.line(branch.target).items():
         if commit in chain.newer or len(parents) < 2:
             continue
-        said = any(commit.startswith(one) for one in ids) and named.search(past.subject(commit))
+        said = any(commit.startswith(one) for one in ids) and named.search(past.message(commit).partition("\n")[0])
         if said or any(row.commit == commit for row in rows):
             found.add(commit)
     return found

@@ -99,7 +99,7 @@ class Backwards:
         own = self.git.run("rev-list", "--parents", tip, f"^{target}").text.split("\n")
         new, parents = {row.split()[0] for row in own}, {one for row in own for one in row.split()[1:]}
         places = tuple(Oid(one) for one in parents - new)
-        name = _NAME.search(self.past.subject(merge))
+        name = _NAME.search(self.past.message(merge))
         asking = Asking(name=name[1] if name else "", tip=tip, target=target, ref="", places=places)
         found = {
             "taken back": "; ".join(map(str, back.suspects)),
