@@ -99,7 +99,7 @@ def _taken_lines(past: Past, branch: Back, steps: Sequence[Step], given: Mapping
             continue
         base, newer, now = (read_blob(repo, one[1]) for one in versions if one is not None)
         plain = not any(b"\0" in text or len(text) > SIZE_LIMIT for text in (base, newer, now))
-        if plain and lost_lines(base, base, newer, now) is not None:
+        if plain and lost_lines(base, base, newer, now, now) is not None:
             yield Reversal(commit, (path,), False)
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from gitprun.git.trees import Change
+from gitprun.merge.resolvers.changes import Change as Lines
 from gitprun.merge.resolvers.changes import diff_lines
 from gitprun.names import Oid
 
@@ -74,22 +74,28 @@ def reverted_commits(message: str) -> list[str]:
     return _REVERTS.findall(message)
 
 
-def lost_lines(base: bytes, one: bytes, other: bytes, *later: bytes) -> int | None:
-    """Tell of which side (0 or 1) every later text has the base's lines again where that side alone changed them.
+def lost_lines(base: bytes, one: bytes, other: bytes, made: bytes, now: bytes) -> int | None:
+    """Tell of which side (0 or 1) a text that was made of two has the base's lines wherever that side alone had changed
+    them, and still has some of them ``now``.
 
-    Where both sides changed something side by side, whoever merged them had to choose; what else is missing was lost.
+    Where both sides changed something side by side, whoever merged them had to choose. Who left a side's other changes
+    out one and all did not look at it; who left out some of them did.
     """
-    texts = [text.splitlines(keepends=True) for text in (base, one, other, *later)]
-    diffs = [diff_lines(texts[0], text) for text in texts[1:]]
+    lines = base.splitlines(keepends=True)
+    diffs = [diff_lines(lines, text.splitlines(keepends=True)) for text in (one, other, made, now)]
     if any(found is None for found in diffs):
         # Too different to be paired: only what is plain.
-        return lost_alone((base, one, other, *later))
-    by_one, by_other, *by_later = (found or () for found in diffs)
+        return lost_alone((base, one, other, made, now))
+    by_one, by_other, by_made, by_now = (found or () for found in diffs)
     for side, (changes, against) in enumerate(((by_one, by_other), (by_other, by_one))):
-        for change in changes:
-            if not any(change.touches(there) for there in itertools.chain(against, *by_later)):
-                return side
+        quiet = [change for change in changes if not _touched(change, against)]
+        if not any(_touched(change, by_made) for change in quiet) and not all(_touched(one, by_now) for one in quiet):
+            return side
     return None
+
+
+def _touched(change: Lines, others: Sequence[Lines]) -> bool:
+    return any(change.touches(other) for other in others)
 
 
 def lost_alone(values: Sequence[object]) -> int | None:

@@ -120,25 +120,32 @@ def edited(*lines: int, base: bytes = BASE) -> bytes:
     return b"".join(rows)
 
 
+def lost(one: bytes, other: bytes, made: bytes, now: bytes | None = None, base: bytes = BASE) -> int | None:
+    return lost_lines(base, one, other, made, made if now is None else now)
+
+
 def test_lines_that_nothing_spoke_against() -> None:
-    assert lost_lines(BASE, edited(1), edited(9), edited(1, 9)) is None
-    assert lost_lines(BASE, edited(1), edited(9), edited(1)) == 1
-    assert lost_lines(BASE, edited(1), edited(9), edited(9)) == 0
-    # It is there again later on, or has become something else.
-    assert lost_lines(BASE, edited(1), edited(9), edited(1), edited(1, 9)) is None
-    assert lost_lines(BASE, edited(1), edited(9), edited(1).replace(b"9\n", b"nine\n")) is None
+    assert lost(edited(1), edited(9), edited(1, 9)) is None
+    assert lost(edited(1), edited(9), edited(1)) == 1
+    assert lost(edited(1), edited(9), edited(9)) == 0
+    # It is there again later on, or has become something else; or only some of it.
+    assert lost(edited(1), edited(9), edited(1), edited(1, 9)) is None
+    assert lost(edited(1), edited(9), edited(1).replace(b"9\n", b"nine\n")) is None
+    assert lost(edited(1), edited(6, 9), edited(1), edited(1, 9)) == 1
     # What both changed side by side is a choice; the rest is not.
-    assert lost_lines(BASE, edited(5), edited(6), edited(5)) is None
-    assert lost_lines(BASE, edited(5), edited(6, 10), edited(5)) == 1
+    assert lost(edited(5), edited(6), edited(5)) is None
+    assert lost(edited(5), edited(6, 10), edited(5)) == 1
     # A conflict somebody settled by hand beside lines that he lost.
-    assert lost_lines(BASE, edited(5), edited(6, 10), edited(5).replace(b"6\n", b"six\n")) == 1
+    assert lost(edited(5), edited(6, 10), edited(5).replace(b"6\n", b"six\n")) == 1
+    # Who took some of it looked at it.
+    assert lost(edited(5), edited(1, 10), edited(5, 10)) is None
 
 
 def test_texts_that_cannot_be_paired_are_compared_as_a_whole() -> None:
     one, other = (b"".join(b"%d %d\n" % (seed, n % 7 if n % 2 else n) for n in range(4000)) for seed in (1, 2))
     base = b"".join(b"%d\n" % (n * 7919 % 4001) for n in range(4000))
-    assert lost_lines(base, base, other, base) == 1
-    assert lost_lines(base, one, other, one) is None
+    assert lost(base, other, base, base=base) == 1
+    assert lost(one, other, one, base=base) is None
 
 
 TEXTS = st.lists(st.sampled_from([b"a\n", b"b\n", b"c\n", b"d\n"]), max_size=3)
@@ -162,4 +169,4 @@ def test_taking_a_side_loses_what_gits_own_merge_would_have_kept(
         (tmp_path / name).write_bytes(text)
     words = ["git", "merge-file", "-p", "--ours", "one", "base", "other"]
     merged = subprocess.run(words, cwd=tmp_path, capture_output=True, check=True).stdout
-    assert (lost_lines(base, one, other, one) is not None) == (merged != one)
+    assert (lost(one, other, one, base=base) is not None) == (merged != one)
