@@ -57,10 +57,13 @@ def read_prompt(path: Path, shown: str = "") -> str:
 
 
 def _read_toml(path: Path) -> Mapping[str, Any]:
+    return parse_toml(_read(path, str(path), "plan" if path.name != CONFIG_NAME else "configuration"), path.name)
+
+
+def parse_toml(raw: bytes, shown: str = CONFIG_NAME) -> Mapping[str, Any]:
+    """Parse the text of a plan or configuration file; raises PlanError that names it."""
     import tomllib
 
-    shown = path.name
-    raw = _read(path, str(path), "plan" if shown != CONFIG_NAME else "configuration")
     try:
         return tomllib.loads(raw.decode("utf-8-sig"))
     except UnicodeDecodeError as problem:

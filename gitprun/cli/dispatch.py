@@ -94,10 +94,11 @@ def _unit(
         raise UsageProblem(problem.message, problem.hint) from None
     limit = read_limit(given["timeout"], "--timeout") if given["timeout"] is not None else wishes.timeout
     codex = given["executor"] == "codex"
-    configured = _configured(start, given["executor"])
+    own = _program(start, wishes.program) if codex else None
+    configured = _configured(start, given["executor"], own)
     settings = replace(
         configured,
-        program=(_program(start, wishes.program) if codex else None) or configured.program,
+        program=own or configured.program,
         isolate=configured.isolate and wishes.isolate,
     )
     unit = Unit(
@@ -117,17 +118,21 @@ def _tell(text: str) -> None:
     say(f"git prun dispatch: {safe(text)}")
 
 
-def _configured(start: Path, executor: str) -> ExecutorSettings:
-    """Read what ``prun.toml`` says about an executor, where there is a repository around."""
+def _configured(start: Path, executor: str, own: str | None) -> ExecutorSettings:
+    """Read what ``prun.toml`` says about an executor, where there is a repository around; ``own``: not its program."""
     from gitprun.config import read_settings
     from gitprun.errors import PrunError
     from gitprun.git.repo import find_repository
+    from gitprun.workspaces.trust import require_trusted
 
     try:
-        top = find_repository(start).top
+        repository = find_repository(start)
     except PrunError:
         return ExecutorSettings()
-    return read_settings(top).executors.get(executor, ExecutorSettings())
+    settings = read_settings(repository.top)
+    asked = (power for power in settings.powers if power.executor == executor)
+    require_trusted(repository, (power for power in asked if not (own and power.name == "program")))
+    return settings.executors.get(executor, ExecutorSettings())
 
 
 def _program(start: Path, program: str | None) -> str | None:

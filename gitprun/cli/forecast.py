@@ -12,6 +12,8 @@ import click
 from gitprun.cli.console import put, safe, say, table
 from gitprun.cli.options import here, json_option
 from gitprun.errors import UsageProblem
+from gitprun.merge.held import accept_flags
+from gitprun.merge.surface import TITLES
 
 if TYPE_CHECKING:
     from gitprun.merge.forecast_plan import Forecast, Meeting, PathForecast
@@ -28,7 +30,9 @@ LEGEND = ". nothing in common   + both changed a file, merges   r settled by a r
 
 @click.command()
 @click.argument("names", metavar="[UNIT|RUN|BRANCH]...", nargs=-1)
-@click.option("--into", metavar="BRANCH", help="Look at landing on this branch (default: the one checked out).")
+@click.option(
+    "--into", metavar="COMMIT", help="Look at landing on this branch, or any commit (default: HEAD's branch)."
+)
 @click.option("--all-branches", "every", is_flag=True, help="Look at every local branch.")
 @json_option
 @click.pass_context
@@ -58,13 +62,14 @@ def forecast(ctx: click.Context, /, names: tuple[str, ...], into: str | None, ev
         hotspots=hotspots,
         checks=settings.verify or tuple((history.last.facts.get("verify") or ()) if history.last else ()),
         max_deleted=MAX_DELETED if settings.max_deleted is None else settings.max_deleted,
+        protected=settings.protected or (),
     )
     seen = look_ahead(place.repository, history, asked)
     if as_json:
         put(json.dumps(seen.as_json()))
     else:
         render(seen)
-    return 1 if seen.bad or any(branch.deletes for branch in seen.branches) else 0
+    return 1 if seen.bad or any(one.held or one.suspect or one.refused for one in seen.branches) else 0
 
 
 def _read_hotspots(settings: Settings) -> tuple[Hotspot, ...]:
@@ -95,9 +100,14 @@ def render(seen: Forecast) -> None:
     for branch in seen.branches:
         if branch.gate:
             put(f"{safe(branch.name)} changes its own check: {safe(branch.gate)}")
-        if branch.deletes:
+        if branch.named:
+            put(f"{safe(branch.name)} {TITLES['named']}: {safe(branch.named)}")
+        for state, why in (("refused", branch.refused), ("suspect", branch.suspect)):
+            if why:
+                put(f"{safe(branch.name)}: {click.style(state, fg='red')}: {safe(why)}")
+        if branch.held:
             held = click.style("held", fg="red")
-            put(f"{safe(branch.name)}: {held}: it {safe(branch.deletes)}; --accept deletions lands it")
+            put(f"{safe(branch.name)}: {held}: {safe(branch.held)}; {safe(accept_flags(branch.accept))} lands it")
     put(f"\norder: {', '.join(map(safe, seen.order))}")
 
 

@@ -75,7 +75,7 @@ if TYPE_CHECKING:
     "--allow-unverified", is_flag=True, help="Land what no check has proved, and failed units that are named."
 )
 @click.option("--strict", is_flag=True, help="Land nothing while a unit of the run has no result of its own.")
-@click.option("--yes", "-y", is_flag=True, help="Let the commands of prun.toml run, now and from then on.")
+@click.option("--yes", "-y", is_flag=True, help="Approve what prun.toml says (git prun trust), now and from now on.")
 @click.option("--dry-run", "-n", is_flag=True, help="Say what would happen; change nothing.")
 @json_option
 @click.pass_context

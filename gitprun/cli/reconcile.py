@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import click
 
 from gitprun.cli.console import coloured, hint, put, safe, table
-from gitprun.cli.options import here, json_option
+from gitprun.cli.options import Here, here, json_option
+from gitprun.merge.surface import TITLES, Touch, describe
+from gitprun.runs.events import RunState
 from gitprun.runs.review import Review
 
 
@@ -27,9 +30,10 @@ def reconcile(ctx: click.Context, run_name: str | None, strict: bool, as_json: b
     place = here(ctx)
     run = find_run(place.history(), run_name)
     reviews = review_run(place.repository.state, run)
+    touches = _touches(place, run)
     good = not incomplete(reviews) and not (strict and any(review.claims for review in reviews))
     if as_json:
-        put(json.dumps({"run": run.id, "complete": good, "units": [review.as_json() for review in reviews]}))
+        put(json.dumps({"run": run.id, "complete": good, "units": [_row(review, touches) for review in reviews]}))
         return 0 if good else 1
     put(render(reviews))
     missing = incomplete(reviews)
@@ -38,6 +42,10 @@ def reconcile(ctx: click.Context, run_name: str | None, strict: bool, as_json: b
     for review in reviews:
         for claim in review.claims:
             put(f"{review.run}/{review.unit}: {safe(claim)}")
+        for grade, title in TITLES.items():
+            said = describe([touch for touch in touches.get(review.unit, ()) if touch.grade == grade])
+            if said:
+                put(f"{review.run}/{review.unit}: {title}: {safe(said)}")
     if any(review.kind == "pending" for review in missing):
         hint(f"git prun status {run.id} shows what is still going on")
     elif missing:
@@ -45,6 +53,20 @@ def reconcile(ctx: click.Context, run_name: str | None, strict: bool, as_json: b
             f"git prun run --resume {run.id} runs failed ones again; git prun merge UNIT lands a verified one as it is"
         )
     return 0 if good else 1
+
+
+def _touches(place: Here, run: RunState) -> dict[str, tuple[Touch, ...]]:
+    """Find what units change of what starts programs."""
+    from gitprun.config import read_settings
+    from gitprun.merge.exposure import read_unit_touches
+
+    protected = read_settings(place.repository.top).protected or ()
+    return read_unit_touches(place.repository, run, tuple(run.units.values()), protected)
+
+
+def _row(review: Review, touches: dict[str, tuple[Touch, ...]]) -> dict[str, Any]:
+    found = touches.get(review.unit, ())
+    return review.as_json() | ({"trust": [touch.as_json() for touch in found]} if found else {})
 
 
 def render(reviews: tuple[Review, ...]) -> str:

@@ -19,6 +19,7 @@ from gitprun.cli.status import describe_stall, hold_row, unit_row
 from gitprun.errors import Refused
 from gitprun.merge.held import HeldBranch
 from gitprun.merge.holds import read_holds
+from gitprun.merge.surface import TITLES, Touch
 from gitprun.names import short, unit_branch
 from gitprun.runs.events import UnitState, base_of
 from gitprun.runs.lookup import find_unit, probe_unit
@@ -44,20 +45,32 @@ def _unit(ctx: click.Context, name: str) -> tuple[Here, UnitState]:
 def show(ctx: click.Context, unit_name: str, as_json: bool) -> None:
     """Show all that is known about UNIT (or RUN/UNIT): state, commit, files, checks, result."""
     place, unit = _unit(ctx, unit_name)
-    hold = _hold(place, unit)
+    hold, touches = _hold(place, unit), _touches(place, unit)
     folder = place.repository.state / "runs" / unit.run / unit.id
     result = (read_plain(folder / "result.md", MAX_SHOWN) or b"").decode("utf-8", "replace")
     claims = read_claims(place.repository.state, unit)
     if as_json:
         row = {**unit_row(unit, time.time()), "claims": list(claims)}
         landing = hold_row(hold) if hold is not None else None
-        put(json.dumps({**row, "landing": landing, "facts": dict(unit.facts), "result": result}))
+        put(
+            json.dumps(
+                {
+                    **row,
+                    "landing": landing,
+                    "trust": [touch.as_json() for touch in touches],
+                    "facts": dict(unit.facts),
+                    "result": result,
+                }
+            )
+        )
         return
     for name, value in (*_rows(unit), *(_held_rows(hold) if hold is not None else ())):
         put(f"{name + ':':<11}{value}")
     facts = unit.facts
     _section("changed", facts.get("changed", ()))
     _section("outside its paths", facts.get("outside", ()))
+    for grade, title in TITLES.items():
+        _section(title, [touch.words for touch in touches if touch.grade == grade])
     _section("changes its own check", facts.get("gate", ()))
     drift = facts.get("drift") or {}
     whose = "by its worker" if drift.get("sure") else "while it ran"
@@ -114,6 +127,16 @@ def _hold(place: Here, unit: UnitState) -> HeldBranch | None:
     """Find what the last landing of a unit said, if it did not land."""
     holds = read_holds(place.repository, place.history(), place.ledger.read().events)
     return next((one for one in reversed(holds) if one.name == f"{unit.run}/{unit.id}"), None)
+
+
+def _touches(place: Here, unit: UnitState) -> tuple[Touch, ...]:
+    """Find what a unit changes of what starts programs."""
+    from gitprun.config import read_settings
+    from gitprun.merge.exposure import read_unit_touches
+
+    protected = read_settings(place.repository.top).protected or ()
+    run = place.history().runs[unit.run]
+    return read_unit_touches(place.repository, run, [unit], protected).get(unit.id, ())
 
 
 def _held_rows(hold: HeldBranch) -> list[tuple[str, str]]:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @click.option("--redo", is_flag=True, help="Bring back what an undo reverted.")
 @click.option("--verify", multiple=True, metavar="COMMAND", help="A check of what is brought back (repeatable).")
 @click.option("--no-verify", is_flag=True, help="Do not check what is brought back.")
-@click.option("--yes", "-y", is_flag=True, help="Let the setup commands of prun.toml run, now and from then on.")
+@click.option("--yes", "-y", is_flag=True, help="Approve what prun.toml says (git prun trust), now and from now on.")
 @click.option("--drift", metavar="UNIT", help="Put back what changed in your repository while UNIT ran.")
 @click.option("--accept", is_flag=True, help="With --drift: let it stay as it is, so that UNIT may land.")
 @click.option(

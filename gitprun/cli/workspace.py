@@ -159,6 +159,7 @@ def adopt(ctx: click.Context, path: str, name: str | None, branch: str | None, a
     """
     from gitprun.git.command import require_git
     from gitprun.keep.find import name_of
+    from gitprun.keep.inventory import count_own
     from gitprun.keep.move import follow_moved
     from gitprun.named.adopt import adopt as take_in
 
@@ -177,7 +178,9 @@ def adopt(ctx: click.Context, path: str, name: str | None, branch: str | None, a
         more = {"saved": adopted.saved, "kept": list(adopted.kept), "notes": list(adopted.notes)}
         put(json.dumps({"name": adopted.unit.id, **facts, **more}))
         return
-    say(f"took in {safe(str(facts['path']))} as {adopted.unit.id}, on branch {safe(str(facts['branch']))}")
+    own = count_own(place.repository, adopted.unit, str(facts["base"]))
+    has = f", with {own} commit{'s' if own > 1 else ''} of its own" if own else ""
+    say(f"took in {safe(str(facts['path']))} as {adopted.unit.id}, on branch {safe(str(facts['branch']))}{has}")
     if adopted.saved:
         say(f"  what is in no commit there is pinned as {adopted.saved}")
     for ref in adopted.kept:

@@ -52,6 +52,17 @@ def changed_settings(git: Git, before: bytes, after: bytes) -> list[str]:
     return said
 
 
+def followed_settings(git: Git, before: bytes, after: bytes) -> list[str]:
+    """Return which settings of submodules are new or changed that say where git fetches from, or how it updates."""
+    old, new = _by_name(git, before), _by_name(git, after)
+    return [
+        f"{key} of submodule {name}"
+        for name in sorted(new)
+        for key in ("url", "update")
+        if new[name].get(key) is not None and new[name].get(key) != old.get(name, {}).get(key)
+    ]
+
+
 def _by_name(git: Git, content: bytes) -> dict[str, dict[str, str]]:
     found: dict[str, dict[str, str]] = {}
     for name, setting, value in _rows(git, content) or ():

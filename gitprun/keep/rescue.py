@@ -11,6 +11,7 @@ from gitprun.errors import GitFailed, GitTimeout, PrunError, Refused
 from gitprun.git.command import Git
 from gitprun.git.refs import move_ref, open_repository, read_ref
 from gitprun.git.repo import Repository, read_checkouts
+from gitprun.git.revision import require_branch_name, require_no_tag
 from gitprun.keep.catalog import Label, branch_for, read_label
 from gitprun.named.roster import NAMED
 from gitprun.names import PRUN_REFS, ZERO, Oid, parse_oid
@@ -161,7 +162,8 @@ def restore_branches(
         refs = ", ".join(one.ref for one in chosen[:6])
         raise Refused(f"{len(chosen)} things are meant, but one branch is named", f"name one of them: {refs}")
     if to is not None:
-        _require_branch(repository.git, to)
+        require_branch_name(repository.git, to, "rescue/reports")
+        require_no_tag(repository.git, to)
     done, seen = [], set[tuple[str, str]]()
     for one in chosen[:1] if to is not None else chosen:
         _require_whole(one)
@@ -193,12 +195,6 @@ def _make_branch(repository: Repository, one: Pinned, name: str, *, exact: bool)
         if exact:
             raise Refused(f"the branch {own} exists already, at {at[:10]}", "name another one")
     raise Refused(f"a thousand branches {name}-N exist already", "delete some of them")
-
-
-def _require_branch(git: Git, name: str) -> None:
-    checked = git.run("check-ref-format", f"refs/heads/{name}", ok=(0, 1, 129))
-    if checked.code != 0 or name.startswith("-") or name == "HEAD":
-        raise Refused(f"{name!r} is no name for a branch", "such as rescue/reports")
 
 
 def _require_whole(one: Pinned) -> None:

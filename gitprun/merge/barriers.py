@@ -7,8 +7,11 @@ from dataclasses import dataclass
 
 from gitprun.git.trees import Change
 from gitprun.merge.deletions import DELETIONS, describe_deletions
+from gitprun.merge.own_check import accept_words
 from gitprun.merge.plan import Candidate, LandingItem
 from gitprun.merge.site import Site
+from gitprun.merge.surface import TITLES, describe
+from gitprun.merge.touched import find_touches, unaccepted
 from gitprun.names import Oid
 
 
@@ -46,14 +49,29 @@ def hold_deletions(site: Site, proposed: Proposed) -> Iterator[Hold]:
         yield Hold(f"it {deletes}", (DELETIONS,))
 
 
-BARRIERS: tuple[Barrier, ...] = (hold_deletions,)
+def hold_surface(site: Site, proposed: Proposed) -> Iterator[Hold]:
+    """Hold what changes programs of the user, or what starts them, where nobody accepted it by name."""
+    touches = find_touches(site.trees, proposed.step, site.live())
+    held = unaccepted(touches, site.options, proposed.candidate)
+    if held:
+        yield Hold(f"it {TITLES['held']}: {describe(held)}", accept_words([one.path for one in held]))
 
 
-def find_holds(site: Site, proposed: Proposed) -> LandingItem | None:
-    """Return the item that holds a merge for everything somebody has to let pass; None where nothing is in its way."""
+BARRIERS: tuple[Barrier, ...] = (hold_deletions, hold_surface)
+
+
+def list_holds(site: Site, proposed: Proposed) -> Hold | None:
+    """Return everything that holds a merge as one; None where nothing is in its way."""
     holds = [hold for barrier in BARRIERS for hold in barrier(site, proposed)]
     if not holds:
         return None
     accept = dict.fromkeys(word for hold in holds for word in hold.accept)
-    reason = "; ".join(hold.reason for hold in holds)
-    return LandingItem(candidate=proposed.candidate, state="held", reason=reason, accept=tuple(accept))
+    return Hold("; ".join(hold.reason for hold in holds), tuple(accept))
+
+
+def find_holds(site: Site, proposed: Proposed) -> LandingItem | None:
+    """Return the item that holds a merge for everything somebody has to let pass; None where nothing is in its way."""
+    hold = list_holds(site, proposed)
+    if hold is None:
+        return None
+    return LandingItem(candidate=proposed.candidate, state="held", reason=hold.reason, accept=hold.accept)

@@ -9,8 +9,9 @@ from pathlib import Path
 
 from gitprun.errors import GitFailed, GitStopped, GitTimeout, Refused
 from gitprun.git.command import Git
-from gitprun.git.trees import GITLINK, Change, parents_of, show_path, tree_of
+from gitprun.git.trees import GITLINK, Change, show_path, tree_of
 from gitprun.git.walk import TooDeep
+from gitprun.merge.backwards import describe_reverted
 from gitprun.merge.barriers import Proposed, find_holds
 from gitprun.merge.beside import detached_ahead, dirty_checkout
 from gitprun.merge.combine import Combined, combine
@@ -28,7 +29,7 @@ from gitprun.merge.plan import (
 )
 from gitprun.merge.site import Site
 from gitprun.merge.submodules import describe_moves, find_unknown
-from gitprun.names import Oid, short
+from gitprun.names import Oid
 
 NO_HISTORY = (
     "if it began as a copy of a commit BASE, this makes its difference from that one commit that can land:"
@@ -89,7 +90,7 @@ def _nothing_to_merge(site: Site, tip: Oid, candidate: Candidate, bases: Sequenc
     if not bases:
         site.note(f"{candidate.branch} shares no history with {site.target.branch}: " + _way_out(candidate))
         return _item(candidate, "unrelated", f"it shares no history with {site.target.branch}")
-    undone = _taken_out(site, candidate)
+    undone = describe_reverted(site, candidate)
     if undone:
         return _item(candidate, "refused", undone)
     if candidate.tip in bases:
@@ -138,6 +139,10 @@ def _commit(site: Site, tip: Oid, combined: Combined, base: Oid, *, trial: bool)
         if seen[0] != tree:
             tree, step = seen[0], site.trees.compare(before, seen[0])
             site.note(f"{candidate.branch}: the pre-merge-commit hook changed the merged files")
+            # It works on files of the branch, perhaps with settings of the branch.
+            held = find_holds(site, replace(proposed, tree=tree, step=step))
+            if held is not None:
+                return held
             refused = _obstacle(site, candidate, before, step)
             if refused:
                 return _item(candidate, "refused", refused)
@@ -163,7 +168,9 @@ def _consult(site: Site, tip: Oid, before: Oid, candidate: Candidate, tree: Oid,
     known = site.memory.hooks.get(key)
     if known is None:
         try:
-            known = site.room().consult(site.hooks, main=tip, unit=candidate.tip, tree=tree, message=message)
+            known = site.room().consult(
+                site.hooks, main=tip, unit=candidate.tip, branch=candidate.branch, tree=tree, message=message
+            )
         except Refused as problem:
             known = problem.message
         site.memory.hooks[key] = known
@@ -211,31 +218,6 @@ def _contained(site: Site, tip: Oid, candidate: Candidate) -> LandingItem:
     if ahead is not None:
         return _item(candidate, "refused", f"it has no commit of its own, but {ahead}")
     return _item(candidate, "nothing-to-merge", "it has no commit of its own")
-
-
-def _taken_out(site: Site, candidate: Candidate) -> str:
-    """Say what the target has of a branch and took back since, and how it comes back; git would not merge it again."""
-    if candidate.mended:
-        return ""
-    from gitprun.merge.reverts import Asking, find_reverted
-
-    target = site.target
-    asking = Asking(
-        name=candidate.branch,
-        tip=candidate.tip,
-        target=target.tip,
-        ref=target.ref,
-        places=site.ancestry.places(candidate.tip),
-        ledger=candidate.reverted,
-    )
-    found = find_reverted(site.past, asking)
-    if found is None:
-        return ""
-    by = short(found.by)
-    known = any(row.by == found.by for row in candidate.reverted)
-    merge = "-m 1 " if len(parents_of(site.repo, found.by)) > 1 else ""
-    back = f"git prun undo --redo {by}" if known else f"git revert {merge}{by}"
-    return f"{target.branch} had it: {found}; {back} brings it back"
 
 
 def _item(candidate: Candidate, state: ItemState, reason: str) -> LandingItem:

@@ -9,6 +9,7 @@ from typing import Any
 
 from gitprun.git.command import Git
 from gitprun.git.repo import NoCommit, Repository, resolve_commit
+from gitprun.git.revision import read_tips
 from gitprun.merge.plan import Candidate
 from gitprun.names import Oid, is_run_id, nearest, unit_branch
 from gitprun.runs.events import History, RunState, UnitState, base_of
@@ -34,7 +35,8 @@ def choose(repository: Repository, history: History, names: Sequence[str], *, al
     skipped: list[tuple[str, str]] = []
     runs: list[str] = []
     asked = names or (find_run(history, None).id,)
-    tips = _read_tips(repository.git, asked)
+    others = [name for name in asked if name not in history.runs and _find_unit(history, name) is None]
+    tips = read_tips(repository.git, others)
     for name in asked:
         if is_run_id(name) and name in history.runs:
             require_one_meaning(repository.git, name, "a run")
@@ -155,22 +157,6 @@ def _notes(unit: UnitState) -> list[str]:
     return [str(text) for text in unit.facts.get("collect_notes") or ()]
 
 
-def _read_tips(git: Git, names: Sequence[str]) -> dict[str, Oid]:
-    """Resolve names at once; what is no plain name, or no commit, is left to whoever explains why.
-
-    A branch comes first: git by itself would take a tag of the same name, and find that it brings nothing.
-    """
-    plain = [name for name in dict.fromkeys(names) if not any(sign in name for sign in " \n\t") and name]
-    if not plain:
-        return {}
-    asked = "".join(f"refs/heads/{name}^{{commit}}\n{name}^{{commit}}\n" for name in plain)
-    rows = git.run("cat-file", "--batch-check=%(objectname)", stdin=asked.encode("utf-8", "surrogateescape")).text
-    answers = rows.split("\n")
-    pairs = zip(plain, answers[::2], answers[1::2], strict=False)
-    found = {name: next(filter(_OID.fullmatch, both), "") for name, *both in pairs}
-    return {name: Oid(oid) for name, oid in found.items() if oid}
-
-
 def _branch(repository: Repository, history: History, name: str, tip: Oid | None) -> Candidate:
     try:
         tip = tip or resolve_commit(repository.git, name)
@@ -183,11 +169,11 @@ def _branch(repository: Repository, history: History, name: str, tip: Oid | None
             f"did you mean {meant!r}?" if meant else "git prun status lists units, git branch lists branches",
         ) from None
     branch = name.removeprefix("refs/heads/")
-    return Candidate(branch=branch, tip=tip, first=_first(repository, branch))
+    return Candidate(branch=branch, tip=tip, first=read_first(repository, branch))
 
 
-def _first(repository: Repository, branch: str) -> str:
-    """Name the commit that the oldest entry of a branch's reflog tells of: where it was made, or was before that."""
+def read_first(repository: Repository, branch: str) -> str:
+    """Return the commit that the oldest entry of a branch's reflog tells of: where it was made, or was before that."""
     try:
         with open(repository.common / "logs" / "refs" / "heads" / branch, "rb") as log:
             old, _, rest = log.readline(_MOST_ENTRY).decode("utf-8", "replace").partition(" ")

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gitprun.errors import GitStopped, PrunError
-from gitprun.git.trees import Change, TreeMerge, merge_trees, parents_of, show_path, tree_of
+from gitprun.git.trees import Change, TreeMerge, merge_trees, show_path, tree_of
 from gitprun.merge.apart import Since, merge_apart
+from gitprun.merge.backwards import look_back
 from gitprun.merge.locks import meet_in_locks
-from gitprun.merge.plan import Candidate, LandingItem, ResolvedPath, Suspect, accepts
+from gitprun.merge.plan import Candidate, LandingItem, ResolvedPath, accepts, describe_suspects
 from gitprun.merge.site import Site
 from gitprun.names import Oid
 
@@ -54,13 +55,17 @@ def combine(
         site.note(f"{candidate.branch}: {len(bases)} merge bases (criss-cross), merged by git alone")
     if made is None or _may_clash(by_main.changes, by_unit):
         combined = _audit(site, combined, by_main, unit, several_bases=several)
-    combined = _look_back(site, combined, bases)
+    tree = combined.tree if mended else unit
+    seen = look_back(site, candidate, tree)
+    combined = _with(combined, suspects=(*combined.item.suspects, *seen.suspects))
+    for text in seen.told:
+        site.note(f"{candidate.branch}: {text}")
     suspects = combined.item.suspects
     left = [one for one in suspects if not accepts(site.options.allow_suspect, one)]
     if left:
-        return replace(combined.item, state="suspect", reason=_suspicion(left), suspects=tuple(left))
+        return replace(combined.item, state="suspect", reason=describe_suspects(left), suspects=tuple(left))
     if suspects:
-        site.note(f"{candidate.branch}: landed although it is suspect: {_suspicion(suspects)}")
+        site.note(f"{candidate.branch}: landed although it is suspect: {describe_suspects(suspects)}")
     return combined
 
 
@@ -116,29 +121,6 @@ def _audit(site: Site, combined: Combined, by_main: Since, unit: Oid, *, several
     return replace(combined, tree=audited.tree)
 
 
-def _look_back(site: Site, combined: Combined, bases: Sequence[Oid]) -> Combined:
-    """Look for work of others that the branch lost in merges of its own, or takes back although it has it."""
-    from gitprun.merge.older import Back, find_taken_back
-
-    candidate = combined.item.candidate
-    holds = combined.tree if candidate.mended else tree_of(site.repo, candidate.tip)
-    told, suspects = list[str](), list[Suspect]()
-    if parents_of(site.repo, candidate.tip) != (bases[0],):
-        from gitprun.merge.lost import find_lost
-
-        known = (*bases, site.target.tip)
-        lost = find_lost(site.merging(), site.trees, bases=known, tip=candidate.tip, last=holds)
-        suspects, told = [*lost.suspects], [*lost.told]
-    own = site.ancestry.bases(site.target.tip, candidate.tip)
-    back = Back(target=site.target.tip, bases=own, tip=candidate.tip, tree=holds, first=candidate.first)
-    taken = find_taken_back(site.past, back)
-    known_paths = {one.path for one in suspects}
-    suspects += [one for one in taken.suspects if one.path not in known_paths]
-    for text in filter(None, (*told, taken.told)):
-        site.note(f"{candidate.branch}: {text}")
-    return _with(combined, suspects=(*combined.item.suspects, *suspects))
-
-
 def _with(combined: Combined, **facts: Any) -> Combined:
     return replace(combined, item=replace(combined.item, **facts))
 
@@ -153,11 +135,6 @@ def _may_clash(by_main: Mapping[bytes, Change], by_unit: Sequence[Change]) -> bo
 def _drops(strategy: str, lost: Sequence[ResolvedPath]) -> str:
     files = f"{len(lost)} path{'' if len(lost) == 1 else 's'}"
     return f"-X {strategy} would drop lines of {files}; look at them, then --accept-drops lands it"
-
-
-def _suspicion(suspects: Sequence[Suspect]) -> str:
-    more = len(suspects) - 1
-    return f"{suspects[0]}" + (f" (and {more} more)" if more else "")
 
 
 def _conflict(site: Site, tip: Oid, candidate: Candidate, merge: TreeMerge, refused: dict[bytes, str]) -> LandingItem:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -10,7 +11,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from gitprun.errors import Refused
 from gitprun.git.command import Git
 from gitprun.git.refs import open_repository, read_signatures
 from gitprun.git.repo import Checkout, Repository, read_checkouts
@@ -36,6 +36,7 @@ from gitprun.merge.guard import (
 )
 from gitprun.merge.holds import remember_held
 from gitprun.merge.hook_list import Hooks, find_hooks
+from gitprun.merge.installed import places_of, read_live
 from gitprun.merge.landed import move
 from gitprun.merge.move import TargetMoved, require_passage
 from gitprun.merge.order import plan_safe_order
@@ -45,9 +46,11 @@ from gitprun.merge.recover import landing_place, recover_landing, sweep_rooms, w
 from gitprun.merge.settings import MergeSettings, hooks_folder, read_merge_settings
 from gitprun.merge.site import Memory, Site
 from gitprun.names import Oid
+from gitprun.powers import Power
 from gitprun.runs.ledger import Ledger
 from gitprun.system.files import locked
 from gitprun.system.process import Stop
+from gitprun.workspaces.trust import Untrusted
 
 if TYPE_CHECKING:
     from gitprun.merge.after import Aftermath
@@ -223,11 +226,8 @@ def _prove(
     )
     rows = proof.after(batch.taken[-1].tree)
     if rows and not options.may_run_after:
-        raise Refused(
-            f"prun.toml wants to run commands after this merge, and you have not let it yet:"
-            f" {'; '.join(command for row in rows for command in row.after)}",
-            "read them; --yes lets them run, now and from then on",
-        )
+        commands = dict.fromkeys(command for row in rows for command in row.after)
+        raise Untrusted([Power("[[hotspot]] after", json.dumps([*commands], ensure_ascii=False), True)])
     if options.no_verify and not rows:
         return batch, {}
     if not options.no_verify:
@@ -262,7 +262,9 @@ def _site(
         settings = read_merge_settings(here)
         hooks = find_hooks(hooks_folder(settings, repository.common, here.cwd))
         repo = _objects(stack, repository, target)
-        trees = Trees(repo)
+        trees, old_tree = Trees(repo), tree_of(repo, target.tip)
+        tops = (target.checkout, repository.top, *(one.path for one in checkouts if not one.bare))
+        places = places_of(repository.common, settings, here.cwd, tops)
         site = Site(
             git=here,
             merging=(lambda: here) if target.checkout is not None else _apart_later(stack, repository, target),
@@ -270,11 +272,12 @@ def _site(
             trees=trees,
             state=repository.state,
             target=target,
-            old_tree=tree_of(repo, target.tip),
+            old_tree=old_tree,
             local=local,
             settings=settings,
             hooks=hooks,
-            room=_room_later(stack, repository, target, options),
+            room=_room_later(stack, repository, trees, target, options),
+            live=functools.cache(lambda: read_live(trees, old_tree, places, settings, options.protected)),
             who=read_signatures(here),
             checkouts=checkouts,
             options=options,
@@ -296,16 +299,17 @@ def _objects(stack: ExitStack, repository: Repository, target: Target) -> Object
 
 
 def _room_later(
-    stack: ExitStack, repository: Repository, target: Target, options: LandingOptions
+    stack: ExitStack, repository: Repository, trees: Trees, target: Target, options: LandingOptions
 ) -> Callable[[], HookRoom]:
-    """Give the worktree for hooks when somebody asks for it."""
+    """Give the place for hooks when somebody asks for it."""
 
     @functools.cache
     def room() -> HookRoom:
         from gitprun.merge.hooks import hook_room
 
         place = landing_place(repository, options.root)
-        return stack.enter_context(hook_room(repository, place, target.tip, copy=options.copy, link=options.link))
+        made = hook_room(repository, trees, place, target.ref, target.tip, copy=options.copy, link=options.link)
+        return stack.enter_context(made)
 
     return room
 
@@ -333,10 +337,10 @@ def _hook_notes(settings: MergeSettings, hooks: Hooks) -> Iterator[str]:
 
 
 def _order(site: Site, candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
-    """Put ancestors first; then as given, or so that as many as possible get along."""
+    """Put ancestors first; then as given, as captured, or so that as many as possible get along."""
     contained = site.ancestry.contained()
-    ordered = plan_order(candidates, contained)
-    if site.options.order == "given" or len(ordered) < 2:
+    ordered = plan_order(candidates, contained, by_time=site.options.order == "captured")
+    if site.options.order != "safe" or len(ordered) < 2:
         return ordered
     paths: dict[str, set[bytes]] = {}
     for one in ordered:
@@ -345,4 +349,4 @@ def _order(site: Site, candidates: Sequence[Candidate]) -> tuple[Candidate, ...]
         paths[one.branch] = {change.path for change in changes}
     partners = {one: [other for other in paths if other != one and paths[one] & paths[other]] for one in paths}
     names = plan_safe_order({name: len(found) for name, found in paths.items()}, partners, list(paths))
-    return plan_order(sorted(ordered, key=lambda one: names.index(one.branch)), contained, by_time=False)
+    return plan_order(sorted(ordered, key=lambda one: names.index(one.branch)), contained)

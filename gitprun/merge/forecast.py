@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING
 
 from gitprun.git.batch import compare_many, merge_many
 from gitprun.git.command import Git
-from gitprun.git.repo import Repository
+from gitprun.git.repo import Repository, resolve_commit
 from gitprun.git.trees import Change, Objects, TreeMerge, tree_of
 from gitprun.git.walk import Trees
 from gitprun.merge.aside import Aside, aside
-from gitprun.merge.deletions import describe_deletions
 from gitprun.merge.forecast_plan import (
     Branch,
     Forecast,
@@ -27,11 +26,13 @@ from gitprun.merge.forecast_plan import (
     plan_meetings,
 )
 from gitprun.merge.forks import Forks, New, find_forks, has_one_base, read_new
-from gitprun.merge.guard import Target, read_target
+from gitprun.merge.guard import BRANCHES, Target, read_target
 from gitprun.merge.order import plan_safe_order
+from gitprun.merge.plan import Candidate, LandingOptions
+from gitprun.merge.undo_plan import taken_out
 from gitprun.names import Oid, parse_oid, unit_branch
 from gitprun.plan import MAX_DELETED
-from gitprun.runs.events import LIVE, History
+from gitprun.runs.events import LIVE, History, base_of
 from gitprun.runs.lookup import find_unit, probe_unit
 from gitprun.verify.gate_changes import describe
 from gitprun.verify.put_back import read_gate_changes
@@ -39,7 +40,6 @@ from gitprun.verify.put_back import read_gate_changes
 if TYPE_CHECKING:
     from gitprun.merge.hotspots import Hotspot
     from gitprun.merge.judge import Judge
-    from gitprun.merge.plan import Candidate
 
 # Stands for the target among the numbers of branches.
 TARGET = -1
@@ -51,9 +51,12 @@ _Changes = Mapping[bytes, Change]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What to look at: ``names`` as for a landing, ``every`` local branch, ``into`` the target (None: checked out).
+    """What to look at: ``names`` as for a landing, ``every`` local branch, ``into`` the target (any commit-ish).
 
-    ``checks`` are the commands a landing would run (none: those detected), ``max_deleted`` what it lets one delete.
+    None stands for the branch checked out.
+
+    ``checks`` are the commands a landing would run (none: those detected), ``max_deleted`` what it lets one delete,
+    ``protected`` globs of paths it holds.
     """
 
     names: Sequence[str] = ()
@@ -62,6 +65,19 @@ class Asked:
     hotspots: tuple[Hotspot, ...] = ()
     checks: tuple[str, ...] = ()
     max_deleted: float = MAX_DELETED
+    protected: tuple[str, ...] = ()
+
+    @property
+    def options(self) -> LandingOptions:
+        """Return the landing that is looked ahead at."""
+        return LandingOptions(
+            into=self.into,
+            dry_run=True,
+            verify=self.checks or None,
+            hotspots=self.hotspots,
+            max_deleted=self.max_deleted,
+            protected=self.protected,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +106,7 @@ def forecast(repository: Repository, history: History, asked: Asked) -> Forecast
 
     Live units are looked at as they are now. What is in the target already, or cannot be read, is left out and said.
     """
-    target = read_target(repository, asked.into)
+    target = _find_target(repository, asked.into)
     with aside(repository) as room:
         left_out: list[tuple[str, str]] = []
         found = _find_branches(room, history, asked, target, left_out)
@@ -104,10 +120,11 @@ def forecast(repository: Repository, history: History, asked: Asked) -> Forecast
 
             trees = Trees(room.repo)
             judge = Judge(trees=trees, state=repository.state, hotspots=asked.hotspots, checkout=target.checkout)
-            met = [(pair, _meet(judge, ground, pair, merge)) for pair, merge in merges]
-            looked = tuple(_look_at_gate(trees, ground, number, asked) for number in range(len(ground.branches)))
-    meetings = tuple(meeting for pair, meeting in met if pair[0] != TARGET)
-    against = tuple(meeting for pair, meeting in met if pair[0] == TARGET)
+            met = [(pair, *_meet(judge, ground, pair, merge)) for pair, merge in merges]
+            merged = {pair[1]: tree for pair, _, tree in met if pair[0] == TARGET}
+            looked = _look_at_each(room, trees, ground, asked, merged, history)
+    meetings = tuple(meeting for pair, meeting, _ in met if pair[0] != TARGET)
+    against = tuple(meeting for pair, meeting, _ in met if pair[0] == TARGET)
     sizes = {branch.name: branch.paths for branch in ground.branches}
     order = plan_safe_order(sizes, partners_of((*against, *meetings)), [branch.name for branch in ground.branches])
     return Forecast(
@@ -119,6 +136,15 @@ def forecast(repository: Repository, history: History, asked: Asked) -> Forecast
         order=order,
         left_out=tuple(left_out),
     )
+
+
+def _find_target(repository: Repository, into: str | None) -> Target:
+    """Return the branch to look at landing on; any other commit-ish serves as well, for nothing moves."""
+    if into is None:
+        return read_target(repository, None)
+    tip, ref = resolve_commit(repository.git, into), BRANCHES + into.removeprefix(BRANCHES)
+    known = repository.git.run("show-ref", "--verify", "--quiet", ref, ok=(0, 1, 128)).code == 0
+    return read_target(repository, into) if known else Target(ref=into, tip=tip)
 
 
 @contextmanager
@@ -141,9 +167,9 @@ def _find_branches(
 ) -> list[Branch]:
     """Find what is meant: finished work by its commit, live work as it is now, branches by their tip."""
     found: list[Branch] = []
-    if asked.names or not asked.every:
-        from gitprun.merge.choose import choose
+    from gitprun.merge.choose import choose, read_first
 
+    if asked.names or not asked.every:
         chosen = choose(room.repository, history, asked.names, allow_unverified=True)
         found += map(_as_branch, chosen.candidates)
         for label, reason in chosen.skipped:
@@ -157,7 +183,8 @@ def _find_branches(
         for row in room.git.run(*words).text.splitlines():
             oid, _, ref = row.partition(" ")
             if ref != target.ref:
-                found.append(Branch(name=ref.removeprefix("refs/heads/"), tip=parse_oid(oid)))
+                name = ref.removeprefix("refs/heads/")
+                found.append(Branch(name=name, tip=parse_oid(oid), first=read_first(room.repository, name)))
     return found
 
 
@@ -174,11 +201,16 @@ def _look_at_live(room: Aside, history: History, label: str) -> Branch | str:
         tip = parse_oid(unit.commit) if unit.commit else read_work(room, run, unit)
     except NotSeen as problem:
         return f"{unit.state}: {problem.message}"
-    return Branch(name=unit_branch(unit.run, unit.id), tip=tip, run=unit.run, unit=unit.id, live=not unit.commit)
+    fence = tuple(map(str, dict(unit.facts.get("spec") or {}).get("paths") or ()))
+    name = unit_branch(unit.run, unit.id)
+    live, first = not unit.commit, base_of(run, unit)
+    return Branch(name=name, tip=tip, run=unit.run, unit=unit.id, live=live, fence=fence, first=first)
 
 
 def _as_branch(candidate: Candidate) -> Branch:
-    return Branch(name=candidate.branch, tip=candidate.tip, run=candidate.run, unit=candidate.unit)
+    run, unit = candidate.run, candidate.unit
+    first, fence = candidate.first, candidate.fence
+    return Branch(name=candidate.branch, tip=candidate.tip, run=run, unit=unit, fence=fence, first=first)
 
 
 def _drop_contained(target: Target, new: New, found: Sequence[Branch], left_out: list[tuple[str, str]]) -> list[Branch]:
@@ -211,16 +243,46 @@ def _read_ground(room: Aside, target: Target, branches: Sequence[Branch], new: N
     )
 
 
-def _look_at_gate(trees: Trees, ground: _Ground, number: int, asked: Asked) -> Branch:
-    """Say of a branch what it changes of its checks, and whether it deletes more than a landing lets it."""
-    branch, place = ground.branches[number], ground.forks.places[number]
-    if place is None:
-        return branch
-    base, tip = tree_of(ground.repo, place), tree_of(ground.repo, branch.tip)
-    changes = tuple(ground.changes[number].values())
-    changed = read_gate_changes(trees, base, tip, asked.checks, changes)
-    deletes = describe_deletions(trees, base, changes, asked.max_deleted)
-    return replace(branch, gate=describe(changed), deletes=deletes)
+def _look_at_each(
+    room: Aside,
+    trees: Trees,
+    ground: _Ground,
+    asked: Asked,
+    merged: Mapping[int, Oid | None],
+    history: History,
+) -> tuple[Branch, ...]:
+    """Say of each branch what it changes of its checks, and what would hold it; ``merged`` is it with the target."""
+    from gitprun.merge.barred import forecast_site, look_ahead
+
+    gone = taken_out(history)
+    candidates = [replace(_as_candidate(branch), reverted=gone) for branch in ground.branches]
+    site = forecast_site(room, trees, ground.target, candidates, asked.options)
+    looked = []
+    for number, branch in enumerate(ground.branches):
+        place, changes = ground.forks.places[number], tuple(ground.changes[number].values())
+        gate = ""
+        if place is not None:
+            base, tip = tree_of(ground.repo, place), tree_of(ground.repo, branch.tip)
+            gate = describe(read_gate_changes(trees, base, tip, asked.checks, changes))
+        seen = look_ahead(site, candidates[number], changes, place, merged.get(number))
+        hold = seen.hold
+        looked.append(
+            replace(
+                branch,
+                gate=gate,
+                named=seen.named,
+                suspect=seen.suspect,
+                refused=seen.refused,
+                held=hold.reason if hold is not None else "",
+                accept=hold.accept if hold is not None else (),
+            )
+        )
+    return tuple(looked)
+
+
+def _as_candidate(branch: Branch) -> Candidate:
+    run, unit = branch.run, branch.unit
+    return Candidate(branch=branch.name, tip=branch.tip, run=run, unit=unit, fence=branch.fence, first=branch.first)
 
 
 def _by_path(changes: Sequence[Change]) -> _Changes:
@@ -268,13 +330,14 @@ def _has(repo: Objects, commit: Oid, folder: bytes) -> bool:
         return False
 
 
-def _meet(judge: Judge, ground: _Ground, pair: tuple[int, int], merge: TreeMerge | str) -> Meeting:
+def _meet(judge: Judge, ground: _Ground, pair: tuple[int, int], merge: TreeMerge | str) -> tuple[Meeting, Oid | None]:
+    """Tell what two come to, and the tree they make together, where they make one."""
     one, other = pair if pair[0] != TARGET else (pair[1], TARGET)
     # The target is the side that is landed on.
     names = {ground.tip(number): ground.name(number) for number in pair}
     if isinstance(merge, str):
         problem = PathForecast(path="", kind="unmergeable", detail=merge)
-        return Meeting(one=ground.name(one), other=ground.name(other), state="conflict", paths=(problem,))
+        return Meeting(one=ground.name(one), other=ground.name(other), state="conflict", paths=(problem,)), None
     from gitprun.merge.judge import Sides
 
     place = ground.forks.places[pair[1]]
@@ -292,5 +355,5 @@ def _meet(judge: Judge, ground: _Ground, pair: tuple[int, int], merge: TreeMerge
         names=names,
         one_base=one_base,
     )
-    state, paths = judge.judge(merge, sides)
-    return Meeting(one=ground.name(one), other=ground.name(other), state=state, paths=paths)
+    state, paths, tree = judge.judge(merge, sides)
+    return Meeting(one=ground.name(one), other=ground.name(other), state=state, paths=paths), tree

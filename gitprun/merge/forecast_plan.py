@@ -68,7 +68,10 @@ def _cross(sides: Collection[int], others: Collection[int]) -> set[tuple[int, in
 class Branch:
     """One branch of a forecast; ``paths`` is how many it changes, ``live`` says that this is work not committed yet.
 
-    ``gate`` says what it changes of its own checks, ``deletes`` how much it deletes where a landing would hold that.
+    ``fence`` are the paths it was given. ``gate`` says what it changes of its own checks, ``named`` what may start
+    programs elsewhere, ``held`` why a landing would hold it, and ``accept`` what would have to be accepted then.
+    ``first`` is the commit its work began at, where that is known, ``suspect`` what of others' work it takes back,
+    ``refused`` what of its own the target took back.
     """
 
     name: str
@@ -77,8 +80,14 @@ class Branch:
     unit: str = ""
     live: bool = False
     paths: int = 0
+    fence: tuple[str, ...] = ()
     gate: str = ""
-    deletes: str = ""
+    named: str = ""
+    first: str = ""
+    suspect: str = ""
+    refused: str = ""
+    held: str = ""
+    accept: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

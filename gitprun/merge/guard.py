@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from gitprun.errors import PrunError, Refused
 from gitprun.git.command import Git
+from gitprun.git.layout import require_seen_checkout
 from gitprun.git.repo import Checkout, Repository, read_checkouts
 from gitprun.git.stale import await_free, set_aside
 from gitprun.git.trees import Change, show_path
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from gitprun.runs.events import Event
 
 BRANCHES = "refs/heads/"
+NO_HOOKS = ("core.hooksPath=/dev/null",)
 SHOWN = 5
 PATIENCE = 2.0
 # What git leaves in a checkout's git folder while an operation waits for the user.
@@ -42,17 +44,25 @@ UNDER_WAY = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """The branch that is to move; ``checkout`` is the worktree that must follow (None: it is checked out nowhere)."""
+    """The branch that is to move; ``checkout`` is the worktree that must follow (None: it is checked out nowhere).
+
+    ``silent`` keeps git from running hooks there: they would be those that the move itself brings.
+    """
 
     ref: str
     tip: Oid
     checkout: Path | None = None
     git_dir: Path | None = None
+    silent: bool = False
 
     @property
     def branch(self) -> str:
         """Give the short name."""
         return self.ref.removeprefix(BRANCHES)
+
+    def git(self, common: Path) -> Git:
+        """Return git for its checkout, or else for the shared folder."""
+        return Git(cwd=self.checkout or common, config=NO_HOOKS if self.silent else ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +91,7 @@ def read_target(
 
     ``git`` is the repository's, if something was asked ahead of it, and ``checkouts`` what it said about those.
     """
+    require_seen_checkout(repository)
     git = git or repository.git
     head = git.run(*HEAD, ok=(0, 1)).text
     ref = BRANCHES + into.removeprefix(BRANCHES) if into is not None else head

@@ -16,6 +16,13 @@ MOST_FINDINGS: Final = 20
 MOST_WORDS: Final = 300
 # What is accepted by a flag of its own: words of LandingItem.accept that are no paths.
 ACCEPT_FLAGS: Final = {"outside": "--allow-outside", "base": "--with-base"}
+
+
+def accept_flags(words: Iterable[str]) -> str:
+    """Return the options of ``git prun merge`` that accept what is held."""
+    return " ".join(ACCEPT_FLAGS.get(word) or f"--accept {shlex.quote(word)}" for word in words)
+
+
 # Nobody has to do anything about these, or another branch is the reason.
 _PASSED_OVER: Final = (*SETTLED, "empty", "not-tried")
 
@@ -70,8 +77,7 @@ class HeldBranch:
     def acceptance(self) -> str:
         """Return the command that lands what is suspect or held as it is, by name; empty where nothing is."""
         if self.accept:
-            flags = " ".join(ACCEPT_FLAGS.get(word) or f"--accept {shlex.quote(word)}" for word in self.accept)
-            return f"git prun merge {flags} {shlex.quote(self.name)}"
+            return f"git prun merge {accept_flags(self.accept)} {shlex.quote(self.name)}"
         if self.state != "suspect" or len(self.findings) == MOST_FINDINGS:
             return ""
         words = dict.fromkeys(path or EVERY_FINDING[0] for path, _ in self.findings)

@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from gitprun.units import join_few
+
+if TYPE_CHECKING:
+    from gitprun.merge.guard import Target
+    from gitprun.names import Oid
+
+# What git runs once a branch has moved and its checkout follows; an undo is no merge.
+AFTER_UNDO = ("post-index-change", "reference-transaction")
+AFTER_LANDING = ("post-merge", *AFTER_UNDO)
+_BY_HAND = {"post-merge": "git hook run post-merge -- 0", "post-index-change": "git hook run post-index-change -- 1 0"}
 MERGE_HOOKS = ("pre-merge-commit", "prepare-commit-msg", "commit-msg")
 
 
@@ -34,3 +46,13 @@ def find_hooks(folder: Path, wanted: Sequence[str] = MERGE_HOOKS) -> Hooks:
         else:
             notes.append(f"the hook {folder / name} is not executable, so it does not run")
     return Hooks(folder, tuple(names), tuple(notes))
+
+
+def describe_not_run(folder: Path, changed: Sequence[str], target: Target, new: Oid, wanted: Sequence[str]) -> str:
+    """Say that hooks are not run because a move itself changes them, and how each is run by hand."""
+    names = find_hooks(folder, wanted).names
+    if not names:
+        return f"no hook was run: {join_few(changed)} changed"
+    told = f"echo {target.tip} {new} {target.ref} | {shlex.quote(str(folder / 'reference-transaction'))} committed"
+    commands = "; ".join(_BY_HAND.get(name, told) for name in names)
+    return f"not run, because {join_few(changed)} changed: {', '.join(names)}; read what they do, then run: {commands}"

@@ -40,16 +40,16 @@ class Judge:
     hotspots: Sequence[Hotspot] = ()
     checkout: Path | None = None
 
-    def judge(self, merge: TreeMerge, sides: Sides) -> tuple[State, tuple[PathForecast, ...]]:
-        """Tell what a merge comes to, and name the paths that are not simply clean."""
+    def judge(self, merge: TreeMerge, sides: Sides) -> tuple[State, tuple[PathForecast, ...], Oid | None]:
+        """Tell what a merge comes to, name the paths that are not simply clean, and the tree (None: it conflicts)."""
         tree, found, known = merge.tree, list[PathForecast](), frozenset[bytes]()
         if merge.clean and _is_beyond_doubt(sides):
-            return "clean", ()
+            return "clean", (), tree
         if not merge.clean:
             means = Means(hotspots=self.hotspots, state=self.state)
             settled = settle_conflicts(self.trees.repo, merge, means, several_bases=not sides.one_base)
             if settled.refused is not None:
-                return "conflict", self._conflicts(merge, settled.refused, sides.names)
+                return "conflict", self._conflicts(merge, settled.refused, sides.names), None
             tree, known = settled.tree, frozenset(settled.offers)
             found = [
                 PathForecast(path=one.path, kind="contents", resolver=one.resolver, dropped=len(one.dropped))
@@ -70,7 +70,7 @@ class Judge:
         found += [PathForecast(path=one.path, kind="suspect", reasons=(one.reason,)) for one in audited.suspects]
         state: State = "suspect" if audited.suspects else "settled" if found else "clean"
         found += [PathForecast(path=path, kind="not checked", reasons=(why,)) for path, why in audited.unjudged]
-        return state, tuple(found)
+        return state, tuple(found), audited.tree
 
     def _conflicts(
         self, merge: TreeMerge, refused: Mapping[bytes, str], names: Mapping[Oid, str]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gitprun.errors import GitFailed, GitTimeout, Refused
@@ -10,14 +11,18 @@ from gitprun.git.command import Git
 from gitprun.git.refs import loose_place
 from gitprun.git.repo import Repository
 from gitprun.git.trees import tree_of
+from gitprun.merge.approved import approve
 from gitprun.merge.batch import Batch
-from gitprun.merge.hook_list import find_hooks
+from gitprun.merge.held import accept_flags
+from gitprun.merge.hook_list import AFTER_LANDING, describe_not_run, find_hooks
 from gitprun.merge.move import TakenBack, follow, move_target, require_way
 from gitprun.merge.own_check import OwnCheck
 from gitprun.merge.plan import render_reason
 from gitprun.merge.present import find_presence, misplaced
 from gitprun.merge.recover import record_landed
 from gitprun.merge.site import Site
+from gitprun.merge.surface import TITLES, describe
+from gitprun.merge.touched import find_touches, rows_of, touch_hooks, unaccepted
 from gitprun.names import Oid
 from gitprun.runs.ledger import Ledger
 from gitprun.system.files import sync_all
@@ -35,6 +40,7 @@ def move(repository: Repository, ledger: Ledger, site: Site, batch: Batch, made:
     if made is not None and made.tree != batch.taken[-1].tree:
         from gitprun.merge.after import write_after
 
+        _require_accepted(site, batch, made)
         new = write_after(site, new, made)
         after = {"commit": new, "commands": [*made.commands], "paths": [*made.paths]}
         count = f"{len(made.paths)} file{'s were' if len(made.paths) != 1 else ' was'}"
@@ -57,15 +63,32 @@ def move(repository: Repository, ledger: Ledger, site: Site, batch: Batch, made:
     except Refused:
         ledger.append("landing.finished", facts={**ends, "outcome": "not-moved"})
         raise
+    # The hooks that would run from here on are those that the landing brings.
+    changed = touch_hooks(site.trees, site.trees.compare(site.old_tree, tree_of(site.repo, new)), site.live())
     try:
-        follow(target, new, reason)
+        follow(replace(target, silent=bool(changed)), new, reason)
     except TakenBack:
         ledger.append("landing.finished", facts={**ends, "outcome": "taken-back"})
         raise
     record_landed(ledger, target.ref, rows, ends)
-    _post_merge(site)
+    approve(repository, site, new)
+    if target.checkout is not None and changed:
+        site.note(describe_not_run(site.hooks.folder, changed, target, new, AFTER_LANDING))
+    elif target.checkout is not None:
+        _post_merge(site, target.checkout)
     items = (replace(item, state="landed") if item.state == "would-land" else item for item in batch.items)
     return replace(batch, items=tuple(items)), new
+
+
+def _require_accepted(site: Site, batch: Batch, made: Aftermath) -> None:
+    """Raise Refused where commands made what is run here: they ran over the code of branches."""
+    step = site.trees.compare(batch.taken[-1].tree, made.tree)
+    held = unaccepted(find_touches(site.trees, step, site.live()), site.options, None)
+    if held:
+        raise Refused(
+            f"what {', '.join(made.commands)} made {TITLES['held']}: {describe(held)}; nothing was changed",
+            f"look at it; git prun merge {accept_flags(one.path for one in held)} with the same names lands it",
+        )
 
 
 def _rows(site: Site, batch: Batch, new: Oid, made: Aftermath | None) -> list[dict[str, Any]]:
@@ -92,6 +115,7 @@ def _rows(site: Site, batch: Batch, new: Oid, made: Aftermath | None) -> list[di
                 "suspects": [{"path": one.path, "reason": one.reason} for one in item.suspects],
                 "present": presence.as_json(),
                 **({"gate": changed} if (changed := own_check.rows(item.candidate)) else {}),
+                **({"trust": touched} if (touched := rows_of(site, item.candidate, built.step)) else {}),
             }
         )
     return rows
@@ -109,15 +133,13 @@ def _sync(repository: Repository, site: Site, batch: Batch, new: Oid) -> None:
     sync_all(loose_place(objects, oid) for oid in sorted(found))
 
 
-def _post_merge(site: Site) -> None:
-    if site.target.checkout is None:
-        return
+def _post_merge(site: Site, checkout: Path) -> None:
     hooks = find_hooks(site.hooks.folder, ("post-merge",))
     if hooks.names:
         from gitprun.merge.hooks import run_hook
 
         try:
-            run_hook(Git(cwd=site.target.checkout), hooks.folder, "post-merge", "0")
+            run_hook(Git(cwd=checkout), hooks.folder, "post-merge", "0")
             site.note("the post-merge hook ran")
         except (Refused, GitFailed, GitTimeout) as problem:
             site.note(f"{problem.message} (the landing stands)")

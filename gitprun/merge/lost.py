@@ -11,9 +11,8 @@ from gitprun.git.batch import merge_many
 from gitprun.git.command import Git
 from gitprun.git.trees import GITLINK, REGULAR, Objects, TreeMerge, read_bases, read_blob, show_path, tree_of
 from gitprun.git.walk import Trees
+from gitprun.merge.losses import is_text, lost_alone, lost_lines
 from gitprun.merge.plan import Suspect
-from gitprun.merge.resolvers.base import SIZE_LIMIT
-from gitprun.merge.reversals import lost_alone, lost_lines
 from gitprun.names import Oid, short
 
 MOST = 500
@@ -96,7 +95,7 @@ def _lost_from(trees: Trees, before: _Version, *places: _Version) -> int | None:
     if all(mode in REGULAR for mode, _ in versions):
         modes = lost_alone([mode for mode, _ in versions])
         texts = [read_blob(trees.repo, oid) for _, oid in versions]
-        if modes is not None or not any(b"\0" in text or len(text) > SIZE_LIMIT for text in texts):
+        if modes is not None or is_text(*texts):
             return modes if modes is not None else lost_lines(*texts)
     return lost_alone(versions)
 

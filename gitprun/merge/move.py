@@ -106,7 +106,7 @@ def require_passage(
     """Have git try the checkout's way to ``new`` without going it; raises Refused."""
     if target.checkout is None:
         return
-    git = Git(cwd=target.checkout)
+    git = target.git(common)
     try:
         git.run("update-index", "-q", "--refresh", ok=(0, 1))
         git.run(*_FOLLOW, "-n", target.tip, new)
@@ -169,7 +169,7 @@ def follow(target: Target, new: Oid, reason: str) -> None:
     """Bring the target's checkout to the new commit, or the branch and the checkout back; raises TakenBack then."""
     if target.checkout is None:
         return
-    git = Git(cwd=target.checkout)
+    git = target.git(target.checkout)
     before = git.start("update-ref", "-m", reason, "ORIG_HEAD", target.tip)
     try:
         try:
@@ -180,7 +180,7 @@ def follow(target: Target, new: Oid, reason: str) -> None:
         try:
             # A stop may be why it could not follow; it must not keep it from going back.
             with keeping_work():
-                finish_checkout(target.checkout, new, target.tip, trust_index=False)
+                finish_checkout(git, new, target.tip, trust_index=False)
                 git.run("update-ref", "-m", f"{reason} (taken back)", target.ref, target.tip, new)
         except PrunError as stuck:
             raise CheckoutStuck(
@@ -193,14 +193,14 @@ def follow(target: Target, new: Oid, reason: str) -> None:
         ) from None
 
 
-def finish_checkout(checkout: Path, old: Oid, new: Oid, *, trust_index: bool) -> None:
-    """Bring a checkout that stands somewhere between two commits to ``new``.
+def finish_checkout(git: Git, old: Oid, new: Oid, *, trust_index: bool) -> None:
+    """Bring the checkout that ``git`` runs in, and that stands somewhere between two commits, to ``new``.
 
     Each path must hold, in the index and on disk, what one of the two commits says, or a beginning of that (or be
     missing on disk); else CheckoutStuck is raised and nothing was touched. With ``trust_index`` an index that is at
     ``new`` ends it: git writes the index last, so the files are there, and what differs is the user's own doing since.
     """
-    git = Git(cwd=checkout)
+    checkout = git.cwd
     half_way = f"{checkout} stands half way between {short(old)} and {short(new)}"
     lock = os.fsdecode(git.run("rev-parse", "--path-format=absolute", "--git-path", "index.lock").out[:-1])
     if os.path.lexists(lock):

@@ -11,13 +11,11 @@ from dataclasses import dataclass
 from gitprun.git.trees import ABSENT, REGULAR, parents_of, read_blob, show_path, tree_of
 from gitprun.merge.past import Past
 from gitprun.merge.plan import Suspect
-from gitprun.merge.resolvers.base import SIZE_LIMIT
 from gitprun.merge.reversals import (
     Reversal,
     Step,
     Version,
     find_reversals,
-    lost_lines,
     names_commit,
     reverted_commits,
     speaks_of_reverting,
@@ -88,6 +86,8 @@ def _given(past: Past, branch: Back) -> dict[bytes, Version]:
 
 def _taken_lines(past: Past, branch: Back, steps: Sequence[Step], given: Mapping[bytes, Version]) -> Iterator[Reversal]:
     """Find the files in which lines are as they were before some steps, though the branch changed others there."""
+    from gitprun.merge.losses import is_text, lost_lines
+
     trees, repo = past.trees, past.trees.repo
     before, after = parents_of(repo, steps[-1].commit), tree_of(repo, steps[0].commit)
     start = tree_of(repo, before[0])
@@ -98,8 +98,7 @@ def _taken_lines(past: Past, branch: Back, steps: Sequence[Step], given: Mapping
         if not all(one is not None and one[0] in REGULAR for one in versions):
             continue
         base, newer, now = (read_blob(repo, one[1]) for one in versions if one is not None)
-        plain = not any(b"\0" in text or len(text) > SIZE_LIMIT for text in (base, newer, now))
-        if plain and lost_lines(base, base, newer, now, now) is not None:
+        if is_text(base, newer, now) and lost_lines(base, base, newer, now, now) is not None:
             yield Reversal(commit, (path,), False)
 
 

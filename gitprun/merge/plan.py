@@ -136,6 +136,12 @@ def accepts(allowed: Collection[str], suspect: Suspect) -> bool:
     return any(word in (suspect.path or suspect.reason, str(suspect), *EVERY_FINDING) for word in allowed)
 
 
+def describe_suspects(suspects: Sequence[Suspect]) -> str:
+    """Say what is suspect in a line: the first finding, and how many more there are."""
+    more = len(suspects) - 1
+    return f"{suspects[0]}" + (f" (and {more} more)" if more else "")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConflictPath:
     """One path git could not merge: the kind of conflict, git's own words, and why no resolver settled it."""
@@ -215,15 +221,17 @@ class LandingReport:
 
 
 def plan_order(
-    candidates: Sequence[Candidate], contained: Collection[tuple[Oid, Oid]], *, by_time: bool = True
+    candidates: Sequence[Candidate], contained: Collection[tuple[Oid, Oid]], *, by_time: bool = False
 ) -> tuple[Candidate, ...]:
-    """Order candidates: units by time of capture, then branches made elsewhere as given, ancestors before all.
+    """Order candidates as given (the units of a run: as in its plan), as far as their ancestors allow.
 
-    ``contained`` holds the pairs (ancestor, descendant) among the tips. A branch named twice is taken once. Unless
-    ``by_time``, all stay as given as far as their ancestors allow.
+    ``contained`` holds the pairs (ancestor, descendant) among the tips. A branch named twice is taken once. With
+    ``by_time`` units come first, by time of capture, then branches made elsewhere as given.
     """
-    units = sorted((one for one in candidates if one.unit), key=lambda one: one.since)
-    arranged = [*units, *(one for one in candidates if not one.unit)] if by_time else candidates
+    arranged = candidates
+    if by_time:
+        units = sorted((one for one in candidates if one.unit), key=lambda one: one.since)
+        arranged = [*units, *(one for one in candidates if not one.unit)]
     waiting = list(dict.fromkeys(arranged))
     if not contained:
         return tuple(waiting)

@@ -11,6 +11,7 @@ from typing import Any
 from gitprun.errors import PrunError
 from gitprun.git.command import Git
 from gitprun.git.repo import Repository
+from gitprun.merge.guard import NO_HOOKS
 from gitprun.merge.move import CheckoutStuck, finish_checkout, read_tip
 from gitprun.merge.recorded import forget
 from gitprun.names import Oid, short
@@ -77,7 +78,9 @@ def _complete(checkout: Path, facts: Mapping[str, Any]) -> None:
     if git.run("symbolic-ref", "--quiet", "HEAD", ok=(0, 1, 128)).text != facts["target"]:
         return
     try:
-        finish_checkout(checkout, Oid(facts["old"]), Oid(facts["new"]), trust_index=True)
+        # Without hooks: those of a folder in the tree may be half there, or be what the landing brings.
+        silent = Git(cwd=checkout, config=NO_HOOKS)
+        finish_checkout(silent, Oid(facts["old"]), Oid(facts["new"]), trust_index=True)
     except CheckoutStuck:
         raise
     except PrunError as problem:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from gitprun.git.trees import Change
-from gitprun.merge.resolvers.changes import Change as Lines
-from gitprun.merge.resolvers.changes import diff_lines
 from gitprun.names import Oid
 
 _ID = re.compile(r"\b[0-9a-f]{7,40}\b")
@@ -72,35 +70,3 @@ def speaks_of_reverting(message: str) -> bool:
 def reverted_commits(message: str) -> list[str]:
     """Return the ids (or beginnings of them) of the commits a message says it reverts, as git words it."""
     return _REVERTS.findall(message)
-
-
-def lost_lines(base: bytes, one: bytes, other: bytes, made: bytes, now: bytes) -> int | None:
-    """Tell of which side (0 or 1) a text that was made of two has the base's lines wherever that side alone had changed
-    them, and still has some of them ``now``.
-
-    Where both sides changed something side by side, whoever merged them had to choose. Who left a side's other changes
-    out one and all did not look at it; who left out some of them did.
-    """
-    lines = base.splitlines(keepends=True)
-    diffs = [diff_lines(lines, text.splitlines(keepends=True)) for text in (one, other, made, now)]
-    if any(found is None for found in diffs):
-        # Too different to be paired: only what is plain.
-        return lost_alone((base, one, other, made, now))
-    by_one, by_other, by_made, by_now = (found or () for found in diffs)
-    for side, (changes, against) in enumerate(((by_one, by_other), (by_other, by_one))):
-        quiet = [change for change in changes if not _touched(change, against)]
-        if not any(_touched(change, by_made) for change in quiet) and not all(_touched(one, by_now) for one in quiet):
-            return side
-    return None
-
-
-def _touched(change: Lines, others: Sequence[Lines]) -> bool:
-    return any(change.touches(other) for other in others)
-
-
-def lost_alone(values: Sequence[object]) -> int | None:
-    """Tell which side's (0 or 1) new value, against nothing of the other's, is the base's again in every later one."""
-    base, one, other, *later = values
-    if one == other or any(value != base for value in later):
-        return None
-    return 0 if base == other else 1 if base == one else None

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from gitprun.git.command import Git
-from gitprun.git.repo import read_config
+from gitprun.git.repo import list_config
 
 _UTF8 = ("", "utf-8", "utf8")
 
@@ -17,7 +17,8 @@ class MergeSettings:
     """How git would make a merge commit here.
 
     ``encoding`` is empty for UTF-8, ``shortlog`` tells that messages get a log, ``filters`` names the filters that
-    have a program, ``hooks`` is core.hooksPath with ``~`` expanded (empty: the repository's own folder).
+    have a program, ``hooks`` is core.hooksPath with ``~`` expanded (empty: the repository's own folder). ``rows`` are
+    all settings there are, for those who look for programs in them.
     """
 
     sign: bool = False
@@ -28,11 +29,13 @@ class MergeSettings:
     shortlog: bool = False
     hooks: str = ""
     filters: frozenset[str] = frozenset()
+    rows: tuple[tuple[str, str], ...] = field(default=(), repr=False)
 
 
 def read_merge_settings(git: Git) -> MergeSettings:
     """Read the settings of the checkout git runs in."""
-    known = read_config(git)
+    rows = list_config(git)
+    known = dict(rows)
     hooks = known.get("core.hookspath", "")
     encoding = known.get("i18n.commitencoding", "")
     programs = [key for key in known if key.startswith("filter.") and key.endswith((".smudge", ".process"))]
@@ -45,6 +48,7 @@ def read_merge_settings(git: Git) -> MergeSettings:
         shortlog=known.get("merge.log", "false").lower() not in ("false", "no", "off", "0"),
         hooks=os.path.expanduser(hooks),
         filters=frozenset(key.removeprefix("filter.").rpartition(".")[0] for key in programs),
+        rows=rows,
     )
 
 

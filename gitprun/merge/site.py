@@ -24,6 +24,7 @@ from gitprun.units import Verdict
 
 if TYPE_CHECKING:
     from gitprun.merge.hooks import HookRoom
+    from gitprun.merge.surface import Live
     from gitprun.verify.gate_changes import GateChange
 
 
@@ -48,7 +49,8 @@ class Site:
     """Everything a landing knows about the place it lands in.
 
     ``git`` is the user's own, ``merging`` gives the one whose folder attributes are read from, ``room`` the worktree
-    for hooks; ``index`` stamps the index that ``local`` was read with; ``notes`` collects what the user should know.
+    for hooks, ``live`` what of the target's tree is run here; ``index`` stamps the index that ``local`` was read with;
+    ``notes`` collects what the user should know.
     """
 
     git: Git
@@ -62,6 +64,7 @@ class Site:
     settings: MergeSettings
     hooks: Hooks
     room: Callable[[], HookRoom]
+    live: Callable[[], Live]
     who: tuple[Signature, Signature]
     checkouts: tuple[Checkout, ...]
     options: LandingOptions

@@ -18,6 +18,7 @@ from gitprun.git.repo import Repository
 from gitprun.git.trees import Objects, merge_trees, read_changes, tree_of
 from gitprun.merge.build import lay_out_attributes
 from gitprun.merge.commit import write_merge
+from gitprun.merge.exposure import find_silenced
 from gitprun.merge.forget import Row, rows_of_landings
 from gitprun.merge.guard import Target, list_paths, read_local_changes, read_target, require_mergeable, require_quiet
 from gitprun.merge.move import CheckoutMoved, TakenBack, TargetMoved, follow, move_target, read_tip, require_free_way
@@ -138,6 +139,10 @@ def _undo(
     with _ground(repository, target) as ground:
         planned = _forgetting(ground, choice, _plan(ground, choice), events)
         changes = read_changes(ground.git, target.tip, planned.new)
+        if told := find_silenced(repository, target, ground.git, ground.settings, changes, planned.new):
+            # Neither those that go nor those that come are run unasked.
+            target, notes = replace(target, silent=True), (*notes, told)
+            ground = replace(ground, target=target)
         require_free_way(target, repository.common, ground.settings, planned.new, changes)
         if choice.redo and not dry_run and options is not None:
             how = options([one.run for one in choice.merges])
@@ -344,7 +349,7 @@ def _move(ground: _Ground, ledger: Ledger, choice: Choice, planned: _Undoing, ev
     ends = {key: facts[key] for key in ("target", "old", "new")}
     ledger.append("undo.started", facts=facts)
     try:
-        move_target(target, Git(cwd=target.checkout or ground.repository.common), planned.new, reason)
+        move_target(target, target.git(ground.repository.common), planned.new, reason)
     except Refused:
         ledger.append("undo.finished", facts={**ends, "outcome": "not-moved"})
         raise

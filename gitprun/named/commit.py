@@ -27,6 +27,7 @@ from gitprun.merge.commit import finish_message, read_message_file, write_merge,
 from gitprun.merge.hook_list import Hooks, find_hooks
 from gitprun.merge.hooks import run_hook
 from gitprun.merge.settings import hooks_folder, read_merge_settings
+from gitprun.named.fork import count_since
 from gitprun.named.roster import NAMED
 from gitprun.named.site import pin_name
 from gitprun.names import ZERO, Oid, UnitId, kept_ref, parse_oid
@@ -38,19 +39,23 @@ COMMIT_HOOKS = ("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit")
 MANAGED = ("core.bare=false", "core.safecrlf=false", "submodule.recurse=false")
 
 # committed: by us. own: by the worker, on the branch, and nothing is left to commit. empty: nothing was done.
-# kept: pinned beside the branch, for a reason.
-OutcomeState = Literal["committed", "own", "empty", "kept"]
+# earlier: nothing was done, and the branch has commits from before. kept: pinned beside the branch, for a reason.
+OutcomeState = Literal["committed", "own", "earlier", "empty", "kept"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What became of the work: the commit it is in, the ref that pins it where no branch does, and why."""
+    """What became of the work: the commit it is in, the ref that pins it where no branch does, and why.
+
+    ``own`` counts the commits its worker made itself, ``earlier`` those the branch had before since it forked.
+    """
 
     state: OutcomeState
     commit: Oid | None = None
     ref: str = ""
     reason: str = ""
     own: int = 0
+    earlier: int = 0
     notes: tuple[str, ...] = ()
 
 
@@ -59,7 +64,7 @@ class Work:
     """One worker's work to be committed.
 
     ``obstacle`` says why it must not go onto the branch (empty: nothing does), ``message`` writes its message from
-    the commit it goes on.
+    the commit it goes on. ``fork`` is the commit its branch began at.
     """
 
     site: Site
@@ -67,6 +72,7 @@ class Work:
     found: Capture
     who: tuple[Signature, Signature]
     obstacle: str
+    fork: Oid
     message: Callable[[Oid], str]
 
     @property
@@ -81,11 +87,13 @@ def commit_work(work: Work) -> Outcome:
     tip = read_ref(repo, work.branch)
     moved = _explain_move(site, tip) or work.found.stray
     parent = site.base if moved or tip is None else tip
-    own = 0 if moved else _count(site, parent)
+    own = 0 if moved else count_since(site.repository, site.base, parent)
     if work.found.tree == tree_of(repo, parent):
         if work.obstacle or moved:
             return Outcome(state="kept" if moved else "empty", reason=work.obstacle or moved, own=own)
-        return Outcome(state="own" if own else "empty", commit=parent if own else None, own=own)
+        earlier = 0 if own else count_since(site.repository, work.fork, parent)
+        state: OutcomeState = "own" if own else "earlier" if earlier else "empty"
+        return Outcome(state=state, commit=None if state == "empty" else parent, own=own, earlier=earlier)
     text = work.message(parent)
     pin, pinned = _pin(work, parent, text)
     if work.obstacle or moved:
@@ -114,12 +122,6 @@ def _explain_move(site: Site, tip: Oid | None) -> str:
         return f"the branch {branch} was moved while the worker was at work"
     forward = site.repo.descendant_of(pygit2.Oid(hex=tip), pygit2.Oid(hex=site.base))
     return "" if forward else f"the branch {branch} was rewritten while the worker was at work"
-
-
-def _count(site: Site, tip: Oid) -> int:
-    if tip == site.base:
-        return 0
-    return int(site.repository.git.run("rev-list", "--count", tip, "--not", site.base).text)
 
 
 def _pin(work: Work, parent: Oid, text: str) -> tuple[str, Oid]:

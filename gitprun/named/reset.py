@@ -15,6 +15,7 @@ from typing import Any
 
 from gitprun.errors import PrunError, Refused
 from gitprun.git.command import Git
+from gitprun.git.layout import require_seen_checkout
 from gitprun.git.refs import move_ref, open_repository, read_ref
 from gitprun.git.repo import Repository, read_checkouts, resolve_commit
 from gitprun.keep.guard import finish_removal, require_lonely, require_not_locked, require_ours, stands
@@ -63,6 +64,7 @@ def reset_named(
     link: Sequence[str] = (),
 ) -> Reset:
     """Fill a workspace anew from ``revision``, its branch with it; raises PrunError, with all as it was."""
+    require_seen_checkout(repository)
     with alone(repository, unit):
         unit = settle_reset(repository, ledger, settle_move(repository, ledger, unit))
         base, path, branch = resolve_commit(repository.git, revision), Path(str(unit.facts["path"])), _branch(unit)

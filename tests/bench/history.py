@@ -1,36 +1,35 @@
 """Replay the two-parent merges of a repository: how many would be told, checked once more, or held.
 
-``python -m tests.bench history REPO [--check COMMAND] [--most N]``: the first parent is the target.
+``python -m tests.bench history REPO [--check COMMAND] [--most N]``: the first parent is the target. What is held of
+the trust surface is counted twice: where nothing the repository brings is installed, and where all of it is.
 """
 
 from __future__ import annotations
 
 import argparse
-import re
 import subprocess
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pygit2
 
 from gitprun.git.command import Git
-from gitprun.git.trees import read_bases, tree_of
+from gitprun.git.trees import Change, tree_of
 from gitprun.git.walk import Trees
 from gitprun.merge.deletions import describe_deletions
-from gitprun.merge.lost import find_lost
-from gitprun.merge.older import Back, find_taken_back
-from gitprun.merge.past import Past
-from gitprun.merge.reverts import Asking, find_reverted
+from gitprun.merge.installed import Checkouts, read_live
+from gitprun.merge.settings import MergeSettings
+from gitprun.merge.surface import RUNNERS, Touch
+from gitprun.merge.surface import describe as describe_touches
+from gitprun.merge.touched import find_touches
 from gitprun.names import Oid
 from gitprun.plan import MAX_DELETED
 from gitprun.verify.gate_changes import describe
 from gitprun.verify.put_back import put_back, read_gate_changes
-
-KINDS = ("taken back", "with its first base", "inner merge", "reverted", "shown")
-_NAME = re.compile(r"(?:Merge branch '|from [\w.-]+/)([\w./-]+)")
+from tests.bench.backwards import KINDS, Backwards
 
 
 def replay(arguments: Sequence[str]) -> int:
@@ -42,7 +41,7 @@ def replay(arguments: Sequence[str]) -> int:
     parser.add_argument("--quiet", action="store_true", help="only the counts")
     given = parser.parse_args(arguments)
     repo = pygit2.Repository(str(given.repository))
-    trees, counts, kinds = Trees(repo), Counter[str](), Counter[str]()
+    trees, counts, kinds, reasons = Trees(repo), Counter[str](), Counter[str](), Counter[str]()
     looked = Backwards(Git(cwd=given.repository), trees)
     begun = time.perf_counter()
     for commit, target, branch in _merges(given.repository, given.most):
@@ -54,12 +53,17 @@ def replay(arguments: Sequence[str]) -> int:
         old, new = tree_of(repo, target), tree_of(repo, commit)
         changes = read_gate_changes(trees, old, new, given.check)
         again = put_back(trees, old, new, changes) if changes else None
-        deletes = describe_deletions(trees, old, trees.compare(old, new), MAX_DELETED)
+        step = trees.compare(old, new)
+        deletes = describe_deletions(trees, old, step, MAX_DELETED)
+        touches = [_touches(trees, old, step, installed=installed) for installed in (False, True)]
+        bare, full = ([one for one in found if one.grade == "held"] for found in touches)
+        counts.update(told=bool(told), again=again is not None, held=bool(deletes))
+        counts.update(trust=bool(bare), installed=bool(full), named=any(one.grade == "named" for one in touches[0]))
+        reasons.update({one.what for one in full})
         back = looked.at(target, branch, commit)
         counts.update(dict.fromkeys(back, 1))
-        counts.update(told=bool(told), again=again is not None, held=bool(deletes))
         kinds.update({change.kind for change in told})
-        said = [describe(told), deletes, *(f"{kind}: {what}" for kind, what in back.items())]
+        said = [describe(told), deletes, describe_touches(full), *(f"{kind}: {what}" for kind, what in back.items())]
         if any(said) and not given.quiet:
             print(commit[:10], "; ".join(filter(None, said)))
     seconds = time.perf_counter() - begun
@@ -68,47 +72,28 @@ def replay(arguments: Sequence[str]) -> int:
         f"{counts['merges']} merges in {seconds:.0f} s: {counts['told']} told, {counts['again']} checked once more,"
         f" {counts['held']} held for what they delete; {by_kind}"
     )
-    shares = (f"{kind} {counts[kind]} ({100 * counts[kind] / max(counts['merges'], 1):.2f} %)" for kind in KINDS)
-    print(", ".join(shares))
+    share = 100 / max(1, counts["merges"])
+    print(
+        f"trust: {counts['trust']} held ({counts['trust'] * share:.2f} %), {counts['installed']} if all it brings were"
+        f" installed ({counts['installed'] * share:.2f} %), {counts['named']} named; "
+        + ", ".join(f"{reason} {many}" for reason, many in reasons.most_common(6))
+    )
+    print(", ".join(f"{kind} {counts[kind]} ({counts[kind] * share:.2f} %)" for kind in KINDS))
     return 0
 
 
-@dataclass(frozen=True, slots=True)
-class Backwards:
-    """Asks of each merge what a landing asks about work of others: lost in merges of its own, or taken back."""
-
-    git: Git
-    trees: Trees
-    past: Past = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "past", Past(self.git, self.trees))
-
-    def at(self, target: Oid, tip: Oid, merge: Oid) -> dict[str, str]:
-        """Tell by kind what was found, in words."""
-        bases = read_bases(self.git, self.trees.repo, target, tip)
-        if not bases or tip in bases:
-            return {}
-        tree = tree_of(self.trees.repo, tip)
-        back = find_taken_back(self.past, Back(target=target, bases=bases, tip=tip, tree=tree))
-        lost = find_lost(self.git, self.trees, bases=(*bases, target), tip=tip, last=tree)
-        # The commit before the first of its own stands for the one a reflog would name.
-        first = self.git.run("rev-list", "--first-parent", "--parents", tip, f"^{target}").text.split("\n")[-1].split()
-        known = Back(target=target, bases=bases, tip=tip, tree=tree, first=first[-1] if len(first) > 1 else "")
-        since = find_taken_back(self.past, known)
-        own = self.git.run("rev-list", "--parents", tip, f"^{target}").text.split("\n")
-        new, parents = {row.split()[0] for row in own}, {one for row in own for one in row.split()[1:]}
-        places = tuple(Oid(one) for one in parents - new)
-        name = _NAME.search(self.past.message(merge))
-        asking = Asking(name=name[1] if name else "", tip=tip, target=target, ref="", places=places)
-        found = {
-            "taken back": "; ".join(map(str, back.suspects)),
-            "with its first base": "; ".join(map(str, since.suspects)) if not back.suspects else "",
-            "inner merge": "; ".join(map(str, lost.suspects)),
-            "reverted": str(find_reverted(self.past, asking) or ""),
-            "shown": "; ".join((*lost.told, *filter(None, (back.told,)))),
-        }
-        return {kind: what for kind, what in found.items() if what}
+def _touches(trees: Trees, tree: Oid, step: Sequence[Change], *, installed: bool) -> tuple[Touch, ...]:
+    """Find what a merge touches, with no hook and no driver here, or with all that a repository may bring."""
+    with tempfile.TemporaryDirectory() as name:
+        hooks = Path(name) / "hooks"
+        settings = MergeSettings()
+        if installed:
+            hooks.mkdir()
+            # Each runner is known by its name, and pre-commit by how it is called.
+            (hooks / "pre-commit").write_text("".join(f"{runner} run\n" for runner, _, _ in RUNNERS))
+            settings = MergeSettings(hooks=".githooks", rows=(("filter.lfs.clean", "git-lfs"), ("merge.x.driver", "x")))
+        places = Checkouts(common=Path(name), tops=(), hooks=hooks)
+        return find_touches(trees, step, read_live(trees, tree, places, settings))
 
 
 def _merges(repository: Path, most: int) -> Iterator[tuple[Oid, Oid, Oid]]:

@@ -342,6 +342,9 @@ def test_in_a_repository_its_settings_for_the_executor_hold(desk: Desk) -> None:
     before = repo.status()
     words = ("dispatch", "--prompt-file", "../p.md", "--result-file", "../r.md", "--unit-id", "u1")
     said = prun(repo.path, *words, env={**desk.env(), "CODEX_BIN": ""})
+    assert (said.code, said.out) == (128, "")
+    repo.approve()
+    said = prun(repo.path, *words, env={**desk.env(), "CODEX_BIN": ""})
     assert said.code == 0, said.err
     assert desk.tail().endswith(' -c model_reasoning_effort="xhigh" -c a=1 -\nme\n')
     assert repo.status() == before

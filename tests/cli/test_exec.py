@@ -512,6 +512,12 @@ def test_what_codex_is_started_with(repo: Repo, tmp_path: Path, capsys: pytest.C
     fake.chmod(0o755)
     repo.write("prun.toml", f'[executor.codex]\nprogram = "{fake}"\n')
     inside(capsys, repo.path, "new", "a", "x")
+    said = inside(capsys, repo.path, "exec", "a", "p1", "Do it.")
+    assert (said.code, said.err.splitlines()[0]) == (
+        128,
+        f'error: prun.toml says what you have not approved yet: [executor.codex] program = "{fake}"',
+    )
+    assert inside(capsys, repo.path, "trust", "--yes").code == 0
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CODEX_MODEL", "gpt-5.5")
         patch.setenv("CODEX_REASONING", "medium")

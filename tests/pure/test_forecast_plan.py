@@ -96,8 +96,11 @@ def test_counts_and_what_is_bad() -> None:
                 "unit": "",
                 "live": False,
                 "paths": 1,
+                "fence": (),
                 "gate": "",
-                "deletes": "",
+                "named": "",
+                "held": "",
+                "accept": (),
             }
             for name in "abc"
         ],

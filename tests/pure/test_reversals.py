@@ -11,12 +11,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gitprun.git.trees import ABSENT, Change
+from gitprun.merge.losses import lost_lines
 from gitprun.merge.reversals import (
     Reversal,
     Step,
     find_reversals,
     is_inverse,
-    lost_lines,
     names_commit,
     reverted_commits,
     speaks_of_reverting,
