@@ -17,7 +17,8 @@ from gitprun.runs.lookup import NotKnown, find_run, find_unit, probe_unit
 from gitprun.units import spec_confined
 
 _OID = re.compile(r"[0-9a-f]{40}")
-_MOST_ENTRY = 10_000
+# As git words it where a branch is made, or put somewhere else with all that is checked out.
+_MADE = ("branch: Created from", "branch: Reset to")
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,13 +174,16 @@ def _branch(repository: Repository, history: History, name: str, tip: Oid | None
 
 
 def read_first(repository: Repository, branch: str) -> str:
-    """Return the commit that the oldest entry of a branch's reflog tells of: where it was made, or was before that."""
+    """Return the commit at which a branch was made, or made anew; else that of the oldest entry of its reflog."""
     try:
-        with open(repository.common / "logs" / "refs" / "heads" / branch, "rb") as log:
-            old, _, rest = log.readline(_MOST_ENTRY).decode("utf-8", "replace").partition(" ")
+        log = (repository.common / "logs" / "refs" / "heads" / branch).read_bytes()
     except (OSError, ValueError):
         return ""
-    found = old if old.strip("0") else rest.partition(" ")[0]
+    rows = log.decode("utf-8", "replace").split("\n")
+    made = next((row for row in reversed(rows) if row.partition("\t")[2].startswith(_MADE)), "")
+    old, _, rest = (made or rows[0]).partition(" ")
+    # An oldest entry that tells of a move tells what was before, too.
+    found = old if old.strip("0") and not made else rest.partition(" ")[0]
     return found if _OID.fullmatch(found) and found.strip("0") else ""
 
 

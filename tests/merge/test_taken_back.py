@@ -223,6 +223,13 @@ def test_a_merge_of_main_that_kept_nothing_of_it(tmp_path: Path) -> None:
     [
         ("", ""),
         (f"{'0' * 40} {'a' * 40} W <w@x> 1 +0000\tbranch: Created from main\n{'a' * 40} {'b' * 40} x\n", "a" * 40),
+        # Made anew under its old name.
+        (
+            f"{'0' * 40} {'a' * 40} W <w@x> 1 +0000\tbranch: Created from main\n"
+            f"{'a' * 40} {'b' * 40} W <w@x> 1 +0000\tbranch: Reset to main\n"
+            f"{'b' * 40} {'c' * 40} W <w@x> 1 +0000\treset: moving to main\n",
+            "b" * 40,
+        ),
         # The entries before it are expired.
         (f"{'a' * 40} {'b' * 40} W <w@x> 1 +0000\tcommit: x\n", "a" * 40),
         ("no log\n", ""),
