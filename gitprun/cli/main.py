@@ -28,7 +28,7 @@ COMMANDS = {
     "clean": "gitprun.cli.remove:clean",
     "collect": "gitprun.cli.collect:collect",
     "demo": "gitprun.cli.demo:demo",
-    "diff": "gitprun.cli.show:diff",
+    "diff": "gitprun.cli.diff:diff",
     "dispatch": "gitprun.cli.dispatch:dispatch",
     "gather": "gitprun.cli.gather:gather",
     "gc": "gitprun.cli.gc:gc",

@@ -273,7 +273,9 @@ def _conclude(
         _say_walls(done)
         say_drift(done)
     if caught:
-        raise Interrupted(caught[0], f"stopped; what was done is kept in run {run}", f"git prun status {run} shows it")
+        raise Interrupted(
+            caught[0], f"stopped; what was done is kept in run {run}", f"git prun run --resume {run} goes on with it"
+        )
     if land:
         from gitprun.cli.merge import land_names
 
@@ -333,6 +335,8 @@ def _say_next(run: RunState) -> None:
             wait = (units[0].facts.get("ending") or {}).get("retry_after")
             when = f"in {age(wait)}" if wait else "later"
             hint(f"the service is at its limit: git prun run --resume {run.id} goes on {when}")
+        elif state == "stopped":
+            hint(f"git prun run --resume {run.id} goes on with it")
         elif state == "ready":
             hint(f"git prun diff {name} shows what it changed; git prun merge lands what is ready")
         elif state != "done":

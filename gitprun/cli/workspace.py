@@ -14,6 +14,7 @@ import click
 
 from gitprun.cli.console import age, coloured, hint, put, safe, say, size_text, table, warn
 from gitprun.cli.options import Here, here, json_option
+from gitprun.cli.remove import say_ignored
 from gitprun.errors import PrunError
 from gitprun.runs.ledger import Reading
 
@@ -230,7 +231,6 @@ def reset(ctx: click.Context, name: str, revision: str, discard_left_out: bool, 
         say(f"  what was in no commit is pinned as {done.saved}")
     if done.trash:
         say(f"  where its branch was is kept for 30 days as {safe(done.trash)}")
-    if done.ignored:
-        say(f"  ignored files went with it: {safe(', '.join(done.ignored[:10]))}")
+    say_ignored(unit.id, done.kept, done.kept_files, done.discarded)
     for note in done.notes:
         warn(safe(note))

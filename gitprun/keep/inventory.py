@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from gitprun.collect.channels import read_log
+from gitprun.collect.channels import read_log, read_worktree_head
 from gitprun.errors import PrunError
 from gitprun.git.refs import open_repository, read_ref
 from gitprun.git.repo import Repository
@@ -18,6 +18,7 @@ from gitprun.keep.orphans import find_orphans
 from gitprun.keep.place import Place, workspaces_of
 from gitprun.named.fork import count_since
 from gitprun.named.roster import NAMED
+from gitprun.names import unit_ref
 from gitprun.runs.events import RunState, UnitState, base_of
 from gitprun.runs.ledger import Reading
 from gitprun.system.files import folder_identity
@@ -58,7 +59,7 @@ def _known(repository: Repository, run: RunState, unit: UnitState, converts: boo
         state=unit.state,
         path=str(path),
         there=there,
-        branch=facts.get("branch"),
+        branch=facts.get("branch") or (unit_ref(run.id, unit.id) if facts.get("workspace") == "worktree" else None),
         base=base or None,
         since=unit.since,
         locked=lock_of(repository, unit),
@@ -104,8 +105,12 @@ def count_own(repository: Repository, unit: UnitState, base: str) -> int | None:
 
 
 def _count_on_branch(repository: Repository, unit: UnitState, base: str) -> int | None:
-    tip = read_ref(open_repository(repository.common), f"refs/heads/{unit.facts.get('branch')}")
-    if tip is None or not base:
+    branch = unit.facts.get("branch")
+    if branch:
+        tip: str | None = read_ref(open_repository(repository.common), f"refs/heads/{branch}")
+    else:
+        tip = read_worktree_head(repository.common, Path(str(unit.facts["path"])))
+    if not tip or not base:
         return None
     try:
         return count_since(repository, base, tip)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -100,11 +100,29 @@ def _log(git: Git, oids: Sequence[str]) -> Iterable[tuple[Oid, float, str, list[
                 for oid in group:
                     yield from _log(git, [oid])
             continue
-        for block in out.split(b"\x01")[1:]:
-            head, _, rest = block.partition(b"\0")
-            oid, when, subject = head.decode("utf-8", "replace").rstrip("\n").split(" ", 2)
-            rows = [part.decode("utf-8", "replace") for part in rest.lstrip(b"\n\0").split(b"\0") if part[:1] == b":"]
-            yield parse_oid(oid), float(when), subject, rows
+        yield from read_log(out)
+
+
+def read_log(out: bytes) -> Iterator[tuple[Oid, float, str, list[str]]]:
+    """Read what ``git log -z --raw`` says in our format; names are passed over, for they may begin as rows do."""
+    fields = iter(out.split(b"\0"))
+    head, rows = b"", list[str]()
+    for field in fields:
+        text = field.lstrip(b"\n")
+        if text[:1] == b":":
+            rows.append(text.decode("utf-8", "replace"))
+            next(fields, None)
+        elif text[:1] == b"\x01":
+            if head:
+                yield _commit_row(head, rows)
+            head, rows = text[1:], []
+    if head:
+        yield _commit_row(head, rows)
+
+
+def _commit_row(head: bytes, rows: list[str]) -> tuple[Oid, float, str, list[str]]:
+    oid, when, subject = head.decode("utf-8", "replace").rstrip("\n").split(" ", 2)
+    return parse_oid(oid), float(when), subject, rows
 
 
 def _groups(oids: Sequence[str]) -> Iterable[Sequence[str]]:

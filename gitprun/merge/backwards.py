@@ -35,7 +35,9 @@ def look_back(site: Site, candidate: Candidate, tree: Oid) -> Backward:
 
         lost = find_lost(site.merging(), site.trees, bases=(*bases, target), tip=tip, last=tree)
         suspects, told = {one.path: one for one in lost.suspects}, [*lost.told]
-    taken = find_taken_back(site.past, Back(target=target, bases=bases, tip=tip, tree=tree, first=candidate.first))
+    taken = find_taken_back(
+        site.past, Back(target=target, bases=bases, tip=tip, tree=tree, first=candidate.base or candidate.made)
+    )
     suspects = {one.path: one for one in taken.suspects} | suspects
     told += [taken.told] if taken.told else []
     return Backward(tuple(suspects[path] for path in sorted(suspects)), tuple(told))

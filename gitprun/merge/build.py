@@ -57,8 +57,9 @@ def build_merge(
 
     ``picks`` asks for other proved texts than the first (see ``Means``). A ``trial`` is never landed: no hook runs.
     """
-    if candidate.drift and not trial:
-        return _item(candidate, "refused", candidate.drift)
+    unsettled = candidate.drift or candidate.later
+    if unsettled and not trial:
+        return _item(candidate, "refused", unsettled)
     reason = unproved(candidate, site.options)
     if reason:
         return _item(candidate, "unverified", reason)

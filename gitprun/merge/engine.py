@@ -22,6 +22,7 @@ from gitprun.merge.batch import Batch, build_batch, set_aside
 from gitprun.merge.beside import detached_ahead, dirty_checkout
 from gitprun.merge.build import lay_out_attributes
 from gitprun.merge.combine import Combined, combine
+from gitprun.merge.fence import outside_rows, tell_outside
 from gitprun.merge.guard import (
     AskedAhead,
     LocalChanges,
@@ -41,7 +42,7 @@ from gitprun.merge.landed import move
 from gitprun.merge.move import TargetMoved, require_passage
 from gitprun.merge.order import plan_safe_order
 from gitprun.merge.past import Past
-from gitprun.merge.plan import Candidate, LandingItem, LandingOptions, LandingReport, plan_order
+from gitprun.merge.plan import Candidate, LandingItem, LandingOptions, LandingReport, News, plan_order
 from gitprun.merge.recover import landing_place, recover_landing, sweep_rooms, workspaces_root
 from gitprun.merge.settings import MergeSettings, hooks_folder, read_merge_settings
 from gitprun.merge.site import Memory, Site
@@ -117,7 +118,7 @@ def _land_on_moving(
                 raise
             git.forget()
             say(f"{moved.branch} moved meanwhile; building on it anew")
-            notes = (*notes, f"{moved.branch} moved meanwhile, so everything was built on it anew")
+            notes = (*notes, News(f"{moved.branch} moved meanwhile, so everything was built on it anew"))
             # The same branch, even if another one is checked out now.
             asked = replace(options, into=moved.branch)
     raise AssertionError
@@ -147,8 +148,6 @@ def _land(
     if not options.dry_run:
         notes = (*notes, *free_index(target))
     require_quiet(target, repository.common)
-    from gitprun.merge.own_check import OwnCheck
-
     with _site(repository, target, checkouts, candidates, options, git, memory) as site:
         for note in notes:
             site.note(note)
@@ -165,18 +164,7 @@ def _land(
             new = target.tip
             if batch.taken:
                 batch, new = move(repository, ledger, site, batch, made.get(batch.taken[-1].tree))
-        for item in batch.items:
-            if item.state not in ("landed", "would-land"):
-                continue
-            dirty = None if item.candidate.unit else dirty_checkout(site, item.candidate)
-            if dirty is not None:
-                site.note(f"{item.candidate.branch}: work in {dirty} that is not committed is not part of it")
-            ahead = None if item.candidate.unit else detached_ahead(site, item.candidate)
-            if ahead is not None:
-                site.note(f"{item.candidate.branch}: {ahead}")
-            changed = OwnCheck(site, ordered).tell(item.candidate)
-            for text in (*item.candidate.notes, *changed):
-                site.note(text)
+        _tell(site, ordered, batch)
         return LandingReport(
             target=target.ref,
             old=target.tip,
@@ -185,6 +173,28 @@ def _land(
             verdict=batch.verdict,
             notes=tuple(site.notes),
         )
+
+
+def _tell(site: Site, ordered: Sequence[Candidate], batch: Batch) -> None:
+    """Note what the user should know about each branch that landed, or would."""
+    from gitprun.merge.own_check import OwnCheck
+
+    for built in batch.taken:
+        candidate = built.item.candidate
+        for text in tell_outside(candidate, outside_rows(site, candidate, built.commit, built.step)):
+            site.note(text)
+    for item in batch.items:
+        if item.state not in ("landed", "would-land"):
+            continue
+        dirty = None if item.candidate.unit else dirty_checkout(site, item.candidate)
+        if dirty is not None:
+            site.note(f"{item.candidate.branch}: work in {dirty} that is not committed is not part of it")
+        ahead = None if item.candidate.unit else detached_ahead(site, item.candidate)
+        if ahead is not None:
+            site.note(f"{item.candidate.branch}: {ahead}")
+        changed = OwnCheck(site, tuple(ordered)).tell(item.candidate)
+        for text in (*item.candidate.notes, *changed):
+            site.note(text)
 
 
 def combine_alone(repository: Repository, candidate: Candidate, options: LandingOptions) -> Combined | LandingItem:
@@ -331,7 +341,7 @@ def _apart(stack: ExitStack, repository: Repository, target: Target) -> Git:
 def _hook_notes(settings: MergeSettings, hooks: Hooks) -> Iterator[str]:
     yield from hooks.notes
     if hooks.names:
-        yield f"hooks run on each merge: {', '.join(hooks.names)}"
+        yield News(f"hooks run on each merge: {', '.join(hooks.names)}")
     if settings.hooks and not hooks.folder.is_dir() and settings.hooks != os.devnull:
         yield f"core.hooksPath names {hooks.folder}, which is not there: no hook is active"
 

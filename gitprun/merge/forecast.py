@@ -167,7 +167,7 @@ def _find_branches(
 ) -> list[Branch]:
     """Find what is meant: finished work by its commit, live work as it is now, branches by their tip."""
     found: list[Branch] = []
-    from gitprun.merge.choose import choose, read_first
+    from gitprun.merge.choose import choose, read_made
 
     if asked.names or not asked.every:
         chosen = choose(room.repository, history, asked.names, allow_unverified=True)
@@ -184,7 +184,7 @@ def _find_branches(
             oid, _, ref = row.partition(" ")
             if ref != target.ref:
                 name = ref.removeprefix("refs/heads/")
-                found.append(Branch(name=name, tip=parse_oid(oid), first=read_first(room.repository, name)))
+                found.append(Branch(name=name, tip=parse_oid(oid), made=read_made(room.repository, name)))
     return found
 
 
@@ -201,16 +201,22 @@ def _look_at_live(room: Aside, history: History, label: str) -> Branch | str:
         tip = parse_oid(unit.commit) if unit.commit else read_work(room, run, unit)
     except NotSeen as problem:
         return f"{unit.state}: {problem.message}"
-    fence = tuple(map(str, dict(unit.facts.get("spec") or {}).get("paths") or ()))
-    name = unit_branch(unit.run, unit.id)
-    live, first = not unit.commit, base_of(run, unit)
-    return Branch(name=name, tip=tip, run=unit.run, unit=unit.id, live=live, fence=fence, first=first)
+    fence = tuple(map(str, (unit.facts.get("spec") or {}).get("paths") or ()))
+    name, live = unit_branch(unit.run, unit.id), not unit.commit
+    base = base_of(run, unit)
+    return Branch(name=name, tip=tip, run=unit.run, unit=unit.id, live=live, fence=fence, base=base)
 
 
 def _as_branch(candidate: Candidate) -> Branch:
-    run, unit = candidate.run, candidate.unit
-    first, fence = candidate.first, candidate.fence
-    return Branch(name=candidate.branch, tip=candidate.tip, run=run, unit=unit, fence=fence, first=first)
+    return Branch(
+        name=candidate.branch,
+        tip=candidate.tip,
+        run=candidate.run,
+        unit=candidate.unit,
+        fence=candidate.fence,
+        base=candidate.base,
+        made=candidate.made,
+    )
 
 
 def _drop_contained(target: Target, new: New, found: Sequence[Branch], left_out: list[tuple[str, str]]) -> list[Branch]:
@@ -281,8 +287,15 @@ def _look_at_each(
 
 
 def _as_candidate(branch: Branch) -> Candidate:
-    run, unit = branch.run, branch.unit
-    return Candidate(branch=branch.name, tip=branch.tip, run=run, unit=unit, fence=branch.fence, first=branch.first)
+    return Candidate(
+        branch=branch.name,
+        tip=branch.tip,
+        run=branch.run,
+        unit=branch.unit,
+        fence=branch.fence,
+        base=branch.base,
+        made=branch.made,
+    )
 
 
 def _by_path(changes: Sequence[Change]) -> _Changes:

@@ -68,10 +68,10 @@ def _cross(sides: Collection[int], others: Collection[int]) -> set[tuple[int, in
 class Branch:
     """One branch of a forecast; ``paths`` is how many it changes, ``live`` says that this is work not committed yet.
 
-    ``fence`` are the paths it was given. ``gate`` says what it changes of its own checks, ``named`` what may start
-    programs elsewhere, ``held`` why a landing would hold it, and ``accept`` what would have to be accepted then.
-    ``first`` is the commit its work began at, where that is known, ``suspect`` what of others' work it takes back,
-    ``refused`` what of its own the target took back.
+    ``fence`` are the paths it was given, ``base`` is where its work began. ``gate`` says what it changes of its own
+    checks, ``named`` what may start programs elsewhere, ``held`` why a landing would hold it, and ``accept`` what would
+    have to be accepted then. ``made`` is where a branch made elsewhere began, ``suspect`` what of others' work it takes
+    back, ``refused`` what of its own the target took back.
     """
 
     name: str
@@ -82,8 +82,9 @@ class Branch:
     paths: int = 0
     fence: tuple[str, ...] = ()
     gate: str = ""
+    base: str = ""
     named: str = ""
-    first: str = ""
+    made: str = ""
     suspect: str = ""
     refused: str = ""
     held: str = ""
@@ -152,7 +153,10 @@ class Forecast:
         return {
             "target": self.target,
             "tip": self.tip,
-            "branches": [asdict(branch) for branch in self.branches],
+            "branches": [
+                {name: value for name, value in asdict(branch).items() if name not in ("fence", "base")}
+                for branch in self.branches
+            ],
             "pairs": [meeting.as_json() for meeting in self.meetings],
             "against": [meeting.as_json() for meeting in self.against],
             "order": list(self.order),

@@ -12,6 +12,7 @@ from gitprun.drift.files import names_in
 from gitprun.drift.rules import is_usual
 from gitprun.git.trees import REGULAR, read_blob
 from gitprun.git.walk import Trees
+from gitprun.merge.called import names_in_text, names_run, names_started
 from gitprun.merge.drivers import configured_drivers
 from gitprun.merge.settings import MergeSettings, hooks_folder
 from gitprun.merge.surface import (
@@ -21,8 +22,6 @@ from gitprun.merge.surface import (
     RUNNERS,
     SETTINGS,
     Live,
-    names_in_text,
-    names_started,
     runners_in,
 )
 from gitprun.names import Oid
@@ -72,7 +71,7 @@ def read_live(
             f"the hook .husky/{path.name}": text for top in places.tops for path, text in _read_hooks(top / ".husky")
         }
     runners |= runners_in(texts.values())
-    called = {name: who for who, text in texts.items() for name in names_in_text(text)}
+    called = {name: who for who, text in texts.items() for name in names_run(text)}
     for name, _, patterns in RUNNERS:
         if name in runners:
             for told, text in _texts_of(trees, tree, patterns):
@@ -81,7 +80,7 @@ def read_live(
         name: f"your setting {key}"
         for key, value in settings.rows
         if not is_usual(key) and not key.startswith((*_HARMLESS, "include"))
-        for name in names_in_text(value)
+        for name in names_run(value)
     }
     for told, text in _texts_of(trees, tree, [pattern for pattern, _ in HELD]):
         started |= dict.fromkeys(names_started(text), told)
@@ -92,6 +91,7 @@ def read_live(
         hooks=frozenset("" if folder == "." else folder for folder in folders),
         runners=frozenset(runners),
         called=called,
+        mentioned={name: who for who, text in texts.items() for name in names_in_text(text)},
         started=started,
         aliases=_aliases(trees, tree),
         settings=frozenset(_included(settings.rows, inside, places.common)),
@@ -116,6 +116,7 @@ def fold_case(live: Live) -> Live:
         settings=frozenset(map(str.casefold, live.settings)),
         attributes=frozenset(map(str.casefold, live.attributes)),
         called=fold(live.called),
+        mentioned=fold(live.mentioned),
         started=fold(live.started),
         aliases=fold(live.aliases),
         protected=tuple(map(str.casefold, live.protected)),
@@ -152,10 +153,10 @@ def _normal(path: str) -> str:
 
 
 def _read_hooks(folder: Path) -> Iterator[tuple[Path, str]]:
-    """Yield the hooks of a folder, and what lies beside them for them to call, with their texts."""
+    """Yield the hooks of a folder, and what lies beside them to be called, with their texts; links to nothing, too."""
     for name in names_in(str(folder), MOST_HOOKS):
         path = folder / name
-        if name.endswith(".sample") or not path.is_file():
+        if name.endswith(".sample") or not (path.is_file() or path.is_symlink()):
             continue
         yield path, _text(read_plain(Path(os.path.realpath(path)), LARGEST) or b"")
 

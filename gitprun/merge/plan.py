@@ -44,10 +44,12 @@ class Candidate:
 
     ``unit`` is empty for a branch made elsewhere; ``verdict`` holds for exactly ``tree``; ``since`` is the time the
     unit's work was captured, in seconds since 1970. ``reverted`` is what the ledger says was taken out of targets and
-    brought back, ``first`` the commit its work began at, where that is known. ``drift`` says what changed in the user's
-    repository while it was made and keeps it from landing. ``confined`` tells whether the unit's worker was held to its
-    workspace, ``fence`` which paths it was given. ``mended`` is a merge of ``tip`` into the target as it was, mended by
-    hand: its tree is what lands, in a merge of ``tip``.
+    brought back. ``drift`` says what changed in the user's repository while it was made and keeps it from landing.
+    ``confined`` tells whether the unit's worker was held to its workspace, ``fence`` which paths it was given. ``base``
+    is the commit a unit's work began at, ``made`` the one at which a branch made elsewhere was made, where that is
+    known; ``later`` says which commits were made on it after its work was captured, and keeps it from landing.
+    ``mended`` is a merge of ``tip`` into the target as it was, mended by hand: its tree is what lands, in a merge of
+    ``tip``.
     """
 
     branch: str
@@ -58,13 +60,15 @@ class Candidate:
     tree: str = ""
     since: float = 0.0
     reverted: tuple[TakenOut, ...] = ()
-    first: str = ""
+    made: str = ""
     drift: str = ""
     confined: bool = False
     notes: tuple[str, ...] = ()
     stray: str = ""
     mended: str = ""
     fence: tuple[str, ...] = ()
+    base: str = ""
+    later: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,6 +119,12 @@ class LandingOptions:
     accept_drops: bool = False
     allow_suspect: tuple[str, ...] = ()
     may_run_after: bool = False
+
+
+class News(str):
+    """A note of a landing that says how it went, and nothing that anybody should worry about."""
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -256,11 +266,16 @@ def unproved(candidate: Candidate, options: LandingOptions) -> str:
     if candidate.mended and not options.no_verify:
         # What lands is another tree than the one its checks failed on, and is checked itself.
         return ""
+    return say_verdict(candidate.verdict)
+
+
+def say_verdict(verdict: str) -> str:
+    """Say in words why a verdict other than a pass proves nothing."""
     return {
         "fail": "its checks failed",
         "could-not-run": CHECK_AGAIN[0],
         "absent": "it has no checks",
-    }.get(candidate.verdict, CHECK_AGAIN[1])
+    }.get(verdict, CHECK_AGAIN[1])
 
 
 def render_message(candidate: Candidate, template: str | None) -> str:

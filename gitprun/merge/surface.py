@@ -97,11 +97,6 @@ _SCRIPTS: Final = (
     *(".sh", ".bash", ".zsh", ".fish", ".py", ".js", ".mjs", ".cjs", ".ts", ".rb", ".pl", ".php", ".ps1", ".lua"),
     *(".mk", ".cmd", ".bat", ".exe"),
 )
-_WORD: Final = re.compile(r"[\w./@+-]+")
-# What comes before a name that begins with a variable or a substitution: $top/lint.sh.
-_OPEN: Final = "$}{)\"'`"
-# The lines of hook runners' and agents' settings that say what is started.
-_STARTS: Final = re.compile(r"^.*\b(?:entry|run|command|args|script|runner|helper)s?[\"']?\s*[:=].*$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,16 +104,17 @@ class Live:
     """What of a tree is live on this machine; paths are told from the root of the tree.
 
     ``hooks`` are folders git takes hooks from, and files that hooks are links to; ``runners`` are the hook runners
-    that installed hooks call; ``called`` and ``started`` are paths that hooks, or settings of git and of agents, name,
-    each with who does; ``aliases`` are paths to which a link of the tree leads, with the name of the link; ``settings``
-    are files git reads settings from, ``attributes`` those it reads attributes from beside ``.gitattributes``;
-    ``drivers`` are attributes that start a program, such as ``filter=lfs``, ``macros`` texts of attributes that hold
-    for the whole tree; ``protected`` are globs of the user's own.
+    that installed hooks call; ``called`` and ``started`` are paths that hooks, or settings of git and of agents, start,
+    ``mentioned`` those that hooks name at all, each with who does; ``aliases`` are paths to which a link of the tree
+    leads, with the name of the link; ``settings`` are files git reads settings from, ``attributes`` those it reads
+    attributes from beside ``.gitattributes``; ``drivers`` are attributes that start a program, such as ``filter=lfs``,
+    ``macros`` texts of attributes that hold for the whole tree; ``protected`` are globs of the user's own.
     """
 
     hooks: frozenset[str] = frozenset()
     runners: frozenset[str] = frozenset()
     called: Mapping[str, str] = field(default_factory=dict)
+    mentioned: Mapping[str, str] = field(default_factory=dict)
     started: Mapping[str, str] = field(default_factory=dict)
     aliases: Mapping[str, str] = field(default_factory=dict)
     settings: frozenset[str] = frozenset()
@@ -145,10 +141,15 @@ class Altered:
         return self.new_mode in LINK_MODES
 
     @property
+    def executable(self) -> bool:
+        """Check whether either version is one that the system executes."""
+        return "100755" in (self.old_mode, self.new_mode)
+
+    @property
     def may_run(self) -> bool:
         """Check whether it is something that is started: hooks name lock files, too, to see whether they changed."""
         name = self.path.rpartition("/")[2]
-        return "100755" in (self.old_mode, self.new_mode) or "." not in name or name.endswith(_SCRIPTS)
+        return self.executable or "." not in name or name.endswith(_SCRIPTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +198,8 @@ def _hook(path: str, live: Live, change: Altered) -> str:
     for name, _, patterns in RUNNERS:
         if name in live.runners and any(_falls(pattern, path, leads=leads) for pattern in patterns):
             return f"{name}, which a hook here calls"
-    by = _named(live.called, path, change)
+    # What can be executed is there to be; of other files a hook may only look at the text.
+    by = _named(live.called, path, change) or (_named(live.mentioned, path, change) if change.executable else "")
     return f"{by} runs it" if by else ""
 
 
@@ -239,33 +241,6 @@ def _falls(pattern: str, path: str, *, leads: bool) -> bool:
         path == "/".join(folders[:many]) or (pattern[:3] == "**/" and path.endswith("/" + "/".join(folders[:many])))
         for many in range(1, len(folders) + 1)
     )
-
-
-def names_in_text(text: str) -> frozenset[str]:
-    """Return what a script may mean when it names a file of the tree: each word that is a path, and its endings.
-
-    A name without a folder counts only where it stands alone with an ending of its own, or after ``./`` or a variable:
-    ``make test`` names no file ``test``.
-    """
-    found: set[str] = set()
-    plain = "\n".join(line for line in text.splitlines() if not line.lstrip().startswith(("#", "//")))
-    for match in _WORD.finditer(plain):
-        word = match.group()
-        parts = [part for part in word.split("/") if part not in ("", ".")]
-        if not parts:
-            continue
-        for start in range(len(parts) - 1):
-            found.add("/".join(parts[start:]))
-        before = plain[match.start() - 1] if match.start() else ""
-        alone = len(parts) == 1 and ("." in parts[0].strip(".") or word.startswith("./"))
-        if alone or (len(parts) <= 2 and word != parts[-1] and before in _OPEN and before):
-            found.add(parts[-1])
-    return frozenset(found)
-
-
-def names_started(text: str) -> frozenset[str]:
-    """Return what those lines of settings may mean that say what is started."""
-    return names_in_text("\n".join(match.group() for match in _STARTS.finditer(text)))
 
 
 def runners_in(texts: Iterable[str]) -> frozenset[str]:

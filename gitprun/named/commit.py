@@ -14,7 +14,7 @@ from typing import Literal
 
 import pygit2
 
-from gitprun.collect.capture import Capture, bring_commit
+from gitprun.collect.capture import Capture, bring_commit, stage_workspace
 from gitprun.collect.channels import read_head
 from gitprun.collect.site import Site
 from gitprun.errors import GitFailed, PrunError, Refused
@@ -32,7 +32,7 @@ from gitprun.named.roster import NAMED
 from gitprun.named.site import pin_name
 from gitprun.names import ZERO, Oid, UnitId, kept_ref, parse_oid
 from gitprun.runs.ledger import Ledger
-from gitprun.system.files import write_whole
+from gitprun.system.files import locked, write_whole
 from gitprun.workspaces.worktree import admin_folder
 
 COMMIT_HOOKS = ("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit")
@@ -147,7 +147,7 @@ def _through_hooks(work: Work, parent: Oid, text: str) -> tuple[Oid, tuple[str, 
     tree, index = work.found.tree, site.workspace.index
     with _room(site, work.branch) as git:
         if {*hooks.names} - {"post-commit"}:
-            tree, text = _consult(git, hooks, text)
+            tree, text = _consult(git, hooks, text, lambda: _take_mended(work, git, parent, text))
         text = finish_message(repository.git, settings, text)
         if not text.strip():
             raise Refused("a hook left no message")
@@ -166,10 +166,31 @@ def _through_hooks(work: Work, parent: Oid, text: str) -> tuple[Oid, tuple[str, 
     return commit, hooks.notes
 
 
-def _consult(git: Git, hooks: Hooks, text: str) -> tuple[Oid, str]:
-    """Run the hooks before a commit; give the tree and the message they leave."""
+def _take_mended(work: Work, git: Git, parent: Oid, text: str) -> bool:
+    """Stage what a hook changed in the files of the workspace, as a capture does; returns whether there is any."""
+    site, index = work.site, work.site.workspace.index
+    assert index is not None
+    with locked(index.with_name("capture.lock"), doing=f"capturing {work.name}"):
+        staged = stage_workspace(site)[0]
+    if staged.tree == work.found.tree:
+        return False
+    bring_commit(site, staged.tree, parent, text, work.who, run=NAMED, unit=work.name)
+    shutil.copy2(index, git.env["GIT_INDEX_FILE"])
+    return True
+
+
+def _consult(git: Git, hooks: Hooks, text: str, mended: Callable[[], bool]) -> tuple[Oid, str]:
+    """Run the hooks before a commit; give the tree and the message they leave.
+
+    A pre-commit hook that mends files and says no is asked once more with its changes, which ``mended`` stages.
+    """
     if "pre-commit" in hooks.names:
-        run_hook(git, hooks.folder, "pre-commit")
+        try:
+            run_hook(git, hooks.folder, "pre-commit")
+        except Refused:
+            if not mended():
+                raise
+            run_hook(git, hooks.folder, "pre-commit")
     try:
         tree = parse_oid(git.run("write-tree").text)
     except GitFailed as problem:

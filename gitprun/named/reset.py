@@ -50,6 +50,9 @@ class Reset:
     saved: str | None
     trash: str | None
     ignored: tuple[str, ...]
+    kept: str = ""
+    kept_files: tuple[str, ...] = ()
+    discarded: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -77,7 +80,7 @@ def reset_named(
         require_not_locked(repository, unit, unit.id)
         require_lonely(repository, path)
         _require_own_branch(repository, path, branch)
-        leaving = save_named(repository, unit, discard=discard_left_out)
+        leaving = save_named(repository, ledger, unit, discard=discard_left_out)
         fresh = path.with_name(f".{path.name}.fresh-{secrets.token_hex(4)}")
         asked: dict[str, Any] = {"to": base, "fresh": str(fresh), "copy": list(copy), "link": list(link)}
         ledger.append("workspace.resetting", run=NAMED, unit=unit.id, facts={"reset": asked})
@@ -88,7 +91,7 @@ def reset_named(
             raise
         asked |= {"identity": list(made.identity), "notes": list(made.notes)}
         asked["old"] = read_ref(open_repository(repository.common), branch)
-        asked["leaving"] = {"saved": leaving.saved, "ignored": list(leaving.ignored[:20])}
+        asked["leaving"] = leaving.facts
         ledger.append("workspace.swapping", run=NAMED, unit=unit.id, facts={"reset": asked})
         unit = replace(unit, facts={**unit.facts, "reset": asked})
         after, trash = _swap(repository, ledger, unit)
@@ -99,6 +102,9 @@ def reset_named(
         saved=leaving.saved,
         trash=trash,
         ignored=leaving.ignored,
+        kept=leaving.kept.folder if leaving.kept else "",
+        kept_files=leaving.kept.paths if leaving.kept else (),
+        discarded=leaving.discarded,
         notes=tuple(after.facts["notes"]),
     )
 

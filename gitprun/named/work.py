@@ -229,18 +229,19 @@ def _run_worker(session: _Session, site: Site) -> tuple[Exit, Ending]:
     launch = executor.launch(unit, prompt.rstrip("\n") + "\n", place, errand.settings)
     write_whole(folder / "prompt.md", launch.stdin)
     own = {"PRUN_RUN": NAMED, "PRUN_UNIT": unit.id, "PRUN_REPO": home, "PRUN_BASE": site.base}
-    if site.workspace.kind == "worktree":
-        own |= guard_environment(session.repository, path, site.workspace.branch)
 
     def started(identity: Identity | None) -> None:
         session.note("started", process=asdict(identity) if identity else {}, program=launch.argv[0])
 
     cell, walled = wall_worker(unit, path, temporary, worker_environment(dict(launch.env)))
+    given = worker_environment(walled | dict(launch.env))
+    if site.workspace.kind == "worktree":
+        own |= guard_environment(session.repository, path, site.workspace.branch, given.get("PATH"))
     try:
         ended = run(
             (*cell.prefix, *launch.argv),
             cwd=path,
-            env=worker_environment(walled | dict(launch.env) | own),
+            env=given | own,
             stdin=launch.stdin,
             stdout=errand.log,
             timeout=unit.timeout,
@@ -365,16 +366,9 @@ def _report(session: _Session, site: Site, found: Capture, outcome: Outcome) -> 
     for text in (*found.notes, *outcome.notes):
         if not text.startswith("hooks not run"):
             session.warn(text)
-    facts = (
-        found.facts()
-        | _since_fork(session, site, found)
-        | {
-            "commit": outcome.commit,
-            "ref": outcome.ref or f"refs/heads/{site.workspace.branch}",
-            "outcome": outcome.state,
-        }
-    )
-    session.note("captured", **facts)
+    ref = outcome.ref or f"refs/heads/{site.workspace.branch}"
+    facts = found.facts() | _since_fork(session, site, found)
+    session.note("captured", **(facts | {"commit": outcome.commit, "ref": ref, "outcome": outcome.state}))
 
 
 def _since_fork(session: _Session, site: Site, found: Capture) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from gitprun.git.command import Git, require_git
 from gitprun.git.layout import require_seen_checkout
 from gitprun.git.refs import Signature, delete_ref, move_ref, open_repository, read_signatures
 from gitprun.git.repo import Repository, resolve_commit
-from gitprun.names import PRUN_BRANCHES, PRUN_REFS, ZERO, Oid, RunId, base_ref, is_run_id, run_id, unit_branch
+from gitprun.names import PRUN_BRANCHES, PRUN_REFS, ZERO, Oid, RunId, base_ref, is_run_id, run_id
 from gitprun.plan import DEFAULT_MAX_FILE, DEFAULT_STALL, DEFAULT_VERIFY_TIMEOUT, Plan, Settings
 from gitprun.powers import started_by
 from gitprun.runs.context import GRACE, Piece, RunContext
@@ -39,7 +39,6 @@ from gitprun.watch.snapshot import Shared
 from gitprun.workspaces.base import WorkspaceProblem, choose_root
 from gitprun.workspaces.clone import CloneSource, read_source
 from gitprun.workspaces.trust import require_trusted
-from gitprun.workspaces.worktree import require_free_branch
 
 MEMORY_PER_WORKER = 1_500_000_000
 MOST_JOBS = 16
@@ -286,9 +285,6 @@ def _open_run(
     repo = open_repository(repository.common)
     with locked(repository.state / "locks" / "run.lock", doing="starting a run", stop=stop):
         run = _next_run(repository, ledger, root)
-        for unit in plan.units:
-            if unit.workspace == "worktree" and unit.mode == "write":
-                require_free_branch(repository.git, unit_branch(run, unit.id))
         me = probe_identity(os.getpid())
         facts = {
             "base": base,

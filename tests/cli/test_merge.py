@@ -33,7 +33,7 @@ def test_what_is_left_after_the_resolvers_goes_to_one_side_only_if_accepted(tmp_
     rows = said.out.splitlines()
     assert [row.split()[:2] for row in rows[:3]] == [["branch", "state"], ["one", "landed"], ["two", "drops"]]
     assert rows[3:] == [
-        "two: f would unite (main-side), 0 lines added",
+        "two: f would unite (main-side)",
         "  would be dropped by policy: unit 1: +two",
     ]
     said = prun(repo.path, "merge", "--no-verify", "-X", "ours", "--accept-drops", "two")

@@ -241,7 +241,7 @@ def test_where_a_branch_began(tmp_path: Path, log: str, first: str) -> None:
     repo.branch("topic")
     (repo.path / ".git/logs/refs/heads/topic").write_text(log)
     [found] = choose(repo.repository, repo.ledger.read().history, ["topic"], allow_unverified=False).candidates
-    assert found.first == first
+    assert found.made == first
 
 
 def test_a_beginning_that_is_gone_is_not_known(tmp_path: Path) -> None:

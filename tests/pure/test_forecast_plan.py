@@ -96,7 +96,6 @@ def test_counts_and_what_is_bad() -> None:
                 "unit": "",
                 "live": False,
                 "paths": 1,
-                "fence": (),
                 "gate": "",
                 "named": "",
                 "held": "",
