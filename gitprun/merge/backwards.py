@@ -2,45 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from gitprun.git.trees import parents_of
-from gitprun.merge.plan import Candidate, Suspect
+from gitprun.merge.plan import Candidate
 from gitprun.merge.site import Site
 from gitprun.names import Oid, short
 
-
-@dataclass(frozen=True, slots=True)
-class Backward:
-    """What of others' work a branch lost or takes back: what is suspect, and what is only told."""
-
-    suspects: tuple[Suspect, ...] = ()
-    told: tuple[str, ...] = ()
+if TYPE_CHECKING:
+    from gitprun.merge.older import TakenBack
 
 
-def look_back(site: Site, candidate: Candidate, tree: Oid) -> Backward:
+def look_back(site: Site, candidate: Candidate, tree: Oid) -> TakenBack:
     """Look for work of others that a branch lost in merges of its own, or takes back although it has it.
 
     ``tree`` is what it brings: its own, or one that was mended.
     """
-    from gitprun.merge.older import Back, find_taken_back
+    from gitprun.merge.older import Back, find_all_taken_back
 
     target, tip = site.target.tip, candidate.tip
-    bases = site.ancestry.bases(target, tip)
-    if not bases:
-        return Backward()
-    suspects, told = dict[str, Suspect](), list[str]()
-    if parents_of(site.repo, tip) != bases:
-        from gitprun.merge.lost import find_lost
-
-        lost = find_lost(site.merging(), site.trees, bases=(*bases, target), tip=tip, last=tree)
-        suspects, told = {one.path: one for one in lost.suspects}, [*lost.told]
-    taken = find_taken_back(
-        site.past, Back(target=target, bases=bases, tip=tip, tree=tree, first=candidate.base or candidate.made)
-    )
-    suspects = {one.path: one for one in taken.suspects} | suspects
-    told += [taken.told] if taken.told else []
-    return Backward(tuple(suspects[path] for path in sorted(suspects)), tuple(told))
+    bases, first = site.ancestry.bases(target, tip), candidate.base or candidate.made
+    back = Back(target=target, bases=bases, tip=tip, tree=tree, first=first)
+    return find_all_taken_back(site.merging, site.past, back)
 
 
 def describe_reverted(site: Site, candidate: Candidate) -> str:

@@ -5,9 +5,10 @@ A tree from before, committed on a new parent, is no conflict for git: it says t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from gitprun.git.command import Git
 from gitprun.git.trees import ABSENT, REGULAR, parents_of, read_blob, show_path, tree_of
 from gitprun.merge.past import Past
 from gitprun.merge.plan import Suspect
@@ -42,7 +43,23 @@ class TakenBack:
     """What a branch takes back of others' work: what is suspect, and what is only told."""
 
     suspects: tuple[Suspect, ...] = ()
-    told: str = ""
+    told: tuple[str, ...] = ()
+
+
+def find_all_taken_back(merging: Callable[[], Git], past: Past, branch: Back) -> TakenBack:
+    """Find what a branch takes back, and what was lost in merges of its own; ``merging`` gives who makes them anew."""
+    if not branch.bases:
+        return TakenBack()
+    taken = find_taken_back(past, branch)
+    if parents_of(past.trees.repo, branch.tip) == tuple(branch.bases):
+        return taken
+    from gitprun.merge.lost import find_lost
+
+    known = (*branch.bases, branch.target)
+    lost = find_lost(merging(), past.trees, bases=known, tip=branch.tip, last=branch.tree)
+    # Which merge it was says more than what is missing.
+    suspects = {one.path: one for one in (*taken.suspects, *lost.suspects)}
+    return TakenBack(tuple(suspects[path] for path in sorted(suspects)), (*lost.told, *taken.told))
 
 
 def find_taken_back(past: Past, branch: Back) -> TakenBack:
@@ -119,12 +136,12 @@ def _says(past: Past, taken: Reversal, commit: Oid, message: str) -> bool:
     return not touched.isdisjoint(taken.paths)
 
 
-def _tell(single: Sequence[Reversal], given: Mapping[bytes, Version], said: Mapping[bytes, Suspect]) -> str:
+def _tell(single: Sequence[Reversal], given: Mapping[bytes, Version], said: Mapping[bytes, Suspect]) -> tuple[str, ...]:
     """Say in a line which files have an older version; that one is gone is seen without."""
     rows = [(path, one.commit) for one in single for path in one.paths if given[path][0] != ABSENT]
     older = {path: commit for path, commit in reversed(rows) if path not in said}
     if not older:
-        return ""
+        return ()
     path, commit = min(older.items())
     more = f" (and {len(older) - 1} more)" if len(older) > 1 else ""
-    return f"{show_path(path)} is as it was before {short(commit)}{more}"
+    return (f"{show_path(path)} is as it was before {short(commit)}{more}",)

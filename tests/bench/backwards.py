@@ -51,6 +51,6 @@ class Backwards:
             "with its first base": "; ".join(map(str, since.suspects)) if not back.suspects else "",
             "inner merge": "; ".join(map(str, lost.suspects)),
             "reverted": str(find_reverted(self.past, asking) or ""),
-            "shown": "; ".join((*lost.told, *filter(None, (back.told,)))),
+            "shown": "; ".join((*lost.told, *back.told)),
         }
         return {kind: what for kind, what in found.items() if what}
