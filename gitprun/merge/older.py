@@ -78,15 +78,16 @@ def find_taken_back(past: Past, branch: Back) -> TakenBack:
     # Who lands again what was reverted takes nothing back but the revert.
     whole = (one for one in found if one.whole and not reverted_commits(past.message(one.commit)))
     held = list(dict.fromkeys((*(one for one in found if one.commit in since), *whole)))
-    if since:
-        held += _taken_lines(past, branch, [step for step in steps if step.commit in since], given)
+    recent = [step for step in steps if step.commit in since]
+    if recent:
+        held += _taken_lines(past, branch, recent, given)
+    single = [one for one in found if one not in held]
     held = _unsaid(past, branch, held)
     suspects: dict[bytes, Suspect] = {}
     for one in held:
         for path in one.paths:
             reason = f"the branch takes back what {short(one.commit)} did here, and no commit of it says so"
             suspects.setdefault(path, Suspect(path=show_path(path), reason=reason))
-    single = [one for one in found if one not in held]
     return TakenBack(tuple(suspects[path] for path in sorted(suspects)), _tell(single, given, suspects))
 
 

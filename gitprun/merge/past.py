@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from gitprun.errors import PrunError
 from gitprun.git.command import Git
 from gitprun.git.trees import parents_of, tree_of
 from gitprun.git.walk import Trees
@@ -85,10 +86,20 @@ class Past:
 
     def step(self, commit: Oid) -> Step:
         """Return what one commit changed of its first parent; of one without, nothing is known."""
-        parents = parents_of(self.trees.repo, commit)
+        parents = self.parents(commit)
         if not parents:
             return Step(commit, ())
-        return self._step(commit, tree_of(self.trees.repo, parents[0]), tree_of(self.trees.repo, commit))
+        try:
+            return self._step(commit, tree_of(self.trees.repo, parents[0]), tree_of(self.trees.repo, commit))
+        except (PrunError, KeyError):
+            return Step(commit, ())
+
+    def parents(self, commit: Oid) -> tuple[Oid, ...]:
+        """Return the parents of a commit; of one that a shallow history does not hold, nothing is known."""
+        try:
+            return parents_of(self.trees.repo, commit)
+        except (PrunError, KeyError):
+            return ()
 
     def between(self, joint: Oid, first: str) -> Sequence[Oid]:
         """Return the first-parent commits up to ``joint`` that the history of ``first`` has not, newest first.

@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from gitprun.git.trees import ABSENT, Change, parents_of, show_path, tree_of
+from gitprun.git.trees import ABSENT, Change, show_path, tree_of
 from gitprun.merge.past import Chain, Past
 from gitprun.merge.reversals import Version, is_inverse, reverted_commits
 from gitprun.merge.undo_plan import TakenOut
@@ -81,7 +81,7 @@ def _landed(past: Past, branch: Asking, chain: Chain) -> set[Oid]:
         commit = waiting.pop()
         if commit not in found and commit not in line:
             found.add(commit)
-            waiting += parents_of(past.trees.repo, commit)
+            waiting += past.parents(commit)
     return found
 
 

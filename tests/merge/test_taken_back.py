@@ -75,7 +75,8 @@ def test_an_old_tree_on_a_new_parent(tmp_path: Path, known: bool) -> None:
 def test_a_branch_that_says_so(tmp_path: Path, message: str) -> None:
     repo, main = started(tmp_path / "repo")
     commit_old_tree(repo, message.replace("{main}", main[:12]), mine="2\n")
-    assert states(land(repo, "topic")) == {"topic": "landed"}
+    report = land(repo, "topic")
+    assert (states(report), report.notes) == ({"topic": "landed"}, ())
     assert repo.read("s") == "s1\n"
 
 
@@ -252,3 +253,33 @@ def test_a_beginning_that_is_gone_is_not_known(tmp_path: Path) -> None:
     repo.switch("main")
     (repo.path / ".git/logs/refs/heads/topic").write_text(f"{'0' * 40} {'a' * 40} W <w@x> 1 +0000\tx\n")
     assert states(land(repo, "topic")) == {"topic": "landed"}
+
+
+def test_a_target_of_one_commit_and_a_beginning_in_another_history(tmp_path: Path) -> None:
+    repo = make_repo(tmp_path / "repo")
+    repo.switch("topic", new=True)
+    repo.commit("topic", mine="1\n")
+    alien = repo.git("commit-tree", "-m", "alien", "HEAD^{tree}")
+    repo.switch("main")
+    (repo.path / ".git/logs/refs/heads/topic").write_text(f"{'0' * 40} {alien} W <w@x> 1 +0000\tx\n")
+    assert states(land(repo, "topic")) == {"topic": "landed"}
+
+
+def test_a_shallow_history_is_asked_as_far_as_it_goes(tmp_path: Path) -> None:
+    full = make_repo(tmp_path / "full", s="s1\n")
+    full.commit("two", s="s2\n")
+    full.commit("three", s="s3\n")
+    repo = Repo(tmp_path / "repo")
+    repo.path.mkdir()
+    repo.git("clone", "-q", "--depth", "2", f"file://{full.path}", ".")
+    repo.switch("topic", new=True)
+    repo.commit("an older one", s="s1\n")
+    repo.switch("main")
+    assert states(land(repo, "topic")) == {"topic": "landed"}
+    full.commit("four", s="s4\n")
+    repo.git("fetch", "-q", "--depth", "2", "origin", "main")
+    repo.switch("again", new=True, start="FETCH_HEAD")
+    repo.commit("and back", s="s3\n")
+    repo.git("checkout", "-q", "-B", "main", "FETCH_HEAD")
+    [item] = land(repo, "again").items
+    assert (item.state, item.suspects) == ("suspect", (Suspect(path="s", reason=said(full.head)),))
