@@ -95,7 +95,7 @@ def trash_ref(day: str, ref: str, oid: str) -> str:
 
 
 def unit_branch(run: RunId, unit: UnitId) -> str:
-    """Name the branch a unit works on; ``git log <it>`` finds the pinned work through ``refs/``."""
+    """Name a unit's work in short, as git finds it below ``refs/``; in a clone of its own it is a branch."""
     return f"{PRUN_BRANCHES}{run}/{unit}"
 
 

@@ -113,6 +113,9 @@ def _rows(unit: UnitState) -> list[tuple[str, str]]:
         ("workspace", "removed" if facts.get("removed") else safe(str(facts.get("path", "-")))),
         ("output", safe(str(facts.get("log", "-")))),
     ]
+    if unit.commit and facts.get("workspace") == "worktree":
+        # There is no branch to switch to.
+        rows.append(("to look", f"git switch --detach {unit_branch(unit.run, unit.id)}"))
     if stall := describe_stall(unit, time.time()):
         rows.insert(2, ("stalled", safe(stall.removeprefix("stalled "))))
     if ended and ended.get("dropped"):

@@ -101,22 +101,22 @@ def _linked_channels(site: Site, run: RunId, unit: UnitId) -> Channels:
         head = read_head(admin / "HEAD")
         found["head"] = read_ref(site.repo, head) if head.startswith("refs/") else Oid(head) if head else None
         found |= {f"lost/{oid[:12]}": Oid(oid) for oid in read_log(admin / "logs" / "HEAD")}
-    tips: dict[str, Oid] = {}
+    ours, tips = _made_by_us(site, run, unit), dict[str, Oid]()
     for channel, oid in found.items():
-        # Whoever goes on with a run sees what the worker committed on its branch among the user's refs.
-        if not oid or oid == site.base or oid in tips.values() or oid not in site.repo:
+        if not oid or oid == site.base or oid in ours or oid in tips.values() or oid not in site.repo:
             continue
-        if oid not in site.known or (channel == own and not _is_ours(site, run, unit, oid)):
+        # Whoever goes on with a run sees what the worker committed on its branch among the user's refs.
+        if oid not in site.known or channel == own:
             tips[channel] = oid
     return Channels(tips, read_unfinished(admin) if admin else None, notes, found.get("head") or "")
 
 
-def _is_ours(site: Site, run: RunId, unit: UnitId, oid: Oid) -> bool:
-    """Tell whether a commit is one prun made of the unit's work, now or in an earlier attempt."""
+def _made_by_us(site: Site, run: RunId, unit: UnitId) -> frozenset[str]:
+    """List the commits prun made of the unit's work, now or in an earlier attempt: its worktree stood on them."""
     own, kept = unit_ref(run, unit), kept_ref(run, unit, "")
-    words = ("for-each-ref", f"--points-at={oid}", "--format=%(refname)", own, kept)
-    names = site.repository.git.run(*words).text.split("\n")
-    return any(name == own or name.removeprefix(kept).startswith(MADE) for name in names if name)
+    rows = site.repository.git.run("for-each-ref", "--format=%(objectname) %(refname)", own, kept).text.split("\n")
+    found = [(row[:40], row[41:]) for row in rows if row]
+    return frozenset(oid for oid, name in found if name == own or name.removeprefix(kept).startswith(MADE))
 
 
 def _describe(site: Site, tips: Sequence[Oid]) -> tuple[str, ...]:

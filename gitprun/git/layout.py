@@ -22,7 +22,7 @@ def require_seen_checkout(repository: Repository) -> None:
     settings = _read_hiding(common)
     bare, bare_file = settings.get("core.bare", ("", ""))
     named, named_file = settings.get("core.worktree", ("", ""))
-    beside = common.parent if common.name == ".git" else None
+    beside = common.parent if common.name == ".git" else repository.beside
     if bare == "true" and beside is not None and _holds_checkout(common, beside):
         raise Refused(
             f"core.bare is true in {bare_file}, but {beside} is a checkout: what moves here would leave it behind",

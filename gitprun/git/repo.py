@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from gitprun.errors import GitFailed, PrunError
@@ -25,11 +25,15 @@ class NoCommit(PrunError):
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """Where a repository lies: ``top`` is the checkout we were called in (None: bare), ``common`` its shared folder."""
+    """Where a repository lies: ``top`` is the checkout we were called in (None: bare), ``common`` its shared folder.
+
+    ``beside`` is the folder whose ``.git`` led there although git calls the repository bare.
+    """
 
     top: Path | None
     git_dir: Path
     common: Path
+    beside: Path | None = field(default=None, compare=False)
 
     @property
     def git(self) -> Git:
@@ -90,7 +94,9 @@ def find_repository(start: Path) -> Repository:
             " extensions.worktreeConfig=true, and the worktree's own says nothing of core.bare",
             "git config --worktree core.bare false (in this worktree) repairs it",
         )
-    return Repository(None, Path(git_dir), Path(common))
+    dot_git = _dot_git(start)
+    led = bare == "true" and git_dir == common and dot_git.name == ".git" and dot_git.is_file()
+    return Repository(None, Path(git_dir), Path(common), beside=dot_git.parent if led else None)
 
 
 def _dot_git(start: Path) -> Path:

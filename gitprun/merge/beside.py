@@ -14,6 +14,7 @@ from gitprun.system.files import read_plain
 from gitprun.workspaces.worktree import admin_folder
 
 MOST_LOG = 4_000_000
+SHOWN = 3
 
 
 def dirty_checkout(site: Site, candidate: Candidate) -> Path | None:
@@ -51,6 +52,20 @@ def detached_ahead(site: Site, candidate: Candidate) -> str | None:
             many = "commit" if ahead == "1" else "commits"
             return f"the detached HEAD of {checkout.path} has {ahead} {many} that it has not ({how})"
     return None
+
+
+def later_commits(site: Site, candidate: Candidate) -> str:
+    """Say which commits a named workspace's branch got after its last worker: its own checks have not seen them."""
+    seen = candidate.captured
+    if seen in ("", candidate.tip):
+        return ""
+    words = ("rev-list", "--no-commit-header", "--format=%h %s", f"{seen}..{candidate.tip}")
+    rows = site.git.run(*words, ok=(0, 128)).out.decode("utf-8", "replace").split("\n")[:-1]
+    if not rows:
+        return ""
+    more = f" and {len(rows) - SHOWN} more" if len(rows) > SHOWN else ""
+    many = "1 commit" if len(rows) == 1 else f"{len(rows)} commits"
+    return f"{many} came after the last worker of its workspace: {'; '.join(rows[:SHOWN])}{more}"
 
 
 def left_from(admin: Path) -> str:

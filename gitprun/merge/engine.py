@@ -19,7 +19,7 @@ from gitprun.git.trees import Objects, tree_of
 from gitprun.git.walk import Trees
 from gitprun.merge.ancestry import Ancestry
 from gitprun.merge.batch import Batch, build_batch, set_aside
-from gitprun.merge.beside import detached_ahead, dirty_checkout
+from gitprun.merge.beside import detached_ahead, dirty_checkout, later_commits
 from gitprun.merge.build import lay_out_attributes
 from gitprun.merge.combine import Combined, combine
 from gitprun.merge.fence import outside_rows, tell_outside
@@ -177,24 +177,31 @@ def _land(
 
 def _tell(site: Site, ordered: Sequence[Candidate], batch: Batch) -> None:
     """Note what the user should know about each branch that landed, or would."""
-    from gitprun.merge.own_check import OwnCheck
-
     for built in batch.taken:
         candidate = built.item.candidate
         for text in tell_outside(candidate, outside_rows(site, candidate, built.commit, built.step)):
             site.note(text)
     for item in batch.items:
-        if item.state not in ("landed", "would-land"):
-            continue
-        dirty = None if item.candidate.unit else dirty_checkout(site, item.candidate)
-        if dirty is not None:
-            site.note(f"{item.candidate.branch}: work in {dirty} that is not committed is not part of it")
-        ahead = None if item.candidate.unit else detached_ahead(site, item.candidate)
-        if ahead is not None:
-            site.note(f"{item.candidate.branch}: {ahead}")
-        changed = OwnCheck(site, tuple(ordered)).tell(item.candidate)
-        for text in (*item.candidate.notes, *changed):
+        for text in _beside(site, item, ordered) if item.state in ("landed", "would-land") else ():
             site.note(text)
+
+
+def _beside(site: Site, item: LandingItem, ordered: Sequence[Candidate]) -> Iterator[str]:
+    """Say what of a branch that lands did not come along, came after its checks, or changed them."""
+    from gitprun.merge.own_check import OwnCheck
+
+    candidate = item.candidate
+    if not candidate.unit:
+        dirty, ahead = dirty_checkout(site, candidate), detached_ahead(site, candidate)
+        if dirty is not None:
+            yield f"{candidate.branch}: work in {dirty} that is not committed is not part of it"
+        if ahead is not None:
+            yield f"{candidate.branch}: {ahead}"
+    later = later_commits(site, candidate)
+    if later:
+        yield f"{candidate.branch}: {later}"
+    yield from candidate.notes
+    yield from OwnCheck(site, tuple(ordered)).tell(candidate)
 
 
 def combine_alone(repository: Repository, candidate: Candidate, options: LandingOptions) -> Combined | LandingItem:

@@ -321,8 +321,9 @@ def hold_back(candidates: Sequence[Candidate], events: Sequence[Event]) -> tuple
     for one in candidates:
         place = None if one.unit else named.get(one.branch)
         name = f"{one.run}/{one.unit}" if one.unit else f"{NAMED}/{place.id}" if place else ""
-        base = str(place.facts.get("base") or "") if place else one.base
-        found.append(replace(one, drift=held.get(name, ""), base=base))
+        facts = {key: str(place.facts.get(key) or "") for key in ("base", "commit")} if place else {}
+        base, captured = facts.get("base", one.base), facts.get("commit", "")
+        found.append(replace(one, drift=held.get(name, ""), base=base, captured=captured))
     return tuple(found)
 
 

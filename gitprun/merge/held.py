@@ -77,7 +77,9 @@ class HeldBranch:
     def acceptance(self) -> str:
         """Return the command that lands what is suspect or held as it is, by name; empty where nothing is."""
         if self.accept:
-            return f"git prun merge {accept_flags(self.accept)} {shlex.quote(self.name)}"
+            # A base comes along on another target than the usual one: on that it is in already.
+            into = f" --into {shlex.quote(self.onto)}" if "base" in self.accept else ""
+            return f"git prun merge {accept_flags(self.accept)}{into} {shlex.quote(self.name)}"
         if self.state != "suspect" or len(self.findings) == MOST_FINDINGS:
             return ""
         words = dict.fromkeys(path or EVERY_FINDING[0] for path, _ in self.findings)

@@ -46,10 +46,10 @@ class Candidate:
     unit's work was captured, in seconds since 1970. ``reverted`` is what the ledger says was taken out of targets and
     brought back. ``drift`` says what changed in the user's repository while it was made and keeps it from landing.
     ``confined`` tells whether the unit's worker was held to its workspace, ``fence`` which paths it was given. ``base``
-    is the commit a unit's work began at, ``made`` the one at which a branch made elsewhere was made, where that is
-    known; ``later`` says which commits were made on it after its work was captured, and keeps it from landing.
-    ``mended`` is a merge of ``tip`` into the target as it was, mended by hand: its tree is what lands, in a merge of
-    ``tip``.
+    is the commit it was begun at, ``captured`` the last one a worker left on the branch of a named workspace, ``made``
+    the one at which a branch made elsewhere was made, where these are known; ``later`` says which commits were made on
+    a unit's work after it was captured, and keeps it from landing. ``mended`` is a merge of ``tip`` into the target as
+    it was, mended by hand: its tree is what lands, in a merge of ``tip``.
     """
 
     branch: str
@@ -68,6 +68,7 @@ class Candidate:
     mended: str = ""
     fence: tuple[str, ...] = ()
     base: str = ""
+    captured: str = ""
     later: str = ""
 
 

@@ -133,7 +133,7 @@ def _recognise(repository: Repository, path: Path) -> _Found:
 def _recognise_worktree(repository: Repository, path: Path, admin: Path) -> _Found:
     head = read_head(admin / "HEAD")
     if not head.startswith("refs/heads/"):
-        raise Refused(f"{path} is on no branch", f"git -C {path} switch -c BRANCH, then try again")
+        raise Refused(f"{path} is on no branch", f"git -C {path} switch -c {path.name}, then try again")
     tip = read_ref(open_repository(repository.common), head)
     if tip is None:
         raise Refused(f"the branch {head.removeprefix('refs/heads/')} of {path} has no commit yet", "make one first")

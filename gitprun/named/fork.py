@@ -18,7 +18,7 @@ _MADE = b"\tbranch: Created from "
 def fork_of(repository: Repository, unit: UnitState, stands_on: Oid) -> Oid:
     """Return the commit a workspace was begun at; where that is gone, the one it stands on."""
     base = str(unit.facts.get("base") or "")
-    return Oid(base) if base in open_repository(repository.common) else stands_on
+    return Oid(base) if base and base in open_repository(repository.common) else stands_on
 
 
 def count_since(repository: Repository, fork: str, tip: str) -> int:

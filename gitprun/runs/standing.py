@@ -12,7 +12,8 @@ from gitprun.errors import PrunError
 from gitprun.git.command import Git
 from gitprun.git.refs import move_ref, open_repository, read_ref, require_object
 from gitprun.git.repo import Repository
-from gitprun.names import Oid, short, unit_branch, unit_ref
+from gitprun.git.trees import tree_of
+from gitprun.names import Oid, kept_ref, short, unit_branch, unit_ref
 from gitprun.runs.events import UnitState
 from gitprun.system.files import write_whole
 from gitprun.workspaces.worktree import admin_folder
@@ -86,14 +87,21 @@ def _heads(repository: Repository, unit: UnitState) -> Iterator[str]:
 
 def _read_later(repository: Repository, unit: UnitState, tip: str) -> tuple[str, str]:
     """Count the commits that neither what was captured nor what was kept beside it has, and name the newest."""
-    known = {str(unit.commit), str(unit.facts.get("base") or ""), *(str(oid) for _, oid in unit.facts.get("kept", ()))}
-    if not tip or tip in known:
+    facts, repo = unit.facts, open_repository(repository.common)
+    known = {str(unit.commit), str(facts.get("base") or ""), *(str(oid) for _, oid in facts.get("kept", ()))}
+    if not tip or tip in known | {str(row.get("oid")) for row in facts.get("rejected", ())}:
         return "", ""
-    if tip not in open_repository(repository.common):
+    if tip not in repo:
         # A clone's own; what is in there is read when it is collected.
         return "some", f"up to {short(tip)}"
-    there = [oid for oid in known if oid and oid in open_repository(repository.common)]
-    words = ("rev-list", "--no-commit-header", "--format=%h %s", tip, "--not", *there)
-    rows = repository.git.run(*words).out.decode("utf-8", "replace").split("\n")[:-1]
+    if tree_of(repo, Oid(tip)) == tree_of(repo, Oid(str(unit.commit))):
+        # Committed anew, with another message: all of it is there.
+        return "", ""
+    # What other branches have was not made there, only looked at; what is kept of the unit was seen by a capture.
+    own, kept = f"--exclude={unit_branch(unit.run, unit.id)}", f"--glob={kept_ref(unit.run, unit.id, '*')}"
+    others = (own, "--branches", "--tags", "--remotes", "--glob=refs/prun/base-tips", kept)
+    words = ("rev-list", "--no-commit-header", "--format=%h %s", tip, "--not", *others)
+    there = (oid for oid in known if oid and oid in repo)
+    rows = repository.git.run(*words, *there).out.decode("utf-8", "replace").split("\n")[:-1]
     more = f" and {len(rows) - SHOWN} more" if len(rows) > SHOWN else ""
     return str(len(rows)) if rows else "", "; ".join(rows[:SHOWN]) + more

@@ -293,9 +293,12 @@ def test_a_merge_that_was_reverted_by_hand_is_not_called_contained(repo: Repo) -
 def test_a_tag_of_the_same_name_is_not_taken_for_the_branch(repo: Repo, capsys: pytest.CaptureFixture[str]) -> None:
     repo.git("tag", "topic")
     make_topic(repo)
-    assert inside(capsys, repo.path, "forecast", "topic").out.splitlines()[2:4] == [
+    for command in (("forecast",), ("merge", "--no-verify")):
+        said = inside(capsys, repo.path, *command, "topic")
+        assert (said.code, said.err.partition(" (")[0]) == (128, "error: 'topic' is the name of a branch")
+    assert inside(capsys, repo.path, "forecast", "refs/heads/topic").out.splitlines()[2:4] == [
         "   branch  paths  target  1",
         "1  topic   1      .       -",
     ]
-    said = inside(capsys, repo.path, "merge", "topic", "--no-verify")
+    said = inside(capsys, repo.path, "merge", "refs/heads/topic", "--no-verify")
     assert (said.code, repo.read("new")) == (0, "n\n"), said.out

@@ -50,6 +50,19 @@ def test_bare_in_the_settings_of_the_checkout_alone(repo: Repo) -> None:
     assert said(repo.path)[1] == f"git config --file '{repo.path}/.git/config.worktree' core.bare false"
 
 
+def test_bare_where_the_git_folder_lies_elsewhere(repo: Repo, tmp_path: Path) -> None:
+    repo.git("init", "-q", f"--separate-git-dir={tmp_path / 'store'}")
+    require_seen_checkout(find_repository(repo.path))
+    repo.git("config", "core.bare", "true")
+    assert said(repo.path)[0].endswith(f"but {repo.path} is a checkout: what moves here would leave it behind")
+    # What is called a hub, with a file that leads there and no checkout of its own, is as it was meant.
+    hub = make_bare(tmp_path / "hub" / ".bare", repo)
+    (tmp_path / "hub" / ".git").write_text("gitdir: ./.bare\n")
+    (tmp_path / "hub" / "f").write_text("1\n")
+    assert find_repository(tmp_path / "hub").common == hub.path
+    require_seen_checkout(find_repository(tmp_path / "hub"))
+
+
 def test_bare_on_purpose(tmp_path: Path, repo: Repo) -> None:
     hub = make_bare(tmp_path / "hub.git", repo)
     inner = make_bare(tmp_path / "inner" / ".git", repo)

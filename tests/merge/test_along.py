@@ -100,7 +100,7 @@ def test_a_unit_and_a_named_workspace_as_a_user_lands_them(tmp_path: Path, capsy
         assert said.code == 1
         assert f"that main does not have: {half} half" in said.out
         assert inside(capsys, repo.path, "status", "--json").json["held"][0]["branch"] == label
-        command = f"git prun merge --with-base {'r1/maker' if name == 'maker' else 'topic'}"
+        command = f"git prun merge --with-base --into main {'r1/maker' if name == 'maker' else 'topic'}"
         assert command in inside(capsys, repo.path, "status").out
         assert inside(capsys, repo.path, "merge", "--no-verify", "--with-base", name).code == 0
         repo.git("reset", "-q", "--hard", "HEAD~1")

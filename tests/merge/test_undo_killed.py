@@ -35,9 +35,9 @@ def landed(path: Path, *, later: bool) -> Repo:
     return repo
 
 
-def kill_at(repo: Repo, moment: str) -> None:
+def kill_at(repo: Repo, moment: str, *how: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "tests.support.killed_undo", str(repo.path), moment],
+        [sys.executable, "-m", "tests.support.killed_undo", str(repo.path), moment, *how],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
@@ -118,3 +118,17 @@ def test_somebody_else_went_on(tmp_path: Path) -> None:
     repo.git("update-ref", "refs/heads/main", repo.git("commit-tree", "-p", back, "-m", "x", f"{back}^{{tree}}"))
     recover_landing(repo.repository, repo.ledger)
     assert [one.undone for one in read_landings(repo.ledger.read().events)[0].merges] == ["moved"]
+
+
+@pytest.mark.parametrize("moment", ["started", "moved", "half", "followed", "recorded"])
+def test_killed_while_it_was_brought_back(tmp_path: Path, moment: str) -> None:
+    repo = landed(tmp_path / "repo", later=False)
+    whole, there = repo.head, repo.files()
+    undo(repo.repository, repo.ledger)
+    kill_at(repo, moment, "redo")
+    recover_landing(repo.repository, repo.ledger)
+    if moment == "started":
+        assert [one.undone for one in read_landings(repo.ledger.read().events)[0].merges] == ["moved"]
+        undo(repo.repository, repo.ledger, redo=True)
+    assert (repo.head, repo.files(), repo.status(), repo.read("mine")) == (whole, there, [" M mine"], "human\n")
+    assert [one.undone for one in read_landings(repo.ledger.read().events)[0].merges] == [""]

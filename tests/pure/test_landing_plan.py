@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gitprun.merge.plan import (
     Candidate,
@@ -46,6 +48,21 @@ A, B, C, D = (Oid(letter * 40) for letter in "abcd")
 def test_order(given: list[Candidate], contained: set[tuple[Oid, Oid]], expected: str, captured: str) -> None:
     assert "".join(each.branch for each in plan_order(given, contained)) == expected
     assert "".join(each.branch for each in plan_order(given, contained, by_time=True)) == captured
+
+
+@given(st.permutations("abcdefg"), st.sets(st.tuples(st.sampled_from("abcdefg"), st.sampled_from("abcdefg"))))
+def test_the_order_is_the_one_given_but_for_ancestors(names: list[str], pairs: set[tuple[str, str]]) -> None:
+    # As commits are: no two contain each other, and what contains a commit contains its ancestors.
+    contained = {(Oid(old * 40), Oid(new * 40)) for old, new in pairs if old < new}
+    waiting = [one(name, number % 3, unit=number % 2 == 0) for number, name in enumerate(names)]
+    ordered = plan_order(waiting, contained)
+    assert sorted(each.branch for each in ordered) == sorted(names)
+    place = {each.tip: number for number, each in enumerate(ordered)}
+    assert all(place[old] < place[new] for old, new in contained)
+    tied = {tip for pair in contained for tip in pair}
+    free = [each.branch for each in ordered if each.tip not in tied]
+    assert free == [name for name in names if Oid(name * 40) not in tied]
+    assert plan_order(ordered, contained) == ordered
 
 
 def test_two_branches_at_one_commit_are_both_kept() -> None:

@@ -42,7 +42,13 @@ def test_no_branch_is_made_for_a_worktree(repo: Repo, capsys: pytest.CaptureFixt
         one for one in inside(capsys, repo.path, "workspace", "list", "--json").json["workspaces"] if one["unit"] == "a"
     )
     assert (row["branch"], row["ahead"]) == ("refs/prun/r1/a", 2)
+    (look,) = (line for line in inside(capsys, repo.path, "show", "a").out.splitlines() if "--detach" in line)
+    repo.git(*look.partition(": ")[2].split()[1:])
+    assert repo.head == unit.commit
+    repo.switch("main")
     assert inside(capsys, repo.path, "remove", "r1/a").code == 0
+    # What prun made itself of its work is no commit of the worker's.
+    assert unit.commit not in repo.git("for-each-ref", "refs/prun/kept")
     assert repo.git("worktree", "list", "--porcelain").count("worktree ") == 1
     assert repo.oid("refs/prun/r1/a") == unit.commit
 
@@ -78,6 +84,23 @@ def test_commits_made_after_the_capture(repo: Repo, kind: str, capsys: pytest.Ca
     assert tip in repo.git("for-each-ref", "--format=%(objectname)", "refs/prun/kept").split()
 
 
+@KINDS
+def test_commits_whose_files_are_as_captured(repo: Repo, kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+    run_units(repo, sh("a", f"echo 1 >b.txt; {RESULT}", workspace=kind))
+    place = Repo(workspace(repo, "r1", "a"))
+    if kind == "worktree":
+        place.git("commit", "-q", "--amend", "-m", "a better word")
+        assert later(repo) == ""
+    # Somebody tried something, and took it back in the files alone.
+    place.commit("try", c_dot_txt="1\n")
+    (place.path / "c.txt").unlink()
+    assert inside(capsys, repo.path, "merge", "--no-verify").code == 1
+    assert "nothing new in r1/a" in inside(capsys, repo.path, "collect", "r1/a").err
+    assert later(repo) == ""
+    assert inside(capsys, repo.path, "merge", "--no-verify").code == 0
+    assert repo.files().keys() == {"a.txt", "b.txt"}
+
+
 def test_a_ref_that_somebody_moved(repo: Repo, capsys: pytest.CaptureFixture[str]) -> None:
     run_units(repo, sh("a", "echo 1 >b.txt"))
     captured = unit_of(repo, "a").commit
@@ -109,3 +132,14 @@ def test_a_branch_of_its_name(repo: Repo, capsys: pytest.CaptureFixture[str]) ->
     assert inside(capsys, repo.path, "merge", "--no-verify").code == 1
     assert inside(capsys, repo.path, "merge", "--no-verify", "refs/heads/prun/r1/a").code == 0
     assert repo.read("c.txt") == "1\n"
+
+
+@KINDS
+def test_a_branch_that_was_only_looked_at(repo: Repo, kind: str) -> None:
+    repo.switch("side", new=True)
+    repo.commit("of the user's", s_dot_txt="s\n")
+    repo.switch("main")
+    script = f"echo 1 >b.txt; git add -A; git commit -qm own; git checkout -q --detach side; {RESULT}"
+    run_units(repo, sh("a", script, workspace=kind))
+    repo.git("branch", "-q", "-m", "side", "moved")
+    assert later(repo) == ""

@@ -1,4 +1,7 @@
-"""Run as a program: take the last landing back and be killed at a chosen moment. Arguments: repository, moment."""
+"""Run as a program: take the last landing back and be killed at a chosen moment.
+
+Arguments: repository, moment, and ``redo`` to bring it back instead.
+"""
 
 from __future__ import annotations
 
@@ -38,13 +41,13 @@ MOMENTS = {
 
 def main() -> None:
     """Take back and die."""
-    folder, moment = sys.argv[1:]
+    folder, moment, *how = sys.argv[1:]
     for level in pygit2.enums.ConfigLevel.GLOBAL, pygit2.enums.ConfigLevel.XDG, pygit2.enums.ConfigLevel.SYSTEM:
         pygit2.settings.search_path[level] = os.devnull
     name, action = MOMENTS[moment]
     setattr(flow, name, action)
     repo = Repo(Path(folder))
-    flow.undo(repo.repository, repo.ledger)
+    flow.undo(repo.repository, repo.ledger, redo=how == ["redo"])
 
 
 if __name__ == "__main__":

@@ -12,6 +12,8 @@ from gitprun.names import Oid
 from tests.support.inside import inside, timeless
 from tests.support.repos import Repo, make_repo_for_workers
 
+pytestmark = pytest.mark.slow
+
 NOTHING = ("--executor", "command", "--command", "true")
 
 
@@ -57,6 +59,18 @@ def test_a_worker_that_committed_and_died(repo: Repo, capsys: pytest.CaptureFixt
     assert listed(repo, capsys) == (1, "idle", None)
     inside(capsys, repo.path, "exec", "place", "p2", "x", *NOTHING)
     assert listed(repo, capsys) == (1, "unverified", 1)
+
+
+def test_what_came_after_the_last_worker_is_named_where_it_lands(
+    repo: Repo, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert inside(capsys, repo.path, "new", "place", "topic").code == 0
+    inside(capsys, repo.path, "exec", "place", "p1", "x", "--command", "sh -c 'echo w >w.txt'")
+    there = Repo(repo.path.parent / "repo.prun" / "named" / "place")
+    tip = there.commit("by hand", h="h\n")
+    said = inside(capsys, repo.path, "merge", "--no-verify", "topic")
+    assert (said.code, repo.read("h")) == (0, "h\n")
+    assert f"topic: 1 commit came after the last worker of its workspace: {tip[:7]} by hand" in said.err
 
 
 def test_gone_on_with(repo: Repo, capsys: pytest.CaptureFixture[str]) -> None:
