@@ -160,6 +160,7 @@ def merge_it_by_hand(repo: Repo) -> None:
     repo.git("merge", "-q", "--no-ff", "--no-edit", "topic")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "then",
     [know_of_it, bring_back, bring_back_in_other_words, write_it_again, merge_it_by_hand],
