@@ -69,7 +69,7 @@ def forecast(ctx: click.Context, /, names: tuple[str, ...], into: str | None, ev
         put(json.dumps(seen.as_json()))
     else:
         render(seen)
-    return 1 if seen.bad or any(branch.held for branch in seen.branches) else 0
+    return 1 if seen.bad or any(one.held or one.suspect or one.refused for one in seen.branches) else 0
 
 
 def _read_hotspots(settings: Settings) -> tuple[Hotspot, ...]:
@@ -103,6 +103,9 @@ def render(seen: Forecast) -> None:
             put(f"{safe(branch.name)} changes its own check: {safe(branch.gate)}")
         if branch.named:
             put(f"{safe(branch.name)} {TITLES['named']}: {safe(branch.named)}")
+        for state, why in (("refused", branch.refused), ("suspect", branch.suspect)):
+            if why:
+                put(f"{safe(branch.name)}: {click.style(state, fg='red')}: {safe(why)}")
         if branch.held:
             held = click.style("held", fg="red")
             put(f"{safe(branch.name)}: {held}: {safe(branch.held)}; {safe(accept_flags(branch.accept))} lands it")

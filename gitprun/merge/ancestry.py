@@ -45,10 +45,16 @@ class Ancestry:
         own = self._own.get(unit, frozenset())
         if own and all(self._owners[commit] == 1 for commit in own):
             # Nothing of it can have come in with another branch: it joins the train where it left the target.
-            places = {parent for commit in own for parent in self._parents[commit] if parent not in own}
+            places = self.places(unit)
             if len(places) == 1:
-                return (Oid(places.pop()),)
+                return tuple(places)
         return read_bases(self.git, self.repo, tip, unit)
+
+    def places(self, unit: Oid) -> frozenset[Oid]:
+        """Name the commits of the target's history that a branch goes on from: itself, where it has no other."""
+        own = self._own.get(unit, frozenset())
+        found = {Oid(parent) for commit in own for parent in self._parents[commit] if parent not in own}
+        return frozenset(found if own else {unit})
 
     def contained(self) -> set[tuple[Oid, Oid]]:
         """List the pairs (ancestor, descendant) among the branches; those the target has already are of no account."""

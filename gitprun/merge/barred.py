@@ -13,13 +13,15 @@ from gitprun.git.trees import Change, tree_of
 from gitprun.git.walk import Trees
 from gitprun.merge.ancestry import Ancestry
 from gitprun.merge.aside import Aside
+from gitprun.merge.backwards import describe_reverted, look_back
 from gitprun.merge.barriers import Hold, Proposed, list_holds
 from gitprun.merge.drivers import find_attributes
 from gitprun.merge.guard import LocalChanges, Target
 from gitprun.merge.hook_list import Hooks
 from gitprun.merge.hooks import HookRoom
 from gitprun.merge.installed import places_of, read_live
-from gitprun.merge.plan import Candidate, LandingOptions
+from gitprun.merge.past import Past
+from gitprun.merge.plan import Candidate, LandingOptions, describe_suspects
 from gitprun.merge.settings import read_merge_settings
 from gitprun.merge.site import Memory, Site
 from gitprun.merge.touched import describe_named
@@ -30,10 +32,15 @@ _NOBODY = Signature("git-prun", "git-prun", 0, 0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Barred:
-    """What holds a branch (None: nothing), and what it changes that is only named."""
+    """What holds a branch (None: nothing), and what it changes that is only named.
+
+    ``suspect`` and ``refused`` say what of others' work it takes back, and what of its own would stay away.
+    """
 
     hold: Hold | None = None
     named: str = ""
+    suspect: str = ""
+    refused: str = ""
 
 
 def forecast_site(
@@ -69,6 +76,7 @@ def forecast_site(
         options=options,
         memory=Memory(),
         ancestry=Ancestry(git, room.repo, target.tip, [one.tip for one in candidates]),
+        past=Past(git, trees),
     )
 
 
@@ -93,4 +101,10 @@ def look_ahead(site: Site, candidate: Candidate, own: Sequence[Change], base: Oi
         before, merged = place, tree
     step = own if merged == tree and before == place and base is not None else site.trees.compare(before, merged)
     proposed = Proposed(candidate=candidate, tip=tip, base=bases[0], before=before, tree=merged, step=step)
-    return Barred(hold=list_holds(site, proposed), named=describe_named(site.trees, step, site.live()))
+    seen = look_back(site, candidate, tree_of(site.repo, candidate.tip)).suspects
+    return Barred(
+        hold=list_holds(site, proposed),
+        named=describe_named(site.trees, step, site.live()),
+        suspect=describe_suspects(seen) if seen else "",
+        refused=describe_reverted(site, candidate),
+    )

@@ -12,6 +12,7 @@ from gitprun.errors import GitFailed, GitStopped, GitTimeout, Refused
 from gitprun.git.command import Git
 from gitprun.git.trees import GITLINK, Change, show_path, tree_of
 from gitprun.git.walk import TooDeep
+from gitprun.merge.backwards import describe_reverted
 from gitprun.merge.barriers import Proposed, find_holds
 from gitprun.merge.beside import detached_ahead, dirty_checkout
 from gitprun.merge.combine import Combined, combine
@@ -94,6 +95,9 @@ def _settled(site: Site, tip: Oid, candidate: Candidate, bases: Sequence[Oid]) -
         if not why:
             site.note(f"{candidate.branch} shares no history with {site.target.branch}: " + _way_out(candidate))
         return _item(candidate, "unrelated", f"it shares no history with {site.target.branch}" + (why and f": {why}"))
+    undone = describe_reverted(site, candidate)
+    if undone:
+        return _item(candidate, "refused", undone)
     if site.replaced and (replaced := describe_replaced(site.git, tip, candidate.tip, bases)):
         site.note(f"{candidate.branch}: {replaced}")
     if candidate.tip in bases:
@@ -163,14 +167,11 @@ def _commit(site: Site, tip: Oid, combined: Combined, base: Oid, *, trial: bool)
         return _item(candidate, "already-contained", f"its changes are already in {site.target.branch}")
     step = site.trees.compare(before, tree)
     proposed = Proposed(candidate=candidate, tip=tip, base=base, before=before, tree=tree, step=step)
-    held = find_holds(site, proposed)
-    if held is not None:
-        return held
+    barred = _barred(site, proposed)
+    if barred is not None:
+        return barred
     for text in describe_names(site.trees, before, tree, step):
         site.note(f"{candidate.branch}: {text}")
-    refused = _obstacle(site, candidate, before, step)
-    if refused:
-        return _item(candidate, "refused", refused)
     message = render_message(candidate, site.options.message)
     if "\0" in message:
         return _item(candidate, "refused", "its commit message holds a NUL")
@@ -185,12 +186,9 @@ def _commit(site: Site, tip: Oid, combined: Combined, base: Oid, *, trial: bool)
             tree, step = seen[0], site.trees.compare(before, seen[0])
             site.note(f"{candidate.branch}: the pre-merge-commit hook changed the merged files")
             # It works on files of the branch, perhaps with settings of the branch.
-            held = find_holds(site, replace(proposed, tree=tree, step=step))
-            if held is not None:
-                return held
-            refused = _obstacle(site, candidate, before, step)
-            if refused:
-                return _item(candidate, "refused", refused)
+            barred = _barred(site, replace(proposed, tree=tree, step=step))
+            if barred is not None:
+                return barred
     message = finish_message(site.git, site.settings, message)
     if not message or "\0" in message:
         return _item(candidate, "refused", f"its commit message {'holds a NUL' if message else 'is empty'}")
@@ -205,6 +203,12 @@ def _commit(site: Site, tip: Oid, combined: Combined, base: Oid, *, trial: bool)
         step=step,
         offers=combined.offers,
     )
+
+
+def _barred(site: Site, proposed: Proposed) -> LandingItem | None:
+    """Say what somebody has to let pass first, or what is in the way of a merge; None where nothing is."""
+    refused = "" if (held := find_holds(site, proposed)) else _obstacle(site, proposed)
+    return held or (_item(proposed.candidate, "refused", refused) if refused else None)
 
 
 def _consult(site: Site, tip: Oid, before: Oid, candidate: Candidate, tree: Oid, message: str) -> tuple[Oid, str]:
@@ -224,9 +228,9 @@ def _consult(site: Site, tip: Oid, before: Oid, candidate: Candidate, tree: Oid,
     return known
 
 
-def _obstacle(site: Site, candidate: Candidate, before: Oid, step: Sequence[Change]) -> str:
+def _obstacle(site: Site, proposed: Proposed) -> str:
     """Compare with the target's own tip: what an accepted branch already moves away is out of the way."""
-    since = site.since(site.old_tree, before)
+    candidate, step, since = proposed.candidate, proposed.step, site.since(site.old_tree, proposed.before)
     changes = since.after(step)
     moved = [change for change in changes if GITLINK in (change.old_mode, change.new_mode)]
     for text in describe_moves(site.target.checkout, moved):
@@ -252,15 +256,9 @@ def _obstacle(site: Site, candidate: Candidate, before: Oid, step: Sequence[Chan
 
 def _contained(site: Site, tip: Oid, candidate: Candidate) -> LandingItem:
     """Tell a branch that was merged before from one that never had a commit of its own."""
-    taken_out = dict(candidate.reverted).get(site.target.ref)
-    if taken_out:
-        return _item(candidate, "refused", taken_out)
     # Walking back from the target one first parent after the other, does one come by the branch's tip?
     walk = site.git.run("rev-list", "--first-parent", "--parents", f"{candidate.tip}..{tip}").text.splitlines()
     if walk and walk[-1].split()[1:2] != [candidate.tip]:
-        undone = _reverted_by_hand(site, tip, candidate, [row.split() for row in walk])
-        if undone:
-            return _item(candidate, "refused", undone)
         return _item(candidate, "already-contained", f"{site.target.branch} already has its commits")
     dirty = None if candidate.unit else dirty_checkout(site, candidate)
     if dirty is not None:
@@ -269,21 +267,6 @@ def _contained(site: Site, tip: Oid, candidate: Candidate) -> LandingItem:
     if ahead is not None:
         return _item(candidate, "refused", f"it has no commit of its own, but {ahead}")
     return _item(candidate, "nothing-to-merge", "it has no commit of its own")
-
-
-def _reverted_by_hand(site: Site, tip: Oid, candidate: Candidate, walk: Sequence[Sequence[str]]) -> str:
-    """Say which commit took a merge of the branch back (``git revert -m 1``), if none took that back again."""
-    merged = next((row[0] for row in walk if candidate.tip in row[2:]), "")
-    chain = [merged]
-    while chain[-1]:
-        # Each may have been reverted in its turn.
-        words = ("--first-parent", "--fixed-strings", f"--grep=This reverts commit {chain[-1]}", "--format=%H", "-1")
-        chain.append(site.git.run("log", "--no-show-signature", *words, f"{chain[-1]}..{tip}").text)
-    reverts = chain[1:-1]
-    if len(reverts) % 2 == 0:
-        return ""
-    by, target = short(reverts[-1]), site.target.branch
-    return f"{target} had it, but {by} reverted the merge; git revert {by} brings it back, merging would bring nothing"
 
 
 def _item(candidate: Candidate, state: ItemState, reason: str) -> LandingItem:

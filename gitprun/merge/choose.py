@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,6 +19,10 @@ from gitprun.runs.events import History, RunState, UnitState, base_of
 from gitprun.runs.lookup import NotKnown, find_run, find_unit, probe_unit
 from gitprun.runs.standing import describe_later
 from gitprun.units import spec_confined
+
+_OID = re.compile(r"[0-9a-f]{40}")
+# As git words it where a branch is made, or put somewhere else with all that is checked out.
+_MADE = ("branch: Created from", "branch: Reset to")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +61,9 @@ def choose(repository: Repository, history: History, names: Sequence[str], *, al
         else:
             candidates.append(_branch(repository, history, name, tips.get(name)))
     if history.undoings:
-        from gitprun.merge.undo_plan import reverted
+        from gitprun.merge.undo_plan import taken_out
 
-        candidates = [replace(one, reverted=tuple(reverted(history, one.tip).items())) for one in candidates]
+        candidates = [replace(one, reverted=taken_out(history)) for one in candidates]
     stashed = _stashed(repository, history, candidates)
     candidates = [replace(one, notes=(*one.notes, *stashed.get(one.tip, ()))) for one in candidates]
     distinct = {(c.branch, c.tip): c for c in candidates}
@@ -210,7 +215,22 @@ def _branch(repository: Repository, history: History, name: str, tip: Oid | None
             f"{name!r} is no unit, no run and no branch",
             f"did you mean {meant!r}?" if meant else "git prun status lists units, git branch lists branches",
         ) from None
-    return Candidate(branch=name.removeprefix("refs/heads/"), tip=tip)
+    branch = name.removeprefix("refs/heads/")
+    return Candidate(branch=branch, tip=tip, made=read_made(repository, branch))
+
+
+def read_made(repository: Repository, branch: str) -> str:
+    """Return the commit at which a branch was made, or made anew; else that of the oldest entry of its reflog."""
+    try:
+        log = (repository.common / "logs" / "refs" / "heads" / branch).read_bytes()
+    except (OSError, ValueError):
+        return ""
+    rows = log.decode("utf-8", "replace").split("\n")
+    made = next((row for row in reversed(rows) if row.partition("\t")[2].startswith(_MADE)), "")
+    old, _, rest = (made or rows[0]).partition(" ")
+    # An oldest entry that tells of a move tells what was before, too.
+    found = old if old.strip("0") and not made else rest.partition(" ")[0]
+    return found if _OID.fullmatch(found) and found.strip("0") else ""
 
 
 def require_one_meaning(git: Git, name: str, other: str) -> None:

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gitprun.errors import GitStopped, PrunError
-from gitprun.git.trees import Change, TreeMerge, merge_trees, parents_of, show_path, tree_of
+from gitprun.git.trees import Change, TreeMerge, merge_trees, show_path, tree_of
 from gitprun.merge.apart import Since, merge_apart
+from gitprun.merge.backwards import look_back
 from gitprun.merge.drivers import judge_drivers
 from gitprun.merge.locks import meet_in_locks
-from gitprun.merge.plan import Candidate, LandingItem, News, ResolvedPath, Suspect, accepts
+from gitprun.merge.plan import Candidate, LandingItem, News, ResolvedPath, Suspect, accepts, describe_suspects
 from gitprun.merge.site import Site
 from gitprun.merge.unresolved import find_markers
 from gitprun.names import Oid
@@ -64,22 +65,21 @@ def combine(
         site.note(News(f"{candidate.branch}: {len(bases)} merge bases (criss-cross), merged by git alone"))
     if made is None or _may_clash(by_main.changes, by_unit):
         combined = _audit(site, combined, by_main, unit, several_bases=several)
-    if parents_of(site.repo, candidate.tip) != (bases[0],):
-        from gitprun.merge.lost import find_lost_sides
-
-        last = combined.tree if mended else None
-        lost = find_lost_sides(site.merging(), trees, bases=(*bases, site.target.tip), tip=candidate.tip, last=last)
-        combined = _with(combined, suspects=(*combined.item.suspects, *lost))
+    tree = combined.tree if mended else unit
+    seen = look_back(site, candidate, tree)
+    combined = _with(combined, suspects=(*combined.item.suspects, *seen.suspects))
     marked = find_markers(site.git, trees, candidate.tip, by_unit, combined.tree)
     known = {one.path for one in combined.item.suspects}
     marked = tuple(one for one in marked if one.path not in known)
     combined = _with(combined, suspects=(*combined.item.suspects, *marked))
+    for text in seen.told:
+        site.note(f"{candidate.branch}: {text}")
     suspects = combined.item.suspects
     left = [one for one in suspects if not accepts(site.options.allow_suspect, one)]
     if left:
-        return replace(combined.item, state="suspect", reason=_suspicion(left), suspects=tuple(left))
+        return replace(combined.item, state="suspect", reason=describe_suspects(left), suspects=tuple(left))
     if suspects:
-        site.note(f"{candidate.branch}: landed although it is suspect: {_suspicion(suspects)}")
+        site.note(f"{candidate.branch}: landed although it is suspect: {describe_suspects(suspects)}")
     return combined
 
 
@@ -157,11 +157,6 @@ def _may_clash(by_main: Mapping[bytes, Change], by_unit: Sequence[Change]) -> bo
 def _drops(strategy: str, lost: Sequence[ResolvedPath]) -> str:
     files = f"{len(lost)} path{'' if len(lost) == 1 else 's'}"
     return f"-X {strategy} would drop lines of {files}; look at them, then --accept-drops lands it"
-
-
-def _suspicion(suspects: Sequence[Suspect]) -> str:
-    more = len(suspects) - 1
-    return f"{suspects[0]}" + (f" (and {more} more)" if more else "")
 
 
 def _conflict(site: Site, tip: Oid, candidate: Candidate, merge: TreeMerge, refused: dict[bytes, str]) -> LandingItem:

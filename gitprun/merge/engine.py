@@ -43,6 +43,7 @@ from gitprun.merge.installed import places_of, read_live
 from gitprun.merge.landed import move
 from gitprun.merge.move import TargetMoved, require_passage
 from gitprun.merge.order import plan_safe_order
+from gitprun.merge.past import Past
 from gitprun.merge.plan import Candidate, LandingItem, LandingOptions, LandingReport, News, plan_order
 from gitprun.merge.recover import landing_place, recover_landing, sweep_rooms, workspaces_root
 from gitprun.merge.settings import MergeSettings, hooks_folder, read_merge_settings
@@ -324,6 +325,7 @@ def _site(
             options=options,
             memory=memory,
             ancestry=Ancestry(here, repo, target.tip, [one.tip for one in candidates]),
+            past=Past(here, trees),
             index=stamp,
         )
         for text in _hook_notes(settings, hooks):

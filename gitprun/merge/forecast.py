@@ -33,6 +33,7 @@ from gitprun.merge.history import explain_unrelated
 from gitprun.merge.order import plan_safe_order
 from gitprun.merge.plan import Candidate, LandingOptions
 from gitprun.merge.squashed import find_holder
+from gitprun.merge.undo_plan import taken_out
 from gitprun.merge.unresolved import find_jj_conflict
 from gitprun.names import Oid, parse_oid, short, unit_branch
 from gitprun.plan import MAX_DELETED
@@ -141,6 +142,8 @@ def forecast(repository: Repository, history: History, asked: Asked) -> Forecast
             met = [(pair, *_meet(judge, ground, pair, merge)) for pair, merge in merges]
             known = {pair[1]: _say_held(trees, ground, pair[1]) for pair, one, _ in met if _stands_out(pair, one)}
             merged = {pair[1]: tree for pair, _, tree in met if pair[0] == TARGET}
+            gone = taken_out(history)
+            candidates = {name: replace(one, reverted=gone) for name, one in candidates.items()}
             site = forecast_site(room, trees, target, checkouts, tuple(candidates.values()), asked.options)
             looked = _look_at_each(site, ground, asked, candidates, merged)
     settled = {number for number, said in known.items() if said}
@@ -218,9 +221,9 @@ def _find_branches(
     ``candidates`` gets what would ask to land, by name.
     """
     found: list[Branch] = []
-    if asked.names or not asked.every:
-        from gitprun.merge.choose import choose
+    from gitprun.merge.choose import choose, read_made
 
+    if asked.names or not asked.every:
         chosen = choose(room.repository, history, asked.names, allow_unverified=True)
         found += map(_as_branch, chosen.candidates)
         candidates |= {one.branch: one for one in chosen.candidates}
@@ -237,7 +240,8 @@ def _find_branches(
         for row in room.git.run(*words).text.splitlines():
             oid, _, ref = row.partition(" ")
             if ref != target.ref:
-                one = Candidate(branch=ref.removeprefix("refs/heads/"), tip=parse_oid(oid))
+                name = ref.removeprefix("refs/heads/")
+                one = Candidate(branch=name, tip=parse_oid(oid), made=read_made(room.repository, name))
                 candidates.setdefault(one.branch, one)
                 found.append(_as_branch(one))
     return found
@@ -326,6 +330,8 @@ def _look_at_each(
                 branch,
                 gate=gate,
                 named=seen.named,
+                suspect=seen.suspect,
+                refused=seen.refused,
                 held=hold.reason if hold is not None else "",
                 accept=hold.accept if hold is not None else (),
             )

@@ -68,8 +68,9 @@ def _cross(sides: Collection[int], others: Collection[int]) -> set[tuple[int, in
 class Branch:
     """One branch of a forecast; ``paths`` is how many it changes, ``live`` says that this is work not committed yet.
 
-    ``gate`` says what it changes of its own checks, ``named`` what may start programs elsewhere, ``held`` why a landing
-    would hold it, and ``accept`` what would have to be accepted then.
+    ``gate`` says what it changes of its own checks, ``named`` what may start programs elsewhere, ``suspect`` what of
+    others' work it takes back, ``refused`` what of its own the target took back, ``held`` why a landing would hold it,
+    and ``accept`` what would have to be accepted then.
     """
 
     name: str
@@ -80,6 +81,8 @@ class Branch:
     paths: int = 0
     gate: str = ""
     named: str = ""
+    suspect: str = ""
+    refused: str = ""
     held: str = ""
     accept: tuple[str, ...] = ()
 

@@ -8,11 +8,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from gitprun.git.command import Git
+from gitprun.git.refs import open_repository
 from gitprun.git.repo import Repository
+from gitprun.git.trees import read_bases, tree_of
+from gitprun.git.walk import Trees
 from gitprun.globs import matches
 from gitprun.merge.guard import list_paths, read_local_changes
-from gitprun.merge.plan import say_verdict
-from gitprun.names import unit_branch
+from gitprun.merge.plan import describe_suspects, say_verdict
+from gitprun.names import parse_oid, unit_branch
 from gitprun.runs.events import History
 from gitprun.runs.lookup import probe_unit
 
@@ -46,8 +49,8 @@ def refuse_merge(
     owned = next(_owned(history, heads, [os.fsdecode(path) for path in changed]), "")
     if owned:
         return owned
-    for unit in heads:
-        suspect = next(_suspects(repository, unit, note), "")
+    for unit, name in heads.items():
+        suspect = next(_suspects(repository, unit, note), "") or next(_taken_back(repository, unit, name, note), "")
         if suspect:
             return suspect
     return ""
@@ -100,6 +103,28 @@ def _suspects(repository: Repository, unit: str, note: Callable[[str], None]) ->
             yield f"git merged {list_paths([path])}, but look at it: {'; '.join(doubts.faults)}"
         elif doubts.unjudged:
             note(f"{list_paths([path])}: not checked: {doubts.unjudged}")
+
+
+def _taken_back(repository: Repository, unit: str, name: str, note: Callable[[str], None]) -> Iterator[str]:
+    """Name what of others' work the branch takes back, as a landing would."""
+    from gitprun.merge.choose import read_made
+    from gitprun.merge.older import Back, find_all_taken_back
+    from gitprun.merge.past import Past
+
+    git, repo = repository.git, open_repository(repository.git_dir)
+    head, tip = parse_oid(git.run("rev-parse", "HEAD").text), parse_oid(unit)
+    back = Back(
+        target=head,
+        bases=read_bases(git, repo, head, tip),
+        tip=tip,
+        tree=tree_of(repo, tip),
+        first=read_made(repository, name),
+    )
+    found = find_all_taken_back(lambda: git, Past(git, Trees(repo)), back)
+    for text in found.told:
+        note(f"{name}: {text}")
+    if found.suspects:
+        yield f"{name} is suspect: {describe_suspects(found.suspects)}"
 
 
 def _changed(git: Git, base: str, side: str) -> set[bytes]:

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from gitprun.merge.hotspots import Hotspot, Policy
+from gitprun.merge.undo_plan import TakenOut
 from gitprun.names import Oid
 from gitprun.plan import MAX_DELETED, MAY_CHANGE, VerifySandbox, VerifyView
 from gitprun.units import Verdict
@@ -44,13 +45,13 @@ class Candidate:
     """One branch that asks to land.
 
     ``unit`` is empty for a branch made elsewhere; ``verdict`` holds for exactly ``tree``; ``since`` is the time the
-    unit's work was captured, in seconds since 1970. ``reverted`` says for each target (a full ref) on which it landed
-    and was reverted how to bring it back. ``drift`` says what changed in the user's repository while it was made and
-    keeps it from landing. ``confined`` tells whether the unit's worker was held to its workspace, ``fence`` which
-    paths it was given. ``base`` is the commit it was begun at, ``captured`` the last one a worker left on the branch of
-    a named workspace, where these are known; ``later`` says which commits were made on a unit's work after it was
-    captured, and keeps it from landing. ``mended`` is a merge of ``tip`` into the target as it was, mended by hand: its
-    tree is what lands, in a merge of ``tip``.
+    unit's work was captured, in seconds since 1970. ``reverted`` is what the ledger says was taken out of targets and
+    brought back. ``drift`` says what changed in the user's repository while it was made and keeps it from landing.
+    ``confined`` tells whether the unit's worker was held to its workspace, ``fence`` which paths it was given. ``base``
+    is the commit it was begun at, ``captured`` the last one a worker left on the branch of a named workspace, ``made``
+    the one at which a branch made elsewhere was made, where these are known; ``later`` says which commits were made on
+    a unit's work after it was captured, and keeps it from landing. ``mended`` is a merge of ``tip`` into the target as
+    it was, mended by hand: its tree is what lands, in a merge of ``tip``.
     """
 
     branch: str
@@ -60,7 +61,8 @@ class Candidate:
     verdict: str = ""
     tree: str = ""
     since: float = 0.0
-    reverted: tuple[tuple[str, str], ...] = ()
+    reverted: tuple[TakenOut, ...] = ()
+    made: str = ""
     drift: str = ""
     confined: bool = False
     notes: tuple[str, ...] = ()
@@ -145,6 +147,12 @@ class Suspect:
 def accepts(allowed: Collection[str], suspect: Suspect) -> bool:
     """Check whether a finding was accepted: by its path, word for word as it is printed, or with all others."""
     return any(word in (suspect.path or suspect.reason, str(suspect), *EVERY_FINDING) for word in allowed)
+
+
+def describe_suspects(suspects: Sequence[Suspect]) -> str:
+    """Say what is suspect in a line: the first finding, and how many more there are."""
+    more = len(suspects) - 1
+    return f"{suspects[0]}" + (f" (and {more} more)" if more else "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

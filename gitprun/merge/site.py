@@ -17,6 +17,7 @@ from gitprun.merge.apart import Since
 from gitprun.merge.drivers import MergeAttributes
 from gitprun.merge.guard import LocalChanges, Target
 from gitprun.merge.hook_list import Hooks
+from gitprun.merge.past import Past
 from gitprun.merge.plan import LandingOptions
 from gitprun.merge.settings import MergeSettings
 from gitprun.merge.squashed import Holder
@@ -52,9 +53,9 @@ class Site:
     """Everything a landing knows about the place it lands in.
 
     ``git`` is the user's own, ``merging`` gives the one whose folder attributes are read from, ``attributes`` what
-    these say of merges, ``room`` the place for hooks, ``live`` what of the target's tree is run here; ``replaced``
-    tells of replace refs; ``index`` stamps the index that ``local`` was read with; ``notes`` collects what the user should
-    know.
+    these say of merges, ``room`` the place for hooks, ``live`` what of the target's tree is run here, ``past`` what
+    the target's own commits did; ``replaced`` tells of replace refs; ``index`` stamps the index that ``local`` was read
+    with; ``notes`` collects what the user should know.
     """
 
     git: Git
@@ -75,6 +76,7 @@ class Site:
     memory: Memory
     ancestry: Ancestry
     attributes: MergeAttributes
+    past: Past
     replaced: bool = False
     index: tuple[int, ...] | None = None
     notes: list[str] = field(default_factory=list)

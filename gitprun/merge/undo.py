@@ -36,7 +36,6 @@ from gitprun.merge.undo_plan import (
     can_move_back,
     choose_landing,
     read_landings,
-    reverted,
 )
 from gitprun.names import PRUN_REFS, ZERO, Oid, parse_oid, short
 from gitprun.runs.events import Event, fold
@@ -44,7 +43,7 @@ from gitprun.runs.ledger import Ledger
 from gitprun.system.files import locked
 from gitprun.system.process import Stop
 
-__all__ = ["UndoReport", "UndoneItem", "reverted", "undo"]
+__all__ = ["UndoReport", "UndoneItem", "undo"]
 
 # How what is brought back is checked, by the runs it comes from.
 Checking = Callable[[Sequence[str]], LandingOptions]

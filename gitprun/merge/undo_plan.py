@@ -11,7 +11,7 @@ from typing import Any, Literal
 from gitprun.errors import PrunError, Refused
 from gitprun.escapes import shell_word
 from gitprun.names import nearest, short
-from gitprun.runs.events import Event, History, Undoing
+from gitprun.runs.events import Event, History
 
 Way = Literal["moved", "reverted", "redone"]
 _NUMBER = re.compile(r"#?([1-9][0-9]{0,5})")
@@ -249,14 +249,24 @@ def can_move_back(landing: Landed, merges: Sequence[Merge], tip: str, parents: M
     return tip == top and joined
 
 
-def reverted(history: History, tip: str) -> dict[str, str]:
-    """Say for each target (a full ref) on which a branch's tip landed and was reverted how to bring it back.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TakenOut:
+    """A merge that ``by`` took out of a target (a full ref) without taking it out of the history, or brought back.
 
-    A merge of it would be a no-op for git: its commits are in the history, and their changes are not.
+    ``branch`` is what had landed as ``commit``.
     """
-    last: dict[str, Undoing] = {one.target: one for one in history.undoings if one.tip == tip}
-    return {
-        target: f"was landed as {short(one.commit)} and reverted by {short(one.by)}; {_bring_back(one.by)}"
-        for target, one in last.items()
-        if one.way == "reverted"
-    }
+
+    target: str
+    branch: str
+    commit: str
+    by: str
+    redone: bool
+
+
+def taken_out(history: History) -> tuple[TakenOut, ...]:
+    """List what was reverted, and brought back, in order: git merges nothing of it again, for it is in the history."""
+    return tuple(
+        TakenOut(target=one.target, branch=one.branch, commit=one.commit, by=one.by, redone=one.way == "redone")
+        for one in history.undoings
+        if one.way in ("reverted", "redone")
+    )

@@ -13,21 +13,32 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import cast
 
 import pygit2
 
+from gitprun.collect.portable import describe_names
+from gitprun.git.repo import find_repository
 from gitprun.git.trees import Change, tree_of
 from gitprun.git.walk import Trees
+from gitprun.merge.aside import Aside, aside
+from gitprun.merge.cuts import find_cuts
 from gitprun.merge.deletions import describe_deletions
 from gitprun.merge.installed import Checkouts, read_live
 from gitprun.merge.settings import MergeSettings
+from gitprun.merge.squashed import find_holder
 from gitprun.merge.surface import RUNNERS, Touch
 from gitprun.merge.surface import describe as describe_touches
 from gitprun.merge.touched import find_touches
+from gitprun.merge.unresolved import find_markers
 from gitprun.names import Oid
 from gitprun.plan import MAX_DELETED
 from gitprun.verify.gate_changes import describe
 from gitprun.verify.put_back import put_back, read_gate_changes
+from tests.bench.backwards import KINDS, Backwards
+
+# What else is looked at: two that hold a branch, one that calls it settled, and a note.
+KNOWN = ("in by another name", "markers", "cut", "names")
 
 
 def replay(arguments: Sequence[str]) -> int:
@@ -38,9 +49,31 @@ def replay(arguments: Sequence[str]) -> int:
     parser.add_argument("--most", type=int, default=5000)
     parser.add_argument("--quiet", action="store_true", help="only the counts")
     given = parser.parse_args(arguments)
-    repo = pygit2.Repository(str(given.repository))
-    trees, counts, kinds, reasons = Trees(repo), Counter[str](), Counter[str](), Counter[str]()
+    counts, kinds, reasons = Counter[str](), Counter[str](), Counter[str]()
     begun = time.perf_counter()
+    with aside(find_repository(given.repository)) as room:
+        _replay(room, given, counts, kinds, reasons)
+    seconds = time.perf_counter() - begun
+    by_kind = ", ".join(f"{kind} {many}" for kind, many in kinds.most_common())
+    print(
+        f"{counts['merges']} merges in {seconds:.0f} s: {counts['told']} told, {counts['again']} checked once more,"
+        f" {counts['held']} held for what they delete; {by_kind}"
+    )
+    share = 100 / max(1, counts["merges"])
+    print(
+        f"trust: {counts['trust']} held ({counts['trust'] * share:.2f} %), {counts['installed']} if all it brings were"
+        f" installed ({counts['installed'] * share:.2f} %), {counts['named']} named; "
+        + ", ".join(f"{reason} {many}" for reason, many in reasons.most_common(6))
+    )
+    print(", ".join(f"{kind} {counts[kind]} ({counts[kind] * share:.2f} %)" for kind in (*KINDS, *KNOWN)))
+    return 0
+
+
+def _replay(
+    room: Aside, given: argparse.Namespace, counts: Counter[str], kinds: Counter[str], reasons: Counter[str]
+) -> None:
+    repo, trees = cast("pygit2.Repository", room.repo), Trees(room.repo)
+    looked = Backwards(room.git, trees)
     for commit, target, branch in _merges(given.repository, given.most):
         counts["merges"] += 1
         base = repo.merge_base(pygit2.Oid(hex=target), pygit2.Oid(hex=branch))
@@ -57,22 +90,32 @@ def replay(arguments: Sequence[str]) -> int:
         counts.update(told=bool(told), again=again is not None, held=bool(deletes))
         counts.update(trust=bool(bare), installed=bool(full), named=any(one.grade == "named" for one in touches[0]))
         reasons.update({one.what for one in full})
+        back = looked.at(target, branch, commit)
+        counts.update(dict.fromkeys(back, 1))
         kinds.update({change.kind for change in told})
-        if (told or deletes or full) and not given.quiet:
-            print(commit[:10], "; ".join(filter(None, (describe(told), deletes, describe_touches(full)))))
-    seconds = time.perf_counter() - begun
-    by_kind = ", ".join(f"{kind} {many}" for kind, many in kinds.most_common())
-    print(
-        f"{counts['merges']} merges in {seconds:.0f} s: {counts['told']} told, {counts['again']} checked once more,"
-        f" {counts['held']} held for what they delete; {by_kind}"
-    )
-    share = 100 / max(1, counts["merges"])
-    print(
-        f"trust: {counts['trust']} held ({counts['trust'] * share:.2f} %), {counts['installed']} if all it brings were"
-        f" installed ({counts['installed'] * share:.2f} %), {counts['named']} named; "
-        + ", ".join(f"{reason} {many}" for reason, many in reasons.most_common(6))
-    )
-    return 0
+        known = _known(room, trees, Oid(str(base)), target, branch, new)
+        counts.update(known.keys())
+        said = [describe(told), deletes, describe_touches(full)]
+        said += [f"{kind}: {what}" for kind, what in (back | known).items()]
+        if any(said) and not given.quiet:
+            print(commit[:10], "; ".join(filter(None, said)))
+
+
+def _known(room: Aside, trees: Trees, base: Oid, target: Oid, branch: Oid, merged: Oid) -> dict[str, str]:
+    """Say what else of a merge would be held or told, by the names of KNOWN."""
+    before, tip = tree_of(trees.repo, target), tree_of(trees.repo, branch)
+    brought = trees.compare(tree_of(trees.repo, base), tip)
+    step = trees.compare(before, merged)
+    ends = {"base": base, "target": target, "tip": branch}
+    holder = find_holder(room.git, lambda: room.git, trees, changes=brought, **ends) if step else None
+    marked = find_markers(room.git, trees, branch, brought, merged)
+    found = {
+        "in by another name": f"in since {holder.commit[:10]}" if holder else "",
+        "markers": "; ".join(map(str, marked)),
+        "cut": "; ".join(words for _, words in find_cuts(trees, step, (), {})),
+        "names": "; ".join(describe_names(trees, before, merged, step)),
+    }
+    return {name: said for name, said in found.items() if said}
 
 
 def _touches(trees: Trees, tree: Oid, step: Sequence[Change], *, installed: bool) -> tuple[Touch, ...]:

@@ -69,6 +69,9 @@ def test_json_and_exit_codes(tmp_path: Path) -> None:
                 "paths": 1,
                 "gate": "",
                 "named": "",
+                "made": repo.oid("main"),
+                "suspect": "",
+                "refused": "",
                 "held": "",
                 "accept": [],
             }
@@ -142,3 +145,35 @@ def test_into_takes_any_commit(tmp_path: Path) -> None:
         assert said.code == (1 if state == "conflict" else 0), said.out
     said = prun(repo.path, "forecast", "--into", "gone", "a")
     assert (said.code, said.err.splitlines()[0]) == (128, "error: 'gone' names no commit here")
+
+
+def test_work_of_others_that_a_branch_takes_back_and_its_own_that_was_taken_out(tmp_path: Path) -> None:
+    repo = make_repo(tmp_path / "r", s="1\n")
+    repo.branch("stale")
+    main = repo.commit("meanwhile", s="2\n")
+    repo.switch("stale")
+    repo.commit("more", mine="m\n")
+    repo.git("reset", "-q", "--soft", "main")
+    repo.git("commit", "-q", "-m", "stale")
+    repo.switch("half", new=True, start="main")
+    repo.commit("one", one="1\n")
+    repo.switch("main")
+    assert prun(repo.path, "merge", "--no-verify", "half").code == 0
+    merge = repo.head
+    repo.commit("later", later="l\n")
+    assert prun(repo.path, "undo", "half").code == 0
+    by = repo.head
+    repo.switch("half")
+    repo.commit("two", two="2\n")
+    repo.switch("main")
+    said = prun(repo.path, "forecast", "stale", "half")
+    taken = f"s: the branch takes back what {main[:10]} did here, and no commit of it says so"
+    gone = f"main had it: {by[:10]} took {merge[:10]} back, so that one would stay away"
+    assert said.code == 1
+    assert said.out.splitlines()[-4:-2] == [
+        f"stale: suspect: {taken}",
+        f"half: refused: {gone}; git prun undo --redo {by[:10]} brings it back",
+    ]
+    # The landing says the same.
+    landing = prun(repo.path, "merge", "--no-verify", "stale", "half", "--dry-run").out
+    assert (taken in landing, gone in landing) == (True, True)

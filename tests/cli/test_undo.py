@@ -63,7 +63,8 @@ def test_reverted_is_not_merged_by_accident(tmp_path: Path) -> None:
     assert f"reverted by {by[:10]}" in prun(repo.path, "status").out
     said = prun(repo.path, "merge", "--no-verify", "one")
     assert said.code == 1
-    assert f"was landed as {merge[:10]} and reverted by {by[:10]}; git prun undo {by[:10]} brings it back" in said.out
+    took = f"main had it: {by[:10]} took {merge[:10]} back, so that a would stay away"
+    assert f"{took}; git prun undo --redo {by[:10]} brings it back\n" in said.out
     assert repo.head == by
     assert prun(repo.path, "undo", by[:10]).out == f"prun/r1/one: brought back by {repo.head[:10]}\n"
     assert repo.files() == {"a": "2", "new": "n", "other": "x"}

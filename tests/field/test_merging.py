@@ -283,9 +283,9 @@ def test_a_merge_that_was_reverted_by_hand_is_not_called_contained(repo: Repo) -
     make_topic(repo)
     assert states(land_branches(repo, "topic")) == {"topic": "landed"}
     repo.git("revert", "-m", "1", "--no-edit", "HEAD")
-    undone = repo.head[:10]
-    way_out = f"git revert {undone} brings it back, merging would bring nothing"
-    assert reason(repo, "topic") == ("refused", f"main had it, but {undone} reverted the merge; {way_out}")
+    merge, undone = repo.oid("HEAD^")[:10], repo.head[:10]
+    said = f"main had it: {undone} took {merge} back, so that new would stay away; git revert {undone} brings it back"
+    assert reason(repo, "topic") == ("refused", said)
     repo.git("revert", "--no-edit", "HEAD")
     assert reason(repo, "topic") == ("already-contained", "main already has its commits")
 

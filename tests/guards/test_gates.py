@@ -135,6 +135,22 @@ def test_a_suspect_merge(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     ]
 
 
+def test_a_branch_that_takes_back_work_of_others(repo: Repo) -> None:
+    repo.branch("stale", "main")
+    main = repo.commit("meanwhile", s="1\n", src__a_dot_txt="new\n")
+    repo.switch("stale")
+    repo.commit("stale", mine="m\n")
+    repo.git("reset", "-q", "--soft", "main")
+    repo.git("commit", "-q", "-m", "stale")
+    repo.switch("main")
+    repo.git("merge", "-q", "--no-commit", "--no-ff", "stale")
+    heads = {str(repo.oid("stale")): "stale"}
+    reason = f"the branch takes back what {main[:10]} did here, and no commit of it says so"
+    assert gate.refuse_merge(repo.repository, repo.ledger.read().history, heads, print) == (
+        f"stale is suspect: s: {reason} (and 1 more)"
+    )
+
+
 def test_heads_are_read_off_the_environment() -> None:
     one, other = "1" * 40, "2" * 40
     environment = {f"GITHEAD_{one}": "topic", f"GITHEAD_{other}": "a/b", "GITHEAD_x": "no", "HOME": "/"}

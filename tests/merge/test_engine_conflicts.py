@@ -194,7 +194,7 @@ def test_submodules_that_move_are_named(tmp_path: Path) -> None:
     assert repo.status() == []
     repo.switch("back", new=True)
     lib.git("checkout", "-q", base)
-    repo.commit("back")
+    repo.commit("Revert lib")
     repo.switch("main")
     report = land_branches(repo, "back")
     assert states(report) == {"back": "landed"}

@@ -130,20 +130,6 @@ def test_a_branch_that_merged_main_honestly(tmp_path: Path) -> None:
     assert states(land_branches(repo, "topic")) == {"topic": "landed"}
 
 
-def test_a_conflict_that_was_resolved_by_taking_one_side(tmp_path: Path) -> None:
-    repo = make_repo(tmp_path / "repo", f="1\n")
-    repo.switch("topic", new=True)
-    repo.commit("topic", f="topic\n")
-    repo.switch("main")
-    repo.commit("main", f="main\n")
-    repo.switch("topic")
-    repo.git("merge", "-q", "-X", "ours", "-m", "Merge main", "main")
-    repo.switch("main")
-    report = land_branches(repo, "topic")
-    assert states(report) == {"topic": "suspect"}
-    assert [suspect.path for suspect in report.items[0].suspects] == ["f"]
-
-
 def test_two_branches_that_add_the_same_migration_number(tmp_path: Path) -> None:
     repo = make_repo(tmp_path / "repo", shop__migrations__0001_initial_dot_py="dependencies = []\n")
     for name in ("colour", "size"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from gitprun.errors import PrunError, Refused
 from gitprun.merge.hotspots import Hotspot
 from gitprun.merge.undo import UndoReport, undo
+from gitprun.merge.undo_plan import TakenOut, taken_out
 from gitprun.names import Oid
 from tests.support.landing import land_branches, states
 from tests.support.repos import Repo, make_repo
@@ -131,23 +133,17 @@ def test_redo_brings_back_what_was_reverted(tmp_path: Path) -> None:
     assert repo.files() == {**landed, "mine": "2"}
 
 
-def test_the_history_says_how_to_bring_it_back(tmp_path: Path) -> None:
-    from gitprun.merge.undo import reverted
-
+def test_the_history_says_what_was_taken_out_and_brought_back(tmp_path: Path) -> None:
     repo = ready(tmp_path / "r")
     land_branches(repo, "topic-a")
-    merge, tip = repo.head, repo.oid("topic-a")
+    merge = repo.head
     repo.commit("later", mine="2\n")
-    assert reverted(repo.ledger.read().history, tip) == {}
+    assert taken_out(repo.ledger.read().history) == ()
     take(repo)
-    by = repo.head
-    assert reverted(repo.ledger.read().history, tip) == {
-        "refs/heads/main": f"was landed as {merge[:10]} and reverted by {by[:10]};"
-        f" git prun undo {by[:10]} brings it back"
-    }
-    assert reverted(repo.ledger.read().history, repo.oid("topic-b")) == {}
+    out = TakenOut(target="refs/heads/main", branch="topic-a", commit=merge, by=repo.head, redone=False)
+    assert taken_out(repo.ledger.read().history) == (out,)
     take(repo, redo=True)
-    assert reverted(repo.ledger.read().history, tip) == {}
+    assert taken_out(repo.ledger.read().history) == (out, replace(out, by=repo.head, redone=True))
 
 
 def test_later_changes_to_the_same_lines_refuse(tmp_path: Path) -> None:

@@ -98,6 +98,9 @@ def test_counts_and_what_is_bad() -> None:
                 "paths": 1,
                 "gate": "",
                 "named": "",
+                "made": "",
+                "suspect": "",
+                "refused": "",
                 "held": "",
                 "accept": (),
             }
