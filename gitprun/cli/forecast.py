@@ -44,8 +44,8 @@ def forecast(ctx: click.Context, /, names: tuple[str, ...], into: str | None, ev
     """
     from gitprun.config import read_settings
     from gitprun.git.command import require_git
-    from gitprun.merge.forecast import Asked
     from gitprun.merge.forecast import forecast as look_ahead
+    from gitprun.merge.forecast_branches import Asked
     from gitprun.plan import MAX_DELETED
 
     if names and every:

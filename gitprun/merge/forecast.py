@@ -16,6 +16,7 @@ from gitprun.git.repo import Checkout, Repository, read_checkouts, resolve_commi
 from gitprun.git.trees import Change, Objects, TreeMerge, tree_of
 from gitprun.git.walk import Trees
 from gitprun.merge.aside import Aside, aside
+from gitprun.merge.forecast_branches import Asked, drop_contained, find_branches
 from gitprun.merge.forecast_plan import (
     BAD,
     Branch,
@@ -31,19 +32,15 @@ from gitprun.merge.forks import Forks, New, find_forks, has_one_base, read_new
 from gitprun.merge.guard import BRANCHES, Target, read_target
 from gitprun.merge.history import explain_unrelated
 from gitprun.merge.order import plan_safe_order
-from gitprun.merge.plan import Candidate, LandingOptions
+from gitprun.merge.plan import Candidate
 from gitprun.merge.squashed import find_holder
 from gitprun.merge.undo_plan import taken_out
-from gitprun.merge.unresolved import find_jj_conflict
-from gitprun.names import Oid, parse_oid, short, unit_branch
-from gitprun.plan import MAX_DELETED
-from gitprun.runs.events import LIVE, History, base_of
-from gitprun.runs.lookup import find_unit, probe_unit
+from gitprun.names import Oid, short
+from gitprun.runs.events import History
 from gitprun.verify.gate_changes import describe
 from gitprun.verify.put_back import read_gate_changes
 
 if TYPE_CHECKING:
-    from gitprun.merge.hotspots import Hotspot
     from gitprun.merge.judge import Judge
     from gitprun.merge.site import Site
 
@@ -53,37 +50,6 @@ TARGET = -1
 AT_A_TIME = 64
 AT_ONCE = 2
 _Changes = Mapping[bytes, Change]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """What to look at: ``names`` as for a landing, ``every`` local branch, ``into`` the target (any commit-ish).
-
-    None stands for the branch checked out.
-
-    ``checks`` are the commands a landing would run (none: those detected), ``max_deleted`` what it lets one delete,
-    ``protected`` globs of paths it holds.
-    """
-
-    names: Sequence[str] = ()
-    every: bool = False
-    into: str | None = None
-    hotspots: tuple[Hotspot, ...] = ()
-    checks: tuple[str, ...] = ()
-    max_deleted: float = MAX_DELETED
-    protected: tuple[str, ...] = ()
-
-    @property
-    def options(self) -> LandingOptions:
-        """Return the landing that is looked ahead at."""
-        return LandingOptions(
-            into=self.into,
-            dry_run=True,
-            verify=self.checks or None,
-            hotspots=self.hotspots,
-            max_deleted=self.max_deleted,
-            protected=self.protected,
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,9 +86,9 @@ def forecast(repository: Repository, history: History, asked: Asked) -> Forecast
         room.git.ask_ahead("config", "--list", "-z")
         left_out: list[tuple[str, str]] = []
         candidates: dict[str, Candidate] = {}
-        found = _find_branches(room, history, asked, target, left_out, candidates)
+        found = find_branches(room, history, asked, target, left_out, candidates)
         new = read_new(room.git, target.tip, [branch.tip for branch in found])
-        branches = _drop_contained(room.repo, target, new, found, left_out)
+        branches = drop_contained(room.repo, target, new, found, left_out)
         ground = _read_ground(room, target, branches, new)
         wanted = _plan_pairs(ground)
         with _merge_all(room, ground, wanted) as merges:
@@ -206,84 +172,6 @@ def _merge_all(
             yield (row for part, merges in zip(parts, answers, strict=True) for row in zip(part, merges, strict=True))
         finally:
             pool.shutdown(cancel_futures=True)
-
-
-def _find_branches(
-    room: Aside,
-    history: History,
-    asked: Asked,
-    target: Target,
-    left_out: list[tuple[str, str]],
-    candidates: dict[str, Candidate],
-) -> list[Branch]:
-    """Find what is meant: finished work by its commit, live work as it is now, branches by their tip.
-
-    ``candidates`` gets what would ask to land, by name.
-    """
-    found: list[Branch] = []
-    from gitprun.merge.choose import choose, read_made
-
-    if asked.names or not asked.every:
-        chosen = choose(room.repository, history, asked.names, allow_unverified=True)
-        found += map(_as_branch, chosen.candidates)
-        candidates |= {one.branch: one for one in chosen.candidates}
-        for label, reason in chosen.skipped:
-            seen = _look_at_live(room, history, label)
-            if isinstance(seen, Candidate):
-                live = not history.runs[seen.run].units[seen.unit].commit
-                found.append(replace(_as_branch(seen), live=live))
-                candidates[seen.branch] = seen
-            else:
-                left_out.append((label, seen or reason))
-    if asked.every:
-        words = ("for-each-ref", "--format=%(objectname) %(refname)", "refs/heads")
-        for row in room.git.run(*words).text.splitlines():
-            oid, _, ref = row.partition(" ")
-            if ref != target.ref:
-                name = ref.removeprefix("refs/heads/")
-                one = Candidate(branch=name, tip=parse_oid(oid), made=read_made(room.repository, name))
-                candidates.setdefault(one.branch, one)
-                found.append(_as_branch(one))
-    return found
-
-
-def _look_at_live(room: Aside, history: History, label: str) -> Candidate | str:
-    """Take a unit that is not over as it is now; give the reason where it cannot be read, or nothing if it is over."""
-    from gitprun.merge.live import NotSeen, read_work
-
-    known = find_unit(history, label)
-    run = history.runs[known.run]
-    unit = probe_unit(run, known)
-    if unit.state not in (*LIVE, "lost"):
-        return ""
-    try:
-        tip = parse_oid(unit.commit) if unit.commit else read_work(room, run, unit)
-    except NotSeen as problem:
-        return f"{unit.state}: {problem.message}"
-    fence = tuple(map(str, dict(unit.facts.get("spec") or {}).get("paths") or ()))
-    return Candidate(
-        branch=unit_branch(unit.run, unit.id), tip=tip, run=unit.run, unit=unit.id, fence=fence, base=base_of(run, unit)
-    )
-
-
-def _as_branch(candidate: Candidate) -> Branch:
-    return Branch(name=candidate.branch, tip=candidate.tip, run=candidate.run, unit=candidate.unit)
-
-
-def _drop_contained(
-    repo: Objects, target: Target, new: New, found: Sequence[Branch], left_out: list[tuple[str, str]]
-) -> list[Branch]:
-    """Leave out what the target has, what is no work but a conflict, and every further name of a commit."""
-    known, trees = tree_of(repo, target.tip), Trees(repo)
-    kept: dict[Oid, Branch] = {}
-    for branch in found:
-        if branch.tip not in new:
-            left_out.append((branch.name, f"{target.branch} has its commits"))
-        elif (jj := find_jj_conflict(trees, Candidate(branch=branch.name, tip=branch.tip), known)) is not None:
-            left_out.append((branch.name, jj.reason))
-        elif kept.setdefault(branch.tip, branch).name != branch.name:
-            left_out.append((branch.name, f"the same commit as {kept[branch.tip].name}"))
-    return list(kept.values())
 
 
 def _read_ground(room: Aside, target: Target, branches: Sequence[Branch], new: New) -> _Ground:

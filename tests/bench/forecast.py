@@ -10,8 +10,8 @@ from itertools import combinations
 from pathlib import Path
 
 from gitprun.git.repo import find_repository
-from gitprun.merge.forecast import Asked
 from gitprun.merge.forecast import forecast as look_ahead
+from gitprun.merge.forecast_branches import Asked
 from gitprun.runs.events import History
 from tests.bench.cases import Row, call, environment, make_repository, medians, scratch
 

@@ -69,7 +69,6 @@ def test_json_and_exit_codes(tmp_path: Path) -> None:
                 "paths": 1,
                 "gate": "",
                 "named": "",
-                "made": repo.oid("main"),
                 "suspect": "",
                 "refused": "",
                 "held": "",

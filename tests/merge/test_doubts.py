@@ -11,7 +11,8 @@ import pytest
 from gitprun.merge import doubts
 from gitprun.merge.doubts import NOT_FINISHED, Doubts, find_doubts
 from gitprun.merge.file import FileMerge, merge_file
-from gitprun.merge.forecast import Asked, forecast
+from gitprun.merge.forecast import forecast
+from gitprun.merge.forecast_branches import Asked
 from gitprun.merge.gate import refuse_merge
 from gitprun.merge.resolvers import outline
 from gitprun.merge.resolvers.base import FileConflict

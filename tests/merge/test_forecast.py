@@ -13,7 +13,8 @@ import pytest
 from gitprun.errors import PrunError
 from gitprun.git.batch import merge_many
 from gitprun.git.trees import TreeMerge, read_changes
-from gitprun.merge.forecast import Asked, forecast
+from gitprun.merge.forecast import forecast
+from gitprun.merge.forecast_branches import Asked
 from gitprun.merge.forecast_plan import Forecast, Meeting
 from gitprun.merge.hotspots import Hotspot
 from gitprun.names import Oid

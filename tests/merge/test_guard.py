@@ -74,7 +74,7 @@ def test_no_target(tmp_path: Path) -> None:
         read_target(bare.repository, None)
     assert read_target(bare.repository, "main").checkout is None
     repo.git("checkout", "-q", "--detach")
-    with pytest.raises(Refused, match="a rebase is in progress"):
+    with pytest.raises(PrunError, match="HEAD is detached"):
         read_target(repo.repository, None)
     assert read_target(repo.repository, "main").checkout is None
     repo.git("checkout", "-q", "--orphan", "fresh")

@@ -8,7 +8,8 @@ import pytest
 
 from gitprun.errors import Refused
 from gitprun.git.refs import open_repository
-from gitprun.merge.forecast import Asked, forecast
+from gitprun.merge.forecast import forecast
+from gitprun.merge.forecast_branches import Asked
 from gitprun.merge.guard import read_target
 from gitprun.merge.left import read_left
 from gitprun.merge.settle import Means

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gitprun.merge.forecast import Asked, forecast
+from gitprun.merge.forecast import forecast
+from gitprun.merge.forecast_branches import Asked
 from gitprun.merge.rerere import HINT, normalise, read_rerere
 from tests.support.landing import land_branches, landing_events, states
 from tests.support.repos import Repo, make_repo

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from gitprun.merge.forecast import Asked, forecast
+from gitprun.merge.forecast import forecast
+from gitprun.merge.forecast_branches import Asked
 from gitprun.names import short
 from tests.support.landing import land_branches, landing_events, states
 from tests.support.repos import Repo, make_repo

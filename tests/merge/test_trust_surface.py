@@ -10,7 +10,8 @@ import pytest
 
 from gitprun.errors import Refused
 from gitprun.merge import landed
-from gitprun.merge.forecast import Asked, forecast
+from gitprun.merge.forecast import forecast
+from gitprun.merge.forecast_branches import Asked
 from gitprun.merge.hotspots import Hotspot
 from gitprun.merge.move import CheckoutStuck
 from gitprun.merge.undo import undo

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gitprun.merge.forecast import Asked, forecast
+from gitprun.merge.forecast import forecast
+from gitprun.merge.forecast_branches import Asked
 from gitprun.merge.held import held_branches
 from gitprun.merge.unresolved import count_conflicts
 from tests.support.cli import prun

@@ -98,7 +98,6 @@ def test_counts_and_what_is_bad() -> None:
                 "paths": 1,
                 "gate": "",
                 "named": "",
-                "made": "",
                 "suspect": "",
                 "refused": "",
                 "held": "",

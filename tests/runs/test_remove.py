@@ -184,7 +184,7 @@ def test_a_folder_that_is_gone_already(repo: Repo, tmp_path: Path, kind: Workspa
     tip = shop.work.commit("detached", b_dot_txt="b\n")
     repo.ledger.append("unit.finished", run=RUN, unit="u", facts={"state": "broken"})
     shutil.rmtree(shop.path)
-    assert shop.remove() == removed(shop)
+    assert shop.remove() == removed(shop, reason=f"{shop.path} was not there; if you moved it, it is yours now")
     assert (worktrees(repo), branches(repo)) == (1, ["main"])
     assert shop.refs() == ({"head": tip} if kind == "worktree" else {})
 
