@@ -40,6 +40,11 @@ def matches(pattern: str, path: str) -> bool:
     return _match_path(segments, path.split("/"))
 
 
+def outside_fence(changed: Iterable[str], fence: Sequence[str]) -> tuple[str, ...]:
+    """Return the changed paths that no pattern of a unit's fence covers; an empty fence has no outside."""
+    return tuple(path for path in changed if fence and not any(matches(pattern, path) for pattern in fence))
+
+
 class Patterns:
     """Many patterns at once: a path is looked up, not held against each of them."""
 

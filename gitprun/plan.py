@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast, get_args
 
 from gitprun.errors import PlanError
 from gitprun.names import UnitId, nearest, parse_unit_id
+from gitprun.powers import Power, read_powers
 from gitprun.tables import Table
 from gitprun.units import DEFAULT_TIMEOUT, ExecutorSettings, Mode, Sandbox, Unit, WorkspaceKind
 
@@ -52,7 +53,8 @@ class Settings:
     ``reuse_green`` is for how many seconds a green tree counts as green in later commands (None: not at all),
     ``confirm_red`` whether what is red is checked once more, ``max_deleted`` the share of the target's files that
     one branch may delete (1.0: any); ``protected`` are globs of paths no branch changes unless they are accepted,
-    ``regenerable`` globs of ignored files that a tool makes again.
+    ``regenerable`` globs of ignored files that a tool makes again. ``powers`` are those keys of ``prun.toml`` that
+    are in force here and count only once the user let them; a plan is named on the command line and needs no such.
     """
 
     base: str | None = None
@@ -90,6 +92,7 @@ class Settings:
     protected: tuple[str, ...] | None = None
     hotspots: tuple[Any, ...] = ()
     hotspot_source: str = ""
+    powers: tuple[Power, ...] = ()
 
     def over(self, other: Settings) -> Settings:
         """Give ``other`` with everything said here on top."""
@@ -129,7 +132,14 @@ class Settings:
             protected=other.protected if self.protected is None else self.protected,
             hotspots=other.hotspots + self.hotspots,
             hotspot_source=self.hotspot_source or other.hotspot_source,
+            powers=(*self.powers, *(power for power in other.powers if not self._replaces(power))),
         )
+
+    def _replaces(self, power: Power) -> bool:
+        """Check whether what a key says is said here, so that the other one does not count; hotspots are added up."""
+        if power.executor:
+            return power.executor in self.executors
+        return power.name != "after" and getattr(self, power.name) is not None
 
 
 def together(runs: Sequence[Settings]) -> Settings:
@@ -176,7 +186,7 @@ def parse_settings(document: Mapping[str, Any], source: str) -> Settings:
     table = Table(document, source)
     settings = _settings(table, source, in_plan=False)
     table.close()
-    return settings
+    return replace(settings, powers=tuple(power for power in read_powers(document) if power.asked))
 
 
 def parse_plan(document: Mapping[str, Any], source: str, read_prompt: PromptReader, default: Settings) -> Plan:

@@ -6,7 +6,7 @@ A text of the repository may say them, so a branch that changes one is held, and
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -58,6 +58,17 @@ class Power:
     value: str
     asked: bool
 
+    @property
+    def name(self) -> str:
+        """Return the key alone, without its table."""
+        return self.key.rpartition("] ")[2]
+
+    @property
+    def executor(self) -> str:
+        """Return the executor whose table it is of; empty where it is of none."""
+        table = self.key.rpartition("] ")[0].lstrip("[")
+        return table.removeprefix("executor.") if table.startswith("executor.") else ""
+
 
 def read_powers(document: Mapping[str, Any]) -> tuple[Power, ...]:
     """Return what a parsed ``prun.toml`` says of such keys; odd types are no fault here, they are said as they are."""
@@ -70,6 +81,18 @@ def changed_powers(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[Powe
     after = {power.key: power for power in read_powers(new)}
     gone = (Power(key, "", power.asked) for key, power in before.items() if key not in after)
     return (*(power for key, power in after.items() if power != before.get(key)), *gone)
+
+
+def started_by(powers: Iterable[Power], executors: Collection[str]) -> tuple[Power, ...]:
+    """Return what counts where workers of these executors are started, and their work is taken in and checked."""
+    return tuple(
+        power for power in powers if (power.executor in executors if power.executor else power.name != "after")
+    )
+
+
+def landed_by(powers: Iterable[Power]) -> tuple[Power, ...]:
+    """Return what counts where something is checked and landed: all but what is said of workers."""
+    return tuple(power for power in powers if not power.executor and power.name != "filters")
 
 
 def _read(row: _Row, document: Mapping[str, Any]) -> Iterator[Power]:

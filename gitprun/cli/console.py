@@ -5,11 +5,20 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import shutil
 import sys
+import textwrap
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import click
+
+from gitprun.escapes import only_colours, safe
+
+__all__ = [
+    "COLOURS", "age", "clock_time", "colour_wanted", "coloured", "harmless", "hint", "put", "safe",
+    "said_above", "say", "size_text", "table", "terminal_width", "warn", "write_bytes",
+]  # fmt: skip
 
 COLOURS = {
     "ready": "green",
@@ -34,12 +43,14 @@ COLOURS = {
     "refused": "red",
     "held": "red",
 }
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
-_SHORT = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}
 _ESCAPE = re.compile(rb"\x1b(?!\[[0-9;]*m)")
 # C1 controls (a terminal may take U+009B for an escape sequence) and marks that turn the direction of writing.
 _HIDDEN = re.compile(rb"\xc2[\x80-\x9f]|\xe2\x80[\xaa-\xae]|\xe2\x81[\xa6-\xa9]")
 _PLAIN = re.compile(rb"[\x00-\x08\x0b-\x1a\x1c-\x1f\x7f]")
+
+
+# Before what stands below its row in a table.
+BELOW = "    "
 
 
 def colour_wanted() -> bool | None:
@@ -48,14 +59,30 @@ def colour_wanted() -> bool | None:
 
 
 def put(text: str) -> None:
-    """Write data to stdout."""
-    click.echo(text, color=colour_wanted())
+    """Write data to stdout; whatever of a worker's text is in it, a terminal gets nothing but our colours."""
+    click.echo(only_colours(text), color=colour_wanted())
+
+
+_above: list[Callable[[str], None]] = []
+
+
+@contextlib.contextmanager
+def said_above(speak: Callable[[str], None]) -> Iterator[None]:
+    """Give what is said to whoever draws on the terminal meanwhile: written beside it, it would tear the drawing."""
+    _above.append(speak)
+    try:
+        yield
+    finally:
+        _above.remove(speak)
 
 
 def say(text: str) -> None:
     """Tell the user something that is no data; nobody there to hear it is no error."""
     with contextlib.suppress(OSError):
-        click.echo(text, err=True, color=colour_wanted())
+        if _above:
+            _above[-1](only_colours(text))
+        else:
+            click.echo(only_colours(text), err=True, color=colour_wanted())
 
 
 def warn(text: str) -> None:
@@ -68,30 +95,52 @@ def hint(text: str) -> None:
     say(click.style("hint: ", fg="cyan") + text)
 
 
-def safe(text: str) -> str:
-    """Show text of others without its control characters and with undecodable bytes as escapes."""
-    shown = text.encode("utf-8", "backslashreplace").decode("utf-8")
-    return _CONTROL.sub(lambda found: _SHORT.get(found[0]) or _escape(ord(found[0])), shown)
-
-
-def _escape(number: int) -> str:
-    return f"\\x{number:02x}" if number < 256 else f"\\u{number:04x}"
-
-
 def coloured(state: str) -> str:
     """Colour a state by what it means."""
     return click.style(state, fg=COLOURS.get(state))
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Lay out rows in columns; colour does not count as width, and the last column is never padded."""
-    cells = [[click.style(name, bold=True) for name in head], *rows]
-    widths = [max((len(click.unstyle(row[i])) for row in cells), default=0) for i in range(len(head))]
-    lines = []
+def table(head: Sequence[str], rows: Iterable[Sequence[str]], room: int | None = None) -> str:
+    """Lay out rows in columns; colour does not count as width, and the last column is never padded.
+
+    What does not fit into a terminal (``room`` columns) from the right on goes below its row, each cell on its own.
+    """
+    cells = [list(row) for row in rows]
+    room = terminal_width() if room is None else room
+    widths = [max(map(_width, column)) for column in zip(head, *cells, strict=True)]
+    kept = len(head)
+    while kept > 1 and room and sum(widths[:kept]) + 2 * (kept - 1) > room:
+        kept -= 1
+    lines = [_row([click.style(name, bold=True) for name in head[:kept]], widths)]
     for row in cells:
-        padded = [cell + " " * (width - len(click.unstyle(cell))) for cell, width in zip(row, widths, strict=True)]
-        lines.append("  ".join(padded).rstrip())
+        lines.append(_row(row[:kept], widths))
+        below = zip(head[kept:], row[kept:], strict=True)
+        lines += [line for name, cell in below if cell not in ("", "-") for line in _below(name, cell, room)]
     return "\n".join(lines)
+
+
+def _row(cells: Sequence[str], widths: Sequence[int]) -> str:
+    padded = (cell + " " * (width - _width(cell)) for cell, width in zip(cells, widths, strict=False))
+    return "  ".join(padded).rstrip()
+
+
+def _width(cell: str) -> int:
+    return len(click.unstyle(cell))
+
+
+def _below(name: str, cell: str, room: int) -> list[str]:
+    """Write a cell below its row; a command stays on one line, for it is to be pasted."""
+    line = f"{BELOW}{name}: {cell}"
+    if cell.startswith("git ") or _width(cell) != len(cell):
+        return [line]
+    return textwrap.wrap(
+        line, max(room, 20), subsequent_indent=2 * BELOW, break_long_words=False, break_on_hyphens=False
+    )
+
+
+def terminal_width() -> int:
+    """Return how wide the terminal is that data goes to; 0 for a file or pipe, which have no width."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
 
 
 def age(seconds: float | None) -> str:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from gitprun.cli.console import harmless, put, safe, say
+from gitprun.cli.console import age, put, safe, say, size_text
 from gitprun.cli.seed import SeedCommand
 from gitprun.units import ExecutorSettings, Unit
 
@@ -18,10 +22,12 @@ if TYPE_CHECKING:
 
 SHOWN_LINES = 80
 SHOWN_BYTES = 256_000
+# Often enough for whoever wonders whether it hangs, seldom enough for a log of hours.
+LIFE_EVERY = 60.0
 USAGE = "Usage: git prun dispatch --prompt-file <path> --result-file <path> --unit-id <id>"
 EPILOG = """\b
 Environment: CODEX_BIN, CODEX_DISPATCH_SANDBOX (danger-full-access), CODEX_DISPATCH_REASONING (xhigh),
-CODEX_DISPATCH_ISOLATE_MCP=off, CODEX_DISPATCH_TIMEOUT (seconds, 0: off), PRUN_SCRATCH_CWD, TMPDIR.
+CODEX_DISPATCH_ISOLATE_MCP=off, CODEX_DISPATCH_TIMEOUT (seconds, 3600; 0: off), PRUN_SCRATCH_CWD, TMPDIR.
 """
 
 
@@ -31,7 +37,7 @@ CODEX_DISPATCH_ISOLATE_MCP=off, CODEX_DISPATCH_TIMEOUT (seconds, 0: off), PRUN_S
 @click.option("--unit-id", required=True, help="The name of the unit: letters, digits, _ and -.")
 @click.option("--executor", type=click.Choice(["codex", "claude"]), default="codex", help="Who works (codex).")
 @click.option("--model", help="The model the worker uses.")
-@click.option("--timeout", help='The time limit, such as "40m" (none); wins over CODEX_DISPATCH_TIMEOUT.')
+@click.option("--timeout", help='The time limit, such as "40m" (1h; 0: none); wins over CODEX_DISPATCH_TIMEOUT.')
 @click.pass_context
 def dispatch(ctx: click.Context, /, prompt_file: str, result_file: str, unit_id: str, **given: Any) -> int:
     """Run one worker on one prompt, outside of any run, and see to it that its result file is written.
@@ -50,12 +56,14 @@ def dispatch(ctx: click.Context, /, prompt_file: str, result_file: str, unit_id:
     wishes, stop = read_wishes(os.environ), Stop()
     unit, settings = _unit(start, prompt_file, unit_id, wishes, given)
     folders: list[Path] = []
+    over = threading.Event()
 
     def announce(path: Path) -> None:
         folders.append(path)
         put(f"STATE-DIR {path}")
+        threading.Thread(target=show_life, args=(unit.id, path / "tail", over), daemon=True).start()
 
-    with signals_stop(stop) as caught:
+    with signals_stop(stop) as caught, ending(over):
         settled = dispatch_unit(
             unit,
             settings,
@@ -86,7 +94,7 @@ def _unit(
     from gitprun.config import read_prompt
     from gitprun.errors import PlanError, UsageProblem
     from gitprun.names import parse_unit_id
-    from gitprun.runs.standalone import NO_LIMIT, read_limit
+    from gitprun.runs.standalone import read_limit
 
     try:
         name, prompt = parse_unit_id(unit_id, "--unit-id"), read_prompt(start / prompt_file, shown=prompt_file)
@@ -94,10 +102,11 @@ def _unit(
         raise UsageProblem(problem.message, problem.hint) from None
     limit = read_limit(given["timeout"], "--timeout") if given["timeout"] is not None else wishes.timeout
     codex = given["executor"] == "codex"
-    configured = _configured(start, given["executor"])
+    own = _program(start, wishes.program) if codex else None
+    configured = _configured(start, given["executor"], own)
     settings = replace(
         configured,
-        program=(_program(start, wishes.program) if codex else None) or configured.program,
+        program=own or configured.program,
         isolate=configured.isolate and wishes.isolate,
     )
     unit = Unit(
@@ -105,7 +114,7 @@ def _unit(
         prompt=prompt,
         executor=given["executor"],
         model=given["model"],
-        timeout=limit or NO_LIMIT,
+        timeout=limit,
         sandbox=wishes.sandbox,
         # Without isolation the user's own configuration says how hard to think.
         reasoning=wishes.reasoning if codex and settings.isolate else None,
@@ -113,21 +122,49 @@ def _unit(
     return unit, settings
 
 
+def show_life(unit: str, output: Path, over: threading.Event, every: float = LIFE_EVERY) -> None:
+    """Say now and then that a worker is still at work, and what has come of it, until it is ``over``."""
+    began = time.monotonic()
+    while not over.wait(every):
+        try:
+            found = output.stat()
+            quiet = max(0.0, time.time() - found.st_mtime)
+            said = (
+                f"{size_text(found.st_size)} of output, the last {age(quiet)} ago" if found.st_size else "no output yet"
+            )
+        except OSError:
+            said = "no output yet"
+        _tell(f"{unit} is at work for {age(time.monotonic() - began)}: {said}")
+
+
+@contextmanager
+def ending(over: threading.Event) -> Iterator[None]:
+    """Let those who wait for an end hear of it, however it comes."""
+    try:
+        yield
+    finally:
+        over.set()
+
+
 def _tell(text: str) -> None:
     say(f"git prun dispatch: {safe(text)}")
 
 
-def _configured(start: Path, executor: str) -> ExecutorSettings:
-    """Read what ``prun.toml`` says about an executor, where there is a repository around."""
+def _configured(start: Path, executor: str, own: str | None) -> ExecutorSettings:
+    """Read what ``prun.toml`` says about an executor, where there is a repository around; ``own``: not its program."""
     from gitprun.config import read_settings
     from gitprun.errors import PrunError
     from gitprun.git.repo import find_repository
+    from gitprun.workspaces.trust import require_trusted
 
     try:
-        top = find_repository(start).top
+        repository = find_repository(start)
     except PrunError:
         return ExecutorSettings()
-    return read_settings(top).executors.get(executor, ExecutorSettings())
+    settings = read_settings(repository.top)
+    asked = (power for power in settings.powers if power.executor == executor)
+    require_trusted(repository, (power for power in asked if not (own and power.name == "program")))
+    return settings.executors.get(executor, ExecutorSettings())
 
 
 def _program(start: Path, program: str | None) -> str | None:
@@ -146,8 +183,9 @@ def _caller(start: Path) -> str:
 
 def _show_end(output: Path) -> None:
     """Print the last lines of the worker's output to stderr."""
+    from gitprun.executors.compact import readable_output
     from gitprun.system.files import tail
 
-    lines = tail(output, SHOWN_BYTES).decode("utf-8", "replace").splitlines()[-SHOWN_LINES:]
+    lines = readable_output(tail(output, SHOWN_BYTES)).rstrip("\n").split("\n")[-SHOWN_LINES:]
     for line in lines:
-        say(harmless(line.encode()).decode("utf-8", "replace"))
+        say(line)

@@ -15,7 +15,7 @@ import click
 
 from gitprun.cli.console import hint, put, safe, say, warn
 from gitprun.cli.options import Here
-from gitprun.cli.places import log_root, project
+from gitprun.cli.places import log_root, project, require_trust
 from gitprun.errors import PlanError, UsageProblem
 from gitprun.units import ExecutorSettings, Unit
 
@@ -134,12 +134,15 @@ def _errand(place: Here, name: str, slug: str, prompt: str, given: Mapping[str, 
     from gitprun.named.verify import PostVerify
     from gitprun.named.work import Errand
     from gitprun.plan import DEFAULT_VERIFY_TIMEOUT
+    from gitprun.powers import started_by
     from gitprun.runs.dispatch import require_programs
     from gitprun.system.process import worker_environment
     from gitprun.system.programs import with_program
 
     settings = read_settings(place.repository.top)
     unit = _unit(slug, prompt, given, os.environ)
+    # What makes a workspace ready was asked for when it was made.
+    require_trust(place, (one for one in started_by(settings.powers, {unit.executor}) if one.name != "setup"))
     require_programs((unit,), dict(settings.executors), place.repository.top or place.repository.common)
     return Errand(
         unit=unit,

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gitprun.errors import PrunError, UsageProblem
+from gitprun.escapes import safe
 
 if TYPE_CHECKING:
     from gitprun.merge.file import FileMerge
@@ -32,7 +33,7 @@ def merge_words(words: Sequence[str], cwd: Path) -> int:
     answer = merge_file(wanted, cwd)
     if flags.isdisjoint(("-q", "--quiet")):
         for line in answer.said:
-            print(line, file=sys.stderr)
+            print(safe(line), file=sys.stderr)
     if answer.code >= CANNOT:
         return answer.code
     if flags.isdisjoint(("-p", "--stdout")):
@@ -126,15 +127,15 @@ def main(words: Sequence[str], cwd: Path | None = None) -> int:
     try:
         return merge_words(words, cwd or Path.cwd())
     except PrunError as problem:
-        print(f"error: {problem.message}", file=sys.stderr)
+        print(f"error: {safe(problem.message)}", file=sys.stderr)
         if problem.hint:
-            print(f"hint: {problem.hint}", file=sys.stderr)
+            print(f"hint: {safe(problem.hint)}", file=sys.stderr)
         return EXIT_USAGE if isinstance(problem, UsageProblem) else EXIT_CANNOT
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except OSError as problem:
-        print(f"error: {problem.filename or ''}: {problem.strerror}", file=sys.stderr)
+        print(f"error: {safe(os.fsdecode(problem.filename or ''))}: {problem.strerror}", file=sys.stderr)
         return EXIT_CANNOT
     except KeyboardInterrupt:
         return 130

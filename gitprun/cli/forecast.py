@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gitprun.cli.console import put, safe, say, table
+from gitprun.cli.console import put, safe, say, table, terminal_width
 from gitprun.cli.options import here, json_option
 from gitprun.errors import UsageProblem
 from gitprun.merge.held import accept_flags
@@ -30,7 +30,9 @@ LEGEND = ". nothing in common   + both changed a file, merges   r settled by a r
 
 @click.command()
 @click.argument("names", metavar="[UNIT|RUN|BRANCH]...", nargs=-1)
-@click.option("--into", metavar="BRANCH", help="Look at landing on this branch (default: the one checked out).")
+@click.option(
+    "--into", metavar="COMMIT", help="Look at landing on this branch, or any commit (default: HEAD's branch)."
+)
 @click.option("--all-branches", "every", is_flag=True, help="Look at every local branch.")
 @json_option
 @click.pass_context
@@ -38,7 +40,7 @@ def forecast(ctx: click.Context, /, names: tuple[str, ...], into: str | None, ev
     """Tell which units of the last run (or which UNITs, RUNs and BRANCHes) conflict with each other or the target.
 
     The work of units that still run is looked at as it is now. Nothing is changed. Exit code 1 if a conflict or a
-    suspect merge is left that no resolver settles.
+    suspect merge is left that no resolver settles, or a landing would hold a branch.
     """
     from gitprun.config import read_settings
     from gitprun.git.command import require_git
@@ -84,10 +86,11 @@ def render(seen: Forecast) -> None:
         say("nothing asks to land")
         return
     put(headline(seen))
-    grid = len(seen.branches) <= MOST
+    drawn, width = render_grid(seen) if len(seen.branches) <= MOST else "", terminal_width()
+    # A grid that a terminal breaks is none; then the pairs tell it.
+    grid = bool(drawn) and (not width or max(len(click.unstyle(line)) for line in drawn.split("\n")) <= width)
     if grid:
-        put("")
-        put(render_grid(seen))
+        put(f"\n{drawn}")
         put(f"\n{LEGEND}")
     met = (*seen.against, *seen.meetings)
     listed = [one for one in met if one.state not in ("clean", "settled") or (grid and one.paths)]
@@ -131,7 +134,7 @@ def render_grid(seen: Forecast) -> str:
         cells += ["-" if name == branch.name else _mark(marks.get(frozenset((branch.name, name)))) for name in names]
         shown = safe(branch.name) + (" (live)" if branch.live else "")
         rows.append([str(number), shown, str(branch.paths), *cells])
-    return table(["", "branch", "paths", "target", *(str(number) for number in range(1, len(names) + 1))], rows)
+    return table(["", "branch", "paths", "target", *(str(number) for number in range(1, len(names) + 1))], rows, 0)
 
 
 def _mark(state: str | None) -> str:

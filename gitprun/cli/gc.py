@@ -80,6 +80,9 @@ def _render_end(report: GcReport, *, dry_run: bool, workspaces: bool) -> None:
     for one in report.done:
         if one.problem:
             warn(f"{safe(one.step.what)} stays: {safe(one.problem)}")
+        if one.kept:
+            say(f"{safe(one.step.of)}: ignored files are kept for 30 days in {safe(one.kept)}")
+            hint(f"git prun rescue --ignored {safe(one.step.of)} --into FOLDER brings them back")
     if dry_run and report.plan.steps:
         say(f"{size_text(report.plan.size)} would go; nothing was changed")
     elif report.done:

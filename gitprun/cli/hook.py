@@ -13,6 +13,8 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from gitprun.escapes import safe
+
 MOST_INPUT = 64_000_000
 GATES = ("pre-merge-commit", "commit-msg")
 # Git gives them nothing to read.
@@ -22,11 +24,16 @@ CLAUDE_REFUSED = 2
 
 
 def run_hook(arguments: Sequence[str]) -> int:
-    """Be the hook NAME: ``claude-guard``, or ``NAME BEFORE ARGS...`` for one of git's (BEFORE: a hook to call next)."""
+    """Be the hook NAME: ``claude-guard``, or ``NAME BEFORE ARGS...`` for one of git's (BEFORE: a hook to call next).
+
+    ``git PROGRAM WORDS...`` judges a command of git that has not started yet.
+    """
     shared, _, name = arguments[0].rpartition(":")
     before, args = (*arguments[1:], "")[0], list(arguments[2:])
     if name == "claude-guard":
         return _guard_claude()
+    if name == "git":
+        return _guard_stash(args)
     given = sys.stdin.buffer.read() if name not in SILENT else b""
     try:
         gate = name in GATES
@@ -38,7 +45,7 @@ def run_hook(arguments: Sequence[str]) -> int:
         # Whatever keeps us from telling, a worker is not let through.
         reason = f"git prun cannot tell whether this is allowed: {problem}"
     if reason:
-        print(f"git prun: refused: {reason}", file=sys.stderr)
+        _note(f"refused: {reason}")
         return REFUSED
     return _call_next(before, args, given)
 
@@ -83,7 +90,7 @@ def _refuse_merge(name: str, args: Sequence[str]) -> str:
 
 
 def _note(line: str) -> None:
-    print(f"git prun: {line}", file=sys.stderr)
+    print(f"git prun: {safe(line)}", file=sys.stderr)
 
 
 def _refuse_refs(worker: str, own: bool, git_dir: Path, given: str, branch: str) -> str:
@@ -119,6 +126,44 @@ def _call_next(before: str, args: Sequence[str], given: bytes) -> int:
         os.execv("/bin/sh", ["sh", before, *args])
 
 
+def _guard_stash(words: Sequence[str]) -> int:
+    """Refuse a worker in a linked worktree what changes the stash; about all else git asks its hooks."""
+    import shlex
+
+    from gitprun.errors import PrunError
+    from gitprun.guards.commands import find_refused
+
+    place = Path.cwd()
+    refused = find_refused(shlex.join(["git", *words]), lambda name: _alias(place, name))
+    if refused is None or refused.what != "git stash":
+        return 0
+    try:
+        worker = _worker_in(place, words)
+    except PrunError:
+        # In no repository git has nothing to change.
+        return 0
+    if worker is None:
+        return 0
+    print(f"git prun: refused: unit {worker} must not change refs/stash: {refused.why}", file=sys.stderr)
+    return REFUSED
+
+
+def _worker_in(place: Path, words: Sequence[str]) -> str | None:
+    """Name the unit whose worker starts git with these words in a worktree of the user's repository."""
+    from gitprun.git.command import Git
+    from gitprun.git.repo import find_repository
+    from gitprun.guards.gitwords import judge_git
+    from gitprun.runs.ledger import Ledger
+    from gitprun.runs.whose import find_worker
+
+    options = words[: len(words) - len(judge_git(words).rest) - 1]
+    own = {"GIT_DIR": os.environ["GIT_DIR"]} if os.environ.get("GIT_DIR") else {}
+    git_dir = Git(cwd=place, env=own).run(*options, "rev-parse", "--absolute-git-dir").out[:-1]
+    repository = find_repository(Path(os.fsdecode(git_dir)))
+    worker = find_worker(os.environ, repository, Ledger(repository.state).read().history)
+    return worker.name if worker is not None else None
+
+
 def _guard_claude() -> int:
     """Read what Claude Code is about to do; refuse a command no worker may run."""
     from gitprun.guards.commands import find_refused
@@ -134,7 +179,7 @@ def _guard_claude() -> int:
     refused = find_refused(command, lambda name: _alias(place, name))
     if refused is None:
         return 0
-    print(f"git prun: refused: {refused.what}: {refused.why}", file=sys.stderr)
+    _note(f"refused: {refused.what}: {refused.why}")
     return CLAUDE_REFUSED
 
 

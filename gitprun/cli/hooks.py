@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import click
 
@@ -26,6 +27,9 @@ from gitprun.guards.install import (
     require_installable,
     uninstall_hook,
 )
+
+if TYPE_CHECKING:
+    from gitprun.git.repo import Repository
 
 SHOWN = {"absent": "not installed", "installed": "installed", "edited": "edited", "other": "not ours"}
 
@@ -77,7 +81,17 @@ def install(ctx: click.Context, /, force: bool, yes: bool, driver: bool, **flags
         if hook in missing:
             install_hook(hook)
         put(f"{hook.name}: {_told(hook, missing)}")
+    _say_asleep(repository, chosen)
     return 0
+
+
+def _say_asleep(repository: Repository, names: Iterable[str]) -> None:
+    """Say that a gate looks at nothing yet where no unit has ever been worked on."""
+    gates = [name for name in names if name in GATES]
+    if gates and not (repository.state / "runs").is_dir():
+        say(
+            f"{' and '.join(gates)}: silent until the first git prun run here; until then your merges are not looked at"
+        )
 
 
 def _told(hook: Hook, missing: Sequence[Hook]) -> str:
@@ -136,6 +150,9 @@ def status(ctx: click.Context) -> int:
     rows += driver_rows(repository)
     put(table(("hook", "state", "what it does"), rows))
     say(f"hooks lie in {safe(str(folder.path))}" + (f" ({folder.shared})" if folder.shared else ""))
+    _say_asleep(repository, (hook.name for hook in found if hook.state == "installed"))
+    if any(hook.name == "reference-transaction" and (hook.state == "other" or hook.chained) for hook in found):
+        say("your reference-transaction runs when a landing moves a branch, not for the refs prun keeps (refs/prun)")
     more = [name for name in GATES if all(name != row[0] for row in rows)]
     more += [] if any(row[0] == "driver" for row in rows) else ["driver"]
     if more:

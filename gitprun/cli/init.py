@@ -52,7 +52,7 @@ def init(ctx: click.Context, root: str | None, baseline: str | None) -> None:
     put(f"repository  {safe(str(repository.home))} at {short(head)}")
     put(f"git         {version}")
     for name, extra in (("codex", "pip install 'gitprun[codex]'"), ("claude", "")):
-        _show_program(name, settings, extra)
+        _show_program(place, name, settings, extra)
     put(f"workspaces  {safe(str(chosen))}")
     _warn_inside(place, chosen)
     commit, moved = pin_baseline(repository, baseline)
@@ -92,13 +92,17 @@ def _shown_root(place: Here, chosen: Path) -> str:
     return relative if not relative.startswith("../../") else str(chosen)
 
 
-def _show_program(name: str, settings: Settings, extra: str) -> None:
+def _show_program(place: Here, name: str, settings: Settings, extra: str) -> None:
     """Show which version of a worker's program is there, and whose it is."""
     from gitprun.executors.lines import one_line
     from gitprun.system.process import run, worker_environment
     from gitprun.system.programs import find_program
     from gitprun.units import ExecutorSettings
+    from gitprun.workspaces.trust import untrusted
 
+    if untrusted(place.repository, (power for power in settings.powers if power.executor == name)):
+        put(f"{name:<12}not asked for its version: what prun.toml says of it is not approved (git prun trust)")
+        return
     configured = settings.executors.get(name, ExecutorSettings())
     env = worker_environment(dict(configured.env))
     program = find_program(name, configured.program, env.get("PATH"))

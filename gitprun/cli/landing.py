@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from gitprun.errors import UsageProblem
 if TYPE_CHECKING:
     from gitprun.merge.plan import LandingOptions
     from gitprun.plan import Settings
+    from gitprun.powers import Power
     from gitprun.runs.events import RunState
 
 _FLAGS = (
@@ -50,9 +52,8 @@ def landing_options(
     told = [_told(place, run) for run in runs]
     said = bool(given.get("verify") or settings.verify)
     settings = settings.over(together(told))
-    yes = bool(given.get("yes"))
+    left = {power.name for power in _unapproved(place, settings, yes=bool(given.get("yes")))}
     hotspots = parse_hotspots(list(settings.hotspots), settings.hotspot_source or "prun.toml")
-    after = tuple(dict.fromkeys(command for row in hotspots for command in row.after))
     return LandingOptions(
         into=given.get("into"),
         message=given.get("message") or settings.merge_message,
@@ -61,8 +62,8 @@ def landing_options(
         hotspots=hotspots,
         copy=settings.copy or (),
         link=settings.link or (),
-        setup=trusted_setup(place, settings.setup or (), yes=yes),
-        may_run_after=_trusts(place, after, yes=yes),
+        setup=() if "setup" in left else settings.setup or (),
+        may_run_after="after" not in left,
         root=str((place.repository.home / Path(settings.root).expanduser()).resolve()) if settings.root else "",
         verify_timeout=settings.verify_timeout or DEFAULT_VERIFY_TIMEOUT,
         verify_sandbox=settings.verify_sandbox,
@@ -124,20 +125,28 @@ def _told(place: Here, run: RunState) -> Settings:
         )
 
 
-def _trusts(place: Here, commands: tuple[str, ...], *, yes: bool) -> bool:
-    """Check whether the user lets commands run; with ``yes`` they do from now on."""
-    from gitprun.workspaces.trust import is_trusted, record_trust
+def _unapproved(place: Here, settings: Settings, *, yes: bool) -> tuple[Power, ...]:
+    """Return what a landing goes without, with a warning; raises Untrusted for walls, without which nothing is checked.
 
-    if is_trusted(place.repository, commands):
-        return True
+    Whether commands after the landing are needed is known only when it is built.
+    """
+    from gitprun.cli.places import settle_trust
+    from gitprun.powers import landed_by
+    from gitprun.workspaces.trust import Untrusted, untrusted
+
+    powers = landed_by(settings.powers)
     if yes:
-        record_trust(place.repository, commands)
-    return yes
+        return settle_trust(place, powers, yes=True)
+    left = settle_trust(place, (power for power in powers if power.name != "after"), yes=False)
+    walls = [power for power in left if power.name != "setup"]
+    if walls:
+        raise Untrusted(walls)
+    if left:
+        warn("setup commands from prun.toml are not approved; verifying without them (approve with --yes)")
+    return (*left, *untrusted(place.repository, (power for power in powers if power.name == "after")))
 
 
-def trusted_setup(place: Here, commands: tuple[str, ...], *, yes: bool) -> tuple[str, ...]:
-    """Return the setup commands for the verification, or none where the user has not let them run."""
-    if _trusts(place, commands, yes=yes):
-        return commands
-    warn("setup commands from prun.toml are not approved; verifying without them (approve with --yes)")
-    return ()
+def approved(place: Here, settings: Settings, *, yes: bool) -> Settings:
+    """Return settings for a check that is no landing, without the setup commands that are not approved."""
+    left = _unapproved(place, settings, yes=yes)
+    return replace(settings, setup=None) if any(power.name == "setup" for power in left) else settings

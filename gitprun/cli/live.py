@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from gitprun.cli.console import COLOURS, age, clock_time, safe, say
+from gitprun.cli.console import COLOURS, age, clock_time, safe, said_above, say
 from gitprun.executors.base import Progress
 from gitprun.names import RunId, UnitId
 from gitprun.runs.events import STATES, Event, UnitState, step
@@ -95,6 +95,7 @@ class Watch:
         # Drawing costs 50 ms to load; nobody pays for it without a terminal.
         from rich.console import Console
         from rich.live import Live
+        from rich.text import Text
 
         console = Console(stderr=True, highlight=False)
 
@@ -104,7 +105,9 @@ class Watch:
         screen = Live(get_renderable=draw, console=console, refresh_per_second=4, transient=True)
         screen.start()
         try:
-            yield
+            # A text as long as its line is left to the terminal to break, as everywhere.
+            with said_above(lambda text: console.print(Text.from_ansi(text), soft_wrap=True)):
+                yield
         finally:
             # A terminal that was closed meanwhile takes no last words.
             with suppress(OSError):

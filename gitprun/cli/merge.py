@@ -14,6 +14,7 @@ from gitprun.cli.landing import landing_options, require_findings, suspect_optio
 from gitprun.cli.options import Here, here, json_option
 from gitprun.errors import Refused, UsageProblem
 from gitprun.names import is_run_id
+from gitprun.units import join_few
 
 if TYPE_CHECKING:
     from gitprun.merge.choose import Choice
@@ -75,7 +76,7 @@ if TYPE_CHECKING:
     "--allow-unverified", is_flag=True, help="Land what no check has proved, and failed units that are named."
 )
 @click.option("--strict", is_flag=True, help="Land nothing while a unit of the run has no result of its own.")
-@click.option("--yes", "-y", is_flag=True, help="Let the commands of prun.toml run, now and from then on.")
+@click.option("--yes", "-y", is_flag=True, help="Approve what prun.toml says (git prun trust), now and from now on.")
 @click.option("--dry-run", "-n", is_flag=True, help="Say what would happen; change nothing.")
 @json_option
 @click.pass_context
@@ -140,6 +141,9 @@ def _land_names(place: Here, names: Sequence[str], ahead: AskedAhead, *, as_json
     chosen = choose(place.repository, history, names, allow_unverified=bool(given.get("allow_unverified")))
     aside = _review(place, history, names, refuse=bool(given.get("complete") or settings.require_results))
     options = _options(place, history, settings, chosen, given)
+    if not as_json:
+        for text in chosen.ahead:
+            warn(safe(text))
     stop = Stop()
     with signals_stop(stop) as caught:
         report = land(
@@ -154,7 +158,8 @@ def _land_names(place: Here, names: Sequence[str], ahead: AskedAhead, *, as_json
     if as_json:
         skipped = [{"unit": name, "reason": reason} for name, reason in chosen.skipped]
         results = [review.as_json() for review in aside]
-        click.echo(json.dumps({**report.as_json(), "skipped": skipped, "without_result": results}))
+        told = {**report.as_json(), "notes": [*chosen.ahead, *report.notes]}
+        click.echo(json.dumps({**told, "skipped": skipped, "without_result": results}))
     else:
         render(report, chosen.skipped)
     if caught:
@@ -190,10 +195,10 @@ def _review(place: Here, history: History, names: Sequence[str], *, refuse: bool
         reviews = review_run(place.repository.state, run)
         without = incomplete(reviews)
         found += without
-        for review in without:
-            warn(
-                f"{review.run}/{review.unit} has no result of its own: {safe(review.reason)}; see {safe(review.folder)}"
-            )
+        if without:
+            names = join_few(review.unit for review in without)
+            what = "has no result of its own" if len(without) == 1 else "have no results of their own"
+            warn(f"{names} of {run.id} {what}; git prun reconcile {run.id} says why")
         if without and refuse:
             raise Refused(
                 f"nothing was landed: {len(without)} of {len(reviews)} units of {run.id} have no result of their own",

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-import click
-
-from gitprun.cli.console import coloured, hint, safe, say, table, warn
+from gitprun.cli.console import coloured, hint, put, safe, say, table, warn
 from gitprun.merge.held import HeldBranch, held_branches
-from gitprun.merge.plan import WOULD_SETTLE, LandingItem, LandingReport
+from gitprun.merge.plan import WOULD_SETTLE, LandingItem, LandingReport, News
 from gitprun.names import short
 
 # Each is a command to paste; more of them push the table out of sight.
@@ -24,17 +22,22 @@ def render(report: LandingReport, skipped: Sequence[tuple[str, str]], *, advise:
         rows.append([item.candidate.branch, coloured(item.state), commit, safe(item.reason)])
     rows += [[f"prun/{name}", coloured("skipped"), "-", safe(reason)] for name, reason in skipped]
     if rows:
-        click.echo(table(["branch", "state", "commit", "note"], rows))
+        put(table(["branch", "state", "commit", "note"], rows))
     else:
         say("nothing asks to land")
     for item in report.items:
         _render_item(item)
     if advise:
         _advise(held_branches(report))
-    for note in report.notes:
-        warn(safe(note))
+    say_notes(report.notes)
     if report.new != report.old:
         say(f"{report.target.removeprefix('refs/heads/')} is now at {short(report.new)} (was {short(report.old)})")
+
+
+def say_notes(notes: Iterable[str]) -> None:
+    """Say what a landing or an undo notes: how it went, or what should not be missed."""
+    for note in notes:
+        (say if isinstance(note, News) else warn)(safe(note))
 
 
 def _advise(held: Sequence[HeldBranch]) -> None:
@@ -60,16 +63,16 @@ def _render_item(item: LandingItem) -> None:
             left = "" if conflict.resolver.endswith(WOULD_SETTLE) else "no resolver settled it: "
             why = f" ({left}{safe(conflict.resolver)})"
         detail = re.sub(r"^CONFLICT \([^)]*\): ", "", conflict.detail)
-        click.echo(f"{name}: conflict in {safe(conflict.path)}: {safe(conflict.kind)}: {safe(detail)}{why}")
+        put(f"{name}: conflict in {safe(conflict.path)}: {safe(conflict.kind)}: {safe(detail)}{why}")
     for suspect in item.suspects:
         if not suspect.path and suspect.reason == item.reason:
             # It is about the branch as a whole, and the table says it.
             continue
-        click.echo(f"{name}: look at {safe(str(suspect))}")
+        put(f"{name}: look at {safe(str(suspect))}")
     done = "would unite" if item.state == "drops" else "united"
     for resolved in item.resolved:
         added = len(resolved.added)
-        lines = f"{added} line{'' if added == 1 else 's'} added"
-        click.echo(f"{name}: {safe(resolved.path)} {done} ({resolved.resolver}), {lines}")
+        lines = f", {added} line{'' if added == 1 else 's'} added" if added else ""
+        put(f"{name}: {safe(resolved.path)} {done} ({resolved.resolver}){lines}")
         for line in resolved.dropped:
-            click.echo(f"  {'would be ' if item.state == 'drops' else ''}dropped by policy: {safe(line)}")
+            put(f"  {'would be ' if item.state == 'drops' else ''}dropped by policy: {safe(line)}")

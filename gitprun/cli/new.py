@@ -33,7 +33,9 @@ LINK_ENV_FILE (.env.local), PRISMA_GENERATE=0|1.
 @click.option("--clone", "clone", is_flag=True, help="Make a remote-less clone instead of a linked worktree.")
 @click.option("--resume", is_flag=True, help="Go on with a branch that exists; also where a worktree's folder is gone.")
 @click.option("--root", type=click.Path(), help="The folder for workspaces (default: ../<repo>.prun).")
-@click.option("--yes", is_flag=True, help="Let the setup commands of prun.toml run, now and from now on.")
+@click.option(
+    "--yes", is_flag=True, help="Approve the setup commands of prun.toml (git prun trust), now and from now on."
+)
 @click.option("--no-setup", is_flag=True, help="Do not run the setup commands.")
 @json_option
 @click.pass_context
@@ -43,6 +45,7 @@ def new(ctx: click.Context, /, name: str, branch: str, base: str | None, as_json
     What prun.toml names in [workspace] copy, link and setup is copied, linked and run in it.
     """
     from gitprun.config import read_settings
+    from gitprun.keep.inventory import count_own
     from gitprun.named.make import Wish, make_named
     from gitprun.named.roster import parse_name
 
@@ -63,6 +66,9 @@ def new(ctx: click.Context, /, name: str, branch: str, base: str | None, as_json
     made = make_named(place.repository, place.ledger, wish)
     path = str(made.facts["path"])
     tell(f"[setup] {made.facts['workspace']} {safe(path)} on branch {safe(branch)} from {_start(base, made)}")
+    own = count_own(place.repository, made, str(made.facts["base"])) if given["resume"] else 0
+    if own:
+        tell(f"[setup] the branch {safe(branch)} has {own} commit{'s' if own > 1 else ''} of its own")
     for text in made.facts.get("notes", ()):
         warn(safe(text))
     _say_unseen(place, name, {*copy, *link})
@@ -136,9 +142,10 @@ def _set_up(place: Here, made: UnitState, settings: Settings, *, yes: bool, skip
     from gitprun.system.process import Stop
 
     own, commands = _setup_commands(settings, os.environ)
+    asked = [power for power in settings.powers if power.name == "setup"] if commands else []
     if (not own and not commands) or made.facts.get("setup") == "done" or skip:
         return str(made.facts.get("setup", "none")), 0
-    if not settle_trust(place, commands, yes=yes):
+    if settle_trust(place, asked, yes=yes):
         place.ledger.append("workspace.setup", run=made.run, unit=made.id, facts={"setup": "not run"})
         say_untrusted(commands)
         hint(f"the workspace is there; git prun new {made.id} {made.facts['branch']} --resume --yes makes it ready")

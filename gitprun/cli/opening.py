@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from gitprun.cli.console import put, safe, warn, write_bytes
+from gitprun.cli.console import put, safe, warn
 from gitprun.cli.options import Here
 from gitprun.errors import Refused
+from gitprun.escapes import safe_text
 
 if TYPE_CHECKING:
     from gitprun.merge.brief import Brief
@@ -162,7 +163,9 @@ def show_opened(place: Here, opened: Resolution, *, as_json: bool, markdown: boo
 
     folder = folder_of(place.repository, opened.name)
     if as_json or markdown:
-        write_bytes(read_plain(folder / (AS_JSON if as_json else BRIEF), MOST) or b"")
+        report = read_plain(folder / (AS_JSON if as_json else BRIEF), MOST) or b""
+        # It quotes files and results of workers.
+        put(safe_text(report.decode("utf-8", "replace")).rstrip("\n"))
         return
     count, where = len(opened.paths), safe(opened.workspace)
     if opened.why == CONFLICT:

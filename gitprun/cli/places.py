@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from gitprun.errors import PrunError
 if TYPE_CHECKING:
     from gitprun.git.repo import Repository
     from gitprun.plan import Settings
+    from gitprun.powers import Power
 
 
 def project(ctx: click.Context) -> Here:
@@ -64,24 +65,34 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
 
 
-def settle_trust(place: Here, commands: Sequence[str], *, yes: bool) -> bool:
-    """Find out whether setup commands may run: trusted before, let by ``--yes``, or asked for on a terminal."""
+def settle_trust(place: Here, powers: Iterable[Power], *, yes: bool) -> tuple[Power, ...]:
+    """Return what of ``prun.toml`` may still not count: not approved before, by ``--yes``, nor on a terminal now."""
     import sys
 
-    from gitprun.workspaces.trust import is_trusted, record_trust
+    from gitprun.workspaces.trust import record_trust, show_power, untrusted
 
-    if is_trusted(place.repository, commands):
-        return True
+    left = untrusted(place.repository, powers)
+    if not left:
+        return ()
     if not yes:
         if not (sys.stdin.isatty() and sys.stderr.isatty()):
-            return False
-        say("prun.toml wants to run in every new workspace:")
-        for command in commands:
-            say(f"  {safe(command)}")
-        if not click.confirm("let it, now and from now on?", default=False, err=True):
-            return False
-    record_trust(place.repository, commands)
-    return True
+            return left
+        say("prun.toml says what you have not approved yet:")
+        for power in left:
+            say(f"  {safe(show_power(power))}")
+        if not click.confirm("approve it, now and from now on?", default=False, err=True):
+            return left
+    record_trust(place.repository, left)
+    return ()
+
+
+def require_trust(place: Here, powers: Iterable[Power], *, yes: bool = False) -> None:
+    """Raise Untrusted where something of ``prun.toml`` that is needed may not count."""
+    from gitprun.workspaces.trust import Untrusted
+
+    left = settle_trust(place, powers, yes=yes)
+    if left:
+        raise Untrusted(left)
 
 
 def say_untrusted(commands: Sequence[str]) -> None:

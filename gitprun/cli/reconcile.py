@@ -16,7 +16,9 @@ from gitprun.runs.review import Review
 
 @click.command()
 @click.argument("run_name", metavar="[RUN]", required=False)
-@click.option("--strict", is_flag=True, help="Exit 1 also if a result disagrees with what was found.")
+@click.option(
+    "--strict", is_flag=True, help="Exit 1 also if a result disagrees with what was found, or a unit left its paths."
+)
 @json_option
 @click.pass_context
 def reconcile(ctx: click.Context, run_name: str | None, strict: bool, as_json: bool) -> int:
@@ -31,7 +33,7 @@ def reconcile(ctx: click.Context, run_name: str | None, strict: bool, as_json: b
     run = find_run(place.history(), run_name)
     reviews = review_run(place.repository.state, run)
     touches = _touches(place, run)
-    good = not incomplete(reviews) and not (strict and any(review.claims for review in reviews))
+    good = not incomplete(reviews) and not (strict and any(review.claims or review.outside for review in reviews))
     if as_json:
         put(json.dumps({"run": run.id, "complete": good, "units": [_row(review, touches) for review in reviews]}))
         return 0 if good else 1
@@ -46,6 +48,10 @@ def reconcile(ctx: click.Context, run_name: str | None, strict: bool, as_json: b
             said = describe([touch for touch in touches.get(review.unit, ()) if touch.grade == grade])
             if said:
                 put(f"{review.run}/{review.unit}: {title}: {safe(said)}")
+        if review.outside:
+            from gitprun.merge.fence import describe_outside
+
+            put(f"{review.run}/{review.unit}: {safe(describe_outside(review.outside))}")
     if any(review.kind == "pending" for review in missing):
         hint(f"git prun status {run.id} shows what is still going on")
     elif missing:

@@ -5,16 +5,22 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from gitprun.cli.console import hint, put, safe, say, warn
 from gitprun.cli.options import Here, here, json_option
 from gitprun.errors import PrunError, UsageProblem
+from gitprun.keep.find import name_of
 from gitprun.named.roster import NAMED, roster
 from gitprun.runs.events import RunState, UnitState
 from gitprun.runs.lookup import find_run
+
+if TYPE_CHECKING:
+    from gitprun.runs.remove import Removal
+
+SHOWN = 10
 
 
 @click.command()
@@ -53,19 +59,14 @@ def clean(ctx: click.Context, run_name: str | None, every: bool, discard_left_ou
 
 
 def _remove(place: Here, units: Sequence[tuple[RunState, UnitState]], discard: bool, as_json: bool) -> int:
-    from gitprun.named.remove import remove_named
-    from gitprun.runs.remove import remove_workspace
-
     code = 0
     rows: list[dict[str, Any]] = []
+    done: list[str] = []
     if not units and not as_json:
         say("there is no workspace to remove")
     for run, unit in units:
         try:
-            if run.id == NAMED:
-                removal = remove_named(place.repository, place.ledger, unit, discard_left_out=discard)
-            else:
-                removal = remove_workspace(place.repository, place.ledger, run, unit, discard_left_out=discard)
+            removal = _take_away(place, run, unit, discard=discard)
         except (PrunError, OSError) as problem:
             code = 1
             reason, advice = (problem.message, problem.hint) if isinstance(problem, PrunError) else (str(problem), "")
@@ -76,16 +77,44 @@ def _remove(place: Here, units: Sequence[tuple[RunState, UnitState]], discard: b
                 hint(safe(advice))
             continue
         rows.append(asdict(removal))
-        if as_json:
-            continue
-        if removal.removed:
-            say(f"removed {safe(removal.path)}")
-            if removal.saved:
-                say(f"  what was still in it is pinned as {removal.saved}")
-            if removal.ignored:
-                say(f"  ignored files went with it: {safe(', '.join(removal.ignored[:10]))}")
-        else:
-            say(f"{unit.run}/{unit.id}: {removal.reason}")
+        if not as_json:
+            _say(name_of(unit), removal)
+        if removal.removed and (removal.saved or (unit.commit and run.id != NAMED)):
+            done.append(name_of(unit))
     if as_json:
         put(json.dumps({"workspaces": rows}))
+    elif done:
+        hint(f"the work stays: git prun rescue {safe(done[0])} makes a branch of it, git prun rescue --list shows all")
     return code
+
+
+def _take_away(place: Here, run: RunState, unit: UnitState, *, discard: bool) -> Removal:
+    from gitprun.named.remove import remove_named
+    from gitprun.runs.remove import remove_workspace
+
+    if run.id == NAMED:
+        return remove_named(place.repository, place.ledger, unit, discard_left_out=discard)
+    return remove_workspace(place.repository, place.ledger, run, unit, discard_left_out=discard)
+
+
+def _say(name: str, removal: Removal) -> None:
+    """Say what became of one workspace."""
+    if not removal.removed:
+        say(f"{name}: {removal.reason}")
+        return
+    say(f"removed {safe(removal.path)}")
+    if removal.saved:
+        say(f"  what was still in it is pinned as {removal.saved}")
+    say_ignored(name, removal.kept, removal.kept_files, removal.discarded)
+    for entry in removal.stashed:
+        say(f"  your stash still has what was stashed there: {safe(entry)}")
+
+
+def say_ignored(name: str, kept: str, files: Sequence[str], gone: Sequence[str]) -> None:
+    """Say what became of the ignored files of a workspace; what a tool makes again is not worth a word."""
+    if files:
+        more = f" and {len(files) - SHOWN} more" if len(files) > SHOWN else ""
+        say(f"  ignored files are kept for 30 days: {safe(', '.join(files[:SHOWN]))}{more} (in {safe(kept)})")
+        hint(f"git prun rescue --ignored {safe(name)} --into FOLDER brings them back")
+    if gone:
+        say(f"  ignored files went with it: {safe(', '.join(gone[:SHOWN]))}")

@@ -20,15 +20,25 @@ if TYPE_CHECKING:
     from gitprun.keep.rescue import Pinned, Restored
 
 
+MOST_SHOWN = 20
+
+
 @click.command()
 @click.argument("names", metavar="[UNIT|REF|all]...", nargs=-1)
 @click.option("--list", "listing", is_flag=True, help="List what is pinned, and restore nothing.")
 @click.option("--to", "branch", metavar="BRANCH", help="The branch to make (default: rescue/<unit>).")
+@click.option("--ignored", "ignored", is_flag=True, help="Ignored files kept of removed workspaces, for 30 days.")
 @click.option("--into", "folder", metavar="FOLDER", type=click.Path(), help="Write the files into this new folder.")
 @json_option
 @click.pass_context
 def rescue(
-    ctx: click.Context, names: tuple[str, ...], listing: bool, branch: str | None, folder: str | None, as_json: bool
+    ctx: click.Context,
+    names: tuple[str, ...],
+    listing: bool,
+    branch: str | None,
+    ignored: bool,
+    folder: str | None,
+    as_json: bool,
 ) -> int:
     """List all that is pinned, or bring it back: as branches, which never replace one, or as files.
 
@@ -39,9 +49,13 @@ def rescue(
 
     if branch and folder:
         raise UsageProblem("--to and --into cannot be given together", "leave one of them out")
+    if branch and ignored:
+        raise UsageProblem("ignored files come back as files, not as a branch", "--into FOLDER instead of --to")
     if not names and (branch or folder):
         raise UsageProblem("what is to be brought back is missing", "git prun rescue --list shows what there is")
     place = here(ctx)
+    if ignored:
+        return _rescue_ignored(place, names, None if listing else folder, as_json=as_json)
     pinned = list_pinned(place.repository)
     if listing or not names:
         chosen = choose(pinned, names) if names else pinned
@@ -65,6 +79,31 @@ def rescue(
     return 0
 
 
+def _rescue_ignored(place: Here, names: tuple[str, ...], folder: str | None, *, as_json: bool) -> int:
+    from gitprun.keep.ignored import choose_kept, list_kept, restore_kept
+
+    kept = list_kept(place.repository.state)
+    chosen = choose_kept(kept, names) if names else kept
+    if folder is not None:
+        done = restore_kept(chosen, Path(os.path.abspath(place.start / folder)))
+        put(json.dumps({"restored": list(done)}) if as_json else "\n".join(map(safe, done)))
+        return 0
+    if as_json:
+        put(json.dumps({"ignored": [asdict(one) for one in chosen]}))
+        return 0
+    for one in chosen:
+        put(f"{safe(one.name)}  {one.day}  {size_text(one.size)}  {safe(one.folder)}")
+        for path in one.paths[:MOST_SHOWN]:
+            put(f"  {safe(path)}")
+        if len(one.paths) > MOST_SHOWN:
+            put(f"  ... and {len(one.paths) - MOST_SHOWN} more")
+    if chosen:
+        hint(f"git prun rescue --ignored {safe(chosen[-1].name)} --into FOLDER copies them into a new folder")
+    else:
+        say("no ignored files are kept here")
+    return 0
+
+
 def _note(place: Here, done: tuple[Restored, ...]) -> None:
     """Write down what was brought back; a ledger that cannot be written hinders nobody."""
     try:
@@ -81,7 +120,10 @@ def _show(place: Here, chosen: tuple[Pinned, ...], *, as_json: bool, whole: bool
         put(json.dumps(_as_json(chosen, orphans, kept)))
         return
     shown = [one for one in chosen if one.label.kind not in ("base", "baseline", "other") or not whole]
-    if not shown and not orphans and not kept:
+    from gitprun.keep.ignored import list_kept
+
+    files = list_kept(place.repository.state) if whole else ()
+    if not shown and not orphans and not kept and not files:
         say("nothing is pinned here")
         return
     if shown:
@@ -100,10 +142,14 @@ def _show(place: Here, chosen: tuple[Pinned, ...], *, as_json: bool, whole: bool
         put(table(["kind", "of", "date", "files", "size", "ref", "subject"], rows))
     for room in kept:
         put(f"rejected  {safe(room.run)}/{safe(room.unit)}  {size_text(room.size)}  {room.place}: {safe(room.reason)}")
+    for one in files:
+        put(f"ignored   {safe(one.name)}  {one.day}  {size_text(one.size)}  {safe(one.folder)}")
     for orphan in orphans:
         put(f"orphan    {orphan.kind}  {safe(orphan.path)}")
     if shown:
         hint("git prun rescue UNIT makes branches rescue/UNIT; --into FOLDER writes the files")
+    if files:
+        hint("git prun rescue --ignored lists ignored files that are kept; --into FOLDER copies them")
     if orphans:
         hint("git prun workspace adopt PATH takes an orphan in")
 

@@ -65,6 +65,8 @@ def resolve(ctx: click.Context, /, name: str | None, proceed: bool, abort: bool,
         return _finish(place, require_open(swept(place), name), **given)
     if name is None:
         return _list(place, as_json=given["as_json"])
+    if given["worker"]:
+        _require_trust(place, _executor(given["worker"]))
     opened = open_branch(place, name, given["into"])
     show_opened(place, opened, as_json=given["as_json"], markdown=given["markdown"])
     if not given["worker"]:
@@ -128,6 +130,18 @@ def _has_landed(place: Here, found: Resolution) -> bool:
     return answer.code == 0
 
 
+def _executor(worker: str) -> str:
+    return worker if worker in ("codex", "claude") else "command"
+
+
+def _require_trust(place: Here, executor: str) -> None:
+    """Ask before anything is opened for a worker whose program prun.toml names."""
+    from gitprun.cli.opening import read_settings_of
+    from gitprun.cli.places import require_trust
+
+    require_trust(place, (one for one in read_settings_of(place).powers if one.executor == executor))
+
+
 def _work(place: Here, opened: Resolution, worker: str) -> bool:
     """Let a worker resolve it; tells whether it ended well."""
     from gitprun.cli.opening import read_settings_of
@@ -143,7 +157,7 @@ def _work(place: Here, opened: Resolution, worker: str) -> bool:
     from gitprun.workspaces.base import OUTBOX
 
     require_idle(opened)
-    executor = worker if worker in ("codex", "claude") else "command"
+    executor = _executor(worker)
     prompt = (read_plain(folder_of(place.repository, opened.name) / "prompt.md", MOST) or b"").decode("utf-8")
     command = ("sh", "-c", worker) if executor == "command" else ()
     unit = Unit(id=UnitId("resolve"), prompt=prompt, executor=executor, command=command)

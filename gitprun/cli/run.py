@@ -13,12 +13,13 @@ import click
 
 from gitprun.cli.console import age, hint, put, safe, say
 from gitprun.cli.options import Here, here, json_option
-from gitprun.cli.places import settle_trust
+from gitprun.cli.places import require_trust
 from gitprun.cli.signals import signals_stop
 from gitprun.cli.status import headline, probe_run, render_units, say_drift
 from gitprun.errors import Interrupted, PrunError, UsageProblem
 from gitprun.names import short
 from gitprun.plan import Plan, Settings
+from gitprun.powers import started_by
 from gitprun.runs.events import RunState, UnitState
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ A plan is a TOML file:
 @click.option("--retry-empty", is_flag=True, help="With --resume: also the units whose worker changed nothing.")
 @click.option("--merge", "land", is_flag=True, help="Land what is verified afterwards.")
 @click.option("--root", type=click.Path(), help="The folder for workspaces (default: ../<repo>.prun).")
-@click.option("--yes", is_flag=True, help="Let the commands of [workspace] setup run, now and from now on.")
+@click.option("--yes", is_flag=True, help="Approve what prun.toml says (git prun trust), now and from now on.")
 @json_option
 @click.pass_context
 def run(ctx: click.Context, /, plan_file: str | None, land: bool, as_json: bool, **given: Any) -> int:
@@ -77,8 +78,9 @@ def run(ctx: click.Context, /, plan_file: str | None, land: bool, as_json: bool,
             word = f"--{option.replace('_', '-')}"
             raise UsageProblem(f"{word} is for --resume", f"git prun run --resume {word}")
     plan, source = read_units(place, plan_file, given)
-    if plan.settings.setup:
-        settle_trust(place, plan.settings.setup, yes=given["yes"])
+    if plan.settings.powers:
+        executors = {unit.executor for unit in plan.units}
+        require_trust(place, started_by(plan.settings.powers, executors), yes=given["yes"])
     return run_and_report(place, plan, source=source, land=land, as_json=as_json)
 
 
@@ -271,7 +273,9 @@ def _conclude(
         _say_walls(done)
         say_drift(done)
     if caught:
-        raise Interrupted(caught[0], f"stopped; what was done is kept in run {run}", f"git prun status {run} shows it")
+        raise Interrupted(
+            caught[0], f"stopped; what was done is kept in run {run}", f"git prun run --resume {run} goes on with it"
+        )
     if land:
         from gitprun.cli.merge import land_names
 
@@ -331,6 +335,8 @@ def _say_next(run: RunState) -> None:
             wait = (units[0].facts.get("ending") or {}).get("retry_after")
             when = f"in {age(wait)}" if wait else "later"
             hint(f"the service is at its limit: git prun run --resume {run.id} goes on {when}")
+        elif state == "stopped":
+            hint(f"git prun run --resume {run.id} goes on with it")
         elif state == "ready":
             hint(f"git prun diff {name} shows what it changed; git prun merge lands what is ready")
         elif state != "done":

@@ -1,11 +1,10 @@
-"""``git prun show``, ``diff`` and ``log``: look at one unit."""
+"""``git prun show`` and ``log``: look at one unit."""
 
 from __future__ import annotations
 
 import gzip
 import json
 import os
-import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,11 +16,12 @@ from gitprun.cli.console import coloured, put, safe, say, write_bytes
 from gitprun.cli.options import Here, here, json_option
 from gitprun.cli.status import describe_stall, hold_row, unit_row
 from gitprun.errors import Refused
+from gitprun.escapes import safe_text
 from gitprun.merge.held import HeldBranch
 from gitprun.merge.holds import read_holds
 from gitprun.merge.surface import TITLES, Touch
 from gitprun.names import short, unit_branch
-from gitprun.runs.events import UnitState, base_of
+from gitprun.runs.events import UnitState
 from gitprun.runs.lookup import find_unit, probe_unit
 from gitprun.runs.outcome import describe_exit
 from gitprun.runs.review import read_claims
@@ -31,7 +31,8 @@ TAIL = 64_000
 MAX_SHOWN = 16_000_000
 
 
-def _unit(ctx: click.Context, name: str) -> tuple[Here, UnitState]:
+def unit_at(ctx: click.Context, name: str) -> tuple[Here, UnitState]:
+    """Find the repository, and the unit of a name with the state it really has."""
     place = here(ctx)
     history = place.history()
     unit = find_unit(history, name)
@@ -44,7 +45,7 @@ def _unit(ctx: click.Context, name: str) -> tuple[Here, UnitState]:
 @click.pass_context
 def show(ctx: click.Context, unit_name: str, as_json: bool) -> None:
     """Show all that is known about UNIT (or RUN/UNIT): state, commit, files, checks, result."""
-    place, unit = _unit(ctx, unit_name)
+    place, unit = unit_at(ctx, unit_name)
     hold, touches = _hold(place, unit), _touches(place, unit)
     folder = place.repository.state / "runs" / unit.run / unit.id
     result = (read_plain(folder / "result.md", MAX_SHOWN) or b"").decode("utf-8", "replace")
@@ -93,7 +94,7 @@ def show(ctx: click.Context, unit_name: str, as_json: bool) -> None:
     _section("notes", [*facts.get("notes", ()), *facts.get("collect_notes", ()), *unseen])
     if result:
         put("\nresult:")
-        write_bytes("".join(f"  {line}\n" for line in result.rstrip("\n").split("\n")).encode())
+        put("\n".join(f"  {line}" for line in safe_text(result).rstrip("\n").split("\n")))
 
 
 def _rows(unit: UnitState) -> list[tuple[str, str]]:
@@ -187,24 +188,6 @@ def _section(title: str, rows: object) -> None:
 
 @click.command()
 @click.argument("unit_name", metavar="UNIT")
-@click.option("--stat", "stat", is_flag=True, help="Show only the numbers of changed lines.")
-@click.option("--name-only", is_flag=True, help="Show only the paths.")
-@click.pass_context
-def diff(ctx: click.Context, unit_name: str, stat: bool, name_only: bool) -> None:
-    """Show what UNIT (or RUN/UNIT) changed, from its base to its commit."""
-    place, unit = _unit(ctx, unit_name)
-    if unit.commit is None:
-        raise Refused(f"{unit.run}/{unit.id} has no commit ({unit.state})", f"git prun show {unit.run}/{unit.id}")
-    base = base_of(place.history().runs[unit.run], unit)
-    shape = ["--stat"] if stat else ["--name-only"] if name_only else ["--patch"]
-    colour = "--color=always" if sys.stdout.isatty() else "--color=never"
-    pinned = ["--no-ext-diff", "--no-textconv", "--src-prefix=a/", "--dst-prefix=b/", "--binary", colour]
-    answer = place.repository.git.run("diff", *pinned, *shape, base, unit.commit, "--")
-    write_bytes(answer.out)
-
-
-@click.command()
-@click.argument("unit_name", metavar="UNIT")
 @click.option("--all", "whole", is_flag=True, help="Print all of it, not only the end.")
 @click.option("--verify", "verification", is_flag=True, help="Print the output of the checks instead.")
 @click.option("--prompt", "prompt", is_flag=True, help="Print the prompt that was sent instead.")
@@ -212,7 +195,7 @@ def diff(ctx: click.Context, unit_name: str, stat: bool, name_only: bool) -> Non
 @click.pass_context
 def log(ctx: click.Context, unit_name: str, whole: bool, verification: bool, prompt: bool, events: bool) -> None:
     """Show what the worker of UNIT (or RUN/UNIT) printed: the end of it, or all."""
-    place, unit = _unit(ctx, unit_name)
+    place, unit = unit_at(ctx, unit_name)
     folder = place.repository.state / "runs" / unit.run / unit.id
     if events:
         from gitprun.runs.archive import read_archived

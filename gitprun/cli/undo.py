@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gitprun.cli.console import clock_time, hint, put, safe, say, table, warn
+from gitprun.cli.console import clock_time, hint, put, safe, say, table
 from gitprun.cli.options import Here, here, json_option
 from gitprun.errors import Interrupted, UsageProblem
 from gitprun.merge.undo_plan import Landed, Merge, read_landings
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("landing", required=False)
 @click.option("--list", "listing", is_flag=True, help="List all landings, and what workers changed of yours.")
-@click.option("--redo", is_flag=True, help="Bring back what an undo reverted.")
+@click.option("--redo", is_flag=True, help="Bring back what an undo took back.")
 @click.option("--verify", multiple=True, metavar="COMMAND", help="A check of what is brought back (repeatable).")
 @click.option("--no-verify", is_flag=True, help="Do not check what is brought back.")
-@click.option("--yes", "-y", is_flag=True, help="Let the setup commands of prun.toml run, now and from then on.")
+@click.option("--yes", "-y", is_flag=True, help="Approve what prun.toml says (git prun trust), now and from now on.")
 @click.option("--drift", metavar="UNIT", help="Put back what changed in your repository while UNIT ran.")
 @click.option("--accept", is_flag=True, help="With --drift: let it stay as it is, so that UNIT may land.")
 @click.option(
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 def undo(ctx: click.Context, /, landing: str | None, listing: bool, redo: bool, **given: Any) -> int:
     """Take the last landing back, or LANDING: its number, a merge commit, a branch or a unit.
 
-    Where nothing came after it and no remote has it, the branch moves back, and git prun merge lands it again. Else
-    revert commits take it out; a branch that was reverted is brought back by --redo, or by naming the revert.
+    Where nothing came after it and no remote has it, the branch moves back; --redo moves it on again, as long as
+    nothing else came. Else revert commits take it out; --redo, or naming the revert, brings that back.
 
     With --drift: put back refs, settings, hooks and reflogs that changed while UNIT ran, from what was kept before
     it started. Files of your checkouts are never touched; what you changed again since is left alone.
@@ -149,8 +149,9 @@ def render(report: UndoReport, *, dry_run: bool) -> None:
     for one in report.items:
         by = f" by {short(one.by)}" if one.by and not dry_run else ""
         put(f"{safe(one.branch)}: {would}{done}{by}")
-    for note in report.notes:
-        warn(safe(note))
+    from gitprun.cli.merge_words import say_notes
+
+    say_notes(report.notes)
     if report.forgotten:
         is_or_would = "would be" if dry_run else "is"
         paths = safe(", ".join(report.forgotten))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @click.option("--all", "everything", is_flag=True, help="Of a run, also the units that have a pass.")
 @click.option("--verify", "commands", multiple=True, metavar="COMMAND", help="Run this check instead (repeatable).")
 @click.option("--timeout", help='The time all checks of one commit share, such as "20m".')
-@click.option("--yes", is_flag=True, help="Let the commands of [workspace] setup run, now and from now on.")
+@click.option("--yes", is_flag=True, help="Approve what prun.toml says (git prun trust), now and from now on.")
 @json_option
 @click.pass_context
 def verify(ctx: click.Context, /, name: str | None, as_json: bool, **given: Any) -> int:
@@ -110,7 +110,6 @@ def _one(place: Here, name: str, said: Settings, given: dict[str, Any], *, as_js
 def _units(
     place: Here, run: RunState, units: list[UnitState], said: Settings, given: dict[str, Any], *, as_json: bool
 ) -> int:
-    from gitprun.cli.landing import trusted_setup
     from gitprun.cli.signals import signals_stop
     from gitprun.config import read_settings
     from gitprun.runs.remember import recall
@@ -123,7 +122,6 @@ def _units(
     if kept.settings.verify is None:
         # It was asked for no particular check then: what is declared since is what the user wants to know.
         said = said.over(Settings(verify=now.verify))
-    said = Settings(setup=trusted_setup(place, kept.settings.setup or (), yes=given["yes"])).over(said)
     rows: list[dict[str, Any]] = []
 
     def heard(answer: Rechecked) -> None:
@@ -148,7 +146,7 @@ def _commit(
     place: Here, name: str, commit: Oid, run: RunState | None, said: Settings, given: dict[str, Any], *, as_json: bool
 ) -> int:
     """Check a commit that is no unit's, or of one that is over."""
-    from gitprun.cli.landing import trusted_setup
+    from gitprun.cli.landing import approved
     from gitprun.cli.signals import signals_stop
     from gitprun.config import read_settings
     from gitprun.merge.plan import Candidate
@@ -159,7 +157,7 @@ def _commit(
     settings, stop = said.over(read_settings(place.repository.top)), Stop()
     if settings.verify is None and run is not None and run.facts.get("verify"):
         settings = Settings(verify=tuple(run.facts["verify"])).over(settings)
-    settings = Settings(setup=trusted_setup(place, settings.setup or (), yes=given["yes"])).over(settings)
+    settings = approved(place, settings, yes=given["yes"])
     confined = came_confined([Candidate(branch=name, tip=commit)], place.ledger.read().events)
     git = place.repository.git
     is_branch = git.run("show-ref", "--verify", "--quiet", f"refs/heads/{name}", ok=(0, 1, 128)).code == 0

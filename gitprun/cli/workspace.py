@@ -14,6 +14,7 @@ import click
 
 from gitprun.cli.console import age, coloured, hint, put, safe, say, size_text, table, warn
 from gitprun.cli.options import Here, here, json_option
+from gitprun.cli.remove import say_ignored
 from gitprun.errors import PrunError
 from gitprun.runs.ledger import Reading
 
@@ -159,6 +160,7 @@ def adopt(ctx: click.Context, path: str, name: str | None, branch: str | None, a
     """
     from gitprun.git.command import require_git
     from gitprun.keep.find import name_of
+    from gitprun.keep.inventory import count_own
     from gitprun.keep.move import follow_moved
     from gitprun.named.adopt import adopt as take_in
 
@@ -177,7 +179,9 @@ def adopt(ctx: click.Context, path: str, name: str | None, branch: str | None, a
         more = {"saved": adopted.saved, "kept": list(adopted.kept), "notes": list(adopted.notes)}
         put(json.dumps({"name": adopted.unit.id, **facts, **more}))
         return
-    say(f"took in {safe(str(facts['path']))} as {adopted.unit.id}, on branch {safe(str(facts['branch']))}")
+    own = count_own(place.repository, adopted.unit, str(facts["base"]))
+    has = f", with {own} commit{'s' if own > 1 else ''} of its own" if own else ""
+    say(f"took in {safe(str(facts['path']))} as {adopted.unit.id}, on branch {safe(str(facts['branch']))}{has}")
     if adopted.saved:
         say(f"  what is in no commit there is pinned as {adopted.saved}")
     for ref in adopted.kept:
@@ -227,7 +231,6 @@ def reset(ctx: click.Context, name: str, revision: str, discard_left_out: bool, 
         say(f"  what was in no commit is pinned as {done.saved}")
     if done.trash:
         say(f"  where its branch was is kept for 30 days as {safe(done.trash)}")
-    if done.ignored:
-        say(f"  ignored files went with it: {safe(', '.join(done.ignored[:10]))}")
+    say_ignored(unit.id, done.kept, done.kept_files, done.discarded)
     for note in done.notes:
         warn(safe(note))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -20,6 +20,7 @@ from gitprun.collect.crossing import CrossingProblem, Limits, Rejected, cross
 from gitprun.collect.pins import pin_own_commits
 from gitprun.collect.scan import Scan, ScanProblem, scan_workspace
 from gitprun.collect.screen import LeftOut
+from gitprun.collect.signing import NotSigned, wants_signature, write_signed
 from gitprun.collect.site import Site
 from gitprun.collect.stage import FilterChanged, Staged, stage
 from gitprun.errors import GitFailed, GitTimeout, PrunError
@@ -27,7 +28,6 @@ from gitprun.git.limits import keeping_work
 from gitprun.git.refs import Signature, move_ref, open_repository, write_commit
 from gitprun.git.stale import await_letting_go
 from gitprun.git.store import stand_in
-from gitprun.globs import matches
 from gitprun.names import ZERO, Oid, RunId, UnitId, short
 from gitprun.plan import DEFAULT_MAX_FILES
 from gitprun.system.files import folder_identity, locked
@@ -35,7 +35,7 @@ from gitprun.workspaces.gitdir import ensure_own_git
 
 __all__ = [
     "Capture", "CaptureProblem", "LeftOut", "Rejected", "Site", "bring_commit", "capture", "commit_capture",
-    "outside_fence", "pin_commits", "require_ended",
+    "pin_commits", "require_ended",
 ]  # fmt: skip
 
 PATIENCE = 5.0
@@ -206,20 +206,38 @@ def changed_paths(repo: pygit2.Repository, base: Oid, tree: Oid) -> tuple[str, .
 
 @keeping_work()
 def commit_capture(
-    site: Site, found: Capture, ref: str, message: str, who: tuple[Signature, Signature], old: Oid = ZERO
+    site: Site,
+    found: Capture,
+    ref: str,
+    message: str,
+    who: tuple[Signature, Signature],
+    old: Oid = ZERO,
+    note: Callable[[str], None] | None = None,
 ) -> Oid:
-    """Make the one commit of a unit on its base and pin it; the ref moves only after all of it is whole there."""
+    """Make the one commit of a unit on its base and pin it; the ref moves only after all of it is whole there.
+
+    Where ``note`` hears of it when that fails, it is signed if the user signs his commits.
+    """
     run, _, unit = ref.removeprefix("refs/prun/").removeprefix("kept/").partition("/")
-    commit = bring_commit(site, found.tree, site.base, message, who, run=run, unit=unit.partition("/")[0])
+    names = {"run": run, "unit": unit.partition("/")[0]}
+    commit = bring_commit(site, found.tree, site.base, message, who, **names, note=note)
     move_ref(site.repo, ref, commit, old, "prun: captured")
     return commit
 
 
 @keeping_work()
 def bring_commit(
-    site: Site, tree: Oid, parent: Oid, message: str, who: tuple[Signature, Signature], *, run: str, unit: str
+    site: Site,
+    tree: Oid,
+    parent: Oid,
+    message: str,
+    who: tuple[Signature, Signature],
+    *,
+    run: str,
+    unit: str,
+    note: Callable[[str], None] | None = None,
 ) -> Oid:
-    """Make a commit of a captured tree and bring it into the user's repository; no ref moves.
+    """Make a commit of a captured tree and bring it into the user's repository; no ref moves; ``note`` as above.
 
     Raises CaptureProblem, with the user's repository as it was, when the work is not fit for it.
     """
@@ -227,8 +245,15 @@ def bring_commit(
         return write_commit(site.repo, tree, (parent,), message, *who)
     own, objects = site.own, site.own / "objects"
     # Whether it is whole is found out when it crosses; there it is synced, too.
-    writer = stand_in(site.git, objects, lambda: open_repository(own))
-    commit = write_commit(writer, tree, (parent,), message, *who)
+    commit: Oid | None = None
+    if note is not None and wants_signature(site):
+        try:
+            commit = write_signed(site, tree, parent, message, who)
+        except NotSigned as problem:
+            note(problem.message)
+    if commit is None:
+        writer = stand_in(site.git, objects, lambda: open_repository(own))
+        commit = write_commit(writer, tree, (parent,), message, *who)
     came = cross(
         site.repository, run=run, unit=unit, objects=objects, tips={"capture": commit}, base=parent,
         limits=UNBOUNDED, parent=True,
@@ -240,8 +265,3 @@ def bring_commit(
             f"it is kept in {row.place or objects}" + f", and lies untouched in {site.workspace.path}",
         )
     return commit
-
-
-def outside_fence(changed: Sequence[str], fence: Sequence[str]) -> tuple[str, ...]:
-    """List the changed paths that no pattern of the unit's fence covers."""
-    return tuple(path for path in changed if fence and not any(matches(pattern, path) for pattern in fence))

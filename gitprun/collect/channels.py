@@ -14,6 +14,7 @@ from pathlib import Path
 from gitprun.collect.scan import walk_refs
 from gitprun.names import Oid
 from gitprun.system.files import folder_identity, read_plain
+from gitprun.workspaces.worktree import admin_folder
 
 # Twice what prun itself writes for remote-tracking refs.
 MAX_REFS_FILE = 64_000_000
@@ -96,6 +97,17 @@ def read_head(path: Path) -> str:
     if text.startswith(b"ref: "):
         return text[5:].strip().decode("utf-8", "replace")
     return text.decode() if _OID.fullmatch(text) else ""
+
+
+def read_clone_head(git_dir: Path) -> str:
+    """Read the commit that is checked out in a clone, from its plain files; empty where that is not told."""
+    return _read_head(git_dir / "HEAD", _read_refs(git_dir)) if folder_identity(git_dir) is not None else ""
+
+
+def read_worktree_head(common: Path, path: Path) -> str:
+    """Read what is checked out in a linked worktree, in its registration: a full ref name, a commit, or nothing."""
+    admin = admin_folder(common, path)
+    return read_head(admin / "HEAD") if admin is not None else ""
 
 
 def _read_head(path: Path, refs: _Refs) -> str:

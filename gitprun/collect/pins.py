@@ -90,8 +90,9 @@ def _explain(row: Rejected) -> str:
 
 def _linked_channels(site: Site, run: RunId, unit: UnitId) -> Channels:
     """Read what a worker in a linked worktree committed: its objects are in the user's repository already."""
-    own = f"branch/{site.workspace.branch}"
-    found = {own: read_ref(site.repo, f"refs/heads/{site.workspace.branch}")}
+    own, found = f"branch/{site.workspace.branch}", dict[str, Oid | None]()
+    if site.workspace.branch is not None:
+        found[own] = read_ref(site.repo, f"refs/heads/{site.workspace.branch}")
     admin = admin_folder(site.repository.common, site.workspace.path)
     if admin is None:
         notes: tuple[str, ...] = ("the worktree's registration is gone",)

@@ -111,9 +111,14 @@ def screen_new(found: Found, max_file: int, tracked: Callable[[str], bool] = lam
         return LeftOut(found.path, "looks like a secret by its name", found.size)
     if _KEY.match(found.head):
         return LeftOut(found.path, "a private key", found.size)
-    if found.executable and found.head.startswith(_PROGRAM):
+    if found.executable and is_program(found.head):
         return LeftOut(found.path, "build output (a compiled program)", found.size)
     return screen_size(found, max_file)
+
+
+def is_program(head: bytes) -> bool:
+    """Check whether a file begins like a compiled program."""
+    return head.startswith(_PROGRAM)
 
 
 def refused_by_git(found: Found) -> LeftOut | None:

@@ -100,7 +100,10 @@ class Inquiry:
         if thing.name == STASH:
             entry = last_entry(self._log(STASH))
             said = entry.said if entry is not None and entry.new == thing.new else ""
-            return tuple(one.name for one in self.suspects if one.branch and f"on {one.branch}: " in said)[:1]
+            # A unit of a run is on no branch, as git words it.
+            on = [one for one in self.suspects if f"on {one.branch or '(no branch)'}: " in said]
+            stashed = [one.name for one in on if one.branch or one.kind == "worktree"]
+            return tuple(stashed) if len(stashed) == 1 else ()
         if not thing.new or thing.new in self._old or "ref: " in thing.new:
             return ()
         found = [one.name for one in self.suspects if self._made(one, thing.new)]
@@ -139,11 +142,12 @@ class Inquiry:
         return self.before.logs.get(name) != self.after.logs.get(name)
 
     def _lost(self, name: str, old: str) -> int:
-        """Count the entries a reflog lost that git would not have forgotten by itself."""
+        """Count the entries a reflog lost that git would not have forgotten by itself; the stash it never forgets."""
         content = self.kept(old.partition(" ")[2])
         if content is None:
             return 0
-        return len(untimely(lost_lines(content, self._log(name)), self.after.time))
+        lost = lost_lines(content, self._log(name))
+        return len(lost if name == STASH else untimely(lost, self.after.time))
 
     def _resolve(self, head: str) -> str:
         return self.after.refs.get(head.removeprefix("ref: "), head)

@@ -248,4 +248,6 @@ def _read(path: Path) -> Any:
 def suspect_of(run: str, unit: str, workspace: Workspace) -> Suspect:
     """Give what a witness has to know about a unit that is about to start."""
     path = os.path.join(os.path.realpath(workspace.path.parent), workspace.path.name)
-    return Suspect(name=f"{run}/{unit}", path=path, kind=workspace.kind or "scratch", branch=workspace.branch or "")
+    # A unit's clone is on a branch of its own repository; here none of that name is its to move.
+    branch = workspace.branch if run == NAMED or workspace.kind == "worktree" else ""
+    return Suspect(name=f"{run}/{unit}", path=path, kind=workspace.kind or "scratch", branch=branch or "")

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Final, Literal, get_args
 
+from gitprun.escapes import readable
 from gitprun.executors import claude_events
 from gitprun.executors.limits import error_text, unpacked
 from gitprun.executors.lines import (
@@ -27,6 +28,8 @@ Level = Literal["minimal", "normal", "verbose"]
 LEVELS: Final[tuple[str, ...]] = get_args(Level)
 MINIMAL, NORMAL, VERBOSE = range(3)
 DEFAULT_LENGTH = 200
+# Where the lines are all that is left of what a worker said.
+LONG_LENGTH = 4000
 # A longer line is cut by the reader and can only be shown by its beginning. codex caps output at 1 MiB, which JSON
 # may write six times as long.
 LONGEST_LINE = 8 << 20
@@ -47,6 +50,17 @@ _CLAUDE_USAGE = (("in", _CLAUDE_INPUT), ("out", ("output_tokens",)), ("cached", 
 
 # How much must be wanted for a line to be shown, and the line.
 Row = tuple[int, str]
+
+
+def readable_output(output: bytes) -> str:
+    """Return what a worker printed as lines to be read: events in short, all else without terminal sequences."""
+    compactor, said = Compactor("verbose", LONG_LENGTH), []
+    # What was dropped out of the middle of a long output is a hole in its file, which reads as zeros.
+    for line in output.replace(b"\0", b"").split(b"\n"):
+        event = parse_object(line)
+        rows = compactor.render(line) if event is not None and text_at(event, "type") else []
+        said += rows if rows and not rows[0].startswith("[?]") else [readable(plain_text(line))]
+    return "\n".join(said)
 
 
 class Compactor:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-import re
 import unicodedata
 from pathlib import PurePosixPath
+
+from gitprun.escapes import without_sequences
 
 MAX_TEXT = 200
 MAX_NUMBER = 10**15
 
 # Enough to fill one shown line whatever is stripped, so that a line of a megabyte costs nothing.
 _WINDOW = 4096
-# Terminal sequences: CSI, OSC (a title or a link) and the short ones.
-_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[ -/]*[0-Z\\^-~])")
 
 
 def one_line(text: str) -> str:
@@ -26,7 +25,7 @@ def visible(text: str) -> str:
     """Make any text one line of any length, with nothing in it that cannot be seen."""
     if text.isprintable():
         return " ".join(text.split())
-    plain = _ESCAPE.sub("", text)
+    plain = without_sequences(text)
     seen = (" " if char.isspace() else char for char in plain if char.isspace() or not _is_hidden(char))
     return " ".join("".join(seen).split())
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
 from gitprun.errors import GitFailed, PrunError
 from gitprun.git.command import Git
+from gitprun.git.revision import require_one_ref
 from gitprun.git.stale import COMMONDIR
 from gitprun.names import Oid, parse_oid
 from gitprun.system.files import read_plain
@@ -67,6 +69,13 @@ def find_repository(start: Path) -> Repository:
             raise NoRepository(
                 f"git refuses this repository: {said[0]}", "git config --global --add safe.directory <it>"
             )
+        astray = next((line.partition("cannot chdir to ")[2] for line in said if "cannot chdir to " in line), "")
+        if astray:
+            raise NoRepository(
+                f"core.worktree of this repository names {astray.partition(': ')[0]}, which is not there",
+                f"git --git-dir={shlex.quote(str(_dot_git(start)))} --work-tree=. config --unset core.worktree,"
+                " or name the right folder there",
+            )
         raise NoRepository(f"git cannot use this repository: {said[0] if said else 'no reason given'}")
     git_dir, common, bare = _three_lines(start, answer.out)
     if bare == "false":
@@ -84,6 +93,11 @@ def find_repository(start: Path) -> Repository:
     return Repository(None, Path(git_dir), Path(common))
 
 
+def _dot_git(start: Path) -> Path:
+    """Return the ``.git`` around a folder that git would not use, or the folder itself."""
+    return next((place / ".git" for place in (start, *start.parents) if os.path.lexists(place / ".git")), start)
+
+
 def _three_lines(start: Path, out: bytes) -> tuple[str, str, str]:
     """Split the answer about a repository; a path may hold line ends, then each question is asked alone."""
     rows = [os.fsdecode(row) for row in out.split(b"\n")[:-1]]
@@ -96,7 +110,8 @@ def _three_lines(start: Path, out: bytes) -> tuple[str, str, str]:
 
 
 def resolve_commit(git: Git, revision: str) -> Oid:
-    """Resolve a revision to the commit it names; raises NoCommit with the nearest right answer."""
+    """Resolve a revision to the commit it names; raises NoCommit with the nearest right answer, or SeveralMeanings."""
+    require_one_ref(git, revision)
     answer = git.run("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}", ok=(0, 1, 128))
     if answer.code == 0:
         return parse_oid(answer.text)

@@ -15,6 +15,7 @@ REFS = "a worker never makes, moves or deletes branches, tags or other refs"
 LOSES = "it throws away work that is in no commit"
 SHARED = "it changes what all worktrees of the repository share"
 SETTINGS = "a worker never changes git's settings"
+STASH = "a stash is a ref, and all worktrees share it: git stash list, show and create are allowed"
 LANDS = "landing and cleaning up are not the worker's to do"
 UNTOLD = "what it does cannot be told before it runs: write the subcommand out"
 
@@ -153,7 +154,7 @@ def _clean(words: Words) -> str:
 
 
 def _stash(words: Words) -> str:
-    return "" if words.names[:1] in (("list",), ("show",), ("create",)) else f"{REFS} (a stash is one)"
+    return "" if words.names[:1] in (("list",), ("show",), ("create",)) else STASH
 
 
 def _worktree(words: Words) -> str:

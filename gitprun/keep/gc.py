@@ -17,6 +17,7 @@ from gitprun.git.refs import delete_ref, open_repository
 from gitprun.git.repo import Repository
 from gitprun.keep.gc_plan import DAY, Found, GcPlan, Step, plan_gc
 from gitprun.keep.gc_read import is_running, read_found, read_refs, run_found
+from gitprun.keep.ignored import drop_kept
 from gitprun.keep.orphans import choose_roots
 from gitprun.keep.trash import retire_ref
 from gitprun.named.remove import remove_named
@@ -32,11 +33,15 @@ KEEP_DAYS = 30.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Done:
-    """What became of one step: ``problem`` says why it was not done (empty: it was), ``freed`` is in bytes."""
+    """What became of one step: ``problem`` says why it was not done (empty: it was), ``freed`` is in bytes.
+
+    ``kept`` is the folder in which ignored files of a workspace are kept.
+    """
 
     step: Step
     freed: int = 0
     problem: str = ""
+    kept: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +92,7 @@ class _Room:
 
     def __init__(self, repository: Repository, ledger: Ledger, found: Found, keep_for: float) -> None:
         self.repository, self.ledger, self.found, self.keep_for = repository, ledger, found, keep_for
-        self.ways: dict[str, Callable[[Step], None]] = {
+        self.ways: dict[str, Callable[[Step], str | None]] = {
             "removal": self.finish_workspace,
             "registration": self.finish_workspace,
             "workspace": self.finish_workspace,
@@ -101,6 +106,7 @@ class _Room:
             "tips-pin": self.unpin_tips,
             "base-pin": self.unpin,
             "trash-ref": self.forget,
+            "kept-files": self.drop_kept_files,
             "ledger": self.compact,
         }
 
@@ -116,27 +122,34 @@ class _Room:
     def do_one(self, step: Step) -> Done:
         """Do one step; what hinders it is told, and hinders no other."""
         try:
-            self.ways[step.kind](step)
+            kept = self.ways[step.kind](step) or ""
         except PrunError as problem:
             return Done(step=step, problem=problem.message)
         except OSError as problem:
             return Done(step=step, problem=f"{problem.filename or step.what}: {problem.strerror}")
         left = _size_of_log(step) if step.kind == "log" else 0
-        return Done(step=step, freed=max(0, step.size - left))
+        return Done(step=step, freed=max(0, step.size - left), kept=kept)
 
-    def finish_workspace(self, step: Step) -> None:
-        """Remove a workspace as ``git prun remove`` does: what is not pinned yet is, and what cannot be stays."""
+    def finish_workspace(self, step: Step) -> str:
+        """Remove a workspace as ``git prun remove`` does: what is not pinned yet is, and what cannot be stays.
+
+        Gives where its ignored files are kept.
+        """
         reading = self.ledger.read()
         named = roster(reading.events).units
         if step.of in named and str(named[step.of].facts.get("path")) == step.what:
-            remove_named(self.repository, self.ledger, named[step.of])
-            return
+            return remove_named(self.repository, self.ledger, named[step.of]).kept
         run_name, _, unit_name = step.of.partition("/")
         run = reading.history.runs[run_name]
         if is_running(run):
             raise Refused(f"run {run.id} is being worked on")
-        take_away(self.repository, self.ledger, run.units[unit_name])
+        removal = take_away(self.repository, self.ledger, run.units[unit_name])
         _drop_empty(Path(step.what).parent, run_name)
+        return removal.kept
+
+    def drop_kept_files(self, step: Step) -> None:
+        """Remove ignored files that were kept of a workspace."""
+        drop_kept(Path(step.what))
 
     def empty(self, step: Step) -> None:
         """Empty what a removal left."""

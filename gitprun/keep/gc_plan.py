@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from gitprun.keep.catalog import days_in_trash, read_label
+from gitprun.keep.precious import NOTHING, KeptFiles, Precious
 from gitprun.names import TRASH_REFS
 from gitprun.runs.events import ENDED
 
@@ -17,12 +18,13 @@ SPENT = frozenset({"landed", "done", "empty"})
 
 StepKind = Literal[
     "removal", "registration", "workspace", "trash-folder", "temporary", "git-folder", "log", "landing-log", "base-pin",
-    "trash-ref", "quarantine", "ledger", "snapshot", "tips-pin",
+    "trash-ref", "quarantine", "ledger", "snapshot", "tips-pin", "kept-files",
 ]  # fmt: skip
 # In this order things go: what pins work before what it pinned from, refs last.
 ORDER: tuple[StepKind, ...] = (
     "removal", "registration", "workspace", "trash-folder", "temporary", "git-folder", "log", "landing-log",
-    "snapshot", "quarantine", "tips-pin", "base-pin", "trash-ref", "ledger",
+    "snapshot", "quarantine", "tips-pin", "base-pin", "trash-ref", "kept-files",
+    "ledger",
 )  # fmt: skip
 
 
@@ -52,6 +54,7 @@ class UnitFound:
     dirty: int | None = None
     unpinned: int | None = None
     left_out: int = 0
+    ignored: Precious | None = NOTHING
     ended: float | None = None
     size: int = 0
     git_folder: str = ""
@@ -99,6 +102,8 @@ class Found:
     snapshots: tuple[Leftover, ...] = ()
     rejected: tuple[Leftover, ...] = ()
     refs: tuple[tuple[str, str], ...] = ()
+    kept_files: tuple[KeptFiles, ...] = ()
+    half_kept: tuple[str, ...] = ()
     orphans: tuple[str, ...] = ()
     ledger_runs: int = 0
     ledger_saves: int = 0
@@ -160,6 +165,7 @@ def plan_gc(found: Found, *, now: float, keep_for: float, workspaces: bool = Fal
         what = runs if found.ledger_runs else "what is long over"
         why = f"says the same in fewer lines ({what}); what went is kept compressed"
         steps.append(Step(kind="ledger", what="ledger.jsonl", why=why, size=found.ledger_saves))
+    steps += _of_kept_files(found, now, keep_for)
     ranks = {kind: rank for rank, kind in enumerate(ORDER)}
     return GcPlan(steps=tuple(sorted(steps, key=lambda step: ranks[step.kind])), stays=tuple(stays))
 
@@ -206,6 +212,7 @@ def _of_gone(unit: UnitFound, over: bool) -> Iterator[Step | Stay]:
 
 def _of_workspace(unit: UnitFound) -> Step | Stay:
     """Let a workspace go only where nothing in it is the only copy of anything."""
+    ignored = unit.ignored or NOTHING
     reasons = (
         (not unit.there, "it is not the folder prun made"),
         (unit.locked is not None, "it is locked" + (f": {unit.locked}" if unit.locked else "")),
@@ -216,11 +223,15 @@ def _of_workspace(unit: UnitFound) -> Step | Stay:
         (unit.left_out > 0, f"paths in it that were left out of its commit: {unit.left_out}"),
         (unit.unpinned is None, "its commits cannot be told"),
         (bool(unit.unpinned), f"commits in it that are pinned nowhere: {unit.unpinned}"),
+        (unit.ignored is None, "its ignored files cannot be told"),
+        (not ignored.is_small, f"it holds much that is ignored and that no tool makes again: {ignored.text}"),
     )
     for true, why in reasons:
         if true:
             return Stay(unit.path, why, f"git prun remove {unit.name}")
     why = f"{unit.name} is {unit.state}, and every file and commit of it is pinned"
+    if ignored.paths:
+        why += f"; ignored files are kept for 30 days: {ignored.text}"
     return Step(kind="workspace", what=unit.path, why=why, size=unit.size, of=unit.name)
 
 
@@ -267,6 +278,19 @@ def _of_refs(found: Found, now: float, keep_for: float) -> Iterator[Step]:
                 whose = label.unit if label.run == "named" else f"run {label.run}"
                 why = f"{whose} has no workspace and nothing to land; it goes to the trash first"
                 yield Step(kind="base-pin", what=ref, why=why, oid=oid)
+
+
+def _of_kept_files(found: Found, now: float, keep_for: float) -> Iterator[Step]:
+    for row in found.kept_files:
+        days = days_in_trash(row.day, now)
+        if days is not None and days > keep_for / DAY:
+            why = f"ignored files of a workspace that was removed {days} days ago"
+            yield Step(kind="kept-files", what=row.folder, why=why, size=row.size, of=row.name)
+    for path in found.half_kept:
+        days = days_in_trash(path.split("/")[-2], now)
+        if days is not None and days > 1:
+            why = "a copy of ignored files that broke off; the removal was not done then"
+            yield Step(kind="kept-files", what=path, why=why)
 
 
 def _is_over(run: RunFound, before: float) -> bool:

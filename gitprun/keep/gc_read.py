@@ -12,19 +12,23 @@ from gitprun.collect.channels import read_channels
 from gitprun.collect.quarantine import list_quarantine, unfinished_rooms
 from gitprun.drift.keep import keep_folder, own_bytes
 from gitprun.drift.record import open_drifts
+from gitprun.errors import PrunError
 from gitprun.git.repo import Repository
 from gitprun.keep.disk import disk_use
 from gitprun.keep.find import name_of
 from gitprun.keep.gc_plan import DAY, Found, Leftover, RunFound, UnitFound
 from gitprun.keep.guard import lock_of, stands
+from gitprun.keep.ignored import FOLDER, list_kept
 from gitprun.keep.inventory import count_dirty
 from gitprun.keep.orphans import choose_roots, find_orphans, find_trashes
+from gitprun.keep.precious import NOTHING, Precious
 from gitprun.named.probe import probe_named
 from gitprun.named.roster import NAMED, roster
 from gitprun.names import PRUN_REFS, is_run_id
 from gitprun.runs.events import RunState, UnitState
 from gitprun.runs.ledger import Ledger, Reading
 from gitprun.runs.lookup import probe_unit
+from gitprun.runs.remove import find_ignored
 from gitprun.system.files import folder_identity, is_held
 from gitprun.system.process import Identity, is_gone
 from gitprun.verify.surroundings import BESIDE
@@ -62,6 +66,8 @@ def read_found(
         rejected=tuple(
             Leftover(path=str(kept.place), time=kept.time, size=kept.size) for kept in list_quarantine(repository)
         ),
+        kept_files=list_kept(state),
+        half_kept=tuple(str(path) for path in sorted((state / FOLDER).glob("*/.*.part-*"))),
         refs=refs,
         orphans=tuple(row.path for row in find_orphans(repository, reading, roots) if row.state == "orphan"),
         ledger_runs=len(compaction.runs),
@@ -136,12 +142,20 @@ class _Look:
             dirty=count_dirty(self.repository, unit, converts=self.converts) if look else None,
             unpinned=self.unpinned(unit) if look else None,
             left_out=len(facts.get("left_out", ())),
+            ignored=self.ignored(unit) if look else NOTHING,
             ended=unit.ended if unit.ended is not None else (unit.since if not probed.live else None),
             size=disk_use(path) if look else 0,
             git_folder=str(git_folder) if kept else "",
             git_size=disk_use(git_folder) if kept else 0,
             logs=tuple((str(place), place.stat().st_size) for place in logs),
         )
+
+    def ignored(self, unit: UnitState) -> Precious | None:
+        """Find the ignored files of a unit that no tool makes again; None where that cannot be told."""
+        try:
+            return find_ignored(self.repository, unit)
+        except (PrunError, OSError):
+            return None
 
     def unpinned(self, unit: UnitState) -> int | None:
         """Count the commits in a clone that no ref here pins; a worktree's and a scratch folder's are here, or none."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from gitprun.collect.channels import read_log
+from gitprun.collect.channels import read_log, read_worktree_head
 from gitprun.errors import PrunError
 from gitprun.git.refs import open_repository, read_ref
 from gitprun.git.repo import Repository
@@ -16,7 +16,9 @@ from gitprun.keep.find import name_of
 from gitprun.keep.guard import identity_of, lock_of, stands
 from gitprun.keep.orphans import find_orphans
 from gitprun.keep.place import Place, workspaces_of
+from gitprun.named.fork import count_since
 from gitprun.named.roster import NAMED
+from gitprun.names import unit_ref
 from gitprun.runs.events import RunState, UnitState, base_of
 from gitprun.runs.ledger import Reading
 from gitprun.system.files import folder_identity
@@ -57,7 +59,7 @@ def _known(repository: Repository, run: RunState, unit: UnitState, converts: boo
         state=unit.state,
         path=str(path),
         there=there,
-        branch=facts.get("branch"),
+        branch=facts.get("branch") or (unit_ref(run.id, unit.id) if facts.get("workspace") == "worktree" else None),
         base=base or None,
         since=unit.since,
         locked=lock_of(repository, unit),
@@ -88,18 +90,36 @@ def count_dirty(repository: Repository, unit: UnitState, *, converts: bool) -> i
 
 
 def count_own(repository: Repository, unit: UnitState, base: str) -> int | None:
-    """Count the commits a worker made itself: of a clone those its log of HEAD names."""
+    """Count the commits a workspace has of its own: of a clone those its log of HEAD names."""
     facts = unit.facts
+    if unit.run == NAMED:
+        # Its branch is where its work comes to, whoever committed it; what a clone has beside that is in its log.
+        on_branch = _count_on_branch(repository, unit, base)
+        in_log = _count_in_log(unit, base) if facts.get("workspace") == "clone" else None
+        return max((count for count in (on_branch, in_log) if count is not None), default=None)
     if "own_commits" in facts:
         return len(facts["own_commits"])
     if facts.get("workspace") == "worktree":
-        tip = read_ref(open_repository(repository.common), f"refs/heads/{facts.get('branch')}")
-        if tip is None or not base:
-            return None
-        try:
-            return int(repository.git.run("rev-list", "--count", tip, "--not", base).text)
-        except (PrunError, ValueError):
-            return None
+        return _count_on_branch(repository, unit, base)
+    return _count_in_log(unit, base)
+
+
+def _count_on_branch(repository: Repository, unit: UnitState, base: str) -> int | None:
+    branch = unit.facts.get("branch")
+    if branch:
+        tip: str | None = read_ref(open_repository(repository.common), f"refs/heads/{branch}")
+    else:
+        tip = read_worktree_head(repository.common, Path(str(unit.facts["path"])))
+    if not tip or not base:
+        return None
+    try:
+        return count_since(repository, base, tip)
+    except (PrunError, ValueError):
+        return None
+
+
+def _count_in_log(unit: UnitState, base: str) -> int | None:
+    facts = unit.facts
     git_dir = Path(str(facts["path"])) / ".git"
     if facts.get("workspace") != "clone" or folder_identity(git_dir) is None:
         return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from gitprun.errors import GitFailed, GitTimeout, PrunError, Refused
 from gitprun.git.command import Git
 from gitprun.git.refs import move_ref, open_repository, read_ref
 from gitprun.git.repo import Repository, read_checkouts
+from gitprun.git.revision import require_branch_name, require_no_tag
 from gitprun.keep.catalog import Label, branch_for, read_label
 from gitprun.named.roster import NAMED
 from gitprun.names import PRUN_REFS, ZERO, Oid, parse_oid
@@ -99,11 +100,29 @@ def _log(git: Git, oids: Sequence[str]) -> Iterable[tuple[Oid, float, str, list[
                 for oid in group:
                     yield from _log(git, [oid])
             continue
-        for block in out.split(b"\x01")[1:]:
-            head, _, rest = block.partition(b"\0")
-            oid, when, subject = head.decode("utf-8", "replace").rstrip("\n").split(" ", 2)
-            rows = [part.decode("utf-8", "replace") for part in rest.lstrip(b"\n\0").split(b"\0") if part[:1] == b":"]
-            yield parse_oid(oid), float(when), subject, rows
+        yield from read_log(out)
+
+
+def read_log(out: bytes) -> Iterator[tuple[Oid, float, str, list[str]]]:
+    """Read what ``git log -z --raw`` says in our format; names are passed over, for they may begin as rows do."""
+    fields = iter(out.split(b"\0"))
+    head, rows = b"", list[str]()
+    for field in fields:
+        text = field.lstrip(b"\n")
+        if text[:1] == b":":
+            rows.append(text.decode("utf-8", "replace"))
+            next(fields, None)
+        elif text[:1] == b"\x01":
+            if head:
+                yield _commit_row(head, rows)
+            head, rows = text[1:], []
+    if head:
+        yield _commit_row(head, rows)
+
+
+def _commit_row(head: bytes, rows: list[str]) -> tuple[Oid, float, str, list[str]]:
+    oid, when, subject = head.decode("utf-8", "replace").rstrip("\n").split(" ", 2)
+    return parse_oid(oid), float(when), subject, rows
 
 
 def _groups(oids: Sequence[str]) -> Iterable[Sequence[str]]:
@@ -161,7 +180,8 @@ def restore_branches(
         refs = ", ".join(one.ref for one in chosen[:6])
         raise Refused(f"{len(chosen)} things are meant, but one branch is named", f"name one of them: {refs}")
     if to is not None:
-        _require_branch(repository.git, to)
+        require_branch_name(repository.git, to, "rescue/reports")
+        require_no_tag(repository.git, to)
     done, seen = [], set[tuple[str, str]]()
     for one in chosen[:1] if to is not None else chosen:
         _require_whole(one)
@@ -193,12 +213,6 @@ def _make_branch(repository: Repository, one: Pinned, name: str, *, exact: bool)
         if exact:
             raise Refused(f"the branch {own} exists already, at {at[:10]}", "name another one")
     raise Refused(f"a thousand branches {name}-N exist already", "delete some of them")
-
-
-def _require_branch(git: Git, name: str) -> None:
-    checked = git.run("check-ref-format", f"refs/heads/{name}", ok=(0, 1, 129))
-    if checked.code != 0 or name.startswith("-") or name == "HEAD":
-        raise Refused(f"{name!r} is no name for a branch", "such as rescue/reports")
 
 
 def _require_whole(one: Pinned) -> None:

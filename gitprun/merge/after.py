@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from gitprun.errors import PrunError
-from gitprun.git.refs import write_object
-from gitprun.git.trees import GITLINK, parse_change, show_path
+from gitprun.git.trees import show_path
 from gitprun.globs import matches
 from gitprun.merge.commit import write_merge
 from gitprun.merge.hotspots import Hotspot
 from gitprun.merge.site import Site
+from gitprun.merge.staged import Unfit, copy_staged
 from gitprun.names import Oid
 from gitprun.plan import DEFAULT_MAX_FILE
 from gitprun.system.process import Stop
@@ -24,10 +23,6 @@ from gitprun.verify.pristine import Place, name_some
 
 # Generators write tens of files, some a few hundred; thousands are a folder that somebody forgot to ignore.
 MOST_MADE = 5000
-
-
-class Unfit(PrunError):
-    """What the commands made cannot become part of a commit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +78,7 @@ def take_in(site: Site, place: Place, tree: Oid, rows: Sequence[Hotspot], ignore
     Tracked files, new ones, and ignored ones that ``produces`` names; ``ignored`` is what git ignored there before.
     Raises Unfit where something cannot be taken: the checks would be asked about another tree than the one that lands.
     """
-    git, trees = place.git, site.trees
+    git = place.git
     changed, new = place.look()
     patterns = [pattern for row in rows for pattern in row.produces]
     every = git.run("ls-files", "-z", "--others").fields if patterns else ()
@@ -93,19 +88,7 @@ def take_in(site: Site, place: Place, tree: Oid, rows: Sequence[Hotspot], ignore
     listing = b"".join(sorted(name + b"\0" for name in {*changed, *made}))
     if listing:
         git.run("update-index", "--add", "--remove", "--replace", "-z", "--stdin", stdin=listing)
-    options = ("--cached", "--raw", "-z", "--no-abbrev", "--no-renames", "--ignore-submodules=all")
-    fields = git.run("diff-index", *options, tree).fields
-    changes = [parse_change(about, name) for about, name in zip(fields[::2], fields[1::2], strict=True)]
-    for change in changes:
-        if GITLINK in (change.old_mode, change.new_mode):
-            raise Unfit(f"they change the submodule {show_path(change.path)}", "commit that by hand")
-        if not change.removed:
-            content = git.run("cat-file", "blob", change.new).out
-            if write_object(trees.repo, "blob", content) != change.new:
-                raise Unfit(f"{show_path(change.path)} changed while it was read")
-    after = trees.apply(tree, changes)
-    if after is None:
-        raise Unfit("what they make cannot be put into the merged tree")
+    after, changes = copy_staged(git, site.trees, tree)
     left = [show_path(name) for name in list_ignored(place) if name not in ignored and name not in made]
     if left:
         site.note(f"after {', '.join(commands_of(rows))}: made {name_some(left)}, which git ignores: it does not land")

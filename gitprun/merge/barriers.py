@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from gitprun.git.trees import Change
+from gitprun.merge.along import BASE, describe_along
 from gitprun.merge.deletions import DELETIONS, describe_deletions
+from gitprun.merge.fence import OUTSIDE, accepted_by, describe_outside, find_outside
 from gitprun.merge.own_check import accept_words
 from gitprun.merge.plan import Candidate, LandingItem
 from gitprun.merge.site import Site
@@ -57,7 +59,24 @@ def hold_surface(site: Site, proposed: Proposed) -> Iterator[Hold]:
         yield Hold(f"it {TITLES['held']}: {describe(held)}", accept_words([one.path for one in held]))
 
 
-BARRIERS: tuple[Barrier, ...] = (hold_deletions, hold_surface)
+def hold_base(site: Site, proposed: Proposed) -> Iterator[Hold]:
+    """Hold what brings commits of its base that the target does not have."""
+    brings = describe_along(site, proposed.tip, proposed.candidate)
+    if brings and site.options.with_base:
+        site.note(f"{proposed.candidate.branch} {brings}")
+    elif brings:
+        yield Hold(f"it {brings}", (BASE,))
+
+
+def hold_outside(site: Site, proposed: Proposed) -> Iterator[Hold]:
+    """Hold what a unit changed outside the paths it was given."""
+    found = find_outside(site, proposed.candidate, proposed.before, proposed.step)
+    held = [path for path in found.held if not accepted_by(site, path)]
+    if held:
+        yield Hold(f"it {describe_outside(held)}", (OUTSIDE,))
+
+
+BARRIERS: tuple[Barrier, ...] = (hold_deletions, hold_surface, hold_outside, hold_base)
 
 
 def list_holds(site: Site, proposed: Proposed) -> Hold | None:

@@ -56,8 +56,9 @@ def build_merge(
 
     ``picks`` asks for other proved texts than the first (see ``Means``). A ``trial`` is never landed: no hook runs.
     """
-    if candidate.drift and not trial:
-        return _item(candidate, "refused", candidate.drift)
+    unsettled = candidate.drift or candidate.later
+    if unsettled and not trial:
+        return _item(candidate, "refused", unsettled)
     reason = unproved(candidate, site.options)
     if reason:
         return _item(candidate, "unverified", reason)
@@ -156,7 +157,9 @@ def _consult(site: Site, tip: Oid, before: Oid, candidate: Candidate, tree: Oid,
     known = site.memory.hooks.get(key)
     if known is None:
         try:
-            known = site.room().consult(site.hooks, main=tip, unit=candidate.tip, tree=tree, message=message)
+            known = site.room().consult(
+                site.hooks, main=tip, unit=candidate.tip, branch=candidate.branch, tree=tree, message=message
+            )
         except Refused as problem:
             known = problem.message
         site.memory.hooks[key] = known

@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
-import re
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from gitprun.errors import PrunError
 from gitprun.git.command import Git
 from gitprun.git.repo import NoCommit, Repository, resolve_commit
+from gitprun.git.revision import read_tips
+from gitprun.merge.guard import list_paths
 from gitprun.merge.plan import Candidate
-from gitprun.names import Oid, is_run_id, nearest, unit_branch
-from gitprun.runs.events import History, RunState, UnitState
+from gitprun.names import Oid, UnitId, is_run_id, nearest, unit_branch
+from gitprun.runs.events import History, RunState, UnitState, base_of
 from gitprun.runs.lookup import NotKnown, find_run, find_unit, probe_unit
+from gitprun.runs.standing import describe_later
 from gitprun.units import spec_confined
-
-_OID = re.compile(r"[0-9a-f]{40}")
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What asks to land, and what does not with the reason; ``runs`` are those whose settings hold."""
+    """What asks to land, and what does not with the reason; ``runs`` are those whose settings hold.
+
+    ``ahead`` is what workers may have done to the user's checkout, to be told before anything lands.
+    """
 
     candidates: tuple[Candidate, ...]
     skipped: tuple[tuple[str, str], ...] = ()
     runs: tuple[str, ...] = ()
+    ahead: tuple[str, ...] = ()
 
 
 def choose(repository: Repository, history: History, names: Sequence[str], *, allow_unverified: bool) -> Choice:
@@ -33,30 +39,35 @@ def choose(repository: Repository, history: History, names: Sequence[str], *, al
     skipped: list[tuple[str, str]] = []
     runs: list[str] = []
     asked = names or (find_run(history, None).id,)
-    tips = _read_tips(repository.git, asked)
+    others = [name for name in asked if name not in history.runs and _find_unit(history, name) is None]
+    tips = read_tips(repository.git, others)
     for name in asked:
         if is_run_id(name) and name in history.runs:
             require_one_meaning(repository.git, name, "a run")
             run = history.runs[name]
             runs.append(run.id)
             for unit in run.units.values():
-                _add_unit(run, unit, candidates, skipped, allow_unverified=allow_unverified)
+                _add_unit(repository, run, unit, candidates, skipped, allow_unverified=allow_unverified)
         elif (found := _find_unit(history, name)) is not None:
             require_one_meaning(repository.git, name, "a unit")
             run, unit = found
             runs.append(run.id)
-            _add_unit(run, unit, candidates, skipped, allow_unverified=allow_unverified, named=True)
+            _add_unit(repository, run, unit, candidates, skipped, allow_unverified=allow_unverified, named=True)
         else:
             candidates.append(_branch(repository, history, name, tips.get(name)))
     if history.undoings:
         from gitprun.merge.undo_plan import reverted
 
         candidates = [replace(one, reverted=tuple(reverted(history, one.tip).items())) for one in candidates]
-    for run_id in dict.fromkeys(runs):
-        said = _meanwhile(repository, run_id)
-        candidates = [replace(one, notes=(*one.notes, *said)) if one.run == run_id else one for one in candidates]
+    stashed = _stashed(repository, history, candidates)
+    candidates = [replace(one, notes=(*one.notes, *stashed.get(one.tip, ()))) for one in candidates]
     distinct = {(c.branch, c.tip): c for c in candidates}
-    return Choice(tuple(distinct.values()), tuple(skipped), tuple(dict.fromkeys(runs)))
+    landing = {one.run for one in distinct.values() if one.run}
+    ahead = [text for run_id in dict.fromkeys(runs) if run_id in landing for text in _meanwhile(repository, run_id)]
+    for one in distinct.values():
+        if one.unit:
+            ahead += _in_checkout(history.runs[one.run].units[UnitId(one.unit)])
+    return Choice(tuple(distinct.values()), tuple(skipped), tuple(dict.fromkeys(runs)), tuple(ahead))
 
 
 def _find_unit(history: History, name: str) -> tuple[RunState, UnitState] | None:
@@ -68,6 +79,7 @@ def _find_unit(history: History, name: str) -> tuple[RunState, UnitState] | None
 
 
 def _add_unit(
+    repository: Repository,
     run: RunState,
     known: UnitState,
     candidates: list[Candidate],
@@ -107,6 +119,8 @@ def _add_unit(
             notes=tuple(_beside(unit)),
             stray=str(unit.facts.get("stray") or ""),
             fence=tuple(map(str, spec.get("paths") or ())),
+            base=base_of(run, unit),
+            later=describe_later(repository, unit),
         )
     )
 
@@ -123,13 +137,44 @@ def _beside(unit: UnitState) -> Iterator[str]:
     if left:
         more = f" and {len(left) - 1} more" if len(left) > 1 else ""
         yield f"{label}: {left[0]}{more} did not come along; git prun show {unit.id} says why"
+    if any(str(text).startswith("hooks not run: ") and "pre-commit" in str(text) for text in _notes(unit)):
+        yield "the pre-commit hook has not seen what units did: git runs it for no merge"
+
+
+def _in_checkout(unit: UnitState) -> Iterator[str]:
+    """Say what a worker did to what is the user's: through links, or (where it is known to be its doing) beside."""
+    label, drift = f"{unit.run}/{unit.id}", unit.facts.get("drift") or {}
     linked = [str(path) for path in unit.facts.get("linked") or ()]
     if linked:
         count = len(linked) + int(unit.facts.get("linked_more") or 0) - 1
         more = f" and {count} more" if count else ""
         yield f"{label}: {linked[0]}{more} changed in your checkout while it ran, through what is linked"
-    if any(str(text).startswith("hooks not run: ") and "pre-commit" in str(text) for text in _notes(unit)):
-        yield "the pre-commit hook has not seen what units did: git runs it for no merge"
+    # What holds it is said where it does not land.
+    if drift.get("sure") and not drift.get("holds"):
+        yield f"{label}: {drift.get('text')}"
+
+
+def _stashed(repository: Repository, history: History, candidates: Sequence[Candidate]) -> dict[Oid, tuple[str, ...]]:
+    """Say of units whose workers could reach the user's stash what of their work is in it as well."""
+    if not os.path.lexists(repository.common / "logs" / "refs" / "stash"):
+        return {}
+    from gitprun.git.stash import shared_with_stash
+
+    said: dict[Oid, tuple[str, ...]] = {}
+    for one in candidates:
+        unit = history.runs[one.run].units.get(one.unit) if one.run in history.runs else None
+        if unit is None or unit.facts.get("workspace") != "worktree":
+            continue
+        base = Oid(base_of(history.runs[one.run], unit))
+        try:
+            found = shared_with_stash(repository.git, base, one.tip)
+        except PrunError:
+            # A base that is gone, say: the landing itself finds out what that means.
+            continue
+        if found:
+            paths, entries = list_paths([path for path, _ in found]), ", ".join(sorted({name for _, name in found}))
+            said[one.tip] = (f"{one.run}/{one.unit}: {paths} is what you stashed ({entries}): did its worker take it?",)
+    return said
 
 
 def _meanwhile(repository: Repository, run: str) -> tuple[str, ...]:
@@ -151,22 +196,6 @@ def _meanwhile(repository: Repository, run: str) -> tuple[str, ...]:
 
 def _notes(unit: UnitState) -> list[str]:
     return [str(text) for text in unit.facts.get("collect_notes") or ()]
-
-
-def _read_tips(git: Git, names: Sequence[str]) -> dict[str, Oid]:
-    """Resolve names at once; what is no plain name, or no commit, is left to whoever explains why.
-
-    A branch comes first: git by itself would take a tag of the same name, and find that it brings nothing.
-    """
-    plain = [name for name in dict.fromkeys(names) if not any(sign in name for sign in " \n\t") and name]
-    if not plain:
-        return {}
-    asked = "".join(f"refs/heads/{name}^{{commit}}\n{name}^{{commit}}\n" for name in plain)
-    rows = git.run("cat-file", "--batch-check=%(objectname)", stdin=asked.encode("utf-8", "surrogateescape")).text
-    answers = rows.split("\n")
-    pairs = zip(plain, answers[::2], answers[1::2], strict=False)
-    found = {name: next(filter(_OID.fullmatch, both), "") for name, *both in pairs}
-    return {name: Oid(oid) for name, oid in found.items() if oid}
 
 
 def _branch(repository: Repository, history: History, name: str, tip: Oid | None) -> Candidate:

@@ -10,7 +10,7 @@ from gitprun.errors import GitStopped, PrunError
 from gitprun.git.trees import Change, TreeMerge, merge_trees, parents_of, show_path, tree_of
 from gitprun.merge.apart import Since, merge_apart
 from gitprun.merge.locks import meet_in_locks
-from gitprun.merge.plan import Candidate, LandingItem, ResolvedPath, Suspect, accepts
+from gitprun.merge.plan import Candidate, LandingItem, News, ResolvedPath, Suspect, accepts
 from gitprun.merge.site import Site
 from gitprun.names import Oid
 
@@ -51,7 +51,7 @@ def combine(
             return settled
         combined = settled
     if several and not mended:
-        site.note(f"{candidate.branch}: {len(bases)} merge bases (criss-cross), merged by git alone")
+        site.note(News(f"{candidate.branch}: {len(bases)} merge bases (criss-cross), merged by git alone"))
     if made is None or _may_clash(by_main.changes, by_unit):
         combined = _audit(site, combined, by_main, unit, several_bases=several)
     if parents_of(site.repo, candidate.tip) != (bases[0],):
@@ -115,7 +115,7 @@ def _audit(site: Site, combined: Combined, by_main: Since, unit: Oid, *, several
     for paths, why in audited.unjudged:
         site.note(f"{branch}: {paths}: not checked: {why}")
     for one in audited.resolved:
-        site.note(f"{branch}: git's own merge of {one.path} was faulty, so {one.resolver} made another one")
+        site.note(News(f"{branch}: git's own merge of {one.path} was faulty, so {one.resolver} made another one"))
     item = combined.item
     combined = _with(combined, resolved=(*item.resolved, *audited.resolved), suspects=audited.suspects)
     return replace(combined, tree=audited.tree)

@@ -39,7 +39,9 @@ def append_shortlog(git: Git, settings: MergeSettings, candidate: Candidate, tex
     row = f"{candidate.tip}\t\t{name}\n"
     apart = Git(cwd=git.cwd, env=git.env, config=(*git.config, f"core.commentChar={_CREDIT}"))
     out = _text(apart.run("fmt-merge-msg", "-m", text, stdin=_bytes(row)).out)
-    return "".join(line for line in out.splitlines(keepends=True) if not line.startswith(_CREDIT))
+    said = "".join(line for line in out.splitlines(keepends=True) if not line.startswith(_CREDIT))
+    # As git has it, and shows it to hooks.
+    return said.removesuffix("\n")
 
 
 def write_merge(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -10,7 +11,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from gitprun.errors import Refused
 from gitprun.git.command import Git
 from gitprun.git.refs import open_repository, read_signatures
 from gitprun.git.repo import Checkout, Repository, read_checkouts
@@ -22,6 +22,7 @@ from gitprun.merge.batch import Batch, build_batch, set_aside
 from gitprun.merge.beside import detached_ahead, dirty_checkout
 from gitprun.merge.build import lay_out_attributes
 from gitprun.merge.combine import Combined, combine
+from gitprun.merge.fence import outside_rows, tell_outside
 from gitprun.merge.guard import (
     AskedAhead,
     LocalChanges,
@@ -40,14 +41,16 @@ from gitprun.merge.installed import places_of, read_live
 from gitprun.merge.landed import move
 from gitprun.merge.move import TargetMoved, require_passage
 from gitprun.merge.order import plan_safe_order
-from gitprun.merge.plan import Candidate, LandingItem, LandingOptions, LandingReport, plan_order
+from gitprun.merge.plan import Candidate, LandingItem, LandingOptions, LandingReport, News, plan_order
 from gitprun.merge.recover import landing_place, recover_landing, sweep_rooms, workspaces_root
 from gitprun.merge.settings import MergeSettings, hooks_folder, read_merge_settings
 from gitprun.merge.site import Memory, Site
 from gitprun.names import Oid
+from gitprun.powers import Power
 from gitprun.runs.ledger import Ledger
 from gitprun.system.files import locked
 from gitprun.system.process import Stop
+from gitprun.workspaces.trust import Untrusted
 
 if TYPE_CHECKING:
     from gitprun.merge.after import Aftermath
@@ -114,7 +117,7 @@ def _land_on_moving(
                 raise
             git.forget()
             say(f"{moved.branch} moved meanwhile; building on it anew")
-            notes = (*notes, f"{moved.branch} moved meanwhile, so everything was built on it anew")
+            notes = (*notes, News(f"{moved.branch} moved meanwhile, so everything was built on it anew"))
             # The same branch, even if another one is checked out now.
             asked = replace(options, into=moved.branch)
     raise AssertionError
@@ -144,8 +147,6 @@ def _land(
     if not options.dry_run:
         notes = (*notes, *free_index(target))
     require_quiet(target, repository.common)
-    from gitprun.merge.own_check import OwnCheck
-
     with _site(repository, target, checkouts, candidates, options, git, memory) as site:
         for note in notes:
             site.note(note)
@@ -162,18 +163,7 @@ def _land(
             new = target.tip
             if batch.taken:
                 batch, new = move(repository, ledger, site, batch, made.get(batch.taken[-1].tree))
-        for item in batch.items:
-            if item.state not in ("landed", "would-land"):
-                continue
-            dirty = None if item.candidate.unit else dirty_checkout(site, item.candidate)
-            if dirty is not None:
-                site.note(f"{item.candidate.branch}: work in {dirty} that is not committed is not part of it")
-            ahead = None if item.candidate.unit else detached_ahead(site, item.candidate)
-            if ahead is not None:
-                site.note(f"{item.candidate.branch}: {ahead}")
-            changed = OwnCheck(site, ordered).tell(item.candidate)
-            for text in (*item.candidate.notes, *changed):
-                site.note(text)
+        _tell(site, ordered, batch)
         return LandingReport(
             target=target.ref,
             old=target.tip,
@@ -182,6 +172,28 @@ def _land(
             verdict=batch.verdict,
             notes=tuple(site.notes),
         )
+
+
+def _tell(site: Site, ordered: Sequence[Candidate], batch: Batch) -> None:
+    """Note what the user should know about each branch that landed, or would."""
+    from gitprun.merge.own_check import OwnCheck
+
+    for built in batch.taken:
+        candidate = built.item.candidate
+        for text in tell_outside(candidate, outside_rows(site, candidate, built.commit, built.step)):
+            site.note(text)
+    for item in batch.items:
+        if item.state not in ("landed", "would-land"):
+            continue
+        dirty = None if item.candidate.unit else dirty_checkout(site, item.candidate)
+        if dirty is not None:
+            site.note(f"{item.candidate.branch}: work in {dirty} that is not committed is not part of it")
+        ahead = None if item.candidate.unit else detached_ahead(site, item.candidate)
+        if ahead is not None:
+            site.note(f"{item.candidate.branch}: {ahead}")
+        changed = OwnCheck(site, tuple(ordered)).tell(item.candidate)
+        for text in (*item.candidate.notes, *changed):
+            site.note(text)
 
 
 def combine_alone(repository: Repository, candidate: Candidate, options: LandingOptions) -> Combined | LandingItem:
@@ -223,11 +235,8 @@ def _prove(
     )
     rows = proof.after(batch.taken[-1].tree)
     if rows and not options.may_run_after:
-        raise Refused(
-            f"prun.toml wants to run commands after this merge, and you have not let it yet:"
-            f" {'; '.join(command for row in rows for command in row.after)}",
-            "read them; --yes lets them run, now and from then on",
-        )
+        commands = dict.fromkeys(command for row in rows for command in row.after)
+        raise Untrusted([Power("[[hotspot]] after", json.dumps([*commands], ensure_ascii=False), True)])
     if options.no_verify and not rows:
         return batch, {}
     if not options.no_verify:
@@ -276,7 +285,7 @@ def _site(
             local=local,
             settings=settings,
             hooks=hooks,
-            room=_room_later(stack, repository, target, options),
+            room=_room_later(stack, repository, trees, target, options),
             live=functools.cache(lambda: read_live(trees, old_tree, places, settings, options.protected)),
             who=read_signatures(here),
             checkouts=checkouts,
@@ -298,16 +307,17 @@ def _objects(stack: ExitStack, repository: Repository, target: Target) -> Object
 
 
 def _room_later(
-    stack: ExitStack, repository: Repository, target: Target, options: LandingOptions
+    stack: ExitStack, repository: Repository, trees: Trees, target: Target, options: LandingOptions
 ) -> Callable[[], HookRoom]:
-    """Give the worktree for hooks when somebody asks for it."""
+    """Give the place for hooks when somebody asks for it."""
 
     @functools.cache
     def room() -> HookRoom:
         from gitprun.merge.hooks import hook_room
 
         place = landing_place(repository, options.root)
-        return stack.enter_context(hook_room(repository, place, target.tip, copy=options.copy, link=options.link))
+        made = hook_room(repository, trees, place, target.ref, target.tip, copy=options.copy, link=options.link)
+        return stack.enter_context(made)
 
     return room
 
@@ -329,16 +339,16 @@ def _apart(stack: ExitStack, repository: Repository, target: Target) -> Git:
 def _hook_notes(settings: MergeSettings, hooks: Hooks) -> Iterator[str]:
     yield from hooks.notes
     if hooks.names:
-        yield f"hooks run on each merge: {', '.join(hooks.names)}"
+        yield News(f"hooks run on each merge: {', '.join(hooks.names)}")
     if settings.hooks and not hooks.folder.is_dir() and settings.hooks != os.devnull:
         yield f"core.hooksPath names {hooks.folder}, which is not there: no hook is active"
 
 
 def _order(site: Site, candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
-    """Put ancestors first; then as given, or so that as many as possible get along."""
+    """Put ancestors first; then as given, as captured, or so that as many as possible get along."""
     contained = site.ancestry.contained()
-    ordered = plan_order(candidates, contained)
-    if site.options.order == "given" or len(ordered) < 2:
+    ordered = plan_order(candidates, contained, by_time=site.options.order == "captured")
+    if site.options.order != "safe" or len(ordered) < 2:
         return ordered
     paths: dict[str, set[bytes]] = {}
     for one in ordered:
@@ -347,4 +357,4 @@ def _order(site: Site, candidates: Sequence[Candidate]) -> tuple[Candidate, ...]
         paths[one.branch] = {change.path for change in changes}
     partners = {one: [other for other in paths if other != one and paths[one] & paths[other]] for one in paths}
     names = plan_safe_order({name: len(found) for name, found in paths.items()}, partners, list(paths))
-    return plan_order(sorted(ordered, key=lambda one: names.index(one.branch)), contained, by_time=False)
+    return plan_order(sorted(ordered, key=lambda one: names.index(one.branch)), contained)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from gitprun.git.batch import compare_many, merge_many
 from gitprun.git.command import Git
-from gitprun.git.repo import Repository, read_checkouts
+from gitprun.git.repo import Checkout, Repository, read_checkouts, resolve_commit
 from gitprun.git.trees import Change, Objects, TreeMerge, tree_of
 from gitprun.git.walk import Trees
 from gitprun.merge.aside import Aside, aside
@@ -26,12 +26,12 @@ from gitprun.merge.forecast_plan import (
     plan_meetings,
 )
 from gitprun.merge.forks import Forks, New, find_forks, has_one_base, read_new
-from gitprun.merge.guard import Target, read_target
+from gitprun.merge.guard import BRANCHES, Target, read_target
 from gitprun.merge.order import plan_safe_order
 from gitprun.merge.plan import Candidate, LandingOptions
 from gitprun.names import Oid, parse_oid, unit_branch
 from gitprun.plan import MAX_DELETED
-from gitprun.runs.events import LIVE, History
+from gitprun.runs.events import LIVE, History, base_of
 from gitprun.runs.lookup import find_unit, probe_unit
 from gitprun.verify.gate_changes import describe
 from gitprun.verify.put_back import read_gate_changes
@@ -51,7 +51,9 @@ _Changes = Mapping[bytes, Change]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What to look at: ``names`` as for a landing, ``every`` local branch, ``into`` the target (None: checked out).
+    """What to look at: ``names`` as for a landing, ``every`` local branch, ``into`` the target (any commit-ish).
+
+    None stands for the branch checked out.
 
     ``checks`` are the commands a landing would run (none: those detected), ``max_deleted`` what it lets one delete,
     ``protected`` globs of paths it holds.
@@ -105,7 +107,7 @@ def forecast(repository: Repository, history: History, asked: Asked) -> Forecast
     Live units are looked at as they are now. What is in the target already, or cannot be read, is left out and said.
     """
     checkouts = read_checkouts(repository.git)
-    target = read_target(repository, asked.into, repository.git, checkouts)
+    target = _find_target(repository, asked.into, checkouts)
     with aside(repository) as room:
         # It is asked for when all is merged, and git has it by then.
         room.git.ask_ahead("config", "--list", "-z")
@@ -140,6 +142,15 @@ def forecast(repository: Repository, history: History, asked: Asked) -> Forecast
         order=order,
         left_out=tuple(left_out),
     )
+
+
+def _find_target(repository: Repository, into: str | None, checkouts: tuple[Checkout, ...]) -> Target:
+    """Return the branch to look at landing on; any other commit-ish serves as well, for nothing moves."""
+    if into is None:
+        return read_target(repository, None, checkouts=checkouts)
+    tip, ref = resolve_commit(repository.git, into), BRANCHES + into.removeprefix(BRANCHES)
+    known = repository.git.run("show-ref", "--verify", "--quiet", ref, ok=(0, 1, 128)).code == 0
+    return read_target(repository, into, checkouts=checkouts) if known else Target(ref=into, tip=tip)
 
 
 @contextmanager
@@ -209,7 +220,8 @@ def _look_at_live(room: Aside, history: History, label: str) -> Candidate | str:
     except NotSeen as problem:
         return f"{unit.state}: {problem.message}"
     fence = tuple(map(str, dict(unit.facts.get("spec") or {}).get("paths") or ()))
-    return Candidate(branch=unit_branch(unit.run, unit.id), tip=tip, run=unit.run, unit=unit.id, fence=fence)
+    name, base = unit_branch(unit.run, unit.id), base_of(run, unit)
+    return Candidate(branch=name, tip=tip, run=unit.run, unit=unit.id, fence=fence, base=base)
 
 
 def _as_branch(candidate: Candidate) -> Branch:

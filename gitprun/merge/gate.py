@@ -11,6 +11,7 @@ from gitprun.git.command import Git
 from gitprun.git.repo import Repository
 from gitprun.globs import matches
 from gitprun.merge.guard import list_paths, read_local_changes
+from gitprun.merge.plan import say_verdict
 from gitprun.names import unit_branch
 from gitprun.runs.events import History
 from gitprun.runs.lookup import probe_unit
@@ -39,6 +40,9 @@ def refuse_merge(
     if unstaged:
         return f"{repository.top} has changes that are not committed: {list_paths(unstaged)}"
     changed = git.run("diff-index", "--cached", "-z", "--name-only", "--no-renames", "HEAD").fields
+    unproved = next(_unproved(history, heads), "")
+    if unproved:
+        return unproved
     owned = next(_owned(history, heads, [os.fsdecode(path) for path in changed]), "")
     if owned:
         return owned
@@ -47,6 +51,17 @@ def refuse_merge(
         if suspect:
             return suspect
     return ""
+
+
+def _unproved(history: History, heads: Mapping[str, str]) -> Iterator[str]:
+    """Name the units whose very work is merged although it is not proved; where nothing says what would, that is fine.
+
+    Who mended it by a commit on top merges something else.
+    """
+    for run in history.runs.values():
+        for known in run.units.values():
+            if known.commit in heads and known.verdict not in ("pass", "absent"):
+                yield f"unit {known.run}/{known.id} is not proved: {say_verdict(known.verdict)}"
 
 
 def _owned(history: History, heads: Mapping[str, str], changed: Sequence[str]) -> Iterator[str]:

@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING
 
 from gitprun.errors import PrunError, Refused
 from gitprun.git.command import Git
+from gitprun.git.layout import require_seen_checkout
 from gitprun.git.repo import Checkout, Repository, read_checkouts
 from gitprun.git.stale import await_free, set_aside
 from gitprun.git.trees import Change, show_path
 from gitprun.git.verbatim import is_verbatim
+from gitprun.merge.overlooked import find_overlooked
 from gitprun.names import Oid, parse_oid
 from gitprun.system.files import read_plain
 
@@ -90,6 +92,7 @@ def read_target(
 
     ``git`` is the repository's, if something was asked ahead of it, and ``checkouts`` what it said about those.
     """
+    require_seen_checkout(repository)
     git = git or repository.git
     head = git.run(*HEAD, ok=(0, 1)).text
     ref = BRANCHES + into.removeprefix(BRANCHES) if into is not None else head
@@ -243,10 +246,17 @@ def find_obstacle(
     as well, beside the changes.
     """
     edited = {change.path: change.old for change in changes if not change.added and change.path in local.unstaged}
+    overlooked = [path for path in find_overlooked(checkout, changes) if path not in edited]
+    said = []
     if edited:
-        said = f"uncommitted changes are in the way: {list_paths(edited)}"
         alike = all(is_verbatim(checkout / os.fsdecode(path), old) for path, old in edited.items())
-        return said + (" (git would only store other line ends: git add --renormalize, commit)" if alike else "")
+        ends = " (git would only store other line ends: git add --renormalize, commit)" if alike else ""
+        said.append(f"uncommitted changes are in the way: {list_paths(edited)}{ends}")
+    if overlooked:
+        how = "git update-index --no-assume-unchanged --no-skip-worktree FILE ends that"
+        said.append(f"files that git was told to overlook are in the way: {list_paths(overlooked, most=None)} ({how})")
+    if said:
+        return "; ".join(said)
     fold: Callable[[bytes], bytes] = _folded if ignore_case else bytes
     gone = {*map(fold, leaving), *(fold(change.path) for change in changes if change.removed)}
     added = [change.path for change in changes if change.added]
@@ -295,20 +305,29 @@ def _files_below(top: bytes, folder: bytes) -> Iterable[bytes]:
 
 
 def hold_back(candidates: Sequence[Candidate], events: Sequence[Event]) -> tuple[Candidate, ...]:
-    """Say with each candidate whether its worker changed what is the user's: that is settled before it lands."""
-    if not any(event.kind.startswith("drift.") for event in events):
+    """Say with each candidate whether its worker changed what is the user's: that is settled before it lands.
+
+    The branch of a named workspace is told where it was begun, too.
+    """
+    drifted = any(event.kind.startswith("drift.") for event in events)
+    if not drifted and all(one.unit for one in candidates):
         return tuple(candidates)
     from gitprun.drift.record import gates
     from gitprun.named.roster import NAMED, roster
 
-    held = gates(events)
-    named = {str(unit.facts.get("branch")): f"{NAMED}/{unit.id}" for unit in roster(events).units.values()}
-    names = [f"{one.run}/{one.unit}" if one.unit else named.get(one.branch, "") for one in candidates]
-    return tuple(replace(one, drift=held.get(name, "")) for one, name in zip(candidates, names, strict=True))
+    held = gates(events) if drifted else {}
+    named = {str(unit.facts.get("branch")): unit for unit in roster(events).units.values()}
+    found = []
+    for one in candidates:
+        place = None if one.unit else named.get(one.branch)
+        name = f"{one.run}/{one.unit}" if one.unit else f"{NAMED}/{place.id}" if place else ""
+        base = str(place.facts.get("base") or "") if place else one.base
+        found.append(replace(one, drift=held.get(name, ""), base=base))
+    return tuple(found)
 
 
-def list_paths(paths: Collection[bytes]) -> str:
-    """Name paths in a message: the first few in order, and how many more there are."""
-    shown = [show_path(path) for path in sorted(paths)[:SHOWN]]
+def list_paths(paths: Collection[bytes], most: int | None = SHOWN) -> str:
+    """Name paths in a message: the first few in order (``most``: all of them if None), and how many more there are."""
+    shown = [show_path(path) for path in sorted(paths)[:most]]
     more = len(paths) - len(shown)
     return ", ".join(shown) + (f" and {more} more" if more else "")

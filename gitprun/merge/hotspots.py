@@ -39,6 +39,23 @@ BUILTIN: tuple[Hotspot, ...] = tuple(
     Hotspot(path, "union") for path in ("todo.md", "TODO.md", "TODO", "CHANGELOG.md", ".gitignore")
 )
 
+# Locks are written anew by whoever adds a dependency, so every unit may come by one.
+LOCKS = frozenset(
+    {
+        *("package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml", "bun.lock", "bun.lockb"),
+        *("uv.lock", "poetry.lock", "pdm.lock", "pixi.lock", "Pipfile.lock", "conda-lock.yml"),
+        *("Cargo.lock", "go.sum", "go.work.sum", "Gemfile.lock", "composer.lock", "mix.lock", "rebar.lock"),
+        *("pubspec.lock", "Podfile.lock", "Package.resolved", "Cartfile.resolved", "packages.lock.json"),
+        *("gradle.lockfile", "deno.lock", "flake.lock", "MODULE.bazel.lock", "Chart.lock", ".terraform.lock.hcl"),
+    }
+)
+
+
+def is_common(path: str) -> bool:
+    """Check whether a path is a built-in hotspot: a lock, a todo list, a changelog, which any unit may touch."""
+    name = path.rpartition("/")[2]
+    return name in LOCKS or any(row.path == name for row in BUILTIN)
+
 
 def parse_hotspots(rows: object, source: str) -> tuple[Hotspot, ...]:
     """Read the ``[[hotspot]]`` rows of a configuration file; raises PlanError naming row, key and file."""

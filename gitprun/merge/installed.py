@@ -155,14 +155,14 @@ def _normal(path: str) -> str:
 
 
 def _read_hooks(folder: Path) -> Iterator[tuple[Path, str]]:
-    """Yield the hooks of a folder, and what lies beside them for them to call, with their texts."""
+    """Yield the hooks of a folder, and what lies beside them to be called, with their texts; links to nothing, too."""
     try:
         names = sorted(os.listdir(folder))[:MOST_HOOKS]
     except OSError:
         return
     for name in names:
         path = folder / name
-        if name.endswith(_NO_SCRIPTS) or not path.is_file():
+        if name.endswith(_NO_SCRIPTS) or not (path.is_file() or path.is_symlink()):
             continue
         yield path, _text(read_plain(Path(os.path.realpath(path)), LARGEST) or b"")
 

@@ -11,12 +11,15 @@ from gitprun.git.command import Git
 from gitprun.git.refs import loose_place
 from gitprun.git.repo import Repository
 from gitprun.git.trees import tree_of
+from gitprun.merge.along import read_along
+from gitprun.merge.approved import approve
 from gitprun.merge.batch import Batch
+from gitprun.merge.fence import outside_rows
 from gitprun.merge.held import accept_flags
 from gitprun.merge.hook_list import AFTER_LANDING, describe_not_run, find_hooks
 from gitprun.merge.move import TakenBack, follow, move_target, require_way
 from gitprun.merge.own_check import OwnCheck
-from gitprun.merge.plan import render_reason
+from gitprun.merge.plan import News, render_reason
 from gitprun.merge.present import find_presence, misplaced
 from gitprun.merge.recover import record_landed
 from gitprun.merge.site import Site
@@ -43,7 +46,7 @@ def move(repository: Repository, ledger: Ledger, site: Site, batch: Batch, made:
         new = write_after(site, new, made)
         after = {"commit": new, "commands": [*made.commands], "paths": [*made.paths]}
         count = f"{len(made.paths)} file{'s were' if len(made.paths) != 1 else ' was'}"
-        site.note(f"after {', '.join(made.commands)}: {count} made anew, in {new[:10]}")
+        site.note(News(f"after {', '.join(made.commands)}: {count} made anew, in {new[:10]}"))
     require_way(site, repository.common, new)
     wrong = misplaced(site.repo, batch.taken, target.tip)
     if wrong:
@@ -70,6 +73,7 @@ def move(repository: Repository, ledger: Ledger, site: Site, batch: Batch, made:
         ledger.append("landing.finished", facts={**ends, "outcome": "taken-back"})
         raise
     record_landed(ledger, target.ref, rows, ends)
+    approve(repository, site, new)
     if target.checkout is not None and changed:
         site.note(describe_not_run(site.hooks.folder, changed, target, new, AFTER_LANDING))
     elif target.checkout is not None:
@@ -94,9 +98,11 @@ def _rows(site: Site, batch: Batch, new: Oid, made: Aftermath | None) -> list[di
     others = frozenset(path.encode("utf-8", "surrogateescape") for path in (made.paths if made else ()))
     presences = find_presence(site.trees, batch.taken, tree_of(site.repo, new), others)
     own_check = OwnCheck(site, tuple(built.item.candidate for built in batch.taken))
-    rows = []
+    rows, below = [], site.target.tip
     for built, presence in zip(batch.taken, presences, strict=True):
-        item = built.item
+        item, along = built.item, read_along(site, below, built.item.candidate)
+        outside = outside_rows(site, item.candidate, built.commit, built.step)
+        below = built.commit
         if presence.missing:
             site.note(f"{item.candidate.branch}: not in {site.target.branch} as it was: {', '.join(presence.missing)}")
         rows.append(
@@ -114,6 +120,8 @@ def _rows(site: Site, batch: Batch, new: Oid, made: Aftermath | None) -> list[di
                 "present": presence.as_json(),
                 **({"gate": changed} if (changed := own_check.rows(item.candidate)) else {}),
                 **({"trust": touched} if (touched := rows_of(site, item.candidate, built.step)) else {}),
+                **({"outside": outside} if outside else {}),
+                **({"with_base": [*along]} if along else {}),
             }
         )
     return rows
@@ -138,6 +146,6 @@ def _post_merge(site: Site, checkout: Path) -> None:
 
         try:
             run_hook(Git(cwd=checkout), hooks.folder, "post-merge", "0")
-            site.note("the post-merge hook ran")
+            site.note(News("the post-merge hook ran"))
         except (Refused, GitFailed, GitTimeout) as problem:
             site.note(f"{problem.message} (the landing stands)")

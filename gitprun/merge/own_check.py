@@ -98,13 +98,8 @@ class OwnCheck:
         return tree_of(self.site.repo, bases[0]) if bases else None
 
     def _paths(self, candidate: Candidate) -> frozenset[str]:
-        base, known = self._base(candidate), self.site.memory.touched
-        if base is None:
-            return frozenset()
-        if (base, candidate.tip) not in known:
-            changes = self.site.trees.compare(base, tree_of(self.site.repo, candidate.tip))
-            known[base, candidate.tip] = frozenset(row.path.decode("utf-8", "surrogateescape") for row in changes)
-        return known[base, candidate.tip]
+        base = self._base(candidate)
+        return frozenset() if base is None else self.site.touched(base, candidate.tip)
 
     def _inside(self, commit: Oid) -> tuple[Candidate, ...]:
         """Name the candidates that were merged on the way from the target to a commit."""

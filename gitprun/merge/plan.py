@@ -45,8 +45,9 @@ class Candidate:
     unit's work was captured, in seconds since 1970. ``reverted`` says for each target (a full ref) on which it landed
     and was reverted how to bring it back. ``drift`` says what changed in the user's repository while it was made and
     keeps it from landing. ``confined`` tells whether the unit's worker was held to its workspace, ``fence`` which
-    paths it was given. ``mended`` is a merge of ``tip`` into the target as it was, mended by hand: its tree is what
-    lands, in a merge of ``tip``.
+    paths it was given. ``base`` is the commit its work began at, where that is known; ``later`` says which commits were
+    made on it after its work was captured, and keeps it from landing. ``mended`` is a merge of ``tip`` into the target
+    as it was, mended by hand: its tree is what lands, in a merge of ``tip``.
     """
 
     branch: str
@@ -63,6 +64,8 @@ class Candidate:
     stray: str = ""
     mended: str = ""
     fence: tuple[str, ...] = ()
+    base: str = ""
+    later: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +116,12 @@ class LandingOptions:
     accept_drops: bool = False
     allow_suspect: tuple[str, ...] = ()
     may_run_after: bool = False
+
+
+class News(str):
+    """A note of a landing that says how it went, and nothing that anybody should worry about."""
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,15 +222,17 @@ class LandingReport:
 
 
 def plan_order(
-    candidates: Sequence[Candidate], contained: Collection[tuple[Oid, Oid]], *, by_time: bool = True
+    candidates: Sequence[Candidate], contained: Collection[tuple[Oid, Oid]], *, by_time: bool = False
 ) -> tuple[Candidate, ...]:
-    """Order candidates: units by time of capture, then branches made elsewhere as given, ancestors before all.
+    """Order candidates as given (the units of a run: as in its plan), as far as their ancestors allow.
 
-    ``contained`` holds the pairs (ancestor, descendant) among the tips. A branch named twice is taken once. Unless
-    ``by_time``, all stay as given as far as their ancestors allow.
+    ``contained`` holds the pairs (ancestor, descendant) among the tips. A branch named twice is taken once. With
+    ``by_time`` units come first, by time of capture, then branches made elsewhere as given.
     """
-    units = sorted((one for one in candidates if one.unit), key=lambda one: one.since)
-    arranged = [*units, *(one for one in candidates if not one.unit)] if by_time else candidates
+    arranged = candidates
+    if by_time:
+        units = sorted((one for one in candidates if one.unit), key=lambda one: one.since)
+        arranged = [*units, *(one for one in candidates if not one.unit)]
     waiting = list(dict.fromkeys(arranged))
     if not contained:
         return tuple(waiting)
@@ -246,11 +257,16 @@ def unproved(candidate: Candidate, options: LandingOptions) -> str:
     if candidate.mended and not options.no_verify:
         # What lands is another tree than the one its checks failed on, and is checked itself.
         return ""
+    return say_verdict(candidate.verdict)
+
+
+def say_verdict(verdict: str) -> str:
+    """Say in words why a verdict other than a pass proves nothing."""
     return {
         "fail": "its checks failed",
         "could-not-run": CHECK_AGAIN[0],
         "absent": "it has no checks",
-    }.get(candidate.verdict, CHECK_AGAIN[1])
+    }.get(verdict, CHECK_AGAIN[1])
 
 
 def render_message(candidate: Candidate, template: str | None) -> str:

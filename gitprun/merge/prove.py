@@ -10,12 +10,13 @@ from pathlib import Path
 from gitprun.git.refs import write_commit
 from gitprun.git.repo import Repository
 from gitprun.git.trees import parents_of, tree_of
-from gitprun.merge.after import Aftermath, Unfit, list_ignored, run_after, take_in, write_after
+from gitprun.merge.after import Aftermath, list_ignored, run_after, take_in, write_after
 from gitprun.merge.hotspots import Hotspot, after_commands
 from gitprun.merge.own_check import OwnCheck, judge, not_run
-from gitprun.merge.plan import Candidate, LandingOptions
+from gitprun.merge.plan import Candidate, LandingOptions, News
 from gitprun.merge.recover import workspaces_root
 from gitprun.merge.site import Site
+from gitprun.merge.staged import Unfit
 from gitprun.named.roster import NAMED
 from gitprun.names import Oid, short
 from gitprun.runs.events import Event
@@ -136,7 +137,7 @@ class Proof:
         if self.site.options.no_verify:
             return PASS
         if tree in self.proved:
-            self.site.note("the merged tree is one that was verified before, so it was not checked again")
+            self.site.note(News("the merged tree is one that was verified before, so it was not checked again"))
             return PASS
         if self._is_stopped():
             return _stopped()

@@ -13,6 +13,7 @@ from gitprun.git.command import Git
 from gitprun.git.repo import Repository
 from gitprun.merge.guard import NO_HOOKS
 from gitprun.merge.move import CheckoutStuck, finish_checkout, read_tip
+from gitprun.merge.plan import News
 from gitprun.merge.recorded import forget
 from gitprun.names import Oid, short
 from gitprun.runs.events import Event
@@ -37,7 +38,7 @@ def recover_landing(repository: Repository, ledger: Ledger) -> tuple[str, ...]:
     branch = facts["target"].removeprefix("refs/heads/")
     if not now or not _has_moved(git, facts, now):
         ledger.append(f"{noun}.finished", facts={**_ends(facts), "outcome": "not-moved"})
-        return (f"{what} on {branch} was cut off before anything moved",)
+        return (News(f"{what} on {branch} was cut off before anything moved"),)
     if now == facts["new"] and facts["checkout"]:
         _complete(Path(facts["checkout"]), facts)
     left = [row for row in facts["landings"] if (row["branch"], row["commit"]) not in landed]
@@ -46,7 +47,7 @@ def recover_landing(repository: Repository, ledger: Ledger) -> tuple[str, ...]:
         record_undone(ledger, facts, left)
     else:
         record_landed(ledger, facts["target"], left, _ends(facts))
-    return (f"{what} on {branch} that was cut off is complete now, at {short(facts['new'])}",)
+    return (News(f"{what} on {branch} that was cut off is complete now, at {short(facts['new'])}"),)
 
 
 def _has_moved(git: Git, facts: Mapping[str, Any], now: str) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from gitprun.git.command import Git
 from gitprun.git.refs import Signature
 from gitprun.git.repo import Checkout
-from gitprun.git.trees import Objects
+from gitprun.git.trees import Objects, tree_of
 from gitprun.git.walk import Trees
 from gitprun.merge.ancestry import Ancestry
 from gitprun.merge.apart import Since
@@ -77,6 +77,14 @@ class Site:
         """Keep a note, once."""
         if text not in self.notes:
             self.notes.append(text)
+
+    def touched(self, base: Oid, tip: Oid) -> frozenset[str]:
+        """Return the paths that differ between a tree and a commit."""
+        known = self.memory.touched
+        if (base, tip) not in known:
+            changes = self.trees.compare(base, tree_of(self.repo, tip))
+            known[base, tip] = frozenset(row.path.decode("utf-8", "surrogateescape") for row in changes)
+        return known[base, tip]
 
     def since(self, base: Oid, tree: Oid) -> Since:
         """Tell what changed between two trees, the second of which a train goes on from."""

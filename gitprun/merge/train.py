@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from gitprun.merge.batch import Batch, build_batch, leave_out, set_aside
 from gitprun.merge.build import Built, build_merge
-from gitprun.merge.plan import SETTLED, Candidate, ItemState, LandingItem
+from gitprun.merge.plan import SETTLED, Candidate, ItemState, LandingItem, News
 from gitprun.merge.prove import Proof
 from gitprun.merge.site import Site
 from gitprun.names import Oid
@@ -129,7 +129,7 @@ class Train:
             self.say(f"verifying {candidate.branch} with another proved text")
             if self._is_good(self.proof.check(built.commit)):
                 won = ", ".join(f"{one.path} ({one.resolver})" for one in built.item.resolved)
-                self.site.note(f"{candidate.branch}: green with the next proved text: {won}")
+                self.site.note(News(f"{candidate.branch}: green with the next proved text: {won}"))
                 return built
         return None
 

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import pygit2
 
@@ -22,12 +21,23 @@ from gitprun.merge.exposure import find_silenced
 from gitprun.merge.forget import Row, rows_of_landings
 from gitprun.merge.guard import Target, list_paths, read_local_changes, read_target, require_mergeable, require_quiet
 from gitprun.merge.move import CheckoutMoved, TakenBack, TargetMoved, follow, move_target, read_tip, require_free_way
-from gitprun.merge.plan import Candidate, LandingOptions
+from gitprun.merge.plan import Candidate, LandingOptions, News
 from gitprun.merge.recorded import forget
 from gitprun.merge.recover import record_undone, recover_landing
 from gitprun.merge.settings import MergeSettings, read_merge_settings
 from gitprun.merge.settle import Means, Settled, settle_conflicts
-from gitprun.merge.undo_plan import Choice, Landed, Merge, Way, can_move_back, choose_landing, read_landings, reverted
+from gitprun.merge.undo_plan import (
+    Choice,
+    Landed,
+    Merge,
+    UndoneItem,
+    UndoReport,
+    Way,
+    can_move_back,
+    choose_landing,
+    read_landings,
+    reverted,
+)
 from gitprun.names import PRUN_REFS, ZERO, Oid, parse_oid, short
 from gitprun.runs.events import Event, fold
 from gitprun.runs.ledger import Ledger
@@ -41,38 +51,6 @@ Checking = Callable[[Sequence[str]], LandingOptions]
 MADE_ANEW = "files that commands made after the landing are left as they are; run the commands again"
 # Of no importance: these commits are in no history.
 _NOBODY = Signature("git-prun", "git-prun", 0, 0)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UndoneItem:
-    """One branch taken (or brought) back; ``by`` is the commit that did so, empty where the branch was moved."""
-
-    branch: str
-    commit: str
-    run: str = ""
-    unit: str = ""
-    by: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UndoReport:
-    """What came of an undo; with a dry run, what would. ``forgotten`` are paths resolved by hand, to be asked anew."""
-
-    landing: int
-    target: str
-    old: str
-    new: str
-    way: Way
-    items: tuple[UndoneItem, ...]
-    notes: tuple[str, ...] = ()
-    forgotten: tuple[str, ...] = ()
-
-    def as_json(self) -> dict[str, Any]:
-        """Give it as plain values."""
-        items = [{key: getattr(one, key) for key in ("branch", "commit", "run", "unit", "by")} for one in self.items]
-        ends = {key: getattr(self, key) for key in ("landing", "target", "old", "new", "way")}
-        forgotten = {"forgotten": list(self.forgotten)} if self.forgotten else {}
-        return {**ends, "items": items, "notes": list(self.notes), **forgotten}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +88,7 @@ def undo(
     say: Callable[[str], None] = lambda _: None,
     options: Checking | None = None,
 ) -> UndoReport:
-    """Take the last landing back, or the one that is named; ``redo`` brings back what was reverted.
+    """Take the last landing back, or the one that is named; ``redo`` brings back what was taken back.
 
     What is brought back has to be green, as in any landing, where ``options`` say how for given runs. Raises Refused,
     with nothing changed, when it is not, when later changes are in the way, or something of the user's is.
@@ -134,7 +112,9 @@ def _undo(
     options: Checking | None,
 ) -> UndoReport:
     events = ledger.read().events
-    choice = choose_landing(read_landings(events), name, redo=redo)
+    landings = read_landings(events)
+    tips = {one.target: read_tip(repository.git, one.target) for one in landings if redo}
+    choice = choose_landing(landings, name, redo=redo, tips=tips)
     target = read_target(repository, choice.landing.target)
     with _ground(repository, target) as ground:
         planned = _forgetting(ground, choice, _plan(ground, choice), events)
@@ -216,6 +196,10 @@ def _plan(ground: _Ground, choice: Choice) -> _Undoing:
     """Decide how, and build what is needed in memory."""
     landing, merges, tip = choice.landing, choice.merges, ground.target.tip
     made = (MADE_ANEW,) if landing.after else ()
+    if choice.redo and merges[0].undone == "moved":
+        # Nothing came instead: what was taken off is put on again, as it was.
+        _parent(ground.repo, landing.new)
+        return _Undoing("redone", parse_oid(landing.new), _items(merges))
     if choice.redo:
         planned = _revert(ground, "redone", [(one, one.by) for one in merges])
         return replace(planned, notes=(*made, *planned.notes))
@@ -226,7 +210,7 @@ def _plan(ground: _Ground, choice: Choice) -> _Undoing:
         if not published:
             back = parse_oid(parents[merges[0].commit])
             return _Undoing("moved", back, _items(merges), _builders(ground, choice))
-        notes = (f"{published[0]} has it already, so it is reverted and not taken out of the history",)
+        notes = (News(f"{published[0]} has it already, so it is reverted and not taken out of the history"),)
     rows = [(one, one.commit) for one in reversed(merges)]
     planned = _revert(ground, "reverted", rows, after=landing.after if len(merges) == len(landing.merges) else "")
     partly = made if len(merges) < len(landing.merges) else ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -61,6 +62,38 @@ class Choice:
     redo: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UndoneItem:
+    """One branch taken (or brought) back; ``by`` is the commit that did so, empty where the branch was moved."""
+
+    branch: str
+    commit: str
+    run: str = ""
+    unit: str = ""
+    by: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UndoReport:
+    """What came of an undo; with a dry run, what would. ``forgotten`` are paths resolved by hand, to be asked anew."""
+
+    landing: int
+    target: str
+    old: str
+    new: str
+    way: Way
+    items: tuple[UndoneItem, ...]
+    notes: tuple[str, ...] = ()
+    forgotten: tuple[str, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """Give it as plain values."""
+        items = [{key: getattr(one, key) for key in ("branch", "commit", "run", "unit", "by")} for one in self.items]
+        ends = {key: getattr(self, key) for key in ("landing", "target", "old", "new", "way")}
+        forgotten = {"forgotten": list(self.forgotten)} if self.forgotten else {}
+        return {**ends, "items": items, "notes": list(self.notes), **forgotten}
+
+
 def read_landings(events: Iterable[Event]) -> tuple[Landed, ...]:
     """List the landings that came to their end, numbered from 1 in the order in which they did."""
     found: list[Landed] = []
@@ -97,25 +130,34 @@ def _mark(landing: Landed, facts: Mapping[str, Any]) -> Landed:
     return replace(landing, merges=tuple(merges))
 
 
-def choose_landing(landings: Sequence[Landed], name: str | None, *, redo: bool) -> Choice:
+def choose_landing(
+    landings: Sequence[Landed], name: str | None, *, redo: bool, tips: Mapping[str, str] | None = None
+) -> Choice:
     """Find what is meant: the last landing that stands, or one by its number, a merge commit, a branch or a unit.
 
-    The commit of a revert, or ``redo``, means to bring back. Raises NoLanding when nothing is of that name, Refused
-    when it was taken (or brought) back already.
+    The commit of a revert, or ``redo``, means to bring back; ``tips`` tells where the targets are now. Raises NoLanding
+    when nothing is of that name, Refused when it was taken (or brought) back already.
     """
+    tips = tips or {}
     if not landings:
         raise NoLanding("nothing has landed through git prun here", "git prun merge lands branches")
     if name is None:
         for landing in reversed(landings):
-            merges = _reverted(landing) if redo else landing.standing
+            merges = (_reverted(landing) or taken_off(landing, tips)) if redo else landing.standing
             if merges:
                 return Choice(landing, merges, redo)
+        moved = tuple(one for one in landings[-1].merges if one.undone == "moved")
+        if redo and moved:
+            raise Refused(*_settled(landings[-1], moved, redo=redo))
         raise Refused(
             f"no landing is left to {'bring' if redo else 'take'} back", "git prun undo --list shows them all"
         )
     landing, merges, by = _named(landings, name)
     redo = redo or by
     left = tuple(one for one in merges if (one.undone == "reverted" if redo else not one.undone))
+    off = taken_off(landing, tips) if redo and not left else ()
+    if off and {*off} <= {*merges}:
+        return Choice(landing, off, redo)
     if not left:
         raise Refused(*_settled(landing, merges, redo=redo))
     return Choice(landing, left, redo)
@@ -125,11 +167,21 @@ def _reverted(landing: Landed) -> tuple[Merge, ...]:
     return tuple(one for one in landing.merges if one.undone == "reverted")
 
 
+def taken_off(landing: Landed, tips: Mapping[str, str]) -> tuple[Merge, ...]:
+    """List the merges that were the top of their target and were moved off, where it is right below them still."""
+    first = next((n for n, one in enumerate(landing.merges) if one.undone == "moved"), len(landing.merges))
+    off = landing.merges[first:]
+    below = landing.merges[first - 1].commit if first else landing.old
+    fits = tips.get(landing.target) == below and all(one.undone == "moved" for one in off)
+    return off if fits else ()
+
+
 def _settled(landing: Landed, merges: Sequence[Merge], *, redo: bool) -> tuple[str, str]:
     """Say why there is nothing left to do, and how to go on."""
     names = ", ".join(one.branch for one in merges)
     if any(one.undone == "moved" for one in merges):
-        return f"{names} of landing {landing.number} was taken back and is in no history", f"git prun merge {names}"
+        again = " ".join(shlex.quote(one.branch) for one in merges)
+        return f"{names} of landing {landing.number} was taken back and is in no history", f"git prun merge {again}"
     if redo:
         return f"{names} of landing {landing.number} was never reverted", "there is nothing to bring back"
     by = next(one.by for one in merges if one.by)

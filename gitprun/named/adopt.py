@@ -14,10 +14,12 @@ from gitprun.collect.channels import read_channels, read_head
 from gitprun.collect.site import Site
 from gitprun.errors import GitFailed, PrunError, Refused
 from gitprun.git.command import Git
+from gitprun.git.layout import require_seen_checkout
 from gitprun.git.refs import delete_ref, move_ref, open_repository, read_ref, read_signatures
 from gitprun.git.repo import Repository, read_checkouts
 from gitprun.keep.guard import require_lonely, within
-from gitprun.named.branches import require_branch_name
+from gitprun.named.branches import require_own_branch_name
+from gitprun.named.fork import find_fork
 from gitprun.named.make import PATIENCE
 from gitprun.named.roster import NAMED, colliding, parse_name, roster
 from gitprun.named.site import KNOWN, alone, open_site, pin_name
@@ -63,6 +65,7 @@ def adopt(
     Refused, with neither ledger row nor branch made.
     """
     path = _require_folder(path)
+    require_seen_checkout(repository)
     with locked(repository.state / "locks" / "named.lock", timeout=PATIENCE, doing="making a workspace"):
         reading = ledger.read()
         _require_unknown(reading, path)
@@ -75,7 +78,7 @@ def adopt(
             raise Refused(f"{folder} is there already", "choose another name: --as NAME")
         with alone(repository, unit):
             try:
-                return _take_in(repository, ledger, unit, found, branch)
+                return _take_in(repository, ledger, reading, unit, found, branch)
             except BaseException:
                 shutil.rmtree(folder, ignore_errors=True)
                 raise
@@ -157,7 +160,9 @@ def _recognise_clone(repository: Repository, path: Path) -> _Found:
     return _Found(kind="clone", branch=name.removeprefix("refs/heads/"), head=head)
 
 
-def _take_in(repository: Repository, ledger: Ledger, unit: UnitState, found: _Found, branch: str | None) -> Adopted:
+def _take_in(
+    repository: Repository, ledger: Ledger, reading: Reading, unit: UnitState, found: _Found, branch: str | None
+) -> Adopted:
     repo, folder = open_repository(repository.common), unit_folder(repository.state, unit)
     folder.mkdir(parents=True)
     known = read_source(repository).tips
@@ -169,7 +174,9 @@ def _take_in(repository: Repository, ledger: Ledger, unit: UnitState, found: _Fo
         kept = pin_commits(_open(repository, unit, some or found.head), NAMED, unit.id)
         found = replace(found, branch=_choose_branch(repository, unit, found, branch))
     base = _base(repository, found)
-    unit = replace(unit, facts=_facts(Path(str(unit.facts["path"])), found, base))
+    # What a worktree's branch has already is work of it, too; a clone's base is where that begins.
+    fork = base if found.kind == "clone" else find_fork(repository, reading.events, found.branch, base)
+    unit = replace(unit, facts=_facts(Path(str(unit.facts["path"])), found, fork))
     site = _open(repository, unit, base)
     try:
         captured = capture(site, NAMED, unit.id)
@@ -244,7 +251,7 @@ def _choose_branch(repository: Repository, unit: UnitState, found: _Found, branc
         if not name:
             continue
         try:
-            require_branch_name(repository.git, name)
+            require_own_branch_name(repository.git, name)
         except PrunError:
             if branch:
                 raise

@@ -10,6 +10,7 @@ from gitprun.errors import GitFailed, GitTimeout, Refused
 from gitprun.git.command import Git
 from gitprun.git.refs import open_repository, read_ref
 from gitprun.git.repo import Checkout, Repository, read_checkouts
+from gitprun.git.revision import require_branch_name, require_no_tag
 from gitprun.named.site import pin_gone
 from gitprun.names import PRUN_BRANCHES, Oid, UnitId
 from gitprun.workspaces.worktree import admin_folder, remove_worktree
@@ -17,11 +18,11 @@ from gitprun.workspaces.worktree import admin_folder, remove_worktree
 STATUS_TIMEOUT = 60.0
 
 
-def require_branch_name(git: Git, branch: str) -> None:
-    """Refuse what git would not take as the name of a branch, and what belongs to runs."""
-    checked = git.run("check-ref-format", f"refs/heads/{branch}", ok=(0, 1, 129))
-    if checked.code != 0 or branch.startswith("-") or branch == "HEAD" or "\n" in branch:
-        raise Refused(f"{branch!r} is no name for a branch", "such as wave1/reports; git help check-ref-format")
+def require_own_branch_name(git: Git, branch: str, *, existing: bool = False) -> None:
+    """Refuse what is no name for a new branch (or one that is there), and what belongs to runs."""
+    require_branch_name(git, branch, "wave1/reports")
+    if not existing:
+        require_no_tag(git, branch)
     if branch.startswith(PRUN_BRANCHES):
         raise Refused(f"branches below {PRUN_BRANCHES} belong to the units of runs", "choose another name")
 

@@ -14,7 +14,7 @@ from typing import Literal
 
 import pygit2
 
-from gitprun.collect.capture import Capture, bring_commit
+from gitprun.collect.capture import Capture, bring_commit, stage_workspace
 from gitprun.collect.channels import read_head
 from gitprun.collect.site import Site
 from gitprun.errors import GitFailed, PrunError, Refused
@@ -28,30 +28,35 @@ from gitprun.merge.exposure import withhold_changed
 from gitprun.merge.hook_list import Hooks, find_hooks
 from gitprun.merge.hooks import run_hook
 from gitprun.merge.settings import hooks_folder, read_merge_settings
+from gitprun.named.fork import count_since
 from gitprun.named.roster import NAMED
 from gitprun.named.site import pin_name
 from gitprun.names import ZERO, Oid, UnitId, kept_ref, parse_oid
 from gitprun.runs.ledger import Ledger
-from gitprun.system.files import write_whole
+from gitprun.system.files import locked, write_whole
 from gitprun.workspaces.worktree import admin_folder
 
 COMMIT_HOOKS = ("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit")
 MANAGED = ("core.bare=false", "core.safecrlf=false", "submodule.recurse=false")
 
 # committed: by us. own: by the worker, on the branch, and nothing is left to commit. empty: nothing was done.
-# kept: pinned beside the branch, for a reason.
-OutcomeState = Literal["committed", "own", "empty", "kept"]
+# earlier: nothing was done, and the branch has commits from before. kept: pinned beside the branch, for a reason.
+OutcomeState = Literal["committed", "own", "earlier", "empty", "kept"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What became of the work: the commit it is in, the ref that pins it where no branch does, and why."""
+    """What became of the work: the commit it is in, the ref that pins it where no branch does, and why.
+
+    ``own`` counts the commits its worker made itself, ``earlier`` those the branch had before since it forked.
+    """
 
     state: OutcomeState
     commit: Oid | None = None
     ref: str = ""
     reason: str = ""
     own: int = 0
+    earlier: int = 0
     notes: tuple[str, ...] = ()
 
 
@@ -60,7 +65,7 @@ class Work:
     """One worker's work to be committed.
 
     ``obstacle`` says why it must not go onto the branch (empty: nothing does), ``message`` writes its message from
-    the commit it goes on.
+    the commit it goes on. ``fork`` is the commit its branch began at.
     """
 
     site: Site
@@ -68,6 +73,7 @@ class Work:
     found: Capture
     who: tuple[Signature, Signature]
     obstacle: str
+    fork: Oid
     message: Callable[[Oid], str]
 
     @property
@@ -82,11 +88,13 @@ def commit_work(work: Work) -> Outcome:
     tip = read_ref(repo, work.branch)
     moved = _explain_move(site, tip) or work.found.stray
     parent = site.base if moved or tip is None else tip
-    own = 0 if moved else _count(site, parent)
+    own = 0 if moved else count_since(site.repository, site.base, parent)
     if work.found.tree == tree_of(repo, parent):
         if work.obstacle or moved:
             return Outcome(state="kept" if moved else "empty", reason=work.obstacle or moved, own=own)
-        return Outcome(state="own" if own else "empty", commit=parent if own else None, own=own)
+        earlier = 0 if own else count_since(site.repository, work.fork, parent)
+        state: OutcomeState = "own" if own else "earlier" if earlier else "empty"
+        return Outcome(state=state, commit=None if state == "empty" else parent, own=own, earlier=earlier)
     text = work.message(parent)
     pin, pinned = _pin(work, parent, text)
     if work.obstacle or moved:
@@ -117,12 +125,6 @@ def _explain_move(site: Site, tip: Oid | None) -> str:
     return "" if forward else f"the branch {branch} was rewritten while the worker was at work"
 
 
-def _count(site: Site, tip: Oid) -> int:
-    if tip == site.base:
-        return 0
-    return int(site.repository.git.run("rev-list", "--count", tip, "--not", site.base).text)
-
-
 def _pin(work: Work, parent: Oid, text: str) -> tuple[str, Oid]:
     """Pin the work as a commit of its own, under the first number that is free or holds the very same."""
     repo, tree = work.site.repo, work.found.tree
@@ -149,7 +151,7 @@ def _through_hooks(work: Work, parent: Oid, text: str) -> tuple[Oid, tuple[str, 
     hooks = withhold_changed(repository, site.repo, hooks, settings, main, trees)
     with _room(site, work.branch) as git:
         if {*hooks.names} - {"post-commit"}:
-            tree, text = _consult(git, hooks, text)
+            tree, text = _consult(git, hooks, text, lambda: _take_mended(work, git, parent, text))
         text = finish_message(repository.git, settings, text)
         if not text.strip():
             raise Refused("a hook left no message")
@@ -168,10 +170,31 @@ def _through_hooks(work: Work, parent: Oid, text: str) -> tuple[Oid, tuple[str, 
     return commit, hooks.notes
 
 
-def _consult(git: Git, hooks: Hooks, text: str) -> tuple[Oid, str]:
-    """Run the hooks before a commit; give the tree and the message they leave."""
+def _take_mended(work: Work, git: Git, parent: Oid, text: str) -> bool:
+    """Stage what a hook changed in the files of the workspace, as a capture does; returns whether there is any."""
+    site, index = work.site, work.site.workspace.index
+    assert index is not None
+    with locked(index.with_name("capture.lock"), doing=f"capturing {work.name}"):
+        staged = stage_workspace(site)[0]
+    if staged.tree == work.found.tree:
+        return False
+    bring_commit(site, staged.tree, parent, text, work.who, run=NAMED, unit=work.name)
+    shutil.copy2(index, git.env["GIT_INDEX_FILE"])
+    return True
+
+
+def _consult(git: Git, hooks: Hooks, text: str, mended: Callable[[], bool]) -> tuple[Oid, str]:
+    """Run the hooks before a commit; give the tree and the message they leave.
+
+    A pre-commit hook that mends files and says no is asked once more with its changes, which ``mended`` stages.
+    """
     if "pre-commit" in hooks.names:
-        run_hook(git, hooks.folder, "pre-commit")
+        try:
+            run_hook(git, hooks.folder, "pre-commit")
+        except Refused:
+            if not mended():
+                raise
+            run_hook(git, hooks.folder, "pre-commit")
     try:
         tree = parse_oid(git.run("write-tree").text)
     except GitFailed as problem:

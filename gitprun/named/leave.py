@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 
 from gitprun.collect.capture import Capture, commit_capture
@@ -20,17 +20,9 @@ from gitprun.named.site import open_site, pin_name, stands_on
 from gitprun.names import Oid, kept_ref
 from gitprun.runs.events import UnitState
 from gitprun.runs.ledger import Ledger
-from gitprun.runs.remove import capture_rest
+from gitprun.runs.remove import Rest, capture_rest, keep_rest
 from gitprun.system.files import remove_tree
 from gitprun.workspaces.worktree import remove_worktree
-
-
-@dataclass(frozen=True, slots=True)
-class Leaving:
-    """What was saved of a workspace about to go, and which ignored files go with it."""
-
-    saved: str | None
-    ignored: tuple[str, ...]
 
 
 def take_folder(repository: Repository, ledger: Ledger, unit: UnitState, facts: Mapping[str, object]) -> None:
@@ -49,19 +41,21 @@ def take_folder(repository: Repository, ledger: Ledger, unit: UnitState, facts: 
         remove_tree(path, identity, noted=note)
 
 
-def known_leaving(unit: UnitState) -> Leaving:
+def known_leaving(unit: UnitState) -> Rest:
     """Give what a removal that broke off had saved."""
-    return Leaving(unit.facts.get("saved"), tuple(unit.facts.get("ignored", ())))
+    return Rest(saved=unit.facts.get("saved"), ignored=tuple(unit.facts.get("ignored", ())))
 
 
-def save_named(repository: Repository, unit: UnitState, *, discard: bool) -> Leaving:
-    """Pin what is in no commit yet, refuse over what cannot be pinned, and name what goes with the workspace."""
+def save_named(repository: Repository, ledger: Ledger, unit: UnitState, *, discard: bool) -> Rest:
+    """Pin what is in no commit yet, refuse over what cannot be pinned, and keep ignored work beside it."""
     site = open_site(repository, unit, base=_base(repository, unit))
     advice = f"git prun remove --discard-left-out {unit.id}"
     found, going = capture_rest(site, NAMED, unit.id, advice=advice, discard=discard)
     if found is None:
-        return Leaving(None, ())
-    return Leaving(_pin_rest(site, unit, found), tuple(sorted(going)))
+        return Rest()
+    provided = site.workspace.provided
+    rest = keep_rest(repository, ledger, unit, going, provided, advice=advice, discard=discard)
+    return replace(rest, saved=_pin_rest(site, unit, found))
 
 
 def _base(repository: Repository, unit: UnitState) -> Oid:

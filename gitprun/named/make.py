@@ -12,10 +12,12 @@ from pathlib import Path
 from gitprun.drift.caution import require_calm
 from gitprun.errors import PrunError, Refused, UsageProblem
 from gitprun.git.command import require_git
+from gitprun.git.layout import require_seen_checkout
 from gitprun.git.refs import delete_ref, move_ref, open_repository, read_ref
 from gitprun.git.repo import Repository, resolve_commit
 from gitprun.keep.guard import stands
-from gitprun.named.branches import require_branch_name, settle_branch
+from gitprun.named.branches import require_own_branch_name, settle_branch
+from gitprun.named.fork import find_fork
 from gitprun.named.roster import NAMED, colliding, roster
 from gitprun.named.site import KNOWN, open_site, pin_name, read_work
 from gitprun.names import ZERO, Oid, UnitId
@@ -56,12 +58,14 @@ def make_named(repository: Repository, ledger: Ledger, wish: Wish) -> UnitState:
     Raises PrunError, leaving neither folder, registration, branch nor ledger row.
     """
     require_git(repository.top or repository.common)
+    require_seen_checkout(repository)
     require_calm(repository)
-    require_branch_name(repository.git, wish.branch)
+    require_own_branch_name(repository.git, wish.branch, existing=wish.resume)
     if wish.resume and wish.base is not None:
         raise UsageProblem("--resume goes on where the branch is, so it takes no BASE", "leave one of them out")
     with locked(repository.state / "locks" / "named.lock", timeout=PATIENCE, doing="making a workspace"):
-        known = roster(ledger.read().events)
+        events = ledger.read().events
+        known = roster(events)
         path = workspace_path(wish.root, NAMED, wish.name)
         there = _standing(known.units, wish)
         if there is not None:
@@ -72,7 +76,9 @@ def make_named(repository: Repository, ledger: Ledger, wish: Wish) -> UnitState:
         try:
             workspace = furnish_named(repository, wish.name, workspace, base, wish.copy, wish.link)
             _pin(repository, wish, workspace, base)
-            ledger.append("workspace.made", run=NAMED, unit=wish.name, facts=made_facts(workspace, base, notes))
+            # What the branch has already is work of the workspace, too.
+            fork = find_fork(repository, events, wish.branch, base) if wish.resume else base
+            ledger.append("workspace.made", run=NAMED, unit=wish.name, facts=made_facts(workspace, fork, notes))
         except BaseException:
             _take_back(repository, wish, workspace, base)
             raise
@@ -140,7 +146,7 @@ def _pin(repository: Repository, wish: Wish, workspace: Workspace, base: Oid) ->
 
 
 def made_facts(workspace: Workspace, base: Oid, notes: Sequence[str] = ()) -> dict[str, object]:
-    """Write a workspace that was just made (or made anew) down for the ledger."""
+    """Write a workspace that was just made (or made anew) down for the ledger; ``base`` is where its branch forked."""
     return {
         "workspace": workspace.kind,
         "path": str(workspace.path),

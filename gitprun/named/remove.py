@@ -15,7 +15,7 @@ from gitprun.named.site import alone, pin_gone, pin_name
 from gitprun.names import ZERO, Oid, kept_ref
 from gitprun.runs.events import UnitState
 from gitprun.runs.ledger import Ledger
-from gitprun.runs.remove import SHOWN, Removal
+from gitprun.runs.remove import Removal, removal_of, stash_entries
 from gitprun.runs.review import unit_folder
 from gitprun.workspaces.pins import unpin_source
 
@@ -33,9 +33,10 @@ def remove_named(repository: Repository, ledger: Ledger, unit: UnitState, *, dis
         elif unit.facts["workspace"] == "worktree":
             # Its files are gone already; its commits are not.
             pin_gone(repository, unit.id, path, str(unit.facts["branch"]), pinned_commit(repository, unit))
-        leaving = save_named(repository, unit, discard=discard_left_out) if there else known_leaving(unit)
+        leaving = save_named(repository, ledger, unit, discard=discard_left_out) if there else known_leaving(unit)
+        stashed = stash_entries(repository, unit)
         base = _keep_commit(repository, unit)
-        take_folder(repository, ledger, unit, {"saved": leaving.saved, "ignored": list(leaving.ignored[:SHOWN])})
+        take_folder(repository, ledger, unit, leaving.facts)
         ledger.append("workspace.removed", run=NAMED, unit=unit.id, facts={"removed": True})
         if base is not None:
             delete_ref(open_repository(repository.common), pin_name(unit.id), base)
@@ -46,7 +47,7 @@ def remove_named(repository: Repository, ledger: Ledger, unit: UnitState, *, dis
     if path.parts[-len(parts) - 1 :] == (NAMED, *parts):
         # Of a place the user chose for it, nothing is ours.
         _tidy_parents(path, len(parts))
-    return Removal(run=NAMED, unit=unit.id, path=str(path), removed=True, saved=leaving.saved, ignored=leaving.ignored)
+    return removal_of(unit, path, leaving, stashed)
 
 
 def _keep_commit(repository: Repository, unit: UnitState) -> Oid | None:

@@ -15,6 +15,7 @@ from typing import Any
 
 from gitprun.errors import PrunError, Refused
 from gitprun.git.command import Git
+from gitprun.git.layout import require_seen_checkout
 from gitprun.git.refs import move_ref, open_repository, read_ref
 from gitprun.git.repo import Repository, read_checkouts, resolve_commit
 from gitprun.keep.guard import finish_removal, require_lonely, require_not_locked, require_ours, stands
@@ -49,6 +50,9 @@ class Reset:
     saved: str | None
     trash: str | None
     ignored: tuple[str, ...]
+    kept: str = ""
+    kept_files: tuple[str, ...] = ()
+    discarded: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -63,6 +67,7 @@ def reset_named(
     link: Sequence[str] = (),
 ) -> Reset:
     """Fill a workspace anew from ``revision``, its branch with it; raises PrunError, with all as it was."""
+    require_seen_checkout(repository)
     with alone(repository, unit):
         unit = settle_reset(repository, ledger, settle_move(repository, ledger, unit))
         base, path, branch = resolve_commit(repository.git, revision), Path(str(unit.facts["path"])), _branch(unit)
@@ -75,7 +80,7 @@ def reset_named(
         require_not_locked(repository, unit, unit.id)
         require_lonely(repository, path)
         _require_own_branch(repository, path, branch)
-        leaving = save_named(repository, unit, discard=discard_left_out)
+        leaving = save_named(repository, ledger, unit, discard=discard_left_out)
         fresh = path.with_name(f".{path.name}.fresh-{secrets.token_hex(4)}")
         asked: dict[str, Any] = {"to": base, "fresh": str(fresh), "copy": list(copy), "link": list(link)}
         ledger.append("workspace.resetting", run=NAMED, unit=unit.id, facts={"reset": asked})
@@ -86,7 +91,7 @@ def reset_named(
             raise
         asked |= {"identity": list(made.identity), "notes": list(made.notes)}
         asked["old"] = read_ref(open_repository(repository.common), branch)
-        asked["leaving"] = {"saved": leaving.saved, "ignored": list(leaving.ignored[:20])}
+        asked["leaving"] = leaving.facts
         ledger.append("workspace.swapping", run=NAMED, unit=unit.id, facts={"reset": asked})
         unit = replace(unit, facts={**unit.facts, "reset": asked})
         after, trash = _swap(repository, ledger, unit)
@@ -97,6 +102,9 @@ def reset_named(
         saved=leaving.saved,
         trash=trash,
         ignored=leaving.ignored,
+        kept=leaving.kept.folder if leaving.kept else "",
+        kept_files=leaving.kept.paths if leaving.kept else (),
+        discarded=leaving.discarded,
         notes=tuple(after.facts["notes"]),
     )
 

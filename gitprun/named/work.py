@@ -11,18 +11,20 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from gitprun.collect.capture import Capture, capture, require_ended
+from gitprun.collect.capture import Capture, capture, changed_paths, require_ended
 from gitprun.collect.site import Site
 from gitprun.drift.linked import begin_look, end_look
 from gitprun.drift.witness import Witness, suspect_of
 from gitprun.errors import PrunError
 from gitprun.executors.base import Ending, Place
 from gitprun.executors.catalog import require_executor
+from gitprun.git.layout import require_seen_checkout
 from gitprun.git.refs import Signature
 from gitprun.git.repo import Repository
 from gitprun.guards.install import claude_guard
 from gitprun.guards.shims import guard_environment
 from gitprun.named.commit import Outcome, Work, commit_work, describe_stat
+from gitprun.named.fork import fork_of
 from gitprun.named.messages import Facts, commit_message
 from gitprun.named.roster import NAMED, flat
 from gitprun.named.settle import settle_named
@@ -107,6 +109,7 @@ def work_in(
     The worker's own code when it failed; else 1 when nothing was committed or the verification is no pass; else 0.
     """
     require_walls(errand.unit)
+    require_seen_checkout(repository)
     session = _Session(repository, ledger, place, errand, say, warn, stop)
     errand.log.parent.mkdir(parents=True, exist_ok=True)
     with alone(repository, place):
@@ -158,7 +161,10 @@ def _live(session: _Session, site: Site) -> int:
         return code or 1
     session.note("verifying")
     changed = outcome.state in ("committed", "own")
-    skip = "" if changed else "no changes" if outcome.state == "empty" else "not committed"
+    # What the branch has from before is looked at again, though nothing came of this worker.
+    skip = (
+        "" if changed or outcome.state == "earlier" else "no changes" if outcome.state == "empty" else "not committed"
+    )
     unit = errand.unit
     wish = wish_for_worker(unit.executor, unit.sandbox, errand.verify.sandbox, walled=unit.walled)
     path, env = site.workspace.path, errand.settings.env
@@ -223,18 +229,19 @@ def _run_worker(session: _Session, site: Site) -> tuple[Exit, Ending]:
     launch = executor.launch(unit, prompt.rstrip("\n") + "\n", place, errand.settings)
     write_whole(folder / "prompt.md", launch.stdin)
     own = {"PRUN_RUN": NAMED, "PRUN_UNIT": unit.id, "PRUN_REPO": home, "PRUN_BASE": site.base}
-    if site.workspace.kind == "worktree":
-        own |= guard_environment(session.repository, path, site.workspace.branch)
 
     def started(identity: Identity | None) -> None:
         session.note("started", process=asdict(identity) if identity else {}, program=launch.argv[0])
 
     cell, walled = wall_worker(unit, path, temporary, worker_environment(dict(launch.env)))
+    given = worker_environment(walled | dict(launch.env))
+    if site.workspace.kind == "worktree":
+        own |= guard_environment(session.repository, path, site.workspace.branch, given.get("PATH"))
     try:
         ended = run(
             (*cell.prefix, *launch.argv),
             cwd=path,
-            env=worker_environment(walled | dict(launch.env) | own),
+            env=given | own,
             stdin=launch.stdin,
             stdout=errand.log,
             timeout=unit.timeout,
@@ -315,7 +322,10 @@ def _work(session: _Session, site: Site, found: Capture, ended: Exit, worker: st
         )
         return commit_message(errand.level, facts)
 
-    return Work(site=site, name=session.place.id, found=found, who=errand.who, obstacle=obstacle, message=message)
+    fork = fork_of(session.repository, session.place, site.base)
+    return Work(
+        site=site, name=session.place.id, found=found, who=errand.who, obstacle=obstacle, fork=fork, message=message
+    )
 
 
 def _last_lines(session: _Session) -> list[str]:
@@ -342,8 +352,11 @@ def _report(session: _Session, site: Site, found: Capture, outcome: Outcome) -> 
         session.tell("committed" + (f" (beside {own})" if outcome.own else ""))
     elif outcome.state == "own":
         session.tell(f"committed by the worker itself ({own})")
-    elif outcome.state == "empty" and not outcome.own:
+    elif outcome.state in ("earlier", "empty") and not outcome.own:
         session.tell("no changes detected, skipping commit")
+        if outcome.earlier:
+            count = f"{outcome.earlier} commit{'s' if outcome.earlier > 1 else ''}"
+            session.tell(f"the branch {site.workspace.branch} has {count} from before, verified again")
     else:
         pinned = f"; the work is pinned as {outcome.ref}" if outcome.ref else ""
         beside = f"; {own} stay on the branch" if outcome.own else ""
@@ -353,18 +366,24 @@ def _report(session: _Session, site: Site, found: Capture, outcome: Outcome) -> 
     for text in (*found.notes, *outcome.notes):
         if not text.startswith("hooks not run"):
             session.warn(text)
-    facts = found.facts() | {
-        "commit": outcome.commit,
-        "ref": outcome.ref or f"refs/heads/{site.workspace.branch}",
-        "outcome": outcome.state,
-    }
-    session.note("captured", **facts)
+    ref = outcome.ref or f"refs/heads/{site.workspace.branch}"
+    facts = found.facts() | _since_fork(session, site, found)
+    session.note("captured", **(facts | {"commit": outcome.commit, "ref": ref, "outcome": outcome.state}))
+
+
+def _since_fork(session: _Session, site: Site, found: Capture) -> dict[str, Any]:
+    """Return what the workspace changed since its branch forked, not only in this errand."""
+    fork = fork_of(session.repository, session.place, site.base)
+    if fork == site.base:
+        return {}
+    changed = changed_paths(site.store, fork, found.tree)
+    return {"changed": list(changed), "files": len(changed)}
 
 
 def _judge(worker: str | None, outcome: Outcome, ended: Exit) -> str:
     if worker is not None:
         return worker
-    return {"committed": "ready", "own": "ready", "empty": "empty"}.get(outcome.state, "failed")
+    return {"committed": "ready", "own": "ready", "earlier": "ready", "empty": "empty"}.get(outcome.state, "failed")
 
 
 def _note_verdict(session: _Session, verified: Verified, found: Capture) -> None:

@@ -92,7 +92,7 @@ def retire(context: RunContext, unit: Unit, known: UnitState, *, keep_workspace:
     """
     if not keep_workspace:
         if known.facts.get("path"):
-            take_away(context.repository, context.ledger, known)
+            take_away(context.repository, context.ledger, known, keep_all=True)
         else:
             _clear_half_made(context, unit)
     ref = _pin(context, known)

@@ -17,10 +17,12 @@ from gitprun.errors import PrunError
 from gitprun.executors.base import Progress
 from gitprun.executors.catalog import require_executor
 from gitprun.git.command import Git, require_git
+from gitprun.git.layout import require_seen_checkout
 from gitprun.git.refs import Signature, delete_ref, move_ref, open_repository, read_signatures
 from gitprun.git.repo import Repository, resolve_commit
-from gitprun.names import PRUN_BRANCHES, PRUN_REFS, ZERO, Oid, RunId, base_ref, is_run_id, run_id, unit_branch
+from gitprun.names import PRUN_BRANCHES, PRUN_REFS, ZERO, Oid, RunId, base_ref, is_run_id, run_id
 from gitprun.plan import DEFAULT_MAX_FILE, DEFAULT_STALL, DEFAULT_VERIFY_TIMEOUT, Plan, Settings
+from gitprun.powers import started_by
 from gitprun.runs.context import GRACE, Piece, RunContext
 from gitprun.runs.ledger import Ledger
 from gitprun.runs.patience import patience_of
@@ -37,7 +39,6 @@ from gitprun.watch.snapshot import Shared
 from gitprun.workspaces.base import WorkspaceProblem, choose_root
 from gitprun.workspaces.clone import CloneSource, read_source
 from gitprun.workspaces.trust import require_trusted
-from gitprun.workspaces.worktree import require_free_branch
 
 MEMORY_PER_WORKER = 1_500_000_000
 MOST_JOBS = 16
@@ -119,11 +120,12 @@ def run_plan(
     """Run all units of a plan and give their final states; raises PrunError before anything was made."""
     settings = plan.settings
     require_git(repository.top or repository.common)
+    require_seen_checkout(repository)
     base = resolve_commit(repository.git, settings.base or "HEAD")
     revision = follow_revision(repository.git, settings.base or "HEAD", base)
     who = read_signatures(repository.git)
     require_programs(plan.units, dict(settings.executors), repository.top or repository.common)
-    require_trusted(repository, settings.setup or ())
+    require_trusted(repository, started_by(settings.powers, {unit.executor for unit in plan.units}))
     root = open_root(repository, settings.root)
     jobs = choose_jobs(settings, len(plan.units))
     eye = SharedEye(repository, root)
@@ -283,9 +285,6 @@ def _open_run(
     repo = open_repository(repository.common)
     with locked(repository.state / "locks" / "run.lock", doing="starting a run", stop=stop):
         run = _next_run(repository, ledger, root)
-        for unit in plan.units:
-            if unit.workspace == "worktree" and unit.mode == "write":
-                require_free_branch(repository.git, unit_branch(run, unit.id))
         me = probe_identity(os.getpid())
         facts = {
             "base": base,

@@ -275,7 +275,7 @@ def step(unit: UnitState, event: Event) -> UnitState:
         unit = replace(unit, facts=asked, started=None, ended=None)
     if event.kind == "unit.finished":
         state = str(event.facts.get("state", "broken"))
-    elif event.kind == "landing.landed":
+    elif event.kind in ("landing.landed", "landing.redone"):
         state = "landed"
     elif event.kind == "landing.undone" and event.facts.get("way") == "moved":
         # What a revert took back is still in the history, and lands no more by a merge.

@@ -6,20 +6,21 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-import pygit2
-
-from gitprun.collect.capture import Capture, Rejected, Site, capture, commit_capture, outside_fence
+from gitprun.collect.capture import Capture, Rejected, Site, capture, commit_capture
 from gitprun.collect.screen import LeftOut
 from gitprun.contract import Result, fallback_result, parse_result
-from gitprun.errors import PrunError
+from gitprun.escapes import readable
 from gitprun.executors.base import Ending
-from gitprun.git.refs import move_ref, read_ref, require_object
+from gitprun.executors.compact import readable_output
+from gitprun.git.refs import read_ref
 from gitprun.git.trees import tree_of
 from gitprun.git.walk import Trees
+from gitprun.globs import outside_fence
 from gitprun.names import ZERO, Oid, unit_branch, unit_ref
 from gitprun.runs.context import Attempt, RunContext, modified, open_site
 from gitprun.runs.events import UnitState
 from gitprun.runs.outcome import NO_RESULT, commit_message
+from gitprun.runs.standing import show_in_worktree
 from gitprun.runs.verified_trees import note_verified
 from gitprun.runs.work import temporary_of
 from gitprun.system.files import read_plain, tail, write_whole
@@ -30,7 +31,6 @@ from gitprun.verify.put_back import read_gate_changes
 from gitprun.verify.surroundings import surroundings, wish_for_landing, wish_for_worker
 from gitprun.verify.view import view_for
 from gitprun.workspaces.base import OUTBOX, Workspace
-from gitprun.workspaces.worktree import admin_folder
 
 MAX_RESULT = 4_000_000
 FALLBACK_TAIL = 64_000
@@ -48,10 +48,10 @@ def collect(context: RunContext, unit: Unit, attempt: Attempt, workspace: Worksp
         message = commit_message(context.run, unit, worker, found.own_commits)
         # There is one already where a coordinator was killed right after it had made it.
         before = read_ref(site.repo, ref) or ZERO
-        commit = commit_capture(site, found, ref, message, context.who, before)
+        commit = commit_capture(site, found, ref, message, context.who, before, facts["collect_notes"].append)
         facts |= {"commit": commit, "ref": ref}
         if workspace.kind == "worktree" and workspace.index is not None:
-            facts |= show_in_worktree(context, site, commit)
+            facts |= show_in_worktree(context.repository, site, commit)
     context.note(unit, "captured", **facts)
     return found
 
@@ -81,24 +81,6 @@ def recall_capture(known: UnitState) -> Capture | None:
     )
 
 
-def show_in_worktree(context: RunContext, site: Site, commit: Oid) -> dict[str, Any]:
-    """Move the branch of a linked worktree to the captured commit, unless something else moved it there."""
-    repo: pygit2.Repository = site.repo
-    workspace, name = site.workspace, f"refs/heads/{site.workspace.branch}"
-    before = read_ref(repo, name)
-    try:
-        require_object(repo, commit)
-        if before is not None:
-            move_ref(repo, name, commit, before, "prun: captured")
-        admin = admin_folder(context.repository.common, workspace.path)
-        if admin is not None and workspace.index is not None:
-            # The branch moved under it: with this index `git status` there shows a clean worktree again.
-            write_whole(admin / "index", workspace.index.read_bytes(), mode=0o644)
-    except (PrunError, OSError) as problem:
-        return {"branch_note": str(problem)}
-    return {}
-
-
 def keep_result(
     context: RunContext, unit: Unit, workspace: Workspace, ending: Ending, worker: str | None
 ) -> tuple[Result, bool]:
@@ -112,9 +94,9 @@ def keep_result(
         text = next((said for said in last if parse_result(said, unit.id).valid), "")
         if not text:
             reason = ending.reason or (NO_RESULT if worker is None else f"the unit is {worker}")
-            said = tail(folder / "output.log", FALLBACK_TAIL).decode("utf-8", "replace")
+            said = readable_output(tail(folder / "output.log", FALLBACK_TAIL))
             if last:
-                said = f"The worker's last message:\n\n{last[0]}\n\nThe end of its output:\n\n{said}"
+                said = f"The worker's last message:\n\n{readable(last[0])}\n\nThe end of its output:\n\n{said}"
             text = fallback_result(unit.id, reason, said)
     write_whole(folder / "result.md", text.encode("utf-8", "replace"))
     result = parse_result(text, unit.id)

@@ -10,7 +10,6 @@ from typing import Any
 
 from gitprun.drift.caution import require_calm
 from gitprun.errors import PrunError
-from gitprun.git.refs import delete_ref, open_repository
 from gitprun.names import Oid, unit_branch
 from gitprun.runs.context import Attempt, RunContext, modified, open_site
 from gitprun.runs.walls import require_walls
@@ -27,7 +26,7 @@ from gitprun.workspaces.furnish import furnish
 from gitprun.workspaces.pins import pin_source
 from gitprun.workspaces.scratch import make_scratch
 from gitprun.workspaces.setup import run_setup
-from gitprun.workspaces.worktree import make_worktree, remove_worktree
+from gitprun.workspaces.worktree import make_detached, remove_worktree
 
 
 def prepare(context: RunContext, unit: Unit, attempt: Attempt) -> Workspace:
@@ -40,7 +39,8 @@ def prepare(context: RunContext, unit: Unit, attempt: Attempt) -> Workspace:
     if unit.mode == "read":
         workspace = make_scratch(path)
     elif unit.workspace == "worktree":
-        workspace = make_worktree(context.repository, path, attempt.base, unit_branch(context.run, unit.id))
+        # On no branch: its work is named by the ref it is captured to, and by nothing that could be taken for that.
+        workspace = make_detached(context.repository, path, attempt.base)
     else:
         source = pin_source(context.repository, context.run, attempt.source, attempt.base)
         workspace = make_clone(source, path, attempt.base, unit_branch(context.run, unit.id))
@@ -48,7 +48,7 @@ def prepare(context: RunContext, unit: Unit, attempt: Attempt) -> Workspace:
         workspace = _furnish(context, unit, attempt, workspace)
         note_prepared(context, unit, attempt, workspace, round(time.monotonic() - began, 3))
     except (PrunError, OSError) as problem:
-        _take_back(context, attempt, workspace)
+        _take_back(context, workspace)
         if isinstance(problem, PrunError):
             raise
         raise WorkspaceProblem(
@@ -102,11 +102,9 @@ def _furnish(context: RunContext, unit: Unit, attempt: Attempt, workspace: Works
     return workspace
 
 
-def _take_back(context: RunContext, attempt: Attempt, workspace: Workspace) -> None:
+def _take_back(context: RunContext, workspace: Workspace) -> None:
     """Remove a workspace no worker has seen."""
     if workspace.kind == "worktree":
         remove_worktree(context.repository, workspace.path, workspace.identity)
-        repo, name = open_repository(context.repository.common), f"refs/heads/{workspace.branch}"
-        delete_ref(repo, name, attempt.base)
     else:
         remove_tree(workspace.path, workspace.identity)

@@ -8,13 +8,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 
-from gitprun.collect.capture import Capture, Site, capture, changed_paths, commit_capture, outside_fence, require_ended
+from gitprun.collect.capture import Capture, Site, capture, changed_paths, commit_capture, require_ended
+from gitprun.collect.channels import read_worktree_head
 from gitprun.collect.sorting import included
 from gitprun.contract import parse_result
 from gitprun.errors import Refused
 from gitprun.git.refs import move_ref, read_ref
 from gitprun.git.repo import Repository
 from gitprun.git.trees import tree_of
+from gitprun.globs import outside_fence
 from gitprun.keep.find import held, name_of, require_workspace
 from gitprun.named.roster import NAMED
 from gitprun.names import ZERO, Oid, RunId, kept_ref, unit_ref
@@ -22,7 +24,7 @@ from gitprun.plan import Settings
 from gitprun.runs.context import Attempt, RunContext, open_site
 from gitprun.runs.dispatch import make_context, open_root
 from gitprun.runs.events import RunState, UnitState
-from gitprun.runs.finish import list_gate_changes, show_in_worktree, verify
+from gitprun.runs.finish import list_gate_changes, verify
 from gitprun.runs.ledger import Ledger
 from gitprun.runs.outcome import commit_message, explain_unit, judge_unit
 from gitprun.runs.recheck import attempt_of, index_kept, worker_state
@@ -30,6 +32,7 @@ from gitprun.runs.remember import Remembered, recall, reread_executors
 from gitprun.runs.remove import recall_workspace
 from gitprun.runs.resume import require_alone
 from gitprun.runs.review import read_result_text, unit_folder
+from gitprun.runs.standing import show_in_worktree
 from gitprun.runs.survivors import living_survivors
 from gitprun.system.files import locked
 from gitprun.system.process import Stop, probe_identity
@@ -162,13 +165,23 @@ def _commit(
     if found.changed:
         ref, worker = unit_ref(context.run, spec.id), worker_state(unit)
         message = commit_message(context.run, spec, worker, found.own_commits)
-        commit = commit_capture(site, found, ref, message, context.who, before or ZERO)
+        commit = commit_capture(site, found, ref, message, context.who, before or ZERO, facts["collect_notes"].append)
         facts |= {"commit": commit, "ref": ref}
-        branch = read_ref(site.repo, f"refs/heads/{site.workspace.branch}")
-        if site.workspace.kind == "worktree" and branch is not None and branch in (before, site.base):
-            facts |= show_in_worktree(context, site, commit)
+        if site.workspace.kind == "worktree" and _stands_on(context, site) in (before, site.base, *_tips(found)):
+            facts |= show_in_worktree(context.repository, site, commit)
     context.note(spec, "captured", **facts)
     return commit
+
+
+def _stands_on(context: RunContext, site: Site) -> str | None:
+    if site.workspace.branch is not None:
+        return read_ref(site.repo, f"refs/heads/{site.workspace.branch}")
+    return read_worktree_head(context.repository.common, site.workspace.path)
+
+
+def _tips(found: Capture) -> Iterator[str]:
+    """Name the commits made there that are pinned beside the captured one: the workspace may leave them."""
+    return (oid for _, oid in found.kept)
 
 
 def _judge(

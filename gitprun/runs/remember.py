@@ -24,8 +24,8 @@ FILE = "settings.json"
 FORMAT = 1
 MAX_FILE = 16_000_000
 MAX_PROMPT = 64_000_000
-# Hotspots are read where they are used; executors see above.
-_APART = ("executors", "hotspots", "hotspot_source")
+# Hotspots are read where they are used; executors see above. What the file named then was let then.
+_APART = ("executors", "hotspots", "hotspot_source", "powers")
 KEPT = tuple(field.name for field in fields(Settings) if field.name not in _APART)
 
 
@@ -111,7 +111,9 @@ def reread_executors(kept: Remembered, top: Path | None) -> tuple[Settings, tupl
     executors = {unit.executor: settings.executors.get(unit.executor) for unit in kept.units}
     if default.executors and any(executors.values()):
         files.append("prun.toml")
-    return replace(kept.settings, executors=settings.executors), tuple(files) if any(executors.values()) else ()
+    powers = tuple(power for power in settings.powers if power.executor)
+    again = replace(kept.settings, executors=settings.executors, powers=powers)
+    return again, tuple(files) if any(executors.values()) else ()
 
 
 def _require_same(kept: Remembered, settings: Settings) -> None:

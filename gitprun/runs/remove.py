@@ -5,9 +5,10 @@ from __future__ import annotations
 import itertools
 import os
 import shutil
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pygit2
 
@@ -23,12 +24,15 @@ from gitprun.collect.capture import (
 from gitprun.collect.scan import cannot_follow
 from gitprun.collect.screen import within
 from gitprun.collect.site import exact_rule
-from gitprun.errors import Refused
+from gitprun.errors import PrunError, Refused
 from gitprun.git.refs import delete_ref, open_repository, read_ref, read_signatures
 from gitprun.git.repo import Repository, read_checkouts
-from gitprun.keep.find import hold_unit
+from gitprun.git.stash import read_stash
+from gitprun.keep.find import hold_unit, name_of
 from gitprun.keep.guard import finish_removal, identity_of, require_lonely, require_not_locked, require_ours
+from gitprun.keep.ignored import keep_files, precious_of, require_small
 from gitprun.keep.move import settle_move
+from gitprun.keep.precious import KeptFiles, Precious
 from gitprun.keep.trash import retire_ref
 from gitprun.names import Oid, RunId, UnitId, base_ref, kept_ref
 from gitprun.plan import DEFAULT_MAX_FILE
@@ -50,7 +54,12 @@ LONG = 120
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Removal:
-    """What became of one workspace: removed or not, what was pinned before, which ignored files went with it."""
+    """What became of one workspace: removed or not, what was pinned before, which ignored files went with it.
+
+    ``kept`` is the folder in which those ignored files lie now that no tool makes again, ``kept_files`` names them;
+    ``discarded`` are those that went all the same, as was asked for; ``stashed`` are entries of the user's stash that
+    were made there.
+    """
 
     run: str
     unit: str
@@ -58,7 +67,27 @@ class Removal:
     removed: bool
     saved: str | None = None
     ignored: tuple[str, ...] = ()
+    kept: str = ""
+    kept_files: tuple[str, ...] = ()
+    discarded: tuple[str, ...] = ()
+    stashed: tuple[str, ...] = ()
     reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rest:
+    """What was saved of a workspace about to go: the ref of what was in no commit, ignored files kept and gone."""
+
+    saved: str | None = None
+    ignored: tuple[str, ...] = ()
+    kept: KeptFiles | None = None
+    discarded: tuple[str, ...] = ()
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Write it down."""
+        kept = {"kept_files": self.kept.folder} if self.kept else {}
+        return {"saved": self.saved, "ignored": list(self.ignored[:SHOWN])} | kept
 
 
 def remove_workspace(
@@ -74,8 +103,13 @@ def remove_workspace(
     return removal
 
 
-def take_away(repository: Repository, ledger: Ledger, unit: UnitState, *, discard_left_out: bool = False) -> Removal:
-    """Remove the workspace of a unit nobody works on, as ``remove_workspace`` does; goes on where one broke off."""
+def take_away(
+    repository: Repository, ledger: Ledger, unit: UnitState, *, discard_left_out: bool = False, keep_all: bool = False
+) -> Removal:
+    """Remove the workspace of a unit nobody works on, as ``remove_workspace`` does; goes on where one broke off.
+
+    ``keep_all`` keeps ignored files however large they are: where nobody is there to be asked.
+    """
     path = Path(str(unit.facts.get("path", "")))
     name = f"{unit.run}/{unit.id}"
     if unit.facts.get("removed") or not unit.facts.get("path"):
@@ -89,12 +123,42 @@ def take_away(repository: Repository, ledger: Ledger, unit: UnitState, *, discar
         if there:
             require_lonely(repository, path)
             require_ended(living_survivors(unit_folder(repository.state, unit)))
-        saved, ignored = _save(repository, unit, path, discard_left_out)
-        _remove(repository, ledger, unit, {"saved": saved, "ignored": list(ignored[:SHOWN]), "trash": None})
+        stashed = stash_entries(repository, unit)
+        rest = _save(repository, ledger, unit, path, discard=discard_left_out, keep_all=keep_all)
+        _remove(repository, ledger, unit, rest.facts | {"trash": None})
         ledger.append("workspace.removed", run=unit.run, unit=unit.id, facts={"removed": True})
         # All it captured is in the user's repository, or in quarantine.
         shutil.rmtree(own_git(unit_folder(repository.state, unit) / "index"), ignore_errors=True)
-    return Removal(run=unit.run, unit=unit.id, path=str(path), removed=True, saved=saved, ignored=ignored)
+    return removal_of(unit, path, rest, stashed)
+
+
+def removal_of(unit: UnitState, path: Path, rest: Rest, stashed: tuple[str, ...]) -> Removal:
+    """Sum up a removal that was done."""
+    return Removal(
+        run=unit.run,
+        unit=unit.id,
+        path=str(path),
+        removed=True,
+        saved=rest.saved,
+        ignored=rest.ignored,
+        kept=rest.kept.folder if rest.kept else "",
+        kept_files=rest.kept.paths if rest.kept else (),
+        discarded=rest.discarded,
+        stashed=stashed,
+    )
+
+
+def stash_entries(repository: Repository, unit: UnitState) -> tuple[str, ...]:
+    """Name the entries of the user's stash that were made in a linked worktree: they stay when it goes."""
+    if unit.facts.get("workspace") != "worktree":
+        return ()
+    branch = str(unit.facts.get("branch") or "")
+    own = {unit.commit, *(str(oid) for _, oid in unit.facts.get("kept", ()))} - {None, ""}
+    try:
+        found = [one for one in read_stash(repository.git) if one.is_of(branch, {str(oid) for oid in own})]
+    except PrunError:
+        return ()
+    return tuple(f"{one.name} ({one.said})" for one in found)
 
 
 def _remove(repository: Repository, ledger: Ledger, unit: UnitState, facts: Mapping[str, object]) -> None:
@@ -114,19 +178,52 @@ def _remove(repository: Repository, ledger: Ledger, unit: UnitState, facts: Mapp
         remove_tree(path, identity, noted=note)
 
 
-def _save(repository: Repository, unit: UnitState, path: Path, discard: bool) -> tuple[str | None, tuple[str, ...]]:
-    """Pin what is in no commit yet, refuse over what cannot be pinned, and name what goes with the workspace."""
+def _save(
+    repository: Repository, ledger: Ledger, unit: UnitState, path: Path, *, discard: bool, keep_all: bool
+) -> Rest:
+    """Pin what is in no commit yet, refuse over what cannot be pinned, and keep ignored work beside it."""
     if unit.facts["workspace"] == "scratch":
-        return _save_scratch(unit, path, discard)
+        rows = _leave_scratch(unit, path, discard)
+        return keep_rest(repository, ledger, unit, rows, (), advice=_discard(unit), discard=discard, keep_all=keep_all)
     site = _site(repository, unit)
     if not os.path.lexists(path):
         # Its files are gone already; its commits are not.
         pin_commits(site, unit.run, unit.id)
-        return unit.facts.get("saved"), tuple(unit.facts.get("ignored", ()))
+        return Rest(saved=unit.facts.get("saved"), ignored=tuple(unit.facts.get("ignored", ())))
     found, going = capture_rest(site, unit.run, unit.id, advice=_discard(unit), discard=discard)
     if found is None:
-        return None, ()
-    return _pin_rest(site, unit, found), tuple(sorted(going | set(_outbox(path))))
+        return Rest()
+    going |= set(_outbox(path))
+    provided = site.workspace.provided
+    rest = keep_rest(
+        repository, ledger, unit, going, provided, advice=_discard(unit), discard=discard, keep_all=keep_all
+    )
+    return replace(rest, saved=_pin_rest(site, unit, found))
+
+
+def keep_rest(
+    repository: Repository,
+    ledger: Ledger,
+    unit: UnitState,
+    going: Iterable[str],
+    provided: Sequence[str],
+    *,
+    advice: str,
+    discard: bool,
+    keep_all: bool = False,
+) -> Rest:
+    """Keep those ignored files of a workspace about to go that no tool makes again; raises Refused over many."""
+    path = Path(str(unit.facts["path"]))
+    if not os.path.lexists(path):
+        return Rest()
+    found = precious_of(repository, unit, going, provided, full=keep_all or discard)
+    if not keep_all and not found.is_small:
+        if not discard:
+            require_small(found, path, advice)
+        return Rest(ignored=tuple(sorted(going)), discarded=found.paths)
+    kept = keep_files(repository, ledger, unit, name_of(unit), found)
+    gone = (row for row in going if not any(within(path, (row.rstrip("/"),)) for path in found.paths))
+    return Rest(ignored=tuple(sorted(gone)), kept=kept)
 
 
 def capture_rest(
@@ -150,13 +247,27 @@ def capture_rest(
         raise Refused(
             f"{site.workspace.path} holds what is in no commit: {names}", f"take what you need, then: {advice}"
         )
-    words = ("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
     # Git is kept out of the folders it could not follow; by that they look ignored, and all above them.
     away = [row.path for row in found.left_out if row.path.endswith("/") and cannot_follow(row.reason)][:SHOWN]
+    return found, built | _list_ignored(site, away)
+
+
+def _list_ignored(site: Site, away: Sequence[str]) -> set[str]:
+    """List what git ignores in a workspace, folders with a slash at the end; ``away`` are folders to keep out of."""
+    words = ("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
     excludes = (b"--exclude=" + exact_rule(os.fsencode(path[:-1])) for path in away)
     ignored = {os.fsdecode(row) for row in site.git.run(*words, *excludes).fields}
     ignored = {row for row in ignored if not any(path.startswith(row) for path in away)}
-    return found, built | {row for row in ignored if not within(row.rstrip("/"), site.apart)}
+    return {row for row in ignored if not within(row.rstrip("/"), site.apart)}
+
+
+def find_ignored(repository: Repository, unit: UnitState) -> Precious:
+    """Find the ignored files in the workspace of a unit that no tool makes again; raises PrunError where that fails."""
+    path = Path(str(unit.facts["path"]))
+    if unit.facts["workspace"] == "scratch":
+        return precious_of(repository, unit, _outbox(path), ())
+    site = _site(repository, unit)
+    return precious_of(repository, unit, _list_ignored(site, ()) | set(_outbox(path)), site.workspace.provided)
 
 
 def _shorten(path: str) -> str:
@@ -167,17 +278,17 @@ def _discard(unit: UnitState) -> str:
     return f"git prun remove --discard-left-out {unit.run}/{unit.id}"
 
 
-def _save_scratch(unit: UnitState, path: Path, discard: bool) -> tuple[str | None, tuple[str, ...]]:
-    """Refuse a scratch folder that a worker which only reads has written to."""
+def _leave_scratch(unit: UnitState, path: Path, discard: bool) -> tuple[str, ...]:
+    """Refuse a scratch folder that a worker which only reads has written to; list what goes with it."""
     if not os.path.lexists(path):
-        return None, ()
+        return ()
     found = sorted(entry for entry in os.listdir(path) if entry != OUTBOX)
     if found and not discard:
         raise Refused(
             f"{unit.run}/{unit.id} was read-only, yet {path} holds {', '.join(found[:SHOWN])}",
             f"take what you need, then: {_discard(unit)}",
         )
-    return None, (*found, *_outbox(path))
+    return (*found, *_outbox(path))
 
 
 def _outbox(path: Path) -> list[str]:
@@ -242,7 +353,9 @@ def _pin_rest(site: Site, unit: UnitState, found: Capture) -> str | None:
 
 
 def _drop_branch(repository: Repository, ledger: Ledger, unit: UnitState) -> None:
-    """Delete the branch prun made for a linked worktree, if nobody went on with it since its work was captured."""
+    """Delete the branch an older prun made for a linked worktree, if nobody went on with it since its capture."""
+    if not unit.facts.get("branch"):
+        return
     repo = open_repository(repository.common)
     name = f"refs/heads/{unit.facts.get('branch')}"
     at = read_ref(repo, name)

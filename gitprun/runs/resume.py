@@ -10,10 +10,12 @@ from pathlib import Path
 from gitprun.errors import PrunError, Refused
 from gitprun.executors.base import Progress
 from gitprun.git.command import require_git
+from gitprun.git.layout import require_seen_checkout
 from gitprun.git.repo import Repository
 from gitprun.keep.find import hold_unit
 from gitprun.names import Oid, RunId
 from gitprun.plan import Settings
+from gitprun.powers import started_by
 from gitprun.runs.context import Piece, RunContext
 from gitprun.runs.dispatch import (
     RunReport,
@@ -93,6 +95,7 @@ def take_over(
     has ended is left as it is, and Over raised.
     """
     require_git(repository.top or repository.common)
+    require_seen_checkout(repository)
     with locked(repository.state / "locks" / "run.lock", doing="taking over a run"):
         run = find_run(ledger.read().history, name)
         require_alone(run)
@@ -104,7 +107,7 @@ def take_over(
         pieces, unchecked, states = _sort(repository, run, kept, retry_empty=retry_empty)
         units = [piece.unit for piece in pieces]
         require_programs(units, dict(settings.executors), repository.top or repository.common)
-        require_trusted(repository, settings.setup or ())
+        require_trusted(repository, started_by(settings.powers, {unit.executor for unit in units}))
         if pieces or unchecked:
             me = probe_identity(os.getpid())
             facts = {"coordinator": asdict(me) if me else {}, "again": [unit.id for unit in units]}

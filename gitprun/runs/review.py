@@ -23,7 +23,10 @@ ResultKind = Literal["valid", "invalid", "fallback", "missing", "pending"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Review:
-    """What became of one unit's result: ``reason`` says why it cannot be used, ``folder`` holds its traces."""
+    """What became of one unit's result: ``reason`` says why it cannot be used, ``folder`` holds its traces.
+
+    ``outside`` are the paths that its worker changed outside of those it was given.
+    """
 
     run: RunId
     unit: UnitId
@@ -33,6 +36,7 @@ class Review:
     reason: str = ""
     fields: Mapping[str, str]
     claims: tuple[str, ...] = ()
+    outside: tuple[str, ...] = ()
 
     @property
     def complete(self) -> bool:
@@ -50,6 +54,7 @@ class Review:
             "state_dir": self.folder,
             "fields": dict(self.fields),
             "claims": list(self.claims),
+            "outside": list(self.outside),
         }
 
 
@@ -81,6 +86,7 @@ def review_unit(state: Path, unit: UnitState) -> Review:
         reason=reason,
         fields=result.fields if kind in ("valid", "invalid") else {},
         claims=claims_of(unit, result) if kind == "valid" else (),
+        outside=() if unit.live else tuple(map(str, unit.facts.get("outside") or ())),
     )
 
 

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from gitprun.contract import FALLBACK_MARK, parse_result
+from gitprun.escapes import readable
 from gitprun.executors.base import Ending
 from gitprun.executors.catalog import require_executor
+from gitprun.executors.compact import readable_output
 from gitprun.runs.listen import read_output
 from gitprun.runs.outcome import exit_facts
 from gitprun.runs.statedir import StateDir, read_state_dir, write_record
@@ -84,11 +86,11 @@ def salvaged(state: StateDir, ending: Ending) -> str:
     """Write the result of a worker that wrote none: the seed's header, its last message, the end of its output."""
     output = state.path / "tail"
     size = output.stat().st_size if output.exists() else 0
-    body = tail(output, MAX_TAIL).decode("utf-8", "replace")
+    body = readable_output(tail(output, MAX_TAIL))
     if size > MAX_TAIL:
         body = f"(the last {MAX_TAIL // 1000} kB of {size / 1e6:.1f} MB; all of it is in {output})\n{body}"
     if ending.message.strip():
-        body = f"The worker's last message:\n\n{ending.message.rstrip()}\n\nThe end of its output:\n\n{body}"
+        body = f"The worker's last message:\n\n{readable(ending.message.rstrip())}\n\nThe end of its output:\n\n{body}"
     return SALVAGE.format(unit=state.unit, mark=FALLBACK_MARK) + body
 
 

@@ -29,7 +29,7 @@ from gitprun.runs.statedir import (
 from gitprun.system.process import Stop, probe_identity, run, worker_environment
 from gitprun.system.programs import with_program
 from gitprun.tables import parse_duration
-from gitprun.units import ExecutorSettings, Sandbox, Unit
+from gitprun.units import DEFAULT_TIMEOUT, ExecutorSettings, Sandbox, Unit
 
 DEFAULT_SANDBOX: Final = "danger-full-access"
 DEFAULT_REASONING: Final = "xhigh"
@@ -39,14 +39,14 @@ NO_LIMIT = 10 * 365 * 86400.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wishes:
-    """What the seed's environment variables say about a worker; ``timeout`` in seconds, None: no limit."""
+    """What the seed's environment variables say about a worker; ``timeout`` in seconds."""
 
     sandbox: Sandbox = DEFAULT_SANDBOX
     reasoning: str = DEFAULT_REASONING
     isolate: bool = True
     program: str | None = None
     scratch: str | None = None
-    timeout: float | None = None
+    timeout: float = DEFAULT_TIMEOUT
 
 
 def read_wishes(environment: Mapping[str, str]) -> Wishes:
@@ -79,10 +79,12 @@ VARIABLES = (
 )
 
 
-def read_limit(text: str, name: str) -> float | None:
-    """Read a time limit in seconds, None where it is empty or zero (off); raises UsageProblem."""
+def read_limit(text: str, name: str) -> float:
+    """Read a time limit in seconds: that of a plan's units where it is empty, none if it is 0; raises UsageProblem."""
+    if not text.strip():
+        return DEFAULT_TIMEOUT
     if not text.strip("0 "):
-        return None
+        return NO_LIMIT
     seconds = parse_duration(text)
     if seconds is None:
         raise UsageProblem(f"{name} is no duration: {text!r}", 'write seconds, or "90s", "40m", "1h30m"; 0 is off')

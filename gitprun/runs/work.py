@@ -53,10 +53,10 @@ def work(context: RunContext, unit: Unit, attempt: Attempt, workspace: Workspace
         "PRUN_REPO": _home(context),
         "PRUN_BASE": attempt.base,
     }
-    if workspace.kind == "worktree":
-        own |= guard_environment(context.repository, workspace.path, workspace.branch)
-
     cell, walled = wall_worker(unit, workspace.path, temporary, worker_environment(dict(launch.env)))
+    given = worker_environment(walled | dict(launch.env))
+    if workspace.kind == "worktree":
+        own |= guard_environment(context.repository, workspace.path, workspace.branch, given.get("PATH"))
     mark = new_mark()
     subject = _subject(context, unit, workspace, output)
 
@@ -70,7 +70,7 @@ def work(context: RunContext, unit: Unit, attempt: Attempt, workspace: Workspace
             ended = run(
                 (*cell.prefix, *launch.argv),
                 cwd=workspace.path,
-                env=worker_environment(walled | dict(launch.env) | own),
+                env=given | own,
                 stdin=launch.stdin,
                 stdout=output,
                 timeout=unit.timeout,

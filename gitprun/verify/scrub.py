@@ -59,6 +59,11 @@ UNASKED = {
 }
 
 
+def names_secret(name: str) -> bool:
+    """Check whether a variable is a credential by what its name says, whichever program it is for."""
+    return _TELLING.search(name.upper()) is not None
+
+
 def is_credential(name: str, value: str) -> bool:
     """Tell whether a variable opens doors in the user's name, by its name or by a password within a URL."""
     upper = name.upper()

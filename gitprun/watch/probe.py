@@ -75,7 +75,7 @@ class Probe:
         seen = self._shared.look(now, whole=turn == 0)
         processes = probe_processes()
         units, workers, wardens = self._look_at_units(wanted, seen, processes, turn)
-        tips = [tip_of(unit, seen.refs) for run in wanted.runs for unit in run.units.values()]
+        tips = [tip_of(unit, seen.refs, self.repository.common) for run in wanted.runs for unit in run.units.values()]
         snapshot = Snapshot(
             time=now,
             base=wanted.base,

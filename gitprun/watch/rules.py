@@ -6,12 +6,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from gitprun.runs.events import ENDED
-from gitprun.watch.snapshot import Snapshot, Stamp, UnitSight
+from gitprun.watch.snapshot import GONE, Shared, Snapshot, Stamp, UnitSight
 
 # Branches of linked worktrees move when their unit commits; what lands of them is checked commit by commit.
 OWN_REFS = ("refs/prun/", "refs/heads/prun/")
 WARN_AT = 3
 STALLED_AFTER = 600.0
+MOST_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +68,14 @@ def _flags(before: Snapshot | None, now: Snapshot, streak: int, limits: Limits) 
         yield Flag("streak", f"{streak}x")
     yield from silent_edit(before, now)
     yield from main_dirty(now)
+    yield from main_reverted(before, now)
     yield from done_committed(before, now)
     yield from size_drift(before, now)
     yield from ref_drift(before, now)
     yield from settings_drift(now)
     for unit in now.units:
         yield from unit_flags(unit, limits)
+    yield from drift(now)
     if now.runaway:
         yield Flag("runaway", str(now.runaway))
 
@@ -94,7 +97,7 @@ def _edited(before: UnitSight | None, now: UnitSight) -> bool:
 
 
 def main_dirty(now: Snapshot) -> Iterator[Flag]:
-    """Paths of the user's checkout are not as they were when the run began."""
+    """Paths of the user's checkout are uncommitted that were not, or not like that, when the run began."""
     changed = changed_in_checkout(now)
     if changed:
         writers = sorted({now.writers[path] for path in changed if path in now.writers})
@@ -103,27 +106,34 @@ def main_dirty(now: Snapshot) -> Iterator[Flag]:
 
 
 def changed_in_checkout(now: Snapshot) -> tuple[str, ...]:
-    """List what is uncommitted in the checkout and was not, or not like that, when the run began.
+    """List what is uncommitted in the checkout and was not, or not like that, when the run began."""
+    old, new = _dirty_of(now.start, now.shared)
+    return tuple(sorted(path for path, stamp in new.items() if old.get(path) != stamp))
 
-    What was uncommitted then and is clean now counts too, unless the branch moved: it may have been committed.
-    """
-    if now.start is None or now.shared is None:
-        return ()
-    old, new = now.start.checkout, now.shared.checkout
+
+def main_reverted(before: Snapshot | None, now: Snapshot) -> Iterator[Flag]:
+    """What was uncommitted in the user's checkout at the last look is clean, and no commit can have taken it in."""
+    last = (before.shared if before else None) or now.start
+    old, new = _dirty_of(last, now.shared)
+    if last is None or now.shared is None or _tip(last.refs) != _tip(now.shared.refs):
+        return
+    gone = tuple(sorted(path for path, stamp in old.items() if path not in new and stamp != GONE))
+    if gone:
+        yield Flag("main-reverted", str(len(gone)), about=gone)
+
+
+def _dirty_of(then: Shared | None, now: Shared | None) -> tuple[Mapping[str, Stamp], Mapping[str, Stamp]]:
+    """Return what was uncommitted at two looks; nothing where they cannot be compared."""
+    old, new = then.checkout if then else None, now.checkout if now else None
     if old is None or new is None or old.dirty is None or new.dirty is None or old.path != new.path:
-        return ()
-    same_tip = _tip(now.start.refs) == _tip(now.shared.refs)
-    return tuple(sorted(path for path in _differing(old.dirty, new.dirty) if path in new.dirty or same_tip))
+        return {}, {}
+    return old.dirty, new.dirty
 
 
 def _tip(refs: Mapping[str, str]) -> str:
     """Give the commit that is checked out."""
     head = refs.get("HEAD", "")
     return refs.get(head.removeprefix("ref: "), head)
-
-
-def _differing(old: Mapping[str, Stamp], new: Mapping[str, Stamp]) -> set[str]:
-    return {path for path in {*old, *new} if old.get(path) != new.get(path)}
 
 
 def done_committed(before: Snapshot | None, now: Snapshot) -> Iterator[Flag]:
@@ -177,6 +187,18 @@ def settings_drift(now: Snapshot) -> Iterator[Flag]:
             yield Flag(name, about=changed)
 
 
+def drift(now: Snapshot) -> Iterator[Flag]:
+    """Something of the user's changed while units ran; where several did and nobody knows whose doing it is, once."""
+    told: dict[str, list[str]] = {}
+    for unit in now.units:
+        if unit.drift:
+            told.setdefault(unit.drift, []).append(unit.id)
+    for text, units in told.items():
+        names = units if len(units) == 1 else [f"{name}?" for name in units]
+        more = [f"{len(names) - MOST_NAMED} more"] if len(names) > MOST_NAMED else []
+        yield Flag("drift", "+".join([*names[:MOST_NAMED], *more]), "+".join(units), (text,))
+
+
 def unit_flags(unit: UnitSight, limits: Limits) -> Iterator[Flag]:
     """What is wrong with one unit as it is now."""
     if unit.outside:
@@ -185,7 +207,5 @@ def unit_flags(unit: UnitSight, limits: Limits) -> Iterator[Flag]:
         yield Flag("stalled", unit.id, unit.id, (f"{unit.quiet:.0f} s",))
     if unit.limited:
         yield Flag("rate-limited", unit.id, unit.id, (unit.limited,))
-    if unit.drift:
-        yield Flag("drift", unit.id, unit.id, (unit.drift,))
     if unit.state == "lost":
         yield Flag("lost", unit.id, unit.id)

@@ -12,7 +12,7 @@ from pathlib import Path
 from gitprun.errors import PrunError
 from gitprun.git.command import Git
 from gitprun.git.repo import Repository
-from gitprun.names import PRUN_REFS, RunId
+from gitprun.names import PRUN_REFS, RunId, is_run_id
 from gitprun.system.files import read_plain, write_whole
 from gitprun.watch.changes import Anything, ChangeSource, Watcher, survey
 from gitprun.watch.snapshot import GONE, Checkout, Shared, Stamp, read_shared, write_shared
@@ -20,6 +20,9 @@ from gitprun.watch.snapshot import GONE, Checkout, Shared, Stamp, read_shared, w
 # What git derives from its refs whenever it packs them.
 DERIVED = ("info/refs",)
 SETTINGS = ("config", "config.worktree", "objects/info/alternates")
+USUAL_HOOKS = "hooks"
+# Every new repository has a dozen of them, and git runs none.
+NEVER_RUN = ".sample"
 MOST_READ = 4 << 20
 TIMEOUT = 60.0
 # What the seed leaves out when it counts the files of a project.
@@ -37,6 +40,7 @@ class SharedEye:
         self._seen: object = None
         self._hooks: tuple[str, str] | None = None
         self._top = os.fsencode(repository.top or "")
+        self._units = Path(os.path.realpath(root)) if root is not None else None
         self._root = b"\0"
         if root is not None and repository.top is not None and root.is_relative_to(repository.top):
             self._root = os.fsencode(root.relative_to(repository.top))
@@ -50,7 +54,7 @@ class SharedEye:
             time=now,
             refs=refs,
             settings=settings,
-            hooks=self._digest_all(self._names(self._hooks_folder(settings.get("config", "")))),
+            hooks=self._hooks_in(self._hooks_folder(settings.get("config", ""))),
             checkout=self._look_at_checkout(refs, whole=whole),
         )
 
@@ -74,9 +78,21 @@ class SharedEye:
             pass
         for name, folder in heads.items():
             said = (read_plain(folder / "HEAD", 10_000) or b"").decode("utf-8", "surrogateescape").strip()
-            if said and not said.startswith("ref: refs/heads/prun/"):
+            if said and not said.startswith("ref: refs/heads/prun/") and not self._is_unit(folder, said):
                 found[name] = said
         return found
+
+    def _hooks_in(self, folder: str) -> dict[str, str]:
+        """Digest what git may run of a folder of hooks; another one than the usual is news by itself."""
+        found = self._digest_all([name for name in self._names(folder) if not name.endswith(NEVER_RUN)])
+        return found if folder == USUAL_HOOKS else {f"{folder}/": "core.hooksPath", **found}
+
+    def _is_unit(self, folder: Path, head: str) -> bool:
+        """Check whether a worktree is that of a unit of a run: below the root, and on no branch."""
+        if self._units is None or head.startswith("ref: ") or folder == self.repository.git_dir:
+            return False
+        place = Path(os.fsdecode(read_plain(folder / "gitdir", 10_000) or b"").removesuffix("\n")).parent
+        return place.parent.parent == self._units and is_run_id(place.parent.name)
 
     def _hooks_folder(self, settings: str) -> str:
         """Ask git where hooks lie, once for each state of the settings."""
@@ -85,7 +101,7 @@ class SharedEye:
             usual = said.code != 0 or os.path.realpath(
                 self.repository.git.cwd / os.fsdecode(said.out[:-1])
             ) == os.path.realpath(self.repository.common / "hooks")
-            folder = "hooks" if usual else str(self.repository.git.cwd / os.fsdecode(said.out[:-1]))
+            folder = USUAL_HOOKS if usual else str(self.repository.git.cwd / os.fsdecode(said.out[:-1]))
             self._hooks = (settings, folder)
         return self._hooks[1]
 

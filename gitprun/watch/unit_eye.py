@@ -7,11 +7,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from gitprun.collect.capture import outside_fence
+from gitprun.collect.channels import read_worktree_head
 from gitprun.errors import PrunError
 from gitprun.executors.catalog import require_executor
 from gitprun.executors.limits import find_limit
 from gitprun.git.repo import Repository
+from gitprun.globs import outside_fence
 from gitprun.named.roster import NAMED
 from gitprun.runs.events import RunState, UnitState
 from gitprun.system.clock import Clock
@@ -57,7 +58,7 @@ class UnitEye:
         """Look at one unit; ``works`` says that its worker lives."""
         dirty = self._dirty(unit, whole=whole)
         began, ended = window(unit)
-        key, log, tip = (unit.run, unit.id), self._log(unit), tip_of(unit, refs)
+        key, log, tip = (unit.run, unit.id), self._log(unit), tip_of(unit, refs, self._repository.common)
         quiet = self._quiet_for(key, log, dirty, began) if works else 0.0
         return UnitSight(
             run=unit.run,
@@ -200,12 +201,18 @@ def _committed(unit: UnitState) -> bool:
     return unit.facts.get("outcome") in ("committed", "own") if unit.run == NAMED else unit.commit is not None
 
 
-def tip_of(unit: UnitState, refs: Mapping[str, str]) -> str:
-    """Give the last commit of a unit: the captured one, or what its branch has where its worker may commit there."""
+def tip_of(unit: UnitState, refs: Mapping[str, str], common: Path) -> str:
+    """Return the last commit of a unit: the captured one, or what its worktree has where its worker may commit there.
+
+    ``common`` is the shared git folder.
+    """
     branch = refs.get(f"refs/heads/{unit.facts.get('branch')}", "")
     if unit.run == NAMED:
         return branch or unit.commit or ""
-    return unit.commit or (branch if unit.facts.get("workspace") == "worktree" else "")
+    if unit.commit or unit.facts.get("workspace") != "worktree":
+        return unit.commit or ""
+    head = read_worktree_head(common, Path(str(unit.facts["path"]))) if unit.facts.get("path") else ""
+    return branch or ("" if head.startswith("refs/") else head)
 
 
 def window(unit: UnitState) -> tuple[float | None, float | None]:

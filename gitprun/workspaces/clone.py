@@ -177,7 +177,7 @@ def _fill(source: CloneSource, git_dir: Path, commit: Oid, branch: str) -> list[
         (info / "attributes").write_bytes(source.attributes)
     settings = [*source.config, *OWN]
     with open(git_dir / "config", "ab") as config:
-        config.write("".join(_setting(key, value) for key, value in settings).encode("utf-8", "surrogateescape"))
+        config.write("".join(render_setting(key, value) for key, value in settings).encode("utf-8", "surrogateescape"))
     return notes
 
 
@@ -205,7 +205,7 @@ def render_alternates(objects: Path) -> bytes:
     return b'"' + raw.replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n") + b'"\n'
 
 
-def _setting(key: str, value: str) -> str:
+def render_setting(key: str, value: str) -> str:
     """Write one setting in the syntax of a git configuration file."""
     section, _, name = key.rpartition(".")
     head, dot, sub = section.partition(".")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from gitprun.git.command import Git
@@ -42,6 +42,7 @@ CONTENT = frozenset(
 SPARSE = frozenset(
     {"core.sparsecheckout", "core.sparsecheckoutcone", "index.sparse", "sparse.expectfilesoutsideofpatterns"}
 )
+SIGNING = ("commit.gpgsign", "user.signingkey")
 # Where filters keep what they need beside the settings, in the user's git folder.
 STORES = ("lfs", "git-crypt")
 _MOST = 16_000_000
@@ -49,11 +50,15 @@ _MOST = 16_000_000
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What counts and is no setting: the user's filters, where his hooks lie, whether objects may be missing."""
+    """What counts and is no setting: the user's filters, where his hooks lie, whether objects may be missing.
+
+    ``signing`` are his settings about signatures, key and value.
+    """
 
     filters: Mapping[str, Mapping[str, str]]
     hooks: str = ""
     partial: bool = False
+    signing: Mapping[str, str] = field(default_factory=dict)
 
 
 def own_git(index: Path) -> Path:
@@ -128,7 +133,13 @@ def _fill(repository: Repository, folder: Path, base: Oid, said: Mapping[str, st
     _copy(_own_file(said, "core.attributesfile", "attributes"), folder / "attributes")
     filters = {key: value for key, value in said.items() if key.startswith("filter.")}
     partial = any(key.startswith("remote.") and key.endswith(".promisor") for key in said)
-    snapshot = {"filters": filters, "hooks": said.get("core.hookspath", ""), "partial": partial}
+    signing = {key: value for key, value in said.items() if key in SIGNING or key.startswith("gpg.")}
+    snapshot = {
+        "filters": filters,
+        "hooks": said.get("core.hookspath", ""),
+        "partial": partial,
+        "signing": signing,
+    }
     (folder / SNAPSHOT).write_text(json.dumps(snapshot))
     if filters:
         _borrow_stores(common, folder)
@@ -144,7 +155,8 @@ def read_snapshot(folder: Path) -> Snapshot:
     for key, value in record.get("filters", {}).items():
         name, _, setting = key.removeprefix("filter.").rpartition(".")
         filters.setdefault(name, {})[setting] = value
-    return Snapshot(filters, str(record.get("hooks", "")), bool(record.get("partial")))
+    hooks, partial = str(record.get("hooks", "")), bool(record.get("partial"))
+    return Snapshot(filters, hooks, partial, record.get("signing", {}))
 
 
 def _settings(said: Mapping[str, str], folder: Path, common: Path, *, sparse: bool) -> dict[str, str]:

@@ -1,7 +1,8 @@
-"""Which setup commands a user lets run: they come from a file of the repository, so he is asked once for each list.
+"""What of ``prun.toml`` a user lets count: it is a file of the repository, so each key that names a program is asked.
 
-What he said lies in his own state folder (``$XDG_STATE_HOME/git-prun/trust.json``), under a hash of the repository's
-place and the very commands: another repository, or one changed character, and he is asked again.
+What was answered lies in the user's own state folder (``$XDG_STATE_HOME/git-prun/trust.json``), under a hash of the
+repository's place, the key and its value: another repository, or one changed character, is asked anew. Values are
+not kept, they may be credentials.
 """
 
 from __future__ import annotations
@@ -10,56 +11,114 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from gitprun.errors import Refused
+from gitprun.errors import PrunError
 from gitprun.git.repo import Repository
+from gitprun.powers import Power
 from gitprun.system.files import locked, read_plain, write_whole
 
 MAX_FILE = 16_000_000
 FORMAT = 1
+# One line of an error names no more of a value.
+MOST_SHOWN = 200
+NOT_SHOWN = "(looks like a credential, not shown)"
+# Lists of commands were asked for before all other keys were, under a hash of their own.
+_FORMER = ("setup", "after")
+
+
+class Untrusted(PrunError):
+    """Something of ``prun.toml`` counts only once the user let it, and the command needs it."""
+
+    def __init__(self, powers: Sequence[Power]) -> None:
+        said = (show_power(power) for power in powers)
+        shown = "; ".join(one if len(one) <= MOST_SHOWN else f"{one[:MOST_SHOWN]} ..." for one in said)
+        super().__init__(
+            f"prun.toml says what you have not approved yet: {shown}", "read it; git prun trust --yes approves it"
+        )
+        self.powers = tuple(powers)
 
 
 def trust_file(environment: Mapping[str, str]) -> Path:
-    """Name the file that remembers what this user trusts."""
+    """Return the file that remembers what this user trusts."""
     state = environment.get("XDG_STATE_HOME", "")
     # A relative path is to be passed over, says the XDG specification.
     home = Path(state) if os.path.isabs(state) else Path.home() / ".local" / "state"
     return home / "git-prun" / "trust.json"
 
 
-def fingerprint(repository: Repository, commands: Sequence[str]) -> str:
-    """Hash a list of commands together with the place of its repository."""
-    place = os.path.realpath(repository.common)
-    return hashlib.sha256(json.dumps([place, *commands]).encode()).hexdigest()
+def fingerprint(repository: Repository, power: Power) -> str:
+    """Return the hash of what a key says, together with the place of its repository."""
+    return _digest([_place(repository), {power.key: power.value}])
 
 
-def is_trusted(repository: Repository, commands: Sequence[str]) -> bool:
-    """Tell whether the user has let exactly these commands run in this repository (no command needs no trust)."""
-    return not commands or fingerprint(repository, commands) in _read(trust_file(os.environ))
+def untrusted(repository: Repository, powers: Iterable[Power]) -> tuple[Power, ...]:
+    """Return those that the user has not let count in this repository."""
+    asked = tuple(dict.fromkeys(power for power in powers if power.asked))
+    if not asked:
+        return ()
+    known = _read(trust_file(os.environ))
+    return tuple(power for power in asked if not _answers(repository, power) & known.keys())
 
 
-def record_trust(repository: Repository, commands: Sequence[str]) -> None:
-    """Remember that the user lets these commands run."""
-    path = trust_file(os.environ)
+def record_trust(repository: Repository, powers: Iterable[Power]) -> None:
+    """Remember that the user lets these count."""
+    path, place, now = trust_file(os.environ), _place(repository), round(time.time())
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     with locked(path.with_name("trust.lock"), doing="writing what is trusted"):
-        known = _read(path)
-        place = os.path.realpath(repository.common)
-        row = {"repository": place, "commands": list(commands), "time": round(time.time())}
-        record = {"v": FORMAT, "trusted": {**known, fingerprint(repository, commands): row}}
+        rows = {
+            fingerprint(repository, power): {"repository": place, "key": power.key, "time": now} for power in powers
+        }
+        record = {"v": FORMAT, "trusted": {**_read(path), **rows}}
         write_whole(path, json.dumps(record, indent=1).encode() + b"\n", mode=0o600)
 
 
-def require_trusted(repository: Repository, commands: Sequence[str]) -> None:
-    """Refuse to go on while commands that would run are not trusted."""
-    if not is_trusted(repository, commands):
-        raise Refused(
-            f"prun.toml wants to run commands in every workspace, and you have not let it yet: {'; '.join(commands)}",
-            "read them; --yes lets them run, now and from then on",
-        )
+def require_trusted(repository: Repository, powers: Iterable[Power]) -> None:
+    """Raise Untrusted while something that is needed was not let by the user."""
+    left = untrusted(repository, powers)
+    if left:
+        raise Untrusted(left)
+
+
+def show_power(power: Power) -> str:
+    """Return one line that tells what a key says, as it stands in the file, but for what looks like a credential."""
+    if not power.value:
+        return f"{power.key} (removed)"
+    value = json.loads(power.value)
+    if power.name == "env" and isinstance(value, dict):
+        rows = ", ".join(f"{name} = {_shown(name, text)}" for name, text in value.items())
+        return f"{power.key} = {{ {rows} }}"
+    return f"{power.key} = {_shown('', value)}"
+
+
+def _shown(name: str, value: object) -> str:
+    from gitprun.collect.secrets import find_secret
+    from gitprun.verify.scrub import is_credential, names_secret
+
+    text = json.dumps(value, ensure_ascii=False)
+    # Where a program finds its settings has to be seen: the name alone hides nothing but what says that it is secret.
+    if names_secret(name) or is_credential("", text) or find_secret(text.encode("utf-8", "surrogatepass")):
+        return NOT_SHOWN
+    return text
+
+
+def _answers(repository: Repository, power: Power) -> set[str]:
+    """Return the hashes under which the user may have said so."""
+    hashes = {fingerprint(repository, power)}
+    commands = json.loads(power.value) if power.name in _FORMER else None
+    if isinstance(commands, list):
+        hashes.add(_digest([_place(repository), *commands]))
+    return hashes
+
+
+def _place(repository: Repository) -> str:
+    return os.path.realpath(repository.common)
+
+
+def _digest(said: object) -> str:
+    return hashlib.sha256(json.dumps(said).encode()).hexdigest()
 
 
 def _read(path: Path) -> dict[str, Any]:

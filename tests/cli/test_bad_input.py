@@ -40,7 +40,6 @@ def both(*changes: Change) -> Change:
     return lambda repo: [change(repo) for change in changes]
 
 
-WORKTREE = UNIT + 'workspace = "worktree"\n'
 CASES: dict[str, tuple[Change, str, str]] = {
     "plan missing": (
         lambda repo: None,
@@ -129,11 +128,6 @@ CASES: dict[str, tuple[Change, str, str]] = {
         plan('[run]\nbase = "origin/main"\n' + UNIT),
         "'origin/main' names no commit here",
         "there is no remote-tracking branch of that name; the local branch is 'main'",
-    ),
-    "branch in the way": (
-        both(plan(WORKTREE), lambda repo: repo.git("branch", "prun")),
-        "the branch prun/r1/a cannot be made beside prun",
-        'rename that branch, or use workspace = "clone"',
     ),
     "root below a file": (
         plan('[workspace]\nroot = "a.txt/work"\n' + UNIT),

@@ -8,6 +8,7 @@ import re
 import shlex
 import signal
 import subprocess
+import threading
 from pathlib import Path
 
 import pytest
@@ -342,6 +343,9 @@ def test_in_a_repository_its_settings_for_the_executor_hold(desk: Desk) -> None:
     before = repo.status()
     words = ("dispatch", "--prompt-file", "../p.md", "--result-file", "../r.md", "--unit-id", "u1")
     said = prun(repo.path, *words, env={**desk.env(), "CODEX_BIN": ""})
+    assert (said.code, said.out) == (128, "")
+    repo.approve()
+    said = prun(repo.path, *words, env={**desk.env(), "CODEX_BIN": ""})
     assert said.code == 0, said.err
     assert desk.tail().endswith(' -c model_reasoning_effort="xhigh" -c a=1 -\nme\n')
     assert repo.status() == before
@@ -373,3 +377,34 @@ def test_the_page_of_the_protocol_tells_what_is_so() -> None:
     assert HEADER.replace("u1", "<unit>").rstrip() in page
     asked = contract_for("<unit>", writes=True, outbox=".prun")
     assert asked[asked.index("# <unit> result") : asked.index("\n\n<details>")] in page
+
+
+def test_a_sign_of_life_every_now_and_then(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from gitprun.cli import dispatch
+
+    class Twice(threading.Event):
+        """Is over at the third look."""
+
+        looks = 0
+
+        def wait(self, timeout: float | None = None) -> bool:
+            """Grow the output between looks."""
+            self.looks += 1
+            if self.looks == 2:
+                (tmp_path / "tail").write_text("x" * 2500)
+            return self.looks > 2
+
+    dispatch.show_life("u", tmp_path / "tail", Twice())
+    said = re.sub(r"[0-9.]+ ?s\b", "AGE", capsys.readouterr().err).splitlines()
+    assert said == [
+        "git prun dispatch: u is at work for AGE: no output yet",
+        "git prun dispatch: u is at work for AGE: 2.5 kB of output, the last AGE ago",
+    ]
+
+
+def test_a_limit_is_there_unless_it_is_taken_off() -> None:
+    from gitprun.runs.standalone import NO_LIMIT, read_limit, read_wishes
+
+    assert [read_limit(text, "x") for text in ("", "0", "00", "90s")] == [3600.0, NO_LIMIT, NO_LIMIT, 90.0]
+    assert read_wishes({}).timeout == 3600.0
+    assert read_wishes({"CODEX_DISPATCH_TIMEOUT": "0"}).timeout == NO_LIMIT

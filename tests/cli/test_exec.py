@@ -232,6 +232,25 @@ def test_hooks_see_the_commit_as_git_shows_it(repo: Repo, run: Run) -> None:
     assert repo.git("log", "-1", "--format=%B", "x").rstrip().endswith("Ticket: 7")
 
 
+MENDS = "grep -q fixed b.txt && exit 0; echo fixed >>b.txt; echo 'files were modified by this hook' >&2; exit 1"
+
+
+@pytest.mark.parametrize("kind", [(), ("--clone",)])
+def test_a_hook_that_mends_and_says_no_is_asked_once_more(
+    repo: Repo, capsys: pytest.CaptureFixture[str], kind: tuple[str, ...]
+) -> None:
+    assert inside(capsys, repo.path, "new", "m", "y", *kind).code == 0
+    repo.hook("pre-commit", MENDS)
+    said = inside(capsys, repo.path, "exec", "m", "p1", "Do it.", "--command", "sh -c 'echo b >b.txt'")
+    assert (said.code, repo.files("y")["b.txt"], subjects(repo, "main..y")) == (0, "b\nfixed", ["agent(p1): Do it."])
+    assert repo.git("fsck", "--strict", "--no-dangling") == ""
+    # What mends and still says no, and what says no to what it cannot mend, keeps its word.
+    repo.hook("pre-commit", "echo more >>b.txt; echo never >&2; exit 1")
+    said = inside(capsys, repo.path, "exec", "m", "p2", "More.", "--command", "sh -c 'echo c >c.txt'")
+    assert (said.code, subjects(repo, "main..y")) == (1, ["agent(p1): Do it."])
+    assert "not committed: the pre-commit hook refused: never" in said.out
+
+
 def test_what_a_hook_stages_is_committed(repo: Repo, run: Run) -> None:
     repo.hook("pre-commit", "echo formatted >b.txt; git add b.txt")
     assert run("echo b >b.txt").code == 0
@@ -520,6 +539,12 @@ def test_what_codex_is_started_with(repo: Repo, tmp_path: Path, capsys: pytest.C
     fake.chmod(0o755)
     repo.write("prun.toml", f'[executor.codex]\nprogram = "{fake}"\n')
     inside(capsys, repo.path, "new", "a", "x")
+    said = inside(capsys, repo.path, "exec", "a", "p1", "Do it.")
+    assert (said.code, said.err.splitlines()[0]) == (
+        128,
+        f'error: prun.toml says what you have not approved yet: [executor.codex] program = "{fake}"',
+    )
+    assert inside(capsys, repo.path, "trust", "--yes").code == 0
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CODEX_MODEL", "gpt-5.5")
         patch.setenv("CODEX_REASONING", "medium")

@@ -130,3 +130,15 @@ def test_many_branches_are_listed_by_pair(tmp_path: Path) -> None:
     assert lines[3].startswith("  f: contents: Merge conflict in f: ")
     free = [f"b{n:02}" for n in range(21) if n not in (3, 7)]
     assert lines[4:] == ["", f"order: {', '.join([*free, 'b03', 'b07'])}"]
+
+
+def test_into_takes_any_commit(tmp_path: Path) -> None:
+    repo = branches(tmp_path / "r", a={"f": "2\n"})
+    repo.git("tag", "v1", "main")
+    repo.commit("rewrite", f="3\n")
+    for into, state in {"main": "conflict", "v1": ".", "main~1": ".", repo.oid("v1"): ".", "HEAD": "conflict"}.items():
+        said = prun(repo.path, "forecast", "--into", into, "a")
+        assert said.out.splitlines()[0].startswith(f"1 branch into {into}: "), said.err
+        assert said.code == (1 if state == "conflict" else 0), said.out
+    said = prun(repo.path, "forecast", "--into", "gone", "a")
+    assert (said.code, said.err.splitlines()[0]) == (128, "error: 'gone' names no commit here")

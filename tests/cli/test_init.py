@@ -211,6 +211,7 @@ def test_the_codex_of_the_extra(init: Init, programs: Path, monkeypatch: pytest.
 
 def test_a_configured_codex_that_is_not_there(repo: Repo, init: Init) -> None:
     repo.write("prun.toml", '[executor.codex]\nprogram = "/no/such/codex"\n')
+    repo.approve()
     said = init()
     assert (said.code, facts(said)["codex"]) == (0, "not found")
     assert said.err.splitlines()[0] == "warning: /no/such/codex, the program of [executor.codex], is not there"
@@ -244,6 +245,8 @@ def test_a_codex_named_in_the_settings(repo: Repo, init: Init, tmp_path: Path) -
     (tmp_path / "mine").chmod(0o755)
     table = f'[executor.codex]\nprogram = "{tmp_path}/mine"\nenv = {{ VERSION = "9" }}\n'
     repo.write("prun.toml", table)
+    assert facts(init())["codex"].startswith("not asked for its version")
+    repo.approve()
     assert facts(init())["codex"] == "codex-cli 9"
 
 

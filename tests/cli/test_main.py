@@ -132,7 +132,7 @@ def test_a_stopped_run_keeps_the_work(repo: Repo, tmp_path: Path, number: signal
     assert process.returncode == code
     assert timeless(err.decode()).splitlines()[-2:] == [
         "error: stopped; what was done is kept in run r1",
-        "hint: git prun status r1 shows it",
+        "hint: git prun run --resume r1 goes on with it",
     ]
     assert [line.split()[:2] for line in out.decode().splitlines()] == [
         ["unit", "state"],

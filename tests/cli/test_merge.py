@@ -33,7 +33,7 @@ def test_what_is_left_after_the_resolvers_goes_to_one_side_only_if_accepted(tmp_
     rows = said.out.splitlines()
     assert [row.split()[:2] for row in rows[:3]] == [["branch", "state"], ["one", "landed"], ["two", "drops"]]
     assert rows[3:] == [
-        "two: f would unite (main-side), 0 lines added",
+        "two: f would unite (main-side)",
         "  would be dropped by policy: unit 1: +two",
     ]
     said = prun(repo.path, "merge", "--no-verify", "-X", "ours", "--accept-drops", "two")
@@ -147,10 +147,10 @@ def test_after_commands_of_the_configuration(tmp_path: Path) -> None:
     repo.commit("topic", schema="b\na\n")
     repo.switch("main")
     said = prun(repo.path, "merge", "--no-verify", "topic")
-    assert said.code == 1
+    assert said.code == 128
     assert said.err.splitlines()[-2:] == [
-        "error: prun.toml wants to run commands after this merge, and you have not let it yet: sort schema >made",
-        "hint: read them; --yes lets them run, now and from then on",
+        'error: prun.toml says what you have not approved yet: [[hotspot]] after = ["sort schema >made"]',
+        "hint: read it; git prun trust --yes approves it",
     ]
     assert prun(repo.path, "merge", "--no-verify", "--yes", "topic").code == 0
     assert (repo.read("made"), repo.status()) == ("a\nb\n", [])

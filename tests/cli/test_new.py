@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import pty
@@ -188,10 +189,21 @@ def test_setup_runs_only_when_it_is_trusted(repo: Repo, new: New, sealed: Path) 
     assert (stat.S_IMODE(file.stat().st_mode), stat.S_IMODE(file.parent.stat().st_mode)) == (0o600, 0o700)
     (row,) = trust(sealed).values()
     assert isinstance(row, dict)
-    assert (row["repository"], row["commands"]) == (
+    # No value is kept: it may hold a credential.
+    assert (row["repository"], row["key"], sorted(row)) == (
         str(repo.path / ".git"),
-        ["echo first; echo generated >gen.txt", "test -f gen.txt"],
+        "[workspace] setup",
+        ["key", "repository", "time"],
     )
+
+
+def test_what_an_older_version_was_told_still_counts(repo: Repo, new: New, sealed: Path) -> None:
+    repo.write("prun.toml", '[workspace]\nsetup = ["echo one >gen.txt"]\n')
+    said = json.dumps([str(repo.path / ".git"), "echo one >gen.txt"]).encode()
+    file = sealed / ".local" / "state" / "git-prun" / "trust.json"
+    file.parent.mkdir(parents=True)
+    file.write_text(json.dumps({"v": 1, "trusted": {hashlib.sha256(said).hexdigest(): {}}}))
+    assert (new("a", "a").code, (place(repo) / "gen.txt").exists()) == (0, True)
 
 
 def test_other_commands_and_other_repositories_are_asked_for_again(repo: Repo, new: New, tmp_path: Path) -> None:
@@ -296,12 +308,12 @@ def test_setup_of_units(repo: Repo, capsys: pytest.CaptureFixture[str]) -> None:
     checked = '[run]\nverify = ["test -f gen.txt"]\n'
     repo.write("plan.toml", checked + row.format("a", "clone") + row.format("b", "worktree"))
     said = inside(capsys, repo.path, "run", "plan.toml")
-    commands = "echo first; echo generated >gen.txt; test -f gen.txt"
+    commands = '["echo first; echo generated >gen.txt", "test -f gen.txt"]'
     assert (said.code, said.err.splitlines()) == (
-        1,
+        128,
         [
-            "error: prun.toml wants to run commands in every workspace, and you have not let it yet: " + commands,
-            "hint: read them; --yes lets them run, now and from then on",
+            f"error: prun.toml says what you have not approved yet: [workspace] setup = {commands}",
+            "hint: read it; git prun trust --yes approves it",
         ],
     )
     assert not (repo.path / ".git" / "prun" / "runs").exists()

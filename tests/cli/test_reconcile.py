@@ -70,6 +70,7 @@ def test_units_without_a_result_are_named_with_their_folder(repo: Repo) -> None:
         "state_dir": traces(repo, "b"),
         "fields": {},
         "claims": [],
+        "outside": [],
     }
 
 
@@ -118,7 +119,7 @@ def test_a_named_run_does_not_land_while_a_result_is_missing(repo: Repo) -> None
     assert (said.code, said.out, said.err) == (
         1,
         "",
-        f"warning: r1/b has no result of its own: salvaged: the worker wrote no result file; see {traces(repo, 'b')}\n"
+        "warning: b of r1 has no result of its own; git prun reconcile r1 says why\n"
         "error: nothing was landed: 1 of 2 units of r1 have no result of their own\n"
         "hint: git prun run --resume r1 runs the failed ones again; units that are named land as they are\n",
     )
@@ -134,7 +135,9 @@ def test_without_names_it_is_a_warning_and_what_is_verified_lands(repo: Repo) ->
         ("b", "fallback"),
         ("c", "fallback"),
     ]
-    assert [line.split(":")[0] for line in said.err.splitlines() if "no result" in line] == ["warning", "warning"]
+    assert [line for line in said.err.splitlines() if "no result" in line] == [
+        "warning: b, c of r1 have no results of their own; git prun reconcile r1 says why"
+    ]
     assert sorted(repo.files("main")) == ["a.txt", "b.txt", "base.txt"]
 
 

@@ -97,7 +97,7 @@ def test_opened_resolved_and_landed(repo: Repo, prun: Prun) -> None:
         [
             "branch  state   commit      note",
             "topic   landed  COMMIT",
-            "topic: app.py united (recorded), 0 lines added",
+            "topic: app.py united (recorded)",
         ],
     )
     assert (repo.read("app.py"), repo.read("new.txt"), repo.status()) == (BOTH, "new\n", [])

@@ -13,6 +13,7 @@ from gitprun.cli.main import run_cli
 from tests.support.inside import inside, timeless
 from tests.support.repos import Repo, make_repo
 from tests.support.runs import RESULT, run_units, sh, workspace
+from tests.support.scene import open_scene
 
 
 @pytest.fixture
@@ -196,3 +197,34 @@ def test_one_line_of_anybodys_text(text: str, shown: str) -> None:
 )
 def test_ages(seconds: float | None, shown: str) -> None:
     assert age(seconds) == shown
+
+
+def test_what_a_worker_wrote_is_shown_without_its_sequences(repo: Repo, capsys: pytest.CaptureFixture[str]) -> None:
+    words = r"\033[31mred\033[0m \033]8;;http://x.test\007text\033]8;;\007\ttab\n"
+    run_units(
+        repo,
+        sh("a", f"echo a >a; printf '# a result\\n\\nConclusion: {words}' >$PRUN_RESULT"),
+        sh("b", f"echo b >b; printf '{words}'; exit 3"),
+    )
+    said = inside(capsys, repo.path, "show", "a").out
+    shown = "\\x1b[31mred\\x1b[0m \\x1b]8;;http://x.test\\x07text\\x1b]8;;\\x07"
+    assert said.endswith(f"result:\n  # a result\n  \n  Conclusion: {shown}\ttab\n")
+    assert inside(capsys, repo.path, "show", "b").out.endswith(
+        "by prun, not written by the worker)\n  \n  red text\ttab\n"
+    )
+    assert "\x1b[31mred" in inside(capsys, repo.path, "log", "b").out
+    for words in (("status",), ("reconcile",), ("forecast",), ("merge", "a"), ("status", "--json")):
+        said = inside(capsys, repo.path, *words)
+        assert ("\x1b" in said.out + said.err, "\x07" in said.out + said.err) == (False, False)
+
+
+def test_what_a_unit_at_work_has_by_now(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with open_scene(tmp_path, f="1\n") as scene:
+        scene.start("idle")
+        scene.start("busy").work.write("f", "1\n2\n")
+        said = inside(capsys, scene.repo.path, "diff", "busy", "--stat")
+        assert (said.code, said.out) == (0, " f | 1 +\n 1 file changed, 1 insertion(+)\n")
+        assert said.err == "r1/busy is running: this is what it has by now\n"
+        assert inside(capsys, scene.repo.path, "diff", "busy").out.endswith("@@ -1 +1,2 @@\n 1\n+2\n")
+        said = inside(capsys, scene.repo.path, "diff", "idle")
+        assert (said.code, said.err.splitlines()[0]) == (1, "error: r1/idle is running: it has changed nothing yet")

@@ -95,4 +95,4 @@ def test_it_is_told_with_the_unit_and_where_it_lands(tmp_path: Path, kind: Any) 
     assert f"{title}\n  node_modules/pkg/a\n  node_modules/pkg/b\n" in prun(repo.path, "show", "bad").out
     told = "r1/bad: node_modules/pkg/a and 1 more changed in your checkout while it ran, through what is linked"
     chosen = choose(repo.repository, repo.ledger.read().history, ("bad",), allow_unverified=False)
-    assert [one.notes for one in chosen.candidates] == [(told,)]
+    assert (chosen.ahead, [one.notes for one in chosen.candidates]) == ((told,), [()])

@@ -234,3 +234,14 @@ def test_the_user_who_is_at_work_in_a_dirty_checkout_keeps_every_byte(scene: Sce
     assert report.is_done
     assert untouched(scene) == files
     assert scene.repo.head == scene.base
+
+
+def test_no_entry_of_the_stash_is_too_old_to_count(scene: Scene) -> None:
+    then = {"GIT_COMMITTER_DATE": "@1000000000 +0000", "GIT_AUTHOR_DATE": "@1000000000 +0000"}
+    scene.repo.write("a", "old\n")
+    scene.repo.git("stash", env=then)
+    stash = scene.repo.git("stash", "list")
+    scene.act("git stash drop -q")
+    assert "refs/stash moved from" in gates(scene.ledger.read().events)["r1/u"]
+    assert results(scene)["refs/stash"] == "put-back"
+    assert scene.repo.git("stash", "list") == stash

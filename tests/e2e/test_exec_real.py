@@ -36,6 +36,7 @@ def settle(repo: Repo, url: str, home: Path) -> None:
     env = ", ".join(f"{key} = {json.dumps(value)}" for key, value in table["env"].items())
     rows = f"program = {json.dumps(table['program'])}\nargs = {json.dumps(table['args'])}\nenv = {{ {env} }}\n"
     repo.commit("settings", prun_dot_toml=f"[executor.codex]\n{rows}")
+    repo.approve()
 
 
 def lines(out: str) -> list[str]:

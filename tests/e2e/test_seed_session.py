@@ -43,6 +43,7 @@ def test_the_seeds_command_lines_work(tmp_path: Path) -> None:
             f'[run]\nverify = ["test -f a.txt"]\n[executor.codex]\nprogram = {json.dumps(table["program"])}\n'
             f"args = {json.dumps(table['args'])}\nenv = {{ {env} }}\n",
         )
+        repo.approve()
         bin_folder = home / "bin"
         bin_folder.mkdir()
         shim = bin_folder / "git-prun"

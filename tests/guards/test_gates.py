@@ -208,9 +208,47 @@ def test_a_landing_has_looked_already(repo: Repo, sleeper: dict[str, object]) ->
     assert report.notes == ()
 
 
+@pytest.mark.parametrize(
+    ("verdict", "reason"),
+    [("fail", "its checks failed"), ("could-not-run", "its checks could not run"), ("", "it was never verified")],
+)
+def test_a_unit_that_is_not_proved(repo: Repo, verdict: str, reason: str) -> None:
+    verdicts = {"verdict": {"state": verdict}} if verdict else {}
+    repo.ledger.append("run.started", run="r1", facts={"base": repo.head})
+    repo.ledger.append("unit.queued", run="r1", unit="code", facts={"spec": {}})
+    repo.ledger.append("unit.captured", run="r1", unit="code", facts={"commit": repo.oid("topic"), **verdicts})
+    repo.ledger.append("unit.finished", run="r1", unit="code", facts={"state": "unverified"})
+    refused(repo, f"unit r1/code is not proved: {reason}")
+    repo.git("merge", "--abort")
+    repo.switch("topic")
+    repo.commit("mended", d_dot_txt="d\n")
+    repo.switch("main")
+    assert git(repo, "merge", "--no-edit", "topic").code == 0
+
+
+@pytest.mark.parametrize("verdict", ["pass", "absent"])
+def test_a_unit_that_is_proved_or_has_no_checks(repo: Repo, verdict: str) -> None:
+    repo.ledger.append("run.started", run="r1", facts={"base": repo.head})
+    repo.ledger.append("unit.queued", run="r1", unit="code", facts={"spec": {}})
+    facts = {"commit": repo.oid("topic"), "verdict": {"state": verdict}}
+    repo.ledger.append("unit.captured", run="r1", unit="code", facts=facts)
+    repo.ledger.append("unit.finished", run="r1", unit="code", facts={"state": "ready"})
+    assert git(repo, "merge", "--no-edit", "topic").code == 0
+
+
+def test_a_gate_without_a_run_says_that_it_is_silent(tmp_path: Path) -> None:
+    repo = make_repo(tmp_path / "r")
+    said = prun(repo.path, "hooks", "install", "--pre-merge-commit", "--commit-msg")
+    silent = "silent until the first git prun run here; until then your merges are not looked at\n"
+    assert (said.code, said.err) == (0, f"pre-merge-commit and commit-msg: {silent}")
+    assert silent in prun(repo.path, "hooks", "status").err
+    (repo.path / ".git" / "prun" / "runs").mkdir()
+    assert prun(repo.path, "hooks", "install", "--pre-merge-commit").err == ""
+
+
 def test_a_users_own_hook_behind_a_gate_runs_in_a_landing(repo: Repo, sleeper: dict[str, object]) -> None:
     prun(repo.path, "hooks", "uninstall")
-    repo.hook("pre-merge-commit", "echo called >>$(git rev-parse --git-common-dir)/said")
+    repo.hook("pre-merge-commit", f"echo called >>{repo.path}/.git/said")
     assert prun(repo.path, "hooks", "install", "--pre-merge-commit").code == 0
     repo.ledger.append("run.started", run="r1", facts={"base": repo.head, "coordinator": sleeper})
     repo.ledger.append("unit.queued", run="r1", unit="code", facts={"spec": {"paths": ["src/**"]}})

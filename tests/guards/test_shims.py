@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from gitprun.guards.gitwords import PUSHES, REFS
+from gitprun.guards.gitwords import PUSHES, REFS, STASH
 from gitprun.guards.refs import NOT_ITS_OWN
 from gitprun.guards.shims import NAMES, guard_environment
 from gitprun.names import RunId, UnitId, unit_branch
@@ -57,7 +58,7 @@ def guarded(tmp_path: Path) -> Guarded:
         ("update-ref refs/heads/topic HEAD~0 --create-reflog", ""),
         ("tag v2", f"change refs/tags/v2: {REFS}"),
         ("tag -d v1", f"change refs/tags/v1: {REFS}"),
-        ("stash", f"change refs/stash: {REFS}"),
+        ("stash", f"change refs/stash: {STASH}"),
         ("checkout -q -b x", f"change refs/heads/x: {REFS}"),
         ("replace HEAD topic^{tree}", ""),
         ("notes add -m x", f"change refs/notes/commits: {REFS}"),
@@ -147,7 +148,8 @@ def test_nothing_of_the_users_is_changed_and_everything_can_be_made_twice(guarde
     again = guard_environment(guarded.repo.repository, guarded.work.path, "prun/r1/u")
     assert again.items() <= guarded.env.items()
     folder = guarded.repo.repository.state / "guard"
-    assert {path.name for path in folder.iterdir()} == {*NAMES, "worktree-guard"}
+    assert {path.name for path in folder.iterdir()} == {*NAMES, "worktree-guard", "bin"}
+    assert [path.name for path in (folder / "bin").iterdir()] == ["git"]
     assert (guarded.repo.path / ".git" / "config").read_bytes() == config
     assert guarded.repo.git("config", "core.hooksPath", ok=(1,)) == ""
 
@@ -155,3 +157,56 @@ def test_nothing_of_the_users_is_changed_and_everything_can_be_made_twice(guarde
 def test_a_place_that_cannot_be_named_is_not_guarded(tmp_path: Path) -> None:
     repo = make_repo(tmp_path / "it's")
     assert guard_environment(repo.repository, tmp_path / "w", "x") == {}
+
+
+def stash_twice(repo: Repo) -> str:
+    """Stash two texts as the user, the older one 40 days old; gives all the stash holds."""
+    for text, day in (("old\n", 40), ("young\n", 0)):
+        repo.write("a.txt", text)
+        date = f"@{int(time.time()) - day * 86400} +0000"
+        repo.git("stash", env={"GIT_COMMITTER_DATE": date, "GIT_AUTHOR_DATE": date})
+    return (repo.path / ".git" / "logs" / "refs" / "stash").read_text()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *(
+            "git stash pop",
+            "git stash pop -q stash@{1}",
+            "git stash apply",
+            "git stash drop",
+            "git stash drop stash@{1}",
+        ),
+        *("git stash clear", "git stash push -m x", "git stash -u", "git -c x.y=z stash pop", "git stash branch new"),
+        *("git sp", "git sd", "env -u PATH /usr/bin/git stash pop", "cd .. && git -C u stash drop"),
+        *("GIT_DIR=$PWD/../../../r/.git git stash drop", "sh -c 'git stash drop'", "git stash store -m x HEAD"),
+        "cd .git/.. 2>/dev/null; git --git-dir=../../../r/.git stash drop",
+    ],
+)
+def test_nothing_goes_into_the_stash_or_out_of_it(guarded: Guarded, command: str) -> None:
+    guarded.repo.git("config", "alias.sp", "stash pop")
+    guarded.repo.git("config", "alias.sd", "!git stash drop")
+    before = stash_twice(guarded.repo)
+    if "push" in command or "-u" in command:
+        guarded.work.write("a.txt", "the worker's\n")
+    files = guarded.work.read("a.txt")
+    said = shell_out(["sh", "-c", command], guarded.work.path, guarded.env)
+    assert (guarded.repo.path / ".git" / "logs" / "refs" / "stash").read_text() == before
+    assert (guarded.work.read("a.txt"), said.code != 0) == (files, True), said.err
+    assert f"{REFUSED}change refs/stash: {STASH}\n" in said.err
+
+
+@pytest.mark.parametrize("command", ["stash list", "stash show", "stash show -p stash@{1}", "log -1 --grep=stash"])
+def test_the_stash_can_be_looked_at(guarded: Guarded, command: str) -> None:
+    stash_twice(guarded.repo)
+    said = guarded.git(*command.split())
+    assert (said.code, said.err) == (0, "")
+
+
+def test_a_stash_of_a_repository_the_worker_made_is_its_own(guarded: Guarded) -> None:
+    other = make_repo(guarded.work.path / "fixture")
+    other.write("a.txt", "2\n")
+    for words in (["stash"], ["stash", "pop"], ["stash"], ["stash", "drop"]):
+        assert guarded.git(*words, cwd=other.path).code == 0
+    assert other.git("status", "--porcelain") == ""

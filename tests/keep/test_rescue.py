@@ -205,3 +205,20 @@ def test_the_command(worked: Repo, capsys: pytest.CaptureFixture[str], tmp_path:
 def test_a_repository_without_anything(repo: Repo, capsys: pytest.CaptureFixture[str]) -> None:
     said = inside(capsys, repo.path, "rescue")
     assert (said.code, said.out, said.err) == (0, "", "nothing is pinned here\n")
+
+
+@pytest.mark.parametrize("name", ["\x01x", ":x", ":100644 100644 0 0 M", "\n:x", "\x01" + "0" * 40 + " 1 x"])
+def test_names_that_look_like_what_git_says_itself(
+    repo: Repo, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    shop = open_workshop(repo, tmp_path / "w")
+    shop.work.write(name, "12\n")
+    shop.work.commit("own")
+    shop.work.write(name, "123\n")
+    shop.finish()
+    assert [row for row in rows(repo) if row[0] == "captured"] == [("captured", "r1/u", "refs/prun/r1/u", 1, 4, "u")]
+    said = inside(capsys, repo.path, "rescue", "r1/u", "--into", str(tmp_path / "back"))
+    texts = {path.read_text() for path in (tmp_path / "back").rglob("*") if path.name == name}
+    assert (said.code, texts) == (0, {"12\n", "123\n"}), said.err
+    asked = inside(capsys, repo.path, "rescue", name)
+    assert asked.code == 1, asked.err

@@ -108,6 +108,90 @@ def test_one_branch_refused_by_a_hook_does_not_stop_the_others(tmp_path: Path) -
     assert sorted(repo.files()) == ["a.new", "a.txt", "c.new"]
 
 
+def test_hooks_find_the_target_checked_out_as_a_branch(tmp_path: Path) -> None:
+    repo = two_branches(tmp_path / "repo")
+    repo.branch("release")
+    repo.hook("pre-merge-commit", '[ "$(git symbolic-ref --short HEAD)" != main ] || { echo not on main >&2; exit 1; }')
+    before = trace(repo)
+    [item] = land_branches(repo, "a").items
+    assert (item.state, item.reason) == ("refused", "the pre-merge-commit hook refused: not on main")
+    assert trace(repo) == before
+    assert states(land_branches(repo, "a", into="release")) == {"a": "landed"}
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("git commit -q --no-verify -m own", "a hook made commits of its own"),
+        ("git update-ref refs/heads/main a", "a hook made commits of its own"),
+        ("git checkout -q --detach", "a hook made commits of its own"),
+        ("git branch other", "a hook changed refs/heads/other, which a merge cannot take along"),
+        ("git branch -D b; git stash store -m x HEAD", "a hook changed refs/heads/b, which"),
+    ],
+)
+def test_whatever_a_hook_does_to_refs_stays_there(tmp_path: Path, script: str, said: str) -> None:
+    repo = two_branches(tmp_path / "repo")
+    repo.hook("pre-merge-commit", f"if [ -e a.new ] && [ ! -e b.new ]; then {script}; fi")
+    before, refs = repo.head, repo.git("for-each-ref")
+    report = land_branches(repo, "a")
+    assert (report.items[0].state, report.items[0].reason.startswith(said)) == ("refused", True), report.items
+    assert (repo.head, repo.git("for-each-ref"), repo.git("symbolic-ref", "HEAD")) == (before, refs, "refs/heads/main")
+    # The next one is asked in a place that is as it was.
+    assert states(land_branches(repo, "a", "b")) == {"a": "refused", "b": "landed"}
+
+
+def test_what_a_hook_fetches_is_no_matter(tmp_path: Path) -> None:
+    repo = two_branches(tmp_path / "repo")
+    repo.git("clone", "-q", "--bare", ".", "../origin.git")
+    repo.git("remote", "add", "origin", "../origin.git")
+    repo.hook("pre-merge-commit", "git update-ref refs/remotes/origin/main HEAD; git tag v1; git remote >&2; exit 0")
+    assert states(land_branches(repo, "a")) == {"a": "landed"}
+
+
+@pytest.mark.parametrize("cleanup", ["default", "verbatim"])
+def test_hooks_are_given_gits_own_text(tmp_path: Path, cleanup: str) -> None:
+    repo = two_branches(tmp_path / "repo")
+    repo.git("config", "merge.log", "true")
+    repo.git("config", "commit.cleanup", cleanup)
+    log = tmp_path / "log"
+    for name in ("prepare-commit-msg", "commit-msg"):
+        repo.hook(name, f'cat "$1" >>{log}; echo "<end $GIT_REFLOG_ACTION $(env | grep GITHEAD)>" >>{log}')
+    twin = tmp_path / "twin"
+    shutil.copytree(repo.path, twin)
+    Repo(twin).git("merge", "-q", "--no-ff", "-m", "merge: ship a", "a")
+    seen = log.read_text()
+    log.unlink()
+    assert states(land_branches(repo, "a")) == {"a": "landed"}
+    assert log.read_text() == seen
+    assert repo.raw() == Repo(twin).raw()
+
+
+def test_hooks_find_the_users_settings_and_ignore_rules(tmp_path: Path) -> None:
+    repo = two_branches(tmp_path / "repo")
+    repo.git("config", "my.policy", "strict")
+    repo.write(".git/more", "[my]\n\tother = included\n")
+    repo.git("config", "include.path", "more")
+    repo.write(".git/info/exclude", "*.tmp\n")
+    linked = repo.worktree(tmp_path / "linked", "other", new=True)
+    repo.git("config", "extensions.worktreeConfig", "true")
+    linked.git("config", "--worktree", "my.own", "here")
+    log = tmp_path / "log"
+    repo.hook("commit-msg", f"git config my.policy >>{log}; git config my.other >>{log}; git config my.own >>{log};"
+              f"git check-ignore x.tmp >>{log}; git rev-parse --is-inside-work-tree >>{log}")  # fmt: skip
+    assert states(land_branches(linked, "a")) == {"a": "landed"}
+    assert log.read_text().split() == ["strict", "included", "here", "x.tmp", "true"]
+
+
+def test_a_hook_that_mends_the_merged_files_is_asked_once_more(tmp_path: Path) -> None:
+    repo = two_branches(tmp_path / "repo")
+    repo.hook("pre-merge-commit", "grep -q fixed a.new && exit 0; echo fixed >a.new; echo mended >&2; exit 1")
+    report = land_branches(repo, "a")
+    assert states(report) == {"a": "landed"}
+    assert (repo.read("a.new"), repo.status()) == ("fixed\n", [])
+    assert "a: the pre-merge-commit hook changed the merged files" in report.notes
+    repo.git("fsck", "--strict")
+
+
 def test_hooks_may_change_message_and_files(tmp_path: Path) -> None:
     repo = two_branches(tmp_path / "repo")
     repo.hook("pre-merge-commit", "echo formatted >a.new; git add a.new")

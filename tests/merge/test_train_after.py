@@ -8,6 +8,7 @@ import pytest
 
 from gitprun.errors import Refused
 from gitprun.merge.hotspots import Hotspot
+from gitprun.workspaces.trust import Untrusted
 from tests.support.landing import land_branches, landing_events, states
 from tests.support.repos import Repo, make_repo
 
@@ -63,7 +64,7 @@ def test_it_runs_only_where_such_a_path_changed(tmp_path: Path, monkeypatch: pyt
 
 def test_it_needs_the_users_leave(tmp_path: Path) -> None:
     repo = with_client(tmp_path / "repo")
-    with pytest.raises(Refused, match=r"prun.toml wants to run commands after this merge, and you have not let it yet"):
+    with pytest.raises(Untrusted, match=r"prun.toml says what you have not approved yet: \[\[hotspot\]\] after = "):
         land_branches(repo, "first", hotspots=(MAKE,))
     assert landing_events(repo) == []
     assert states(land_branches(repo, "first", hotspots=(MAKE,), dry_run=True)) == {"first": "would-land"}

@@ -154,7 +154,9 @@ def test_what_is_accepted_lands_and_is_written_down_with_its_blobs(repo: Repo) -
     old = repo.oid("main:scripts/lint.sh")
     branch(repo, "both", {"scripts/lint.sh": "new", ".claude/settings.json": "{}", "a": "2\n"})
     assert states(land_branches(repo, "both", accept=("scripts/lint.sh",))) == {"both": "held"}
-    fenced = candidate(repo, "both", run="r1", unit="u", verdict="pass", fence=(".claude/settings.json", "scripts/**"))
+    fenced = candidate(
+        repo, "both", run="r1", unit="u", verdict="pass", fence=(".claude/settings.json", "scripts/**", "a")
+    )
     assert states(land_branches(repo, fenced, dry_run=True)) == {"both": "held"}
     assert states(land_branches(repo, fenced, accept=("./scripts/",))) == {"both": "landed"}
     [row] = [event.facts["trust"] for event in repo.ledger.read().events if event.kind == "landing.landed"]

@@ -302,6 +302,57 @@ def test_numbers_commits_and_words(tmp_path: Path) -> None:
     )
 
 
+def test_what_was_moved_off_is_moved_on_again(tmp_path: Path) -> None:
+    repo = ready(tmp_path / "r")
+    start = repo.head
+    land_branches(repo, "topic-a")
+    land_branches(repo, "topic-b")
+    first, second = repo.oid("main^"), repo.head
+    assert [take(repo).way, take(repo).way, repo.head] == ["moved", "moved", start]
+    # The last undo is taken back first, as often as there was one.
+    for name, commit in (("topic-a", first), ("topic-b", second)):
+        report = take(repo, redo=True)
+        assert (report.way, [one.branch for one in report.items], report.new) == ("redone", [name], commit)
+        assert (repo.head, repo.status()) == (commit, [])
+    with pytest.raises(Refused, match="no landing is left to bring back"):
+        take(repo, redo=True)
+    assert take(repo, redo=False).new == first
+    assert take(repo, "topic-b", redo=True, dry_run=True).new == second
+    assert repo.head == first
+    # It counts as landed again.
+    assert take(repo, "2", redo=True).new == second
+    assert take(repo).items[0].branch == "topic-b"
+
+
+def test_what_was_moved_off_stays_off_where_something_else_came(tmp_path: Path) -> None:
+    repo = ready(tmp_path / "r")
+    land_branches(repo, "topic-a", "topic-b")
+    take(repo)
+    later = repo.commit("later", mine="2\n")
+    with pytest.raises(Refused) as caught:
+        take(repo, redo=True)
+    assert (caught.value.message, caught.value.hint, repo.head) == (
+        "topic-a, topic-b of landing 1 was taken back and is in no history",
+        "git prun merge topic-a topic-b",
+        later,
+    )
+
+
+def test_one_unit_of_a_landing_is_moved_on_again(tmp_path: Path) -> None:
+    repo = ready(tmp_path / "r")
+    land_branches(repo, "topic-a", "topic-b")
+    whole = repo.head
+    assert take(repo, "topic-b").way == "moved"
+    assert [one.branch for one in take(repo, redo=True).items] == ["topic-b"]
+    assert repo.head == whole
+    take(repo, "topic-b")
+    take(repo, "topic-a")
+    with pytest.raises(Refused, match="topic-b of landing 1 was taken back and is in no history"):
+        take(repo, "topic-b", redo=True)
+    assert [one.branch for one in take(repo, redo=True).items] == ["topic-a", "topic-b"]
+    assert repo.head == whole
+
+
 def test_one_of_several_entries_beside_each_other_is_taken_out(tmp_path: Path) -> None:
     repo = make_repo(tmp_path / "r", other="o\n")
     repo.write("routes.ts", "export const routes = {\n  home: '/',\n};\n")

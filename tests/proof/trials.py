@@ -13,6 +13,7 @@ from tests.proof.kills import kill_coordinators, kill_steps
 from tests.proof.matrix import try_vectors
 from tests.proof.rows import Row, Size, Trial
 from tests.proof.signals import signals
+from tests.proof.trust import trust
 from tests.proof.verdicts import verdicts
 from tests.proof.workers import clocks, floods, orphans
 from tests.support.cli import ROOT, program_environment
@@ -64,5 +65,6 @@ TRIALS: dict[str, Trial] = {
     "clocks": clocks,
     "signals": signals,
     "verdicts": verdicts,
+    "trust": trust,
     "field": field,
 }

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gitprun.guards.commands import Refusal, find_refused
-from gitprun.guards.gitwords import COMMITS, LOSES, PUSHES, REFS, SETTINGS, SHARED, UNTOLD
+from gitprun.guards.gitwords import COMMITS, LOSES, PUSHES, REFS, SETTINGS, SHARED, STASH, UNTOLD
 from gitprun.guards.gitwords import LANDS as NOT_THEIRS
 
 ALIASES = {"ci": "commit -v", "oops": "!git push --force", "st": "status -sb", "loop": "loop"}
@@ -144,7 +144,7 @@ REFUSED = {
     ),
     NOT_THEIRS: "prun merge|prun remove u|prun clean",
     UNTOLD: '$x|{commit,-m,x}|"$(cat f)"',
-    f"{REFS} (a stash is one)": "stash|stash pop|stash push -m x|stash drop|stash -u",
+    STASH: "stash|stash pop|stash push -m x|stash drop|stash -u",
 }
 ALLOWED = (
     "|status|diff|log -5|show HEAD|add -A|add .|rm a|mv a b|blame -L1,3 a|apply x|ls-files|rev-parse HEAD|init|clone x|"

@@ -31,20 +31,21 @@ A, B, C, D = (Oid(letter * 40) for letter in "abcd")
 
 
 @pytest.mark.parametrize(
-    ("given", "contained", "expected"),
+    ("given", "contained", "expected", "captured"),
     [
-        ([], set(), ""),
-        ([one("b"), one("a")], set(), "ba"),
-        ([one("b", 2, unit=True), one("a", 1, unit=True)], set(), "ab"),
-        ([one("d"), one("b", 2, unit=True), one("a", 1, unit=True)], set(), "abd"),
-        ([one("a"), one("b"), one("c")], {(C, A)}, "bca"),
-        ([one("a"), one("b"), one("c")], {(C, B), (B, A), (C, A)}, "cba"),
-        ([one("a", 1, unit=True), one("b", 2, unit=True)], {(B, A)}, "ba"),
-        ([one("a"), one("a")], set(), "a"),
+        ([], set(), "", ""),
+        ([one("b"), one("a")], set(), "ba", "ba"),
+        ([one("b", 2, unit=True), one("a", 1, unit=True)], set(), "ba", "ab"),
+        ([one("d"), one("b", 2, unit=True), one("a", 1, unit=True)], set(), "dba", "abd"),
+        ([one("a"), one("b"), one("c")], {(C, A)}, "bca", "bca"),
+        ([one("a"), one("b"), one("c")], {(C, B), (B, A), (C, A)}, "cba", "cba"),
+        ([one("a", 1, unit=True), one("b", 2, unit=True)], {(B, A)}, "ba", "ba"),
+        ([one("a"), one("a")], set(), "a", "a"),
     ],
 )
-def test_order(given: list[Candidate], contained: set[tuple[Oid, Oid]], expected: str) -> None:
+def test_order(given: list[Candidate], contained: set[tuple[Oid, Oid]], expected: str, captured: str) -> None:
     assert "".join(each.branch for each in plan_order(given, contained)) == expected
+    assert "".join(each.branch for each in plan_order(given, contained, by_time=True)) == captured
 
 
 def test_two_branches_at_one_commit_are_both_kept() -> None:

@@ -9,6 +9,7 @@ import pytest
 from gitprun.errors import PlanError
 from gitprun.names import UnitId
 from gitprun.plan import Plan, Settings, make_unit, parse_plan, parse_plan_settings, parse_settings, together
+from gitprun.powers import Power
 from gitprun.units import ExecutorSettings, Unit
 
 PROMPTS = {"p.md": "from a file\n", "empty.md": " \n"}
@@ -122,16 +123,69 @@ def test_a_plan_speaks_over_the_configuration() -> None:
         ),
         "prun.toml",
     )
-    assert below == Settings(
-        jobs=2, verify=("make test",), link=("deps",), executors={"claude": ExecutorSettings(program="c")}
-    )
+    powers = (Power("[executor.claude] program", '"c"', True),)
+    said = {"jobs": 2, "link": ("deps",), "powers": powers}
+    assert below == Settings(verify=("make test",), executors={"claude": ExecutorSettings(program="c")}, **said)
     found = plan('[run]\nverify = []\n[executor.codex]\nprogram = "x"\n[[unit]]\nid = "a"\nprompt = "x"', below)
     assert found.settings == Settings(
-        jobs=2,
         verify=(),
-        link=("deps",),
         executors={"claude": ExecutorSettings(program="c"), "codex": ExecutorSettings(program="x")},
+        **said,
     )
+
+
+def test_what_a_plan_says_itself_needs_no_approval() -> None:
+    below = parse_settings(
+        tomllib.loads(
+            """
+            [run]
+            verify_sandbox = "none"
+            verify_view = "none"
+            [workspace]
+            setup = ["make"]
+            [collect]
+            filters = ["lfs"]
+            [executor.codex]
+            program = "x"
+            [executor.claude]
+            program = "y"
+            [[hotspot]]
+            path = "a"
+            after = ["b"]
+            """
+        ),
+        "prun.toml",
+    )
+    assert [power.name for power in below.powers] == [
+        "program",
+        "program",
+        "verify_sandbox",
+        "verify_view",
+        "setup",
+        "filters",
+        "after",
+    ]
+    text = """
+        [run]
+        verify_sandbox = "none"
+        [workspace]
+        setup = []
+        [executor.codex]
+        jobs = 1
+        [[hotspot]]
+        path = "a"
+        after = ["c"]
+        [[unit]]
+        id = "a"
+        prompt = "x"
+    """
+    found = plan(text, below).settings.powers
+    assert [power.key for power in found] == [
+        "[executor.claude] program",
+        "[run] verify_view",
+        "[collect] filters",
+        "[[hotspot]] after",
+    ]
 
 
 def test_hotspots_keep_the_name_of_their_file() -> None:

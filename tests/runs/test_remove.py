@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -115,14 +116,16 @@ def test_files_that_are_in_no_commit_are_not_thrown_away(repo: Repo, tmp_path: P
     assert (shop.path.exists(), worktrees(repo)) == (False, 1)
 
 
-def test_ignored_and_built_files_go_and_are_named(repo: Repo, tmp_path: Path) -> None:
+def test_built_files_go_and_other_ignored_ones_are_kept(repo: Repo, tmp_path: Path) -> None:
     shop = open_workshop(repo, tmp_path / "w")
     shop.work.write("out/result.md", "x\n")
     shop.work.write("web/.venv/x.py", "x\n")
     shop.work.write(".prun/result.md", "x\n")
     shop.work.write(".prun/picture.png", "x\n")
     shop.finish("empty")
-    assert shop.remove() == removed(shop, ignored=(".prun/picture.png", "out/", "web/.venv/"))
+    kept = str(repo.repository.state / "trash" / f"{datetime.now(UTC).date()}" / "r1+u")
+    files = (".prun/picture.png", "out/result.md")
+    assert shop.remove() == removed(shop, ignored=("web/.venv/",), kept=kept, kept_files=files)
 
 
 @KINDS
@@ -257,7 +260,7 @@ def test_scratch_folders(repo: Repo, tmp_path: Path, name: str | None) -> None:
         with pytest.raises(Refused, match=f"r1/u was read-only, yet {workspace.path} holds {name}"):
             remove_workspace(repo.repository, repo.ledger, run, unit)
     found = remove_workspace(repo.repository, repo.ledger, run, unit, discard_left_out=True)
-    assert (found.removed, found.ignored, (tmp_path / "w").exists()) == (True, (name,) if name else (), False)
+    assert (found.removed, found.kept_files, (tmp_path / "w").exists()) == (True, (name,) if name else (), False)
 
 
 @KINDS

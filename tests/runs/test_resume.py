@@ -150,6 +150,7 @@ def test_codex_goes_on_with_its_thread(repo: Repo, tmp_path: Path) -> None:
     run_units(repo, codex("a"), executors=steps)
     assert unit_of(repo, "a").state == "rate-limited"
     repo.write("prun.toml", f'[executor.codex]\nprogram = "{steps["codex"].program}"\n')
+    repo.approve()
     assert resume(repo).states == {"a": "ready"}
     assert (program / "a.2.args").read_text().splitlines()[-3:] == ["resume", "0199a213-81c0-7800", "-"]
 
@@ -601,6 +602,7 @@ def test_a_wait_that_was_cut_short_is_waited_out(repo: Repo, tmp_path: Path) -> 
     programs.mkdir()
     steps = scripted(programs, failed(BUSY), "echo x >a.txt\n" + completed())
     repo.write("prun.toml", f'[executor.codex]\nprogram = "{steps["codex"].program}"\n')
+    repo.approve()
     run_units(repo, codex("a"), executors=steps)
     # As if its coordinator had been killed while it waited.
     outcome = {"state": "rate-limited", "reason": BUSY, "failure": "503"}

@@ -409,5 +409,6 @@ def test_ctrl_c_ends_the_waiting_and_keeps_the_work(repo: Repo, programs: Path) 
 def test_no_retry_on_the_command_line(repo: Repo, programs: Path) -> None:
     steps = scripted(programs, failed(BUSY))
     repo.write("prun.toml", f'[executor.codex]\nprogram = "{steps["codex"].program}"\n')
+    repo.approve()
     said = prun(repo.path, "run", "--no-retry", "--unit", "id=a", "--prompt", "do it")
     assert (said.code, unit_of(repo, "a").state, unit_of(repo, "a").attempt) == (1, "rate-limited", 1)

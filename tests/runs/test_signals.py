@@ -84,7 +84,7 @@ def test_a_signal_stops_the_run_and_keeps_the_work(repo: Repo, tmp_path: Path, n
     assert running.returncode == 128 + number
     assert err.splitlines()[-2:] == [
         "error: stopped; what was done is kept in run r1",
-        "hint: git prun status r1 shows it",
+        "hint: git prun run --resume r1 goes on with it",
     ]
     require_stopped(repo, tmp_path, warden)
 

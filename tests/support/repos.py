@@ -8,9 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from gitprun.config import read_settings
 from gitprun.git.repo import Repository, find_repository
 from gitprun.names import Oid
 from gitprun.runs.ledger import Ledger
+from gitprun.workspaces.trust import record_trust
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +91,10 @@ class Repo:
     def raw(self, revision: str = "HEAD") -> str:
         """Read a commit object, bit for bit."""
         return self.git("cat-file", "commit", revision)
+
+    def approve(self) -> None:
+        """Approve what prun.toml says, as git prun trust does."""
+        record_trust(self.repository, read_settings(self.path).powers)
 
     @property
     def head(self) -> Oid:

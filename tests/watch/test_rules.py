@@ -143,11 +143,16 @@ def test_main_dirty_counts_what_was_not_so_at_the_start() -> None:
     assert run(now)[0][1] == ["main-dirty:2"]
 
 
-def test_main_dirty_when_work_of_the_user_is_gone() -> None:
-    assert run(look(shared=shared(), start=shared({"wip": (3, 1)})))[0][1] == ["main-dirty:1"]
+def test_work_of_the_user_that_is_gone_is_told_once_and_a_clean_tree_is_not_dirty() -> None:
+    begun, clean = shared({"wip": (3, 1)}), look(shared=shared(), start=shared({"wip": (3, 1)}))
+    assert [said for _, said in run(look(shared=begun, start=begun), clean, clean)] == [[], ["main-reverted:1"], []]
+    assert judge(None, clean).flags == (Flag("main-reverted", "1", "", ("wip",)),)
+    leaked = look(shared=shared({"wip": (3, 1), "leak": (1, 1)}), start=begun)
+    assert [said for _, said in run(leaked, look(shared=begun, start=begun))] == [["main-dirty:1"], ["main-reverted:1"]]
+    assert run(look(shared=shared(), start=shared({"deleted": (-1, 0)})))[0][1] == []
 
 
-def test_main_dirty_not_when_the_user_committed_it() -> None:
+def test_main_reverted_not_when_the_user_committed_it() -> None:
     moved = Shared(refs={**MAIN, "refs/heads/main": "c1"}, checkout=Checkout(path="/r", files=7))
     said = run(look(shared=moved, start=shared({"wip": (3, 1)}), moves=frozenset({("refs/heads/main", "c1")})))
     assert said[0][1] == []
@@ -193,6 +198,16 @@ def test_settings_and_hooks_stay_flagged_while_they_differ_from_the_start() -> N
     now = look(shared=changed, start=replace(shared(), settings={"config": "old"}))
     assert [said for _, said in run(now, now)] == [["config-drift", "hook-drift"]] * 2
     assert [flag.about for flag in judge(None, now).flags] == [("config",), ("hooks/pre-commit",)]
+
+
+def test_a_drift_that_nobody_knows_the_doer_of_blames_nobody() -> None:
+    ours, theirs = "your repository changed while it ran: config", "its worker changed your repository: v1"
+    units = [unit(name, drift=ours) for name in ("a", "b", "c", "d")]
+    now = look(*units, unit("e", drift=theirs))
+    assert judge(None, now).flags == (
+        Flag("drift", "a?+b?+c?+1 more", "a+b+c+d", (ours,)),
+        Flag("drift", "e", "e", (theirs,)),
+    )
 
 
 def test_without_a_recorded_start_nothing_is_called_drift() -> None:

@@ -57,7 +57,7 @@ TAMPERING: dict[str, tuple[Callable[[Repo], object], list[str]]] = {
     "grafts": (lambda r: r.write(".git/info/grafts", ""), ["config-drift"]),
     "alternates": (lambda r: r.write(".git/objects/info/alternates", "/tmp\n"), ["config-drift"]),
     "hook": (lambda r: r.hook("pre-commit", "exit 0"), ["hook-drift"]),
-    "hook made to run": (lambda r: (r.path / ".git/hooks/post-merge.sample").chmod(0o755), ["hook-drift"]),
+    "sample": (lambda r: (r.path / ".git/hooks/post-merge.sample").chmod(0o755), []),
 }  # fmt: skip
 
 
@@ -79,6 +79,13 @@ def test_hooks_elsewhere_are_watched_too(repo: Repo) -> None:
     assert drift(start, look(repo)) == [("hook-drift", (f"{repo.path}/.husky/_/pre-commit",))]
 
 
+def test_samples_are_no_news_when_hooks_come_from_elsewhere(repo: Repo) -> None:
+    repo.write(".git/hooks/pre-push.sample", "#!/bin/sh\n")
+    start = look(repo)
+    repo.git("config", "core.hooksPath", "/tmp/evil")
+    assert drift(start, look(repo)) == [("config-drift", ("config",)), ("hook-drift", ("/tmp/evil/",))]
+
+
 def test_another_worktree_that_vanished(repo: Repo, tmp_path: Path) -> None:
     repo.worktree(tmp_path / "w", "topic")
     start = look(repo)
@@ -91,6 +98,18 @@ def test_our_own_refs_and_worktrees_are_no_drift(repo: Repo, tmp_path: Path) -> 
     repo.git("update-ref", "refs/prun/r1/alpha", "HEAD")
     repo.worktree(tmp_path / "w", "prun/r1/alpha", new=True)
     assert drift(start, look(repo)) == []
+
+
+def test_a_unit_that_stands_on_no_branch_is_no_drift(repo: Repo, tmp_path: Path) -> None:
+    root = tmp_path / "w"
+    start = look(repo, root)
+    repo.git("worktree", "add", "-q", "--detach", str(root / "r1" / "alpha"))
+    assert drift(start, look(repo, root)) == []
+    # Of nobody's run, or on a branch of the user's: that is told.
+    repo.git("worktree", "add", "-q", "--detach", str(root / "named" / "beta"))
+    repo.git("worktree", "add", "-q", "-b", "side", str(root / "r1" / "gamma"))
+    (flag,) = drift(start, look(repo, root))
+    assert [row.split(" ")[0] for row in flag[1]] == ["refs/heads/side", "worktrees/beta/HEAD", "worktrees/gamma/HEAD"]
 
 
 def test_housekeeping_is_no_drift(repo: Repo) -> None:
