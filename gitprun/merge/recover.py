@@ -41,7 +41,7 @@ def recover_landing(repository: Repository, ledger: Ledger) -> tuple[str, ...]:
         return (News(f"{what} on {branch} was cut off before anything moved"),)
     if now == facts["new"] and facts["checkout"]:
         _complete(Path(facts["checkout"]), facts)
-    left = [row for row in facts["landings"] if (row["branch"], row["commit"]) not in landed]
+    left = [row for row in facts.get("landings") or () if (row["branch"], row["commit"]) not in landed]
     if noun == "undo":
         forget(repository.state, [name for _, name in facts.get("forgets", ())])
         record_undone(ledger, facts, left)

@@ -113,7 +113,7 @@ def read_landings(events: Iterable[Event]) -> tuple[Landed, ...]:
 def _landed(number: int, time: float, facts: Mapping[str, Any]) -> Landed:
     merges = tuple(
         Merge(**{key: str(row.get(key, "")) for key in ("branch", "commit", "tip", "run", "unit")})
-        for row in facts["landings"]
+        for row in facts.get("landings") or ()
     )
     after = str((facts.get("after") or {}).get("commit", ""))
     ends = {key: str(facts[key]) for key in ("target", "old", "new")}

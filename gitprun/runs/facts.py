@@ -181,7 +181,7 @@ _LISTS = frozenset(name for name, shape in _SHAPES.items() if shape([]) or name 
 # Without all of these nobody can tell which folder is meant.
 _PLACE = ("path", "workspace", "identity")
 # What an event is nothing without.
-_NEEDED = {"workspace.made": _PLACE, "landing.started": ("landings",)}
+_NEEDED = {"workspace.made": (*_PLACE, "branch"), "landing.started": ("target", "old", "new")}
 _KINDS = ("unit.", "workspace.", "run.", "drift.", "landing.", "undo.")
 # A whole run as one event: its facts lie deeper, and are read one by one.
 _WHOLE_RUNS = ("run.summed",)

@@ -341,7 +341,7 @@ def test_a_fact_of_another_shape_counts_as_not_said(name: str, value: Any) -> No
 
 
 def test_a_workspace_of_which_nobody_can_tell_where_it_is_was_never_made() -> None:
-    made = {"path": "/x", "workspace": "clone", "identity": [1, 2]}
+    made = {"path": "/x", "workspace": "clone", "identity": [1, 2], "branch": "b"}
     assert decode(encode(Event("workspace.made", 1.0, "named", "w", made))) is not None
     assert decode(encode(Event("workspace.made", 1.0, "named", "w", made | {"identity": "x"}))) is None
     assert decode(encode(Event("workspace.moved", 1.0, "named", "w", {"path": "/y", "moving": None}))) is not None
