@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.proof.back import back
 from tests.proof.crowds import crowd
 from tests.proof.disks import can_mount, fill_disks
 from tests.proof.kills import kill_coordinators, kill_steps
@@ -66,5 +67,6 @@ TRIALS: dict[str, Trial] = {
     "signals": signals,
     "verdicts": verdicts,
     "trust": trust,
+    "back": back,
     "field": field,
 }
