@@ -14,6 +14,7 @@ from tests.proof.kills import kill_coordinators, kill_steps
 from tests.proof.matrix import try_vectors
 from tests.proof.rows import Row, Size, Trial
 from tests.proof.signals import signals
+from tests.proof.things import things
 from tests.proof.trust import trust
 from tests.proof.verdicts import verdicts
 from tests.proof.workers import clocks, floods, orphans
@@ -68,5 +69,6 @@ TRIALS: dict[str, Trial] = {
     "verdicts": verdicts,
     "trust": trust,
     "back": back,
+    "things": things,
     "field": field,
 }
