@@ -176,8 +176,17 @@ _SHAPES: Mapping[str, Shape] = {
     "present": _record({}, {"whole": _whole, "united": _texts, "missing": _texts}),
     "stalled": _record({}, {"hint": _text, "last": _text, "seconds": _number, "since": _number, "time": _number}),
 }
+# What landings say under a name that means something else for units.
+_accepted = _rows(_record({"path": _text}, {"accepted": _text, "what": _text, "old": _text, "new": _text}))
+_OF_LANDINGS: Mapping[str, Shape] = {
+    **_SHAPES,
+    **dict.fromkeys(("outside", "gate", "trust"), _accepted),
+    **dict.fromkeys(("accept", "with_base"), _texts),
+    **dict.fromkeys(("of", "command"), _text),
+    "findings": _rows(_tuple(_text, _text)),
+}
 # A list is there or not; for anything else null takes back what was said before.
-_LISTS = frozenset(name for name, shape in _SHAPES.items() if shape([]) or name == "identity")
+_LISTS = frozenset(name for name, shape in _OF_LANDINGS.items() if shape([]) or name == "identity")
 # Without all of these nobody can tell which folder is meant.
 _PLACE = ("path", "workspace", "identity")
 # What an event is nothing without.
@@ -191,8 +200,9 @@ def sound_facts(kind: str, facts: Mapping[str, Any]) -> Mapping[str, Any] | None
     """Return the facts of an event without those that are not what they must be; None where nothing is left to say."""
     if not kind.startswith(_KINDS) or kind.startswith(_WHOLE_RUNS):
         return facts
-    known = [(name, value) for name, value in facts.items() if name in _SHAPES]
-    wrong = {name for name, value in known if not (_SHAPES[name](value) or (value is None and name not in _LISTS))}
+    shapes = _OF_LANDINGS if kind.startswith("landing.") else _SHAPES
+    known = [(name, value) for name, value in facts.items() if name in shapes]
+    wrong = {name for name, value in known if not (shapes[name](value) or (value is None and name not in _LISTS))}
     if wrong.intersection(_PLACE):
         wrong.update(_PLACE)
     sound = {name: value for name, value in facts.items() if name not in wrong} if wrong else facts

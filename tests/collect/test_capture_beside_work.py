@@ -41,7 +41,8 @@ def test_private_files_are_left_out_and_go_with_the_workspace(repo: Repo, tmp_pa
         "app.py": "x=2", "CLAUDE.md": "rules", ".aider.conf.yml": "a: 2"
     }  # fmt: skip
     assert left_out(found) == dict.fromkeys((".claude/settings.local.json", "mine.local.md", ".codex/sessions/"), WHY)
-    assert shop.remove().ignored == (".claude/settings.local.json", ".codex/sessions/", "mine.local.md")
+    kept = shop.remove().kept_files
+    assert kept == (".claude/settings.local.json", ".codex/sessions/1.jsonl", "mine.local.md")
 
 
 def test_private_files_a_unit_is_about_are_its_work(repo: Repo, tmp_path: Path) -> None:

@@ -18,7 +18,9 @@ def changed(path: Path, name: str, base: str, unit: str | None, **more: str) -> 
     """Make a branch that gives a file other content (None: it goes), and further files."""
     repo = make_repo(path, other="o\n")
     repo.write(name, base)
-    repo.commit("base")
+    # In the first commit: who takes back all that a later one added is asked about that.
+    repo.git("add", "-A")
+    repo.git("commit", "-q", "--amend", "-m", "base")
     repo.switch("topic", new=True)
     if unit is None:
         repo.git("rm", "-q", name)
