@@ -77,6 +77,7 @@ def test_one_plan_as_the_seed_dispatches_it(home: Path, kind: list[str]) -> None
     assert repo.files("main")["patched.py"] == "print('hi')"
 
 
+@pytest.mark.slow
 def test_a_service_that_is_down_leaves_the_branch_as_it_was(home: Path) -> None:
     repo = make_repo(home / "r")
     with ModelServer({"u": [shell("echo half >half.txt"), status(503)]}) as server:
@@ -89,6 +90,7 @@ def test_a_service_that_is_down_leaves_the_branch_as_it_was(home: Path) -> None:
     assert (repo.git("log", "--format=%s", "main..x"), repo.files(pin)["half.txt"]) == ("", "half")
 
 
+@pytest.mark.slow
 def test_a_bail_without_edits_is_no_success(home: Path) -> None:
     repo = make_repo(home / "r")
     with ModelServer({"u": [say("I would rather not.")]}) as server:

@@ -91,6 +91,7 @@ def test_codex_goes_on_with_its_thread_after_a_503(place: Path) -> None:
     assert len(bodies) == ASKED + 3
 
 
+@pytest.mark.slow
 def test_a_thread_that_is_gone_is_begun_anew(place: Path) -> None:
     repo = make_repo(place / "r")
     sessions = Path(codex_settings("http://127.0.0.1:1/v1", place)["env"]["CODEX_HOME"]) / "sessions"
@@ -105,6 +106,7 @@ def test_a_thread_that_is_gone_is_begun_anew(place: Path) -> None:
     assert "new.txt" in repo.files("refs/prun/r1/u")
 
 
+@pytest.mark.slow
 def test_a_connection_that_is_cut_is_no_end(place: Path) -> None:
     repo = make_repo(place / "r")
 
@@ -155,6 +157,7 @@ def test_a_usage_limit_far_away_is_named_with_its_date_and_not_waited_for(place:
     assert unit["reason"].endswith(f"; not waited for until {until}"), unit["reason"]
 
 
+@pytest.mark.slow
 def test_two_failures_and_a_resume_by_hand(place: Path) -> None:
     repo = make_repo(place / "r")
     down = {"now": True}

@@ -27,6 +27,7 @@ def result(unit: str) -> str:
     return f"# {unit} result\nConclusion: {unit} done\nFiles: none\nOpen items: none\nVerification: none\n"
 
 
+@pytest.mark.slow
 def test_the_seeds_command_lines_work(tmp_path: Path) -> None:
     scripts = {
         "reports": [shell("echo reports >reports.txt"), say("Done.")],

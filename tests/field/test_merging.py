@@ -146,6 +146,7 @@ def test_an_old_lock_that_nobody_holds_is_set_aside(repo: Repo) -> None:
     assert ((repo.path / ".git" / "index.lock.stale-1").exists(), lock.exists(), repo.status()) == (True, False, [])
 
 
+@pytest.mark.slow
 def test_a_lock_that_may_be_somebodys_stays(repo: Repo, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     make_topic(repo)
     lock = repo.path / ".git" / "index.lock"

@@ -99,6 +99,7 @@ def test_no_git_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         Git(cwd=tmp_path).run("version")
 
 
+@pytest.mark.slow
 def test_a_timeout_ends_the_whole_group(fake_git: Path, tmp_path: Path) -> None:
     fake_git.write_text(f"#!/bin/sh\nsleep 100 & echo $! >{tmp_path}/child\nwait\n")
     with pytest.raises(GitTimeout, match=r"git status did not finish within 2 s"):

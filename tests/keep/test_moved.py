@@ -12,6 +12,8 @@ from tests.support.inside import inside
 from tests.support.repos import Repo, make_repo
 from tests.support.runs import RESULT, run_units, sh, unit_of
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:

@@ -42,6 +42,7 @@ def test_what_it_cannot_do(tmp_path: Path, body: str, said: str) -> None:
     assert caught.value.message == said
 
 
+@pytest.mark.slow
 def test_nothing_is_left_of_one_that_is_ended(tmp_path: Path) -> None:
     place = module(tmp_path, "open(question['mark'], 'w').write(str(os.getpid())); time.sleep(600)")
     with pytest.raises(ChildFailed):

@@ -110,6 +110,7 @@ def test_a_hostile_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @needs_view
+@pytest.mark.slow
 def test_thousands_of_entries(tmp_path: Path) -> None:
     one = Trial(tmp_path, "clone").make()
     for number in range(5000):
