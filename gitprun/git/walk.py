@@ -82,35 +82,32 @@ class Trees:
 
     def find(self, tree: Oid, path: bytes) -> tuple[str, Oid] | None:
         """Give mode and object id of a path that is no folder; None if there is none."""
+        folder, _, name = path.rpartition(b"/")
+        at = self._folder(tree, folder)
+        entry = None if at is None else self.rows(at).get(name)
+        return None if entry is None or _is_folder(entry) else (_mode(entry), Oid(entry[1].hex()))
+
+    def _folder(self, tree: Oid, folder: bytes) -> bytes | None:
+        """Return the binary id of a folder's tree (the top is empty); None where there is none."""
         at = bytes.fromhex(tree)
-        *folders, name = path.split(b"/")
-        for folder in folders:
-            entry = self.rows(at).get(folder)
+        for part in folder.split(b"/") if folder else ():
+            entry = self.rows(at).get(part)
             if entry is None or not _is_folder(entry):
                 return None
             at = entry[1]
-        entry = self.rows(at).get(name)
-        return None if entry is None or _is_folder(entry) else (_mode(entry), Oid(entry[1].hex()))
+        return at
 
     def names(self, tree: Oid, folder: bytes) -> list[bytes]:
         """List the names right in a folder (the top is empty); nothing where there is none."""
-        at = bytes.fromhex(tree)
-        for part in folder.split(b"/") if folder else ():
-            entry = self.rows(at).get(part)
-            if entry is None or not _is_folder(entry):
-                return []
-            at = entry[1]
-        return list(self.rows(at))
+        at = self._folder(tree, folder)
+        return [] if at is None else list(self.rows(at))
 
     def paths(self, tree: Oid, folder: bytes) -> list[bytes]:
         """List the files below a folder."""
-        at = bytes.fromhex(tree)
-        for part in folder.split(b"/") if folder else ():
-            entry = self.rows(at).get(part)
-            if entry is None or not _is_folder(entry):
-                return []
-            at = entry[1]
-        found, waiting = [], [(folder + b"/" if folder else b"", at)]
+        top = self._folder(tree, folder)
+        if top is None:
+            return []
+        found, waiting = [], [(folder + b"/" if folder else b"", top)]
         while waiting:
             above, at = waiting.pop()
             for name, entry in self.rows(at).items():

@@ -63,22 +63,24 @@ def parse_index(raw: bytes, names: dict[bytes, bytes] | None = None) -> Index | 
             flags = int.from_bytes(raw[at + 60 : at + 62])
             if flags & 0x3000:
                 return None
-            start = at + (64 if flags & 0x4000 else 62)
-            if version == 4:
-                cut, start = _read_offset(raw, start)
-                end = raw.index(b"\0", start)
-                name = name[: len(name) - cut] + raw[start:end]
-                step = end + 1 - at
-            else:
-                end = raw.index(b"\0", start)
-                name = raw[start:end]
-                step = (end - at + 8) & ~7
+            name, step = _read_name(raw, at, flags, version, name)
             places[shared.setdefault(name, name)] = at
             at += step
         # Where names are written as what differs from the one before, a name may be cut at its front.
         return Index(raw, places, b"attributes\0" in raw) if _understood(raw, at) else None
     except (ValueError, IndexError, error):
         return None
+
+
+def _read_name(raw: bytes, at: int, flags: int, version: int, before: bytes) -> tuple[bytes, int]:
+    """Return the name of the entry at ``at``, which follows the one named ``before``, and how long the entry is."""
+    start = at + (64 if flags & 0x4000 else 62)
+    if version == 4:
+        cut, start = _read_offset(raw, start)
+        end = raw.index(b"\0", start)
+        return before[: len(before) - cut] + raw[start:end], end + 1 - at
+    end = raw.index(b"\0", start)
+    return raw[start:end], (end - at + 8) & ~7
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,18 +106,8 @@ def read_rows(raw: bytes) -> Generator[Row, None, str]:
             return ""
         for _ in range(count):
             fields = _ENTRY.unpack_from(raw, at)
-            flags, start = fields[-1], at + 62
-            if flags & 0x4000:
-                start += 2
-            if version == 4:
-                cut, start = _read_offset(raw, start)
-                end = raw.index(b"\0", start)
-                name = name[: len(name) - cut] + raw[start:end]
-                step = end + 1 - at
-            else:
-                end = raw.index(b"\0", start)
-                name = raw[start:end]
-                step = (end - at + 8) & ~7
+            flags = fields[-1]
+            name, step = _read_name(raw, at, flags, version, name)
             yield Row(name, fields[6], fields[-2].hex(), flags >> 12 & 3)
             at += step
         while at + 8 <= len(raw) - 20:
