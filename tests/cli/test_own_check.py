@@ -54,6 +54,9 @@ def test_a_unit_that_deletes_its_test(tmp_path: Path) -> None:
 def test_a_branch_that_deletes_much(tmp_path: Path) -> None:
     repo = project(tmp_path / "repo")
     repo.commit("docs", **{f"docs__{number}": f"{number}\n" for number in range(30)})
+    # All in one commit: to delete just what a later one added would be to take that one back.
+    repo.git("reset", "-q", "--soft", repo.git("rev-list", "--max-parents=0", "HEAD"))
+    repo.git("commit", "-q", "--amend", "-m", "base")
     repo.switch("less", new=True)
     repo.git("rm", "-rq", "docs")
     repo.commit("less")

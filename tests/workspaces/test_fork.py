@@ -123,7 +123,8 @@ def test_where_a_branch_forked(repo: Repo) -> None:
     assert found() == first
     # prun's own row counts before all, while the branch has that commit.
     for known, expected in ((base, base), ("0" * 40, first), (repo.git("commit-tree", f"{base}^{{tree}}"), first)):
-        repo.ledger.append("workspace.made", run="named", unit="a", facts={"branch": "topic", "base": known})
+        place = {"workspace": "worktree", "path": "/w/named/a", "identity": [1, 2]}
+        repo.ledger.append("workspace.made", run="named", unit="a", facts={"branch": "topic", "base": known} | place)
         assert found() == expected
     alone = Oid(repo.git("commit-tree", "-m", "x", f"{base}^{{tree}}"))
     assert find_fork(repo.repository, [], "other", alone) == alone
