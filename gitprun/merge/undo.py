@@ -37,7 +37,7 @@ from gitprun.merge.undo_plan import (
     choose_landing,
     read_landings,
 )
-from gitprun.names import PRUN_REFS, ZERO, Oid, parse_oid, short
+from gitprun.names import PRUN_REFS, ZERO, Oid, is_run_id, parse_oid, short
 from gitprun.runs.events import Event, fold
 from gitprun.runs.ledger import Ledger
 from gitprun.system.files import locked
@@ -248,8 +248,13 @@ def _holders(git: Git, commit: str, *prefixes: str) -> list[str]:
 def _builders(ground: _Ground, choice: Choice) -> tuple[str, ...]:
     """Name the branches that were built on what is taken back: landing them would bring it back."""
     held = _holders(ground.git, choice.merges[0].commit, "refs/heads", "refs/prun")
-    mine = (ground.target.ref.removeprefix("refs/"), "prun/undone/", "prun/trash/")
-    names = [name.removeprefix("heads/") for name in held if not name.startswith(mine)]
+    own = ground.target.ref.removeprefix("refs/")
+    # What else lies below refs/prun are pins of prun's: they land nowhere.
+    names = [
+        name.removeprefix("heads/")
+        for name in held
+        if name != own and (name.startswith("heads/") or is_run_id(name.split("/")[1]))
+    ]
     shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
     return (f"built on it, so that landing them brings it back: {shown}",) if names else ()
 

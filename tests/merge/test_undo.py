@@ -174,7 +174,11 @@ def test_branches_built_on_it_are_named(tmp_path: Path) -> None:
     repo = ready(tmp_path / "r")
     land_branches(repo, "topic-a")
     repo.branch("next")
-    assert take(repo).notes == ("built on it, so that landing them brings it back: next",)
+    repo.branch("main-of-now")
+    for pin in ("base/r1", "base-tips/r1/x", "kept/r1/u/head", "r1/u"):
+        repo.git("update-ref", f"refs/prun/{pin}", "main")
+    named = "main-of-now, next, prun/r1/u"
+    assert take(repo).notes == (f"built on it, so that landing them brings it back: {named}",)
 
 
 def test_taken_back_by_hand(tmp_path: Path) -> None:
