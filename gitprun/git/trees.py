@@ -172,11 +172,6 @@ def tree_of(repo: Objects, commit: str) -> Oid:
     return Oid(str(repo[pygit2.Oid(hex=commit)].peel(pygit2.Tree).id))
 
 
-def read_tree_of(git: Git, commit: str) -> Oid:
-    """Name the tree of a commit."""
-    return parse_oid(git.run("rev-parse", "--verify", "--end-of-options", f"{commit}^{{tree}}").text)
-
-
 def read_blob(repo: Objects, oid: Oid) -> bytes:
     """Read the content of a file."""
     store = store_of(repo)

@@ -9,12 +9,12 @@ from gitprun.git.trees import Change
 from gitprun.merge.along import BASE, describe_along
 from gitprun.merge.cuts import find_cuts
 from gitprun.merge.deletions import DELETIONS, describe_deletions
-from gitprun.merge.fence import OUTSIDE, accepted_by, describe_outside, find_outside
-from gitprun.merge.own_check import accept_words, covers, literal
+from gitprun.merge.fence import OUTSIDE, allowed_by, describe_outside, find_outside
+from gitprun.merge.own_check import accept_words
 from gitprun.merge.plan import Candidate, LandingItem
 from gitprun.merge.site import Site
 from gitprun.merge.surface import TITLES, describe
-from gitprun.merge.touched import find_touches, unaccepted
+from gitprun.merge.touched import accepted_by, find_touches, unaccepted
 from gitprun.names import Oid
 
 
@@ -66,7 +66,7 @@ def hold_cuts(site: Site, proposed: Proposed) -> Iterator[Hold]:
     found = find_cuts(site.trees, proposed.step, site.options.hotspots, site.attributes.of(changed))
     for path, words in found:
         name = path.decode("utf-8", "surrogateescape")
-        if not covers(site.options.accept, name) and name not in literal(proposed.candidate.fence):
+        if not accepted_by(name, site.options, proposed.candidate):
             yield Hold(f"it {words}", (name,))
 
 
@@ -82,7 +82,7 @@ def hold_base(site: Site, proposed: Proposed) -> Iterator[Hold]:
 def hold_outside(site: Site, proposed: Proposed) -> Iterator[Hold]:
     """Hold what a unit changed outside the paths it was given."""
     found = find_outside(site, proposed.candidate, proposed.before, proposed.step)
-    held = [path for path in found.held if not accepted_by(site, path)]
+    held = [path for path in found.held if not allowed_by(site, path)]
     if held:
         yield Hold(f"it {describe_outside(held)}", (OUTSIDE,))
 

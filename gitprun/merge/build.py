@@ -123,17 +123,14 @@ def _squashed(site: Site, candidate: Candidate, bases: Sequence[Oid]) -> Landing
     found = known[key]
     if found is None:
         return None
-    name, since = target.branch, short(found.commit)
     if found.back is not None:
-        by = short(found.back)
+        name, since, by = target.branch, short(found.commit), short(found.back)
         return _item(
             candidate,
             "refused",
             f"{name} had its changes ({since}), and {by} took it back: git revert {by} brings it back",
         )
-    return _item(
-        candidate, "already-contained", f"its changes are already in {name}, since {since} (squashed or rebased)"
-    )
+    return _item(candidate, "already-contained", found.told(target.branch))
 
 
 def _name_part(site: Site, item: LandingItem, bases: Sequence[Oid]) -> LandingItem:

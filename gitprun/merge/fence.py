@@ -63,7 +63,7 @@ def find_outside(site: Site, candidate: Candidate, before: Oid, step: Sequence[C
     return sort_outside(filter(arrives, site.touched(base, candidate.tip)), candidate.fence)
 
 
-def accepted_by(site: Site, path: str) -> str:
+def allowed_by(site: Site, path: str) -> str:
     """Return which option lets a path outside the fence land; empty if none does."""
     if site.options.allow_outside:
         return "--allow-outside"
@@ -73,7 +73,7 @@ def accepted_by(site: Site, path: str) -> str:
 def outside_rows(site: Site, candidate: Candidate, merge: Oid, step: Sequence[Change]) -> list[dict[str, Any]]:
     """Return for the ledger what a merge commit brings from outside a unit's fence, and who let it."""
     found = find_outside(site, candidate, tree_of(site.repo, parents_of(site.repo, merge)[0]), step)
-    rows = [{"path": path, "accepted": accepted_by(site, path)} for path in found.held]
+    rows = [{"path": path, "accepted": allowed_by(site, path)} for path in found.held]
     return rows + [{"path": path, "accepted": "hotspot"} for path in found.common]
 
 

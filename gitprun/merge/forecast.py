@@ -35,7 +35,7 @@ from gitprun.merge.order import plan_safe_order
 from gitprun.merge.plan import Candidate
 from gitprun.merge.squashed import find_holder
 from gitprun.merge.undo_plan import taken_out
-from gitprun.names import Oid, short
+from gitprun.names import Oid
 from gitprun.runs.events import History
 from gitprun.verify.gate_changes import describe
 from gitprun.verify.put_back import read_gate_changes
@@ -152,11 +152,7 @@ def _say_held(trees: Trees, ground: _Ground, number: int) -> str:
         return ""
     ends = {"base": base, "target": target.tip, "tip": tip}
     found = find_holder(ground.git, lambda: ground.git, trees, changes=changes, **ends)
-    return (
-        f"its changes are already in {target.branch}, since {short(found.commit)} (squashed or rebased)"
-        if found
-        else ""
-    )
+    return found.told(target.branch) if found else ""
 
 
 @contextmanager

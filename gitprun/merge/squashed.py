@@ -13,7 +13,7 @@ from gitprun.git.batch import merge_many
 from gitprun.git.command import Git
 from gitprun.git.trees import Change, TreeMerge, parents_of, tree_of
 from gitprun.git.walk import Trees
-from gitprun.names import Oid
+from gitprun.names import Oid, short
 
 # Of a branch that changes more paths the first are enough to tell where it can have come in.
 MOST_PATHS = 200
@@ -33,6 +33,10 @@ class Holder:
 
     commit: Oid
     back: Oid | None = None
+
+    def told(self, branch: str) -> str:
+        """Say since when the branch of that name has it all."""
+        return f"its changes are already in {branch}, since {short(self.commit)} (squashed or rebased)"
 
 
 def find_holder(

@@ -144,7 +144,6 @@ _SHAPES: Mapping[str, Shape] = {
         ),
         _text,
     ),
-    **dict.fromkeys(("target", "old", "new", "checkout", "tip"), _text),
     **dict.fromkeys(("changed", "outside", "gate", "provided", "notes", "collect_notes", "own_commits"), _texts),
     **dict.fromkeys(
         ("result_problems", "verify_changed", "check_notes", "linked", "ignored", "units", "again"), _texts

@@ -21,7 +21,6 @@ from gitprun.git.trees import (
     parse_merge_tree,
     read_bases,
     read_changes,
-    read_tree_of,
     replace_blobs,
     show_path,
     tree_of,
@@ -88,7 +87,7 @@ def test_merges_and_tells_failure_apart(tmp_path: Path) -> None:
     assert not merge.clean
     assert [(stage.number, stage.path) for stage in merge.stages] == [(1, b"f"), (2, b"f"), (3, b"f")]
     assert [note.kind for note in merge.messages] == ["Auto-merging", "CONFLICT (contents)"]
-    assert merge_trees(git, base, topic) == TreeMerge(read_tree_of(git, topic), True)
+    assert merge_trees(git, base, topic) == TreeMerge(tree_of(objects, topic), True)
     assert read_bases(git, objects, main, topic) == (base,)
     repo.git("checkout", "-q", "--orphan", "alone")
     alone = repo.commit("alone")
