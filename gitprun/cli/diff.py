@@ -9,9 +9,9 @@ import click
 from gitprun.cli.console import put, say, write_bytes
 from gitprun.cli.options import Here
 from gitprun.cli.show import unit_at
-from gitprun.errors import Refused
-from gitprun.escapes import safe_text
-from gitprun.runs.events import LIVE, UnitState, base_of
+from gitprun.ledger.events import LIVE, UnitState, base_of
+from gitprun.model.errors import Refused
+from gitprun.model.escapes import safe_text
 
 
 @click.command()
@@ -48,8 +48,8 @@ def _read(place: Here, unit: UnitState, shape: tuple[str, ...]) -> bytes:
 def _read_live(place: Here, unit: UnitState, shape: tuple[str, ...]) -> bytes:
     """Read what lies in the workspace now, without a trace."""
     from gitprun.git.patch import read_difference
-    from gitprun.merge.aside import aside
-    from gitprun.merge.live import NotSeen, read_work
+    from gitprun.landing.temporary_objects import aside
+    from gitprun.landing.working_tree import NotSeen, read_work
 
     run = place.history().runs[unit.run]
     with aside(place.repository) as room:

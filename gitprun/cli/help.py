@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 
 from gitprun.cli.console import hint, put, safe, table
-from gitprun.errors import PrunError, UsageProblem
-from gitprun.names import nearest
+from gitprun.model.errors import PrunError, UsageProblem
+from gitprun.model.names import nearest
 
 LISTING = "git prun help TOPIC prints a page, git prun help COMMAND says how a command is used."
 

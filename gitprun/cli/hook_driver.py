@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gitprun.cli.console import put, safe, say, warn
-from gitprun.errors import Refused
+from gitprun.model.errors import Refused
 
 if TYPE_CHECKING:
     from gitprun.git.repo import Repository

@@ -12,7 +12,6 @@ from gitprun.cli.console import put, safe, say, table, warn
 from gitprun.cli.hook import run_hook
 from gitprun.cli.hook_driver import driver_rows, install_asked, uninstall_told
 from gitprun.cli.options import here
-from gitprun.errors import Refused
 from gitprun.guards.install import (
     GATES,
     GUARDS,
@@ -27,6 +26,7 @@ from gitprun.guards.install import (
     require_installable,
     uninstall_hook,
 )
+from gitprun.model.errors import Refused
 
 if TYPE_CHECKING:
     from gitprun.git.repo import Repository

@@ -8,9 +8,9 @@ import click
 
 from gitprun.cli.console import write_bytes
 from gitprun.cli.options import here
-from gitprun.errors import PlanError, Refused, UsageProblem
-from gitprun.names import nearest
-from gitprun.units import ExecutorSettings, Unit
+from gitprun.model.errors import PlanError, Refused, UsageProblem
+from gitprun.model.names import nearest
+from gitprun.model.units import ExecutorSettings, Unit
 
 MOST = 64_000_000
 
@@ -41,7 +41,7 @@ def prompt(
 
 
 def _was_sent(ctx: click.Context, name: str) -> bytes:
-    from gitprun.runs.lookup import find_unit
+    from gitprun.ledger.lookup import find_unit
     from gitprun.system.files import read_plain
 
     place = here(ctx)
@@ -58,10 +58,10 @@ def _was_sent(ctx: click.Context, name: str) -> bytes:
 def _would_be_sent(
     ctx: click.Context, plan_file: str, name: str | None, verify: tuple[str, ...], no_bypass: bool
 ) -> bytes:
-    from gitprun.config import read_plan, read_settings
     from gitprun.executors.base import Place
     from gitprun.executors.catalog import require_executor
-    from gitprun.prompts import assemble_prompt
+    from gitprun.model.prompts import assemble_prompt
+    from gitprun.system.config import read_plan, read_settings
     from gitprun.workspaces.base import OUTBOX
 
     place = here(ctx)

@@ -15,16 +15,16 @@ import click
 from gitprun.cli.console import coloured, put, safe, say, write_bytes
 from gitprun.cli.options import Here, here, json_option
 from gitprun.cli.status import describe_stall, hold_row, unit_row
-from gitprun.errors import Refused
-from gitprun.escapes import safe_text
-from gitprun.merge.held import HeldBranch
-from gitprun.merge.holds import read_holds
-from gitprun.merge.surface import TITLES, Touch
-from gitprun.names import short, unit_branch
-from gitprun.runs.events import UnitState
-from gitprun.runs.lookup import find_unit, probe_unit
-from gitprun.runs.outcome import describe_exit
-from gitprun.runs.review import read_claims
+from gitprun.landing.holds import read_holds
+from gitprun.landing.surface import TITLES, Touch
+from gitprun.ledger.events import UnitState
+from gitprun.ledger.held import HeldBranch
+from gitprun.ledger.lookup import find_unit, probe_unit
+from gitprun.ledger.outcome import describe_exit
+from gitprun.ledger.review import read_claims
+from gitprun.model.errors import Refused
+from gitprun.model.escapes import safe_text
+from gitprun.model.names import short, unit_branch
 from gitprun.system.files import read_plain
 
 TAIL = 64_000
@@ -135,8 +135,8 @@ def _hold(place: Here, unit: UnitState) -> HeldBranch | None:
 
 def _touches(place: Here, unit: UnitState) -> tuple[Touch, ...]:
     """Find what a unit changes of what starts programs."""
-    from gitprun.config import read_settings
-    from gitprun.merge.exposure import read_unit_touches
+    from gitprun.landing.exposure import read_unit_touches
+    from gitprun.system.config import read_settings
 
     protected = read_settings(place.repository.top).protected or ()
     run = place.history().runs[unit.run]
@@ -201,7 +201,7 @@ def log(ctx: click.Context, unit_name: str, whole: bool, verification: bool, pro
     place, unit = unit_at(ctx, unit_name)
     folder = place.repository.state / "runs" / unit.run / unit.id
     if events:
-        from gitprun.runs.archive import read_archived
+        from gitprun.ledger.archive import read_archived
 
         rows = place.ledger.read().events
         for event in (*read_archived(place.ledger.path.parent, rows[0] if rows else None), *rows):

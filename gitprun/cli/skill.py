@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from gitprun.cli.console import hint, put, safe
-from gitprun.errors import PrunError, Refused, UsageProblem
+from gitprun.model.errors import PrunError, Refused, UsageProblem
 from gitprun.system.files import read_plain, write_whole
 
 PLACES = (".claude/skills/prun/SKILL.md", ".agents/skills/prun/SKILL.md")

@@ -11,9 +11,9 @@ import click
 from gitprun.cli.console import hint, put, safe, say
 from gitprun.cli.options import Here, here, json_option
 from gitprun.cli.signals import signals_stop
-from gitprun.errors import Refused, UsageProblem
-from gitprun.escapes import shell_word
-from gitprun.names import is_run_id
+from gitprun.model.errors import Refused, UsageProblem
+from gitprun.model.escapes import shell_word
+from gitprun.model.names import is_run_id
 
 if TYPE_CHECKING:
     from gitprun.runs.stopping import AtWork
@@ -59,9 +59,9 @@ def stop(ctx: click.Context, name: str | None, kill: bool, as_json: bool) -> int
 
 def _find(place: Here, name: str | None) -> AtWork:
     """Find what is meant and at work; raises Refused where nothing is, UsageProblem where it is not the only one."""
-    from gitprun.keep.find import find_workspace
-    from gitprun.named.roster import roster
-    from gitprun.runs.lookup import find_run
+    from gitprun.ledger.lookup import find_run
+    from gitprun.ledger.roster import roster
+    from gitprun.registry.find import find_workspace
     from gitprun.runs.stopping import find_at_work, find_run_at_work, find_unit_at_work
 
     reading = place.read()

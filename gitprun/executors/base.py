@@ -8,7 +8,7 @@ from typing import Literal, Protocol
 
 from gitprun.executors.limits import FailureKind, Limit, failure_kind
 from gitprun.executors.lines import one_line
-from gitprun.units import ExecutorSettings, Exit, Unit
+from gitprun.model.units import ExecutorSettings, Exit, Unit
 
 ProgressKind = Literal["started", "said", "thinking", "ran", "edited", "waiting", "error", "ended"]
 EndingState = Literal["done", "failed", "rate-limited", "unknown"]

@@ -20,7 +20,7 @@ from gitprun.executors.lines import (
     text_at,
     whole_text,
 )
-from gitprun.units import ExecutorSettings, Exit, Sandbox, Unit
+from gitprun.model.units import ExecutorSettings, Exit, Sandbox, Unit
 
 # The repository's MCP servers and hooks would run unasked under -p: the trust question is skipped there.
 _ISOLATED = ("--strict-mcp-config", "--setting-sources", "user")

@@ -10,7 +10,7 @@ from gitprun.executors.base import Ending, EndingState, Launch, Place, Progress,
 from gitprun.executors.codex_items import item_progress
 from gitprun.executors.limits import Limit, error_text, find_limit, limit_of, readable
 from gitprun.executors.lines import object_at, one_line, parse_object, plain_text, sum_at, text_at, whole_text
-from gitprun.units import ExecutorSettings, Exit, Unit
+from gitprun.model.units import ExecutorSettings, Exit, Unit
 
 # Keeps out the user's config.toml with its MCP servers, and every skill: the user's, the repository's,
 # the bundled ones. ``-c mcp_servers={}`` would not do: tables merge and the servers start. AGENTS.md stays.

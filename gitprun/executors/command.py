@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from gitprun.errors import PlanError
 from gitprun.executors.base import Ending, Launch, Place, Progress, cut_short, note
 from gitprun.executors.lines import one_line, plain_text
-from gitprun.units import ExecutorSettings, Exit, Unit
+from gitprun.model.errors import PlanError
+from gitprun.model.units import ExecutorSettings, Exit, Unit
 
 
 class Command:

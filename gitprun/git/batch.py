@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gitprun.errors import GitFailed, GitStopped, PrunError
 from gitprun.git.command import Git, require_git
 from gitprun.git.trees import Change, TreeMerge, merge_trees, parse_change, parse_merge_tree
-from gitprun.names import Oid
+from gitprun.model.errors import GitFailed, GitStopped, PrunError
+from gitprun.model.names import Oid
 
 OLDEST_BATCH = (2, 39)
 _FATAL = 128

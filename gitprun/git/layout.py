@@ -6,9 +6,9 @@ import os
 import shlex
 from pathlib import Path
 
-from gitprun.errors import Refused
 from gitprun.git.command import Git
 from gitprun.git.repo import Repository
+from gitprun.model.errors import Refused
 
 _HIDING = r"^core\.(bare|worktree)$"
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
-from gitprun.errors import GitStopped, GitTimeout
+from gitprun.model.errors import GitStopped, GitTimeout
 from gitprun.system.stop import Stop, current_stop
 
 # Whatever writes or reads whole trees: generous for checkouts of large repositories on slow disks. Callers that know

@@ -7,9 +7,9 @@ import selectors
 import signal
 from collections.abc import Callable
 
-from gitprun.errors import GitFailed, GitTimeout
 from gitprun.git.command import Git, Running
 from gitprun.git.limits import DEFAULT_TIMEOUT, Patience
+from gitprun.model.errors import GitFailed, GitTimeout
 
 _CHUNK = 1 << 16
 # So much of what a program complains about is kept; a hostile object can make it complain without end.

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from gitprun.errors import PrunError, Refused
 from gitprun.git.command import Git
-from gitprun.names import Oid
+from gitprun.model.errors import PrunError, Refused
+from gitprun.model.names import Oid
 
 _OID = re.compile(r"[0-9a-f]{40}")
 # What git reads as part of a revision, not of a ref: wip~2, wip^{tree}, wip@{1}, wip:file.

@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from gitprun.errors import PrunError
 from gitprun.git.command import Git, Running
 from gitprun.git.limits import Patience
-from gitprun.names import Oid
+from gitprun.model.errors import PrunError
+from gitprun.model.names import Oid
 
 if TYPE_CHECKING:
     import pygit2

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from gitprun.errors import PrunError
 from gitprun.git.command import Git
 from gitprun.git.refs import write_object
 from gitprun.git.store import store_of
-from gitprun.names import Oid, parse_oid
+from gitprun.model.errors import PrunError
+from gitprun.model.names import Oid, parse_oid
 
 if TYPE_CHECKING:
     import pygit2

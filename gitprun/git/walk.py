@@ -5,11 +5,11 @@ from __future__ import annotations
 import stat
 from collections.abc import Iterable, Iterator, Mapping
 
-from gitprun.errors import PrunError
 from gitprun.git.refs import write_object
 from gitprun.git.store import store_of
 from gitprun.git.trees import ABSENT, Change, Objects, read_blob, split_tree
-from gitprun.names import ZERO, Oid
+from gitprun.model.errors import PrunError
+from gitprun.model.names import ZERO, Oid
 
 # Mode as a tree holds it, and the binary object id.
 Entry = tuple[bytes, bytes]

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from gitprun.errors import Refused
 from gitprun.git.command import Git, require_git
 from gitprun.git.repo import Repository
+from gitprun.model.errors import Refused
 from gitprun.system.files import read_plain, write_whole
 
 State = Literal["absent", "installed", "edited", "other"]
@@ -125,7 +125,7 @@ def _settings(version: tuple[int, ...]) -> tuple[tuple[str, str], ...]:
 
 def _patterns() -> tuple[str, ...]:
     """List the patterns of all kinds, each once."""
-    from gitprun.merge.resolvers.kinds import all_kinds
+    from gitprun.resolvers.kinds import all_kinds
 
     return tuple(sorted({pattern for kind in all_kinds() for pattern in kind.files}))
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
-from gitprun.errors import Refused
 from gitprun.git.repo import Repository
+from gitprun.model.errors import Refused
 from gitprun.system.files import read_plain, write_whole
 
 GUARDS: Final[dict[str, str]] = {

@@ -9,23 +9,23 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from gitprun.collect.capture import Site
-from gitprun.collect.filters import read_allowed
-from gitprun.drift.linked import begin_look, end_look
-from gitprun.drift.witness import Witness, suspect_of
-from gitprun.errors import GitFailed, GitTimeout, PrunError
+from gitprun.capture.capture import Site
+from gitprun.capture.filters import read_allowed
 from gitprun.executors.base import Progress
 from gitprun.git.refs import Signature, open_repository
 from gitprun.git.repo import Repository
-from gitprun.names import Oid, RunId
-from gitprun.plan import DEFAULT_MAX_FILES, DEFAULT_MAX_TOTAL, Settings
-from gitprun.runs.events import UnitState
-from gitprun.runs.ledger import Ledger
-from gitprun.runs.patience import Patience
+from gitprun.ledger.events import UnitState
+from gitprun.ledger.ledger import Ledger
+from gitprun.ledger.retry_policy import Patience
+from gitprun.model.errors import GitFailed, GitTimeout, PrunError
+from gitprun.model.names import Oid, RunId
+from gitprun.model.plan import DEFAULT_MAX_FILES, DEFAULT_MAX_TOTAL, Settings
+from gitprun.model.units import DEFAULT_OUTPUT_MAX, Unit
+from gitprun.observe.linked import begin_look, end_look
+from gitprun.observe.snapshotter import Witness, suspect_of
 from gitprun.runs.stall_watch import StallWatch
+from gitprun.supervisor.process import Stop
 from gitprun.system.clock import Alarm, SystemClock
-from gitprun.system.process import Stop
-from gitprun.units import DEFAULT_OUTPUT_MAX, Unit
 from gitprun.workspaces.base import Workspace
 from gitprun.workspaces.clone import CloneSource
 from gitprun.workspaces.gitdir import ensure_own_git

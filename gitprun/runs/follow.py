@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from gitprun.runs.events import Event, RunState
-from gitprun.runs.ledger import Ledger
-from gitprun.system.process import POLL, Identity, Stop, await_end, is_gone
+from gitprun.ledger.events import Event, RunState
+from gitprun.ledger.ledger import Ledger
+from gitprun.supervisor.process import POLL, Identity, Stop, await_end, is_gone
 
 
 class Follower:

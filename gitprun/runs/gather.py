@@ -8,8 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gitprun.contract import Result, parse_result
-from gitprun.runs.arrivals import (
+from gitprun.ledger.arrivals import (
     PATIENCE,
     Sight,
     Watched,
@@ -20,8 +19,9 @@ from gitprun.runs.arrivals import (
     is_quiet,
     look_again,
 )
-from gitprun.runs.settle import MAX_RESULT, settle
-from gitprun.runs.statedir import place_of
+from gitprun.model.contract import Result, parse_result
+from gitprun.registry.state_folder import place_of
+from gitprun.runs.finalize import MAX_RESULT, settle
 from gitprun.runs.writers import Writers
 from gitprun.system.clock import Clock
 from gitprun.system.files import read_plain

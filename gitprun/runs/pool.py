@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 
+from gitprun.ledger.stop_requests import StopRequests
 from gitprun.runs.context import Again, Piece, RunContext
-from gitprun.runs.stop_requests import StopRequests
 from gitprun.runs.supervise import leave_unit, run_unit
 
 

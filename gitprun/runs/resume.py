@@ -7,15 +7,20 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from gitprun.errors import PrunError, Refused
 from gitprun.executors.base import Progress
 from gitprun.git.command import require_git
 from gitprun.git.layout import require_seen_checkout
 from gitprun.git.repo import Repository
-from gitprun.keep.find import hold_unit
-from gitprun.names import Oid, RunId
-from gitprun.plan import Settings
-from gitprun.powers import started_by
+from gitprun.ledger.events import RunState, UnitState
+from gitprun.ledger.ledger import Ledger
+from gitprun.ledger.lookup import find_run, probe_unit
+from gitprun.ledger.settings import Remembered, recall, reread_executors
+from gitprun.model.errors import PrunError, Refused
+from gitprun.model.names import Oid, RunId
+from gitprun.model.plan import Settings
+from gitprun.model.powers import started_by
+from gitprun.model.units import Unit
+from gitprun.registry.find import hold_unit
 from gitprun.runs.context import Piece, RunContext
 from gitprun.runs.dispatch import (
     RunReport,
@@ -27,17 +32,12 @@ from gitprun.runs.dispatch import (
     open_root,
     require_programs,
 )
-from gitprun.runs.events import RunState, UnitState
-from gitprun.runs.ledger import Ledger
-from gitprun.runs.lookup import find_run, probe_unit
 from gitprun.runs.pool import Pool
 from gitprun.runs.recheck import could_not_run, recheck
-from gitprun.runs.remember import Remembered, recall, reread_executors
+from gitprun.supervisor.exit_record import PART
+from gitprun.supervisor.process import RECORD, SPEC, Identity, Stop, find_warden, is_gone, probe_identity
 from gitprun.system.clock import Alarm
-from gitprun.system.exits import PART
 from gitprun.system.files import locked
-from gitprun.system.process import RECORD, SPEC, Identity, Stop, find_warden, is_gone, probe_identity
-from gitprun.units import Unit
 from gitprun.workspaces.trust import require_trusted
 
 

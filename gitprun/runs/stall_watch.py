@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gitprun.errors import PrunError
 from gitprun.executors.lines import one_line, plain_text
-from gitprun.plan import DEFAULT_STALL, StallAction
-from gitprun.runs.stall import Quiet, Sight, has_moved, observe, stall_facts, watch_begins
+from gitprun.ledger.stall import Quiet, Sight, has_moved, observe, stall_facts, watch_begins
+from gitprun.model.errors import PrunError
+from gitprun.model.plan import DEFAULT_STALL, StallAction
+from gitprun.supervisor.process import Identity, ask_to_end
 from gitprun.system.clock import Clock, SystemClock
 from gitprun.system.files import tail
-from gitprun.system.process import Identity, ask_to_end
 
 SELDOM = 30.0
 # No more than a twentieth of one processor is spent on looking.

@@ -8,14 +8,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from gitprun.errors import PrunError, Refused
-from gitprun.named.probe import probe_named
-from gitprun.named.roster import NAMED, roster
-from gitprun.runs.events import RunState, UnitState
-from gitprun.runs.ledger import Ledger, Reading
-from gitprun.runs.lookup import probe_unit
-from gitprun.runs.stop_requests import ASKED
-from gitprun.system.process import Identity, ask_to_end, find_warden, is_alive, is_gone, probe_identity
+from gitprun.ledger.events import RunState, UnitState
+from gitprun.ledger.ledger import Ledger, Reading
+from gitprun.ledger.lookup import probe_unit
+from gitprun.ledger.probe import probe_named
+from gitprun.ledger.roster import NAMED, roster
+from gitprun.ledger.stop_requests import ASKED
+from gitprun.model.errors import PrunError, Refused
+from gitprun.supervisor.process import Identity, ask_to_end, find_warden, is_alive, is_gone, probe_identity
 from gitprun.system.stop import Stop
 
 # Two requests nearer to each other than half a second are one press.

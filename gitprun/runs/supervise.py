@@ -7,22 +7,22 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from gitprun.collect.capture import require_ended
-from gitprun.errors import PrunError
+from gitprun.capture.capture import require_ended
 from gitprun.executors.base import Ending
-from gitprun.names import Oid
+from gitprun.ledger.events import ENDED
+from gitprun.ledger.outcome import exit_facts, explain_unit, judge_unit, judge_worker
+from gitprun.ledger.retry_policy import SHARED_KINDS, judge_next_try, kind_of_failure
+from gitprun.model.errors import PrunError
+from gitprun.model.names import Oid
+from gitprun.model.units import Exit, Verdict
+from gitprun.registry.remove import recall_workspace
+from gitprun.registry.survivors import living_survivors
 from gitprun.runs.attempts import begin
 from gitprun.runs.context import Again, Attempt, Piece, RunContext
-from gitprun.runs.events import ENDED
 from gitprun.runs.finish import collect, keep_result, recall_capture, verify
-from gitprun.runs.outcome import exit_facts, explain_unit, judge_unit, judge_worker
-from gitprun.runs.patience import SHARED_KINDS, judge_next_try, kind_of_failure
 from gitprun.runs.prepare import note_prepared, prepare
-from gitprun.runs.remove import recall_workspace
-from gitprun.runs.survivors import living_survivors
 from gitprun.runs.work import rejoin, work
-from gitprun.system.process import KILLED
-from gitprun.units import Exit, Verdict
+from gitprun.supervisor.process import KILLED
 from gitprun.workspaces.base import Workspace
 from gitprun.workspaces.clone import read_source
 from gitprun.workspaces.pins import started_with

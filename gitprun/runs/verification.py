@@ -6,20 +6,20 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from gitprun.errors import Refused
 from gitprun.git.repo import Repository
-from gitprun.keep.find import held, name_of
-from gitprun.names import Oid, short
-from gitprun.plan import Settings
+from gitprun.ledger.events import RunState, UnitState
+from gitprun.ledger.ledger import Ledger
+from gitprun.ledger.lookup import probe_unit
+from gitprun.ledger.settings import Remembered
+from gitprun.model.errors import Refused
+from gitprun.model.names import Oid, short
+from gitprun.model.plan import Settings
+from gitprun.model.units import Verdict
+from gitprun.registry.find import held, name_of
 from gitprun.runs.dispatch import open_root
-from gitprun.runs.events import RunState, UnitState
-from gitprun.runs.ledger import Ledger
-from gitprun.runs.lookup import probe_unit
+from gitprun.runs.recapture import coordinated, open_context
 from gitprun.runs.recheck import Rechecked, is_checkable, recheck
-from gitprun.runs.recollect import coordinated, open_context
-from gitprun.runs.remember import Remembered
-from gitprun.system.process import Stop
-from gitprun.units import Verdict
+from gitprun.supervisor.process import Stop
 from gitprun.verify.pristine import check_commit, plan_checks
 from gitprun.verify.surroundings import wish_for_landing
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from gitprun.errors import PrunError
 from gitprun.executors.catalog import require_executor
-from gitprun.system.confine import Cell, find_walls, make_cell
+from gitprun.model.errors import PrunError
+from gitprun.model.units import Unit
+from gitprun.supervisor.sandbox import Cell, find_walls, make_cell
 from gitprun.system.files import folder_identity
-from gitprun.units import Unit
 from gitprun.verify.surroundings import redirected
 from gitprun.workspaces.base import OUTBOX
 

@@ -14,15 +14,15 @@ from gitprun.executors.codex import Codex
 from gitprun.git.environment import ceilings
 from gitprun.guards.install import claude_guard
 from gitprun.guards.shims import guard_environment
-from gitprun.prompts import assemble_prompt, continue_prompt
+from gitprun.ledger.events import UnitState
+from gitprun.ledger.stall import was_ended
+from gitprun.model.prompts import assemble_prompt, continue_prompt
+from gitprun.model.units import ExecutorSettings, Exit, Unit
 from gitprun.runs.context import Attempt, RunContext
-from gitprun.runs.events import UnitState
 from gitprun.runs.listen import Listener, read_output
-from gitprun.runs.stall import was_ended
 from gitprun.runs.stall_watch import Subject
 from gitprun.runs.walls import wall_worker
-from gitprun.system.files import write_whole
-from gitprun.system.process import (
+from gitprun.supervisor.process import (
     KILLED,
     Identity,
     end_orphans,
@@ -33,7 +33,7 @@ from gitprun.system.process import (
     wait_for_stranger,
     worker_environment,
 )
-from gitprun.units import ExecutorSettings, Exit, Unit
+from gitprun.system.files import write_whole
 from gitprun.workspaces.base import OUTBOX, Workspace
 from gitprun.workspaces.scratch import drop_temporary, make_temporary
 

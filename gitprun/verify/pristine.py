@@ -15,24 +15,24 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from gitprun.errors import PrunError
 from gitprun.git.command import Git
 from gitprun.git.repo import Repository
 from gitprun.git.trees import show_path
-from gitprun.globs import matches
-from gitprun.names import Oid, is_run_id
-from gitprun.plan import DEFAULT_VERIFY_TIMEOUT, MAY_CHANGE, Settings, VerifyView
+from gitprun.model.errors import PrunError
+from gitprun.model.globs import matches
+from gitprun.model.names import Oid, is_run_id
+from gitprun.model.plan import DEFAULT_VERIFY_TIMEOUT, MAY_CHANGE, Settings, VerifyView
+from gitprun.model.units import CheckResult, Verdict
+from gitprun.supervisor.process import Stop
 from gitprun.system.files import folder_identity, is_held, make_held, read_plain, remove_tree, write_whole
-from gitprun.system.process import Stop
 from gitprun.system.sharing import make_private
-from gitprun.units import CheckResult, Verdict
 from gitprun.verify.check import judge_all, run_checks, workspace_checks
 from gitprun.verify.recipes import Check
+from gitprun.verify.setup import SetupFailed, run_setup
 from gitprun.verify.surroundings import Surroundings, Wish, surroundings
 from gitprun.verify.view import differing, view_of
 from gitprun.workspaces.base import QUIET, provide
 from gitprun.workspaces.clone import make_clone, read_source
-from gitprun.workspaces.setup import SetupFailed, run_setup
 
 # Below the folder for workspaces: where the places are made.
 CHECKS = "checks"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from gitprun.git.refs import write_object
 from gitprun.git.trees import ABSENT, REGULAR, Change, read_blob, show_path
 from gitprun.git.walk import Trees
-from gitprun.names import ZERO, Oid
+from gitprun.model.names import ZERO, Oid
 from gitprun.verify.gate_changes import FileChange, GateChange, find_gate_changes, put_back_text
 
 Version = tuple[str, Oid]

@@ -9,19 +9,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gitprun.errors import PrunError
-from gitprun.system.confine import Cell, Row, Walls, find_walls, make_cell, open_cell
+from gitprun.model.environment import scrub_environment, withheld
+from gitprun.model.errors import PrunError
+from gitprun.model.units import DEFAULT_OUTPUT_MAX, UNCONFINED, was_confined
+from gitprun.supervisor.process import DEFAULT_GRACE
+from gitprun.supervisor.sandbox import Cell, Row, Walls, find_walls, make_cell, open_cell
 from gitprun.system.files import folder_identity
-from gitprun.system.process import DEFAULT_GRACE
-from gitprun.units import DEFAULT_OUTPUT_MAX, UNCONFINED, was_confined
 from gitprun.verify.keep import TEMPORARIES
 from gitprun.verify.leads import follow_leads, tell_leads
-from gitprun.verify.scrub import scrub_environment, withheld
 from gitprun.verify.view import Shown, View, obstacle, shown
 from gitprun.workspaces.scratch import drop_temporary, make_temporary
 
 if TYPE_CHECKING:
-    from gitprun.plan import VerifySandbox
+    from gitprun.model.plan import VerifySandbox
 
 UNASKED_FOR = Cell(said="")
 # The folder of a view lies beside the one for temporary files, whose name is one of a unit: none holds this.

@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gitprun.git.repo import Repository
-from gitprun.names import Oid
-from gitprun.plan import Settings, VerifyView
-from gitprun.system.confine import Row, find_view
+from gitprun.model.names import Oid
+from gitprun.model.plan import Settings, VerifyView
+from gitprun.supervisor.sandbox import Row, find_view
 from gitprun.system.files import read_plain
 from gitprun.verify.keep import TEMPORARIES, installations, is_below, why_covered_never
 from gitprun.workspaces.clone import render_alternates

@@ -12,18 +12,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gitprun.drift.rulebook import Rules, read_rules
 from gitprun.git.command import Git
 from gitprun.git.repo import Repository, read_config
-from gitprun.names import Oid
+from gitprun.model.names import Oid
+from gitprun.model.units import WorkspaceKind
 from gitprun.system.files import folder_identity, read_plain, sync_all, write_whole
-from gitprun.units import WorkspaceKind
 from gitprun.workspaces.clone import render_alternates
+from gitprun.workspaces.rulebook import Rules, read_rules
 from gitprun.workspaces.worktree import admin_folder
 
 NAME = "capture.git"
 SNAPSHOT = "snapshot.json"
-# What the setup commands made of the workspace (see ``gitprun.collect.prepared``); a workspace filled anew has none.
+# What the setup commands made of the workspace (see ``gitprun.capture.prepared``); a workspace filled anew has none.
 PREPARED = "prepared.json"
 FILES = ("HEAD", "objects/info/alternates", "info/exclude", "info/attributes", "info/sparse-checkout", "shallow",
          "ignore", "attributes", SNAPSHOT)  # fmt: skip

@@ -9,11 +9,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from gitprun.errors import GitFailed, GitTimeout, Refused
 from gitprun.git.command import Git
 from gitprun.git.repo import Repository, read_checkouts
 from gitprun.git.stale import COMMONDIR, mend_entry
-from gitprun.names import Oid
+from gitprun.model.errors import GitFailed, GitTimeout, Refused
+from gitprun.model.names import Oid
 from gitprun.system.files import TRASH, empty_trash, folder_identity, locked, read_plain, remove_tree, write_whole
 from gitprun.workspaces.base import QUIET, Workspace, WorkspaceProblem, explain_checkout, require_room
 

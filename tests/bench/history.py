@@ -17,22 +17,22 @@ from typing import cast
 
 import pygit2
 
-from gitprun.collect.portable import describe_names
+from gitprun.capture.portable import describe_names
 from gitprun.git.repo import find_repository
 from gitprun.git.trees import Change, tree_of
 from gitprun.git.walk import Trees
-from gitprun.merge.aside import Aside, aside
-from gitprun.merge.cuts import find_cuts
-from gitprun.merge.deletions import describe_deletions
-from gitprun.merge.installed import Checkouts, read_live
-from gitprun.merge.settings import MergeSettings
-from gitprun.merge.squashed import find_holder
-from gitprun.merge.surface import RUNNERS, Touch
-from gitprun.merge.surface import describe as describe_touches
-from gitprun.merge.touched import find_touches
-from gitprun.merge.unresolved import find_markers
-from gitprun.names import Oid
-from gitprun.plan import MAX_DELETED
+from gitprun.landing.conflicts_committed import find_markers
+from gitprun.landing.cuts import find_cuts
+from gitprun.landing.deletions import describe_deletions
+from gitprun.landing.installed import Checkouts, read_live
+from gitprun.landing.settings import MergeSettings
+from gitprun.landing.squashed import find_holder
+from gitprun.landing.surface import RUNNERS, Touch
+from gitprun.landing.surface import describe as describe_touches
+from gitprun.landing.temporary_objects import Aside, aside
+from gitprun.landing.touched import find_touches
+from gitprun.model.names import Oid
+from gitprun.model.plan import MAX_DELETED
 from gitprun.verify.gate_changes import describe
 from gitprun.verify.put_back import put_back, read_gate_changes
 from tests.bench.backwards import KINDS, Backwards

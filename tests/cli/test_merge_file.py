@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from gitprun.cli.file_words import main, parse_words
-from gitprun.merge import doubts, file
-from gitprun.merge.file import FileMerge
-from gitprun.merge.resolvers import outline
-from gitprun.merge.resolvers.base import FileConflict
-from gitprun.merge.resolvers.ladder import Answer
+from gitprun.judging import doubts
+from gitprun.landing import file
+from gitprun.landing.file import FileMerge
+from gitprun.resolvers import outline
+from gitprun.resolvers.base import FileConflict
+from gitprun.resolvers.ladder import Answer
 from tests.support.cli import Said, program_environment, prun
 from tests.support.repos import make_repo
 

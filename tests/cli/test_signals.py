@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from gitprun.cli import signals
 from gitprun.cli.signals import PRESS, Ended, Presses, signals_end, signals_stop
-from gitprun.errors import Interrupted, Refused
-from gitprun.system.process import probe_identity
+from gitprun.model.errors import Interrupted, Refused
+from gitprun.supervisor.process import probe_identity
 from gitprun.system.stop import Stop, current_stop
 from tests.support.cli import program_environment, start_prun
 from tests.support.repos import Repo, make_repo

@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from gitprun.errors import GitFailed, GitStopped, GitTimeout, PrunError
 from gitprun.git import command, limits
 from gitprun.git.command import Git
 from gitprun.git.limits import DEFAULT_TIMEOUT, keeping_work, limit_of
 from gitprun.git.pipe import pipe
 from gitprun.git.refs import delete_ref, move_ref, open_repository, read_ref
 from gitprun.git.store import Store
-from gitprun.names import ZERO
-from gitprun.system.process import probe_identity
+from gitprun.model.errors import GitFailed, GitStopped, GitTimeout, PrunError
+from gitprun.model.names import ZERO
+from gitprun.supervisor.process import probe_identity
 from gitprun.system.stop import Stop, stops_everything
 from tests.support.repos import Repo, make_repo
 

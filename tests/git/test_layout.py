@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from gitprun.errors import Refused
 from gitprun.git.layout import require_seen_checkout
 from gitprun.git.repo import NoRepository, find_repository
+from gitprun.model.errors import Refused
 from tests.support.inside import inside
 from tests.support.repos import Repo, make_bare, make_repo
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from gitprun.errors import Refused
 from gitprun.git.repo import resolve_commit
 from gitprun.git.revision import SeveralMeanings, read_tips, require_branch_name, require_no_tag
+from gitprun.model.errors import Refused
 from tests.support.repos import Repo, make_repo
 
 

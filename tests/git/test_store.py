@@ -11,7 +11,7 @@ import pytest
 from gitprun.git.command import Git
 from gitprun.git.refs import Signature, open_repository
 from gitprun.git.store import ObjectMissing, Store
-from gitprun.names import Oid
+from gitprun.model.names import Oid
 from tests.support.repos import Repo, make_repo
 
 

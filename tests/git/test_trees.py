@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gitprun.errors import GitFailed, PrunError
 from gitprun.git.command import Git
 from gitprun.git.refs import open_repository
 from gitprun.git.trees import (
@@ -26,7 +25,8 @@ from gitprun.git.trees import (
     tree_of,
 )
 from gitprun.git.walk import Trees
-from gitprun.names import Oid
+from gitprun.model.errors import GitFailed, PrunError
+from gitprun.model.names import Oid
 from tests.support.repos import make_repo
 
 TREE = Oid("1" * 40)

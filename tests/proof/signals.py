@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from gitprun.system.process import Identity, is_alive
+from gitprun.supervisor.process import Identity, is_alive
 from tests.proof.plans import sh, write_plan
 from tests.proof.rows import Row, Size
 from tests.support.cli import ROOT, program_environment, start_prun

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from gitprun.ledger.ledger import Ledger
+from gitprun.registry.state_folder import make_state_dir, write_line, write_record
 from gitprun.runs.gather import Arrival, Pace, gather
-from gitprun.runs.ledger import Ledger
-from gitprun.runs.statedir import make_state_dir, write_line, write_record
 from gitprun.runs.writers import Writers
-from gitprun.system.process import Identity, probe_identity
+from gitprun.supervisor.process import Identity, probe_identity
 
 GOOD = "# u1 result\nConclusion: ok\nFiles: a.py\nOpen items: none\nVerification: pytest\n\nbody\n"
 ME = probe_identity(os.getpid())

@@ -13,15 +13,15 @@ from typing import Any
 
 import pytest
 
-from gitprun.errors import Refused
-from gitprun.names import UnitId
-from gitprun.plan import Settings
+from gitprun.ledger.events import Event, encode
+from gitprun.ledger.lookup import probe_unit
+from gitprun.model.errors import Refused
+from gitprun.model.names import UnitId
+from gitprun.model.plan import Settings
+from gitprun.model.units import ExecutorSettings, Unit
 from gitprun.runs.dispatch import RunReport
-from gitprun.runs.events import Event, encode
-from gitprun.runs.lookup import probe_unit
 from gitprun.runs.resume import Occupied, resume_run, take_over
-from gitprun.system.process import Identity, Stop, is_alive, probe_identity, wait_for_stranger
-from gitprun.units import ExecutorSettings, Unit
+from gitprun.supervisor.process import Identity, Stop, is_alive, probe_identity, wait_for_stranger
 from tests.support.alarm import LeapingClock
 from tests.support.cli import prun, start_prun
 from tests.support.codex import codex, completed, failed, scripted, starts

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gitprun.system.process import Identity, is_alive
+from gitprun.supervisor.process import Identity, is_alive
 from tests.support.cli import program_environment, prun, start_prun
 from tests.support.processes import start_program
 from tests.support.repos import Repo, make_repo

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from gitprun.runs.events import fold
+from gitprun.ledger.events import fold
 from gitprun.runs.stopping import ask_to_stop, find_at_work
-from gitprun.system.process import Identity, is_alive, probe_identity
+from gitprun.supervisor.process import Identity, is_alive, probe_identity
 from tests.support.cli import program_environment, prun, start_prun
 from tests.support.inside import inside
 from tests.support.repos import Repo, make_repo
@@ -219,7 +219,7 @@ def test_a_pid_that_is_somebody_elses_now_is_never_ended(repo: Repo) -> None:
 
 DYING = """
 import os, signal, sys
-from gitprun.runs.ledger import Ledger
+from gitprun.ledger.ledger import Ledger
 from gitprun.cli.main import run_cli
 write = Ledger.append_all
 def append_all(ledger, rows):

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from gitprun.plan import Settings, parse_unit
+from gitprun.model.plan import Settings, parse_unit
+from gitprun.model.tables import Table
+from gitprun.model.units import ExecutorSettings, Unit, spec_confined
 from gitprun.runs import walls as module
-from gitprun.system.confine import Walls, find_walls
-from gitprun.tables import Table
-from gitprun.units import ExecutorSettings, Unit, spec_confined
+from gitprun.supervisor.sandbox import Walls, find_walls
 from tests.support.cli import prun
 from tests.support.repos import make_repo
 from tests.support.runs import RESULT, run_units, unit_of, workspace

@@ -7,12 +7,12 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from gitprun.drift.evidence import Suspect
-from gitprun.drift.record import Drift, read_drifts
-from gitprun.drift.rules import rank
-from gitprun.drift.witness import Witness, suspect_of
-from gitprun.names import RunId, UnitId, unit_branch
-from gitprun.runs.ledger import Ledger
+from gitprun.ledger.drift_findings import rank
+from gitprun.ledger.drift_record import Drift, read_drifts
+from gitprun.ledger.ledger import Ledger
+from gitprun.model.names import RunId, UnitId, unit_branch
+from gitprun.observe.attribution import Suspect
+from gitprun.observe.snapshotter import Witness, suspect_of
 from gitprun.workspaces.worktree import make_worktree
 from tests.support.clock import FakeClock
 from tests.support.repos import Repo, make_repo

@@ -12,12 +12,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-from gitprun.collect.capture import Site, capture, commit_capture
+from gitprun.capture.capture import Site, capture, commit_capture
 from gitprun.git.refs import open_repository, read_ref, read_signatures
 from gitprun.git.repo import Repository, find_repository
-from gitprun.names import ZERO, Oid, RunId, UnitId, unit_ref
-from gitprun.runs.ledger import Ledger
-from gitprun.runs.remove import recall_workspace
+from gitprun.ledger.ledger import Ledger
+from gitprun.model.names import ZERO, Oid, RunId, UnitId, unit_ref
+from gitprun.registry.remove import recall_workspace
 from gitprun.workspaces.clone import read_source
 from gitprun.workspaces.gitdir import ensure_own_git
 from tests.support.cli import program_environment

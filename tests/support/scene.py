@@ -12,14 +12,14 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gitprun.collect.capture import Capture
+from gitprun.capture.capture import Capture
 from gitprun.git.refs import move_ref, open_repository
-from gitprun.names import ZERO, UnitId, base_ref
-from gitprun.system.process import probe_identity
-from gitprun.units import WorkspaceKind
-from gitprun.watch.loop import Monitor, Watching
-from gitprun.watch.rules import Limits, Tick
-from gitprun.watch.shared import BASELINE, FINAL, SharedEye, record_shared
+from gitprun.model.names import ZERO, UnitId, base_ref
+from gitprun.model.units import WorkspaceKind
+from gitprun.monitor.loop import Monitor, Watching
+from gitprun.observe.flags import Limits, Tick
+from gitprun.observe.shared import BASELINE, FINAL, SharedEye, record_shared
+from gitprun.supervisor.process import probe_identity
 from tests.support.clock import FakeClock
 from tests.support.processes import start_program
 from tests.support.repos import Repo, make_repo

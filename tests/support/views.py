@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gitprun.git.repo import find_repository
-from gitprun.names import Oid
-from gitprun.plan import Settings
+from gitprun.model.names import Oid
+from gitprun.model.plan import Settings
 from gitprun.system.files import folder_identity
 from gitprun.verify.check import run_shell
 from gitprun.verify.surroundings import Surroundings, Wish, surroundings

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from gitprun.collect.crossing import Crossing, cross
-from gitprun.names import Oid
+from gitprun.capture.import_objects import Crossing, cross
+from gitprun.model.names import Oid
 from gitprun.workspaces.clone import read_source
 from tests.support.raw_objects import Entry, RawStore, in_order
 from tests.support.repos import Repo, make_repo

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from gitprun.merge.hotspots import Hotspot
-from gitprun.merge.plan import Candidate
-from gitprun.merge.prove import came_confined
-from gitprun.names import Oid, UnitId
-from gitprun.runs.events import Event
-from gitprun.system.confine import Walls, find_walls
-from gitprun.units import ExecutorSettings, Unit
+from gitprun.judging.hotspots import Hotspot
+from gitprun.landing.plan import Candidate
+from gitprun.landing.prove import came_confined
+from gitprun.ledger.events import Event
+from gitprun.model.names import Oid, UnitId
+from gitprun.model.units import ExecutorSettings, Unit
+from gitprun.supervisor.sandbox import Walls, find_walls
 from gitprun.verify import surroundings
 from tests.support.landing import candidate, land_branches, states
 from tests.support.repos import Repo, make_repo

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gitprun.plan import Settings
-from gitprun.system.process import Stop
-from gitprun.units import Verdict
+from gitprun.model.plan import Settings
+from gitprun.model.units import Verdict
+from gitprun.supervisor.process import Stop
 from gitprun.verify.pristine import Changes, CheckPlan, Place, check_commit, plan_checks, pristine_place
 from gitprun.verify.surroundings import Wish
 from tests.support.repos import Repo, make_repo

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from gitprun.errors import PrunError
-from gitprun.plan import VerifySandbox
-from gitprun.system import confine
-from gitprun.system.confine import Cell, Walls, find_walls
-from gitprun.units import CheckResult, Verdict
+from gitprun.model.environment import UNASKED
+from gitprun.model.errors import PrunError
+from gitprun.model.plan import VerifySandbox
+from gitprun.model.units import CheckResult, Verdict
+from gitprun.supervisor import sandbox
+from gitprun.supervisor.sandbox import Cell, Walls, find_walls
 from gitprun.verify import surroundings as module
 from gitprun.verify.check import check_workspace
-from gitprun.verify.scrub import UNASKED
 from gitprun.verify.surroundings import (
     CACHES,
     Surroundings,
@@ -168,7 +168,7 @@ def test_walls_that_were_asked_for_are_not_done_without(place: Path) -> None:
 
 def test_walls_that_fall_while_they_are_made_are_no_pass(place: Path, walls: Walls) -> None:
     """A kernel that lets us try, and refuses later: the check is not started."""
-    cell = confine.make_cell(Walls(kind="landlock"), [place / "workspace", place / "gone"])
+    cell = sandbox.make_cell(Walls(kind="landlock"), [place / "workspace", place / "gone"])
     verdict = check(place, Surroundings(env={"PATH": os.environ["PATH"]}, cell=cell), "touch ran")
     assert verdict.state == "could-not-run"
     assert verdict.checks[0].reason.startswith("could not be started (confinement: ")

@@ -13,19 +13,19 @@ from typing import Any
 
 import pytest
 
-from gitprun.plan import Settings
-from gitprun.system import confine
-from gitprun.system.confine import Viewer, find_view, find_walls
+from gitprun.model.plan import Settings
+from gitprun.supervisor import sandbox
+from gitprun.supervisor.sandbox import Viewer, find_view, find_walls
 from gitprun.verify import surroundings
 from gitprun.verify import view as module
 from gitprun.verify.keep import installations, why_covered_never
 from gitprun.verify.leads import find_leads, follow_leads
 from gitprun.verify.view import View
+from tests.supervisor.test_sandbox import bundled, walls_of
 from tests.support.landing import candidate, land_branches, states
 from tests.support.repos import make_repo
 from tests.support.runs import run_units, sh, unit_of, workspace
 from tests.support.views import ANSWERS, KINDS, Trial, snapshot, trial, write
-from tests.system.test_confine import bundled, walls_of
 
 needs_view = pytest.mark.skipif(find_view().reason != "", reason=f"no view: {find_view().reason}")
 ROOT = Path(__file__).resolve().parents[2]
@@ -302,7 +302,7 @@ def test_so_does_a_landing(tmp_path: Path) -> None:
 
 
 def test_the_probe_says_no_where_there_are_no_namespaces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(confine, "_views", [])
+    monkeypatch.setattr(sandbox, "_views", [])
     monkeypatch.setattr(sys, "platform", "darwin")
     assert find_view() == Viewer(reason="this system has no mount namespaces")
 
@@ -313,9 +313,9 @@ def test_bwrap_shows_it_where_only_that_may(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, confined: bool
 ) -> None:
     program = shutil.which("bwrap") or bundled("bwrap")
-    if program is None or not confine._shows(Viewer(program=program)):
+    if program is None or not sandbox._shows(Viewer(program=program)):
         pytest.skip("bwrap is not installed, or does not work here")
-    monkeypatch.setattr(confine, "_views", [Viewer(program=program)])
+    monkeypatch.setattr(sandbox, "_views", [Viewer(program=program)])
     assert trial(tmp_path, kind, confined=confined) == ANSWERS
 
 

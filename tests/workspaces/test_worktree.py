@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from gitprun.errors import Refused
 from gitprun.git.refs import delete_ref, open_repository
-from gitprun.names import Oid
+from gitprun.model.errors import Refused
+from gitprun.model.names import Oid
 from gitprun.workspaces import worktree
 from gitprun.workspaces.base import Workspace, WorkspaceProblem
 from gitprun.workspaces.worktree import admin_folder, make_worktree, remove_worktree, require_free_branch
