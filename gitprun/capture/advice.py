@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from gitprun.capture.context import Site
+from gitprun.capture.context import CaptureContext
 from gitprun.capture.screen import LeftOut
 from gitprun.git.repo import read_config
 from gitprun.system.files import folder_identity, read_plain
@@ -27,7 +27,7 @@ _PROGRAMS = re.compile(
 )
 
 
-def advise(site: Site, left_out: tuple[LeftOut, ...]) -> list[str]:
+def advise(site: CaptureContext, left_out: tuple[LeftOut, ...]) -> list[str]:
     """Give notes on a capture."""
     return [*_planted(site), *_nested(site, left_out), *_links(site, left_out)]
 
@@ -50,7 +50,7 @@ def programs_named(text: str) -> dict[str, str]:
     return found
 
 
-def _planted(site: Site) -> Iterator[str]:
+def _planted(site: CaptureContext) -> Iterator[str]:
     """Say which programs a clone's own settings name that are not the user's."""
     git = site.workspace.path / ".git"
     if site.workspace.kind != "clone" or folder_identity(git) is None:
@@ -66,7 +66,7 @@ def _planted(site: Site) -> Iterator[str]:
         yield f"the settings of its .git name programs now ({', '.join(names[:SHOWN])}{more}); none was started"
 
 
-def _nested(site: Site, left_out: tuple[LeftOut, ...]) -> Iterator[str]:
+def _nested(site: CaptureContext, left_out: tuple[LeftOut, ...]) -> Iterator[str]:
     for row in left_out:
         if not row.reason.startswith("a repository inside the workspace") or not row.path.endswith("/"):
             continue
@@ -86,7 +86,7 @@ def _commits(git: Path) -> int:
     return sum(b"\tcommit" in row for row in rows)
 
 
-def _links(site: Site, left_out: tuple[LeftOut, ...]) -> Iterator[str]:
+def _links(site: CaptureContext, left_out: tuple[LeftOut, ...]) -> Iterator[str]:
     """Say that an ignore rule with a slash at its end is about folders only, where that let a link through."""
     rules = {line.strip() for line in (site.base_blob(".gitignore") or b"").split(b"\n")}
     for row in left_out:

@@ -16,20 +16,20 @@ from typing import Any
 import pygit2
 
 from gitprun.capture.advice import advise
-from gitprun.capture.context import Site
-from gitprun.capture.import_objects import CrossingProblem, Limits, Rejected, cross
+from gitprun.capture.context import CaptureContext
+from gitprun.capture.import_objects import ImportLimits, ImportProblem, Rejected, cross
 from gitprun.capture.portable import describe_names
 from gitprun.capture.scan import Scan, ScanProblem, scan_workspace
 from gitprun.capture.screen import LeftOut, gather_left_out
 from gitprun.capture.signing import NotSigned, wants_signature, write_signed
-from gitprun.capture.stage import FilterChanged, Staged, stage
+from gitprun.capture.stage import FilterChanged, StagedTree, stage
 from gitprun.capture.worker_commits import pin_inner, pin_own_commits, pin_staged
 from gitprun.git.limits import keeping_work
 from gitprun.git.refs import Signature, move_ref, open_repository, write_commit
 from gitprun.git.stale import await_letting_go
 from gitprun.git.store import stand_in
 from gitprun.git.trees import tree_of
-from gitprun.git.walk import TooDeep, Trees
+from gitprun.git.walk import Trees, TreeTooDeep
 from gitprun.model.errors import GitFailed, GitTimeout, PrunError
 from gitprun.model.names import ZERO, Oid, RunId, UnitId, short
 from gitprun.model.plan import DEFAULT_MAX_FILES
@@ -37,8 +37,16 @@ from gitprun.system.files import folder_identity, locked
 from gitprun.workspaces.gitdir import ensure_own_git
 
 __all__ = [
-    "Capture", "CaptureProblem", "LeftOut", "Rejected", "Site", "bring_commit", "capture", "commit_capture",
-    "pin_commits", "require_ended",
+    "Capture",
+    "CaptureContext",
+    "CaptureProblem",
+    "LeftOut",
+    "Rejected",
+    "bring_commit",
+    "capture",
+    "commit_capture",
+    "pin_commits",
+    "require_ended",
 ]  # fmt: skip
 
 PATIENCE = 5.0
@@ -46,7 +54,7 @@ LITTER = (b".codex", b".agents", b".aws")
 # The hooks a commit of the user's would have started.
 COMMIT_HOOKS = ("pre-commit", "prepare-commit-msg", "commit-msg")
 # What was staged is bounded already, and may hold files the base has that are larger than any new one may be.
-UNBOUNDED = Limits(max_object=1 << 50, max_total=1 << 50, max_objects=10_000_000, seconds=1800.0)
+UNBOUNDED = ImportLimits(max_object=1 << 50, max_total=1 << 50, max_objects=10_000_000, seconds=1800.0)
 
 
 class CaptureProblem(PrunError):
@@ -99,7 +107,7 @@ def require_ended(survivors: Sequence[int]) -> None:
 
 
 @keeping_work()
-def capture(site: Site, run: RunId, unit: UnitId) -> Capture:
+def capture(site: CaptureContext, run: RunId, unit: UnitId) -> Capture:
     """Stage everything the worker did and write its tree; pins own commits, branches and a stash at once.
 
     Raises CaptureProblem when the workspace cannot be read whole; what was committed there is pinned even then.
@@ -126,7 +134,7 @@ def capture(site: Site, run: RunId, unit: UnitId) -> Capture:
         notes += _hook_notes(site, staged.hooks) if changed else []
     except (ScanProblem, FilterChanged) as problem:
         raise CaptureProblem(f"the work could not be captured: {problem.message}", problem.hint) from None
-    except (GitFailed, GitTimeout, CrossingProblem, OSError) as problem:
+    except (GitFailed, GitTimeout, ImportProblem, OSError) as problem:
         said = problem.message if isinstance(problem, PrunError) else str(problem)
         raise CaptureProblem(f"the work in {path} could not be captured: {said}") from None
     left_out = gather_left_out([*staged.left_out, *pinned.left_out])
@@ -146,7 +154,7 @@ def capture(site: Site, run: RunId, unit: UnitId) -> Capture:
     )
 
 
-def pin_commits(site: Site, run: RunId, unit: UnitId) -> tuple[tuple[str, Oid], ...]:
+def pin_commits(site: CaptureContext, run: RunId, unit: UnitId) -> tuple[tuple[str, Oid], ...]:
     """Pin what the worker committed itself; of a linked worktree this works even after its folder is gone."""
     pinned = pin_own_commits(site, run, unit)
     index = site.workspace.index
@@ -155,7 +163,7 @@ def pin_commits(site: Site, run: RunId, unit: UnitId) -> tuple[tuple[str, Oid], 
     return pinned.kept
 
 
-def stage_workspace(site: Site) -> tuple[Staged, list[str]]:
+def stage_workspace(site: CaptureContext) -> tuple[StagedTree, list[str]]:
     """Write the tree of what is in a workspace now, in its private index; gives notes too."""
     path = site.workspace.path
     most = site.max_files if site.max_files > DEFAULT_MAX_FILES else 0
@@ -174,12 +182,12 @@ def _names(repo: pygit2.Repository, base: Oid, tree: Oid) -> tuple[str, ...]:
     trees, before = Trees(repo), tree_of(repo, base)
     try:
         return describe_names(trees, before, tree, trees.compare(before, tree))
-    except TooDeep:
+    except TreeTooDeep:
         # No repository takes that in, and it is refused with its own words.
         return ()
 
 
-def _defuse(site: Site, scan: Scan) -> list[str]:
+def _defuse(site: CaptureContext, scan: Scan) -> list[str]:
     """Unlink what git would wait for (it holds no content), and put the base's version in its place."""
     notes = []
     for name in scan.traps:
@@ -199,7 +207,7 @@ def _defuse(site: Site, scan: Scan) -> list[str]:
     return notes
 
 
-def _hook_notes(site: Site, configured: str) -> list[str]:
+def _hook_notes(site: CaptureContext, configured: str) -> list[str]:
     """Name the user's hooks that a commit of his would have started."""
     folder = site.repository.common / "hooks"
     if configured:
@@ -209,7 +217,7 @@ def _hook_notes(site: Site, configured: str) -> list[str]:
     return [f"hooks not run: {', '.join(names)}"] if names else []
 
 
-def _taken_back(site: Site, parted: Oid | None, tree: Oid, changed: Sequence[str]) -> str:
+def _taken_back(site: CaptureContext, parted: Oid | None, tree: Oid, changed: Sequence[str]) -> str:
     """Say which changes the base had since a commit are gone again, since the worker worked on from that one."""
     if parted is None:
         return ""
@@ -233,7 +241,7 @@ def changed_paths(repo: pygit2.Repository, base: Oid, tree: Oid) -> tuple[str, .
 
 @keeping_work()
 def commit_capture(
-    site: Site,
+    site: CaptureContext,
     found: Capture,
     ref: str,
     message: str,
@@ -254,7 +262,7 @@ def commit_capture(
 
 @keeping_work()
 def bring_commit(
-    site: Site,
+    site: CaptureContext,
     tree: Oid,
     parent: Oid,
     message: str,

@@ -8,15 +8,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from gitprun.capture.bounds import crowd_row, large_row, leave_out_crowds, leave_out_large
-from gitprun.capture.context import GITLINK, TREE, Site
+from gitprun.capture.context import GITLINK, TREE, CaptureContext
 from gitprun.capture.modules import MAX_SIZE, refused_setting
 from gitprun.capture.private import screen_private
 from gitprun.capture.scan import look
 from gitprun.capture.screen import (
     HEAD,
     SUBMODULE,
-    Found,
     LeftOut,
+    NewPath,
     refused_by_git,
     screen_link,
     screen_new,
@@ -28,7 +28,7 @@ from gitprun.system.files import read_plain
 
 
 @dataclass(slots=True)
-class Pile:
+class Class:
     """The paths sorted so far: ``new`` with their sizes, ``wanted`` of those the base (or an earlier capture) knows."""
 
     nested: tuple[str, ...] = ()
@@ -46,12 +46,12 @@ class Pile:
             self.left_out.append(row)
 
 
-def included(site: Site, text: str) -> bool:
+def included(site: CaptureContext, text: str) -> bool:
     """Tell whether somebody asked for a path that is no work."""
     return any(matches(pattern, text) for pattern in site.include)
 
 
-def sort_new(site: Site, name: bytes, pile: Pile) -> None:
+def sort_new(site: CaptureContext, name: bytes, pile: Class) -> None:
     """Judge a path that is in no commit."""
     text = os.fsdecode(name)
     asked = included(site, text)
@@ -62,10 +62,10 @@ def sort_new(site: Site, name: bytes, pile: Pile) -> None:
     if seen is None or (text == ".codex" and seen[1] == 0):
         return
     if asked:
-        refused = refused_by_git(Found(text, seen[1], seen[2]))
+        refused = refused_by_git(NewPath(text, seen[1], seen[2]))
     else:
         head = read_plain(site.workspace.path / text, HEAD) if stat.S_ISREG(seen[0]) else None
-        found = Found(text, seen[1], seen[2], head or b"", bool(seen[0] & 0o111) and seen[2] is None)
+        found = NewPath(text, seen[1], seen[2], head or b"", bool(seen[0] & 0o111) and seen[2] is None)
         refused = screen_new(found, site.max_file, lambda folder: site.base_mode(folder) == TREE)
         refused = refused or screen_private(found, site.fence, site.holds)
     refused = refused or _screen_modules(site, text)
@@ -75,7 +75,7 @@ def sort_new(site: Site, name: bytes, pile: Pile) -> None:
         pile.leave(refused, path=text)
 
 
-def sort_tracked(site: Site, name: bytes, pile: Pile, *, staged: bool) -> None:
+def sort_tracked(site: CaptureContext, name: bytes, pile: Class, *, staged: bool) -> None:
     """Judge a path git calls changed; what is refused keeps the version of the base."""
     text = os.fsdecode(name)
     if below(text, pile.refused):
@@ -89,7 +89,7 @@ def sort_tracked(site: Site, name: bytes, pile: Pile, *, staged: bool) -> None:
         elif text not in pile.nested:
             pile.gone.append(name)
     elif seen[2] is not None:
-        refused = screen_link(Found(text, link=seen[2]))
+        refused = screen_link(NewPath(text, link=seen[2]))
         if refused:
             pile.leave(refused)
         else:
@@ -98,7 +98,9 @@ def sort_tracked(site: Site, name: bytes, pile: Pile, *, staged: bool) -> None:
         _sort_file(site, name, pile, seen, staged=staged)
 
 
-def _sort_file(site: Site, name: bytes, pile: Pile, seen: tuple[int, int, str | None], *, staged: bool) -> None:
+def _sort_file(
+    site: CaptureContext, name: bytes, pile: Class, seen: tuple[int, int, str | None], *, staged: bool
+) -> None:
     text = os.fsdecode(name)
     mode, large = site.base_mode(text), seen[1] > site.max_file
     if (
@@ -112,7 +114,7 @@ def _sort_file(site: Site, name: bytes, pile: Pile, seen: tuple[int, int, str | 
             # Line-end rules that came after the file: git calls it changed, yet it has the very bytes of the base.
             pile.noise += 1
             return
-    refused = None if included(site, text) else screen_size(Found(text, seen[1]), site.max_file)
+    refused = None if included(site, text) else screen_size(NewPath(text, seen[1]), site.max_file)
     if refused and (site.base_size(text) or 0) > site.max_file:
         refused = None
     refused = refused or _screen_modules(site, text)
@@ -122,7 +124,7 @@ def _sort_file(site: Site, name: bytes, pile: Pile, seen: tuple[int, int, str | 
         pile.wanted.append(name)
 
 
-def _screen_modules(site: Site, text: str) -> LeftOut | None:
+def _screen_modules(site: CaptureContext, text: str) -> LeftOut | None:
     """Judge a file of submodule settings, which git reads wherever the commit is cloned."""
     if os.path.basename(text).lower() != ".gitmodules":
         return None
@@ -131,7 +133,7 @@ def _screen_modules(site: Site, text: str) -> LeftOut | None:
     return LeftOut(text, f"a submodule setting that git refuses: {refused}", len(content)) if refused else None
 
 
-def bound_new(site: Site, pile: Pile) -> None:
+def bound_new(site: CaptureContext, pile: Class) -> None:
     """Leave out what is new beyond the bounds for number and size; what was asked for does not count."""
     sizes = {os.fsdecode(name): size for name, size in pile.new.items() if not included(site, os.fsdecode(name))}
     crowds = leave_out_crowds(sizes, site.max_files, lambda folder: site.base_mode(folder) == TREE)
@@ -145,7 +147,7 @@ def bound_new(site: Site, pile: Pile) -> None:
     drop_new(pile, large)
 
 
-def drop_new(pile: Pile, paths: Iterable[str]) -> None:
+def drop_new(pile: Class, paths: Iterable[str]) -> None:
     """Take paths out of those that are new."""
     for path in paths:
         pile.refused.add(path)
@@ -159,7 +161,7 @@ def below(text: str, folders: Iterable[str]) -> bool:
     return any("/".join(parts[:number]) in known for number in range(1, len(parts) + 1))
 
 
-def _behind_link(site: Site, text: str) -> bool:
+def _behind_link(site: CaptureContext, text: str) -> bool:
     """Tell whether a folder above a path is a link now."""
     parts = text.split("/")[:-1]
     return any(os.path.islink(os.path.join(site.workspace.path, *parts[: number + 1])) for number in range(len(parts)))

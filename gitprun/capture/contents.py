@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
-from gitprun.capture.context import Site
+from gitprun.capture.context import CaptureContext
 from gitprun.capture.scan import size_of
 from gitprun.capture.screen import LeftOut
 from gitprun.model.secrets import find_secret
@@ -16,7 +16,7 @@ FIRST = 4_000_000
 _BEGINNING = 8000
 
 
-def screen_contents(site: Site, names: Iterable[bytes]) -> dict[bytes, LeftOut]:
+def screen_contents(site: CaptureContext, names: Iterable[bytes]) -> dict[bytes, LeftOut]:
     """Find the files that hold credentials; a reason names kind and line, never a value."""
     found = {}
     for name in names:

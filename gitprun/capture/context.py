@@ -31,7 +31,7 @@ TREE = 0o040000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Site:
+class CaptureContext:
     """Where to capture; ``known`` are the tips a clone started with, ``alternates`` what prun wrote into it.
 
     ``own`` is the git folder made for the workspace (None: the user's own is used, and its settings hold). The rest

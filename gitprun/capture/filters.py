@@ -11,7 +11,7 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from gitprun.capture.context import Site
+from gitprun.capture.context import CaptureContext
 from gitprun.capture.rules import lay_out_rules
 from gitprun.capture.scan import size_of
 from gitprun.capture.screen import LeftOut
@@ -61,7 +61,7 @@ class Filters:
         return command.split(" ")[0] or name
 
 
-def read_allowed(site: Site) -> Filters:
+def read_allowed(site: CaptureContext) -> Filters:
     """Find out which filters may run in this capture."""
     if site.own is None:
         # The user's own git folder with all its settings: what runs there is up to them.
@@ -76,7 +76,7 @@ def read_allowed(site: Site) -> Filters:
     return Filters(known, named & known.keys())
 
 
-def _read_live(site: Site) -> dict[str, dict[str, str]]:
+def _read_live(site: CaptureContext) -> dict[str, dict[str, str]]:
     rows = site.git.run("config", "-z", "--get-regexp", r"^filter\..*\.(clean|process)$", ok=(0, 1)).fields
     found: dict[str, dict[str, str]] = {}
     for row in rows:
@@ -86,7 +86,7 @@ def _read_live(site: Site) -> dict[str, dict[str, str]]:
     return found
 
 
-def _named_by_base(site: Site) -> frozenset[str]:
+def _named_by_base(site: CaptureContext) -> frozenset[str]:
     """List the filters that the base's attribute files and the user's own ones name."""
     assert site.own is not None
     words = ("grep", "-h", "-I", "--no-color", "-e", "filter=", site.base, "--", *_ATTRIBUTES)
@@ -97,7 +97,7 @@ def _named_by_base(site: Site) -> frozenset[str]:
     return frozenset(os.fsdecode(name) for name in found)
 
 
-def require_own_programs(site: Site, filters: Filters) -> None:
+def require_own_programs(site: CaptureContext, filters: Filters) -> None:
     """Refuse to run a filter that is a program of the checkout once the worker changed that program."""
     for name, settings in filters.known.items():
         if site.own is not None and name not in filters.named:
@@ -111,7 +111,7 @@ def require_own_programs(site: Site, filters: Filters) -> None:
                 )
 
 
-def _changed_program(site: Site, command: str) -> str:
+def _changed_program(site: CaptureContext, command: str) -> str:
     try:
         words = shlex.split(command)
     except ValueError:
@@ -129,7 +129,7 @@ def _changed_program(site: Site, command: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class FilteredPaths:
     """Paths by the filter that takes them (an empty name: none does), what is left out, and notes."""
 
     groups: Mapping[str, Sequence[bytes]]
@@ -137,13 +137,15 @@ class Judged:
     notes: tuple[str, ...] = ()
 
 
-def judge_filters(site: Site, filters: Filters, names: Sequence[bytes], *, rules: bool, changed: bool) -> Judged:
+def judge_filters(
+    site: CaptureContext, filters: Filters, names: Sequence[bytes], *, rules: bool, changed: bool
+) -> FilteredPaths:
     """Sort the paths to be staged by their filter.
 
     ``rules`` tells whether there are attribute files at all, ``changed`` whether they differ from the base's.
     """
     if site.own is None or not names or not rules:
-        return Judged({"": names}, ())
+        return FilteredPaths({"": names}, ())
     now = _filters_of(site.git, names)
     then = _filters_in_base(site, names) if changed else now
     groups: dict[str, list[bytes]] = {}
@@ -158,10 +160,10 @@ def judge_filters(site: Site, filters: Filters, names: Sequence[bytes], *, rules
             unknown.add(found)
         groups.setdefault(found if found in filters.named else "", []).append(name)
     notes = [f"the filter {name} is not set up, so its files were stored as they are" for name in sorted(unknown)]
-    return Judged(groups, left_out, tuple(notes))
+    return FilteredPaths(groups, left_out, tuple(notes))
 
 
-def _refuse(site: Site, filters: Filters, name: bytes, found: str, before: str) -> str:
+def _refuse(site: CaptureContext, filters: Filters, name: bytes, found: str, before: str) -> str:
     """Say why a path cannot be stored; ``found`` is its filter as the attributes are now, ``before`` by the base's."""
     if before != found and before in filters.known and not _starts_as_pointer(site, name):
         return f"the base stores it through the filter {before}, which the worker's attributes take away"
@@ -178,7 +180,7 @@ def _refuse(site: Site, filters: Filters, name: bytes, found: str, before: str) 
     return ""
 
 
-def _starts_as_pointer(site: Site, name: bytes) -> bool:
+def _starts_as_pointer(site: CaptureContext, name: bytes) -> bool:
     return (read_plain(site.workspace.path / os.fsdecode(name), len(POINTER)) or b"") == POINTER
 
 
@@ -190,13 +192,13 @@ def _filters_of(git: Git, names: Sequence[bytes]) -> dict[bytes, str]:
     return {name: os.fsdecode(value) for name, value in values if value not in (b"unspecified", b"unset", b"set", b"")}
 
 
-def _filters_in_base(site: Site, names: Sequence[bytes]) -> dict[bytes, str]:
+def _filters_in_base(site: CaptureContext, names: Sequence[bytes]) -> dict[bytes, str]:
     """Ask for the filters the base's own attributes give."""
     with lay_out_rules(site, ".gitattributes") as git:
         return _filters_of(git, names)
 
 
-def attributes_changed(site: Site, files: Iterable[bytes], removed: Iterable[bytes]) -> tuple[bool, bool]:
+def attributes_changed(site: CaptureContext, files: Iterable[bytes], removed: Iterable[bytes]) -> tuple[bool, bool]:
     """Tell whether attributes can matter at all, and whether the worker changed any of their files."""
     here = list(files)
     gone = [name for name in removed if os.path.basename(name) == b".gitattributes"]

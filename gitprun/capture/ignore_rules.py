@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Sequence
 
 from gitprun.capture.classification import included
-from gitprun.capture.context import TREE, Site
+from gitprun.capture.context import TREE, CaptureContext
 from gitprun.capture.rules import lay_out_rules
 from gitprun.capture.scan import Scan, size_of
 from gitprun.capture.screen import BUILD_FOLDERS, PRODUCTS, LeftOut, build_folder, within
@@ -19,7 +19,7 @@ _EVERYTHING = frozenset({b"*", b"/*", b"**", b"/**", b"**/*", b"*.*", b".", b"./
 
 
 def read_hidden(
-    site: Site, scan: Scan, shown: Iterable[bytes], excludes: Sequence[str | bytes]
+    site: CaptureContext, scan: Scan, shown: Iterable[bytes], excludes: Sequence[str | bytes]
 ) -> tuple[list[bytes], list[LeftOut]]:
     """List hidden new files that are work all the same, and those that are not; git is kept out of ``excludes``.
 
@@ -59,13 +59,13 @@ def read_hidden(
     return work, left_out
 
 
-def _differs(site: Site, text: str) -> bool:
+def _differs(site: CaptureContext, text: str) -> bool:
     """Tell whether an ignore file is not the one of the base."""
     entry = site.base_blob(text)
     return entry is None or read_plain(site.workspace.path / text, MAX_RULES) != entry
 
 
-def _hides_itself(site: Site, name: bytes) -> str:
+def _hides_itself(site: CaptureContext, name: bytes) -> str:
     """Name the new folder that an ignore file hides whole; an empty text if it does not."""
     folder = os.path.dirname(os.fsdecode(name))
     if not folder or site.base_mode(folder) == TREE:
@@ -82,7 +82,7 @@ def _collapse(path: str, above: str) -> str:
     return (f"{above}/" if above else "") + first + slash
 
 
-def _not_ignored_by_base(site: Site, names: list[bytes]) -> list[bytes]:
+def _not_ignored_by_base(site: CaptureContext, names: list[bytes]) -> list[bytes]:
     """Ask git which paths the base's ignore rules (and the user's own) do not hide."""
     with lay_out_rules(site, ".gitignore") as judge:
         listing = b"".join(name + b"\0" for name in names)
@@ -90,7 +90,7 @@ def _not_ignored_by_base(site: Site, names: list[bytes]) -> list[bytes]:
     return [name for name in names if name not in ignored]
 
 
-def _rules(site: Site, names: list[bytes]) -> list[tuple[bytes, tuple[str, bytes] | None]]:
+def _rules(site: CaptureContext, names: list[bytes]) -> list[tuple[bytes, tuple[str, bytes] | None]]:
     """Ask git which rule hides each path now: the file it is in, and its pattern."""
     listing = b"".join(name + b"\0" for name in names)
     words = ("check-ignore", "--no-index", "--verbose", "--non-matching", "-z", "--stdin")

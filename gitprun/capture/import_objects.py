@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gitprun.capture.context import quoted_place
-from gitprun.capture.inspect import Inspection, Limits, TooLarge, Unfit
+from gitprun.capture.inspect import ImportLimits, Inspection, TooLarge, UnfitObjects
 from gitprun.capture.object_dir import copy_plain, plain_files, tell_strange
 from gitprun.capture.quarantine import Room, adopt, keep, open_room, users_objects
 from gitprun.git.command import Bounds, Git
@@ -23,14 +23,14 @@ from gitprun.git.repo import Repository
 from gitprun.model.errors import GitFailed, GitTimeout, PrunError
 from gitprun.model.names import Oid
 
-__all__ = ["GONE", "Crossing", "CrossingProblem", "Limits", "Rejected", "cross", "room_git"]
+__all__ = ["GONE", "ImportLimits", "ImportProblem", "Imported", "Rejected", "cross", "room_git"]
 
 # Why a tip that names no object at all is rejected.
 GONE = "it is not there"
 _BROKEN = "broken object"
 # So many tips are tried one by one when they cannot be taken together.
 MOST_ALONE = 32
-LIMITS = Limits()
+LIMITS = ImportLimits()
 BOUNDS = Bounds(memory=256 << 20, processor=240)
 # Zeros shrink to a thousandth at most: what is smaller on disk cannot hold an object that is too large.
 _SHRINK = 1040
@@ -54,7 +54,7 @@ _CONFIG = (
 )
 
 
-class CrossingProblem(PrunError):
+class ImportProblem(PrunError):
     """Nothing was found out about the work: the machine failed, not what the worker wrote. To be tried again."""
 
 
@@ -69,7 +69,7 @@ class Rejected:
 
 
 @dataclass(frozen=True, slots=True)
-class Crossing:
+class Imported:
     """What is whole in the user's repository now, what was rejected, and what only deserves a word."""
 
     taken: Mapping[str, Oid]
@@ -85,10 +85,10 @@ def cross(
     objects: Path,
     tips: Mapping[str, Oid],
     base: Oid,
-    limits: Limits = LIMITS,
+    limits: ImportLimits = LIMITS,
     parent: bool = False,
     alternates: bytes | None = None,
-) -> Crossing:
+) -> Imported:
     """Bring what ``tips`` reach in the object folder ``objects`` into the user's repository, each tip whole or not.
 
     ``base`` is a commit of the user's own. ``parent``: each tip has exactly the base as its one parent.
@@ -96,17 +96,17 @@ def cross(
     objects lie behind links, nothing is taken from it; None means a folder of our own. No ref is moved.
     """
     if not tips:
-        return Crossing({})
+        return Imported({})
     deadline = time.monotonic() + limits.seconds
     trip = _Trip(repository, run, unit, objects, base, (base,), limits, parent, alternates, deadline)
     strange = trip.look()
     if strange is not None:
         return trip.without_objects(tips, strange)
     try:
-        return Crossing(tips, (), trip.attempt(tips))
+        return Imported(tips, (), trip.attempt(tips))
     except GitTimeout as problem:
-        return Crossing({}, trip.reject(tips, problem))
-    except (GitFailed, Unfit):
+        return Imported({}, trip.reject(tips, problem))
+    except (GitFailed, UnfitObjects):
         return trip.take_apart(tips)
 
 
@@ -120,7 +120,7 @@ class _Trip:
     objects: Path | None
     base: Oid
     whole: tuple[Oid, ...]
-    limits: Limits
+    limits: ImportLimits
     parent: bool
     alternates: bytes | None
     deadline: float
@@ -167,7 +167,7 @@ class _Trip:
         notes = look.inspect(parent=self.parent)
         strange = self.look()
         if strange is not None:
-            raise Unfit(strange)
+            raise UnfitObjects(strange)
         adopt(room)
         return notes
 
@@ -208,7 +208,7 @@ class _Trip:
         measure = ("cat-file", "--batch-check=%(objectsize)", "--buffer")
         pipe((sender, walk), (sender, measure), stdin=wanted, sink=take, timeout=self.time)
 
-    def take_apart(self, tips: Mapping[str, Oid]) -> Crossing:
+    def take_apart(self, tips: Mapping[str, Oid]) -> Imported:
         """Find which tips can be taken when not all can: leave out what is not there, then try one by one.
 
         From here on everything the user's own branches and tags hold counts as whole, too.
@@ -218,7 +218,7 @@ class _Trip:
             there, others = _commits_among(self._sender(room), tips, self.time)
             own, _ = _commits_among(_git(room), _refs_of(self.repository), self.time)
         except (GitFailed, GitTimeout) as worse:
-            return Crossing({}, self.reject(tips, worse))
+            return Imported({}, self.reject(tips, worse))
         finally:
             room.close()
         rejected: tuple[Rejected, ...] = ()
@@ -230,34 +230,34 @@ class _Trip:
                     *rejected,
                     *self.reject(
                         {name: tips[name]},
-                        Unfit(f"it is a {kind} and no commit" if kind != "missing" else "it cannot be read"),
+                        UnfitObjects(f"it is a {kind} and no commit" if kind != "missing" else "it cannot be read"),
                     ),
                 )
         trip = replace(self, whole=tuple(dict.fromkeys((self.base, *own.values()))))
         if not there:
-            return Crossing({}, rejected)
+            return Imported({}, rejected)
         notes = [f"the tag {name} was taken as the commit it names" for name in there if there[name] != tips[name]]
         try:
-            return Crossing(there, rejected, (*trip.attempt(there), *notes))
+            return Imported(there, rejected, (*trip.attempt(there), *notes))
         except GitTimeout as worse:
-            return Crossing({}, (*rejected, *self.reject(there, worse)))
-        except (GitFailed, Unfit) as worse:
+            return Imported({}, (*rejected, *self.reject(there, worse)))
+        except (GitFailed, UnfitObjects) as worse:
             if len(there) == 1 or len(there) > MOST_ALONE:
-                return Crossing({}, (*rejected, *self.reject(there, worse)))
+                return Imported({}, (*rejected, *self.reject(there, worse)))
         taken: dict[str, Oid] = {}
         for name, oid in there.items():
             try:
                 notes += trip.attempt({name: oid})
                 taken[name] = oid
-            except (GitFailed, GitTimeout, Unfit) as reason:
+            except (GitFailed, GitTimeout, UnfitObjects) as reason:
                 rejected = (*rejected, *self.reject({name: oid}, reason))
-        return Crossing(taken, rejected, tuple(dict.fromkeys(notes)))
+        return Imported(taken, rejected, tuple(dict.fromkeys(notes)))
 
     def _is_loose(self, oid: Oid) -> bool:
         """Tell whether there is a file for an object, be it as broken as it may."""
         return self.objects is not None and os.path.lexists(self.objects / oid[:2] / oid[2:])
 
-    def without_objects(self, tips: Mapping[str, Oid], strange: str) -> Crossing:
+    def without_objects(self, tips: Mapping[str, Oid], strange: str) -> Imported:
         """Take only what is in the user's own repository already; the worker's objects are not read at all."""
         trip = replace(self, objects=None)
         room = open_room(self.repository, self.run, self.unit)
@@ -265,7 +265,7 @@ class _Trip:
             there, _ = _commits_among(_git(room), tips, self.time)
         finally:
             room.close()
-        found = trip.take_apart(there) if there else Crossing({})
+        found = trip.take_apart(there) if there else Imported({})
         rest = {name: oid for name, oid in tips.items() if name not in there}
         if not rest:
             return found
@@ -273,7 +273,7 @@ class _Trip:
         self._save_files(room)
         place = str(keep(room, rest, strange, None, self.objects))
         rejected = tuple(Rejected(name, oid, strange, place) for name, oid in rest.items())
-        return Crossing(found.taken, (*found.rejected, *rejected), found.notes)
+        return Imported(found.taken, (*found.rejected, *rejected), found.notes)
 
     def reject(self, tips: Mapping[str, Oid], problem: PrunError) -> tuple[Rejected, ...]:
         """Keep what can be packed of rejected tips in a room of its own, unread, with the reason."""
@@ -284,7 +284,7 @@ class _Trip:
             if isinstance(problem, TooLarge):
                 raise problem
             self._store(room, tips, room.path / "received.pack")
-        except (GitFailed, GitTimeout, Unfit):
+        except (GitFailed, GitTimeout, UnfitObjects):
             (room.path / "received.pack").unlink(missing_ok=True)
             pack = None
             self._save_files(room)
@@ -305,7 +305,7 @@ class _Trip:
                 nonlocal left
                 left -= len(chunk)
                 if left < 0:
-                    raise Unfit("too large to be kept")
+                    raise UnfitObjects("too large to be kept")
                 out.write(chunk)
 
             words = ("pack-objects", "--revs", "--stdout", "--quiet")
@@ -375,9 +375,9 @@ def _require_healthy(problem: GitFailed) -> None:
     """Raise CrossingProblem when git failed for want of space, of itself, or because somebody killed it."""
     line = next((line for line in problem.stderr.splitlines() if any(sign in line for sign in _SICK)), None)
     if line is not None:
-        raise CrossingProblem(f"the objects could not be brought over: {line.strip()}", "is the disk full?") from None
+        raise ImportProblem(f"the objects could not be brought over: {line.strip()}", "is the disk full?") from None
     if problem.code in (126, 127, *_KILLED):
-        raise CrossingProblem(f"the objects could not be brought over: {_explain(problem)}", "try again") from None
+        raise ImportProblem(f"the objects could not be brought over: {_explain(problem)}", "try again") from None
 
 
 def _explain(problem: PrunError) -> str:

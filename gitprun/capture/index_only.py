@@ -16,7 +16,7 @@ from pathlib import Path
 
 from gitprun.capture.classification import included
 from gitprun.capture.contents import FIRST
-from gitprun.capture.context import TREE, Site
+from gitprun.capture.context import TREE, CaptureContext
 from gitprun.capture.import_objects import Rejected, cross, room_git
 from gitprun.capture.inspect import split_batch
 from gitprun.capture.lint import lint_path
@@ -25,8 +25,8 @@ from gitprun.capture.quarantine import open_room
 from gitprun.capture.screen import (
     HEAD,
     STAGED,
-    Found,
     LeftOut,
+    NewPath,
     gather_left_out,
     refused_by_git,
     screen_link,
@@ -34,7 +34,7 @@ from gitprun.capture.screen import (
     within,
 )
 from gitprun.git.command import Git
-from gitprun.git.index import SYMLINK, Row, read_rows
+from gitprun.git.index import SYMLINK, IndexRow, read_rows
 from gitprun.git.refs import Signature, open_repository, write_commit, write_object
 from gitprun.git.store import stand_in
 from gitprun.git.trees import tree_of
@@ -57,7 +57,7 @@ _WHO = ("git prun", "prun@localhost")
 
 
 @dataclass(frozen=True, slots=True)
-class Staged:
+class StagedContent:
     """What was only staged: the commit that holds it (None: nothing was), what is left out or rejected, and notes."""
 
     commit: Oid | None = None
@@ -66,14 +66,16 @@ class Staged:
     notes: tuple[str, ...] = ()
 
 
-def bring_staged(site: Site, run: RunId, unit: UnitId, held: Collection[str], known: Oid | None) -> Staged:
+def bring_staged(
+    site: CaptureContext, run: RunId, unit: UnitId, held: Collection[str], known: Oid | None
+) -> StagedContent:
     """Bring what is in no tree of ``held`` (commits or trees), nor in the private index, into the user's repository.
 
     ``known`` is the commit that holds what was brought before; nothing new is made for the very same content.
     """
     rows = _only_staged(site, held)
     if not rows:
-        return Staged()
+        return StagedContent()
     objects = site.workspace.path / ".git" / "objects" if site.workspace.kind == "clone" else None
     strange = tell_strange(objects, site.alternates) if objects is not None else None
     if strange is not None:
@@ -88,18 +90,18 @@ def bring_staged(site: Site, run: RunId, unit: UnitId, held: Collection[str], kn
         room.close()
 
 
-def _git(site: Site, **more: str) -> Git:
+def _git(site: CaptureContext, **more: str) -> Git:
     """Return git for the objects alone: the workspace may be gone."""
     env = {name: value for name, value in site.git.env.items() if name != "GIT_WORK_TREE"}
     return replace(site.git, cwd=site.own or site.repository.common, env=env | more)
 
 
-def _unread(why: str) -> Staged:
+def _unread(why: str) -> StagedContent:
     """Name the index itself as what stays behind, so that nobody takes the workspace for safe to remove."""
-    return Staged(left_out=(LeftOut(".git/index", f"what is only staged in it could not be kept: {why}"),))
+    return StagedContent(left_out=(LeftOut(".git/index", f"what is only staged in it could not be kept: {why}"),))
 
 
-def read_indexes(site: Site) -> Iterator[Row]:
+def read_indexes(site: CaptureContext) -> Iterator[IndexRow]:
     """Read every version the indexes of a workspace name: its own, and those of worktrees that were made of it."""
     if site.workspace.kind == "clone":
         top: Path | None = site.workspace.path / ".git"
@@ -115,13 +117,13 @@ def read_indexes(site: Site) -> Iterator[Row]:
                 yield from _read_index(inner / name)
 
 
-def _read_index(folder: Path) -> Iterator[Row]:
+def _read_index(folder: Path) -> Iterator[IndexRow]:
     shared = yield from read_rows(read_plain(folder / "index", MOST_INDEX) or b"")
     if shared:
         yield from read_rows(read_plain(folder / f"sharedindex.{shared}", MOST_INDEX) or b"")
 
 
-def _only_staged(site: Site, held: Collection[str]) -> list[Row]:
+def _only_staged(site: CaptureContext, held: Collection[str]) -> list[IndexRow]:
     if site.workspace.index is None:
         return []
     own = read_rows(read_plain(site.workspace.index, MOST_INDEX) or b"")
@@ -137,14 +139,16 @@ def _only_staged(site: Site, held: Collection[str]) -> list[Row]:
     return list({(row.path, row.oid): row for row in left if row.path or row.oid not in named}.values())
 
 
-def _take(site: Site, run: RunId, unit: UnitId, rows: Sequence[Row], git: Git, known: Oid | None) -> Staged:
+def _take(
+    site: CaptureContext, run: RunId, unit: UnitId, rows: Sequence[IndexRow], git: Git, known: Oid | None
+) -> StagedContent:
     writer = site.repo
     if site.own is not None:
         own = site.own
         writer = stand_in(_git(site), own / "objects", lambda: open_repository(own))
     sizes = _measure(git, rows)
     wanted, left_out = _bound(site, rows, sizes)
-    taken: dict[str, Row] = {}
+    taken: dict[str, IndexRow] = {}
     for row, content in _contents(git, wanted, sizes):
         refused = _leave(row, UNREADABLE) if content is None else _screen(site, row, content)
         if content is not None and refused is None and write_object(writer, "blob", content) != row.oid:
@@ -155,27 +159,29 @@ def _take(site: Site, run: RunId, unit: UnitId, rows: Sequence[Row], git: Git, k
             taken.setdefault(_place(row, taken), row)
     told = gather_left_out(left_out)
     if not taken:
-        return Staged(left_out=told)
+        return StagedContent(left_out=told)
     tree = _write_tree(site, taken)
     names = ", ".join(sorted(taken)[:3]) + (f" and {len(taken) - 3} more" if len(taken) > 3 else "")
     note = f"only in its index, in none of its files: {names}; kept beside the commit, as {CHANNEL}"
     if known is not None and tree_of(site.repo, known) == tree:
-        return Staged(known, told, notes=(note,))
+        return StagedContent(known, told, notes=(note,))
     who = Signature(*_WHO, int(time.time()), 0)
     text = f"{unit}: what was only in its index\n\nUnit: {run}/{unit}\n"
     commit = write_commit(writer, tree, (), text, who, who)
     if site.own is None:
-        return Staged(commit, told, notes=(note,))
+        return StagedContent(commit, told, notes=(note,))
     tips, objects = {CHANNEL: commit}, site.own / "objects"
     came = cross(site.repository, run=run, unit=unit, objects=objects, tips=tips, base=site.base)
     if CHANNEL not in came.taken:
-        return Staged(None, told, came.rejected)
-    return Staged(commit, told, notes=(note, *came.notes))
+        return StagedContent(None, told, came.rejected)
+    return StagedContent(commit, told, notes=(note, *came.notes))
 
 
-def _bound(site: Site, rows: Sequence[Row], sizes: Mapping[str, int]) -> tuple[list[Row], list[LeftOut]]:
+def _bound(
+    site: CaptureContext, rows: Sequence[IndexRow], sizes: Mapping[str, int]
+) -> tuple[list[IndexRow], list[LeftOut]]:
     """Choose the versions that are there and within the bounds for new files; give what is left out, too."""
-    wanted: list[Row] = []
+    wanted: list[IndexRow] = []
     left_out: list[LeftOut] = []
     total = 0
     for row in rows:
@@ -192,27 +198,27 @@ def _bound(site: Site, rows: Sequence[Row], sizes: Mapping[str, int]) -> tuple[l
     return wanted, left_out
 
 
-def _leave(row: Row, why: str, size: int = 0) -> LeftOut:
+def _leave(row: IndexRow, why: str, size: int = 0) -> LeftOut:
     return LeftOut(os.fsdecode(row.path) or row.oid, f"{STAGED}{why}", size)
 
 
-def _asked(site: Site, row: Row) -> bool:
+def _asked(site: CaptureContext, row: IndexRow) -> bool:
     return included(site, os.fsdecode(row.path))
 
 
-def _screen(site: Site, row: Row, content: bytes) -> LeftOut | None:
+def _screen(site: CaptureContext, row: IndexRow, content: bytes) -> LeftOut | None:
     """Judge a staged version as a new file of that name and content would be."""
     path = os.fsdecode(row.path)
     if _asked(site, row):
         return None
-    if not path or refused_by_git(Found(path)) is not None:
+    if not path or refused_by_git(NewPath(path)) is not None:
         # Under such a name it is kept nowhere.
         path = row.oid
     link = os.fsdecode(content) if row.mode == SYMLINK else None
     if link is not None:
-        refused = screen_link(Found(path, link=link))
+        refused = screen_link(NewPath(path, link=link))
     else:
-        found = Found(path, len(content), None, content[:HEAD], bool(row.mode & 0o111))
+        found = NewPath(path, len(content), None, content[:HEAD], bool(row.mode & 0o111))
         refused = screen_new(found, site.max_file, lambda folder: site.base_mode(folder) == TREE)
     if refused is None and link is None and site.secrets and b"\0" not in content[:8000]:
         spot = find_secret(content[:FIRST])
@@ -221,7 +227,7 @@ def _screen(site: Site, row: Row, content: bytes) -> LeftOut | None:
     return replace(refused, reason=f"{STAGED}{refused.reason}") if refused else None
 
 
-def _place(row: Row, taken: Mapping[str, Row]) -> str:
+def _place(row: IndexRow, taken: Mapping[str, IndexRow]) -> str:
     """Choose the name of a version in the tree: its own, unless no checkout takes that or another one has it."""
     path = os.fsdecode(row.path)
     bad = lint_path(row.path, row.mode) if path else None
@@ -232,7 +238,7 @@ def _place(row: Row, taken: Mapping[str, Row]) -> str:
     return row.oid if met else path
 
 
-def _write_tree(site: Site, taken: Mapping[str, Row]) -> Oid:
+def _write_tree(site: CaptureContext, taken: Mapping[str, IndexRow]) -> Oid:
     index = site.workspace.index
     assert index is not None
     own = index.with_name("index.staged")
@@ -246,7 +252,7 @@ def _write_tree(site: Site, taken: Mapping[str, Row]) -> Oid:
         own.unlink(missing_ok=True)
 
 
-def _measure(git: Git, rows: Iterable[Row]) -> dict[str, int]:
+def _measure(git: Git, rows: Iterable[IndexRow]) -> dict[str, int]:
     """Ask for the sizes of those that are blobs and there."""
     asked = "".join(f"{oid}\n" for oid in dict.fromkeys(row.oid for row in rows)).encode()
     found = {}
@@ -257,9 +263,9 @@ def _measure(git: Git, rows: Iterable[Row]) -> dict[str, int]:
     return found
 
 
-def _contents(git: Git, rows: Sequence[Row], sizes: Mapping[str, int]) -> Iterator[tuple[Row, bytes | None]]:
+def _contents(git: Git, rows: Sequence[IndexRow], sizes: Mapping[str, int]) -> Iterator[tuple[IndexRow, bytes | None]]:
     """Read what rows hold, some at a time; None for an object git cannot read."""
-    group: list[Row] = []
+    group: list[IndexRow] = []
     for row in rows:
         if group and sum(sizes[one.oid] for one in group) + sizes[row.oid] > _AT_ONCE:
             yield from _read(git, group)
@@ -269,7 +275,7 @@ def _contents(git: Git, rows: Sequence[Row], sizes: Mapping[str, int]) -> Iterat
         yield from _read(git, group)
 
 
-def _read(git: Git, rows: Sequence[Row]) -> Iterator[tuple[Row, bytes | None]]:
+def _read(git: Git, rows: Sequence[IndexRow]) -> Iterator[tuple[IndexRow, bytes | None]]:
     asked = "".join(f"{row.oid}\n" for row in rows).encode()
     try:
         found: Sequence[bytes | None] = split_batch(git.run("cat-file", "--batch", "--buffer", stdin=asked).out)

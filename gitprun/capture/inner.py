@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gitprun.capture.context import GITLINK, Site
+from gitprun.capture.context import GITLINK, CaptureContext
 from gitprun.capture.import_objects import GONE, Rejected, cross, room_git
 from gitprun.capture.object_dir import tell_strange
 from gitprun.capture.quarantine import open_room
@@ -51,12 +51,12 @@ class Inner:
         )
 
 
-def is_submodule(site: Site, folder: str) -> bool:
+def is_submodule(site: CaptureContext, folder: str) -> bool:
     """Check whether a folder is a submodule: of the base, or by the settings the worker left."""
     return site.base_mode(folder) == GITLINK or folder in list_submodules(site.workspace.path)
 
 
-def bring_inner(site: Site, run: RunId, unit: UnitId, repositories: Sequence[str]) -> list[Inner]:
+def bring_inner(site: CaptureContext, run: RunId, unit: UnitId, repositories: Sequence[str]) -> list[Inner]:
     """Bring what was committed in the submodules among ``repositories`` into the user's repository; no ref moves."""
     found = []
     for folder in [one for one in repositories if is_submodule(site, one)][:MOST]:
@@ -67,7 +67,7 @@ def bring_inner(site: Site, run: RunId, unit: UnitId, repositories: Sequence[str
     return found
 
 
-def _bring(site: Site, run: RunId, unit: UnitId, folder: str, git_dir: Path) -> Inner | None:
+def _bring(site: CaptureContext, run: RunId, unit: UnitId, folder: str, git_dir: Path) -> Inner | None:
     known = set(read_upstream(git_dir))
     if (linked := site.base_object(folder)) is not None:
         known.add(linked)
@@ -86,7 +86,7 @@ def _bring(site: Site, run: RunId, unit: UnitId, folder: str, git_dir: Path) -> 
 
 
 def _new(
-    site: Site, run: RunId, unit: UnitId, objects: Path, tips: Mapping[str, Oid], known: Iterable[str]
+    site: CaptureContext, run: RunId, unit: UnitId, objects: Path, tips: Mapping[str, Oid], known: Iterable[str]
 ) -> dict[str, Oid]:
     """Drop the tips that are part of what the submodule began with; where that cannot be told all are new."""
     room = open_room(site.repository, run, unit)
@@ -109,7 +109,7 @@ def _new(
         room.close()
 
 
-def _git_folder(site: Site, folder: str) -> Path | None:
+def _git_folder(site: CaptureContext, folder: str) -> Path | None:
     """Find the git folder of a submodule: in it, or among the modules of the workspace's own; nowhere else."""
     place = site.workspace.path / folder / ".git"
     try:

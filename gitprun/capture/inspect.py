@@ -10,10 +10,10 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from gitprun.capture.lint import LINK, SUBMODULE, Finding, collisions, is_modules, lint_link, lint_path, shown
+from gitprun.capture.lint import LINK, SUBMODULE, LintFinding, collisions, is_modules, lint_link, lint_path, shown
 from gitprun.capture.modules import MAX_SIZE, changed_settings, refused_setting
 from gitprun.capture.quarantine import Room, read_members
-from gitprun.capture.rows import WORDS, Commit, Row, RowReader
+from gitprun.capture.rows import WORDS, ChangedPath, Commit, RowReader
 from gitprun.git.command import Git
 from gitprun.git.pipe import pipe
 from gitprun.model.errors import PrunError
@@ -29,7 +29,7 @@ MOST_LINK = 4096
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class ImportLimits:
     """What may cross at most: bytes of one object and of all (unpacked), how many objects, how deep a path.
 
     ``seconds`` is how long a crossing may take.
@@ -42,11 +42,11 @@ class Limits:
     seconds: float = 300.0
 
 
-class Unfit(PrunError):
+class UnfitObjects(PrunError):
     """What was received must not be taken over."""
 
 
-class TooLarge(Unfit):
+class TooLarge(UnfitObjects):
     """There is too much of it, so nobody should unpack it again."""
 
 
@@ -59,7 +59,7 @@ class Inspection:
     tips: Mapping[str, Oid]
     base: Oid
     whole: tuple[Oid, ...]
-    limits: Limits
+    limits: ImportLimits
     deadline: float
     notes: list[str] = field(default_factory=list)
     _commits: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -67,7 +67,7 @@ class Inspection:
     _links: dict[str, bytes] = field(default_factory=dict)
     _modules: set[str] = field(default_factory=set)
     _added: set[bytes] = field(default_factory=set)
-    _warned: dict[bytes, Finding] = field(default_factory=dict)
+    _warned: dict[bytes, LintFinding] = field(default_factory=dict)
     _count: int = 0
 
     def inspect(self, *, parent: bool) -> tuple[str, ...]:
@@ -113,12 +113,12 @@ class Inspection:
 
         pipe(*((self.git, one) for one in words), stdin=stdin, sink=take, timeout=self._time)
 
-    def _judge(self, row: Row) -> None:
+    def _judge(self, row: ChangedPath) -> None:
         if row.mode == 0:
             return
         found = lint_path(row.path, row.mode, depth=self.limits.depth)
         if found is not None and found.grade == "refuse":
-            raise Unfit(str(found))
+            raise UnfitObjects(str(found))
         if found is not None:
             self._warned.setdefault(row.path, found)
         if row.new:
@@ -134,7 +134,7 @@ class Inspection:
     def _require_parent(self) -> None:
         for name, tip in self.tips.items():
             if self._commits.get(tip) != (self.base,):
-                raise Unfit(f"{name} ({short(tip)}) has not exactly the base as its parent")
+                raise UnfitObjects(f"{name} ({short(tip)}) has not exactly the base as its parent")
 
     def _measure(self, members: frozenset[str]) -> None:
         """Require that everything is there, tips are commits, and what is new is not too large."""
@@ -149,7 +149,7 @@ class Inspection:
                 words = row.split(b" ")
                 oid = words[0].decode("ascii")
                 if len(words) != 3:
-                    raise Unfit(f"object {oid} is missing")
+                    raise UnfitObjects(f"object {oid} is missing")
                 if oid in self.tips.values():
                     kinds[oid] = words[1]
                 size = int(words[2])
@@ -165,7 +165,7 @@ class Inspection:
         pipe((self.git, ("cat-file", "--batch-check", "--buffer")), stdin=stdin, sink=take, timeout=self._time)
         for name, tip in self.tips.items():
             if kinds.get(tip) != b"commit":
-                raise Unfit(f"{name} ({short(tip)}) is no commit")
+                raise UnfitObjects(f"{name} ({short(tip)}) is no commit")
 
     def _contents(self, oids: list[str], most: int, what: str) -> dict[str, bytes]:
         """Read small objects; raises Unfit for one that is not small."""
@@ -174,7 +174,7 @@ class Inspection:
         for row in answer.text.split("\n"):
             oid, kind, *size = row.split(" ")
             if kind != "blob" or int(size[0]) > most:
-                raise Unfit(f"{what} {oid} is no text of at most {most} bytes")
+                raise UnfitObjects(f"{what} {oid} is no text of at most {most} bytes")
         out = self.git.run("cat-file", "--batch", "--buffer", stdin=stdin, timeout=self._time).out
         return dict(zip(oids, split_batch(out), strict=True))
 
@@ -196,7 +196,7 @@ class Inspection:
         for oid, text in texts.items():
             refused = refused_setting(self.git, text)
             if refused is not None:
-                raise Unfit(f".gitmodules {short(oid)}: {shown(refused.encode('utf-8', 'surrogateescape'))}")
+                raise UnfitObjects(f".gitmodules {short(oid)}: {shown(refused.encode('utf-8', 'surrogateescape'))}")
         before = self._modules_of(self.base)
         for name, tip in self.tips.items():
             for line in changed_settings(self.git, before, self._modules_of(tip)):
@@ -231,7 +231,7 @@ class Inspection:
         def take(chunk: bytes) -> None:
             out.extend(chunk)
             if len(out) > MOST_TREES:
-                raise Unfit("the folders with new names are too large to be compared")
+                raise UnfitObjects("the folders with new names are too large to be compared")
 
         pipe((self.git, ("cat-file", "--batch", "-z", "--buffer")), stdin=stdin, sink=take, timeout=self._time)
         for folder, tree in zip(folders, split_batch(bytes(out)), strict=True):
@@ -248,10 +248,10 @@ class Inspection:
 
     def _collide(self, pair: list[bytes], why: str) -> None:
         said = f"the same file as {shown(pair[0])} where {'case' if why == 'case' else 'Unicode form'} does not count"
-        found = Finding("warn", pair[1], said)
+        found = LintFinding("warn", pair[1], said)
         answer = self.room.repository.git.run("config", "--type=bool", "core.ignoreCase", ok=(0, 1, 128))
         if why == "case" and answer.text == "true":
-            raise Unfit(f"{found}, as in your checkout (core.ignoreCase)")
+            raise UnfitObjects(f"{found}, as in your checkout (core.ignoreCase)")
         self._warned.setdefault(found.path, found)
 
 

@@ -37,7 +37,7 @@ _RESERVED = re.compile(r'[<>:"|?*]')
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class LintFinding:
     """One path and what is wrong with it."""
 
     grade: Grade
@@ -48,13 +48,13 @@ class Finding:
         return f"{shown(self.path)}: {self.what}"
 
 
-def lint_path(path: bytes, mode: int, *, depth: int = DEPTH) -> Finding | None:
+def lint_path(path: bytes, mode: int, *, depth: int = DEPTH) -> LintFinding | None:
     """Judge one entry of a tree by its whole path and its mode; None if nothing is wrong with it."""
     refused = next(_refused(path, mode, depth), None)
     if refused is not None:
-        return Finding("refuse", path, refused)
+        return LintFinding("refuse", path, refused)
     warned = list(dict.fromkeys(_warned(path)))
-    return Finding("warn", path, ", ".join(warned)) if warned else None
+    return LintFinding("warn", path, ", ".join(warned)) if warned else None
 
 
 def _refused(path: bytes, mode: int, depth: int) -> Iterator[str]:
@@ -140,20 +140,20 @@ def fold(name: bytes) -> str:
     return unicodedata.normalize("NFC", _formed(name).casefold())
 
 
-def lint_link(path: bytes, target: bytes) -> Finding | None:
+def lint_link(path: bytes, target: bytes) -> LintFinding | None:
     """Judge where a symbolic link leads, by words alone."""
     if target.startswith(b"/"):
-        return Finding("warn", path, f"a link to an absolute path ({shown(target)})")
+        return LintFinding("warn", path, f"a link to an absolute path ({shown(target)})")
     place: list[bytes] = path.split(b"/")[:-1]
     for part in target.split(b"/"):
         if part == b"..":
             if not place:
-                return Finding("warn", path, f"a link that leaves the repository ({shown(target)})")
+                return LintFinding("warn", path, f"a link that leaves the repository ({shown(target)})")
             place.pop()
         elif part not in (b"", b"."):
             place.append(part)
     if any(is_git(part) for part in place):
-        return Finding("warn", path, f"a link into a git folder ({shown(target)})")
+        return LintFinding("warn", path, f"a link into a git folder ({shown(target)})")
     return None
 
 

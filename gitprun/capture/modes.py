@@ -6,14 +6,14 @@ import os
 import stat
 from pathlib import Path
 
-from gitprun.capture.context import Site
+from gitprun.capture.context import CaptureContext
 from gitprun.capture.lint import shown
 from gitprun.workspaces.base import OUTBOX
 
 PLAIN, PROGRAM = b"100644", b"100755"
 
 
-def enter_modes(site: Site) -> tuple[str, ...]:
+def enter_modes(site: CaptureContext) -> tuple[str, ...]:
     """Give files that the base does not have the mode they have on disk; gives notes.
 
     The setting speaks of a disk that keeps no modes. Where this one keeps them, which a file of our own shows, a

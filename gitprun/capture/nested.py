@@ -6,13 +6,13 @@ import os
 from collections.abc import Sequence
 
 from gitprun.capture.classification import included
-from gitprun.capture.context import Site
+from gitprun.capture.context import CaptureContext
 from gitprun.capture.inner import is_submodule
 
 MOST = 100_000
 
 
-def list_nested(site: Site, folders: Sequence[str]) -> list[bytes]:
+def list_nested(site: CaptureContext, folders: Sequence[str]) -> list[bytes]:
     """List the files of nested repositories that somebody asked for; their ``.git`` is none of them.
 
     Those of a submodule are not to be had: as plain files they would take the place of the submodule itself.

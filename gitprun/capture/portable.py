@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from gitprun.capture.lint import collisions, fold, lint_path, shown
-from gitprun.git.trees import Change
+from gitprun.git.trees import TreeChange
 from gitprun.git.walk import Trees
 from gitprun.model.names import Oid
 
@@ -13,7 +13,7 @@ from gitprun.model.names import Oid
 MOST_TOLD = 5
 
 
-def describe_names(trees: Trees, before: Oid, after: Oid, step: Sequence[Change]) -> tuple[str, ...]:
+def describe_names(trees: Trees, before: Oid, after: Oid, step: Sequence[TreeChange]) -> tuple[str, ...]:
     """Say of the paths that a step (from one tree to another) adds which other systems cannot hold, or not beside
     another one: names that differ in case or Unicode form only.
     """
@@ -25,7 +25,7 @@ def describe_names(trees: Trees, before: Oid, after: Oid, step: Sequence[Change]
     return tuple(told)
 
 
-def _twins(trees: Trees, before: Oid, after: Oid, added: Sequence[Change]) -> Iterator[str]:
+def _twins(trees: Trees, before: Oid, after: Oid, added: Sequence[TreeChange]) -> Iterator[str]:
     folders: dict[bytes, set[bytes]] = {}
     for change in added:
         parts = change.path.split(b"/")

@@ -12,7 +12,7 @@ import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from gitprun.capture.context import Site
+from gitprun.capture.context import CaptureContext
 from gitprun.capture.screen import LeftOut, goes_along
 from gitprun.system.files import read_plain, write_whole
 from gitprun.workspaces.gitdir import PREPARED
@@ -34,7 +34,7 @@ class Prepared:
     left_out: Mapping[str, tuple[int, ...]]
 
 
-def note_prepared(site: Site, versions: Mapping[str, tuple[str, str]], left_out: Iterable[LeftOut]) -> None:
+def note_prepared(site: CaptureContext, versions: Mapping[str, tuple[str, str]], left_out: Iterable[LeftOut]) -> None:
     """Write down what setup made: the paths it changed with their versions now, and what is left out anyway."""
     assert site.own is not None
     marks = {row.path: mark for row in left_out if (mark := _mark(site, row)) is not None}
@@ -42,7 +42,7 @@ def note_prepared(site: Site, versions: Mapping[str, tuple[str, str]], left_out:
     write_whole(site.own / PREPARED, said.encode("utf-8", "surrogateescape"))
 
 
-def read_prepared(site: Site) -> Prepared | None:
+def read_prepared(site: CaptureContext) -> Prepared | None:
     """Read what setup made in this workspace; None if there was none, or it changed nothing."""
     raw = read_plain(site.own / PREPARED, _MOST) if site.own is not None else None
     if raw is None:
@@ -52,7 +52,7 @@ def read_prepared(site: Site) -> Prepared | None:
     return Prepared(versions, {path: tuple(mark) for path, mark in said["left_out"].items()})
 
 
-def give_back(site: Site, made: Prepared, asked: Callable[[str], bool]) -> tuple[str, ...]:
+def give_back(site: CaptureContext, made: Prepared, asked: Callable[[str], bool]) -> tuple[str, ...]:
     """Give the base's version, in the index, to paths that are just as setup left them; return those paths.
 
     ``asked`` tells whether somebody wants a path captured whoever made it.
@@ -78,12 +78,12 @@ def _in_the_way(path: str, work: Iterable[str]) -> bool:
     return any(path.startswith(f"{other}/") or other.startswith(f"{path}/") for other in work)
 
 
-def still_left_out(site: Site, made: Prepared, rows: Iterable[LeftOut]) -> list[LeftOut]:
+def still_left_out(site: CaptureContext, made: Prepared, rows: Iterable[LeftOut]) -> list[LeftOut]:
     """Drop the rows about files that setup made and nobody touched since."""
     return [row for row in rows if row.path not in made.left_out or made.left_out[row.path] != _mark(site, row)]
 
 
-def differing(site: Site, *words: str) -> Iterator[tuple[str, tuple[str, str]]]:
+def differing(site: CaptureContext, *words: str) -> Iterator[tuple[str, tuple[str, str]]]:
     """Ask git for differences; yield each path with its mode and object after them."""
     options = ("-z", "--raw", "--no-abbrev", "--no-renames", "--ignore-submodules=none")
     fields = site.git.run(words[0], *options, *words[1:]).fields
@@ -92,7 +92,7 @@ def differing(site: Site, *words: str) -> Iterator[tuple[str, tuple[str, str]]]:
         yield os.fsdecode(path), (mode.lstrip("0") or "0", oid)
 
 
-def _mark(site: Site, row: LeftOut) -> tuple[int, ...] | None:
+def _mark(site: CaptureContext, row: LeftOut) -> tuple[int, ...] | None:
     """Return what changes whenever a path does; None for what tools make again, which nobody asks about."""
     place = os.path.join(os.fsencode(site.workspace.path), os.fsencode(row.path))
     try:

@@ -8,16 +8,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from gitprun.capture.context import Site
+from gitprun.capture.context import CaptureContext
 from gitprun.capture.prepared import differing, note_prepared
 from gitprun.capture.scan import scan_workspace
-from gitprun.capture.stage import Staged, stage
+from gitprun.capture.stage import StagedTree, stage
 from gitprun.model.errors import PrunError
 
 _NOTHING: dict[str, tuple[str, str]] = {}
 
 
-def preview(site: Site) -> Staged | None:
+def preview(site: CaptureContext) -> StagedTree | None:
     """Stage what is in a workspace in a copy of its index; None where git would wait for something that lies there."""
     index = site.workspace.index
     assert index is not None
@@ -30,13 +30,13 @@ def preview(site: Site) -> Staged | None:
         copied.unlink(missing_ok=True)
 
 
-def list_work(site: Site) -> tuple[str, ...]:
+def list_work(site: CaptureContext) -> tuple[str, ...]:
     """List the paths a capture would take now."""
     return tuple(sorted(_changed(site, preview(site))))
 
 
 @contextmanager
-def noting_setup(site: Site, *, fresh: bool) -> Iterator[list[str]]:
+def noting_setup(site: CaptureContext, *, fresh: bool) -> Iterator[list[str]]:
     """Write down what the commands run in the block made, and give the paths of it that a capture would take.
 
     ``fresh``: nobody has worked there before. What somebody changed before them stays that person's work.
@@ -58,5 +58,5 @@ def noting_setup(site: Site, *, fresh: bool) -> Iterator[list[str]]:
     made += sorted(versions)
 
 
-def _changed(site: Site, staged: Staged | None) -> dict[str, tuple[str, str]]:
+def _changed(site: CaptureContext, staged: StagedTree | None) -> dict[str, tuple[str, str]]:
     return dict(differing(site, "diff-tree", "-r", site.base, staged.tree)) if staged else _NOTHING

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from gitprun.capture.screen import Found, LeftOut
+from gitprun.capture.screen import LeftOut, NewPath
 from gitprun.model.globs import matches
 
 # How the reason begins; what is left out for it goes with its workspace, named (see ``screen.goes_along``).
@@ -41,7 +41,7 @@ _LOCAL = re.compile(r"(?:^|.*/)[^/]+\.local\.md")
 RULES = ("CLAUDE.md", "AGENTS.md", "GEMINI.md")
 
 
-def screen_private(found: Found, fence: Sequence[str], there: Callable[[str], bool]) -> LeftOut | None:
+def screen_private(found: NewPath, fence: Sequence[str], there: Callable[[str], bool]) -> LeftOut | None:
     """Judge a new path: what a tool wrote for one person is no work, unless the unit's ``fence`` speaks of it.
 
     ``there`` tells whether the base or the workspace holds a path.

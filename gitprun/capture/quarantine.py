@@ -19,7 +19,7 @@ from pathlib import Path
 
 from gitprun.git.repo import Repository
 from gitprun.model.names import Oid
-from gitprun.supervisor.process import Identity, probe_identity
+from gitprun.supervisor.process import ProcessIdentity, probe_identity
 from gitprun.system.files import folder_identity, read_plain, sync_all, write_whole
 from gitprun.system.sharing import shared_mode
 from gitprun.workspaces.clone import render_alternates
@@ -54,7 +54,7 @@ class Room:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class RejectedWork:
     """Rejected work that is kept: where, whose, which tips and why; ``pack`` is the file that holds it, if any."""
 
     place: Path
@@ -97,7 +97,7 @@ def _safe(name: str) -> str:
     return _ODD.sub("+", name)[:200] or "+"
 
 
-def _mark(who: Identity | None) -> str:
+def _mark(who: ProcessIdentity | None) -> str:
     return hashlib.sha1(f"{who.start} {who.boot}".encode()).hexdigest()[:12] if who else "0" * 12
 
 
@@ -172,7 +172,7 @@ def keep(room: Room, tips: Mapping[str, Oid], reason: str, pack: Path | None, ob
     return room.path
 
 
-def list_quarantine(repository: Repository) -> tuple[Kept, ...]:
+def list_quarantine(repository: Repository) -> tuple[RejectedWork, ...]:
     """List the rejected work that is kept, by run and unit."""
     top = repository.state / "quarantine"
     return tuple(kept for unit in _units(top) for kept in _kept_below(unit))
@@ -190,17 +190,17 @@ def _folders(path: Path) -> list[Path]:
         return []
 
 
-def _kept_below(unit: Path) -> list[Kept]:
+def _kept_below(unit: Path) -> list[RejectedWork]:
     return [kept for room in _folders(unit) if (kept := _read_kept(room)) is not None]
 
 
-def _read_kept(room: Path) -> Kept | None:
+def _read_kept(room: Path) -> RejectedWork | None:
     try:
         said = json.loads(read_plain(room / REASON, MOST_REASON) or b"")
         pack = room / said["pack"] if said["pack"] else None
         tips = {str(name): Oid(oid) for name, oid in said["tips"].items()}
         size = sum(entry.stat().st_size for entry in room.rglob("*") if entry.is_file())
-        return Kept(room, said["run"], said["unit"], tips, said["reason"], float(said["time"]), pack, size)
+        return RejectedWork(room, said["run"], said["unit"], tips, said["reason"], float(said["time"]), pack, size)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
 

@@ -18,7 +18,7 @@ class Commit:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ChangedPath:
     """What one path is after a commit: ``mode`` 0 when it is gone; ``new`` when no parent has it."""
 
     path: bytes
@@ -34,7 +34,7 @@ class RowReader:
     _left: bytes = b""
     _about: list[bytes] = field(default_factory=list)
 
-    def feed(self, chunk: bytes) -> Iterator[Commit | Row]:
+    def feed(self, chunk: bytes) -> Iterator[Commit | ChangedPath]:
         """Give what became complete; raises ValueError for what git never prints."""
         *fields, self._left = (self._left + chunk).split(b"\0")
         for word in fields:
@@ -48,9 +48,9 @@ class RowReader:
                 first, *parents = word.decode("ascii").split()
                 yield Commit(first, tuple(parents))
 
-    def _row(self, path: bytes) -> Row:
+    def _row(self, path: bytes) -> ChangedPath:
         about, self._about = self._about, []
         colons = len(about[0]) - len(about[0].lstrip(b":"))
         # As many modes and then objects as there are parents, before those of the result.
         modes = [int(word.lstrip(b":"), 8) for word in about[: colons + 1]]
-        return Row(path, modes[-1], about[2 * colons + 1].decode("ascii"), not any(modes[:-1]))
+        return ChangedPath(path, modes[-1], about[2 * colons + 1].decode("ascii"), not any(modes[:-1]))

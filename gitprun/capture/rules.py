@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pygit2
 
-from gitprun.capture.context import Site
+from gitprun.capture.context import CaptureContext
 from gitprun.git.command import Git
 
 
 @contextmanager
-def lay_out_rules(site: Site, kind: str) -> Iterator[Git]:
+def lay_out_rules(site: CaptureContext, kind: str) -> Iterator[Git]:
     """Give git whose work tree holds nothing but the base's files called ``kind`` (``.gitignore``, say)."""
     with tempfile.TemporaryDirectory(prefix="prun-rules-") as folder:
         wanted = os.fsencode(kind)

@@ -63,7 +63,7 @@ _SECRET = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class NewPath:
     """A new path as lstat saw it.
 
     ``size`` in bytes, ``link`` the target of a symbolic link, ``head`` the first HEAD bytes of a file.
@@ -99,7 +99,7 @@ def build_folder(path: str) -> str | None:
     return next((store for store in STORES if path.startswith(f"{store}/")), None)
 
 
-def screen_new(found: Found, max_file: int, tracked: Callable[[str], bool] = lambda folder: False) -> LeftOut | None:
+def screen_new(found: NewPath, max_file: int, tracked: Callable[[str], bool] = lambda folder: False) -> LeftOut | None:
     """Judge an untracked path: None means that it belongs to the work.
 
     ``tracked`` tells whether the base holds a folder, which then is no build output whatever its name.
@@ -125,14 +125,14 @@ def is_program(head: bytes) -> bool:
     return head.startswith(_PROGRAM)
 
 
-def refused_by_git(found: Found) -> LeftOut | None:
+def refused_by_git(found: NewPath) -> LeftOut | None:
     """Judge what nobody can ask for: names git does not take, and links that lead elsewhere."""
     if any(_REFUSED_BY_GIT.fullmatch(part) for part in found.path.split("/")):
         return LeftOut(found.path, "a name that git refuses", found.size)
     return None if found.link is None else screen_link(found)
 
 
-def screen_link(found: Found) -> LeftOut | None:
+def screen_link(found: NewPath) -> LeftOut | None:
     """Judge a symbolic link: one that leaves the workspace is one machine's business."""
     target = found.link or ""
     inside = posixpath.normpath(posixpath.join(posixpath.dirname(found.path), target))
@@ -145,7 +145,7 @@ def screen_link(found: Found) -> LeftOut | None:
     return None
 
 
-def screen_size(found: Found, max_file: int) -> LeftOut | None:
+def screen_size(found: NewPath, max_file: int) -> LeftOut | None:
     """Judge a file by its size."""
     if found.size > max_file:
         return LeftOut(found.path, f"larger than {max_file} bytes ([collect] max_file)", found.size)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from gitprun.capture.context import SEALED, Site
+from gitprun.capture.context import SEALED, CaptureContext
 from gitprun.git.command import Git
 from gitprun.git.refs import Signature
 from gitprun.model.errors import GitFailed, GitTimeout, PrunError
@@ -20,12 +20,12 @@ class NotSigned(PrunError):
     """A signature was asked for, and could not be made; the work is not held up by that."""
 
 
-def wants_signature(site: Site) -> bool:
+def wants_signature(site: CaptureContext) -> bool:
     """Check whether the user's settings, as they were before the worker began, ask for signed commits."""
     return site.own is not None and _signing(site.own).get("commit.gpgsign", "").lower() in _ON
 
 
-def write_signed(site: Site, tree: Oid, parent: Oid, message: str, who: tuple[Signature, Signature]) -> Oid:
+def write_signed(site: CaptureContext, tree: Oid, parent: Oid, message: str, who: tuple[Signature, Signature]) -> Oid:
     """Write a signed commit into the git folder of the workspace; raises NotSigned."""
     assert site.own is not None
     env = {"GIT_DIR": str(site.own), **SEALED, **_identity("AUTHOR", who[0]), **_identity("COMMITTER", who[1])}
@@ -47,7 +47,7 @@ def _signing(own: Path) -> Mapping[str, str]:
     return read_snapshot(own).signing
 
 
-def _place(site: Site) -> Path:
+def _place(site: CaptureContext) -> Path:
     return site.repository.top or site.repository.common
 
 

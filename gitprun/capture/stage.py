@@ -7,9 +7,9 @@ import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from gitprun.capture.classification import Pile, below, bound_new, drop_new, included, sort_new, sort_tracked
+from gitprun.capture.classification import Class, below, bound_new, drop_new, included, sort_new, sort_tracked
 from gitprun.capture.contents import screen_contents
-from gitprun.capture.context import TREE, Site, exact_rule
+from gitprun.capture.context import TREE, CaptureContext, exact_rule
 from gitprun.capture.filters import FilterChanged, attributes_changed, judge_filters, read_allowed, require_own_programs
 from gitprun.capture.ignore_rules import read_hidden
 from gitprun.capture.inner import is_submodule
@@ -22,14 +22,14 @@ from gitprun.capture.stage_paths import TIMEOUT, drop_entries, enter_all
 from gitprun.model.names import Oid, parse_oid
 from gitprun.workspaces.gitdir import read_snapshot
 
-__all__ = ["FilterChanged", "Staged", "stage"]
+__all__ = ["FilterChanged", "StagedTree", "stage"]
 
 # So many folders git is kept away from by words on its command line; it has room for about ten times that.
 MOST_EXCLUDED = 2000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Staged:
+class StagedTree:
     """The tree of the work, what is not in it, how many files differ in their line ends only, notes, core.hooksPath.
 
     ``nested`` are the folders that are repositories of their own.
@@ -43,14 +43,14 @@ class Staged:
     nested: tuple[str, ...] = ()
 
 
-def stage(site: Site, scan: Scan) -> Staged:
+def stage(site: CaptureContext, scan: Scan) -> StagedTree:
     """Stage everything the worker did that is work, and write the tree."""
     filters = read_allowed(site)
     require_own_programs(site, filters)
     excludes, cut = _keep_away(site, scan)
     tracked, removed, new = _changes(site, excludes)
     hidden, left_out = read_hidden(site, scan, new, excludes)
-    pile = Pile(left_out=[*cut, *left_out])
+    pile = Class(left_out=[*cut, *left_out])
     _sort_repositories(site, scan, pile)
     for name in dict.fromkeys([*new, *hidden, *list_nested(site, pile.nested)]):
         sort_new(site, name, pile)
@@ -79,7 +79,7 @@ def stage(site: Site, scan: Scan) -> Staged:
         pile.left_out = still_left_out(site, made, pile.left_out)
     snapshot = read_snapshot(site.own) if site.own else None
     partial = ("--missing-ok",) if snapshot and snapshot.partial else ()
-    return Staged(
+    return StagedTree(
         tree=parse_oid(site.git.run("write-tree", *partial).text),
         left_out=gather_left_out(pile.left_out),
         noise=pile.noise,
@@ -96,7 +96,7 @@ def _say_given_back(paths: Sequence[str]) -> list[str]:
     return [f"as the setup commands left it, so no work of this unit: {paths[0]}{more}"]
 
 
-def _keep_away(site: Site, scan: Scan) -> tuple[tuple[str | bytes, ...], list[LeftOut]]:
+def _keep_away(site: CaptureContext, scan: Scan) -> tuple[tuple[str | bytes, ...], list[LeftOut]]:
     """Choose the folders git is not to enter at all: those it could not follow, and new ones with a crowd in them."""
     rows = [LeftOut(f"{os.fsdecode(name)}/", why) for name, why in scan.cut]
     away = [name for name, _ in scan.cut]
@@ -115,7 +115,7 @@ def _keep_away(site: Site, scan: Scan) -> tuple[tuple[str | bytes, ...], list[Le
     return (*site.excludes, *(b"--exclude=" + exact_rule(name) for name in away)), rows
 
 
-def _changes(site: Site, excludes: Sequence[str | bytes]) -> tuple[list[bytes], list[bytes], list[bytes]]:
+def _changes(site: CaptureContext, excludes: Sequence[str | bytes]) -> tuple[list[bytes], list[bytes], list[bytes]]:
     """Ask git which tracked paths changed, which are gone, which are new (and not ignored)."""
     words = ("ls-files", "-z", "-t", "--modified", "--deleted", "--others", "--exclude-standard")
     by_tag: dict[bytes, list[bytes]] = {b"C": [], b"R": [], b"?": []}
@@ -126,13 +126,13 @@ def _changes(site: Site, excludes: Sequence[str | bytes]) -> tuple[list[bytes], 
     return [name for name in dict.fromkeys(by_tag[b"C"]) if name not in gone], removed, by_tag[b"?"]
 
 
-def _differing(site: Site) -> frozenset[bytes]:
+def _differing(site: CaptureContext) -> frozenset[bytes]:
     """List what an earlier capture staged already: the paths whose index entry is not the base's."""
     words = ("diff-index", "--cached", "--name-only", "--no-renames", "--ignore-submodules=none", "-z", site.base)
     return frozenset(site.git.run(*words).fields)
 
 
-def _sort_repositories(site: Site, scan: Scan, pile: Pile) -> None:
+def _sort_repositories(site: CaptureContext, scan: Scan, pile: Class) -> None:
     """Leave repositories inside the workspace out, but not a folder of the base that got a ``.git``."""
     nested: list[str] = []
     for folder in map(os.fsdecode, scan.repositories):
@@ -153,7 +153,7 @@ def _sort_repositories(site: Site, scan: Scan, pile: Pile) -> None:
     pile.nested = tuple(nested)
 
 
-def _say_brought(pile: Pile) -> None:
+def _say_brought(pile: Class) -> None:
     """Say of a nested repository whose files somebody asked for what still is not there."""
     for folder in pile.nested:
         if any(within(os.fsdecode(name), (folder,)) for name in pile.new):
@@ -164,7 +164,7 @@ def _say_brought(pile: Pile) -> None:
             )
 
 
-def _gitlinks(site: Site) -> list[str]:
+def _gitlinks(site: CaptureContext) -> list[str]:
     """List the submodules in the index."""
     if site.base_blob(".gitmodules") is None:
         return []
@@ -172,7 +172,7 @@ def _gitlinks(site: Site) -> list[str]:
     return [os.fsdecode(row.partition(b"\t")[2]) for row in rows if row.startswith(b"160000 ")]
 
 
-def _filled(site: Site, folder: str) -> bool:
+def _filled(site: CaptureContext, folder: str) -> bool:
     """Tell whether anything is in a submodule's folder (a fresh workspace has it empty)."""
     seen = look(site.workspace.path, folder)
     if seen is None or not stat.S_ISDIR(seen[0]):
@@ -181,7 +181,9 @@ def _filled(site: Site, folder: str) -> bool:
         return any(True for _ in entries)
 
 
-def _screen_secrets(site: Site, groups: Mapping[str, Sequence[bytes]], pile: Pile) -> Mapping[str, Sequence[bytes]]:
+def _screen_secrets(
+    site: CaptureContext, groups: Mapping[str, Sequence[bytes]], pile: Class
+) -> Mapping[str, Sequence[bytes]]:
     """Take files with credentials in them out of what is stored as it is; what a filter stores is its business."""
     plain = [name for name in groups.get("", ()) if not included(site, os.fsdecode(name))]
     found = screen_contents(site, plain) if site.secrets else {}
@@ -192,6 +194,6 @@ def _screen_secrets(site: Site, groups: Mapping[str, Sequence[bytes]], pile: Pil
     return {**groups, "": [name for name in groups[""] if name not in found]}
 
 
-def _hooks_path(site: Site) -> str:
+def _hooks_path(site: CaptureContext) -> str:
     answer = site.repository.git.run("config", "--get", "core.hooksPath", ok=(0, 1))
     return answer.text

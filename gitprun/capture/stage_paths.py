@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 
-from gitprun.capture.context import Site
+from gitprun.capture.context import CaptureContext
 from gitprun.capture.filters import Filters
 from gitprun.capture.screen import LeftOut
 from gitprun.git.command import Git
@@ -18,13 +18,13 @@ FILTER_TIMEOUT = 120.0
 MOST_REFUSED = 16
 
 
-def drop_entries(site: Site, names: Sequence[bytes]) -> None:
+def drop_entries(site: CaptureContext, names: Sequence[bytes]) -> None:
     """Take paths out of the index."""
     if names:
         site.git.run("update-index", "--force-remove", "-z", "--stdin", stdin=_listing(names), timeout=TIMEOUT)
 
 
-def enter_all(site: Site, filters: Filters, groups: Mapping[str, Sequence[bytes]]) -> list[LeftOut]:
+def enter_all(site: CaptureContext, filters: Filters, groups: Mapping[str, Sequence[bytes]]) -> list[LeftOut]:
     """Stage paths, sorted by their filter (none: an empty name); gives those that could not be."""
     refused: list[LeftOut] = []
     for name, names in groups.items():
@@ -43,7 +43,7 @@ def enter_all(site: Site, filters: Filters, groups: Mapping[str, Sequence[bytes]
     return refused
 
 
-def _unlock(site: Site) -> None:
+def _unlock(site: CaptureContext) -> None:
     """Take away the lock of a git that was killed; we hold the lock of this capture."""
     index = site.workspace.index
     if index is not None:

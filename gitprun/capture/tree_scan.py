@@ -33,7 +33,7 @@ class Folder:
         self.count = 0
 
 
-class Look:
+class TreeScan:
     """A walk over a whole folder, and what it has found so far: paths as bytes, relative to the top."""
 
     def __init__(self, question: dict[str, Any]) -> None:
@@ -123,7 +123,7 @@ class Look:
 
 def answer(question: dict[str, Any]) -> dict[str, Any]:
     """Look over a folder; the question names it, what to skip, and how deep and long paths may be."""
-    return Look(question).walk()
+    return TreeScan(question).walk()
 
 
 def traps_of_nested(top: bytes, name: bytes) -> list[bytes]:

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 
 import pygit2
 
-from gitprun.capture.context import Site
+from gitprun.capture.context import CaptureContext
 from gitprun.capture.import_objects import GONE, Rejected, cross
 from gitprun.capture.index_only import CHANNEL, bring_staged
 from gitprun.capture.inner import bring_inner
 from gitprun.capture.screen import LeftOut
-from gitprun.capture.worker_refs import Channels, read_channels, read_head, read_log, read_unfinished, tell_git
+from gitprun.capture.worker_refs import WorkerRefs, read_channels, read_head, read_log, read_unfinished, tell_git
 from gitprun.git.refs import move_ref, read_ref
 from gitprun.model.errors import PrunError
 from gitprun.model.names import ZERO, Oid, RunId, UnitId, kept_ref, unit_ref
@@ -23,7 +23,7 @@ MADE = ("attempt-", "collected-", "left-in-workspace", CHANNEL)
 
 
 @dataclass(frozen=True, slots=True)
-class Pinned:
+class PinnedCommits:
     """The refs that pin own commits, those commits in words, what was rejected, and what else was found beside them.
 
     ``parted`` is the commit from which HEAD went another way than the base, ``head`` what HEAD led to.
@@ -42,7 +42,7 @@ class Pinned:
     inner: tuple[str, ...] = ()
 
 
-def pin_own_commits(site: Site, run: RunId, unit: UnitId) -> Pinned:
+def pin_own_commits(site: CaptureContext, run: RunId, unit: UnitId) -> PinnedCommits:
     """Pin the tips of the worker's own commits; of a linked worktree this works even after its folder is gone."""
     if site.workspace.kind == "clone":
         channels = read_channels(site.workspace.path / ".git", site.known)
@@ -54,10 +54,14 @@ def pin_own_commits(site: Site, run: RunId, unit: UnitId) -> Pinned:
     kept = tuple((_keep(site, run, unit, channel, oid), oid) for channel, oid in tips.items())
     own = _describe(site, [oid for channel, oid in tips.items() if channel != "stash"])
     note, parted = _find_parting(site, channels.head)
-    return Pinned(kept, own, rejected, channels.unfinished, (*channels.notes, *notes, *note), parted, channels.head)
+    return PinnedCommits(
+        kept, own, rejected, channels.unfinished, (*channels.notes, *notes, *note), parted, channels.head
+    )
 
 
-def pin_staged(site: Site, run: RunId, unit: UnitId, pinned: Pinned, tree: Oid | None = None) -> Pinned:
+def pin_staged(
+    site: CaptureContext, run: RunId, unit: UnitId, pinned: PinnedCommits, tree: Oid | None = None
+) -> PinnedCommits:
     """Pin what is only in the worker's index, in none of its commits and not in ``tree``, which was captured."""
     name = kept_ref(run, unit, CHANNEL)
     held = [oid for oid in (site.base, tree, pinned.head, *(oid for _, oid in pinned.kept)) if oid]
@@ -74,7 +78,9 @@ def pin_staged(site: Site, run: RunId, unit: UnitId, pinned: Pinned, tree: Oid |
     )
 
 
-def pin_inner(site: Site, run: RunId, unit: UnitId, pinned: Pinned, repositories: Sequence[str]) -> Pinned:
+def pin_inner(
+    site: CaptureContext, run: RunId, unit: UnitId, pinned: PinnedCommits, repositories: Sequence[str]
+) -> PinnedCommits:
     """Pin what was committed in submodules among the ``repositories`` that lie in the workspace."""
     for found in bring_inner(site, run, unit, repositories):
         kept = ((_keep(site, run, unit, channel, oid), oid) for channel, oid in found.tips.items())
@@ -89,7 +95,7 @@ def pin_inner(site: Site, run: RunId, unit: UnitId, pinned: Pinned, repositories
     return pinned
 
 
-def _find_parting(site: Site, head: str) -> tuple[tuple[str, ...], Oid | None]:
+def _find_parting(site: CaptureContext, head: str) -> tuple[tuple[str, ...], Oid | None]:
     """Find the commit from which the worker's HEAD went another way than the base; gives notes, too."""
     if not head or head == site.base or head not in site.repo or not _is_commit(site, Oid(head)):
         return (), None
@@ -103,7 +109,7 @@ def _find_parting(site: Site, head: str) -> tuple[tuple[str, ...], Oid | None]:
 
 
 def _bring(
-    site: Site, run: RunId, unit: UnitId, tips: Mapping[str, Oid]
+    site: CaptureContext, run: RunId, unit: UnitId, tips: Mapping[str, Oid]
 ) -> tuple[Mapping[str, Oid], tuple[Rejected, ...], tuple[str, ...]]:
     """Bring the commits of a clone over; those that are rejected are kept in quarantine and named."""
     missing = {name: oid for name, oid in tips.items() if oid not in site.repo}
@@ -128,7 +134,7 @@ def _explain(row: Rejected) -> str:
     return f"the worker's {row.name} ({row.oid[:10]}) could not be taken over: {row.reason}{place}"
 
 
-def _linked_channels(site: Site, run: RunId, unit: UnitId) -> Channels:
+def _linked_channels(site: CaptureContext, run: RunId, unit: UnitId) -> WorkerRefs:
     """Read what a worker in a linked worktree committed: its objects are in the user's repository already."""
     own, found = f"branch/{site.workspace.branch}", dict[str, Oid | None]()
     if site.workspace.branch is not None:
@@ -148,10 +154,10 @@ def _linked_channels(site: Site, run: RunId, unit: UnitId) -> Channels:
         # Whoever goes on with a run sees what the worker committed on its branch among the user's refs.
         if oid not in site.known or channel == own:
             tips[channel] = oid
-    return Channels(tips, read_unfinished(admin) if admin else None, notes, found.get("head") or "")
+    return WorkerRefs(tips, read_unfinished(admin) if admin else None, notes, found.get("head") or "")
 
 
-def _made_by_us(site: Site, run: RunId, unit: UnitId) -> frozenset[str]:
+def _made_by_us(site: CaptureContext, run: RunId, unit: UnitId) -> frozenset[str]:
     """List the commits prun made of the unit's work, now or in an earlier attempt: its worktree stood on them."""
     own, kept = unit_ref(run, unit), kept_ref(run, unit, "")
     rows = site.repository.git.run("for-each-ref", "--format=%(objectname) %(refname)", own, kept).text.split("\n")
@@ -159,7 +165,7 @@ def _made_by_us(site: Site, run: RunId, unit: UnitId) -> frozenset[str]:
     return frozenset(oid for oid, name in found if name == own or name.removeprefix(kept).startswith(MADE))
 
 
-def _describe(site: Site, tips: Sequence[Oid]) -> tuple[str, ...]:
+def _describe(site: CaptureContext, tips: Sequence[Oid]) -> tuple[str, ...]:
     if not tips:
         return ()
     words = ("log", "--no-show-signature", "--no-color", "--no-decorate", "--format=%h %an: %s", "--max-count=200")
@@ -168,11 +174,11 @@ def _describe(site: Site, tips: Sequence[Oid]) -> tuple[str, ...]:
     return tuple(own.split("\n")) if own else ()
 
 
-def _is_commit(site: Site, oid: Oid) -> bool:
+def _is_commit(site: CaptureContext, oid: Oid) -> bool:
     return isinstance(site.repo.get(pygit2.Oid(hex=oid)), pygit2.Commit)
 
 
-def _independent(site: Site, tips: dict[str, Oid]) -> dict[str, Oid]:
+def _independent(site: CaptureContext, tips: dict[str, Oid]) -> dict[str, Oid]:
     """Drop the lost commits that another tip, the base or a ref of the user's holds anyway."""
     lost = [oid for channel, oid in tips.items() if channel.startswith("lost/")]
     if not lost:
@@ -186,7 +192,7 @@ def _independent(site: Site, tips: dict[str, Oid]) -> dict[str, Oid]:
     return {name: oid for name, oid in tips.items() if not name.startswith("lost/") or oid in lost}
 
 
-def _keep(site: Site, run: RunId, unit: UnitId, channel: str, oid: Oid) -> str:
+def _keep(site: CaptureContext, run: RunId, unit: UnitId, channel: str, oid: Oid) -> str:
     """Pin one commit; what was pinned under that name before and is no part of it stays pinned as lost."""
     name = kept_ref(run, unit, channel)
     before = read_ref(site.repo, name)
@@ -203,6 +209,6 @@ def _keep(site: Site, run: RunId, unit: UnitId, channel: str, oid: Oid) -> str:
     return name
 
 
-def _create(site: Site, name: str, oid: Oid) -> None:
+def _create(site: CaptureContext, name: str, oid: Oid) -> None:
     if read_ref(site.repo, name) != oid:
         move_ref(site.repo, name, oid, ZERO, "prun: kept what the worker committed itself")

@@ -37,7 +37,7 @@ _REFUSED = re.compile(r"\.\.|//|/\.|\.lock(/|$)|[./]$")
 
 
 @dataclass(frozen=True, slots=True)
-class Channels:
+class WorkerRefs:
     """Tips by channel name (``head``, ``branch/<name>``, ``stash``, ``lost/<n>``), and an operation left half done.
 
     ``head`` is the commit HEAD led to, also one that was there before (empty: none).
@@ -49,10 +49,10 @@ class Channels:
     head: str = ""
 
 
-def read_channels(git_dir: Path, known: frozenset[str]) -> Channels:
+def read_channels(git_dir: Path, known: frozenset[str]) -> WorkerRefs:
     """Read the refs in a worker's own git folder; ``known`` are the tips it started with."""
     if folder_identity(git_dir) is None:
-        return Channels({}, notes=tuple(tell_git(git_dir, folder=True)))
+        return WorkerRefs({}, notes=tuple(tell_git(git_dir, folder=True)))
     refs = _read_refs(git_dir)
     found: dict[str, str] = {}
     head = _read_head(git_dir / "HEAD", refs)
@@ -74,10 +74,10 @@ def read_channels(git_dir: Path, known: frozenset[str]) -> Channels:
             tips[channel] = Oid(text)
             taken.add(text)
     if len(tips) <= MOST_TIPS:
-        return Channels(tips, read_unfinished(git_dir), head=head)
+        return WorkerRefs(tips, read_unfinished(git_dir), head=head)
     some = dict(list(tips.items())[:MOST_TIPS])
     note = f"of {len(tips)} own commits and branches {MOST_TIPS} were kept"
-    return Channels(some, read_unfinished(git_dir), (note,), head)
+    return WorkerRefs(some, read_unfinished(git_dir), (note,), head)
 
 
 def read_upstream(git_dir: Path) -> frozenset[str]:

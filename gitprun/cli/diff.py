@@ -10,7 +10,7 @@ from gitprun.cli.console import put, say, write_bytes
 from gitprun.cli.options import Here
 from gitprun.cli.show import unit_at
 from gitprun.ledger.events import LIVE, UnitState, base_of
-from gitprun.model.errors import Refused
+from gitprun.model.errors import OperationRefused
 from gitprun.model.escapes import safe_text
 
 
@@ -31,7 +31,9 @@ def diff(ctx: click.Context, unit_name: str, stat: bool, name_only: bool) -> Non
     elif unit.state in (*LIVE, "lost"):
         found = _read_live(place, unit, shape)
     else:
-        raise Refused(f"{unit.run}/{unit.id} has no commit ({unit.state})", f"git prun show {unit.run}/{unit.id}")
+        raise OperationRefused(
+            f"{unit.run}/{unit.id} has no commit ({unit.state})", f"git prun show {unit.run}/{unit.id}"
+        )
     if shape and found:
         put(safe_text(found.decode("utf-8", "replace")).rstrip("\n"))
     elif found:
@@ -56,7 +58,7 @@ def _read_live(place: Here, unit: UnitState, shape: tuple[str, ...]) -> bytes:
         try:
             tip = read_work(room, run, unit)
         except NotSeen as problem:
-            raise Refused(
+            raise OperationRefused(
                 f"{unit.run}/{unit.id} is {unit.state}: {problem.message}", f"git prun show {unit.run}/{unit.id}"
             ) from None
         say(f"{unit.run}/{unit.id} is {unit.state}: this is what it has by now")

@@ -21,7 +21,7 @@ from gitprun.model.escapes import shell_word
 from gitprun.model.units import ExecutorSettings, Unit
 
 if TYPE_CHECKING:
-    from gitprun.runs.request import Errand
+    from gitprun.runs.request import WorkerErrand
 
 EXIT_MISSING = 2
 MOST_PROMPT = 64_000_000
@@ -128,14 +128,14 @@ def _read_prompt(place: Here, prompt: str | None, prompt_file: str | None) -> st
         raise PlanError(f"the prompt on stdin is not UTF-8: byte 0x{raw[problem.start]:02x}", "convert it") from None
 
 
-def _errand(place: Here, name: str, slug: str, prompt: str, given: Mapping[str, Any]) -> Errand:
+def _errand(place: Here, name: str, slug: str, prompt: str, given: Mapping[str, Any]) -> WorkerErrand:
     """Put together what is asked: options first, then the environment, then ``prun.toml``."""
     from gitprun.git.refs import read_signatures
     from gitprun.model.plan import DEFAULT_VERIFY_TIMEOUT
     from gitprun.model.powers import started_by
     from gitprun.runs.dispatch import require_programs
     from gitprun.runs.messages import read_level
-    from gitprun.runs.request import Errand
+    from gitprun.runs.request import WorkerErrand
     from gitprun.runs.user_verify import PostVerify
     from gitprun.supervisor.process import worker_environment
     from gitprun.supervisor.programs import with_program
@@ -146,7 +146,7 @@ def _errand(place: Here, name: str, slug: str, prompt: str, given: Mapping[str, 
     # What makes a workspace ready was asked for when it was made.
     require_trust(place, (one for one in started_by(settings.powers, {unit.executor}) if one.name != "setup"))
     require_programs((unit,), dict(settings.executors), place.repository.top or place.repository.common)
-    return Errand(
+    return WorkerErrand(
         unit=unit,
         settings=with_program(
             unit.executor,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from gitprun.cli.console import hint, put, safe
 from gitprun.cli.options import Here
-from gitprun.model.errors import PrunError, Refused
+from gitprun.model.errors import OperationRefused, PrunError
 from gitprun.model.names import Oid
 
 
@@ -21,7 +21,9 @@ def forget_resolutions(place: Here, words: Sequence[str], into: str | None) -> i
         branch, tip, main = _branch(place, word, into)
         rows += rows_of_branch(repository, events, branch, tip, main)
         if not rows:
-            raise Refused(f"nothing is recorded for {word}", "name a path that was in conflict, a branch or a unit")
+            raise OperationRefused(
+                f"nothing is recorded for {word}", "name a path that was in conflict, a branch or a unit"
+            )
         found |= dict.fromkeys(rows)
     forget_rows(repository, place.ledger, list(found), by=" ".join(words))
     for path in dict.fromkeys(path for path, _ in found):

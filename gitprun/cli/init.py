@@ -13,7 +13,7 @@ import click
 from gitprun.cli.console import hint, put, safe, say, warn
 from gitprun.cli.options import Here
 from gitprun.cli.places import cache_folder, folder_name, log_root, main_folder, project
-from gitprun.model.errors import Refused
+from gitprun.model.errors import OperationRefused
 from gitprun.model.names import short
 from gitprun.system.sharing import usual_umask
 
@@ -81,7 +81,7 @@ def _require_same(place: Here, settings: Settings, wanted: str | None, chosen: P
     if wanted is None or top is None or not os.path.lexists(top / CONFIG_NAME):
         return
     if _root(place, settings.root) != chosen:
-        raise Refused(
+        raise OperationRefused(
             f"{CONFIG_NAME} is there already, and its workspaces go to {_root(place, settings.root)}",
             f"let its [workspace] say: root = {safe(_shown_root(place, chosen))!r}",
         )

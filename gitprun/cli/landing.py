@@ -114,12 +114,12 @@ def _is_path(place: Here, word: str) -> bool:
 def _told(place: Here, run: RunState) -> Settings:
     """Return the settings of a run; what it was told is in the ledger in short, should its own file be gone."""
     from gitprun.ledger.settings import recall
-    from gitprun.model.errors import Refused
+    from gitprun.model.errors import OperationRefused
     from gitprun.model.plan import Settings
 
     try:
         return recall(place.repository.state, run).settings
-    except Refused:
+    except OperationRefused:
         verify = run.facts.get("verify")
         return Settings(
             verify=None if verify is None else tuple(verify), verify_sandbox=run.facts.get("verify_sandbox")

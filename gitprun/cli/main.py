@@ -19,7 +19,7 @@ import click
 from gitprun import __version__
 from gitprun.cli.console import begin_output, hint, put, safe, say, was_put
 from gitprun.cli.signals import signals_end
-from gitprun.model.errors import Interrupted, PrunError, Refused, UsageProblem
+from gitprun.model.errors import Interrupted, OperationRefused, PrunError, UsageProblem
 
 EXIT_NO = 1
 EXIT_BUG = 70
@@ -230,7 +230,7 @@ def _code_of(problem: PrunError) -> int:
             return EXIT_USAGE
         case Interrupted():
             return 128 + problem.signal
-        case Refused():
+        case OperationRefused():
             return EXIT_NO
         case _:
             return EXIT_CANNOT

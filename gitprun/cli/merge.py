@@ -12,12 +12,12 @@ import click
 from gitprun.cli.console import put, safe, say, warn
 from gitprun.cli.landing import landing_options, require_findings, suspect_option
 from gitprun.cli.options import Here, here, json_option
-from gitprun.model.errors import Refused, UsageProblem
+from gitprun.model.errors import OperationRefused, UsageProblem
 from gitprun.model.names import is_run_id
 from gitprun.model.units import join_few
 
 if TYPE_CHECKING:
-    from gitprun.landing.choose import Choice
+    from gitprun.landing.choose import Chosen
     from gitprun.landing.guard import AskedAhead
     from gitprun.landing.plan import LandingOptions
     from gitprun.ledger.events import History
@@ -174,7 +174,7 @@ def _land_names(place: Here, names: Sequence[str], ahead: AskedAhead, *, as_json
 
 
 def _options(
-    place: Here, history: History, settings: Settings, chosen: Choice, given: dict[str, Any]
+    place: Here, history: History, settings: Settings, chosen: Chosen, given: dict[str, Any]
 ) -> LandingOptions:
     """Put together what the command line, prun.toml and the runs say."""
     from gitprun.judging.hotspots import parse_favor
@@ -204,7 +204,7 @@ def _review(place: Here, history: History, names: Sequence[str], *, refuse: bool
             what = "has no result of its own" if len(without) == 1 else "have no results of their own"
             warn(f"{names} of {run.id} {what}; git prun reconcile {run.id} says why")
         if without and refuse:
-            raise Refused(
+            raise OperationRefused(
                 f"nothing was landed: {len(without)} of {len(reviews)} units of {run.id} have no result of their own",
                 f"git prun run --resume {run.id} runs the failed ones again; units that are named land as they are",
             )

@@ -93,7 +93,7 @@ def monitor(
     """
     from gitprun.monitor.loop import Monitor, Watching, watch
     from gitprun.monitor.render import shutdown_line, startup_line
-    from gitprun.observe.flags import Limits
+    from gitprun.observe.flags import FlagLimits
     from gitprun.supervisor.process import Stop
 
     if once and until_done:
@@ -101,7 +101,7 @@ def monitor(
     place, stop = project(ctx), Stop()
     if until_done and run_name is None and (code := await_run(place, stop)):
         return code
-    watching = Watching(run=run_name, limits=Limits(streak, stalled_after), keep=until_done, attentive=not once)
+    watching = Watching(run=run_name, limits=FlagLimits(streak, stalled_after), keep=until_done, attentive=not once)
     screen = Screen(place, as_json=as_json, tell=choose_notifier(notify))
     frame = say if as_json else put
     with contextlib.closing(Monitor(place.repository, place.ledger, watching)) as watched:

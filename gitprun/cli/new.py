@@ -13,7 +13,7 @@ import click
 from gitprun.cli.console import hint, put, safe, say, warn
 from gitprun.cli.options import Here, json_option
 from gitprun.cli.places import project, say_untrusted, settle_trust, workspace_root
-from gitprun.model.errors import PrunError, Refused
+from gitprun.model.errors import OperationRefused, PrunError
 
 if TYPE_CHECKING:
     from gitprun.ledger.events import UnitState
@@ -46,13 +46,13 @@ def new(ctx: click.Context, /, name: str, branch: str, base: str | None, as_json
     """
     from gitprun.ledger.roster import parse_name
     from gitprun.registry.inventory import count_own
-    from gitprun.registry.make import Wish, make_named
+    from gitprun.registry.make import WorkspaceSpec, make_named
     from gitprun.system.config import read_settings
 
     place = project(ctx)
     settings = read_settings(place.repository.top)
     copy, link = provisions(place, settings, os.environ)
-    wish = Wish(
+    wish = WorkspaceSpec(
         name=parse_name(name),
         branch=branch,
         base=base,
@@ -157,7 +157,7 @@ def _set_up(place: Here, made: UnitState, settings: Settings, *, yes: bool, skip
     except PrunError as problem:
         if caught:
             return "failed", 128 + caught[0]
-        raise Refused(problem.message, problem.hint) from None
+        raise OperationRefused(problem.message, problem.hint) from None
     if work:
         more = f" and {len(work) - 1} more" if len(work) > 1 else ""
         say(f"setup made {safe(work[0])}{more}: no work, unless somebody changes it there")

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 from gitprun.cli.console import put, safe, warn
 from gitprun.cli.options import Here
-from gitprun.model.errors import Refused
+from gitprun.model.errors import OperationRefused
 from gitprun.model.escapes import safe_text
 
 if TYPE_CHECKING:
     from gitprun.landing.guard import Target
     from gitprun.landing.plan import Candidate
-    from gitprun.landing.report import Brief
+    from gitprun.landing.report import ConflictReport
     from gitprun.landing.resolution import Resolution
-    from gitprun.landing.unresolved import Left
+    from gitprun.landing.unresolved import Unresolved
     from gitprun.model.plan import Settings
 
 BRIEF = "CONFLICT.md"
@@ -50,7 +50,7 @@ def candidate_of(place: Here, name: str) -> Candidate:
     chosen = choose(place.repository, place.history(), (name,), allow_unverified=True)
     if len(chosen.candidates) != 1:
         what = f"{len(chosen.candidates)} branches" if chosen.candidates else "nothing that could land"
-        raise Refused(f"{name} means {what}", "name one branch or unit")
+        raise OperationRefused(f"{name} means {what}", "name one branch or unit")
     return chosen.candidates[0]
 
 
@@ -91,7 +91,7 @@ def open_branch(place: Here, name: str, into: str | None) -> Resolution:
     return opened
 
 
-def left_of(place: Here, target: Target, candidate: Candidate, settings: Settings) -> Left:
+def left_of(place: Here, target: Target, candidate: Candidate, settings: Settings) -> Unresolved:
     """Return what of a branch is left in conflict with the target."""
     from gitprun.git.refs import open_repository
     from gitprun.judging.conflicts import Means
@@ -105,7 +105,7 @@ def left_of(place: Here, target: Target, candidate: Candidate, settings: Setting
     return read_left(place.repository, open_repository(place.repository.common), target, candidate, means)
 
 
-def _left_or_found(place: Here, target: Target, candidate: Candidate, settings: Settings) -> Left:
+def _left_or_found(place: Here, target: Target, candidate: Candidate, settings: Settings) -> Unresolved:
     """Return what is left in conflict, else what looks wrong or was found red."""
     left = left_of(place, target, candidate, settings)
     if left.paths:
@@ -122,7 +122,9 @@ def _left_or_found(place: Here, target: Target, candidate: Candidate, settings: 
     return read_findings(place.repository, repo, target, candidate, LandingOptions(hotspots=hotspots), left, hold)
 
 
-def _brief(place: Here, target: Target, candidate: Candidate, left: Left, workspace: str, settings: Settings) -> Brief:
+def _brief(
+    place: Here, target: Target, candidate: Candidate, left: Unresolved, workspace: str, settings: Settings
+) -> ConflictReport:
     from gitprun.git.refs import open_repository
     from gitprun.landing.report import read_brief
     from gitprun.landing.resolution import name_for
@@ -146,7 +148,7 @@ def verify_of(place: Here, one: Candidate | Resolution) -> tuple[str, ...]:
     return tuple(run.facts.get("verify") or ()) if run else ()
 
 
-def _texts(brief: Brief) -> dict[str, str]:
+def _texts(brief: ConflictReport) -> dict[str, str]:
     """Write the report for people, programs and workers."""
     from gitprun.landing.report_text import render_brief
 

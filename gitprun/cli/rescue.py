@@ -15,9 +15,9 @@ from gitprun.cli.options import Here, here, json_option
 from gitprun.model.errors import PrunError, UsageProblem
 
 if TYPE_CHECKING:
-    from gitprun.capture.quarantine import Kept
-    from gitprun.recovery.rescue import Pinned, Restored
-    from gitprun.registry.place import Place
+    from gitprun.capture.quarantine import RejectedWork
+    from gitprun.recovery.rescue import PinnedCommit, Restored
+    from gitprun.registry.place import WorkspaceRecord
 
 
 MOST_SHOWN = 20
@@ -114,7 +114,7 @@ def _note(place: Here, done: tuple[Restored, ...]) -> None:
         warn(f"not written down: {safe(str(problem))}")
 
 
-def _show(place: Here, chosen: tuple[Pinned, ...], *, as_json: bool, whole: bool) -> None:
+def _show(place: Here, chosen: tuple[PinnedCommit, ...], *, as_json: bool, whole: bool) -> None:
     orphans, kept = _others(place) if whole else ((), ())
     if as_json:
         put(json.dumps(_as_json(chosen, orphans, kept)))
@@ -154,7 +154,7 @@ def _show(place: Here, chosen: tuple[Pinned, ...], *, as_json: bool, whole: bool
         hint("git prun workspace adopt PATH takes an orphan in")
 
 
-def _others(place: Here) -> tuple[tuple[Place, ...], tuple[Kept, ...]]:
+def _others(place: Here) -> tuple[tuple[WorkspaceRecord, ...], tuple[RejectedWork, ...]]:
     """Find what no ref pins; where the ledger cannot be read, workspaces are not told from orphans."""
     from gitprun.capture.quarantine import list_quarantine
     from gitprun.cli.places import known_roots
@@ -172,7 +172,9 @@ def _others(place: Here) -> tuple[tuple[Place, ...], tuple[Kept, ...]]:
     return tuple(row for row in found if row.state == "orphan"), kept
 
 
-def _as_json(chosen: tuple[Pinned, ...], orphans: tuple[Place, ...], kept: tuple[Kept, ...]) -> dict[str, Any]:
+def _as_json(
+    chosen: tuple[PinnedCommit, ...], orphans: tuple[WorkspaceRecord, ...], kept: tuple[RejectedWork, ...]
+) -> dict[str, Any]:
     return {
         "pinned": [asdict(one) | {"label": asdict(one.label) | {"name": one.label.name}} for one in chosen],
         "orphans": [asdict(row) for row in orphans],

@@ -13,11 +13,11 @@ import click
 from gitprun.cli.console import hint, put, safe, say, table, warn
 from gitprun.cli.landing import landing_options, require_findings, suspect_option
 from gitprun.cli.options import Here, here, json_option
-from gitprun.model.errors import Interrupted, Refused, UsageProblem
+from gitprun.model.errors import Interrupted, OperationRefused, UsageProblem
 from gitprun.model.escapes import shell_word
 
 if TYPE_CHECKING:
-    from gitprun.landing.accept_resolution import Taken
+    from gitprun.landing.accept_resolution import AcceptedResolution
     from gitprun.landing.plan import Candidate, LandingOptions, LandingReport
     from gitprun.landing.resolution import Resolution
     from gitprun.model.plan import Settings
@@ -226,7 +226,7 @@ def _land(place: Here, opened: Resolution, settings: Settings, given: dict[str, 
     repository = place.repository
     candidate = candidate_of(place, _word_for(place, opened))
     if candidate.tip != opened.tip:
-        raise Refused(f"{opened.branch} has moved since this was opened", "--abort, then open it again")
+        raise OperationRefused(f"{opened.branch} has moved since this was opened", "--abort, then open it again")
     others = bool(given["allow_other_paths"])
     taken = take_back(repository, opened, parse_takes(given["take"]), allow_other_paths=others)
     candidate = replace(candidate, mended=_keep(place, opened, candidate, settings, taken))
@@ -247,7 +247,7 @@ def _land(place: Here, opened: Resolution, settings: Settings, given: dict[str, 
     return report
 
 
-def _keep(place: Here, opened: Resolution, candidate: Candidate, settings: Settings, taken: Taken) -> str:
+def _keep(place: Here, opened: Resolution, candidate: Candidate, settings: Settings, taken: AcceptedResolution) -> str:
     """Record what was decided for the merge to find; gives a merge with all that no record can tell, if there is any.
 
     What was decided for three versions holds wherever these meet, and is found again.

@@ -22,7 +22,7 @@ from gitprun.ledger.held import HeldBranch
 from gitprun.ledger.lookup import find_unit, probe_unit
 from gitprun.ledger.outcome import describe_exit
 from gitprun.ledger.review import read_claims
-from gitprun.model.errors import Refused
+from gitprun.model.errors import OperationRefused
 from gitprun.model.escapes import safe_text
 from gitprun.model.names import short, unit_branch
 from gitprun.system.files import read_plain
@@ -213,14 +213,18 @@ def log(ctx: click.Context, unit_name: str, whole: bool, verification: bool, pro
         checks = (unit.facts.get("verdict") or {}).get("checks", ())
         paths = [Path(check["log"]) for check in checks if check["log"]]
         if not paths:
-            raise Refused(f"no check of {name} was run ({unit.verdict or unit.state})", f"git prun show {name}")
+            raise OperationRefused(
+                f"no check of {name} was run ({unit.verdict or unit.state})", f"git prun show {name}"
+            )
     else:
         paths = [folder / ("prompt.md" if prompt else "output.log")]
         if not _is_there(paths[0]) and not unit.facts.get("process"):
-            raise Refused(f"the worker of {name} was not started ({unit.state})", f"git prun show {name}")
+            raise OperationRefused(f"the worker of {name} was not started ({unit.state})", f"git prun show {name}")
     gone = [path for path in paths if not _is_there(path)]
     if gone:
-        raise Refused(f"{gone[0]} is gone: somebody deleted it", f"git prun show {name} tells what is still known")
+        raise OperationRefused(
+            f"{gone[0]} is gone: somebody deleted it", f"git prun show {name} tells what is still known"
+        )
     for path in paths:
         _print(path, whole or prompt)
 

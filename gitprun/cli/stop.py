@@ -11,7 +11,7 @@ import click
 from gitprun.cli.console import hint, put, safe, say
 from gitprun.cli.options import Here, here, json_option
 from gitprun.cli.signals import signals_stop
-from gitprun.model.errors import Refused, UsageProblem
+from gitprun.model.errors import OperationRefused, UsageProblem
 from gitprun.model.escapes import shell_word
 from gitprun.model.names import is_run_id
 
@@ -68,7 +68,7 @@ def _find(place: Here, name: str | None) -> AtWork:
     if name is None:
         found = find_at_work(place.ledger, reading)
         if not found:
-            raise Refused("nothing is running", "git prun status shows what there is")
+            raise OperationRefused("nothing is running", "git prun status shows what there is")
         if len(found) > 1:
             names = ", ".join(safe(one.name) for one in found)
             raise UsageProblem(f"{len(found)} are running: {names}", f"git prun stop {safe(found[0].name)}")
@@ -80,7 +80,7 @@ def _find(place: Here, name: str | None) -> AtWork:
         run, unit = find_workspace(reading.history, roster(reading.events), name)
         work, what = find_unit_at_work(place.ledger, run, unit), f"{run.id}/{unit.id}"
     if work is None:
-        raise Refused(
+        raise OperationRefused(
             f"{safe(what)} is not running", f"git prun show {what}" if "/" in what else f"git prun status {name}"
         )
     return work

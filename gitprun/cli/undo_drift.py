@@ -14,7 +14,7 @@ from gitprun.ledger.drift_record import Drift, open_drifts, texts
 from gitprun.model.escapes import shell_word
 
 if TYPE_CHECKING:
-    from gitprun.recovery.undo_drift import DriftReport, Item
+    from gitprun.recovery.undo_drift import DriftReport, UndoItem
 
 
 def undo_drift(
@@ -70,14 +70,14 @@ def _render(report: DriftReport, *, dry_run: bool) -> None:
         hint("--only NAME puts back one of those, too")
 
 
-def _standing(item: Item, report: DriftReport, *, dry_run: bool) -> str:
+def _standing(item: UndoItem, report: DriftReport, *, dry_run: bool) -> str:
     if report.accepted:
         return "accepted"
     word = {"put-back": "put back", "left": "left alone", "refused": "not put back"}[item.outcome.state]
     return f"would be {word}" if dry_run else word
 
 
-def _because(item: Item, report: DriftReport) -> str:
+def _because(item: UndoItem, report: DriftReport) -> str:
     return f": {safe(item.outcome.why)}" if item.outcome.why and not report.accepted else ""
 
 

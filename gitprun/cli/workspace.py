@@ -20,7 +20,7 @@ from gitprun.ledger.ledger import Reading
 
 if TYPE_CHECKING:
     from gitprun.ledger.events import RunState, UnitState
-    from gitprun.registry.place import Place
+    from gitprun.registry.place import WorkspaceRecord
 
 
 @click.group()
@@ -52,7 +52,7 @@ def list_all(ctx: click.Context, sizes: bool, as_json: bool) -> None:
         hint("nobody knows the orphans; git prun workspace adopt PATH takes one in")
 
 
-def render_places(places: Sequence[Place], now: float, *, sizes: bool) -> str:
+def render_places(places: Sequence[WorkspaceRecord], now: float, *, sizes: bool) -> str:
     """Lay out workspaces as a table."""
     head = ["workspace", "kind", "state", "age", "ahead", "dirty", *(["size"] if sizes else []), "path"]
     rows = []
@@ -187,7 +187,7 @@ def reset(ctx: click.Context, name: str, revision: str, discard_left_out: bool, 
     from gitprun.cli.new import provisions
     from gitprun.git.command import require_git
     from gitprun.ledger.roster import NAMED
-    from gitprun.model.errors import Refused
+    from gitprun.model.errors import OperationRefused
     from gitprun.registry.reset import reset_named
     from gitprun.system.config import read_settings
 
@@ -195,7 +195,7 @@ def reset(ctx: click.Context, name: str, revision: str, discard_left_out: bool, 
     require_git(place.start)
     _, run, unit = _find(place, name)
     if run.id != NAMED:
-        raise Refused(
+        raise OperationRefused(
             f"{unit.run}/{unit.id} is a unit of a run, and the workspace of a unit is never used again",
             f"git prun run --resume {unit.run} makes what is missing anew; git prun new makes a workspace of your own",
         )

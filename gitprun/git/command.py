@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO
 
 from gitprun.git.environment import git_environment
-from gitprun.git.limits import Heard, Patience
+from gitprun.git.limits import GitWait, Heard
 from gitprun.model.errors import GitFailed, GitTimeout, PrunError
 from gitprun.supervisor import process_tree
 from gitprun.system.sharing import usual_umask
@@ -65,7 +65,7 @@ class GitMissing(PrunError):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class GitAnswer:
     """What git said: exit code, stdout as bytes, stderr as text."""
 
     code: int
@@ -109,9 +109,9 @@ class Running:
     began: float
     heard: Heard
 
-    def wait(self, stdin: bytes = b"", *, ok: tuple[int, ...] = (0,), timeout: float | None = None) -> Answer:
+    def wait(self, stdin: bytes = b"", *, ok: tuple[int, ...] = (0,), timeout: float | None = None) -> GitAnswer:
         """Give it its input and wait for its end; raises as ``Git.run`` does."""
-        patience, given = Patience(self.shown, timeout, self.heard), stdin or None
+        patience, given = GitWait(self.shown, timeout, self.heard), stdin or None
         try:
             while True:
                 try:
@@ -125,12 +125,12 @@ class Running:
         except BaseException:
             self.give_up()
             raise
-        answer = Answer(self.process.returncode, out, err.decode("utf-8", "replace"))
+        answer = GitAnswer(self.process.returncode, out, err.decode("utf-8", "replace"))
         if answer.code not in ok:
             raise GitFailed(self.shown, answer.code, answer.err)
         return answer
 
-    def await_end(self, patience: Patience) -> int:
+    def await_end(self, patience: GitWait) -> int:
         """Wait for its end without touching its pipes, and give its exit code; raises GitTimeout."""
         while True:
             try:
@@ -220,7 +220,7 @@ class Git:
 
     def run(
         self, *args: str | bytes, stdin: bytes = b"", ok: tuple[int, ...] = (0,), timeout: float | None = None
-    ) -> Answer:
+    ) -> GitAnswer:
         """Run ``git ARGS``; raises GitFailed when the exit code is not among ``ok``, GitTimeout when it hangs.
 
         Without a ``timeout`` in seconds it has what ``limits`` says; a stop ends it with GitStopped.

@@ -16,7 +16,7 @@ _OWN_EXTENSIONS = range(ord("A"), ord("Z") + 1)
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class IndexEntry:
     """One tracked path; ``mark`` tells the file git last found unchanged (see ``file_mark``), ``size`` is its size.
 
     ``kept`` says that git never looks at the file (sparse checkout, assume-unchanged).
@@ -37,14 +37,14 @@ class Index:
     places: Mapping[bytes, int]
     attributes: bool = False
 
-    def find(self, path: bytes) -> Entry | None:
+    def find(self, path: bytes) -> IndexEntry | None:
         """Give what the index says about a path; None if it is not tracked."""
         at = self.places.get(path)
         if at is None:
             return None
         *times, _, inode, mode, _, _, size, oid, flags = _ENTRY.unpack_from(self.raw, at)
         more = int.from_bytes(self.raw[at + 62 : at + 64]) if flags & 0x4000 else 0
-        return Entry(mode, size, (*times, inode, size), oid, bool(flags & 0x8000 or more & 0x4000))
+        return IndexEntry(mode, size, (*times, inode, size), oid, bool(flags & 0x8000 or more & 0x4000))
 
 
 def parse_index(raw: bytes, names: dict[bytes, bytes] | None = None) -> Index | None:
@@ -84,7 +84,7 @@ def _read_name(raw: bytes, at: int, flags: int, version: int, before: bytes) -> 
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class IndexRow:
     """One version of a path in an index; ``stage`` is 0, or the side of a conflict that is not settled."""
 
     path: bytes
@@ -93,7 +93,7 @@ class Row:
     stage: int = 0
 
 
-def read_rows(raw: bytes) -> Generator[Row, None, str]:
+def read_rows(raw: bytes) -> Generator[IndexRow, None, str]:
     """Yield every version an index names; return the id of the index a split one goes on from (else empty).
 
     What is damaged ends it: unlike ``parse_index`` this takes what can be read. A row without a path replaces one of
@@ -108,7 +108,7 @@ def read_rows(raw: bytes) -> Generator[Row, None, str]:
             fields = _ENTRY.unpack_from(raw, at)
             flags = fields[-1]
             name, step = _read_name(raw, at, flags, version, name)
-            yield Row(name, fields[6], fields[-2].hex(), flags >> 12 & 3)
+            yield IndexRow(name, fields[6], fields[-2].hex(), flags >> 12 & 3)
             at += step
         while at + 8 <= len(raw) - 20:
             kind, length = raw[at : at + 4], int.from_bytes(raw[at + 4 : at + 8])

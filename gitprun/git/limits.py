@@ -71,7 +71,7 @@ class Heard:
         return cls(stop, stop.presses if stop else 0)
 
 
-class Patience:
+class GitWait:
     """One wait for a git program: how long it may still take, and whether a stop ends it.
 
     ``began`` is what had been heard when the program started: a stop between that and the wait ends it, too.

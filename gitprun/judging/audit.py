@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from gitprun.git.trees import REGULAR, Change, read_blob, replace_blobs, show_path
+from gitprun.git.trees import REGULAR, TreeChange, read_blob, replace_blobs, show_path
 from gitprun.git.walk import Trees
 from gitprun.judging.conflicts import climb_guarded, show_resolved
 from gitprun.judging.doubts import NOT_FINISHED, Doubts, Late, find_doubts, guarded
@@ -25,7 +25,7 @@ _MIGRATIONS = re.compile(rb"migrat|^versions$|^flyway$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Merged:
+class MergedTree:
     """A merge of trees that has no conflict; ``known`` are the paths whose text was proved already.
 
     ``by_main`` and ``by_unit`` are what each side changed since the base; ``several_bases`` says that it is one of
@@ -36,8 +36,8 @@ class Merged:
     main: Oid
     unit: Oid
     tree: Oid
-    by_main: Mapping[bytes, Change]
-    by_unit: Sequence[Change]
+    by_main: Mapping[bytes, TreeChange]
+    by_unit: Sequence[TreeChange]
     known: frozenset[bytes] = frozenset()
     several_bases: bool = False
 
@@ -55,7 +55,7 @@ class Audited:
     suspects: tuple[Suspect, ...] = ()
 
 
-def audit_merge(trees: Trees, merged: Merged, state: Path | None) -> Audited:
+def audit_merge(trees: Trees, merged: MergedTree, state: Path | None) -> Audited:
     """Look for faults of the merge that neither side has; where the resolvers have a text without any, take that."""
     texts: dict[bytes, bytes] = {}
     resolved: list[ResolvedPath] = []
@@ -86,7 +86,7 @@ def _some(paths: Sequence[bytes]) -> str:
     return show_path(paths[0]) + (f" and {len(paths) - 1} more" if len(paths) > 1 else "")
 
 
-def _contested(trees: Trees, merged: Merged) -> Iterable[tuple[bytes, FileConflict, bytes]]:
+def _contested(trees: Trees, merged: MergedTree) -> Iterable[tuple[bytes, FileConflict, bytes]]:
     """Give each path with a text that is neither side's, the versions it was made of, and the text."""
     pairs = {change.path: change.path for change in merged.by_unit if change.path in merged.by_main}
     pairs |= _renamed(trees, merged)
@@ -105,7 +105,7 @@ def _contested(trees: Trees, merged: Merged) -> Iterable[tuple[bytes, FileConfli
         yield path, FileConflict(path.decode("utf-8", "surrogateescape"), base, *sides), text
 
 
-def _renamed(trees: Trees, merged: Merged) -> dict[bytes, bytes]:
+def _renamed(trees: Trees, merged: MergedTree) -> dict[bytes, bytes]:
     """Pair what one side renamed and the other edited, as far as that is plain: new path, then old path."""
     by_unit = {change.path: change for change in merged.by_unit}
     found: dict[bytes, bytes] = {}
@@ -137,7 +137,7 @@ def _look(
     return said
 
 
-def _twin_migrations(trees: Trees, merged: Merged, state: Path | None, unjudged: _Unjudged) -> list[Suspect]:
+def _twin_migrations(trees: Trees, merged: MergedTree, state: Path | None, unjudged: _Unjudged) -> list[Suspect]:
     """Look at folders of migrations to which both sides added a file: two heads, or one number twice."""
     by_main = new_migrations(merged.by_main.values())
     by_unit = new_migrations(merged.by_unit)
@@ -164,7 +164,7 @@ def _twin_migrations(trees: Trees, merged: Merged, state: Path | None, unjudged:
     return [Suspect(path=show_path(os.fsencode(folder)), reason=reason) for folder, _, reason in rows]
 
 
-def _stale_locks(trees: Trees, merged: Merged, state: Path | None, unjudged: _Unjudged) -> list[Suspect]:
+def _stale_locks(trees: Trees, merged: MergedTree, state: Path | None, unjudged: _Unjudged) -> list[Suspect]:
     """Look at manifests and locks of which one side changed the one, and the other side either of them."""
     from gitprun.resolvers.manifests import PAIRS, find_stale
 
@@ -189,7 +189,7 @@ def _both(trees: Trees, tree: Oid, names: Sequence[bytes]) -> tuple[bytes, bytes
     return (texts[0], texts[1]) if len(texts) == 2 else None
 
 
-def new_migrations(changes: Iterable[Change]) -> dict[bytes, bytes]:
+def new_migrations(changes: Iterable[TreeChange]) -> dict[bytes, bytes]:
     """Give the added paths that lie below a folder of migrations, each with that folder."""
     found: dict[bytes, bytes] = {}
     for change in changes:

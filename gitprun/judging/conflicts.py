@@ -35,7 +35,7 @@ _WITHOUT_SIDES: tuple[Policy, ...] = ("union", "higher-version", "renumber")
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class CombinedTree:
     """A tree without conflicts, or (``refused`` is set) why each conflicted path was not settled.
 
     ``offers`` counts the distinct texts that were proved for a path, where it was asked for more than one;
@@ -65,10 +65,10 @@ class Means:
     rerere: Rerere | None = None
 
 
-def settle_conflicts(repo: Objects, merge: TreeMerge, means: Means, *, several_bases: bool) -> Settled:
+def settle_conflicts(repo: Objects, merge: TreeMerge, means: Means, *, several_bases: bool) -> CombinedTree:
     """Settle every conflict of a merge, or none."""
     kinds, stages = _kinds(merge), _stages(merge)
-    found: dict[bytes, _Found] = {}
+    found: dict[bytes, _PathText] = {}
     refused: dict[bytes, str] = {}
     chosen: dict[bytes, str | None] = {}
     takes: list[ResolvedPath] = []
@@ -95,9 +95,9 @@ def settle_conflicts(repo: Objects, merge: TreeMerge, means: Means, *, several_b
     if refused or not (found or chosen):
         could = {path: f"{one.answer.resolver} {WOULD_SETTLE}" for path, one in found.items()}
         could |= {path: f"{one.resolver} {WOULD_SETTLE}" for path, one in zip(chosen, takes, strict=True)}
-        return Settled(merge.tree, refused=refused | could)
+        return CombinedTree(merge.tree, refused=refused | could)
     tree = replace_blobs(repo, merge.tree, {path: one.answer.text for path, one in found.items()})
-    return Settled(
+    return CombinedTree(
         place_versions(Path(repo.path), tree, chosen) if chosen else tree,
         (*(show_resolved(path, one.answer) for path, one in found.items()), *takes),
         offers={path: one.offers for path, one in found.items()},
@@ -107,7 +107,7 @@ def settle_conflicts(repo: Objects, merge: TreeMerge, means: Means, *, several_b
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _PathText:
     """The text for one path, how many others were proved, and whether the strategy had to decide."""
 
     conflict: FileConflict
@@ -118,7 +118,7 @@ class _Found:
 
 def _settle_path(
     repo: Objects, path: bytes, versions: Mapping[int, Stage], means: Means, marked: bytes | None
-) -> _Found | Refused:
+) -> _PathText | Refused:
     """Climb: the resolvers of the file's kinds and of lines, a recorded resolution, git's, its policy, the strategy.
 
     ``marked`` is the text git left in conflict, if git may know an answer to it.
@@ -129,34 +129,34 @@ def _settle_path(
     texts, reason = climb_guarded(conflict, means.state, every=means.picks is not None)
     if texts:
         pick = min((means.picks or {}).get(path, 0), len(texts) - 1)
-        return _Found(conflict, texts[pick], len(texts))
+        return _PathText(conflict, texts[pick], len(texts))
     if means.state is not None:
         before = versions[1].oid if 1 in versions else None
         text = find_resolution(means.state, before, versions[2].oid, versions[3].oid)
         doubts = Doubts() if text is None else find_doubts(conflict, text, means.state)
         # What could not be looked at in time is suspect afterwards; but somebody wrote this very text.
         if text is not None and (doubts.late or not doubts.faults):
-            return _Found(conflict, Resolved(text, RECORDED))
+            return _PathText(conflict, Resolved(text, RECORDED))
         reason += f"; the recorded resolution is faulty: {doubts.faults[0]}" if doubts.faults else ""
     if means.rerere is not None:
         forms = [text for text in (marked, _mark(conflict, means.rerere)) if text is not None]
         known = means.rerere.find(forms)
         doubts = Doubts() if known is None else find_doubts(conflict, known, means.state)
         if known is not None and means.rerere.update and not doubts.faults:
-            return _Found(conflict, Resolved(known, RERERE))
+            return _PathText(conflict, Resolved(known, RERERE))
         reason += f"; {HINT}" if known is not None else ""
         reason += f"; that one is faulty: {doubts.faults[0]}" if doubts.faults else ""
     hotspot = hotspot_for(name, means.hotspots)
     if hotspot is not None:
         answer = _guarded(lambda each: settle(each, hotspot), conflict, means.state)
         if isinstance(answer, Resolved):
-            return _Found(conflict, answer)
+            return _PathText(conflict, answer)
         reason += f"; {hotspot.policy}: {answer.reason}" if answer.reason not in reason else ""
     if means.strategy is not None:
         row = Hotspot(name, means.strategy)
         answer = _guarded(lambda each: settle(each, row), conflict, means.state)
         if isinstance(answer, Resolved):
-            return _Found(conflict, answer, forced=True)
+            return _PathText(conflict, answer, forced=True)
     return Refused(reason)
 
 
@@ -199,7 +199,7 @@ def _guarded(resolver: Resolver, conflict: FileConflict, state: Path | None) -> 
     return guarded(lambda: resolver(conflict), state, doing, NOT_SETTLED, before)
 
 
-def _flipped(path: bytes, found: _Found) -> list[str]:
+def _flipped(path: bytes, found: _PathText) -> list[str]:
     """Say that one side only wrote other line ends, where that was the whole conflict of all lines."""
     main, unit = (_line_ends(text) for text in (found.conflict.main, found.conflict.unit))
     if not main or not unit or main == unit:

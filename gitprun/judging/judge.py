@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from gitprun.git.trees import Change, TreeMerge
+from gitprun.git.trees import TreeChange, TreeMerge
 from gitprun.git.walk import Trees
-from gitprun.judging.audit import Merged, audit_merge, new_migrations
+from gitprun.judging.audit import MergedTree, audit_merge, new_migrations
 from gitprun.judging.conflicts import Means, list_conflicts, settle_conflicts
 from gitprun.judging.hotspots import Hotspot
 from gitprun.judging.rerere import Rerere
@@ -50,8 +50,8 @@ class Sides:
     base: Oid
     main: Oid
     unit: Oid
-    by_main: Mapping[bytes, Change]
-    by_unit: Mapping[bytes, Change]
+    by_main: Mapping[bytes, TreeChange]
+    by_unit: Mapping[bytes, TreeChange]
     names: Mapping[Oid, str]
     one_base: bool
 
@@ -84,7 +84,7 @@ class Judge:
                 PathForecast(path=one.path, kind="contents", resolver=one.resolver, dropped=len(one.dropped))
                 for one in settled.resolved
             ]
-        merged = Merged(
+        merged = MergedTree(
             base=sides.base,
             main=sides.main,
             unit=sides.unit,

@@ -7,17 +7,17 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from gitprun.git.command import Git
-from gitprun.git.trees import ABSENT, GITLINK, Change, show_path
+from gitprun.git.trees import ABSENT, GITLINK, TreeChange, show_path
 from gitprun.model.errors import PrunError
 from gitprun.model.names import Oid, short
 
 
-def describe_moves(checkout: Path | None, changes: Iterable[Change]) -> list[str]:
+def describe_moves(checkout: Path | None, changes: Iterable[TreeChange]) -> list[str]:
     """Say where submodules move: backwards or to a commit that is nowhere here are worth a look."""
     return [_describe(checkout, change) for change in changes]
 
 
-def find_unknown(checkout: Path | None, changes: Iterable[Change]) -> str:
+def find_unknown(checkout: Path | None, changes: Iterable[TreeChange]) -> str:
     """Name a commit that a submodule is to move to although the user's copy of it has none such; empty if none."""
     for change in changes:
         git = _open(checkout, change.path) if change.new_mode == GITLINK else None
@@ -30,7 +30,7 @@ def find_unknown(checkout: Path | None, changes: Iterable[Change]) -> str:
     return ""
 
 
-def _describe(checkout: Path | None, change: Change) -> str:
+def _describe(checkout: Path | None, change: TreeChange) -> str:
     name = show_path(change.path)
     if change.new_mode != GITLINK:
         return f"the submodule {name} is removed"

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gitprun.capture.capture import stage_workspace
-from gitprun.capture.context import Site
+from gitprun.capture.context import CaptureContext
 from gitprun.capture.screen import goes_along
 from gitprun.git.refs import open_repository, read_signatures, write_commit
 from gitprun.git.repo import Repository
-from gitprun.git.trees import REGULAR, Change, Objects, place_versions, read_blob, read_changes, show_path
+from gitprun.git.trees import REGULAR, Objects, TreeChange, place_versions, read_blob, read_changes, show_path
 from gitprun.judging.recorded_resolutions import (
     TAKES,
     Take,
@@ -23,9 +23,9 @@ from gitprun.judging.recorded_resolutions import (
     version_taken,
 )
 from gitprun.landing.resolution import OpenPath, Resolution, folder_of
-from gitprun.landing.unresolved import CONFLICT, Left
+from gitprun.landing.unresolved import CONFLICT, Unresolved
 from gitprun.ledger.ledger import Ledger
-from gitprun.model.errors import PrunError, Refused, UsageProblem
+from gitprun.model.errors import OperationRefused, PrunError, UsageProblem
 from gitprun.model.names import ZERO, Oid
 from gitprun.resolvers.proof import audit
 from gitprun.system.files import folder_identity, locked
@@ -36,7 +36,7 @@ MAX_FILE = 1 << 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Taken:
+class AcceptedResolution:
     """The decisions of a resolution: a text (as blob) or a side for each path; ``others`` changed beside them.
 
     ``mended`` are the paths that changed where there was no conflict.
@@ -60,10 +60,10 @@ class Taken:
 
 def take_back(
     repository: Repository, resolution: Resolution, takes: Mapping[bytes, Take], *, allow_other_paths: bool
-) -> Taken:
+) -> AcceptedResolution:
     """Read the finished work and check it; raises Refused with everything that keeps it from being taken."""
     if folder_identity(Path(resolution.workspace)) != resolution.identity:
-        raise Refused(
+        raise OperationRefused(
             f"{resolution.workspace} is not the folder prun made", "git prun resolve --abort, then open it again"
         )
     repo = open_repository(repository.common)
@@ -89,8 +89,8 @@ def take_back(
     if others and not allow_other_paths:
         wrong.append(f"{_shown(others)}: changed, but not in conflict (--allow-other-paths takes it along)")
     if wrong:
-        raise Refused("the resolution is not finished: " + "; ".join(wrong))
-    return Taken(tree=tree, texts=texts, takes=taken, others=others)
+        raise OperationRefused("the resolution is not finished: " + "; ".join(wrong))
+    return AcceptedResolution(tree=tree, texts=texts, takes=taken, others=others)
 
 
 def _take_mended(
@@ -98,17 +98,19 @@ def _take_mended(
     repo: Objects,
     resolution: Resolution,
     tree: Oid,
-    changed: Mapping[bytes, Change],
+    changed: Mapping[bytes, TreeChange],
     takes: Mapping[bytes, Take],
     *,
     allow_other_paths: bool,
-) -> Taken:
+) -> AcceptedResolution:
     """Check what was changed in files that merge: that there is something, where it may be, without new faults.
 
     Whether what was wrong still is, the landing finds out: it looks at the result, and checks it.
     """
     if takes:
-        raise Refused("--take decides conflicts, and there is none", f"edit the files in {resolution.workspace}")
+        raise OperationRefused(
+            "--take decides conflicts, and there is none", f"edit the files in {resolution.workspace}"
+        )
     wrong = [] if changed else ["nothing was changed"]
     others = tuple(path for path in changed if not _is_named(resolution, path))
     if others and any(not row.path for row in resolution.paths) | (resolution.why != "suspect"):
@@ -125,8 +127,8 @@ def _take_mended(
             faults = audit(os.fsdecode(path), None, before, before, read_blob(repo, change.new))
             wrong += [f"{show_path(path)}: {fault}" for fault in faults]
     if wrong:
-        raise Refused("the files are not mended: " + "; ".join(wrong), f"edit them in {resolution.workspace}")
-    return Taken(tree=tree, mended=tuple(changed))
+        raise OperationRefused("the files are not mended: " + "; ".join(wrong), f"edit them in {resolution.workspace}")
+    return AcceptedResolution(tree=tree, mended=tuple(changed))
 
 
 def _is_named(resolution: Resolution, path: bytes) -> bool:
@@ -164,7 +166,7 @@ def _read_work(repository: Repository, repo: Objects, resolution: Resolution) ->
         index=index,
         provided=resolution.provided,
     )
-    site = Site(
+    site = CaptureContext(
         repository=repository,
         repo=repo,
         workspace=workspace,
@@ -179,11 +181,11 @@ def _read_work(repository: Repository, repo: Objects, resolution: Resolution) ->
     lost = [row for row in staged.left_out if not goes_along(row)]
     if lost:
         first = lost[0]
-        raise Refused(f"{first.path} cannot be taken along: {first.reason}", f"look at it in {workspace.path}")
+        raise OperationRefused(f"{first.path} cannot be taken along: {first.reason}", f"look at it in {workspace.path}")
     return staged.tree
 
 
-def _decide(repo: Objects, row: OpenPath, change: Change | None) -> str:
+def _decide(repo: Objects, row: OpenPath, change: TreeChange | None) -> str:
     """Tell what was decided about a path: the blob of a text, a side, or (with blanks in it) what is wrong."""
     sides = "--take PATH=main, unit or delete says so"
     if change is None:
@@ -217,19 +219,19 @@ def _oid(version: str) -> Oid:
     return Oid(version.partition(" ")[2])
 
 
-def require_same_conflicts(resolution: Resolution, left: Left) -> None:
+def require_same_conflicts(resolution: Resolution, left: Unresolved) -> None:
     """Refuse to go on where the target moved and what is in conflict now was never decided."""
     known = {row.name: row.versions for row in resolution.paths}
     new = [show_path(row.path) for row in left.paths if known.get(row.path) != row.versions]
     if new:
-        raise Refused(
+        raise OperationRefused(
             f"{resolution.target.removeprefix('refs/heads/')} has moved, and now other versions are in conflict:"
             f" {', '.join(new)}",
             "git prun resolve --abort, then open it again",
         )
 
 
-def record(repository: Repository, ledger: Ledger, resolution: Resolution, taken: Taken) -> bool:
+def record(repository: Repository, ledger: Ledger, resolution: Resolution, taken: AcceptedResolution) -> bool:
     """Keep every decision for the versions it was made for, so that the merge about to be made finds them.
 
     The ledger knows the name of each before it is written: by that it can be forgotten again. Returns False where
@@ -274,7 +276,7 @@ def blobs_of(row: OpenPath) -> tuple[str | None, str, str]:
     return base, main or "", unit or ""
 
 
-def commit_whole(repository: Repository, resolution: Resolution, taken: Taken) -> Oid:
+def commit_whole(repository: Repository, resolution: Resolution, taken: AcceptedResolution) -> Oid:
     """Make the merge of the very commits that were opened, all that was changed and all; no ref moves."""
     repo = open_repository(repository.common)
     rows = [row for row in resolution.paths if row.name in taken.takes]

@@ -11,22 +11,22 @@ from typing import Literal
 from gitprun.git.trees import show_path
 from gitprun.judging.hotspots import Hotspot
 from gitprun.landing.commit import write_merge
-from gitprun.landing.context import Site
-from gitprun.landing.staged import Unfit, copy_staged
+from gitprun.landing.context import LandingContext
+from gitprun.landing.staged import UnfitContent, copy_staged
 from gitprun.model.globs import matches
 from gitprun.model.names import Oid
 from gitprun.model.plan import DEFAULT_MAX_FILE
 from gitprun.model.units import CheckResult
 from gitprun.supervisor.process import Stop
 from gitprun.verify.check import run_shell
-from gitprun.verify.pristine import Place, name_some
+from gitprun.verify.pristine import PristinePlace, name_some
 
 # Generators write tens of files, some a few hundred; thousands are a folder that somebody forgot to ignore.
 MOST_MADE = 5000
 
 
 @dataclass(frozen=True, slots=True)
-class Aftermath:
+class AfterCommands:
     """The tree once the commands have run, what they were, and the paths they changed."""
 
     tree: Oid
@@ -40,7 +40,7 @@ class Aftermath:
 
 
 def run_after(
-    place: Place, rows: Sequence[Hotspot], *, log: Path, timeout: float, stop: Stop | None
+    place: PristinePlace, rows: Sequence[Hotspot], *, log: Path, timeout: float, stop: Stop | None
 ) -> CheckResult | None:
     """Run the commands of hotspots in a pristine place, each once; return the first that failed."""
     if place.around.obstacle:
@@ -72,7 +72,9 @@ def commands_of(rows: Sequence[Hotspot]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(command for row in rows for command in row.after))
 
 
-def take_in(site: Site, place: Place, tree: Oid, rows: Sequence[Hotspot], ignored: frozenset[bytes]) -> Aftermath:
+def take_in(
+    site: LandingContext, place: PristinePlace, tree: Oid, rows: Sequence[Hotspot], ignored: frozenset[bytes]
+) -> AfterCommands:
     """Take all that the commands left in a place of ``tree`` into the repository.
 
     Tracked files, new ones, and ignored ones that ``produces`` names; ``ignored`` is what git ignored there before.
@@ -92,29 +94,29 @@ def take_in(site: Site, place: Place, tree: Oid, rows: Sequence[Hotspot], ignore
     left = [show_path(name) for name in list_ignored(place) if name not in ignored and name not in made]
     if left:
         site.note(f"after {', '.join(commands_of(rows))}: made {name_some(left)}, which git ignores: it does not land")
-    return Aftermath(after, commands_of(rows), tuple(show_path(change.path) for change in changes))
+    return AfterCommands(after, commands_of(rows), tuple(show_path(change.path) for change in changes))
 
 
-def _require_fit(place: Place, made: Sequence[bytes]) -> None:
+def _require_fit(place: PristinePlace, made: Sequence[bytes]) -> None:
     """Raise Unfit for new paths that no commit should hold, or can."""
     for name in made:
         if name.endswith(b"/"):
-            raise Unfit(f"they make a repository in {show_path(name)}, which no commit can hold")
+            raise UnfitContent(f"they make a repository in {show_path(name)}, which no commit can hold")
         if os.lstat(place.path / os.fsdecode(name)).st_size > DEFAULT_MAX_FILE:
-            raise Unfit(f"they make {show_path(name)}, which is too large to land unless .gitignore names it")
+            raise UnfitContent(f"they make {show_path(name)}, which is too large to land unless .gitignore names it")
     if len(made) > MOST_MADE:
-        raise Unfit(
+        raise UnfitContent(
             f"they make {len(made)} new files ({show_path(made[0])} ...): name what is not to land in .gitignore"
         )
 
 
-def list_ignored(place: Place) -> frozenset[bytes]:
+def list_ignored(place: PristinePlace) -> frozenset[bytes]:
     """List what git ignores in a place; of a folder that is ignored as a whole only its name."""
     words = ("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
     return frozenset(place.git.run(*words).fields)
 
 
-def write_after(site: Site, commit: Oid, made: Aftermath) -> Oid:
+def write_after(site: LandingContext, commit: Oid, made: AfterCommands) -> Oid:
     """Write the commit that lands on top of a merge with what the commands made; the same one each time."""
     key, known = (commit, made.tree), site.memory.after
     if key not in known:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitprun.landing.context import Site
+from gitprun.landing.context import LandingContext
 from gitprun.landing.plan import Candidate
 from gitprun.model.names import Oid
 
@@ -11,7 +11,7 @@ BASE = "base"
 SHOWN = 3
 
 
-def read_along(site: Site, tip: Oid, candidate: Candidate) -> tuple[str, ...]:
+def read_along(site: LandingContext, tip: Oid, candidate: Candidate) -> tuple[str, ...]:
     """List the commits of a candidate's base that ``tip`` lacks, as ``ID SUBJECT``, the oldest first."""
     base = candidate.base
     if not base or base in site.ancestry.bases(tip, candidate.tip):
@@ -25,7 +25,7 @@ def read_along(site: Site, tip: Oid, candidate: Candidate) -> tuple[str, ...]:
     return tuple(rows.split("\n")[:-1])
 
 
-def describe_along(site: Site, tip: Oid, candidate: Candidate) -> str:
+def describe_along(site: LandingContext, tip: Oid, candidate: Candidate) -> str:
     """Say which commits of its base a candidate would bring with it; empty where it brings none."""
     found = read_along(site, tip, candidate)
     if not found:

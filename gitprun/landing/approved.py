@@ -8,7 +8,7 @@ from typing import Any
 
 from gitprun.git.repo import Repository
 from gitprun.git.trees import REGULAR, read_blob, tree_of
-from gitprun.landing.context import Site
+from gitprun.landing.context import LandingContext
 from gitprun.landing.own_check import covers
 from gitprun.model.errors import PlanError, PrunError
 from gitprun.model.names import Oid
@@ -17,7 +17,7 @@ from gitprun.system.config import CONFIG_NAME, parse_toml
 from gitprun.workspaces.trust import record_trust, untrusted
 
 
-def approve(repository: Repository, site: Site, new: Oid) -> None:
+def approve(repository: Repository, site: LandingContext, new: Oid) -> None:
     """Remember that the user accepted what ``new`` says in prun.toml; name what it says that nobody approved."""
     old, now = (read_document(site, tree) for tree in (site.old_tree, tree_of(site.repo, new)))
     powers = [power for power in changed_powers(old, now) if power.asked and power.value]
@@ -31,7 +31,7 @@ def approve(repository: Repository, site: Site, new: Oid) -> None:
         site.note(f"{CONFIG_NAME} names programs or walls that you have not approved yet ({keys}): git prun trust")
 
 
-def read_document(site: Site, tree: Oid) -> Mapping[str, Any]:
+def read_document(site: LandingContext, tree: Oid) -> Mapping[str, Any]:
     """Return what the prun.toml of a tree says; nothing where there is none, or none that can be read."""
     found = site.trees.find(tree, CONFIG_NAME.encode())
     if found is None or found[0] not in REGULAR:

@@ -30,9 +30,9 @@ from gitprun.landing.resolution import (
     read_resolutions,
     write_resolution,
 )
-from gitprun.landing.unresolved import CONFLICT, Left, LeftPath
+from gitprun.landing.unresolved import CONFLICT, Unresolved, UnresolvedPath
 from gitprun.ledger.ledger import Ledger
-from gitprun.model.errors import PrunError, Refused
+from gitprun.model.errors import OperationRefused, PrunError
 from gitprun.model.names import PRUN_REFS, ZERO, Oid
 from gitprun.registry.state_folder import read_state_dir
 from gitprun.registry.trash import keep_in_trash
@@ -61,7 +61,7 @@ def open_resolution(
     ledger: Ledger,
     candidate: Candidate,
     target: Target,
-    left: Left,
+    left: Unresolved,
     *,
     root: Path,
     texts: Mapping[str, str],
@@ -129,12 +129,12 @@ def _make_way(path: Path) -> list[str]:
     return [f"{path} was there, and no open resolution knows it: it is {aside.name} now"]
 
 
-def _open_path(row: LeftPath) -> OpenPath:
+def _open_path(row: UnresolvedPath) -> OpenPath:
     path, detail = os.fsdecode(row.path), row.detail if row.kind == "suspect" else ""
     return OpenPath(path=path, kind=row.kind, versions=row.versions, textual=row.textual, detail=detail)
 
 
-def _lay_out(path: Path, left: Left, message: str, index: Path) -> None:
+def _lay_out(path: Path, left: Unresolved, message: str, index: Path) -> None:
     """Put the merged files into a fresh clone, with git's own record of a merge that waits for a person.
 
     ``index`` gets a copy of the index as it is without conflicts, to read the files with later.
@@ -161,7 +161,7 @@ def require_idle(resolution: Resolution) -> None:
     state = read_state_dir(Path(resolution.worker))
     if state.alive:
         pids = [str(who.pid) for who in (state.dispatcher, state.warden) if who is not None]
-        raise Refused(
+        raise OperationRefused(
             f"a worker is still at work in {resolution.workspace} (pid {', '.join(pids)})",
             f"wait for it; its output: {resolution.worker}/tail",
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gitprun.git.trees import parents_of
-from gitprun.landing.context import Site
+from gitprun.landing.context import LandingContext
 from gitprun.landing.plan import Candidate
 from gitprun.model.names import Oid, short
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from gitprun.landing.older import TakenBack
 
 
-def look_back(site: Site, candidate: Candidate, tree: Oid) -> TakenBack:
+def look_back(site: LandingContext, candidate: Candidate, tree: Oid) -> TakenBack:
     """Look for work of others that a branch lost in merges of its own, or takes back although it has it.
 
     ``tree`` is what it brings: its own, or one that was mended.
@@ -26,7 +26,7 @@ def look_back(site: Site, candidate: Candidate, tree: Oid) -> TakenBack:
     return find_all_taken_back(site.merging, site.past, back)
 
 
-def describe_reverted(site: Site, candidate: Candidate) -> str:
+def describe_reverted(site: LandingContext, candidate: Candidate) -> str:
     """Say what the target has of a branch and took back since, and how it comes back; empty where there is nothing.
 
     What somebody has mended by hand is what he wants.

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 from gitprun.git.refs import Signature
 from gitprun.git.repo import Checkout
-from gitprun.git.trees import Change, tree_of
+from gitprun.git.trees import TreeChange, tree_of
 from gitprun.git.walk import Trees
 from gitprun.landing.ancestry import Ancestry
 from gitprun.landing.backwards import describe_reverted, look_back
 from gitprun.landing.barriers import Hold, Proposed, list_holds
-from gitprun.landing.context import Memory, Site
+from gitprun.landing.context import LandingContext, Memory
 from gitprun.landing.drivers import find_attributes
 from gitprun.landing.guard import LocalChanges, Target
 from gitprun.landing.hook_list import Hooks
@@ -22,7 +22,7 @@ from gitprun.landing.installed import places_of, read_live
 from gitprun.landing.past import Past
 from gitprun.landing.plan import Candidate, LandingOptions
 from gitprun.landing.settings import read_merge_settings
-from gitprun.landing.temporary_objects import Aside
+from gitprun.landing.temporary_objects import TemporaryObjects
 from gitprun.landing.touched import describe_named
 from gitprun.model.errors import PrunError
 from gitprun.model.findings import describe_suspects
@@ -45,20 +45,20 @@ class Barred:
 
 
 def forecast_site(
-    room: Aside,
+    room: TemporaryObjects,
     trees: Trees,
     target: Target,
     checkouts: tuple[Checkout, ...],
     candidates: Sequence[Candidate],
     options: LandingOptions,
-) -> Site:
+) -> LandingContext:
     """Return what a landing would know, for those who only look: whatever is written goes aside, no hook runs."""
     git, repository = room.git, room.repository
     settings = read_merge_settings(git)
     tops = (target.checkout, repository.top, *(one.path for one in checkouts if not one.bare))
     places = places_of(repository.common, settings, target.checkout or git.cwd, tops)
     old_tree = tree_of(room.repo, target.tip)
-    return Site(
+    return LandingContext(
         git=git,
         merging=lambda: git,
         repo=room.repo,
@@ -85,7 +85,9 @@ def _no_room() -> HookRoom:
     raise PrunError("a forecast runs no hooks")
 
 
-def look_ahead(site: Site, candidate: Candidate, own: Sequence[Change], base: Oid | None, merged: Oid | None) -> Barred:
+def look_ahead(
+    site: LandingContext, candidate: Candidate, own: Sequence[TreeChange], base: Oid | None, merged: Oid | None
+) -> Barred:
     """Ask the barriers about one branch, which changed ``own`` since ``base``.
 
     ``merged`` is its merge with the target, where that was made; else what it changed is put on the target, and where

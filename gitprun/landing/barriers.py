@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from gitprun.git.trees import Change
+from gitprun.git.trees import TreeChange
 from gitprun.landing.along import BASE, describe_along
-from gitprun.landing.context import Site
+from gitprun.landing.context import LandingContext
 from gitprun.landing.cuts import find_cuts
 from gitprun.landing.deletions import DELETIONS, describe_deletions
 from gitprun.landing.fence import OUTSIDE, allowed_by, describe_outside, find_outside
@@ -31,7 +31,7 @@ class Proposed:
     base: Oid
     before: Oid
     tree: Oid
-    step: Sequence[Change]
+    step: Sequence[TreeChange]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,17 +42,17 @@ class Hold:
     accept: tuple[str, ...]
 
 
-Barrier = Callable[[Site, Proposed], Iterator[Hold]]
+Barrier = Callable[[LandingContext, Proposed], Iterator[Hold]]
 
 
-def hold_deletions(site: Site, proposed: Proposed) -> Iterator[Hold]:
+def hold_deletions(site: LandingContext, proposed: Proposed) -> Iterator[Hold]:
     """Hold what deletes much of the target."""
     deletes = describe_deletions(site.trees, proposed.before, proposed.step, site.options.max_deleted)
     if deletes and DELETIONS not in site.options.accept:
         yield Hold(f"it {deletes}", (DELETIONS,))
 
 
-def hold_surface(site: Site, proposed: Proposed) -> Iterator[Hold]:
+def hold_surface(site: LandingContext, proposed: Proposed) -> Iterator[Hold]:
     """Hold what changes programs of the user, or what starts them, where nobody accepted it by name."""
     touches = find_touches(site.trees, proposed.step, site.live())
     held = unaccepted(touches, site.options, proposed.candidate)
@@ -60,7 +60,7 @@ def hold_surface(site: Site, proposed: Proposed) -> Iterator[Hold]:
         yield Hold(f"it {TITLES['held']}: {describe(held)}", accept_words([one.path for one in held]))
 
 
-def hold_cuts(site: Site, proposed: Proposed) -> Iterator[Hold]:
+def hold_cuts(site: LandingContext, proposed: Proposed) -> Iterator[Hold]:
     """Hold what takes away a file, or most of it, that a policy keeps."""
     changed = [change.path for change in proposed.step if not change.added]
     found = find_cuts(site.trees, proposed.step, site.options.hotspots, site.attributes.of(changed))
@@ -70,7 +70,7 @@ def hold_cuts(site: Site, proposed: Proposed) -> Iterator[Hold]:
             yield Hold(f"it {words}", (name,))
 
 
-def hold_base(site: Site, proposed: Proposed) -> Iterator[Hold]:
+def hold_base(site: LandingContext, proposed: Proposed) -> Iterator[Hold]:
     """Hold what brings commits of its base that the target does not have."""
     brings = describe_along(site, proposed.tip, proposed.candidate)
     if brings and site.options.with_base:
@@ -79,7 +79,7 @@ def hold_base(site: Site, proposed: Proposed) -> Iterator[Hold]:
         yield Hold(f"it {brings}", (BASE,))
 
 
-def hold_outside(site: Site, proposed: Proposed) -> Iterator[Hold]:
+def hold_outside(site: LandingContext, proposed: Proposed) -> Iterator[Hold]:
     """Hold what a unit changed outside the paths it was given."""
     found = find_outside(site, proposed.candidate, proposed.before, proposed.step)
     held = [path for path in found.held if not allowed_by(site, path)]
@@ -90,7 +90,7 @@ def hold_outside(site: Site, proposed: Proposed) -> Iterator[Hold]:
 BARRIERS: tuple[Barrier, ...] = (hold_deletions, hold_surface, hold_outside, hold_base, hold_cuts)
 
 
-def list_holds(site: Site, proposed: Proposed) -> Hold | None:
+def list_holds(site: LandingContext, proposed: Proposed) -> Hold | None:
     """Return everything that holds a merge as one; None where nothing is in its way."""
     holds = [hold for barrier in BARRIERS for hold in barrier(site, proposed)]
     if not holds:
@@ -99,7 +99,7 @@ def list_holds(site: Site, proposed: Proposed) -> Hold | None:
     return Hold("; ".join(hold.reason for hold in holds), tuple(accept))
 
 
-def find_holds(site: Site, proposed: Proposed) -> LandingItem | None:
+def find_holds(site: LandingContext, proposed: Proposed) -> LandingItem | None:
     """Return the item that holds a merge for everything somebody has to let pass; None where nothing is in its way."""
     hold = list_holds(site, proposed)
     if hold is None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from gitprun.git.store import store_of
 from gitprun.git.trees import tree_of
 from gitprun.landing.build import Built, build_merge
-from gitprun.landing.context import Site
+from gitprun.landing.context import LandingContext
 from gitprun.landing.plan import SETTLED, Candidate, ItemState, LandingItem
 from gitprun.model.names import Oid
 from gitprun.model.units import Verdict
@@ -24,7 +24,7 @@ class Batch:
     taken: tuple[Built, ...] = ()
     verdict: Verdict | None = None
 
-    def tip(self, site: Site) -> Oid:
+    def tip(self, site: LandingContext) -> Oid:
         """Give the last merge, or the target as it was."""
         return self.taken[-1].commit if self.taken else site.target.tip
 
@@ -37,7 +37,7 @@ class Batch:
         return replace(self, items=(*self.items, built.item), taken=(*self.taken, built))
 
 
-def build_batch(site: Site, ordered: Sequence[Candidate], batch: Batch | None = None) -> Batch:
+def build_batch(site: LandingContext, ordered: Sequence[Candidate], batch: Batch | None = None) -> Batch:
     """Merge candidates one on top of the other, on top of what a batch has already."""
     batch = batch or Batch()
     if not batch.taken:
@@ -53,7 +53,7 @@ def build_batch(site: Site, ordered: Sequence[Candidate], batch: Batch | None = 
     return batch
 
 
-def _read_ahead(site: Site, ordered: Sequence[Candidate]) -> None:
+def _read_ahead(site: LandingContext, ordered: Sequence[Candidate]) -> None:
     """Read at once what the merges would read one by one: each branch's commit, and the folders that it changed."""
     store = store_of(site.repo)
     if store is None or len(ordered) < READ_AHEAD_FROM:

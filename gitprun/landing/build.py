@@ -9,21 +9,21 @@ from pathlib import Path
 
 from gitprun.capture.portable import describe_names
 from gitprun.git.command import Git
-from gitprun.git.trees import GITLINK, Change, show_path, tree_of
-from gitprun.git.walk import TooDeep
+from gitprun.git.trees import GITLINK, TreeChange, show_path, tree_of
+from gitprun.git.walk import TreeTooDeep
 from gitprun.judging.submodules import describe_moves, find_unknown
 from gitprun.landing.backwards import describe_reverted
 from gitprun.landing.barriers import Proposed, find_holds
 from gitprun.landing.combine import Combined, combine
 from gitprun.landing.commit import append_shortlog, finish_message, write_merge
 from gitprun.landing.conflicts_committed import find_jj_conflict
-from gitprun.landing.context import Site
+from gitprun.landing.context import LandingContext
 from gitprun.landing.guard import find_obstacle
 from gitprun.landing.history import describe_replaced, explain_unrelated
 from gitprun.landing.plan import Candidate, ItemState, LandingItem, render_message, unproved
 from gitprun.landing.squashed import find_held_part, find_holder
 from gitprun.landing.uncommitted import detached_ahead, dirty_checkout
-from gitprun.model.errors import GitFailed, GitStopped, GitTimeout, Refused
+from gitprun.model.errors import GitFailed, GitStopped, GitTimeout, OperationRefused
 from gitprun.model.findings import EVERY_FINDING, Suspect, accepts
 from gitprun.model.names import Oid, short
 
@@ -40,14 +40,19 @@ class Built:
     item: LandingItem
     commit: Oid
     tree: Oid
-    brought: tuple[Change, ...] = ()
+    brought: tuple[TreeChange, ...] = ()
     united: frozenset[bytes] = frozenset()
-    step: tuple[Change, ...] = ()
+    step: tuple[TreeChange, ...] = ()
     offers: Mapping[bytes, int] = field(default_factory=dict)
 
 
 def build_merge(
-    site: Site, tip: Oid, candidate: Candidate, *, picks: Mapping[bytes, int] | None = None, trial: bool = False
+    site: LandingContext,
+    tip: Oid,
+    candidate: Candidate,
+    *,
+    picks: Mapping[bytes, int] | None = None,
+    trial: bool = False,
 ) -> Built | LandingItem:
     """Merge a candidate into ``tip``; give the commit, or the item that says why there is none.
 
@@ -65,7 +70,7 @@ def build_merge(
     try:
         bases = site.ancestry.bases(tip, candidate.tip)
         combined = _settled(site, tip, candidate, bases) or combine(site, tip, candidate, bases, picks)
-    except (GitFailed, GitTimeout, TooDeep) as problem:
+    except (GitFailed, GitTimeout, TreeTooDeep) as problem:
         return _refuse(candidate, problem)
     if isinstance(combined, LandingItem):
         return _name_part(site, combined, bases) if combined.state == "conflict" and len(bases) == 1 else combined
@@ -79,7 +84,7 @@ def build_merge(
     return built
 
 
-def _settled(site: Site, tip: Oid, candidate: Candidate, bases: Sequence[Oid]) -> LandingItem | None:
+def _settled(site: LandingContext, tip: Oid, candidate: Candidate, bases: Sequence[Oid]) -> LandingItem | None:
     """Say what is to be said of a branch without merging it; None where it has to be merged."""
     common = site.state.parent
     if not bases:
@@ -102,7 +107,7 @@ def _settled(site: Site, tip: Oid, candidate: Candidate, bases: Sequence[Oid]) -
     return _squashed(site, candidate, bases)
 
 
-def _squashed(site: Site, candidate: Candidate, bases: Sequence[Oid]) -> LandingItem | None:
+def _squashed(site: LandingContext, candidate: Candidate, bases: Sequence[Oid]) -> LandingItem | None:
     """Tell a branch whose work the target got by another name."""
     target, tip = site.target, candidate.tip
     if len(bases) != 1 or bases[0] == target.tip or candidate.mended:
@@ -125,7 +130,7 @@ def _squashed(site: Site, candidate: Candidate, bases: Sequence[Oid]) -> Landing
     return _item(candidate, "already-contained", found.told(target.branch))
 
 
-def _name_part(site: Site, item: LandingItem, bases: Sequence[Oid]) -> LandingItem:
+def _name_part(site: LandingContext, item: LandingItem, bases: Sequence[Oid]) -> LandingItem:
     """Say of a branch in conflict up to which of its commits the target has it by another name."""
     candidate, target = item.candidate, site.target
     found = find_held_part(site.git, site.merging, site.trees, base=bases[0], target=target.tip, tip=candidate.tip)
@@ -136,7 +141,7 @@ def _name_part(site: Site, item: LandingItem, bases: Sequence[Oid]) -> LandingIt
     return replace(item, reason=f"{item.reason}; {target.branch} has it up to {own} since {since} (squashed): {rest}")
 
 
-def _refuse(candidate: Candidate, problem: GitFailed | GitTimeout | TooDeep) -> LandingItem:
+def _refuse(candidate: Candidate, problem: GitFailed | GitTimeout | TreeTooDeep) -> LandingItem:
     """Set a branch aside for what git said; raises the problem itself where it is a stop."""
     if isinstance(problem, GitStopped):
         raise problem
@@ -147,7 +152,7 @@ def _way_out(candidate: Candidate) -> str:
     return NO_HISTORY.replace("{branch}", candidate.branch).replace("{{tree}}", "{tree}")
 
 
-def _commit(site: Site, tip: Oid, combined: Combined, base: Oid, *, trial: bool) -> Built | LandingItem:
+def _commit(site: LandingContext, tip: Oid, combined: Combined, base: Oid, *, trial: bool) -> Built | LandingItem:
     candidate, tree, before = combined.item.candidate, combined.tree, tree_of(site.repo, tip)
     # What lost lines to the main side is not contained in it: it lands, with a tree that stays, as git has it land.
     if tree == before and not any(one.dropped for one in combined.item.resolved):
@@ -168,7 +173,7 @@ def _commit(site: Site, tip: Oid, combined: Combined, base: Oid, *, trial: bool)
     if site.hooks.names and not site.options.dry_run and not trial:
         try:
             seen = _consult(site, tip, before, candidate, tree, message)
-        except Refused as problem:
+        except OperationRefused as problem:
             return _item(candidate, "refused", problem.message)
         message = seen[1]
         if seen[0] != tree:
@@ -194,14 +199,16 @@ def _commit(site: Site, tip: Oid, combined: Combined, base: Oid, *, trial: bool)
     )
 
 
-def _barred(site: Site, proposed: Proposed) -> LandingItem | None:
+def _barred(site: LandingContext, proposed: Proposed) -> LandingItem | None:
     """Say what somebody has to let pass first, or what is in the way of a merge; None where nothing is."""
     refused = "" if (held := find_holds(site, proposed)) else _obstacle(site, proposed)
     return held or (_item(proposed.candidate, "refused", refused) if refused else None)
 
 
-def _consult(site: Site, tip: Oid, before: Oid, candidate: Candidate, tree: Oid, message: str) -> tuple[Oid, str]:
-    """Ask the hooks about a merge; the same question is asked once. Raises Refused."""
+def _consult(
+    site: LandingContext, tip: Oid, before: Oid, candidate: Candidate, tree: Oid, message: str
+) -> tuple[Oid, str]:
+    """Ask the hooks about a merge; the same question is asked once. Raises OperationRefused."""
     key = (before, candidate.tip, tree, message)
     known = site.memory.hooks.get(key)
     if known is None:
@@ -209,15 +216,15 @@ def _consult(site: Site, tip: Oid, before: Oid, candidate: Candidate, tree: Oid,
             known = site.room().consult(
                 site.hooks, main=tip, unit=candidate.tip, branch=candidate.branch, tree=tree, message=message
             )
-        except Refused as problem:
+        except OperationRefused as problem:
             known = problem.message
         site.memory.hooks[key] = known
     if isinstance(known, str):
-        raise Refused(known)
+        raise OperationRefused(known)
     return known
 
 
-def _obstacle(site: Site, proposed: Proposed) -> str:
+def _obstacle(site: LandingContext, proposed: Proposed) -> str:
     """Compare with the target's own tip: what an accepted branch already moves away is out of the way."""
     candidate, step, since = proposed.candidate, proposed.step, site.since(site.old_tree, proposed.before)
     changes = since.after(step)
@@ -231,7 +238,7 @@ def _obstacle(site: Site, proposed: Proposed) -> str:
         return unknown
     if site.target.checkout is None:
         return ""
-    accepted: list[Change] = []
+    accepted: list[TreeChange] = []
     if site.settings.ignore_case or since.removed:
         touched = {change.path for change in step}
         accepted = [change for path, change in since.changes.items() if path not in touched]
@@ -243,7 +250,7 @@ def _obstacle(site: Site, proposed: Proposed) -> str:
     )
 
 
-def _contained(site: Site, tip: Oid, candidate: Candidate) -> LandingItem:
+def _contained(site: LandingContext, tip: Oid, candidate: Candidate) -> LandingItem:
     """Tell a branch that was merged before from one that never had a commit of its own."""
     # Walking back from the target one first parent after the other, does one come by the branch's tip?
     walk = site.git.run("rev-list", "--first-parent", "--parents", f"{candidate.tip}..{tip}").text.splitlines()

@@ -26,7 +26,7 @@ _MADE = ("branch: Created from", "branch: Reset to")
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class Chosen:
     """What asks to land, and what does not with the reason; ``runs`` are those whose settings hold.
 
     ``ahead`` is what workers may have done to the user's checkout, to be told before anything lands.
@@ -38,7 +38,7 @@ class Choice:
     ahead: tuple[str, ...] = ()
 
 
-def choose(repository: Repository, history: History, names: Sequence[str], *, allow_unverified: bool) -> Choice:
+def choose(repository: Repository, history: History, names: Sequence[str], *, allow_unverified: bool) -> Chosen:
     """Find what is meant by ``names``: units, runs, branches; nothing means every verified unit of the last run."""
     candidates: list[Candidate] = []
     skipped: list[tuple[str, str]] = []
@@ -72,7 +72,7 @@ def choose(repository: Repository, history: History, names: Sequence[str], *, al
     for one in distinct.values():
         if one.unit:
             ahead += _in_checkout(history.runs[one.run].units[UnitId(one.unit)])
-    return Choice(tuple(distinct.values()), tuple(skipped), tuple(dict.fromkeys(runs)), tuple(ahead))
+    return Chosen(tuple(distinct.values()), tuple(skipped), tuple(dict.fromkeys(runs)), tuple(ahead))
 
 
 def _find_unit(history: History, name: str) -> tuple[RunState, UnitState] | None:

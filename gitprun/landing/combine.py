@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from gitprun.git.trees import Change, TreeMerge, merge_trees, show_path, tree_of
+from gitprun.git.trees import TreeChange, TreeMerge, merge_trees, show_path, tree_of
 from gitprun.judging.locks import meet_in_locks
 from gitprun.landing.backwards import look_back
 from gitprun.landing.conflicts_committed import find_markers
-from gitprun.landing.context import Site
+from gitprun.landing.context import LandingContext
 from gitprun.landing.disjoint import Since, merge_apart
 from gitprun.landing.drivers import judge_drivers
 from gitprun.landing.plan import Candidate, LandingItem, News
@@ -28,13 +28,13 @@ class Combined:
 
     tree: Oid
     item: LandingItem
-    brought: tuple[Change, ...]
+    brought: tuple[TreeChange, ...]
     united: frozenset[bytes] = frozenset()
     offers: Mapping[bytes, int] = field(default_factory=dict)
 
 
 def combine(
-    site: Site, tip: Oid, candidate: Candidate, bases: Sequence[Oid], picks: Mapping[bytes, int] | None
+    site: LandingContext, tip: Oid, candidate: Candidate, bases: Sequence[Oid], picks: Mapping[bytes, int] | None
 ) -> Combined | LandingItem:
     """Merge a candidate into ``tip`` as a tree; gives the item that says why not where that cannot land."""
     trees, several = site.trees, len(bases) > 1
@@ -85,7 +85,7 @@ def combine(
 
 
 def _settle(
-    site: Site,
+    site: LandingContext,
     tip: Oid,
     combined: Combined,
     merge: TreeMerge,
@@ -117,13 +117,13 @@ def _settle(
     return combined
 
 
-def _audit(site: Site, combined: Combined, by_main: Since, unit: Oid, *, several_bases: bool) -> Combined:
-    from gitprun.judging.audit import Merged, audit_merge
+def _audit(site: LandingContext, combined: Combined, by_main: Since, unit: Oid, *, several_bases: bool) -> Combined:
+    from gitprun.judging.audit import MergedTree, audit_merge
 
     # Where somebody has mended a file, no resolver writes another one over it.
     changed = {*by_main.changes, *(change.path for change in combined.brought)}
     by_hand = changed if combined.item.candidate.mended else set()
-    merged = Merged(
+    merged = MergedTree(
         base=by_main.base,
         main=by_main.tree,
         unit=unit,
@@ -148,7 +148,7 @@ def _with(combined: Combined, **facts: Any) -> Combined:
     return replace(combined, item=replace(combined.item, **facts))
 
 
-def _may_clash(by_main: Mapping[bytes, Change], by_unit: Sequence[Change]) -> bool:
+def _may_clash(by_main: Mapping[bytes, TreeChange], by_unit: Sequence[TreeChange]) -> bool:
     """Tell whether different files might clash by what they mean: new migrations, a manifest and its lock."""
     if any(change.added for change in by_unit) and any(change.added for change in by_main.values()):
         return True
@@ -160,7 +160,9 @@ def _drops(strategy: str, lost: Sequence[ResolvedPath]) -> str:
     return f"-X {strategy} would drop lines of {files}; look at them, then --accept-drops lands it"
 
 
-def _conflict(site: Site, tip: Oid, candidate: Candidate, merge: TreeMerge, refused: dict[bytes, str]) -> LandingItem:
+def _conflict(
+    site: LandingContext, tip: Oid, candidate: Candidate, merge: TreeMerge, refused: dict[bytes, str]
+) -> LandingItem:
     from gitprun.judging.conflicts import list_conflicts
 
     names = {tip: site.target.branch, candidate.tip: candidate.branch}

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from gitprun.git.command import Git
 from gitprun.git.store import ObjectMissing
-from gitprun.git.trees import REGULAR, Change, Objects, read_blob, show_path, size_of_blob, tree_of
+from gitprun.git.trees import REGULAR, Objects, TreeChange, read_blob, show_path, size_of_blob, tree_of
 from gitprun.git.walk import Trees
 from gitprun.landing.plan import Candidate, LandingItem
 from gitprun.model.findings import UNRESOLVED, ConflictPath, Suspect
@@ -47,7 +47,7 @@ def find_jj_conflict(trees: Trees, candidate: Candidate, known: Oid) -> LandingI
     )
 
 
-def find_markers(git: Git, trees: Trees, tip: Oid, changes: Sequence[Change], tree: Oid) -> tuple[Suspect, ...]:
+def find_markers(git: Git, trees: Trees, tip: Oid, changes: Sequence[TreeChange], tree: Oid) -> tuple[Suspect, ...]:
     """List the files of which a branch (commit ``tip``) changed something and left conflict markers in the merged
     ``tree``.
     """

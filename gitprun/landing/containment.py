@@ -13,7 +13,7 @@ from gitprun.model.names import Oid
 
 
 @dataclass(frozen=True, slots=True)
-class Presence:
+class Containment:
     """How many paths of a branch are in the target as the branch has them, which were united with changes of others,
     and which are not there for no reason that is known."""
 
@@ -26,10 +26,10 @@ class Presence:
         return {"whole": self.whole, "united": list(self.united), "missing": list(self.missing)}
 
 
-def find_presence(trees: Trees, taken: Sequence[Built], tree: Oid, others: frozenset[bytes]) -> list[Presence]:
+def find_presence(trees: Trees, taken: Sequence[Built], tree: Oid, others: frozenset[bytes]) -> list[Containment]:
     """Look for what each merge brought in the tree they led to; ``others`` are paths that something else changed."""
     later = set(others)
-    found: list[Presence] = []
+    found: list[Containment] = []
     for built in reversed(taken):
         placed = {(change.new_mode, change.new) for change in built.step if not change.removed}
         asked = {change.path for change in built.step}
@@ -45,7 +45,7 @@ def find_presence(trees: Trees, taken: Sequence[Built], tree: Oid, others: froze
                 whole += 1
             else:
                 missing.append(show_path(change.path))
-        found.append(Presence(whole, tuple(united), tuple(missing)))
+        found.append(Containment(whole, tuple(united), tuple(missing)))
         later |= asked
     return found[::-1]
 

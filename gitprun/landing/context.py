@@ -49,7 +49,7 @@ class Memory:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Site:
+class LandingContext:
     """Everything a landing knows about the place it lands in.
 
     ``git`` is the user's own, ``merging`` gives the one whose folder attributes are read from, ``attributes`` what

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from gitprun.git.trees import REGULAR, Change, read_blob, show_path
+from gitprun.git.trees import REGULAR, TreeChange, read_blob, show_path
 from gitprun.git.walk import Trees
 from gitprun.judging.hotspots import BUILTIN, Hotspot, hotspot_for
 from gitprun.landing.deletions import find_deleted
@@ -17,7 +17,7 @@ FEW = 20
 
 
 def find_cuts(
-    trees: Trees, step: Sequence[Change], hotspots: Sequence[Hotspot], drivers: Mapping[bytes, str]
+    trees: Trees, step: Sequence[TreeChange], hotspots: Sequence[Hotspot], drivers: Mapping[bytes, str]
 ) -> list[tuple[bytes, str]]:
     """List the paths a step deletes, empties or halves against their policy, with words for it.
 
@@ -37,7 +37,7 @@ def find_cuts(
     return found
 
 
-def _describe(trees: Trees, change: Change, gone: set[bytes], few: int) -> str:
+def _describe(trees: Trees, change: TreeChange, gone: set[bytes], few: int) -> str:
     """Say what a change takes away of a file; empty where it is not much (``few`` lines, or less than half)."""
     if change.removed:
         return "deletes" if change.path in gone else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from gitprun.git.trees import Change, show_path
+from gitprun.git.trees import TreeChange, show_path
 from gitprun.git.walk import Trees
 from gitprun.model.names import Oid
 
@@ -16,7 +16,7 @@ FEW = 20
 _EMPTY = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
 
 
-def find_deleted(step: Sequence[Change]) -> list[bytes]:
+def find_deleted(step: Sequence[TreeChange]) -> list[bytes]:
     """List the files a step deletes or empties, without those that came up elsewhere.
 
     A file came up elsewhere where one with its content was added, or else one of its name, whatever the ending.
@@ -28,7 +28,7 @@ def find_deleted(step: Sequence[Change]) -> list[bytes]:
     ]
     added = [change for change in step if change.added]
     contents, names = Counter(change.new for change in added), Counter(_stem(change.path) for change in added)
-    left: list[Change] = []
+    left: list[TreeChange] = []
     for change in gone:
         if change.removed and contents[change.old]:
             contents[change.old] -= 1
@@ -49,7 +49,7 @@ def _stem(path: bytes) -> bytes:
     return path.rpartition(b"/")[2].partition(b".")[0]
 
 
-def describe_deletions(trees: Trees, before: Oid, step: Sequence[Change], most: float) -> str:
+def describe_deletions(trees: Trees, before: Oid, step: Sequence[TreeChange], most: float) -> str:
     """Say how much of a tree a step deletes, where that is more than a few files and more than this share of all."""
     if len(step) <= FEW or most >= 1:
         return ""

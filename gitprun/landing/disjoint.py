@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gitprun.git.trees import Change
+from gitprun.git.trees import TreeChange
 from gitprun.git.walk import Trees
 from gitprun.model.names import Oid
 
@@ -14,7 +14,7 @@ class Since:
 
     def __init__(self, trees: Trees, base: Oid, tree: Oid) -> None:
         self.trees, self.base, self.tree = trees, base, tree
-        self.changes: dict[bytes, Change] = {}
+        self.changes: dict[bytes, TreeChange] = {}
         self.added = self.removed = 0
         self._count(trees.compare(base, tree))
 
@@ -23,13 +23,13 @@ class Since:
         """Tell whether something may have been renamed: a path was added and another removed."""
         return bool(self.added and self.removed)
 
-    def _count(self, changes: Sequence[Change]) -> None:
+    def _count(self, changes: Sequence[TreeChange]) -> None:
         for change in changes:
             self.changes[change.path] = change
             self.added += change.added
             self.removed += change.removed
 
-    def advance(self, tree: Oid, step: Sequence[Change]) -> None:
+    def advance(self, tree: Oid, step: Sequence[TreeChange]) -> None:
         """Take in the changes that lead from its tree to the next one."""
         after = self.after(step)
         for change in step:
@@ -40,22 +40,22 @@ class Since:
         self._count(after)
         self.tree = tree
 
-    def after(self, step: Sequence[Change]) -> list[Change]:
+    def after(self, step: Sequence[TreeChange]) -> list[TreeChange]:
         """Tell how the paths of further changes then differ from the base; those that do not are left out."""
         found = []
         for change in step:
             before = self.changes.get(change.path, change)
             if (before.old_mode, before.old) != (change.new_mode, change.new):
-                found.append(Change(change.path, before.old_mode, change.new_mode, before.old, change.new))
+                found.append(TreeChange(change.path, before.old_mode, change.new_mode, before.old, change.new))
         return found
 
 
-def may_move(changes: Sequence[Change]) -> bool:
+def may_move(changes: Sequence[TreeChange]) -> bool:
     """Tell whether one of the changes may be half of a rename."""
     return any(change.added for change in changes) and any(change.removed for change in changes)
 
 
-def merge_apart(trees: Trees, main: Since, unit: Sequence[Change]) -> Oid | None:
+def merge_apart(trees: Trees, main: Since, unit: Sequence[TreeChange]) -> Oid | None:
     """Merge changes with a main side that changed other paths; None where only git can tell.
 
     Git gives the same tree: it reads contents only where both sides changed a path, and folders that were renamed on

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, cast
 from gitprun.git.command import Git
 from gitprun.git.refs import has_refs, open_repository, read_signatures
 from gitprun.git.repo import Checkout, Repository, read_checkouts
-from gitprun.git.store import Store, stand_in
+from gitprun.git.store import ObjectStore, stand_in
 from gitprun.git.trees import Objects, tree_of
 from gitprun.git.upstream import describe_behind
 from gitprun.git.walk import Trees
@@ -22,7 +22,7 @@ from gitprun.landing.ancestry import Ancestry
 from gitprun.landing.batch import Batch, build_batch, set_aside
 from gitprun.landing.build import lay_out_attributes
 from gitprun.landing.combine import Combined, combine
-from gitprun.landing.context import Memory, Site
+from gitprun.landing.context import LandingContext, Memory
 from gitprun.landing.drivers import find_attributes
 from gitprun.landing.fence import outside_rows, tell_outside
 from gitprun.landing.guard import (
@@ -56,7 +56,7 @@ from gitprun.system.files import locked
 from gitprun.workspaces.trust import Untrusted
 
 if TYPE_CHECKING:
-    from gitprun.landing.after import Aftermath
+    from gitprun.landing.after import AfterCommands
     from gitprun.landing.hooks import HookRoom
 
 # How often a train is built anew because somebody else moved the target meanwhile.
@@ -75,7 +75,8 @@ def land(
 ) -> LandingReport:
     """Land branches on one target with --no-ff merges; what cannot land is set aside and told.
 
-    Raises Refused when the checkout is in no state to follow, TargetMoved when the target keeps moving: then nothing
+    Raises OperationRefused when the checkout is in no state to follow, TargetMoved when the target keeps
+    moving: then nothing
     was changed. One landing at a time runs in a repository; a dry run waits for nobody and moves nothing. What was
     asked ``ahead`` holds only as long as the index is the one it was then.
     """
@@ -156,7 +157,7 @@ def _land(
         batch = build_batch(site, ordered)
         new = batch.tip(site)
         if batch.taken and not options.dry_run:
-            made: Mapping[Oid, Aftermath] = {}
+            made: Mapping[Oid, AfterCommands] = {}
             if not options.no_verify or any(row.after for row in options.hotspots):
                 batch, made = _prove(repository, ledger, site, ordered, batch, stop, say)
             if stop is not None and stop.is_set():
@@ -175,7 +176,7 @@ def _land(
         )
 
 
-def _tell(site: Site, ordered: Sequence[Candidate], batch: Batch) -> None:
+def _tell(site: LandingContext, ordered: Sequence[Candidate], batch: Batch) -> None:
     """Note what the user should know about each branch that landed, or would."""
     for built in batch.taken:
         candidate = built.item.candidate
@@ -186,7 +187,7 @@ def _tell(site: Site, ordered: Sequence[Candidate], batch: Batch) -> None:
             site.note(text)
 
 
-def _beside(site: Site, item: LandingItem, ordered: Sequence[Candidate]) -> Iterator[str]:
+def _beside(site: LandingContext, item: LandingItem, ordered: Sequence[Candidate]) -> Iterator[str]:
     """Say what of a branch that lands did not come along, came after its checks, or changed them."""
     from gitprun.landing.own_check import OwnCheck
 
@@ -237,12 +238,12 @@ def combine_alone(repository: Repository, candidate: Candidate, options: Landing
 def _prove(
     repository: Repository,
     ledger: Ledger,
-    site: Site,
+    site: LandingContext,
     ordered: Sequence[Candidate],
     batch: Batch,
     stop: Stop | None,
     say: Callable[[str], None],
-) -> tuple[Batch, Mapping[Oid, Aftermath]]:
+) -> tuple[Batch, Mapping[Oid, AfterCommands]]:
     """Have the train checked; gives what of it is green, and what the after commands made of which tree."""
     from gitprun.landing.own_check import OwnCheck
     from gitprun.landing.prove import Proof, came_confined, landing_checks
@@ -287,7 +288,7 @@ def _site(
     options: LandingOptions,
     git: Git,
     memory: Memory,
-) -> Iterator[Site]:
+) -> Iterator[LandingContext]:
     """Read all a landing needs, and keep its private folders while it runs."""
     with ExitStack() as stack:
         local, stamp = LocalChanges(), None
@@ -305,7 +306,7 @@ def _site(
         trees, old_tree = Trees(repo), tree_of(repo, target.tip)
         tops = (target.checkout, repository.top, *(one.path for one in checkouts if not one.bare))
         places = places_of(repository.common, settings, here.cwd, tops)
-        site = Site(
+        site = LandingContext(
             git=here,
             merging=merging,
             attributes=find_attributes(merging, trees, target.checkout, repository.common, target.tip, settings),
@@ -336,7 +337,7 @@ def _site(
 def _objects(stack: ExitStack, repository: Repository, target: Target) -> Objects:
     git_dir = target.git_dir or repository.common
     repo = stand_in(repository.git, repository.common / "objects", lambda: open_repository(git_dir))
-    stack.callback(cast("Store", repo).close)
+    stack.callback(cast("ObjectStore", repo).close)
     return repo
 
 
@@ -378,7 +379,7 @@ def _hook_notes(settings: MergeSettings, hooks: Hooks) -> Iterator[str]:
         yield f"core.hooksPath names {hooks.folder}, which is not there: no hook is active"
 
 
-def _order(site: Site, candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
+def _order(site: LandingContext, candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
     """Put ancestors first; then as given, as captured, or so that as many as possible get along."""
     contained = site.ancestry.contained()
     ordered = plan_order(candidates, contained, by_time=site.options.order == "captured")

@@ -20,7 +20,7 @@ _Version = tuple[str, Oid]
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
+class EvilMerge:
     """What merges inside a branch lost: what is wrong, and what is only told (whole files that did not come along)."""
 
     suspects: tuple[Suspect, ...] = ()
@@ -37,7 +37,7 @@ class _Inner:
     made: Oid
 
 
-def find_lost(git: Git, trees: Trees, *, bases: Sequence[Oid], tip: Oid, last: Oid) -> Lost:
+def find_lost(git: Git, trees: Trees, *, bases: Sequence[Oid], tip: Oid, last: Oid) -> EvilMerge:
     """Make every merge of a branch again; name the paths at which it lost a change that was in no conflict there, or
     committed what git had written for somebody to resolve.
 
@@ -64,7 +64,7 @@ def find_lost(git: Git, trees: Trees, *, bases: Sequence[Oid], tip: Oid, last: O
             shown = show_path(path)
             suspects[shown] = Suspect(path=shown, reason=f"the merge {short(inner.commit)} in the branch {what}")
         told |= dict.fromkeys(_whole_files(trees, inner, merge, last))
-    return Lost(tuple(suspects[path] for path in sorted(suspects)), tuple(told))
+    return EvilMerge(tuple(suspects[path] for path in sorted(suspects)), tuple(told))
 
 
 def _read(repo: Objects, row: tuple[Oid, Oid, Oid]) -> _Inner:

@@ -8,7 +8,7 @@ from pathlib import Path
 from gitprun.git.command import Git
 from gitprun.git.refs import open_repository
 from gitprun.git.repo import Repository, read_checkouts
-from gitprun.git.trees import Change, Objects, tree_of
+from gitprun.git.trees import Objects, TreeChange, tree_of
 from gitprun.git.walk import Trees
 from gitprun.landing.guard import Target
 from gitprun.landing.hook_list import AFTER_UNDO, Hooks, describe_not_run
@@ -26,7 +26,7 @@ _IN_PLACE: tuple[HookWay, ...] = ("called",)
 
 
 def find_silenced(
-    repository: Repository, target: Target, git: Git, settings: MergeSettings, changes: Sequence[Change], new: Oid
+    repository: Repository, target: Target, git: Git, settings: MergeSettings, changes: Sequence[TreeChange], new: Oid
 ) -> str:
     """Return a note where changes are to what git's hooks run from or call; empty where they are not."""
     if target.checkout is None:

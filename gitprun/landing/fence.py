@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from gitprun.git.trees import Change, parents_of, show_path, tree_of
+from gitprun.git.trees import TreeChange, parents_of, show_path, tree_of
 from gitprun.judging.hotspots import is_common
-from gitprun.landing.context import Site
+from gitprun.landing.context import LandingContext
 from gitprun.landing.own_check import covers
 from gitprun.landing.plan import Candidate, News
 from gitprun.model.globs import outside_fence
@@ -44,7 +44,7 @@ def _shown(path: str) -> str:
     return show_path(path.encode("utf-8", "surrogateescape"))
 
 
-def find_outside(site: Site, candidate: Candidate, before: Oid, step: Sequence[Change]) -> Outside:
+def find_outside(site: LandingContext, candidate: Candidate, before: Oid, step: Sequence[TreeChange]) -> Outside:
     """Return what a merge brings of a unit's own work outside its fence.
 
     ``before`` is the tree merged into, ``step`` what differs from it once it is merged. What the target has already is
@@ -63,14 +63,16 @@ def find_outside(site: Site, candidate: Candidate, before: Oid, step: Sequence[C
     return sort_outside(filter(arrives, site.touched(base, candidate.tip)), candidate.fence)
 
 
-def allowed_by(site: Site, path: str) -> str:
+def allowed_by(site: LandingContext, path: str) -> str:
     """Return which option lets a path outside the fence land; empty if none does."""
     if site.options.allow_outside:
         return "--allow-outside"
     return "--accept" if covers(site.options.accept, path) else ""
 
 
-def outside_rows(site: Site, candidate: Candidate, merge: Oid, step: Sequence[Change]) -> list[dict[str, Any]]:
+def outside_rows(
+    site: LandingContext, candidate: Candidate, merge: Oid, step: Sequence[TreeChange]
+) -> list[dict[str, Any]]:
     """Return for the ledger what a merge commit brings from outside a unit's fence, and who let it."""
     found = find_outside(site, candidate, tree_of(site.repo, parents_of(site.repo, merge)[0]), step)
     rows = [{"path": path, "accepted": allowed_by(site, path)} for path in found.held]
@@ -87,7 +89,7 @@ def tell_outside(candidate: Candidate, rows: Sequence[Mapping[str, Any]]) -> Ite
         yield News(f"{candidate.branch} {describe_outside(common)}, as any unit may")
 
 
-def _own_base(site: Site, candidate: Candidate) -> Oid | None:
+def _own_base(site: LandingContext, candidate: Candidate) -> Oid | None:
     """Return the tree a unit's work began at: commits of its base that the target lacks are not its work."""
     if candidate.base in parents_of(site.repo, candidate.tip):
         return tree_of(site.repo, candidate.base)

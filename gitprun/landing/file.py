@@ -11,7 +11,7 @@ from gitprun.git.command import Git
 from gitprun.judging.doubts import NOT_SETTLED, Doubts, find_doubts, guarded
 from gitprun.model.errors import PrunError
 from gitprun.resolvers.base import FileConflict, Refused, quote
-from gitprun.resolvers.ladder import Answer, climb, prepare
+from gitprun.resolvers.ladder import CascadeResult, climb, prepare
 from gitprun.system.files import write_whole
 
 CANNOT = 128
@@ -69,10 +69,10 @@ def merge_file(wanted: FileMerge, cwd: Path) -> FileAnswer:
 def _climb(conflict: FileConflict, by_git: FileAnswer, doubts: Doubts, shown: str) -> FileAnswer:
     """Ask the resolvers for a text; else it is git's, whose faults are told."""
     doing, before = f"resolving {conflict.path!r}", lambda: prepare(conflict.path)
-    tried: Answer | Refused = Refused(NOT_SETTLED)
+    tried: CascadeResult | Refused = Refused(NOT_SETTLED)
     if not doubts.late:
         tried = guarded(lambda: climb(conflict), None, doing, NOT_SETTLED, before)
-    if isinstance(tried, Answer) and tried.texts:
+    if isinstance(tried, CascadeResult) and tried.texts:
         found = tried.texts[0]
         return FileAnswer(0, found.text, (f"{shown}: settled ({found.resolver})",))
     if doubts.faults:

@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING
 from gitprun.git.batch import compare_many, merge_many
 from gitprun.git.command import Git
 from gitprun.git.repo import Checkout, Repository, read_checkouts, resolve_commit
-from gitprun.git.trees import Change, Objects, TreeMerge, tree_of
+from gitprun.git.trees import Objects, TreeChange, TreeMerge, tree_of
 from gitprun.git.walk import Trees
 from gitprun.judging.judge import BAD, PathForecast
 from gitprun.landing.forecast_branches import Asked, drop_contained, find_branches
 from gitprun.landing.forecast_plan import Branch, Forecast, Meeting, Reach, folders_left, partners_of, plan_meetings
 from gitprun.landing.guard import BRANCHES, Target, read_target
 from gitprun.landing.history import explain_unrelated
-from gitprun.landing.merge_bases import Forks, New, find_forks, has_one_base, read_new
+from gitprun.landing.merge_bases import MergeBases, New, find_forks, has_one_base, read_new
 from gitprun.landing.order import plan_safe_order
 from gitprun.landing.plan import Candidate
 from gitprun.landing.squashed import find_holder
-from gitprun.landing.temporary_objects import Aside, aside
+from gitprun.landing.temporary_objects import TemporaryObjects, aside
 from gitprun.landing.undo_plan import taken_out
 from gitprun.ledger.events import History
 from gitprun.model.names import Oid
@@ -33,18 +33,18 @@ from gitprun.verify.put_back import read_gate_changes
 
 if TYPE_CHECKING:
     from gitprun.judging.judge import Judge
-    from gitprun.landing.context import Site
+    from gitprun.landing.context import LandingContext
 
 # Stands for the target among the numbers of branches.
 TARGET = -1
 # So many merges for one git program, and so many programs.
 AT_A_TIME = 64
 AT_ONCE = 2
-_Changes = Mapping[bytes, Change]
+_Changes = Mapping[bytes, TreeChange]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Ground:
+class _Pairs:
     """What the pairs are made of: branches by number, and what each changed since it forked from the target."""
 
     git: Git
@@ -52,7 +52,7 @@ class _Ground:
     common: Path
     target: Target
     branches: Sequence[Branch]
-    forks: Forks
+    forks: MergeBases
     changes: Sequence[_Changes] = ()
     since: Mapping[Oid, _Changes] = field(default_factory=dict)
 
@@ -135,7 +135,7 @@ def _stands_out(pair: tuple[int, int], meeting: Meeting) -> bool:
     return pair[0] == TARGET and meeting.state in BAD
 
 
-def _say_held(trees: Trees, ground: _Ground, number: int) -> str:
+def _say_held(trees: Trees, ground: _Pairs, number: int) -> str:
     """Say since when the target has the work of a branch by another name; empty if it has not."""
     base, tip, target = ground.forks.places[number], ground.tip(number), ground.target
     changes = tuple(ground.changes[number].values())
@@ -148,7 +148,7 @@ def _say_held(trees: Trees, ground: _Ground, number: int) -> str:
 
 @contextmanager
 def _merge_all(
-    room: Aside, ground: _Ground, wanted: Sequence[tuple[int, int]]
+    room: TemporaryObjects, ground: _Pairs, wanted: Sequence[tuple[int, int]]
 ) -> Iterator[Iterable[tuple[tuple[int, int], TreeMerge | str]]]:
     """Have pairs merged, some at a time, so that git works on the next ones while these are judged."""
     parts = [wanted[at : at + AT_A_TIME] for at in range(0, len(wanted), AT_A_TIME)]
@@ -161,7 +161,7 @@ def _merge_all(
             pool.shutdown(cancel_futures=True)
 
 
-def _read_ground(room: Aside, target: Target, branches: Sequence[Branch], new: New) -> _Ground:
+def _read_ground(room: TemporaryObjects, target: Target, branches: Sequence[Branch], new: New) -> _Pairs:
     """Read with one program what every branch changed since it forked, and the target since then."""
     forks = find_forks(room.git, new, [branch.tip for branch in branches])
     places = list(dict.fromkeys(place for place in forks.places if place))
@@ -169,7 +169,7 @@ def _read_ground(room: Aside, target: Target, branches: Sequence[Branch], new: N
     own = [(tree[place], tree[tip]) for place, tip in zip(forks.places, forks.tips, strict=True) if place]
     seen = iter(compare_many(room.git, [*own, *((tree[place], tree[target.tip]) for place in places)]))
     changes = [_by_path(next(seen)) if place else {} for place in forks.places]
-    return _Ground(
+    return _Pairs(
         git=room.git,
         repo=room.repo,
         common=room.repository.common,
@@ -182,8 +182,8 @@ def _read_ground(room: Aside, target: Target, branches: Sequence[Branch], new: N
 
 
 def _look_at_each(
-    site: Site,
-    ground: _Ground,
+    site: LandingContext,
+    ground: _Pairs,
     asked: Asked,
     known: Mapping[str, Candidate],
     merged: Mapping[int, Oid | None],
@@ -214,11 +214,11 @@ def _look_at_each(
     return tuple(looked)
 
 
-def _by_path(changes: Sequence[Change]) -> _Changes:
+def _by_path(changes: Sequence[TreeChange]) -> _Changes:
     return {change.path: change for change in changes}
 
 
-def _plan_pairs(ground: _Ground) -> list[tuple[int, int]]:
+def _plan_pairs(ground: _Pairs) -> list[tuple[int, int]]:
     """Choose the pairs to merge: those that can meet, and all of a branch that forks nowhere, or in several places.
 
     What a branch does to the target's newer commits is a matter between the two, not of another that has them.
@@ -236,7 +236,7 @@ def _plan_pairs(ground: _Ground) -> list[tuple[int, int]]:
     return sorted(wanted - forks.stacked)
 
 
-def _reach(ground: _Ground, side: int, changed: _Changes) -> Reach:
+def _reach(ground: _Pairs, side: int, changed: _Changes) -> Reach:
     removed = [change.path for change in changed.values() if change.removed]
     gone = frozenset(folder for folder in folders_left(removed) if not _has(ground.repo, ground.tip(side), folder))
     added = frozenset(path for path, change in changed.items() if change.added)
@@ -259,7 +259,7 @@ def _has(repo: Objects, commit: Oid, folder: bytes) -> bool:
         return False
 
 
-def _meet(judge: Judge, ground: _Ground, pair: tuple[int, int], merge: TreeMerge | str) -> tuple[Meeting, Oid | None]:
+def _meet(judge: Judge, ground: _Pairs, pair: tuple[int, int], merge: TreeMerge | str) -> tuple[Meeting, Oid | None]:
     """Tell what two come to, and the tree they make together, where they make one."""
     one, other = pair if pair[0] != TARGET else (pair[1], TARGET)
     # The target is the side that is landed on.

@@ -13,7 +13,7 @@ from gitprun.landing.forecast_plan import Branch
 from gitprun.landing.guard import Target
 from gitprun.landing.merge_bases import New
 from gitprun.landing.plan import Candidate, LandingOptions
-from gitprun.landing.temporary_objects import Aside
+from gitprun.landing.temporary_objects import TemporaryObjects
 from gitprun.ledger.events import LIVE, History, base_of
 from gitprun.ledger.lookup import find_unit, probe_unit
 from gitprun.model.names import Oid, parse_oid, unit_branch
@@ -55,7 +55,7 @@ class Asked:
 
 
 def find_branches(
-    room: Aside,
+    room: TemporaryObjects,
     history: History,
     asked: Asked,
     target: Target,
@@ -93,7 +93,7 @@ def find_branches(
     return found
 
 
-def _look_at_live(room: Aside, history: History, label: str) -> Candidate | str:
+def _look_at_live(room: TemporaryObjects, history: History, label: str) -> Candidate | str:
     """Take a unit that is not over as it is now; give the reason where it cannot be read, or nothing if it is over."""
     from gitprun.landing.working_tree import NotSeen, read_work
 

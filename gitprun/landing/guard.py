@@ -17,10 +17,10 @@ from gitprun.git.command import Git
 from gitprun.git.layout import require_seen_checkout
 from gitprun.git.repo import Checkout, Repository, read_checkouts
 from gitprun.git.stale import await_free, set_aside
-from gitprun.git.trees import Change, show_path
+from gitprun.git.trees import TreeChange, show_path
 from gitprun.git.verbatim import is_verbatim
 from gitprun.landing.overlooked import find_overlooked
-from gitprun.model.errors import PrunError, Refused
+from gitprun.model.errors import OperationRefused, PrunError
 from gitprun.model.names import Oid, parse_oid
 from gitprun.system.files import read_plain
 
@@ -119,7 +119,7 @@ def read_target(
     if not found:
         return Target(ref=ref, tip=tip)
     if len(found) > 1:
-        raise Refused(
+        raise OperationRefused(
             f"{ref} is checked out in more than one worktree: {', '.join(map(str, found))}",
             "switch all but one of them to another branch",
         )
@@ -133,7 +133,9 @@ def require_on_branch(repository: Repository) -> None:
     """Raise Refused where HEAD is on no branch since git is in the middle of something."""
     for name, (what, end) in OFF_BRANCH.items():
         if os.path.lexists(repository.git_dir / name):
-            raise Refused(f"{what} is in progress in {repository.top}: HEAD is on no branch until it is over", end)
+            raise OperationRefused(
+                f"{what} is in progress in {repository.top}: HEAD is on no branch until it is over", end
+            )
 
 
 def _find_checkouts(repository: Repository, ref: str, checkouts: Sequence[Checkout], here: Path | None) -> list[Path]:
@@ -144,7 +146,7 @@ def _find_checkouts(repository: Repository, ref: str, checkouts: Sequence[Checko
         if checkout.branch != ref or checkout.bare or (here and (ours or _same(checkout.path, here))):
             continue
         if checkout.prunable is not None or not checkout.path.is_dir():
-            raise Refused(
+            raise OperationRefused(
                 f"{ref} is checked out in {checkout.path}, which is missing",
                 "git worktree repair if it was moved, git worktree prune if it is gone",
             )
@@ -164,9 +166,9 @@ def require_quiet(target: Target, common: Path) -> None:
     if target.git_dir is not None:
         for name, what in UNDER_WAY.items():
             if os.path.lexists(target.git_dir / name):
-                raise Refused(f"{what} is in progress in {target.checkout}", "finish or abort it first")
+                raise OperationRefused(f"{what} is in progress in {target.checkout}", "finish or abort it first")
         if os.path.lexists(target.git_dir / "index.lock"):
-            raise Refused(
+            raise OperationRefused(
                 f"another git program works in {target.checkout}",
                 f"wait for it; if none runs, remove {target.git_dir / 'index.lock'}",
             )
@@ -174,7 +176,9 @@ def require_quiet(target: Target, common: Path) -> None:
         for name in ("rebase-merge", "rebase-apply"):
             held = read_plain(git_dir / name / "head-name", 4096)
             if held is not None and os.fsdecode(held.strip()) == target.ref:
-                raise Refused(f"{target.branch} is being rebased (see {git_dir / name})", "finish or abort it first")
+                raise OperationRefused(
+                    f"{target.branch} is being rebased (see {git_dir / name})", "finish or abort it first"
+                )
 
 
 def free_index(target: Target) -> list[str]:
@@ -226,11 +230,11 @@ def index_stamp(git_dir: Path) -> tuple[int, ...] | None:
 def require_mergeable(target: Target, local: LocalChanges) -> None:
     """Refuse a checkout whose index differs from its HEAD: no merge could be told from the user's own changes."""
     if local.unmerged:
-        raise Refused(
+        raise OperationRefused(
             f"{target.checkout} has unresolved conflicts: {list_paths(local.unmerged)}", "resolve and commit them first"
         )
     if local.staged:
-        raise Refused(
+        raise OperationRefused(
             f"{target.checkout} has staged changes: {list_paths(local.staged)}",
             "commit them, or unstage them with git restore --staged",
         )
@@ -239,7 +243,7 @@ def require_mergeable(target: Target, local: LocalChanges) -> None:
 def require_clean_elsewhere(target: Target, local: LocalChanges, top: Path | None) -> None:
     """Refuse a target that is checked out in another worktree where somebody is in the middle of something."""
     if local.unstaged and target.checkout is not None and not (top and _same(target.checkout, top)):
-        raise Refused(
+        raise OperationRefused(
             f"{target.branch} is checked out in {target.checkout}, which has uncommitted changes: "
             f"{list_paths(local.unstaged)}",
             "commit them, or land from there: then only changes in the way count",
@@ -248,7 +252,7 @@ def require_clean_elsewhere(target: Target, local: LocalChanges, top: Path | Non
 
 def find_obstacle(
     checkout: Path,
-    changes: Sequence[Change],
+    changes: Sequence[TreeChange],
     local: LocalChanges,
     *,
     ignore_case: bool,

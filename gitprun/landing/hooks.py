@@ -18,8 +18,8 @@ from gitprun.git.repo import Repository, read_config
 from gitprun.git.walk import Trees
 from gitprun.landing.commit import read_message_file, write_message_file
 from gitprun.landing.hook_list import Hooks
-from gitprun.landing.staged import Unfit, copy_staged
-from gitprun.model.errors import GitFailed, GitStopped, GitTimeout, PrunError, Refused, first_words
+from gitprun.landing.staged import UnfitContent, copy_staged
+from gitprun.model.errors import GitFailed, GitStopped, GitTimeout, OperationRefused, PrunError, first_words
 from gitprun.model.names import PRUN_REFS, Oid, short
 from gitprun.system.files import folder_identity, remove_tree
 from gitprun.workspaces.base import provide, require_room
@@ -40,10 +40,10 @@ def run_hook(git: Git, folder: Path, name: str, *args: str) -> None:
     except GitStopped:
         raise
     except GitTimeout:
-        raise Refused(f"the {name} hook did not finish within {HOOK_TIMEOUT:g} s") from None
+        raise OperationRefused(f"the {name} hook did not finish within {HOOK_TIMEOUT:g} s") from None
     except GitFailed as problem:
         said = first_words(problem.stderr) or f"exit code {problem.code}"
-        raise Refused(f"the {name} hook refused: {said}") from None
+        raise OperationRefused(f"the {name} hook refused: {said}") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class HookRoom:
     def consult(self, hooks: Hooks, *, main: Oid, unit: Oid, branch: str, tree: Oid, message: str) -> tuple[Oid, str]:
         """Run the hooks on one merge about to be committed; give the tree and message they leave.
 
-        Raises Refused when one says no, or moves a branch.
+        Raises OperationRefused when one says no, or moves a branch.
         """
         env = {"PRUN_LANDING": "1", f"GITHEAD_{unit}": branch, "GIT_REFLOG_ACTION": f"merge {branch}"}
         git, quiet = Git(cwd=self.path, env=env), Git(cwd=self.path, config=_SILENT)
@@ -66,7 +66,7 @@ class HookRoom:
         try:
             quiet.run("read-tree", "--reset", "-u", tree)
         except GitFailed as problem:
-            raise Refused(f"the merged files could not be laid out for the hooks: {problem.message}") from None
+            raise OperationRefused(f"the merged files could not be laid out for the hooks: {problem.message}") from None
         git_dir = self.path / ".git"
         text = git_dir / "MERGE_MSG"
         try:
@@ -88,14 +88,16 @@ class HookRoom:
                 (git_dir / name).unlink(missing_ok=True)
             moved = self._put_back(quiet, before)
         if moved:
-            raise Refused(moved)
+            raise OperationRefused(moved)
         return tree, said
 
     def _staged(self, git: Git, tree: Oid) -> Oid:
         try:
             return copy_staged(git, self.trees, tree)[0]
-        except (GitFailed, Unfit) as problem:
-            raise Refused(f"what the pre-merge-commit hook staged cannot be committed: {problem.message}") from None
+        except (GitFailed, UnfitContent) as problem:
+            raise OperationRefused(
+                f"what the pre-merge-commit hook staged cannot be committed: {problem.message}"
+            ) from None
 
     def _put_back(self, git: Git, before: Mapping[str, str]) -> str:
         """Put refs back where they were before the hooks ran; returns what had moved, in words."""
@@ -126,7 +128,7 @@ def _run_mending(git: Git, quiet: Git, folder: Path, name: str) -> None:
     """Run a hook that looks at files; one that mends them and says no is asked once more, with its changes staged."""
     try:
         run_hook(git, folder, name)
-    except Refused:
+    except OperationRefused:
         if not quiet.run("diff-files", "--quiet", "--ignore-submodules=all", ok=(0, 1)).code:
             raise
         quiet.run("add", "--update", ".")

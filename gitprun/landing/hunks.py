@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gitprun.resolvers.base import SIZE_LIMIT, FileConflict, Refused, split_conflict
-from gitprun.resolvers.changes import Change, diff_lines
+from gitprun.resolvers.changes import LineChange, diff_lines
 from gitprun.resolvers.sides import Region, group_regions, region_text
 from gitprun.resolvers.text import Triple
 
@@ -83,7 +83,7 @@ def _hunk(triple: Triple, region: Region) -> Hunk:
     )
 
 
-def _span(region: Region, base: Sequence[bytes], changes: Sequence[Change]) -> Span:
+def _span(region: Region, base: Sequence[bytes], changes: Sequence[LineChange]) -> Span:
     lines = region_text(region, base, changes)
     first = changes[0].first - (changes[0].start - region.start)
     return Span(line=first + 1, count=len(lines), text=_shown(lines))

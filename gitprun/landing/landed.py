@@ -14,10 +14,10 @@ from gitprun.landing.along import read_along
 from gitprun.landing.approved import approve
 from gitprun.landing.batch import Batch
 from gitprun.landing.containment import find_presence, misplaced
-from gitprun.landing.context import Site
+from gitprun.landing.context import LandingContext
 from gitprun.landing.fence import outside_rows
 from gitprun.landing.hook_list import AFTER_LANDING, describe_not_run, find_hooks
-from gitprun.landing.move import TakenBack, follow, move_target, require_way
+from gitprun.landing.move import MoveUndone, follow, move_target, require_way
 from gitprun.landing.own_check import OwnCheck
 from gitprun.landing.plan import News, render_reason
 from gitprun.landing.recover import record_landed
@@ -25,15 +25,17 @@ from gitprun.landing.surface import TITLES, describe
 from gitprun.landing.touched import find_touches, rows_of, touch_hooks, unaccepted
 from gitprun.ledger.held import accept_flags
 from gitprun.ledger.ledger import Ledger
-from gitprun.model.errors import GitFailed, GitTimeout, Refused
+from gitprun.model.errors import GitFailed, GitTimeout, OperationRefused
 from gitprun.model.names import Oid
 from gitprun.system.files import sync_all
 
 if TYPE_CHECKING:
-    from gitprun.landing.after import Aftermath
+    from gitprun.landing.after import AfterCommands
 
 
-def move(repository: Repository, ledger: Ledger, site: Site, batch: Batch, made: Aftermath | None) -> tuple[Batch, Oid]:
+def move(
+    repository: Repository, ledger: Ledger, site: LandingContext, batch: Batch, made: AfterCommands | None
+) -> tuple[Batch, Oid]:
     """Move the target and record it; ``made`` is what the after commands left, to be landed on top.
 
     The ledger knows before and after, so that a crash in between is repaired. Gives the new tip.
@@ -50,7 +52,9 @@ def move(repository: Repository, ledger: Ledger, site: Site, batch: Batch, made:
     require_way(site, repository.common, new)
     wrong = misplaced(site.repo, batch.taken, target.tip)
     if wrong:
-        raise Refused(f"the merge of {wrong[0].item.candidate.branch} is not what was built; nothing was changed")
+        raise OperationRefused(
+            f"the merge of {wrong[0].item.candidate.branch} is not what was built; nothing was changed"
+        )
     _sync(repository, site, batch, new)
     rows = _rows(site, batch, new, made)
     ends = {"target": target.ref, "old": target.tip, "new": new}
@@ -62,14 +66,14 @@ def move(repository: Repository, ledger: Ledger, site: Site, batch: Batch, made:
     git = Git(cwd=target.checkout or repository.common)
     try:
         move_target(target, git, new, reason)
-    except Refused:
+    except OperationRefused:
         ledger.append("landing.finished", facts={**ends, "outcome": "not-moved"})
         raise
     # The hooks that would run from here on are those that the landing brings.
     changed = touch_hooks(site.trees, site.trees.compare(site.old_tree, tree_of(site.repo, new)), site.live())
     try:
         follow(replace(target, silent=bool(changed)), new, reason)
-    except TakenBack:
+    except MoveUndone:
         ledger.append("landing.finished", facts={**ends, "outcome": "taken-back"})
         raise
     record_landed(ledger, target.ref, rows, ends)
@@ -82,18 +86,18 @@ def move(repository: Repository, ledger: Ledger, site: Site, batch: Batch, made:
     return replace(batch, items=tuple(items)), new
 
 
-def _require_accepted(site: Site, batch: Batch, made: Aftermath) -> None:
+def _require_accepted(site: LandingContext, batch: Batch, made: AfterCommands) -> None:
     """Raise Refused where commands made what is run here: they ran over the code of branches."""
     step = site.trees.compare(batch.taken[-1].tree, made.tree)
     held = unaccepted(find_touches(site.trees, step, site.live()), site.options, None)
     if held:
-        raise Refused(
+        raise OperationRefused(
             f"what {', '.join(made.commands)} made {TITLES['held']}: {describe(held)}; nothing was changed",
             f"look at it; git prun merge {accept_flags(one.path for one in held)} with the same names lands it",
         )
 
 
-def _rows(site: Site, batch: Batch, new: Oid, made: Aftermath | None) -> list[dict[str, Any]]:
+def _rows(site: LandingContext, batch: Batch, new: Oid, made: AfterCommands | None) -> list[dict[str, Any]]:
     """Write down each branch: its merge, what was settled and dropped, and that what it brought is there."""
     others = frozenset(path.encode("utf-8", "surrogateescape") for path in (made.paths if made else ()))
     presences = find_presence(site.trees, batch.taken, tree_of(site.repo, new), others)
@@ -127,7 +131,7 @@ def _rows(site: Site, batch: Batch, new: Oid, made: Aftermath | None) -> list[di
     return rows
 
 
-def _sync(repository: Repository, site: Site, batch: Batch, new: Oid) -> None:
+def _sync(repository: Repository, site: LandingContext, batch: Batch, new: Oid) -> None:
     """Bring to disk what the target is about to name: every commit, tree and file that is new since its old tip."""
     objects, before = str(repository.common / "objects"), site.old_tree
     found: set[str] = {new}
@@ -139,7 +143,7 @@ def _sync(repository: Repository, site: Site, batch: Batch, new: Oid) -> None:
     sync_all(loose_place(objects, oid) for oid in sorted(found))
 
 
-def _post_merge(site: Site, checkout: Path) -> None:
+def _post_merge(site: LandingContext, checkout: Path) -> None:
     hooks = find_hooks(site.hooks.folder, ("post-merge",))
     if hooks.names:
         from gitprun.landing.hooks import run_hook
@@ -147,5 +151,5 @@ def _post_merge(site: Site, checkout: Path) -> None:
         try:
             run_hook(Git(cwd=checkout), hooks.folder, "post-merge", "0")
             site.note(News("the post-merge hook ran"))
-        except (Refused, GitFailed, GitTimeout) as problem:
+        except (OperationRefused, GitFailed, GitTimeout) as problem:
             site.note(f"{problem.message} (the landing stands)")

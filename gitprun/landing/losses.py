@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gitprun.resolvers.base import SIZE_LIMIT
-from gitprun.resolvers.changes import Change, diff_lines
+from gitprun.resolvers.changes import LineChange, diff_lines
 
 
 def is_text(*contents: bytes) -> bool:
@@ -33,7 +33,7 @@ def lost_lines(base: bytes, one: bytes, other: bytes, made: bytes, now: bytes) -
     return None
 
 
-def _touched(change: Change, others: Sequence[Change]) -> bool:
+def _touched(change: LineChange, others: Sequence[LineChange]) -> bool:
     return any(change.touches(other) for other in others)
 
 

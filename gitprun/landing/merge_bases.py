@@ -14,7 +14,7 @@ New = Mapping[str, tuple[Oid, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class Forks:
+class MergeBases:
     """Branches by their place in the list.
 
     ``places`` holds the one merge base of each with the target (None: there are several, or none), ``stacked`` the
@@ -27,7 +27,7 @@ class Forks:
     shared: frozenset[tuple[int, int]]
 
 
-def find_forks(git: Git, dag: New, tips: Sequence[Oid]) -> Forks:
+def find_forks(git: Git, dag: New, tips: Sequence[Oid]) -> MergeBases:
     """Find where distinct tips, none of which is in the target, fork from it; ``dag`` is what it lacks."""
     own = [_reach(dag, tip) for tip in tips]
     places = [_fork_of(git, dag, commits) for commits in own]
@@ -42,10 +42,10 @@ def find_forks(git: Git, dag: New, tips: Sequence[Oid]) -> Forks:
                 stacked.add((min(inner, number), max(inner, number)))
     crowds = {tuple(numbers) for numbers in by_commit.values() if len(numbers) > 1}
     shared = {(one, other) for crowd in crowds for one in crowd for other in crowd if one < other}
-    return Forks(tips, places, frozenset(stacked), frozenset(shared))
+    return MergeBases(tips, places, frozenset(stacked), frozenset(shared))
 
 
-def has_one_base(git: Git, repo: Objects, forks: Forks, one: int, other: int) -> bool:
+def has_one_base(git: Git, repo: Objects, forks: MergeBases, one: int, other: int) -> bool:
     """Tell whether two branches have exactly one merge base."""
     first, second = forks.places[one], forks.places[other]
     apart = (one, other) not in forks.shared

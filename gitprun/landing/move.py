@@ -13,8 +13,8 @@ from pathlib import Path
 
 from gitprun.git.command import Git
 from gitprun.git.limits import keeping_work
-from gitprun.git.trees import ABSENT, GITLINK, Change, read_changes, tree_of
-from gitprun.landing.context import Site
+from gitprun.git.trees import ABSENT, GITLINK, TreeChange, read_changes, tree_of
+from gitprun.landing.context import LandingContext
 from gitprun.landing.guard import (
     HEAD,
     Target,
@@ -27,7 +27,7 @@ from gitprun.landing.guard import (
 )
 from gitprun.landing.settings import MergeSettings
 from gitprun.landing.untouched import are_untouched
-from gitprun.model.errors import GitFailed, GitTimeout, PrunError, Refused
+from gitprun.model.errors import GitFailed, GitTimeout, OperationRefused, PrunError
 from gitprun.model.names import Oid, short
 from gitprun.system.files import read_plain
 
@@ -38,7 +38,7 @@ _LINK = "120000"
 _MOST_TORN = 64 << 20
 
 
-class TargetMoved(Refused):
+class TargetMoved(OperationRefused):
     """The target is no longer where the landing began; nothing was changed, and it may be tried anew."""
 
     def __init__(self, branch: str) -> None:
@@ -46,11 +46,11 @@ class TargetMoved(Refused):
         self.branch = branch
 
 
-class CheckoutMoved(Refused):
+class CheckoutMoved(OperationRefused):
     """The checkout is no longer on the target; nothing was changed."""
 
 
-class TakenBack(PrunError):
+class MoveUndone(PrunError):
     """The checkout could not follow, so the branch and every file are back where they were."""
 
 
@@ -58,7 +58,7 @@ class CheckoutStuck(PrunError):
     """A checkout could be brought neither to the new commit nor back without touching somebody's work."""
 
 
-def require_way(site: Site, common: Path, new: Oid) -> None:
+def require_way(site: LandingContext, common: Path, new: Oid) -> None:
     """Try everything that moving to ``new`` needs, changing nothing but cached file times; raises Refused."""
     git = Git(cwd=site.target.checkout or common)
     git.ask_ahead(*HEAD)
@@ -68,7 +68,7 @@ def require_way(site: Site, common: Path, new: Oid) -> None:
         git.forget()
 
 
-def _require_way(site: Site, git: Git, common: Path, new: Oid) -> None:
+def _require_way(site: LandingContext, git: Git, common: Path, new: Oid) -> None:
     target, settings = site.target, site.settings
     if read_tip(git, target.ref) != target.tip:
         raise TargetMoved(target.branch)
@@ -87,7 +87,7 @@ def _require_way(site: Site, git: Git, common: Path, new: Oid) -> None:
 
 
 def require_free_way(
-    target: Target, common: Path, settings: MergeSettings, new: Oid, changes: Sequence[Change]
+    target: Target, common: Path, settings: MergeSettings, new: Oid, changes: Sequence[TreeChange]
 ) -> None:
     """Look whether anything of the user's stands where the checkout would change, then let git try; raises Refused."""
     if target.checkout is None:
@@ -96,12 +96,12 @@ def require_free_way(
     require_mergeable(target, local)
     obstacle = find_obstacle(target.checkout, changes, local, ignore_case=settings.ignore_case)
     if obstacle:
-        raise Refused(f"{obstacle}; nothing was changed", "move them away, or commit them, and try again")
+        raise OperationRefused(f"{obstacle}; nothing was changed", "move them away, or commit them, and try again")
     require_passage(target, common, settings, new, changes)
 
 
 def require_passage(
-    target: Target, common: Path, settings: MergeSettings, new: Oid, changes: Sequence[Change] | None = None
+    target: Target, common: Path, settings: MergeSettings, new: Oid, changes: Sequence[TreeChange] | None = None
 ) -> None:
     """Have git try the checkout's way to ``new`` without going it; raises Refused."""
     if target.checkout is None:
@@ -114,11 +114,11 @@ def require_passage(
             known = read_changes(git, target.tip, new) if changes is None else changes
             _rehearse_filters(target, common, settings, known, new)
     except GitFailed as problem:
-        raise Refused(f"{target.checkout} cannot follow: {problem.message}; nothing was changed") from None
+        raise OperationRefused(f"{target.checkout} cannot follow: {problem.message}; nothing was changed") from None
 
 
 def _rehearse_filters(
-    target: Target, common: Path, settings: MergeSettings, changes: Sequence[Change], new: Oid
+    target: Target, common: Path, settings: MergeSettings, changes: Sequence[TreeChange], new: Oid
 ) -> None:
     """Write the changed files that go through a filter program somewhere else first: it may fail or be missing."""
     written = {change.path for change in changes if not change.removed and change.new_mode != GITLINK}
@@ -162,7 +162,7 @@ def move_target(target: Target, git: Git, new: Oid, reason: str) -> None:
             return
         if now != target.tip:
             raise TargetMoved(target.branch) from None
-        raise Refused(f"git would not move {target.branch}: {problem.message}; nothing was changed") from None
+        raise OperationRefused(f"git would not move {target.branch}: {problem.message}; nothing was changed") from None
 
 
 def follow(target: Target, new: Oid, reason: str) -> None:
@@ -188,7 +188,7 @@ def follow(target: Target, new: Oid, reason: str) -> None:
                 f" nor could it go back: {stuck.message}",
                 "nothing is lost; once the cause is gone, git prun merge finishes this landing first",
             ) from None
-        raise TakenBack(
+        raise MoveUndone(
             f"{target.checkout} could not follow: {problem.message}; {target.branch} is back where it was"
         ) from None
 
@@ -243,7 +243,7 @@ def finish_checkout(git: Git, old: Oid, new: Oid, *, trust_index: bool) -> None:
     git.run(*_FOLLOW, old, new, timeout=CHECKOUT_TIMEOUT)
 
 
-def _is_torn(git: Git, checkout: Path, change: Change) -> bool:
+def _is_torn(git: Git, checkout: Path, change: TreeChange) -> bool:
     """Tell whether a file is but the beginning of one side's version: what a full disk or a crash leaves of a write."""
     text = read_plain(checkout / os.fsdecode(change.path), _MOST_TORN)
     if text is None or len(text) == _MOST_TORN:
@@ -253,7 +253,7 @@ def _is_torn(git: Git, checkout: Path, change: Change) -> bool:
     return any(len(blob) > len(text) and blob.startswith(text) for blob in blobs)
 
 
-def _index_of(git: Git, old: Oid, changes: Sequence[Change]) -> dict[bytes, tuple[str, str]]:
+def _index_of(git: Git, old: Oid, changes: Sequence[TreeChange]) -> dict[bytes, tuple[str, str]]:
     """Read what the index holds at the changed paths."""
     index: dict[bytes, tuple[str, str]] = {change.path: (change.old_mode, change.old) for change in changes}
     options = ("--cached", "--raw", "-z", "--no-abbrev", "--no-renames", "--ignore-submodules=none")
@@ -265,7 +265,7 @@ def _index_of(git: Git, old: Oid, changes: Sequence[Change]) -> dict[bytes, tupl
     return index
 
 
-def _held(change: Change, content: tuple[str, str] | None) -> tuple[str, str] | None:
+def _held(change: TreeChange, content: tuple[str, str] | None) -> tuple[str, str] | None:
     """Tell which side's version of a path is on disk; None if it is neither's.
 
     A missing file that both sides have was unlinked to be written anew: that is the old side.
@@ -280,7 +280,7 @@ def _held(change: Change, content: tuple[str, str] | None) -> tuple[str, str] | 
     return content if content in same else next(iter(same), None)
 
 
-def _hash_files(git: Git, checkout: Path, changes: Sequence[Change]) -> Mapping[bytes, tuple[str, str]]:
+def _hash_files(git: Git, checkout: Path, changes: Sequence[TreeChange]) -> Mapping[bytes, tuple[str, str]]:
     """Compute mode and blob id of what is on disk at the changed paths, as git would store it; folders are absent."""
     found: dict[bytes, tuple[str, str]] = {}
     plain: list[tuple[bytes, str]] = []

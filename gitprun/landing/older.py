@@ -12,8 +12,8 @@ from gitprun.git.command import Git
 from gitprun.git.trees import ABSENT, REGULAR, parents_of, read_blob, show_path, tree_of
 from gitprun.landing.past import Past
 from gitprun.landing.reversals import (
+    FirstParentStep,
     Reversal,
-    Step,
     Version,
     find_reversals,
     names_commit,
@@ -102,7 +102,9 @@ def _given(past: Past, branch: Back) -> dict[bytes, Version]:
     }
 
 
-def _taken_lines(past: Past, branch: Back, steps: Sequence[Step], given: Mapping[bytes, Version]) -> Iterator[Reversal]:
+def _taken_lines(
+    past: Past, branch: Back, steps: Sequence[FirstParentStep], given: Mapping[bytes, Version]
+) -> Iterator[Reversal]:
     """Find the files in which lines are as they were before some steps, though the branch changed others there."""
     from gitprun.landing.losses import is_text, lost_lines
 

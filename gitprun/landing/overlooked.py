@@ -9,7 +9,7 @@ from pathlib import Path
 
 from gitprun.git.command import Git
 from gitprun.git.index import Index, file_mark
-from gitprun.git.trees import Change
+from gitprun.git.trees import TreeChange
 from gitprun.system.files import read_plain
 
 _MOST = 1 << 30
@@ -17,7 +17,7 @@ _MOST = 1 << 30
 _SHORT, _LONG = 62, 64
 
 
-def find_overlooked(checkout: Path, changes: Sequence[Change]) -> list[bytes]:
+def find_overlooked(checkout: Path, changes: Sequence[TreeChange]) -> list[bytes]:
     """List the changed paths at which a file stands that is not as the index has it, and that git does not look at."""
     wanted = sorted(change.path for change in changes if not change.added)
     place = _index_of(checkout)

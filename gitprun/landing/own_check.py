@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gitprun.git.trees import parents_of, tree_of
-from gitprun.landing.context import Site
+from gitprun.landing.context import LandingContext
 from gitprun.landing.plan import Candidate, LandingItem
 from gitprun.model.names import Oid
 from gitprun.model.units import Verdict
@@ -27,7 +27,7 @@ MOST_PATHS = 3
 class OwnCheck:
     """What the candidates of a landing did to their checks."""
 
-    site: Site
+    site: LandingContext
     candidates: tuple[Candidate, ...]
 
     def of(self, candidate: Candidate) -> tuple[GateChange, ...]:

@@ -9,7 +9,7 @@ from itertools import pairwise
 from gitprun.git.command import Git
 from gitprun.git.trees import parents_of, tree_of
 from gitprun.git.walk import Trees
-from gitprun.landing.reversals import Step
+from gitprun.landing.reversals import FirstParentStep
 from gitprun.model.errors import PrunError
 from gitprun.model.names import Oid
 
@@ -36,7 +36,7 @@ class Past:
         self.git, self.trees = git, trees
         self._chains: dict[tuple[Oid, frozenset[Oid]], Chain] = {}
         self._rows: dict[Oid, list[tuple[Oid, Oid]]] = {}
-        self._steps: dict[Oid, Step] = {}
+        self._steps: dict[Oid, FirstParentStep] = {}
         self._messages: dict[tuple[Oid, frozenset[Oid]], list[tuple[Oid, str]]] = {}
         self._lines: dict[Oid, dict[Oid, tuple[Oid, ...]]] = {}
 
@@ -72,7 +72,7 @@ class Past:
         """Return what the message of a commit says."""
         return self.git.run("log", "-1", "--no-show-signature", "--format=%B", commit).text
 
-    def steps(self, start: Oid) -> tuple[Step, ...]:
+    def steps(self, start: Oid) -> tuple[FirstParentStep, ...]:
         """Return the last steps that led to a commit, newest first; one without a parent is none."""
         if start not in self._rows:
             words = (f"--max-count={MOST + 1}", "--no-commit-header", "--format=%H %T")
@@ -84,15 +84,15 @@ class Past:
             self.trees.read_ahead(wanted)
         return tuple(self._step(*pair) for pair in pairs)
 
-    def step(self, commit: Oid) -> Step:
+    def step(self, commit: Oid) -> FirstParentStep:
         """Return what one commit changed of its first parent; of one without, nothing is known."""
         parents = self.parents(commit)
         if not parents:
-            return Step(commit, ())
+            return FirstParentStep(commit, ())
         try:
             return self._step(commit, tree_of(self.trees.repo, parents[0]), tree_of(self.trees.repo, commit))
         except (PrunError, KeyError):
-            return Step(commit, ())
+            return FirstParentStep(commit, ())
 
     def parents(self, commit: Oid) -> tuple[Oid, ...]:
         """Return the parents of a commit; of one that a shallow history does not hold, nothing is known."""
@@ -110,12 +110,12 @@ class Past:
             return ()
         return self.chain(joint, (Oid(first),)).newer
 
-    def _step(self, commit: Oid, old: Oid, new: Oid) -> Step:
+    def _step(self, commit: Oid, old: Oid, new: Oid) -> FirstParentStep:
         found = self._steps.get(commit)
         if found is None:
             if len(self._steps) >= _KEPT:
                 self._steps.clear()
-            found = self._steps[commit] = Step(commit, self.trees.compare(old, new))
+            found = self._steps[commit] = FirstParentStep(commit, self.trees.compare(old, new))
         return found
 
     def _list(self, *words: str) -> list[list[str]]:

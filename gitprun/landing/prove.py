@@ -11,12 +11,12 @@ from gitprun.git.refs import write_commit
 from gitprun.git.repo import Repository
 from gitprun.git.trees import parents_of, tree_of
 from gitprun.judging.hotspots import Hotspot, after_commands
-from gitprun.landing.after import Aftermath, list_ignored, run_after, take_in, write_after
-from gitprun.landing.context import Site
+from gitprun.landing.after import AfterCommands, list_ignored, run_after, take_in, write_after
+from gitprun.landing.context import LandingContext
 from gitprun.landing.own_check import OwnCheck, judge, not_run
 from gitprun.landing.plan import Candidate, LandingOptions, News
 from gitprun.landing.recover import workspaces_root
-from gitprun.landing.staged import Unfit
+from gitprun.landing.staged import UnfitContent
 from gitprun.ledger.events import Event
 from gitprun.ledger.roster import NAMED
 from gitprun.model.names import Oid, short
@@ -25,12 +25,12 @@ from gitprun.supervisor.process import Stop
 from gitprun.verify.pristine import CheckPlan, check_commit, not_set_up, pristine_place
 from gitprun.verify.put_back import PutBack
 from gitprun.verify.setup import SetupFailed
-from gitprun.verify.surroundings import Wish, wish_for_landing
+from gitprun.verify.surroundings import ConfinementRequest, wish_for_landing
 
 PASS = Verdict(state="pass")
 
 
-def landing_checks(options: LandingOptions, wish: Wish, branch: str) -> CheckPlan:
+def landing_checks(options: LandingOptions, wish: ConfinementRequest, branch: str) -> CheckPlan:
     """Return how the trees of a landing on a branch are checked."""
     return CheckPlan(
         wish=wish,
@@ -81,14 +81,14 @@ class Proof:
     """
 
     repository: Repository
-    site: Site
+    site: LandingContext
     top: Path
     logs: Path
     stop: Stop | None
     plan: CheckPlan
     own_check: OwnCheck
     proved: frozenset[str] = frozenset()
-    made: dict[Oid, Aftermath] = field(default_factory=dict)
+    made: dict[Oid, AfterCommands] = field(default_factory=dict)
     checked: list[Oid] = field(default_factory=list)
 
     def after(self, tree: Oid) -> tuple[Hotspot, ...]:
@@ -176,7 +176,7 @@ class Proof:
                 said = place.around.cell.said
         except SetupFailed as problem:
             failed, said = not_set_up(problem, logs), ""
-        except Unfit as problem:
+        except UnfitContent as problem:
             failed, said = _not_taken(rows, problem), ""
         return Verdict(state=failed.state, checks=(failed,), confined=said)
 
@@ -191,7 +191,7 @@ def _stopped() -> Verdict:
     return Verdict(state="could-not-run", checks=(stopped,))
 
 
-def _not_taken(rows: Sequence[Hotspot], problem: Unfit) -> CheckResult:
+def _not_taken(rows: Sequence[Hotspot], problem: UnfitContent) -> CheckResult:
     commands = ", ".join(dict.fromkeys(command for row in rows for command in row.after))
     return CheckResult(
         command=f"after: {commands}", state="could-not-run", code=None, seconds=0.0, log="", reason=problem.message

@@ -17,7 +17,7 @@ from gitprun.judging.conflicts import policy_for
 from gitprun.landing.authors import unit_labels, units_that_touched, who_touched, who_wrote
 from gitprun.landing.hunks import MOST_LINES, MOST_WIDTH, Hunk, find_hunks
 from gitprun.landing.plan import Candidate
-from gitprun.landing.unresolved import CONFLICT, Left, LeftPath
+from gitprun.landing.unresolved import CONFLICT, Unresolved, UnresolvedPath
 from gitprun.ledger.events import History
 from gitprun.ledger.review import read_result_text
 from gitprun.model.escapes import shell_word
@@ -49,7 +49,7 @@ class SideVersion:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class ConflictPlace:
     """One place in conflict, and the commits of either side that wrote it."""
 
     hunk: Hunk
@@ -58,7 +58,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BriefPath:
+class ReportedPath:
     """One path in question; ``places`` are those in conflict, as far as they are shown (``more`` are not).
 
     ``changes`` are what either side did to the file where that is not told by places, ``lines`` those of the merged
@@ -71,7 +71,7 @@ class BriefPath:
     refused: str
     textual: bool
     sides: tuple[SideVersion, ...]
-    places: tuple[Place, ...] = ()
+    places: tuple[ConflictPlace, ...] = ()
     more: int = 0
     changes: tuple[tuple[str, str], ...] = ()
     lines: tuple[tuple[int, str], ...] = ()
@@ -96,7 +96,7 @@ class Intent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Brief:
+class ConflictReport:
     """Everything somebody needs to know who is to resolve it; ``why`` is CONFLICT, or the state of the branch.
 
     ``reason``, ``command`` and ``output`` tell of a check that failed.
@@ -108,7 +108,7 @@ class Brief:
     workspace: str
     name: str
     why: str
-    paths: tuple[BriefPath, ...]
+    paths: tuple[ReportedPath, ...]
     reason: str = ""
     command: str = ""
     output: str = ""
@@ -128,19 +128,19 @@ def read_brief(
     repo: Objects,
     history: History,
     candidate: Candidate,
-    left: Left,
+    left: Unresolved,
     *,
     target: str,
     workspace: str,
     name: str,
     verify: Sequence[str],
-) -> Brief:
+) -> ConflictReport:
     """Gather what is known about what is left of a branch."""
     labels = unit_labels(history)
     paths = [_read_path(repository, repo, left, row, labels) for row in left.paths[:MOST_LISTED]]
     paths += [_head_of(repo, row) for row in left.paths[MOST_LISTED:]]
     output = tail(Path(left.log), MOST_OUTPUT * MOST_WIDTH).decode("utf-8", "replace") if left.log else ""
-    return Brief(
+    return ConflictReport(
         branch=candidate.branch,
         label=f"{candidate.run}/{candidate.unit}" if candidate.unit else candidate.branch,
         target=target,
@@ -158,8 +158,8 @@ def read_brief(
 
 
 def _read_path(
-    repository: Repository, repo: Objects, left: Left, row: LeftPath, labels: Mapping[str, str]
-) -> BriefPath:
+    repository: Repository, repo: Objects, left: Unresolved, row: UnresolvedPath, labels: Mapping[str, str]
+) -> ReportedPath:
     git, base, read = repository.git, left.bases[0], _head_of(repo, row)
     conflict = _conflict(repo, row) if row.textual and left.why == CONFLICT else None
     hunks = find_hunks(conflict) if conflict is not None else ()
@@ -171,7 +171,7 @@ def _read_path(
             for side, of_side in zip((left.main, left.unit), spans, strict=True)
         )
         rows = zip(hunks, main, unit, strict=True)
-        places = tuple(Place(hunk=hunk, main_commits=one, unit_commits=other) for hunk, one, other in rows)
+        places = tuple(ConflictPlace(hunk=hunk, main_commits=one, unit_commits=other) for hunk, one, other in rows)
         return replace(read, places=places, more=more, policy=policy_for(conflict, repository.state) or "")
     if not row.path:
         return read
@@ -185,9 +185,9 @@ def _read_path(
     )
 
 
-def _head_of(repo: Objects, row: LeftPath) -> BriefPath:
+def _head_of(repo: Objects, row: UnresolvedPath) -> ReportedPath:
     """Return what is known about a path without asking git."""
-    return BriefPath(
+    return ReportedPath(
         path=show_path(row.path),
         kind=row.kind,
         detail=row.detail,
@@ -197,7 +197,7 @@ def _head_of(repo: Objects, row: LeftPath) -> BriefPath:
     )
 
 
-def _conflict(repo: Objects, row: LeftPath) -> FileConflict:
+def _conflict(repo: Objects, row: UnresolvedPath) -> FileConflict:
     base, main, unit = (read_blob(repo, stage.oid) if stage is not None else None for stage in row.stages)
     return FileConflict(os.fsdecode(row.path), base, main or b"", unit or b"")
 
@@ -207,7 +207,7 @@ def _side(repo: Objects, side: str, stage: Stage) -> SideVersion:
     return SideVersion(side=side, mode=stage.mode, oid=stage.oid, size=size)
 
 
-def _changes(git: Git, row: LeftPath) -> list[tuple[str, str]]:
+def _changes(git: Git, row: UnresolvedPath) -> list[tuple[str, str]]:
     """Show what each side changed in a file, by its own; not where the base has none, or it is no plain file."""
     base, *sides = row.stages
     found = []
@@ -225,7 +225,7 @@ def _changes(git: Git, row: LeftPath) -> list[tuple[str, str]]:
     return found
 
 
-def _lines(repo: Objects, left: Left, row: LeftPath) -> list[tuple[int, str]]:
+def _lines(repo: Objects, left: Unresolved, row: UnresolvedPath) -> list[tuple[int, str]]:
     """Find the lines of the merged file that a finding quotes."""
     found = Trees(repo).find(left.tree, row.path) if row.textual and left.why != CONFLICT else None
     quoted = _QUOTED.findall(row.detail)
@@ -237,7 +237,7 @@ def _lines(repo: Objects, left: Left, row: LeftPath) -> list[tuple[int, str]]:
     return rows[:MOST_LINES]
 
 
-def _bounded(paths: Sequence[BriefPath]) -> list[BriefPath]:
+def _bounded(paths: Sequence[ReportedPath]) -> list[ReportedPath]:
     """Leave out what would make the report too long: each path keeps its first place as long as there is room."""
     left, found = MOST_TEXT, []
     for path in paths:
@@ -249,11 +249,11 @@ def _bounded(paths: Sequence[BriefPath]) -> list[BriefPath]:
     return found
 
 
-def _fits(places: Sequence[Place], room: int) -> bool:
+def _fits(places: Sequence[ConflictPlace], room: int) -> bool:
     return sum(place.hunk.size for place in places) <= room
 
 
-def _intents(repository: Repository, history: History, candidate: Candidate, left: Left) -> list[Intent]:
+def _intents(repository: Repository, history: History, candidate: Candidate, left: Unresolved) -> list[Intent]:
     """Read prompts and results: of the unit itself, and of those that changed the same paths on the main side."""
     found = [_intent(repository.state, "unit", candidate.run, candidate.unit)] if candidate.unit else []
     paths = [row.path for row in left.paths if row.path]

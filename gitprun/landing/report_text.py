@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import re
 
-from gitprun.landing.report import MOST_LISTED, Brief, BriefPath, Place
+from gitprun.landing.report import MOST_LISTED, ConflictPlace, ConflictReport, ReportedPath
 from gitprun.landing.unresolved import CONFLICT
 from gitprun.model.escapes import shell_word
 from gitprun.model.names import short
 
 
-def render_brief(brief: Brief, *, worker: bool = False) -> str:
+def render_brief(brief: ConflictReport, *, worker: bool = False) -> str:
     """Write a report as Markdown, for people or as the prompt of a worker."""
     lines = [*_head(brief)]
     if brief.command:
@@ -49,7 +49,7 @@ def render_brief(brief: Brief, *, worker: bool = False) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _head(brief: Brief) -> list[str]:
+def _head(brief: ConflictReport) -> list[str]:
     count = _count(len(brief.paths), "file")
     if brief.why == CONFLICT:
         return [
@@ -78,7 +78,7 @@ def _head(brief: Brief) -> list[str]:
     ]
 
 
-def _render_path(brief: Brief, row: BriefPath) -> list[str]:
+def _render_path(brief: ConflictReport, row: ReportedPath) -> list[str]:
     lines = [f"## `{row.path}`" if row.path else f"## {brief.branch}", "", f"{row.detail or row.kind}."]
     if row.refused:
         lines.append(f"Not settled: {row.refused}.")
@@ -104,11 +104,11 @@ def _render_path(brief: Brief, row: BriefPath) -> list[str]:
     return lines
 
 
-def _hotspot(row: BriefPath) -> str:
+def _hotspot(row: ReportedPath) -> str:
     return f'`[[hotspot]]` with `path = "{row.path}"` and `policy = "{row.policy}"`'
 
 
-def _render_place(brief: Brief, place: Place) -> list[str]:
+def _render_place(brief: ConflictReport, place: ConflictPlace) -> list[str]:
     """Write one place as git would mark it, with who wrote each side above it."""
     hunk = place.hunk
     text = [

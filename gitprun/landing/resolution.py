@@ -14,7 +14,7 @@ from typing import Any, Final
 from gitprun.git.repo import Repository
 from gitprun.landing.plan import Candidate
 from gitprun.landing.unresolved import CONFLICT, Versions
-from gitprun.model.errors import Refused
+from gitprun.model.errors import OperationRefused
 from gitprun.model.names import PRUN_REFS, Oid
 from gitprun.system.files import read_plain, write_whole
 
@@ -134,6 +134,6 @@ def require_open(resolutions: Sequence[Resolution], branch: str | None) -> Resol
         return fitting[0]
     if not fitting:
         what = "nothing" if branch is None else f"no conflict of {branch}"
-        raise Refused(f"{what} is open here", f"git prun resolve {branch or 'BRANCH'} opens one")
+        raise OperationRefused(f"{what} is open here", f"git prun resolve {branch or 'BRANCH'} opens one")
     names = ", ".join(one.branch for one in fitting)
-    raise Refused(f"more than one is open: {names}", f"say which one, such as {fitting[0].label}")
+    raise OperationRefused(f"more than one is open: {names}", f"say which one, such as {fitting[0].label}")

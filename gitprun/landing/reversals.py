@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from gitprun.git.trees import Change
+from gitprun.git.trees import TreeChange
 from gitprun.model.names import Oid
 
 _ID = re.compile(r"\b[0-9a-f]{7,40}\b")
@@ -17,11 +17,11 @@ Version = tuple[str, Oid]
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class FirstParentStep:
     """One first-parent commit of a target, and what it changed."""
 
     commit: Oid
-    changes: tuple[Change, ...]
+    changes: tuple[TreeChange, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Reversal:
     whole: bool
 
 
-def find_reversals(steps: Iterable[Step], given: Mapping[bytes, Version]) -> tuple[Reversal, ...]:
+def find_reversals(steps: Iterable[FirstParentStep], given: Mapping[bytes, Version]) -> tuple[Reversal, ...]:
     """Find the steps of which a branch takes something back; ``given`` are the versions of all paths it changed."""
     found = []
     for step in steps:
@@ -48,13 +48,13 @@ def find_reversals(steps: Iterable[Step], given: Mapping[bytes, Version]) -> tup
     return tuple(found)
 
 
-def is_inverse(step: Step, other: Step) -> bool:
+def is_inverse(step: FirstParentStep, other: FirstParentStep) -> bool:
     """Check whether a step takes back exactly what another one did."""
     return bool(step.changes) and step.changes == tuple(map(_turned, other.changes))
 
 
-def _turned(change: Change) -> Change:
-    return Change(change.path, change.new_mode, change.old_mode, change.new, change.old)
+def _turned(change: TreeChange) -> TreeChange:
+    return TreeChange(change.path, change.new_mode, change.old_mode, change.new, change.old)
 
 
 def names_commit(message: str, commit: str) -> bool:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from gitprun.git.trees import ABSENT, Change, show_path, tree_of
+from gitprun.git.trees import ABSENT, TreeChange, show_path, tree_of
 from gitprun.landing.past import Chain, Past
 from gitprun.landing.reversals import Version, is_inverse, reverted_commits
 from gitprun.landing.undo_plan import TakenOut
@@ -145,5 +145,5 @@ def _missing(past: Past, branch: Asking, commit: Oid) -> Iterator[bytes]:
             yield change.path
 
 
-def _versions(change: Change) -> tuple[Version, Version]:
+def _versions(change: TreeChange) -> tuple[Version, Version]:
     return (change.old_mode, change.old), (change.new_mode, change.new)

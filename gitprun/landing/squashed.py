@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from gitprun.git.batch import merge_many
 from gitprun.git.command import Git
-from gitprun.git.trees import Change, TreeMerge, parents_of, tree_of
+from gitprun.git.trees import TreeChange, TreeMerge, parents_of, tree_of
 from gitprun.git.walk import Trees
 from gitprun.model.names import Oid, short
 
@@ -47,7 +47,7 @@ def find_holder(
     base: Oid,
     target: Oid,
     tip: Oid,
-    changes: Sequence[Change],
+    changes: Sequence[TreeChange],
 ) -> Holder | None:
     """Return where the target has a branch that forked from it at ``base``; ``changes`` are what it changed since.
 
@@ -91,7 +91,7 @@ def find_held_part(
     return None
 
 
-def _touching(git: Git, base: Oid, target: Oid, changes: Sequence[Change], *more: str) -> list[Oid]:
+def _touching(git: Git, base: Oid, target: Oid, changes: Sequence[TreeChange], *more: str) -> list[Oid]:
     """List the target's commits since the base that changed any of the paths, the newest first.
 
     Those of branches it merged count: what was squashed into one of them came along.
@@ -101,12 +101,12 @@ def _touching(git: Git, base: Oid, target: Oid, changes: Sequence[Change], *more
     return [Oid(row) for row in git.run(*words, *paths).text.splitlines()]
 
 
-def _entries(trees: Trees, commit: Oid, changes: Sequence[Change]) -> Mapping[bytes, _Entry]:
+def _entries(trees: Trees, commit: Oid, changes: Sequence[TreeChange]) -> Mapping[bytes, _Entry]:
     tree = tree_of(trees.repo, commit)
     return {change.path: trees.find(tree, change.path) for change in changes[:MOST_PATHS]}
 
 
-def _may_hold(entries: Mapping[bytes, _Entry], changes: Sequence[Change]) -> bool:
+def _may_hold(entries: Mapping[bytes, _Entry], changes: Sequence[TreeChange]) -> bool:
     for change in changes[:MOST_PATHS]:
         entry = entries[change.path]
         if change.removed != (entry is None) or entry == (change.old_mode, change.old):

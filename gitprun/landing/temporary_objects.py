@@ -24,7 +24,7 @@ MOST = 64 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Aside:
+class TemporaryObjects:
     """A folder for what git writes: ``git`` and ``repo`` see the user's objects and those in it."""
 
     repository: Repository
@@ -39,7 +39,7 @@ class Aside:
 
 
 @contextmanager
-def aside(repository: Repository) -> Iterator[Aside]:
+def aside(repository: Repository) -> Iterator[TemporaryObjects]:
     """Keep a folder for objects nobody needs afterwards."""
     with tempfile.TemporaryDirectory(prefix="prun-aside-", dir=_place()) as name:
         # A repository without refs, so that libgit2 too reads there and here, and writes here only.
@@ -59,7 +59,7 @@ def aside(repository: Repository) -> Iterator[Aside]:
         git = Git(cwd=repository.top or repository.common, env=places, config=("core.fsync=none",))
         with unsynced():
             try:
-                yield Aside(repository=repository, folder=Path(name), git=git, repo=repo)
+                yield TemporaryObjects(repository=repository, folder=Path(name), git=git, repo=repo)
             finally:
                 git.forget()
 

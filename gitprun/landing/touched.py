@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gitprun.git.command import Git
-from gitprun.git.trees import REGULAR, Change, read_blob
+from gitprun.git.trees import REGULAR, TreeChange, read_blob
 from gitprun.git.walk import Trees
 from gitprun.landing.attributes import led_anew
 from gitprun.landing.own_check import covers, literal
@@ -29,10 +29,10 @@ from gitprun.model.errors import PrunError
 from gitprun.model.units import join_few
 
 if TYPE_CHECKING:
-    from gitprun.landing.context import Site
+    from gitprun.landing.context import LandingContext
 
 
-def find_touches(trees: Trees, changes: Iterable[Change], live: Live) -> tuple[Touch, ...]:
+def find_touches(trees: Trees, changes: Iterable[TreeChange], live: Live) -> tuple[Touch, ...]:
     """Return what changes touch of the surface, in their order."""
     return tuple(touch for change in changes if (touch := _touch(trees, change, live)) is not None)
 
@@ -49,7 +49,7 @@ def accepted_by(path: str, options: LandingOptions, candidate: Candidate | None)
     return "paths" if candidate is not None and path in literal(candidate.fence) else ""
 
 
-def rows_of(site: Site, candidate: Candidate, step: Sequence[Change]) -> list[dict[str, Any]]:
+def rows_of(site: LandingContext, candidate: Candidate, step: Sequence[TreeChange]) -> list[dict[str, Any]]:
     """Write down what a merge that lands changes of the surface: which blobs, and who accepted them."""
     by_path = {_path(change): change for change in step}
     rows = []
@@ -60,23 +60,23 @@ def rows_of(site: Site, candidate: Candidate, step: Sequence[Change]) -> list[di
     return rows
 
 
-def describe_named(trees: Trees, changes: Iterable[Change], live: Live) -> str:
+def describe_named(trees: Trees, changes: Iterable[TreeChange], live: Live) -> str:
     """Say in one line what changes touch that is no reason to hold them; empty where nothing is."""
     return describe([touch for touch in find_touches(trees, changes, live) if touch.grade == "named"])
 
 
 def touch_hooks(
-    trees: Trees, changes: Iterable[Change], live: Live, ways: Collection[HookWay] = ("folder", "called")
+    trees: Trees, changes: Iterable[TreeChange], live: Live, ways: Collection[HookWay] = ("folder", "called")
 ) -> tuple[str, ...]:
     """Return the changed paths that git's hooks would run from or call: then none of them is run."""
     return tuple(touch.path for touch in find_touches(trees, changes, live) if touch.hook in ways)
 
 
-def _path(change: Change) -> str:
+def _path(change: TreeChange) -> str:
     return change.path.decode("utf-8", "surrogateescape")
 
 
-def _touch(trees: Trees, change: Change, live: Live) -> Touch | None:
+def _touch(trees: Trees, change: TreeChange, live: Live) -> Touch | None:
     path = _path(change)
     found = grade(Altered(path, change.old_mode, change.new_mode, change.old, change.new), live)
     if found is not None and found.grade == "held":
@@ -87,7 +87,7 @@ def _touch(trees: Trees, change: Change, live: Live) -> Touch | None:
     return found
 
 
-def _read(trees: Trees, change: Change, path: str, live: Live) -> Iterator[str]:
+def _read(trees: Trees, change: TreeChange, path: str, live: Live) -> Iterator[str]:
     """Say what the texts of a file that starts programs say differently now."""
     name = path.rpartition("/")[2]
     if name == ATTRIBUTES or path in live.attributes:
@@ -144,7 +144,7 @@ def _powers(old: bytes, new: bytes, *, leads: bool) -> Iterator[str]:
         yield join_few(said)
 
 
-def _versions(trees: Trees, change: Change) -> tuple[bytes, bytes]:
+def _versions(trees: Trees, change: TreeChange) -> tuple[bytes, bytes]:
     old, new = (
         read_blob(trees.repo, oid) if mode in REGULAR else b""
         for mode, oid in ((change.old_mode, change.old), (change.new_mode, change.new))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from gitprun.landing.batch import Batch, build_batch, leave_out, set_aside
 from gitprun.landing.build import Built, build_merge
-from gitprun.landing.context import Site
+from gitprun.landing.context import LandingContext
 from gitprun.landing.plan import SETTLED, Candidate, ItemState, LandingItem, News
 from gitprun.landing.prove import Proof
 from gitprun.model.names import Oid
@@ -21,7 +21,7 @@ OTHER_TEXTS = 3
 class Train:
     """A train on its way; ``ordered`` are all who asked to be part of it."""
 
-    site: Site
+    site: LandingContext
     proof: Proof
     ordered: tuple[Candidate, ...]
     say: Callable[[str], None]

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from gitprun.git.command import Git
-from gitprun.landing.context import Site
+from gitprun.landing.context import LandingContext
 from gitprun.landing.plan import Candidate
 from gitprun.model.errors import PrunError
 from gitprun.system.files import read_plain
@@ -17,7 +17,7 @@ MOST_LOG = 4_000_000
 SHOWN = 3
 
 
-def dirty_checkout(site: Site, candidate: Candidate) -> Path | None:
+def dirty_checkout(site: LandingContext, candidate: Candidate) -> Path | None:
     """Find the worktree in which a branch has work that is not committed."""
     for checkout in site.checkouts:
         if checkout.branch != f"refs/heads/{candidate.branch}" or not checkout.path.is_dir():
@@ -33,7 +33,7 @@ def dirty_checkout(site: Site, candidate: Candidate) -> Path | None:
     return None
 
 
-def detached_ahead(site: Site, candidate: Candidate) -> str | None:
+def detached_ahead(site: LandingContext, candidate: Candidate) -> str | None:
     """Say in which worktree commits go on from a branch that do not belong to it: its HEAD was detached from there."""
     for checkout in site.checkouts[1:]:
         if checkout.branch is not None or checkout.bare or checkout.head in ("", candidate.tip):
@@ -54,7 +54,7 @@ def detached_ahead(site: Site, candidate: Candidate) -> str | None:
     return None
 
 
-def later_commits(site: Site, candidate: Candidate) -> str:
+def later_commits(site: LandingContext, candidate: Candidate) -> str:
     """Say which commits a named workspace's branch got after its last worker: its own checks have not seen them."""
     seen = candidate.captured
     if seen in ("", candidate.tip):

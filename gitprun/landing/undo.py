@@ -14,21 +14,21 @@ from gitprun.git.command import Git
 from gitprun.git.refs import Signature, move_ref, open_repository, read_ref, read_signatures, write_commit
 from gitprun.git.repo import Repository
 from gitprun.git.trees import Objects, merge_trees, read_changes, tree_of
-from gitprun.judging.conflicts import Means, Settled, settle_conflicts
+from gitprun.judging.conflicts import CombinedTree, Means, settle_conflicts
 from gitprun.judging.recorded_resolutions import forget
 from gitprun.landing.build import lay_out_attributes
 from gitprun.landing.commit import write_merge
 from gitprun.landing.exposure import find_silenced
 from gitprun.landing.forget import Row, rows_of_landings
 from gitprun.landing.guard import Target, list_paths, read_local_changes, read_target, require_mergeable, require_quiet
-from gitprun.landing.move import CheckoutMoved, TakenBack, TargetMoved, follow, move_target, read_tip, require_free_way
+from gitprun.landing.move import CheckoutMoved, MoveUndone, TargetMoved, follow, move_target, read_tip, require_free_way
 from gitprun.landing.plan import Candidate, LandingOptions, News
 from gitprun.landing.recover import record_undone, recover_landing
 from gitprun.landing.settings import MergeSettings, read_merge_settings
 from gitprun.landing.undo_plan import (
-    Choice,
     Landed,
     Merge,
+    UndoChoice,
     UndoneItem,
     UndoReport,
     Way,
@@ -38,7 +38,7 @@ from gitprun.landing.undo_plan import (
 )
 from gitprun.ledger.events import Event, fold
 from gitprun.ledger.ledger import Ledger
-from gitprun.model.errors import GitFailed, Interrupted, Refused
+from gitprun.model.errors import GitFailed, Interrupted, OperationRefused
 from gitprun.model.names import PRUN_REFS, ZERO, Oid, is_run_id, parse_oid, short
 from gitprun.supervisor.process import Stop
 from gitprun.system.files import locked
@@ -53,7 +53,7 @@ _NOBODY = Signature("git-prun", "git-prun", 0, 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Ground:
+class _UndoTarget:
     """The target, and what is needed to build on it; ``merging`` runs where attributes are read."""
 
     repository: Repository
@@ -89,7 +89,8 @@ def undo(
 ) -> UndoReport:
     """Take the last landing back, or the one that is named; ``redo`` brings back what was taken back.
 
-    What is brought back has to be green, as in any landing, where ``options`` say how for given runs. Raises Refused,
+    What is brought back has to be green, as in any landing, where ``options`` say how for given runs. Raises
+    OperationRefused,
     with nothing changed, when it is not, when later changes are in the way, or something of the user's is.
     """
     if dry_run:
@@ -147,7 +148,7 @@ def _require_green(
     repository: Repository,
     events: Sequence[Event],
     target: Target,
-    choice: Choice,
+    choice: UndoChoice,
     new: Oid,
     options: LandingOptions,
     stop: Stop | None,
@@ -160,7 +161,7 @@ def _require_green(
     verdict = check_apart(repository, events, new, target.branch, brings, options, stop=stop, note=notes.append)
     if verdict.state != "pass":
         what = "is red" if verdict.state == "fail" else "is not proved"
-        raise Refused(
+        raise OperationRefused(
             f"{target.branch} with what is brought back {what}: {verdict.reason}; nothing was changed",
             "git prun undo --redo --no-verify brings it back unchecked",
         )
@@ -168,7 +169,7 @@ def _require_green(
 
 
 @contextmanager
-def _ground(repository: Repository, target: Target) -> Iterator[_Ground]:
+def _ground(repository: Repository, target: Target) -> Iterator[_UndoTarget]:
     require_quiet(target, repository.common)
     if target.checkout is not None:
         require_mergeable(target, read_local_changes(target.checkout))
@@ -180,7 +181,7 @@ def _ground(repository: Repository, target: Target) -> Iterator[_Ground]:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="prun-attributes-")))
             lay_out_attributes(repository.git, target.tip, folder)
             merging = Git(cwd=folder, env={"GIT_DIR": str(repository.common), "GIT_WORK_TREE": str(folder)})
-        yield _Ground(
+        yield _UndoTarget(
             repository=repository,
             target=target,
             git=here,
@@ -191,7 +192,7 @@ def _ground(repository: Repository, target: Target) -> Iterator[_Ground]:
         )
 
 
-def _plan(ground: _Ground, choice: Choice) -> _Undoing:
+def _plan(ground: _UndoTarget, choice: UndoChoice) -> _Undoing:
     """Decide how, and build what is needed in memory."""
     landing, merges, tip = choice.landing, choice.merges, ground.target.tip
     made = (MADE_ANEW,) if landing.after else ()
@@ -216,7 +217,7 @@ def _plan(ground: _Ground, choice: Choice) -> _Undoing:
     return replace(planned, notes=(*notes, *partly, *planned.notes))
 
 
-def _forgetting(ground: _Ground, choice: Choice, planned: _Undoing, events: Sequence[Event]) -> _Undoing:
+def _forgetting(ground: _UndoTarget, choice: UndoChoice, planned: _Undoing, events: Sequence[Event]) -> _Undoing:
     """Add the recorded resolutions that what is taken back used: who undoes a landing may undo it for their sake."""
     if choice.redo:
         return planned
@@ -231,7 +232,7 @@ def _commits(landing: Landed) -> list[str]:
 def _parent(repo: Objects, commit: str) -> str:
     found = repo.get(pygit2.Oid(hex=commit))
     if not isinstance(found, pygit2.Commit) or not found.parent_ids:
-        raise Refused(f"{short(commit)} is not in this repository any more; nothing was changed")
+        raise OperationRefused(f"{short(commit)} is not in this repository any more; nothing was changed")
     return str(found.parent_ids[0])
 
 
@@ -245,7 +246,7 @@ def _holders(git: Git, commit: str, *prefixes: str) -> list[str]:
     return [name.removeprefix("refs/").removeprefix("remotes/") for name in git.run(*words).text.splitlines()]
 
 
-def _builders(ground: _Ground, choice: Choice) -> tuple[str, ...]:
+def _builders(ground: _UndoTarget, choice: UndoChoice) -> tuple[str, ...]:
     """Name the branches that were built on what is taken back: landing them would bring it back."""
     held = _holders(ground.git, choice.merges[0].commit, "refs/heads", "refs/prun")
     own = ground.target.ref.removeprefix("refs/")
@@ -259,7 +260,7 @@ def _builders(ground: _Ground, choice: Choice) -> tuple[str, ...]:
     return (f"built on it, so that landing them brings it back: {shown}",) if names else ()
 
 
-def _revert(ground: _Ground, way: Way, rows: Sequence[tuple[Merge, str]], after: str = "") -> _Undoing:
+def _revert(ground: _UndoTarget, way: Way, rows: Sequence[tuple[Merge, str]], after: str = "") -> _Undoing:
     """Revert commits one on the other, in their order; raises Refused naming the paths that changed since."""
     tip, items, notes = ground.target.tip, list[UndoneItem](), list[str]()
     if after:
@@ -272,31 +273,33 @@ def _revert(ground: _Ground, way: Way, rows: Sequence[tuple[Merge, str]], after:
         items.append(UndoneItem(branch=one.branch, commit=one.commit, run=one.run, unit=one.unit, by=made or ""))
     if tip == ground.target.tip:
         names = ", ".join(one.branch for one, _ in rows)
-        raise Refused(f"there is nothing to do: {ground.target.branch} holds nothing of {names} any more")
+        raise OperationRefused(f"there is nothing to do: {ground.target.branch} holds nothing of {names} any more")
     kept = tuple(one for one in items if one.by)
     return _Undoing(way, tip, tuple(reversed(kept)) if way == "reverted" else kept, tuple(notes))
 
 
-def _revert_one(ground: _Ground, tip: Oid, commit: str) -> Oid | None:
+def _revert_one(ground: _UndoTarget, tip: Oid, commit: str) -> Oid | None:
     """Write the revert of a commit (of a merge: what it brought to its first parent); None if it changes nothing.
 
     Git merges a commit that undoes it, and whose only parent it is: so the base is the commit itself.
     """
     git, repo = ground.git, ground.repo
     if git.run("merge-base", "--is-ancestor", commit, tip, ok=(0, 1, 128)).code != 0:
-        raise Refused(f"{short(commit)} is not in {ground.target.branch} any more; nothing was changed")
+        raise OperationRefused(f"{short(commit)} is not in {ground.target.branch} any more; nothing was changed")
     parent = _parent(repo, commit)
     undoing = write_commit(repo, tree_of(repo, parent), (parse_oid(commit),), "undo\n", _NOBODY, _NOBODY)
     try:
         merge = merge_trees(ground.merging, tip, undoing)
     except GitFailed as problem:
-        raise Refused(f"git cannot revert {short(commit)}: {problem.message}; nothing was changed") from None
+        raise OperationRefused(f"git cannot revert {short(commit)}: {problem.message}; nothing was changed") from None
     # What came after may stand right beside what goes: there the resolvers know one from the other.
-    settled = settle_conflicts(repo, merge, Means(), several_bases=False) if not merge.clean else Settled(merge.tree)
+    settled = (
+        settle_conflicts(repo, merge, Means(), several_bases=False) if not merge.clean else CombinedTree(merge.tree)
+    )
     if settled.refused is not None:
         named = {path for note in merge.messages if note.kind.startswith("CONFLICT") for path in note.paths}
         paths = {stage.path for stage in merge.stages} | named
-        raise Refused(
+        raise OperationRefused(
             f"what came after {short(commit)} changed the same places: {list_paths(paths)}; nothing was changed",
             f"take back what came after first, or revert by hand: git revert -m 1 {short(commit)}",
         )
@@ -314,7 +317,7 @@ def _message(repo: Objects, commit: str, parent: str) -> str:
     return f'Revert "{subject}"\n\nThis reverts commit {commit}{of_merge}.\n'
 
 
-def _move(ground: _Ground, ledger: Ledger, choice: Choice, planned: _Undoing, events: Sequence[Event]) -> None:
+def _move(ground: _UndoTarget, ledger: Ledger, choice: UndoChoice, planned: _Undoing, events: Sequence[Event]) -> None:
     """Pin what goes, then move the target and record it, so that a crash in between is repaired."""
     target = ground.target
     _require_still(ground)
@@ -338,19 +341,19 @@ def _move(ground: _Ground, ledger: Ledger, choice: Choice, planned: _Undoing, ev
     ledger.append("undo.started", facts=facts)
     try:
         move_target(target, target.git(ground.repository.common), planned.new, reason)
-    except Refused:
+    except OperationRefused:
         ledger.append("undo.finished", facts={**ends, "outcome": "not-moved"})
         raise
     try:
         follow(target, planned.new, reason)
-    except TakenBack:
+    except MoveUndone:
         ledger.append("undo.finished", facts={**ends, "outcome": "taken-back"})
         raise
     forget(ground.repository.state, [name for _, name in planned.forgets])
     record_undone(ledger, facts, _rows(choice, planned, events))
 
 
-def _require_still(ground: _Ground) -> None:
+def _require_still(ground: _UndoTarget) -> None:
     """Check right before that the target and its checkout are where they were; raises Refused."""
     target = ground.target
     if read_tip(ground.git, target.ref) != target.tip:
@@ -362,7 +365,7 @@ def _require_still(ground: _Ground) -> None:
             raise CheckoutMoved(f"{target.checkout} is on another branch now; nothing was changed", "try again")
 
 
-def _rows(choice: Choice, planned: _Undoing, events: Sequence[Event]) -> list[Mapping[str, str]]:
+def _rows(choice: UndoChoice, planned: _Undoing, events: Sequence[Event]) -> list[Mapping[str, str]]:
     """Write down each branch; ``state`` is what its unit was before it landed."""
     tips = {one.commit: one.tip for one in choice.merges}
     states: dict[tuple[str, str], str] = {}

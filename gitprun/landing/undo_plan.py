@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any, Literal
 
 from gitprun.ledger.events import Event, History
-from gitprun.model.errors import PrunError, Refused
+from gitprun.model.errors import OperationRefused, PrunError
 from gitprun.model.escapes import shell_word
 from gitprun.model.names import nearest, short
 
@@ -54,7 +54,7 @@ class Landed:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class UndoChoice:
     """What is to be taken back, or with ``redo`` brought back: some merges of one landing, in their order."""
 
     landing: Landed
@@ -132,7 +132,7 @@ def _mark(landing: Landed, facts: Mapping[str, Any]) -> Landed:
 
 def choose_landing(
     landings: Sequence[Landed], name: str | None, *, redo: bool, tips: Mapping[str, str] | None = None
-) -> Choice:
+) -> UndoChoice:
     """Find what is meant: the last landing that stands, or one by its number, a merge commit, a branch or a unit.
 
     The commit of a revert, or ``redo``, means to bring back; ``tips`` tells where the targets are now. Raises NoLanding
@@ -145,11 +145,11 @@ def choose_landing(
         for landing in reversed(landings):
             merges = (_reverted(landing) or taken_off(landing, tips)) if redo else landing.standing
             if merges:
-                return Choice(landing, merges, redo)
+                return UndoChoice(landing, merges, redo)
         moved = tuple(one for one in landings[-1].merges if one.undone == "moved")
         if redo and moved:
-            raise Refused(*_settled(landings[-1], moved, redo=redo))
-        raise Refused(
+            raise OperationRefused(*_settled(landings[-1], moved, redo=redo))
+        raise OperationRefused(
             f"no landing is left to {'bring' if redo else 'take'} back", "git prun undo --list shows them all"
         )
     landing, merges, by = _named(landings, name)
@@ -157,10 +157,10 @@ def choose_landing(
     left = tuple(one for one in merges if (one.undone == "reverted" if redo else not one.undone))
     off = taken_off(landing, tips) if redo and not left else ()
     if off and {*off} <= {*merges}:
-        return Choice(landing, off, redo)
+        return UndoChoice(landing, off, redo)
     if not left:
-        raise Refused(*_settled(landing, merges, redo=redo))
-    return Choice(landing, left, redo)
+        raise OperationRefused(*_settled(landing, merges, redo=redo))
+    return UndoChoice(landing, left, redo)
 
 
 def _reverted(landing: Landed) -> tuple[Merge, ...]:

@@ -30,7 +30,7 @@ from gitprun.landing.conflicts_committed import find_jj_conflict
 from gitprun.landing.guard import Target
 from gitprun.landing.history import explain_unrelated
 from gitprun.landing.plan import Candidate
-from gitprun.model.errors import Refused
+from gitprun.model.errors import OperationRefused
 from gitprun.model.findings import ResolvedPath
 from gitprun.model.names import Oid
 
@@ -40,7 +40,7 @@ CONFLICT = "conflict"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LeftPath:
+class UnresolvedPath:
     """One path nobody settled: what git (or the audit) says about it, and why no resolver did it.
 
     ``stages`` are base, main and unit side (None: it has none), ``textual`` tells that a text settles it.
@@ -61,7 +61,7 @@ class LeftPath:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Left:
+class Unresolved:
     """A merge of ``unit`` into ``main``: its tree with every path settled that could be, the others marked.
 
     ``why`` is CONFLICT, or the state of a branch that merges and does not land; then ``reason`` says why not, and
@@ -72,7 +72,7 @@ class Left:
     unit: Oid
     bases: tuple[Oid, ...]
     tree: Oid
-    paths: tuple[LeftPath, ...]
+    paths: tuple[UnresolvedPath, ...]
     settled: tuple[ResolvedPath, ...] = ()
     why: str = CONFLICT
     reason: str = ""
@@ -80,19 +80,19 @@ class Left:
     log: str = ""
 
 
-def read_left(repository: Repository, repo: Objects, target: Target, candidate: Candidate, means: Means) -> Left:
+def read_left(repository: Repository, repo: Objects, target: Target, candidate: Candidate, means: Means) -> Unresolved:
     """Merge a candidate into the target's tip and settle what can be settled; nothing is moved.
 
-    Raises Refused where the two share no history, or the branch itself is a conflict.
+    Raises OperationRefused where the two share no history, or the branch itself is a conflict.
     """
     unresolved = find_jj_conflict(Trees(repo), candidate, tree_of(repo, target.tip))
     if unresolved is not None:
-        raise Refused(f"{candidate.branch}: {unresolved.reason}")
+        raise OperationRefused(f"{candidate.branch}: {unresolved.reason}")
     with _place(repository, target) as git:
         bases = read_bases(git, repo, target.tip, candidate.tip)
         if not bases:
             why = explain_unrelated(repository.git, repository.common, target.tip, candidate.tip, candidate.branch)
-            raise Refused(f"{candidate.branch} shares no history with {target.branch}", why)
+            raise OperationRefused(f"{candidate.branch} shares no history with {target.branch}", why)
         merge = merge_trees(git, target.tip, candidate.tip)
     names = {target.tip: target.branch, candidate.tip: candidate.branch}
     left: dict[bytes, str] = {}
@@ -109,7 +109,7 @@ def read_left(repository: Repository, repo: Objects, target: Target, candidate: 
     paths = tuple(_left_path(merge, path, shown[show_path(path)].detail, why) for path, why in left.items())
     marked = {row.path: _mark(repository, repo, row, target, candidate) for row in paths if row.textual}
     tree = replace_blobs(repo, tree, {path: text for path, text in marked.items() if text is not None})
-    return Left(main=target.tip, unit=candidate.tip, bases=bases, tree=tree, paths=paths, settled=tuple(settled))
+    return Unresolved(main=target.tip, unit=candidate.tip, bases=bases, tree=tree, paths=paths, settled=tuple(settled))
 
 
 @contextmanager
@@ -134,14 +134,14 @@ def _only(merge: TreeMerge, path: bytes) -> TreeMerge:
     return replace(merge, stages=stages, messages=tuple(note for note in merge.messages if path in note.paths))
 
 
-def _left_path(merge: TreeMerge, path: bytes, detail: str, why: str) -> LeftPath:
+def _left_path(merge: TreeMerge, path: bytes, detail: str, why: str) -> UnresolvedPath:
     by_number: Mapping[int, Stage] = {stage.number: stage for stage in merge.stages if stage.path == path}
     notes = (note for note in merge.messages if path in note.paths and note.kind.startswith("CONFLICT ("))
     kinds = sorted({note.kind.removeprefix("CONFLICT (").removesuffix(")") for note in notes})
     base, main, unit = (by_number.get(number) for number in (1, 2, 3))
     regular = all(stage.mode in REGULAR for stage in by_number.values())
     modes = main is not None and unit is not None and (main.mode == unit.mode or _mode(base) in (main.mode, unit.mode))
-    return LeftPath(
+    return UnresolvedPath(
         path=path,
         kind=", ".join(kinds) or "unknown",
         detail=detail,
@@ -155,7 +155,9 @@ def _mode(stage: Stage | None) -> str:
     return stage.mode if stage is not None else ""
 
 
-def _mark(repository: Repository, repo: Objects, row: LeftPath, target: Target, candidate: Candidate) -> bytes | None:
+def _mark(
+    repository: Repository, repo: Objects, row: UnresolvedPath, target: Target, candidate: Candidate
+) -> bytes | None:
     """Write both sides into one text, between markers that name them; None where git cannot (binary files)."""
     base, main, unit = (read_blob(repo, stage.oid) if stage is not None else b"" for stage in row.stages)
     labels = (f"main side ({target.branch})", "base", f"unit side ({candidate.branch})")

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gitprun.git.index import Index, file_mark
-from gitprun.git.trees import GITLINK, Change
+from gitprun.git.trees import GITLINK, TreeChange
 
 _ENTRY_HEAD = 62
 _FLAGS = 2
 
 
-def are_untouched(checkout: Path, git_dir: Path, changes: Sequence[Change]) -> bool:
+def are_untouched(checkout: Path, git_dir: Path, changes: Sequence[TreeChange]) -> bool:
     """Tell whether every changed path (sorted) that is tracked is on disk just as the index has it.
 
     False also where only git could tell: a split or sparse index, files git was told not to look at, submodules,
@@ -41,7 +41,7 @@ def are_untouched(checkout: Path, git_dir: Path, changes: Sequence[Change]) -> b
     return True
 
 
-def _find_entry(raw: bytes, change: Change, start: int) -> int:
+def _find_entry(raw: bytes, change: TreeChange, start: int) -> int:
     """Find where the entry of a path begins, from a place on; -1 if it is not there as it should be."""
     wanted, length = change.path + b"\0", min(len(change.path), 0xFFF)
     found = raw.find(wanted, start + _ENTRY_HEAD)
@@ -55,7 +55,7 @@ def _find_entry(raw: bytes, change: Change, start: int) -> int:
     return -1
 
 
-def _is_as_marked(checkout: Path, raw: bytes, at: int, change: Change, written: int) -> bool:
+def _is_as_marked(checkout: Path, raw: bytes, at: int, change: TreeChange, written: int) -> bool:
     entry = Index(raw, {change.path: at}).find(change.path)
     try:
         held = os.lstat(os.path.join(os.fsencode(checkout), change.path))

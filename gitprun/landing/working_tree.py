@@ -8,11 +8,11 @@ from dataclasses import replace
 
 import pygit2
 
-from gitprun.capture.context import Site, quoted_place
+from gitprun.capture.context import CaptureContext, quoted_place
 from gitprun.capture.scan import scan_workspace
 from gitprun.capture.stage import stage
 from gitprun.git.trees import show_path
-from gitprun.landing.temporary_objects import Aside
+from gitprun.landing.temporary_objects import TemporaryObjects
 from gitprun.ledger.events import RunState, UnitState, base_of
 from gitprun.model.errors import GitStopped, PrunError
 from gitprun.model.names import Oid, parse_oid
@@ -31,7 +31,7 @@ class NotSeen(PrunError):
     """The work of a unit cannot be read now."""
 
 
-def read_work(room: Aside, run: RunState, unit: UnitState) -> Oid:
+def read_work(room: TemporaryObjects, run: RunState, unit: UnitState) -> Oid:
     """Make a commit of what is in a unit's workspace now; raises NotSeen with the reason where it cannot be read.
 
     What counts as work is what a capture would take. The workspace is only read, its ``.git`` not at all.
@@ -52,7 +52,7 @@ def read_work(room: Aside, run: RunState, unit: UnitState) -> Oid:
     raise AssertionError
 
 
-def _read_once(room: Aside, run: RunState, unit: UnitState) -> Oid:
+def _read_once(room: TemporaryObjects, run: RunState, unit: UnitState) -> Oid:
     kept = recall_workspace(room.repository.state, unit)
     if folder_identity(kept.path) != kept.identity or kept.index is None or not kept.index.is_file():
         raise NotSeen("its workspace is not there")
@@ -60,7 +60,7 @@ def _read_once(room: Aside, run: RunState, unit: UnitState) -> Oid:
     shutil.copy2(kept.index, index)
     base = parse_oid(base_of(run, unit))
     own = ensure_own_git(room.repository, kept.index, base, kept.kind)
-    site = Site(
+    site = CaptureContext(
         repository=room.repository,
         repo=room.repo,
         workspace=replace(kept, index=index),

@@ -15,7 +15,7 @@ WriterState = Literal["works", "ended", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class FileSight:
     """What one look at a file shows."""
 
     inode: int
@@ -40,29 +40,29 @@ class Writer:
 
 
 @dataclass(frozen=True, slots=True)
-class Watched:
+class WatchedFile:
     """A file as far as it was watched: the last sight, and since when (monotonic seconds) it has looked like that."""
 
-    sight: Sight | None = None
+    sight: FileSight | None = None
     since: float = 0.0
 
 
-def first_look(sight: Sight | None, *, now: float, wall: float) -> Watched:
+def first_look(sight: FileSight | None, *, now: float, wall: float) -> WatchedFile:
     """Take in a file as it is found at the start.
 
     How long it has been quiet can only be told by its own time; one that lies ahead of the wall clock tells nothing.
     """
     if sight is None:
-        return Watched()
-    return Watched(sight, now - max(0.0, wall - sight.mtime_ns / 1e9))
+        return WatchedFile()
+    return WatchedFile(sight, now - max(0.0, wall - sight.mtime_ns / 1e9))
 
 
-def look_again(before: Watched, sight: Sight | None, *, now: float) -> Watched:
+def look_again(before: WatchedFile, sight: FileSight | None, *, now: float) -> WatchedFile:
     """Take in a later look: from the first one on only changes we saw ourselves count, on the monotonic clock."""
-    return before if sight == before.sight else Watched(sight, now)
+    return before if sight == before.sight else WatchedFile(sight, now)
 
 
-def is_certain(watched: Watched, writer: Writer) -> bool:
+def is_certain(watched: WatchedFile, writer: Writer) -> bool:
     """Tell whether a file is known to be finished, because whoever wrote it has ended."""
     sight = watched.sight
     return (
@@ -73,7 +73,7 @@ def is_certain(watched: Watched, writer: Writer) -> bool:
     )
 
 
-def is_quiet(watched: Watched, writer: Writer, *, now: float, window: float) -> bool:
+def is_quiet(watched: WatchedFile, writer: Writer, *, now: float, window: float) -> bool:
     """Tell whether a file nobody is known to write looks finished: it is not empty and has not changed for a while."""
     sight = watched.sight
     return sight is not None and sight.size > 0 and writer.state != "works" and now - watched.since >= window

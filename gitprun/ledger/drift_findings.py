@@ -23,7 +23,7 @@ UNREADABLE = "?"
 
 
 @dataclass(frozen=True, slots=True)
-class Thing:
+class Change:
     """One difference: what it is, and what stood there before and after (empty: nothing). ``file`` holds a key."""
 
     kind: Kind
@@ -53,10 +53,10 @@ BRANCHES, TAGS, REMOTES, REPLACED = "refs/heads/", "refs/tags/", "refs/remotes/"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class DriftFinding:
     """One difference that counts; ``gate`` keeps units from landing, ``why`` says more, ``by`` who surely did it."""
 
-    thing: Thing
+    thing: Change
     gate: bool
     why: str = ""
     by: tuple[str, ...] = ()
@@ -74,15 +74,15 @@ class Finding:
         return describe(self.thing) + (f" ({self.why})" if self.why else "")
 
 
-def read_finding(row: Mapping[str, Any]) -> Finding:
+def read_finding(row: Mapping[str, Any]) -> DriftFinding:
     """Read what ``as_json`` wrote."""
     kind = cast("Kind", str(row["kind"]))
-    thing = Thing(kind, str(row["name"]), str(row["old"]), str(row["new"]), str(row.get("file", "")))
+    thing = Change(kind, str(row["name"]), str(row["old"]), str(row["new"]), str(row.get("file", "")))
     by = tuple(map(str, row.get("by", ())))
-    return Finding(thing=thing, gate=bool(row["gate"]), why=str(row.get("why", "")), by=by)
+    return DriftFinding(thing=thing, gate=bool(row["gate"]), why=str(row.get("why", "")), by=by)
 
 
-def describe(thing: Thing) -> str:
+def describe(thing: Change) -> str:
     """Say in a few words what differs."""
     old, new = _shown(thing.old), _shown(thing.new)
     if thing.kind == "ref":
@@ -108,7 +108,7 @@ def describe(thing: Thing) -> str:
     return _changed(thing, thing.name, "is new", "is gone", "has another mode" if same else "changed")
 
 
-def _changed(thing: Thing, name: str, new: str, gone: str, moved: str) -> str:
+def _changed(thing: Change, name: str, new: str, gone: str, moved: str) -> str:
     return f"{name} {new if not thing.old else gone if not thing.new else moved}"
 
 
@@ -117,14 +117,14 @@ def _shown(value: str) -> str:
     return name if name != value or not re.fullmatch(r"[0-9a-f]{40,64}", value) else short(value)
 
 
-def rank(one: Finding) -> int:
+def rank(one: DriftFinding) -> int:
     """Order findings by what they mean to the user: what counts, what is checked out, what branches hold, the rest."""
     if one.gate:
         return 0
     return 1 if one.thing.kind == "head" else 2 if one.thing.name.startswith(BRANCHES) else 3
 
 
-def summarize(findings: tuple[Finding, ...]) -> str:
+def summarize(findings: tuple[DriftFinding, ...]) -> str:
     """Sum up findings in one line, those that count first."""
     ranked = sorted(findings, key=rank)
     return listed([describe(one.thing) for one in ranked], 1)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gitprun.ledger.drift_findings import Finding, rank, read_finding, summarize
+from gitprun.ledger.drift_findings import DriftFinding, rank, read_finding, summarize
 from gitprun.ledger.events import Event
 
 # No events of a unit or a run, so that they outlive what is condensed of an old run.
@@ -27,7 +27,7 @@ class Drift:
     id: str
     units: tuple[str, ...]
     time: float
-    findings: tuple[Finding, ...]
+    findings: tuple[DriftFinding, ...]
     sure: bool = False
     more: int = 0
     place: str = ""
@@ -35,7 +35,7 @@ class Drift:
     accepted: bool = False
 
     @property
-    def open(self) -> tuple[Finding, ...]:
+    def open(self) -> tuple[DriftFinding, ...]:
         """List what still keeps the units from landing."""
         if self.accepted:
             return ()

@@ -7,7 +7,7 @@ from dataclasses import replace
 from gitprun.ledger.events import History, RunState, UnitState
 from gitprun.model.errors import PrunError
 from gitprun.model.names import is_run_id, nearest
-from gitprun.supervisor.process import Identity, is_gone
+from gitprun.supervisor.process import ProcessIdentity, is_gone
 
 
 class NotKnown(PrunError):
@@ -56,7 +56,7 @@ def probe_unit(run: RunState, unit: UnitState) -> UnitState:
     if not unit.live:
         return unit
     for record in (run.facts.get("coordinator"), unit.facts.get("process")):
-        if record and not is_gone(Identity(**record)):
+        if record and not is_gone(ProcessIdentity(**record)):
             return unit
     if not run.facts.get("coordinator"):
         return unit

@@ -23,7 +23,7 @@ RETRIED_EXECUTORS = frozenset({"codex", "claude"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Patience:
+class RetryPolicy:
     """How often and for how long; ``wait`` and ``longest`` in seconds."""
 
     retries: int = DEFAULT_RETRIES
@@ -31,9 +31,9 @@ class Patience:
     longest: float = DEFAULT_LONGEST
 
 
-def patience_of(settings: Settings) -> Patience:
+def patience_of(settings: Settings) -> RetryPolicy:
     """Take the patience from the settings."""
-    return Patience(
+    return RetryPolicy(
         retries=DEFAULT_RETRIES if settings.retries is None else settings.retries,
         wait=settings.retry_wait or DEFAULT_WAIT,
         longest=settings.retry_wait_max or DEFAULT_LONGEST,
@@ -62,7 +62,9 @@ def kind_of_failure(
     return "bail" if bailed else ""
 
 
-def judge_next_try(patience: Patience, executor: str, kind: str, ending: Ending, tried: int, now: datetime) -> NextTry:
+def judge_next_try(
+    patience: RetryPolicy, executor: str, kind: str, ending: Ending, tried: int, now: datetime
+) -> NextTry:
     """Tell whether and when to try again, ``tried`` times having failed; ``now`` is an aware local time."""
     if executor not in RETRIED_EXECUTORS or kind not in SHARED_KINDS | {"bail"}:
         return NextTry(None)
@@ -77,7 +79,7 @@ def judge_next_try(patience: Patience, executor: str, kind: str, ending: Ending,
     return NextTry(wait)
 
 
-def _wait_for(patience: Patience, kind: str, ending: Ending, now: datetime) -> float | None:
+def _wait_for(patience: RetryPolicy, kind: str, ending: Ending, now: datetime) -> float | None:
     if kind == "bail":
         return 0.0
     if ending.retry_after is not None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from gitprun.ledger.events import RunState
-from gitprun.model.errors import Refused
+from gitprun.model.errors import OperationRefused
 from gitprun.model.names import UnitId
 from gitprun.model.plan import Plan, Settings
 from gitprun.model.units import ExecutorSettings, Unit
@@ -76,7 +76,7 @@ def recall(state: Path, run: RunState) -> Remembered:
             executors=record["executors"],
         )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise Refused(
+        raise OperationRefused(
             f"what run {run.id} was asked for cannot be read from {folder / FILE}",
             "start its units anew with git prun run PLAN; git prun show UNIT shows what is kept of them",
         ) from None
@@ -99,7 +99,7 @@ def _tuple(value: Any) -> Any:
 def reread_executors(kept: Remembered, top: Path | None) -> tuple[Settings, tuple[str, ...]]:
     """Read the executors' settings again; gives the whole settings, and the files they come from.
 
-    Raises Refused where the plan file is gone and something it set for an executor of this run with it.
+    Raises OperationRefused where the plan file is gone and something it set for an executor of this run with it.
     """
     default, files = read_settings(top), []
     settings = default
@@ -122,7 +122,7 @@ def _require_same(kept: Remembered, settings: Settings) -> None:
         gone = sorted(set(then.get("env", ())) - {key for key, _ in now.env})
         if gone or then.get("args", 0) > len(now.args) or (then.get("program") and now.program is None):
             what = f" ({', '.join(gone)})" if gone else ""
-            raise Refused(
+            raise OperationRefused(
                 f"the settings of {name}{what} were in {kept.plan_file}, which is not there any more",
                 "put the file back: prun keeps no copy of arguments and environments, they may hold credentials",
             )

@@ -16,7 +16,7 @@ WAITS = b"Reading additional input from stdin"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sight:
+class WorkerSight:
     """One look at a worker; ``at`` is a steady time in seconds, ``wall`` the same moment since 1970.
 
     ``output`` stands for the state of what it printed, ``files`` for that of its workspace and ``newest`` for the
@@ -58,7 +58,7 @@ def watch_begins(at: float, wall: float) -> Quiet:
     return Quiet(output_since=at, skew=wall - at)
 
 
-def observe(known: Quiet, sight: Sight) -> Quiet:
+def observe(known: Quiet, sight: WorkerSight) -> Quiet:
     """Take in a look; what was not seen changes nothing."""
     if known.output is None:
         # Nothing to compare with yet.
@@ -80,7 +80,7 @@ def has_moved(before: Quiet, after: Quiet) -> bool:
     return after.output_since != before.output_since or touched
 
 
-def stall_facts(known: Quiet, sight: Sight, *, ends: bool, last: str, tail: bytes) -> dict[str, Any]:
+def stall_facts(known: Quiet, sight: WorkerSight, *, ends: bool, last: str, tail: bytes) -> dict[str, Any]:
     """Write a stall down for the ledger: times in seconds, ``since`` on the wall clock."""
     quiet = known.for_seconds(sight.at)
     files = sight.at - known.files_since if known.files_since is not None else None

@@ -25,7 +25,7 @@ class PrunError(Exception):
         self.hint = hint
 
 
-class Refused(PrunError):
+class OperationRefused(PrunError):
     """The answer is no: the operation was understood and not done (exit code 1)."""
 
 

@@ -15,7 +15,7 @@ _EACH: Final = "*"
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
+class _KeyRow:
     """One key of a table; ``asked``: it counts once the user let it. Values in ``safe`` give nothing away."""
 
     table: str
@@ -26,23 +26,23 @@ class _Row:
 
 # Whoever gives prun.toml a key that names a program, a wall or a barrier gives it a row here.
 _TABLE: Final = (
-    _Row("executor.*", "program"),
-    _Row("executor.*", "args"),
-    _Row("executor.*", "env"),
+    _KeyRow("executor.*", "program"),
+    _KeyRow("executor.*", "args"),
+    _KeyRow("executor.*", "env"),
     # Without it the worker starts the hooks and servers that settings of the repository name.
-    _Row("executor.*", "isolate", safe=(True,)),
-    _Row("run", "verify_sandbox", safe=("worker", "workspace-write")),
-    _Row("run", "verify_view", safe=("checkout",)),
-    _Row("workspace", "setup"),
+    _KeyRow("executor.*", "isolate", safe=(True,)),
+    _KeyRow("run", "verify_sandbox", safe=("worker", "workspace-write")),
+    _KeyRow("run", "verify_view", safe=("checkout",)),
+    _KeyRow("workspace", "setup"),
     # Programs of the user's own configuration, over files of workers.
-    _Row("collect", "filters"),
-    _Row("hotspot", "after"),
+    _KeyRow("collect", "filters"),
+    _KeyRow("hotspot", "after"),
     # The repository's own test command, within the walls of its worker; what it may pass by, and what holds a branch.
-    _Row("run", "verify", asked=False),
-    _Row("run", "verify_in", asked=False),
-    _Row("run", "verify_may_change", asked=False),
-    _Row("merge", "protected", asked=False),
-    _Row("merge", "max_deleted", asked=False),
+    _KeyRow("run", "verify", asked=False),
+    _KeyRow("run", "verify_in", asked=False),
+    _KeyRow("run", "verify_may_change", asked=False),
+    _KeyRow("merge", "protected", asked=False),
+    _KeyRow("merge", "max_deleted", asked=False),
 )
 
 
@@ -95,7 +95,7 @@ def landed_by(powers: Iterable[Power]) -> tuple[Power, ...]:
     return tuple(power for power in powers if not power.executor and power.name != "filters")
 
 
-def _read(row: _Row, document: Mapping[str, Any]) -> Iterator[Power]:
+def _read(row: _KeyRow, document: Mapping[str, Any]) -> Iterator[Power]:
     outer, _, inner = row.table.partition(".")
     found = document.get(outer)
     if outer == "hotspot":
@@ -121,7 +121,7 @@ def _joined(rows: object, key: str) -> list[Any]:
     return said
 
 
-def _power(row: _Row, key: str, value: object) -> Power:
+def _power(row: _KeyRow, key: str, value: object) -> Power:
     # An empty list starts nothing. Only a flag equals a flag: 1 is not True.
     harmless = value in ([], {}) or any(value is one or (isinstance(one, str) and value == one) for one in row.safe)
     text = json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)

@@ -16,7 +16,7 @@ from gitprun.ledger.probe import probe_named
 from gitprun.ledger.roster import NAMED, roster
 from gitprun.model.errors import PrunError
 from gitprun.observe.commits import checked_out
-from gitprun.observe.flags import Limits, Tick, judge
+from gitprun.observe.flags import FlagLimits, Tick, judge
 from gitprun.observe.probe import Probe, Wanted
 from gitprun.observe.processes import living
 from gitprun.observe.shared import BASELINE, FINAL, record_shared, recorded_shared
@@ -31,7 +31,7 @@ class Watching:
     """What to follow: one run, or (None) all that are at work, else the last. ``keep`` drops none that ended."""
 
     run: str | None = None
-    limits: Limits = field(default_factory=Limits)
+    limits: FlagLimits = field(default_factory=FlagLimits)
     keep: bool = False
     attentive: bool = True
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from gitprun.ledger.roster import NAMED
 from gitprun.observe.flags import Tick
-from gitprun.observe.snapshot import Snapshot, UnitSight
+from gitprun.observe.snapshot import Snapshot, UnitReading
 
 
 def clock_time(time: float) -> str:
@@ -44,7 +44,7 @@ def headline(tick: Tick) -> str:
     return "  ".join(filter(None, parts))
 
 
-def named_units(now: Snapshot) -> list[tuple[str, UnitSight]]:
+def named_units(now: Snapshot) -> list[tuple[str, UnitReading]]:
     """Name the units; the run goes before the name where several runs have units."""
     several = len({unit.run for unit in now.units} - {NAMED}) > 1
     return [(f"{unit.run}/{unit.id}" if several and unit.run != NAMED else unit.id, unit) for unit in now.units]
@@ -54,7 +54,7 @@ def _count(number: int | None) -> str:
     return "?" if number is None else str(number)
 
 
-def _dirty(unit: UnitSight) -> str:
+def _dirty(unit: UnitReading) -> str:
     return "?" if unit.dirty is None else str(len(unit.dirty))
 
 

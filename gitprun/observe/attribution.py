@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gitprun.git.repo import Repository
-from gitprun.ledger.drift_findings import BRANCHES, STASH, Thing
+from gitprun.ledger.drift_findings import BRANCHES, STASH, Change
 from gitprun.model.errors import PrunError
-from gitprun.observe.changes import Look
+from gitprun.observe.changes import RepositorySnapshot
 from gitprun.observe.drift_rules import Evidence
 from gitprun.observe.files import stat_of
 from gitprun.observe.keep import shared_git
@@ -27,7 +27,7 @@ Kept = Callable[[str], bytes | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Suspect:
+class PossibleAuthor:
     """A unit whose worker ran: where it worked, in what kind of workspace, on which branch."""
 
     name: str
@@ -40,14 +40,19 @@ class Inquiry:
     """Asks about the differences between two looks; ``kept`` gives a content by its digest."""
 
     def __init__(
-        self, repository: Repository, before: Look, after: Look, suspects: Sequence[Suspect], kept: Kept
+        self,
+        repository: Repository,
+        before: RepositorySnapshot,
+        after: RepositorySnapshot,
+        suspects: Sequence[PossibleAuthor],
+        kept: Kept,
     ) -> None:
         self.repository, self.before, self.after = repository, before, after
         self.suspects, self.kept = suspects, kept
         self._asked = 0
         self._old = {*before.refs.values(), *before.heads.values()}
 
-    def about(self, thing: Thing) -> Evidence:
+    def about(self, thing: Change) -> Evidence:
         """Find out what can be known about one difference."""
         if thing.kind == "ref":
             return self._about_ref(thing)
@@ -61,7 +66,7 @@ class Inquiry:
             return Evidence(writers=self._twins(thing.name))
         return Evidence()
 
-    def _about_ref(self, thing: Thing) -> Evidence:
+    def _about_ref(self, thing: Change) -> Evidence:
         entry = last_entry(self._log(thing.name))
         ours = entry is not None and entry.new == thing.new
         found = Evidence(
@@ -77,7 +82,7 @@ class Inquiry:
             return self._way(thing, found)
         return found
 
-    def _way(self, thing: Thing, found: Evidence) -> Evidence:
+    def _way(self, thing: Change, found: Evidence) -> Evidence:
         """Tell how a branch moved: on top of what it was or not, and whether in the checkout that is on it."""
         on_it = [name for name, head in self.before.heads.items() if head == f"ref: {thing.name}"]
         ends = [last_entry(self._log(name)) for name in on_it]
@@ -96,7 +101,7 @@ class Inquiry:
             return found
         return replace(found, on_top=True, commits=count)
 
-    def _owners(self, thing: Thing) -> tuple[str, ...]:
+    def _owners(self, thing: Change) -> tuple[str, ...]:
         """Name the unit that has the new commit of a ref in its own workspace, if just one has."""
         if thing.name == STASH:
             entry = last_entry(self._log(STASH))
@@ -110,7 +115,7 @@ class Inquiry:
         found = [one.name for one in self.suspects if self._made(one, thing.new)]
         return tuple(found) if len(found) == 1 else ()
 
-    def _made(self, suspect: Suspect, oid: str) -> bool:
+    def _made(self, suspect: PossibleAuthor, oid: str) -> bool:
         if suspect.kind == "clone":
             about = stat_of(os.path.join(suspect.path, ".git", "objects", oid[:2], oid[2:]))
             return about is not None and stat.S_ISREG(about[0])

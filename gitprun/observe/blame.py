@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gitprun.observe.snapshot import GONE, Stamp, UnitSight
+from gitprun.observe.snapshot import GONE, Stamp, UnitReading
 from gitprun.system.files import read_plain
 
 MOST_COMPARED = 1 << 20
@@ -20,7 +20,7 @@ SLACK = 0.1
 class Suspect:
     """A unit with its workspace and the paths it worked on."""
 
-    unit: UnitSight
+    unit: UnitReading
     folder: Path
     worked_on: frozenset[str]
 
@@ -79,7 +79,7 @@ def _by_time(stamp: Stamp, units: Sequence[Suspect]) -> str:
     return f"{ran[0]}?" if len(ran) == 1 else ""
 
 
-def _ran_at(unit: UnitSight, time: float) -> bool:
+def _ran_at(unit: UnitReading, time: float) -> bool:
     if unit.began is None or time < unit.began - SLACK:
         return False
     return unit.ended is None or time <= unit.ended + SLACK

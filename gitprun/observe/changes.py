@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from gitprun.ledger.drift_findings import UNREADABLE, WORKTREES, Kind, Thing, worktree_of
+from gitprun.ledger.drift_findings import UNREADABLE, WORKTREES, Change, Kind, worktree_of
 from gitprun.model.names import PRUN_BRANCHES, PRUN_REFS
 
 FORMAT = 1
@@ -19,7 +19,7 @@ _EMPTY: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
+class RepositorySnapshot:
     """One look at what is the user's.
 
     ``refs`` and ``heads`` hold a commit or ``ref: NAME``; ``settings`` for each file a digest for each key, never a
@@ -40,7 +40,7 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ours:
+class OwnChanges:
     """What prun itself changes while workers work.
 
     ``refs`` are refs whose moves are nobody's drift (branches of units), ``moves`` single moves the ledger explains,
@@ -62,7 +62,7 @@ def redact(key: str) -> str:
     return _USER.sub("//***@", key)
 
 
-def compare(before: Look, after: Look, ours: Ours) -> tuple[Thing, ...]:
+def compare(before: RepositorySnapshot, after: RepositorySnapshot, ours: OwnChanges) -> tuple[Change, ...]:
     """List what differs between two looks and is not prun's own doing."""
     return (
         *_refs(before, after, ours),
@@ -84,13 +84,13 @@ def _differing(old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[tuple
             yield name, was, now
 
 
-def _refs(before: Look, after: Look, ours: Ours) -> Iterator[Thing]:
+def _refs(before: RepositorySnapshot, after: RepositorySnapshot, ours: OwnChanges) -> Iterator[Change]:
     for name, was, now in _differing(before.refs, after.refs):
         if not ours.owns(name) and (name, now) not in ours.moves:
-            yield Thing("ref", name, was, now)
+            yield Change("ref", name, was, now)
 
 
-def _is_ours(name: str, before: Look, after: Look, ours: Ours) -> bool:
+def _is_ours(name: str, before: RepositorySnapshot, after: RepositorySnapshot, ours: OwnChanges) -> bool:
     """Tell whether something under ``worktrees/`` belongs to a worktree prun made, or to one that came or went."""
     entry = worktree_of(name)
     if not entry:
@@ -105,13 +105,13 @@ def _place_of(was: str, now: str) -> str:
     return now if was in ("", UNREADABLE) else was
 
 
-def _heads(before: Look, after: Look, ours: Ours) -> Iterator[Thing]:
+def _heads(before: RepositorySnapshot, after: RepositorySnapshot, ours: OwnChanges) -> Iterator[Change]:
     for name, was, now in _differing(before.heads, after.heads):
         if not _is_ours(name, before, after, ours):
-            yield Thing("head", name, was, now)
+            yield Change("head", name, was, now)
 
 
-def _settings(before: Look, after: Look, ours: Ours) -> Iterator[Thing]:
+def _settings(before: RepositorySnapshot, after: RepositorySnapshot, ours: OwnChanges) -> Iterator[Change]:
     for file in sorted({*before.settings, *after.settings}):
         if _is_ours(file, before, after, ours):
             continue
@@ -120,10 +120,10 @@ def _settings(before: Look, after: Look, ours: Ours) -> Iterator[Thing]:
         broken = UNREADABLE in keys[0] or UNREADABLE in keys[1]
         for key, was, now in _differing(*keys):
             if not broken or key == UNREADABLE:
-                yield Thing("config", key, was, now, file)
+                yield Change("config", key, was, now, file)
 
 
-def _files(before: Look, after: Look) -> Iterator[Thing]:
+def _files(before: RepositorySnapshot, after: RepositorySnapshot) -> Iterator[Change]:
     for name, was, now in _differing(before.files, after.files):
         if name.startswith(WORKTREES) or name in CONFIGS:
             continue
@@ -131,7 +131,7 @@ def _files(before: Look, after: Look) -> Iterator[Thing]:
         # Where another folder was not looked at before, its hooks are no news: the setting that names it is.
         if kind == "hook" and name.rpartition("/")[0] not in ("hooks", before.hooks):
             continue
-        yield Thing(kind, name, was, now)
+        yield Change(kind, name, was, now)
 
 
 def is_hook(name: str) -> bool:
@@ -139,46 +139,46 @@ def is_hook(name: str) -> bool:
     return name.startswith(("hooks/", "/"))
 
 
-def _worktrees(before: Look, after: Look, ours: Ours) -> Iterator[Thing]:
+def _worktrees(before: RepositorySnapshot, after: RepositorySnapshot, ours: OwnChanges) -> Iterator[Change]:
     for name, was, now in _differing(before.places, after.places):
         known = _place_of(was, now) in ours.places
         if known and (was in ("", UNREADABLE) or was in ours.removed):
             continue
-        yield Thing("worktree", name, was, now)
+        yield Change("worktree", name, was, now)
     for name, was, now in _differing(before.files, after.files):
         if not name.startswith(WORKTREES) or name.endswith("/config.worktree"):
             continue
         if not _is_ours(name, before, after, ours):
-            yield Thing("worktree", name, was, now)
+            yield Change("worktree", name, was, now)
 
 
-def _logs(before: Look, after: Look, ours: Ours) -> Iterator[Thing]:
+def _logs(before: RepositorySnapshot, after: RepositorySnapshot, ours: OwnChanges) -> Iterator[Change]:
     if before.logs is None or after.logs is None:
         return
     for name, was, now in _differing(before.logs, after.logs):
         # A log that came or went with its ref is told with that.
         gone = name in before.refs and name not in after.refs
         if was and not gone and not ours.owns(name) and not _is_ours(name, before, after, ours):
-            yield Thing("reflog", name, was, now)
+            yield Change("reflog", name, was, now)
 
 
-def _checkout(before: Look, after: Look) -> Iterator[Thing]:
+def _checkout(before: RepositorySnapshot, after: RepositorySnapshot) -> Iterator[Change]:
     if before.checkout is None or after.checkout is None:
         return
     same_tip = tip(before) == tip(after)
     for path, was, now in _differing(before.checkout, after.checkout):
         # What is clean now may have been committed; what differs in the index alone does so because HEAD moved.
         if same_tip or (now and now[1] != " "):
-            yield Thing("checkout", path, was, now)
+            yield Change("checkout", path, was, now)
 
 
-def tip(look: Look) -> str:
+def tip(look: RepositorySnapshot) -> str:
     """Give the commit that is checked out in the user's main checkout."""
     head = look.heads.get("HEAD", "")
     return look.refs.get(head.removeprefix("ref: "), head)
 
 
-def value_of(look: Look, thing: Thing) -> str | None:
+def value_of(look: RepositorySnapshot, thing: Change) -> str | None:
     """Give what a look shows of a thing; None where it did not look."""
     if thing.kind == "checkout" or (thing.kind == "reflog" and look.logs is None):
         return None
@@ -190,23 +190,23 @@ def value_of(look: Look, thing: Thing) -> str | None:
     return shown.get(thing.name, "")
 
 
-def same(one: Look, other: Look) -> bool:
+def same(one: RepositorySnapshot, other: RepositorySnapshot) -> bool:
     """Tell whether two looks show the same, whatever the time."""
     return one == replace(other, time=one.time)
 
 
-def write_look(look: Look) -> dict[str, Any]:
+def write_look(look: RepositorySnapshot) -> dict[str, Any]:
     """Give a look as plain JSON."""
     names = ("time", "refs", "heads", "settings", "files", "logs", "places", "hooks", "checkout")
     return {"v": FORMAT, **{name: getattr(look, name) for name in names}}
 
 
-def read_look(record: Any) -> Look | None:
+def read_look(record: Any) -> RepositorySnapshot | None:
     """Read what ``write_look`` wrote; None for anything else."""
     try:
         if record["v"] != FORMAT:
             return None
-        return Look(
+        return RepositorySnapshot(
             time=float(record["time"]),
             refs=_words(record["refs"]),
             heads=_words(record["heads"]),

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from gitprun.ledger.drift_findings import BRANCHES, REMOTES, REPLACED, STASH, TAGS, Finding, Thing, worktree_of
-from gitprun.observe.changes import Look
+from gitprun.ledger.drift_findings import BRANCHES, REMOTES, REPLACED, STASH, TAGS, Change, DriftFinding, worktree_of
+from gitprun.observe.changes import RepositorySnapshot
 
 # What people, editors and git itself set in the shared configuration while they work; it names no program.
 _USUAL = re.compile(
@@ -45,16 +45,18 @@ def is_usual(key: str) -> bool:
     return key.startswith(("remote.", "user.", "color.", "advice.")) or bool(_USUAL.fullmatch(key))
 
 
-def judge(thing: Thing, found: Evidence, before: Look) -> Finding | None:
+def judge(thing: Change, found: Evidence, before: RepositorySnapshot) -> DriftFinding | None:
     """Judge one difference; None where it is of no interest."""
     if thing.kind == "reflog" and not found.lost:
         return None
     gate, why = _RULES[thing.kind](thing, found, before)
     # What a worker is known to have done is never taken for the user's.
-    return Finding(thing=thing, gate=gate or bool(found.writers and thing.kind == "ref"), why=why, by=found.writers)
+    return DriftFinding(
+        thing=thing, gate=gate or bool(found.writers and thing.kind == "ref"), why=why, by=found.writers
+    )
 
 
-def _judge_ref(thing: Thing, found: Evidence, before: Look) -> tuple[bool, str]:
+def _judge_ref(thing: Change, found: Evidence, before: RepositorySnapshot) -> tuple[bool, str]:
     name, told = thing.name, f"reflog: {found.said}" if found.said else ""
     if name == STASH:
         if found.lost or not thing.new:
@@ -88,13 +90,13 @@ def _judge_new(name: str, found: Evidence, told: str) -> tuple[bool, str]:
     return not name.startswith((BRANCHES, "refs/notes/")), told
 
 
-def _judge_head(thing: Thing, found: Evidence, before: Look) -> tuple[bool, str]:
+def _judge_head(thing: Change, found: Evidence, before: RepositorySnapshot) -> tuple[bool, str]:
     if found.followed and found.said:
         return False, f"reflog: {found.said}"
     return True, "by no command that changes branches"
 
 
-def _judge_config(thing: Thing, found: Evidence, before: Look) -> tuple[bool, str]:
+def _judge_config(thing: Change, found: Evidence, before: RepositorySnapshot) -> tuple[bool, str]:
     key = thing.name.lower()
     if key.startswith("remote.") and not thing.old:
         section = key.rpartition(".")[0]
@@ -103,21 +105,21 @@ def _judge_config(thing: Thing, found: Evidence, before: Look) -> tuple[bool, st
     return not _USUAL.fullmatch(thing.name), ""
 
 
-def _judge_file(thing: Thing, found: Evidence, before: Look) -> tuple[bool, str]:
+def _judge_file(thing: Change, found: Evidence, before: RepositorySnapshot) -> tuple[bool, str]:
     return True, ""
 
 
-def _judge_worktree(thing: Thing, found: Evidence, before: Look) -> tuple[bool, str]:
+def _judge_worktree(thing: Change, found: Evidence, before: RepositorySnapshot) -> tuple[bool, str]:
     if worktree_of(thing.name):
         return not thing.name.endswith("/locked"), ""
     return bool(thing.old), ""
 
 
-def _judge_reflog(thing: Thing, found: Evidence, before: Look) -> tuple[bool, str]:
+def _judge_reflog(thing: Change, found: Evidence, before: RepositorySnapshot) -> tuple[bool, str]:
     return True, f"{found.lost} entr{'y' if found.lost == 1 else 'ies'} less"
 
 
-def _judge_checkout(thing: Thing, found: Evidence, before: Look) -> tuple[bool, str]:
+def _judge_checkout(thing: Change, found: Evidence, before: RepositorySnapshot) -> tuple[bool, str]:
     return False, "the same content is in its workspace" if found.writers else ""
 
 

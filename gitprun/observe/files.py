@@ -7,7 +7,7 @@ import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from gitprun.system.content_store import Store
+from gitprun.system.content_store import ContentStore
 from gitprun.system.files import read_plain
 
 # Nobody's settings are that big; a longer file is told by its size and time, and not kept.
@@ -29,7 +29,7 @@ def stat_of(path: str) -> Stat | None:
 class Reader:
     """Reads files by their whole paths and remembers them; contents go to ``store``, if there is one."""
 
-    def __init__(self, store: Store | None) -> None:
+    def __init__(self, store: ContentStore | None) -> None:
         self.store = store
         self._known: dict[str, tuple[Stat, str]] = {}
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from gitprun.ledger.events import ENDED
-from gitprun.observe.snapshot import GONE, Shared, Snapshot, Stamp, UnitSight
+from gitprun.observe.snapshot import GONE, Shared, Snapshot, Stamp, UnitReading
 
 # Branches of linked worktrees move when their unit commits; what lands of them is checked commit by commit.
 OWN_REFS = ("refs/prun/", "refs/heads/prun/")
@@ -16,7 +16,7 @@ MOST_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class FlagLimits:
     """From how many ticks with the same note on, and after how many quiet seconds, a flag is raised."""
 
     warn_at: int = WARN_AT
@@ -48,7 +48,7 @@ class Tick:
     flags: tuple[Flag, ...]
 
 
-def judge(before: Tick | None, now: Snapshot, limits: Limits = Limits()) -> Tick:
+def judge(before: Tick | None, now: Snapshot, limits: FlagLimits = FlagLimits()) -> Tick:
     """Judge a look by the one before it (None: it is the first)."""
     note = note_of(before.now if before else None, now)
     streak = before.streak + 1 if before and before.note == note else 1
@@ -63,7 +63,7 @@ def note_of(before: Snapshot | None, now: Snapshot) -> str:
     return "working/no-commit-yet" if now.codex else "idle"
 
 
-def _flags(before: Snapshot | None, now: Snapshot, streak: int, limits: Limits) -> Iterator[Flag]:
+def _flags(before: Snapshot | None, now: Snapshot, streak: int, limits: FlagLimits) -> Iterator[Flag]:
     if streak >= limits.warn_at:
         yield Flag("streak", f"{streak}x")
     yield from silent_edit(before, now)
@@ -89,7 +89,7 @@ def silent_edit(before: Snapshot | None, now: Snapshot) -> Iterator[Flag]:
         yield Flag("silent-edit", unit=edited[0].id, about=tuple(unit.id for unit in edited))
 
 
-def _edited(before: UnitSight | None, now: UnitSight) -> bool:
+def _edited(before: UnitReading | None, now: UnitReading) -> bool:
     if now.dirty is None or (before is not None and before.dirty is None):
         return False
     same_commits = now.commits == (before.commits if before else 0)
@@ -199,7 +199,7 @@ def drift(now: Snapshot) -> Iterator[Flag]:
         yield Flag("drift", "+".join([*names[:MOST_NAMED], *more]), "+".join(units), (text,))
 
 
-def unit_flags(unit: UnitSight, limits: Limits) -> Iterator[Flag]:
+def unit_flags(unit: UnitReading, limits: FlagLimits) -> Iterator[Flag]:
     """What is wrong with one unit as it is now."""
     if unit.outside:
         yield Flag("fence", unit.id, unit.id, unit.outside)

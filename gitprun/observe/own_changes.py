@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from gitprun.ledger.drift_record import SETTLED
 from gitprun.ledger.events import Event
 from gitprun.ledger.roster import NAMED, roster
-from gitprun.observe.changes import Look, Ours
+from gitprun.observe.changes import OwnChanges, RepositorySnapshot
 
 BEGUN = ("landing.started", "undo.started")
 OVER = ("landing.finished", "undo.finished")
@@ -16,14 +16,19 @@ GONE = ("workspace.removing", "workspace.removed")
 SLACK = 5.0
 
 
-def read_ours(events: Sequence[Event], looks: tuple[Look, Look], root: str, branches: Iterable[str] = ()) -> Ours:
+def read_ours(
+    events: Sequence[Event],
+    looks: tuple[RepositorySnapshot, RepositorySnapshot],
+    root: str,
+    branches: Iterable[str] = (),
+) -> OwnChanges:
     """Collect what prun did since the first of two looks; ``branches`` are those of the units at work."""
     since = looks[0].time - SLACK
     prepared = {str(event.facts["path"]) for event in events if event.unit and event.facts.get("path")}
     there = {place for look in looks for place in look.places.values()}
     # A worktree is registered before its unit's event is written, and taken back without any.
     young = {place for place in there if root and place.startswith(f"{root}/") and place not in prepared}
-    return Ours(
+    return OwnChanges(
         refs=frozenset(f"refs/heads/{name}" for name in (*branches, *_named_branches(events, since)) if name),
         moves=frozenset(_moves(events, since)),
         places=frozenset(prepared | young),

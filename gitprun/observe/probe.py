@@ -12,10 +12,10 @@ from gitprun.observe.blame import Blame, Suspect
 from gitprun.observe.commits import CommitCounts
 from gitprun.observe.flags import changed_in_checkout
 from gitprun.observe.processes import Process, count_runaway, has_worker, living, probe_processes
-from gitprun.observe.shared import SharedEye
-from gitprun.observe.snapshot import Shared, Snapshot, UnitSight
+from gitprun.observe.shared import SharedReader
+from gitprun.observe.snapshot import Shared, Snapshot, UnitReading
 from gitprun.observe.touched import Watcher
-from gitprun.observe.unit import UnitEye, tip_of
+from gitprun.observe.unit import UnitReader, tip_of
 from gitprun.system.clock import Clock
 
 # Every so many looks a workspace is compared as a whole, whatever its source of changes says.
@@ -49,9 +49,9 @@ class Probe:
     ) -> None:
         self.repository, self.clock = repository, clock
         self._watcher = _make_watcher() if attentive else None
-        self._shared = SharedEye(repository, root, self._watcher)
+        self._shared = SharedReader(repository, root, self._watcher)
         self._commits = CommitCounts(repository.git)
-        self._units = UnitEye(repository, clock, self._commits, self._watcher)
+        self._units = UnitReader(repository, clock, self._commits, self._watcher)
         self._blame = Blame()
         self._number = 0
 
@@ -94,7 +94,7 @@ class Probe:
 
     def _look_at_units(
         self, wanted: Wanted, seen: Shared, processes: Mapping[int, Process] | None, turn: int
-    ) -> tuple[tuple[UnitSight, ...], int, set[int]]:
+    ) -> tuple[tuple[UnitReading, ...], int, set[int]]:
         """Look at all units; their whole looks are spread over the ticks."""
         sights, workers, wardens = [], 0, set()
         pairs = [(run, unit) for run in wanted.runs for unit in run.units.values()]

@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from gitprun.supervisor.process import Identity, is_alive
+from gitprun.supervisor.process import ProcessIdentity, is_alive
 
 _RUNTIMES = frozenset({b"node", b"nodejs", b"bun"})
 _SCRIPTS = frozenset({b"codex", b"codex.js"})
@@ -42,17 +42,17 @@ def probe_processes() -> dict[int, Process] | None:
     return found or None
 
 
-def identity_of(record: object) -> Identity | None:
+def identity_of(record: object) -> ProcessIdentity | None:
     """Read a recorded identity; None if there is none."""
     if not isinstance(record, Mapping):
         return None
     try:
-        return Identity(int(record["pid"]), str(record["start"]), str(record["boot"]))
+        return ProcessIdentity(int(record["pid"]), str(record["start"]), str(record["boot"]))
     except (KeyError, TypeError, ValueError):
         return None
 
 
-def living(record: object) -> Identity | None:
+def living(record: object) -> ProcessIdentity | None:
     """Give a recorded identity if that very process still runs."""
     identity = identity_of(record)
     return identity if identity is not None and is_alive(identity) else None

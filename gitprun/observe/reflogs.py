@@ -11,7 +11,7 @@ _LINE = re.compile(rb"([0-9a-f]{40,64}) ([0-9a-f]{40,64}) .*> (\d+) [-+]\d{4}(?:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ReflogEntry:
     """One line of a reflog: from where to where, when (seconds since 1970), and what git said."""
 
     old: str
@@ -20,16 +20,16 @@ class Entry:
     said: str
 
 
-def read_entry(line: bytes) -> Entry | None:
+def read_entry(line: bytes) -> ReflogEntry | None:
     """Read one line; None if it is none of git's."""
     found = _LINE.fullmatch(line)
     if found is None:
         return None
     said = (found[4] or b"").decode("utf-8", "replace")
-    return Entry(found[1].decode(), found[2].decode(), int(found[3]), said)
+    return ReflogEntry(found[1].decode(), found[2].decode(), int(found[3]), said)
 
 
-def last_entry(log: bytes) -> Entry | None:
+def last_entry(log: bytes) -> ReflogEntry | None:
     """Read the last line of a reflog."""
     return read_entry(log.rstrip(b"\n").rpartition(b"\n")[2])
 

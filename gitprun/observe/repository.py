@@ -17,9 +17,9 @@ from gitprun.git.repo import Repository
 from gitprun.ledger.drift_findings import UNREADABLE, WORKTREES
 from gitprun.model.errors import PrunError
 from gitprun.model.names import PRUN_REFS
-from gitprun.observe.changes import CONFIGS, Look, redact
+from gitprun.observe.changes import CONFIGS, RepositorySnapshot, redact
 from gitprun.observe.files import Reader, Stat, names_in, stat_of, walk
-from gitprun.system.content_store import Store
+from gitprun.system.content_store import ContentStore
 from gitprun.system.files import read_plain
 
 FILES = ("config", "config.worktree", "shallow", "objects/info/alternates")
@@ -31,10 +31,10 @@ TIMEOUT = 60.0
 _OID = re.compile(r"[0-9a-f]{40,64}")
 
 
-class Eye:
+class Snapshotter:
     """Looks again and again, and reads again only what changed since; ``store`` gets the contents that it reads."""
 
-    def __init__(self, repository: Repository, store: Store | None = None) -> None:
+    def __init__(self, repository: Repository, store: ContentStore | None = None) -> None:
         self.repository, self.store = repository, store
         self._common = str(repository.common)
         self._reader = Reader(store)
@@ -43,7 +43,7 @@ class Eye:
         self._settings: dict[str, tuple[str, dict[str, str]]] = {}
         self._hooks: tuple[tuple[str, ...], str] | None = None
 
-    def look(self, now: float, *, logs: bool = False, checkout: bool = False, hooks: str = "") -> Look:
+    def look(self, now: float, *, logs: bool = False, checkout: bool = False, hooks: str = "") -> RepositorySnapshot:
         """Look at everything; ``hooks`` is a folder of hooks to be looked at beside the one git uses now."""
         places = self._places()
         files = {name: mark for name in self._file_names(places) if (mark := self.mark(name))}
@@ -52,7 +52,7 @@ class Eye:
         for place in dict.fromkeys(("hooks", hooks or folder, folder)):
             names = (f"{place}/{name}" for name in names_in(os.path.join(self._common, place), MOST_HOOKS))
             files.update((name, mark) for name in names if (mark := self.mark(name)))
-        look = Look(
+        look = RepositorySnapshot(
             time=now,
             refs=self.refs(),
             heads=self._heads(places),

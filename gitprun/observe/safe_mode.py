@@ -15,7 +15,7 @@ from pathlib import Path
 
 from gitprun.git.command import NEUTRAL, set_caution
 from gitprun.git.repo import Repository
-from gitprun.model.errors import PrunError, Refused
+from gitprun.model.errors import OperationRefused, PrunError
 from gitprun.observe.drift_rules import is_usual
 from gitprun.observe.files import names_in, stat_of
 from gitprun.observe.repository import MOST_HOOKS, read_keys
@@ -66,19 +66,19 @@ def trust(repository: Repository, folder: Path, *, anew: bool = False) -> None:
 def be_cautious(repository: Repository) -> None:
     """Start git in this repository with a look at its settings, as long as anything is to be compared with."""
     if repository.trusted.is_dir():
-        set_caution(os.fspath(repository.common), Caution(repository))
+        set_caution(os.fspath(repository.common), SafeMode(repository))
 
 
 def require_calm(repository: Repository) -> None:
     """Refuse to go on where programs would start that may not be the user's."""
-    if changed := Caution(repository).changed():
-        raise Refused(
+    if changed := SafeMode(repository).changed():
+        raise OperationRefused(
             f"{changed} of your repository changed while a worker shared it, and may name a program of its",
             "git prun undo --list names the unit; git prun undo --drift UNIT puts it back, with --accept it stays",
         )
 
 
-class Caution:
+class SafeMode:
     """Compares the repository's settings with those that are known to be the user's; reads only what changed."""
 
     def __init__(self, repository: Repository) -> None:

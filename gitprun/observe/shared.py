@@ -13,7 +13,7 @@ from gitprun.git.command import Git
 from gitprun.git.repo import Repository
 from gitprun.model.errors import PrunError
 from gitprun.model.names import PRUN_REFS, RunId, is_run_id
-from gitprun.observe.snapshot import GONE, Checkout, Shared, Stamp, read_shared, write_shared
+from gitprun.observe.snapshot import GONE, CheckoutStatus, Shared, Stamp, read_shared, write_shared
 from gitprun.observe.touched import Anything, ChangeSource, Watcher, survey
 from gitprun.system.files import read_plain, write_whole
 
@@ -30,13 +30,13 @@ UNCOUNTED = frozenset({b".git", b"node_modules", b".next", b"dist", b"build"})
 BASELINE, FINAL = "baseline.json", "final.json"
 
 
-class SharedEye:
+class SharedReader:
     """Looks at what is shared; remembers what it need not read again."""
 
     def __init__(self, repository: Repository, root: Path | None = None, watcher: Watcher | None = None) -> None:
         self.repository = repository
         self._digests: dict[str, tuple[tuple[int, ...], str]] = {}
-        self._checkout: Checkout | None = None
+        self._checkout: CheckoutStatus | None = None
         self._seen: object = None
         self._hooks: tuple[str, str] | None = None
         self._top = os.fsencode(repository.top or "")
@@ -133,7 +133,7 @@ class SharedEye:
             self._digests[name] = known
         return known[1]
 
-    def _look_at_checkout(self, refs: Mapping[str, str], *, whole: bool) -> Checkout | None:
+    def _look_at_checkout(self, refs: Mapping[str, str], *, whole: bool) -> CheckoutStatus | None:
         top = self.repository.top
         if top is None:
             return None
@@ -144,7 +144,7 @@ class SharedEye:
             if whole or touched is None:
                 self._source.renew()
                 self._follow_all()
-            self._checkout = Checkout(path=str(top), dirty=self._dirty(top), files=self._count())
+            self._checkout = CheckoutStatus(path=str(top), dirty=self._dirty(top), files=self._count())
             self._seen = seen
         return self._checkout
 

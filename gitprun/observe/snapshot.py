@@ -13,7 +13,7 @@ FORMAT = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UnitSight:
+class UnitReading:
     """One unit as it was seen.
 
     ``commits`` counts what its branch has past the base, ``committed`` says that its last work ended in one,
@@ -45,7 +45,7 @@ class UnitSight:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Checkout:
+class CheckoutStatus:
     """The user's own checkout: what is uncommitted there, and how many files it has (None: could not be told)."""
 
     path: str
@@ -61,7 +61,7 @@ class Shared:
     refs: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, str] = field(default_factory=dict)
     hooks: Mapping[str, str] = field(default_factory=dict)
-    checkout: Checkout | None = None
+    checkout: CheckoutStatus | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +74,7 @@ class Snapshot:
 
     time: float
     base: str = ""
-    units: tuple[UnitSight, ...] = ()
+    units: tuple[UnitReading, ...] = ()
     codex: int = 0
     wrap: int = 0
     main_commits: int | None = 0
@@ -86,7 +86,7 @@ class Snapshot:
     writers: Mapping[str, str] = field(default_factory=dict)
     runaway: int = 0
 
-    def unit(self, key: tuple[str, str]) -> UnitSight | None:
+    def unit(self, key: tuple[str, str]) -> UnitReading | None:
         """Find a unit."""
         return next((unit for unit in self.units if unit.key == key), None)
 
@@ -128,7 +128,7 @@ def read_shared(record: Any) -> Shared | None:
             hooks=_words(record["hooks"]),
             checkout=None
             if found is None
-            else Checkout(
+            else CheckoutStatus(
                 path=str(found["path"]),
                 dirty=None if found["dirty"] is None else {k: (int(a), int(b)) for k, (a, b) in found["dirty"].items()},
                 files=None if found["files"] is None else int(found["files"]),

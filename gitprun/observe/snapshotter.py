@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from gitprun.git.repo import Repository
-from gitprun.ledger.drift_findings import STASH, Finding, Thing
+from gitprun.ledger.drift_findings import STASH, Change, DriftFinding
 from gitprun.ledger.drift_record import FOUND, SETTLED, Drift, awaits, facts_of, over_rows, read_drifts
 from gitprun.ledger.events import Event, fold
 from gitprun.ledger.ledger import Ledger
@@ -23,15 +23,15 @@ from gitprun.ledger.lookup import probe_unit
 from gitprun.ledger.probe import probe_named
 from gitprun.ledger.roster import NAMED, roster
 from gitprun.model.errors import PrunError
-from gitprun.observe.attribution import Inquiry, Suspect
-from gitprun.observe.changes import Look, compare, dump, read_look, same, value_of, write_look
+from gitprun.observe.attribution import Inquiry, PossibleAuthor
+from gitprun.observe.changes import RepositorySnapshot, compare, dump, read_look, same, value_of, write_look
 from gitprun.observe.drift_rules import judge
 from gitprun.observe.keep import ObjectKeep, drop_keep, keep_folder, pin_commits, pin_prefix
 from gitprun.observe.own_changes import read_ours
 from gitprun.observe.reflogs import read_entry
-from gitprun.observe.repository import Eye
+from gitprun.observe.repository import Snapshotter
 from gitprun.observe.safe_mode import trust
-from gitprun.system.content_store import Store
+from gitprun.system.content_store import ContentStore
 from gitprun.system.files import read_plain, write_whole
 from gitprun.workspaces.base import Workspace
 from gitprun.workspaces.rulebook import STORE
@@ -40,7 +40,7 @@ MOST = 1 << 30
 LOOK, RUNNING, INDEXES = "look.json", "running.json", "indexes"
 
 
-class Witness:
+class DriftObserver:
     """Sees what changes while the workers of one run (or of one named workspace) run; may be called by many threads.
 
     ``unit`` is the named workspace, or empty for a run; ``root`` is where prun makes workspaces.
@@ -49,18 +49,18 @@ class Witness:
     def __init__(self, repository: Repository, ledger: Ledger, run: str, root: Path, unit: str = "") -> None:
         self.repository, self.ledger, self.run, self.unit = repository, ledger, run, unit
         self.folder = keep_folder(repository.state, run, unit)
-        self.store = Store(self.folder / STORE)
+        self.store = ContentStore(self.folder / STORE)
         self.root = str(root)
-        self._eye = Eye(repository, self.store)
+        self._eye = Snapshotter(repository, self.store)
         self._objects = ObjectKeep(repository.common / "objects", self.folder / "objects")
         self._lock = threading.Lock()
-        self._last: Look | None = None
-        self._running: dict[str, Suspect] = {}
+        self._last: RepositorySnapshot | None = None
+        self._running: dict[str, PossibleAuthor] = {}
         self._thorough = False
-        self._open: dict[tuple[str, str], Thing] = {}
+        self._open: dict[tuple[str, str], Change] = {}
         self._recalled = False
 
-    def begin(self, suspect: Suspect) -> str:
+    def begin(self, suspect: PossibleAuthor) -> str:
         """Look right before a worker starts; what others changed until now is written down.
 
         Gives a note where that could not be done as it should. Never raises for what it finds.
@@ -83,7 +83,7 @@ class Witness:
                 self._running[suspect.name] = suspect
                 return f"changes of your repository cannot be told while it runs: {problem}"
 
-    def end(self, name: str) -> tuple[Finding, ...]:
+    def end(self, name: str) -> tuple[DriftFinding, ...]:
         """Look right after a worker's tree ended; gives what changed since the look before.
 
         Each finding is in the ledger when this returns. Does nothing for a unit that is not at work.
@@ -109,7 +109,7 @@ class Witness:
                 # It does no harm; gc removes it.
                 return
 
-    def _look(self) -> tuple[Finding, ...]:
+    def _look(self) -> tuple[DriftFinding, ...]:
         """Look, and write down what is news since the last look if anybody worked meanwhile."""
         before = self._last
         after = self._eye.look(
@@ -118,7 +118,7 @@ class Witness:
             checkout=self._thorough,
             hooks=before.hooks if before else "",
         )
-        found: tuple[Finding, ...] = ()
+        found: tuple[DriftFinding, ...] = ()
         if before is not None and self._running and not same(before, after):
             found = self._tell(before, after)
         self._last = after
@@ -127,7 +127,7 @@ class Witness:
             self._write(LOOK, write_look(after))
         return found
 
-    def _tell(self, before: Look, after: Look) -> tuple[Finding, ...]:
+    def _tell(self, before: RepositorySnapshot, after: RepositorySnapshot) -> tuple[DriftFinding, ...]:
         """Judge what differs and write it down, one event for each unit that may have done it."""
         events = self.ledger.read().events
         suspects = tuple(self._running.values())
@@ -144,7 +144,7 @@ class Witness:
             number += 1
         return tuple(found)
 
-    def _settle(self, look: Look) -> None:
+    def _settle(self, look: RepositorySnapshot) -> None:
         """Write down what is as it was again, by whosever hand: a look may fall between two steps of one command."""
         again = {found for found, thing in self._open.items() if value_of(look, thing) == thing.old}
         for found in again:
@@ -174,7 +174,13 @@ class Witness:
         return 1 + max((int(mark[1:]) for mark in (*told, *kept) if mark[1:].isdigit()), default=0)
 
     def _write_down(
-        self, before: Look, after: Look, mark: str, units: tuple[str, ...], sure: bool, findings: tuple[Finding, ...]
+        self,
+        before: RepositorySnapshot,
+        after: RepositorySnapshot,
+        mark: str,
+        units: tuple[str, ...],
+        sure: bool,
+        findings: tuple[DriftFinding, ...],
     ) -> None:
         place = f"{mark}.json"
         rows = [one.as_json() for one in findings]
@@ -237,7 +243,7 @@ class Witness:
         if running and self._last is not None:
             self._thorough = bool(running.get("thorough"))
             found: Iterable[Mapping[str, Any]] = running.get("units", ())
-            self._running = {one.name: one for one in (Suspect(**row) for row in found)}
+            self._running = {one.name: one for one in (PossibleAuthor(**row) for row in found)}
 
 
 def _read(path: Path) -> Any:
@@ -247,9 +253,9 @@ def _read(path: Path) -> Any:
         return None
 
 
-def suspect_of(run: str, unit: str, workspace: Workspace) -> Suspect:
+def suspect_of(run: str, unit: str, workspace: Workspace) -> PossibleAuthor:
     """Give what a witness has to know about a unit that is about to start."""
     path = os.path.join(os.path.realpath(workspace.path.parent), workspace.path.name)
     # A unit's clone is on a branch of its own repository; here none of that name is its to move.
     branch = workspace.branch if run == NAMED or workspace.kind == "worktree" else ""
-    return Suspect(name=f"{run}/{unit}", path=path, kind=workspace.kind or "scratch", branch=branch or "")
+    return PossibleAuthor(name=f"{run}/{unit}", path=path, kind=workspace.kind or "scratch", branch=branch or "")

@@ -62,7 +62,7 @@ class Anything:
 
 
 @dataclass(frozen=True, slots=True)
-class Survey:
+class FolderSurvey:
     """What lies below a folder: how many files, which of them git would wait for (a fifo named .gitignore),
     which folders are repositories of their own, and, where asked for, the names of all files."""
 
@@ -79,7 +79,7 @@ def survey(
     follow: Callable[[bytes], None],
     *,
     list_names: bool = False,
-) -> Survey:
+) -> FolderSurvey:
     """Walk what lies at ``below`` (empty: all), never through a link, into a repository or into what is skipped.
 
     Raises OverflowError when there is no end to it.
@@ -114,7 +114,7 @@ def survey(
                 names.append(start + entry.name)
             if entry.name in READ_BY_GIT and not (entry.is_symlink() or entry.is_file(follow_symlinks=False)):
                 traps.append(start + entry.name)
-    return Survey(files, tuple(traps), tuple(nested), tuple(names))
+    return FolderSurvey(files, tuple(traps), tuple(nested), tuple(names))
 
 
 class Watcher:
@@ -122,11 +122,11 @@ class Watcher:
 
     def __init__(self) -> None:
         self._inotify = Inotify()
-        self._places: dict[int, tuple[Watched, bytes]] = {}
+        self._places: dict[int, tuple[WatchedFolder, bytes]] = {}
 
-    def source(self, top: bytes, skip: Callable[[bytes], bool]) -> Watched:
+    def source(self, top: bytes, skip: Callable[[bytes], bool]) -> WatchedFolder:
         """Make the source of one folder; what is skipped is not watched."""
-        return Watched(self, top, skip)
+        return WatchedFolder(self, top, skip)
 
     def pump(self) -> None:
         """Take in all notices so far; call it before asking the sources."""
@@ -143,13 +143,13 @@ class Watcher:
                 watched, folder = found
                 watched.take(folder + b"/" + notice.name if folder else notice.name, notice.mask)
 
-    def add(self, watched: Watched, folder: bytes) -> None:
+    def add(self, watched: WatchedFolder, folder: bytes) -> None:
         """Watch one folder for a source; raises OSError at the system's limit."""
         number = self._inotify.watch(os.path.join(watched.top, folder) if folder else watched.top)
         if number is not None:
             self._places[number] = (watched, folder)
 
-    def drop(self, watched: Watched) -> None:
+    def drop(self, watched: WatchedFolder) -> None:
         """Watch nothing for a source any more."""
         for number in [number for number, (owner, _) in self._places.items() if owner is watched]:
             self._inotify.forget(number)
@@ -161,7 +161,7 @@ class Watcher:
         self._places.clear()
 
 
-class Watched:
+class WatchedFolder:
     """A folder whose changes the kernel tells; asks for a whole look whenever it lost track."""
 
     def __init__(self, watcher: Watcher, top: bytes, skip: Callable[[bytes], bool]) -> None:

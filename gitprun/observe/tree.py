@@ -13,7 +13,7 @@ from pathlib import Path
 
 from gitprun.capture.screen import build_folder, within
 from gitprun.git.command import Git
-from gitprun.git.index import GITLINK, Entry, Index, blob_id, file_mark, parse_index
+from gitprun.git.index import GITLINK, Index, IndexEntry, blob_id, file_mark, parse_index
 from gitprun.git.repo import Repository
 from gitprun.model.errors import PrunError
 from gitprun.observe.snapshot import GONE, Stamp
@@ -188,7 +188,7 @@ class Tree:
             self._parsed = (self._seen_index, parse_index(raw, self.ground.names))
         return self._parsed[1]
 
-    def _compare(self, name: bytes, entry: Entry) -> bool | None:
+    def _compare(self, name: bytes, entry: IndexEntry) -> bool | None:
         """Tell whether a tracked file differs from the index; None where only git can tell."""
         if entry.kept or entry.mode == GITLINK:
             return False

@@ -16,7 +16,7 @@ from gitprun.ledger.roster import NAMED
 from gitprun.model.errors import PrunError
 from gitprun.model.globs import outside_fence
 from gitprun.observe.commits import CommitCounts
-from gitprun.observe.snapshot import Stamp, UnitSight
+from gitprun.observe.snapshot import Stamp, UnitReading
 from gitprun.observe.touched import Anything, Watcher, skipped
 from gitprun.observe.tree import Ground, Tree, may_convert
 from gitprun.system.clock import Clock
@@ -36,7 +36,7 @@ class _Quiet:
     since: float
 
 
-class UnitEye:
+class UnitReader:
     """Looks at units and remembers what it need not read again."""
 
     def __init__(self, repository: Repository, clock: Clock, commits: CommitCounts, watcher: Watcher | None) -> None:
@@ -54,13 +54,13 @@ class UnitEye:
 
     def look(
         self, run: RunState, unit: UnitState, refs: Mapping[str, str], *, works: bool, whole: bool = False
-    ) -> UnitSight:
+    ) -> UnitReading:
         """Look at one unit; ``works`` says that its worker lives."""
         dirty = self._dirty(unit, whole=whole)
         began, ended = window(unit)
         key, log, tip = (unit.run, unit.id), self._log(unit), tip_of(unit, refs, self._repository.common)
         quiet = self._quiet_for(key, log, dirty, began) if works else 0.0
-        return UnitSight(
+        return UnitReading(
             run=unit.run,
             id=unit.id,
             state=unit.state,

@@ -90,7 +90,7 @@ class RunFound:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class GcInventory:
     """Everything gc looks at, as it was when it looked."""
 
     units: tuple[UnitFound, ...] = ()
@@ -111,7 +111,7 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class GcStep:
     """One thing that goes: what (a path or a ref), why that is safe, how many bytes it takes, whose it is."""
 
     kind: StepKind
@@ -135,7 +135,7 @@ class Stay:
 class GcPlan:
     """What goes, in order, and what stays."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[GcStep, ...]
     stays: tuple[Stay, ...]
 
     @property
@@ -144,16 +144,16 @@ class GcPlan:
         return sum(step.size for step in self.steps)
 
 
-def plan_gc(found: Found, *, now: float, keep_for: float, workspaces: bool = False) -> GcPlan:
+def plan_gc(found: GcInventory, *, now: float, keep_for: float, workspaces: bool = False) -> GcPlan:
     """Decide what may go; ``keep_for`` is how many seconds old logs and trash must be.
 
     Workspaces go only when they are asked for, and only those of which every file and commit is pinned.
     """
-    steps: list[Step] = []
+    steps: list[GcStep] = []
     stays: list[Stay] = []
     for unit in found.units:
         for row in _of_unit(unit, now - keep_for, workspaces):
-            (steps if isinstance(row, Step) else stays).append(row)  # type: ignore[arg-type]
+            (steps if isinstance(row, GcStep) else stays).append(row)  # type: ignore[arg-type]
     steps += _of_folders(found, now - keep_for)
     steps += _of_refs(found, now, keep_for)
     stays += [
@@ -167,38 +167,38 @@ def plan_gc(found: Found, *, now: float, keep_for: float, workspaces: bool = Fal
         runs = f"{found.ledger_runs} run{'s' if found.ledger_runs != 1 else ''} that ended long ago"
         what = runs if found.ledger_runs else "what is long over"
         why = f"says the same in fewer lines ({what}); what went is kept compressed"
-        steps.append(Step(kind="ledger", what="ledger.jsonl", why=why, size=found.ledger_saves))
+        steps.append(GcStep(kind="ledger", what="ledger.jsonl", why=why, size=found.ledger_saves))
     steps += _of_kept_files(found, now, keep_for)
     ranks = {kind: rank for rank, kind in enumerate(ORDER)}
     return GcPlan(steps=tuple(sorted(steps, key=lambda step: ranks[step.kind])), stays=tuple(stays))
 
 
-def _of_unit(unit: UnitFound, before: float, workspaces: bool) -> Iterator[Step | Stay]:
+def _of_unit(unit: UnitFound, before: float, workspaces: bool) -> Iterator[GcStep | Stay]:
     over = unit.state in ENDED or (unit.run == "named" and unit.state == "idle")
     if unit.path and not unit.running:
         yield from _of_place(unit, over, workspaces)
     if unit.git_folder and not unit.path and not unit.running and over:
         why = "it served to capture a workspace that is gone; what was captured is pinned"
-        yield Step(kind="git-folder", what=unit.git_folder, why=why, size=unit.git_size, of=unit.name)
+        yield GcStep(kind="git-folder", what=unit.git_folder, why=why, size=unit.git_size, of=unit.name)
     if over and not unit.running and unit.ended is not None and unit.ended < before:
         for path, size in unit.logs:
             if size >= LARGE_LOG:
                 why = "its unit ended long ago; it is compressed, and git prun log reads it as before"
-                yield Step(kind="log", what=path, why=why, size=size, of=unit.name)
+                yield GcStep(kind="log", what=path, why=why, size=size, of=unit.name)
 
 
-def _of_place(unit: UnitFound, over: bool, workspaces: bool) -> Iterator[Step | Stay]:
+def _of_place(unit: UnitFound, over: bool, workspaces: bool) -> Iterator[GcStep | Stay]:
     """Decide over the workspace of a unit nobody works in."""
     if unit.broken:
         why = "its removal broke off; what was in it was pinned before that"
-        yield Step(kind="removal", what=unit.path, why=why, size=unit.size, of=unit.name)
+        yield GcStep(kind="removal", what=unit.path, why=why, size=unit.size, of=unit.name)
     elif not unit.lexists:
         yield from _of_gone(unit, over)
     elif workspaces and unit.run != "named":
         yield _of_workspace(unit)
 
 
-def _of_gone(unit: UnitFound, over: bool) -> Iterator[Step | Stay]:
+def _of_gone(unit: UnitFound, over: bool) -> Iterator[GcStep | Stay]:
     if not unit.reachable:
         yield Stay(unit.path, "the folder above it is gone too: perhaps a disk that is not mounted")
     elif unit.locked is not None:
@@ -210,10 +210,10 @@ def _of_gone(unit: UnitFound, over: bool) -> Iterator[Step | Stay]:
         )  # fmt: skip
     elif over:
         why = "its folder is gone already; commits that only its registration knows are pinned first"
-        yield Step(kind="registration", what=unit.path, why=why, of=unit.name)
+        yield GcStep(kind="registration", what=unit.path, why=why, of=unit.name)
 
 
-def _of_workspace(unit: UnitFound) -> Step | Stay:
+def _of_workspace(unit: UnitFound) -> GcStep | Stay:
     """Let a workspace go only where nothing in it is the only copy of anything."""
     ignored = unit.ignored or NOTHING
     reasons = (
@@ -235,65 +235,65 @@ def _of_workspace(unit: UnitFound) -> Step | Stay:
     why = f"{unit.name} is {unit.state}, and every file and commit of it is pinned"
     if ignored.paths:
         why += f"; ignored files are kept for 30 days: {ignored.text}"
-    return Step(kind="workspace", what=unit.path, why=why, size=unit.size, of=unit.name)
+    return GcStep(kind="workspace", what=unit.path, why=why, size=unit.size, of=unit.name)
 
 
-def _of_folders(found: Found, before: float) -> Iterator[Step]:
+def _of_folders(found: GcInventory, before: float) -> Iterator[GcStep]:
     for row in found.trashes:
         if not row.used:
             why = "the rest of a folder that was being removed; what was in it was pinned before"
-            yield Step(kind="trash-folder", what=row.path, why=why, size=row.size)
+            yield GcStep(kind="trash-folder", what=row.path, why=why, size=row.size)
     for row in found.temporaries:
         if not row.used:
             why = "temporary files of a worker that is gone"
-            yield Step(kind="temporary", what=row.path, why=why, size=row.size)
+            yield GcStep(kind="temporary", what=row.path, why=why, size=row.size)
     for row in found.landing_logs:
         if row.time < before:
-            yield Step(kind="landing-log", what=row.path, why="the log of an old verification", size=row.size)
+            yield GcStep(kind="landing-log", what=row.path, why="the log of an old verification", size=row.size)
     for row in found.snapshots:
         if not row.used and (not row.awaited or row.time < before):
             since = "what was changed there was not put back for long" if row.awaited else "nothing is to be put back"
             why = f"a snapshot of your repository from when {row.of} began; {since}"
-            yield Step(kind="snapshot", what=row.path, why=why, size=row.size, of=row.of)
+            yield GcStep(kind="snapshot", what=row.path, why=why, size=row.size, of=row.of)
     for row in found.quarantine:
         if not row.used:
             why = "objects a dead process was taking over; they lie in their workspace still"
-            yield Step(kind="quarantine", what=row.path, why=why, size=row.size)
+            yield GcStep(kind="quarantine", what=row.path, why=why, size=row.size)
 
 
-def _of_refs(found: Found, now: float, keep_for: float) -> Iterator[Step]:
+def _of_refs(found: GcInventory, now: float, keep_for: float) -> Iterator[GcStep]:
     over = {run.id: _is_over(run, now - keep_for) for run in found.runs}
     for ref, oid in found.refs:
         label = read_label(ref)
         if ref.startswith(TRASH_REFS):
             days = days_in_trash(label.day, now)
             if days is not None and days > keep_for / DAY:
-                yield Step(kind="trash-ref", what=ref, why=f"in the trash for {days} days", oid=oid)
+                yield GcStep(kind="trash-ref", what=ref, why=f"in the trash for {days} days", oid=oid)
         elif label.channel == "tips":
             run = next((run for run in found.runs if run.id == label.run), None)
             alone = run is not None and not run.running and not run.workspaces and run.ended is not None
             if label.unit not in found.named if label.run == "named" else alone:
                 why = f"no clone of {label.name} is left that could need it"
-                yield Step(kind="tips-pin", what=ref, why=why, of=f"named/{label.unit}" if label.unit else label.run)
+                yield GcStep(kind="tips-pin", what=ref, why=why, of=f"named/{label.unit}" if label.unit else label.run)
         elif label.kind == "base" and not label.channel:
             spent = label.unit not in found.named if label.run == "named" else over.get(label.run, False)
             if spent:
                 whose = label.unit if label.run == "named" else f"run {label.run}"
                 why = f"{whose} has no workspace and nothing to land; it goes to the trash first"
-                yield Step(kind="base-pin", what=ref, why=why, oid=oid)
+                yield GcStep(kind="base-pin", what=ref, why=why, oid=oid)
 
 
-def _of_kept_files(found: Found, now: float, keep_for: float) -> Iterator[Step]:
+def _of_kept_files(found: GcInventory, now: float, keep_for: float) -> Iterator[GcStep]:
     for row in found.kept_files:
         days = days_in_trash(row.day, now)
         if days is not None and days > keep_for / DAY:
             why = f"ignored files of a workspace that was removed {days} days ago"
-            yield Step(kind="kept-files", what=row.folder, why=why, size=row.size, of=row.name)
+            yield GcStep(kind="kept-files", what=row.folder, why=why, size=row.size, of=row.name)
     for path in found.half_kept:
         days = days_in_trash(path.split("/")[-2], now)
         if days is not None and days > 1:
             why = "a copy of ignored files that broke off; the removal was not done then"
-            yield Step(kind="kept-files", what=path, why=why)
+            yield GcStep(kind="kept-files", what=path, why=why)
 
 
 def _is_over(run: RunFound, before: float) -> bool:

@@ -21,7 +21,7 @@ from gitprun.model.errors import PrunError
 from gitprun.model.names import PRUN_REFS, is_run_id
 from gitprun.observe.keep import keep_folder, own_bytes
 from gitprun.observe.tree import may_convert
-from gitprun.recovery.gc_plan import DAY, Found, Leftover, RunFound, UnitFound
+from gitprun.recovery.gc_plan import DAY, GcInventory, Leftover, RunFound, UnitFound
 from gitprun.registry.disk import disk_use
 from gitprun.registry.find import name_of
 from gitprun.registry.guard import lock_of, stands
@@ -30,7 +30,7 @@ from gitprun.registry.inventory import count_dirty
 from gitprun.registry.orphans import choose_roots, find_orphans, find_trashes
 from gitprun.registry.precious import NOTHING, Precious
 from gitprun.registry.remove import find_ignored
-from gitprun.supervisor.process import Identity, is_gone
+from gitprun.supervisor.process import ProcessIdentity, is_gone
 from gitprun.system.files import folder_identity, is_held
 from gitprun.verify.surroundings import BESIDE
 from gitprun.workspaces.clone import read_source
@@ -44,7 +44,7 @@ _TEMPORARY = re.compile(r"(?P<name>.+)-(?P<pid>[0-9]+)")
 def read_found(
     repository: Repository, ledger: Ledger, reading: Reading, roots: Iterable[Path], *, keep_for: float,
     workspaces: bool = False,
-) -> Found:  # fmt: skip
+) -> GcInventory:  # fmt: skip
     """Read all that gc decides upon; ``workspaces`` asks to look into those too."""
     named, history = roster(reading.events), reading.history
     tops = choose_roots(reading, roots)
@@ -54,7 +54,7 @@ def read_found(
     units += [look.unit(named, unit) for unit in named.units.values()]
     compaction = ledger.compact(days=keep_for / DAY, dry_run=True)
     state = repository.state
-    return Found(
+    return GcInventory(
         units=tuple(units),
         runs=tuple(run_found(run) for run in history.runs.values()),
         named=frozenset(named.units),
@@ -97,7 +97,7 @@ def run_found(run: RunState) -> RunFound:
 def is_running(run: RunState) -> bool:
     """Tell whether somebody works on a run, or a worker of it lives; one that broke off can be gone on with."""
     record = run.facts.get("coordinator")
-    if run.ended is None and (not record or not is_gone(Identity(**record))):
+    if run.ended is None and (not record or not is_gone(ProcessIdentity(**record))):
         return True
     return any(unit.live for unit in run.units.values())
 

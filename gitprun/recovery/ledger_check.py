@@ -29,7 +29,7 @@ _SEVERAL = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class LedgerFinding:
     """One thing that is not as the ledger says: something is ``lost``, or only worth a ``note``; ``todo`` may be empty.
 
     ``what`` names the run, unit, ref or line it is about.
@@ -51,7 +51,7 @@ class Checked:
     refs: int
     landings: int
     workspaces: int
-    findings: tuple[Finding, ...]
+    findings: tuple[LedgerFinding, ...]
 
     @property
     def lost(self) -> int:
@@ -123,14 +123,16 @@ class _Check:
         for run in self.history.runs.values():
             yield from run.units.values()
 
-    def rows(self) -> Iterator[Finding]:
+    def rows(self) -> Iterator[LedgerFinding]:
         """Check the lines themselves, and the archives of older ones."""
         for number in self.reading.unreadable:
             problem = "was cut off by a crash, before it was acknowledged"
             if _was_whole(self.ledger.path, number):
-                yield Finding(level="lost", what=f"line {number}", problem="was altered: its checksum does not fit")
+                yield LedgerFinding(
+                    level="lost", what=f"line {number}", problem="was altered: its checksum does not fit"
+                )
             else:
-                yield Finding(level="note", what=f"line {number}", problem=problem)
+                yield LedgerFinding(level="note", what=f"line {number}", problem=problem)
         last = 0.0
         for event in self.reading.events:
             if event.kind in (COMPACTED, SUM, SUM_END):
@@ -138,18 +140,20 @@ class _Check:
                 continue
             if event.time < last - _SLACK:
                 back = f"the clock was set back by {last - event.time:.0f} s before {event.kind}"
-                yield Finding(level="note", what=event.run or "the ledger", problem=back)
+                yield LedgerFinding(level="note", what=event.run or "the ledger", problem=back)
             last = event.time
         first = self.reading.events[0] if self.reading.events else None
         for number in range(1, compactions(first) + 1):
             place = archive_place(self.ledger.path.parent, number)
             if read_archive(place) is None:
-                yield Finding(level="note", what=str(place), problem="cannot be read: the rows in it are shown no more")
+                yield LedgerFinding(
+                    level="note", what=str(place), problem="cannot be read: the rows in it are shown no more"
+                )
 
-    def runs(self) -> Iterator[Finding]:
+    def runs(self) -> Iterator[LedgerFinding]:
         """Check that there is a ledger where there were runs, and that somebody works on what is not over."""
         if not self.reading.events and any(read_label(ref).kind == "captured" for ref in self.pins):
-            yield Finding(
+            yield LedgerFinding(
                 level="lost",
                 what=str(self.ledger.path),
                 problem="has no rows, but the refs show that there were runs",
@@ -160,9 +164,9 @@ class _Check:
             if lost:
                 problem = f"nobody works on {_list(lost)} any more (lost)"
                 todo = f"git prun run --resume {run.id} goes on with it"
-                yield Finding(level="note", what=run.id, problem=problem, todo=todo)
+                yield LedgerFinding(level="note", what=run.id, problem=problem, todo=todo)
 
-    def unit_commits(self) -> Iterator[Finding]:
+    def unit_commits(self) -> Iterator[LedgerFinding]:
         """Check that everything that was captured is there, whole, and pinned."""
         held = {oid: ref for ref, oid in self.pins.items()}
         for unit in self._units():
@@ -172,27 +176,29 @@ class _Check:
                     if commit not in self.released:
                         todo = "git fsck tells more; another clone or a backup may have it"
                         problem = f"{said} {short(commit)} is missing or damaged"
-                        yield Finding(level="lost", what=name, problem=problem, todo=todo)
+                        yield LedgerFinding(level="lost", what=name, problem=problem, todo=todo)
                 elif commit not in held and commit not in self.released and not self._has_landed(unit):
                     problem = f"no ref pins {said} {short(commit)} any more: git may delete it"
                     todo = f"git update-ref refs/prun/{name} {commit}"
-                    yield Finding(level="lost", what=name, problem=problem, todo=todo)
+                    yield LedgerFinding(level="lost", what=name, problem=problem, todo=todo)
 
     def _has_landed(self, unit: UnitState) -> bool:
         return any((one.run, one.unit) == (unit.run, unit.id) for one in self.history.landings)
 
-    def bases(self) -> Iterator[Finding]:
+    def bases(self) -> Iterator[LedgerFinding]:
         """Check that what each run started from is there, and pinned as long as there is something of the run."""
         for run in self.history.runs.values():
             if not run.base or run.base in self.released:
                 continue
             if run.base not in self.whole:
-                yield Finding(level="lost", what=run.id, problem=f"its base {short(run.base)} is missing or damaged")
+                yield LedgerFinding(
+                    level="lost", what=run.id, problem=f"its base {short(run.base)} is missing or damaged"
+                )
             elif base_ref(run.id) not in self.pins and _has_workspace(run):
                 todo = f"git update-ref {base_ref(run.id)} {run.base}"
-                yield Finding(level="lost", what=run.id, problem="its base is not pinned any more", todo=todo)
+                yield LedgerFinding(level="lost", what=run.id, problem="its base is not pinned any more", todo=todo)
 
-    def refs(self) -> Iterator[Finding]:
+    def refs(self) -> Iterator[LedgerFinding]:
         """Name damaged refs, and those the ledger knows nothing of."""
         known = {(event.run, event.unit) for event in self.reading.events}
         first = self.reading.events[0] if self.reading.events else None
@@ -201,10 +207,10 @@ class _Check:
         for ref, oid in self.pins.items():
             if oid not in self.whole:
                 todo = "git fsck tells more"
-                yield Finding(level="lost", what=ref, problem=f"{short(oid)} is missing or damaged", todo=todo)
+                yield LedgerFinding(level="lost", what=ref, problem=f"{short(oid)} is missing or damaged", todo=todo)
             elif self.reading.events and not self._is_known(read_label(ref), known):
                 todo = f"git prun rescue {ref} brings it back as a branch"
-                yield Finding(level="note", what=ref, problem="the ledger does not know it", todo=todo)
+                yield LedgerFinding(level="note", what=ref, problem="the ledger does not know it", todo=todo)
 
     def _is_known(self, label: Label, known: set[tuple[str, str]]) -> bool:
         if label.kind == "other":
@@ -215,7 +221,7 @@ class _Check:
             return (label.run, label.unit) in known
         return label.run == NAMED or label.run in self.history.runs
 
-    def landings(self) -> Iterator[Finding]:
+    def landings(self) -> Iterator[LedgerFinding]:
         """Check that what landed is where it landed, or was taken back."""
         undone = {(one.target, one.commit) for one in self.history.undoings}
         waiting: dict[str, list[str]] = {}
@@ -228,7 +234,7 @@ class _Check:
                 waiting.setdefault(one.target, []).append(one.commit)
             else:
                 problem = f"its merge {short(one.commit)} on {_branch(one.target)} is missing or damaged"
-                yield Finding(
+                yield LedgerFinding(
                     level="lost", what=one.branch, problem=problem, todo=f"git prun merge {shell_word(one.branch)}"
                 )
         for target, commits in waiting.items():
@@ -237,9 +243,9 @@ class _Check:
             for commit in sorted(gone):
                 problem = f"its merge {short(commit)} is not in {_branch(target)} any more, and prun did not undo it"
                 todo = f"git prun merge {names[commit]} lands it again"
-                yield Finding(level="note", what=names[commit], problem=problem, todo=todo)
+                yield LedgerFinding(level="note", what=names[commit], problem=problem, todo=todo)
 
-    def workspaces(self) -> Iterator[Finding]:
+    def workspaces(self) -> Iterator[LedgerFinding]:
         """Check that the folders workers work in are those that were made for them, and name those nobody knows."""
         for run, unit in workspaces_of(self.reading):
             path = Path(str(unit.facts["path"]))
@@ -249,19 +255,21 @@ class _Check:
             if not os.path.lexists(path.parent):
                 # Perhaps a disk that is not there today: that is no loss yet.
                 problem = f"its workspace {path} cannot be reached: {path.parent} is not there"
-                yield Finding(level="note", what=name, problem=problem)
+                yield LedgerFinding(level="note", what=name, problem=problem)
                 continue
             there = os.path.lexists(path)
             problem = f"{path} is not the folder prun made" if there else f"its workspace {path} is gone"
             if unit.commit is None and unit.live and unit.started is not None:
-                yield Finding(level="lost", what=name, problem=f"{problem}, before its work was captured")
+                yield LedgerFinding(level="lost", what=name, problem=f"{problem}, before its work was captured")
             else:
                 todo = "git prun remove " + name
-                yield Finding(level="note", what=name, problem=problem, todo="" if there else f"{todo} forgets it")
+                yield LedgerFinding(
+                    level="note", what=name, problem=problem, todo="" if there else f"{todo} forgets it"
+                )
         for place in find_orphans(self.repository, self.reading, self.roots):
             if place.state == "orphan":
                 todo = "git prun workspace adopt takes it over" if place.there else "git prun gc clears it away"
-                yield Finding(level="note", what=place.path, problem="no unit is known to work here", todo=todo)
+                yield LedgerFinding(level="note", what=place.path, problem="no unit is known to work here", todo=todo)
 
 
 def _commits(unit: UnitState) -> Iterator[tuple[str, str]]:

@@ -12,7 +12,7 @@ from gitprun.git.refs import move_ref, open_repository, read_ref
 from gitprun.git.repo import Repository, read_checkouts
 from gitprun.git.revision import require_branch_name, require_no_tag
 from gitprun.ledger.roster import NAMED
-from gitprun.model.errors import GitFailed, GitTimeout, PrunError, Refused
+from gitprun.model.errors import GitFailed, GitTimeout, OperationRefused, PrunError
 from gitprun.model.names import PRUN_REFS, ZERO, Oid, parse_oid
 from gitprun.recovery.catalog import Label, branch_for, read_label
 from gitprun.system.files import folder_identity, remove_tree
@@ -23,7 +23,7 @@ MOST_SIZED = 200_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pinned:
+class PinnedCommit:
     """One pinned commit: when it was made (seconds since 1970), what it says, how many files it changes, their bytes.
 
     ``whole`` is False where its objects are not all there.
@@ -50,7 +50,7 @@ class Restored:
     new: bool = True
 
 
-def list_pinned(repository: Repository) -> tuple[Pinned, ...]:
+def list_pinned(repository: Repository) -> tuple[PinnedCommit, ...]:
     """List all that is pinned below ``refs/prun/``, the newest first; no ledger is needed for that."""
     # Without looking at objects, since some may be lost.
     rows = repository.git.run("for-each-ref", "--format=%(objectname) %(refname)", PRUN_REFS).text.split("\n")
@@ -61,10 +61,12 @@ def list_pinned(repository: Repository) -> tuple[Pinned, ...]:
         look = looks.get(oid)
         label = read_label(ref)
         if look is None:
-            found.append(Pinned(ref=ref, commit=oid, label=label, whole=False, subject="its objects are not all there"))
+            found.append(
+                PinnedCommit(ref=ref, commit=oid, label=label, whole=False, subject="its objects are not all there")
+            )
             continue
         when, subject, files, size = look
-        found.append(Pinned(ref=ref, commit=oid, label=label, time=when, subject=subject, files=files, size=size))
+        found.append(PinnedCommit(ref=ref, commit=oid, label=label, time=when, subject=subject, files=files, size=size))
     return tuple(sorted(found, key=lambda one: (-one.time, one.ref)))
 
 
@@ -138,21 +140,21 @@ def _sizes(git: Git, blobs: set[str]) -> dict[str, int]:
     return {row[0]: int(row[2]) for row in rows if row[1:2] == ["blob"]}
 
 
-def choose(pinned: Sequence[Pinned], names: Sequence[str]) -> tuple[Pinned, ...]:
+def choose(pinned: Sequence[PinnedCommit], names: Sequence[str]) -> tuple[PinnedCommit, ...]:
     """Find what names mean: ``all``, a unit or workspace (all that is kept of it), a ref or the end of one, a commit.
 
-    Raises Refused for a name that means nothing.
+    Raises OperationRefused for a name that means nothing.
     """
-    chosen: dict[str, Pinned] = {}
+    chosen: dict[str, PinnedCommit] = {}
     for name in names:
         fitting = [one for one in pinned if _fits(one, name)]
         if not fitting:
-            raise Refused(f"nothing is pinned as {name!r}", "git prun rescue --list shows what there is")
+            raise OperationRefused(f"nothing is pinned as {name!r}", "git prun rescue --list shows what there is")
         chosen |= {one.ref: one for one in fitting}
     return tuple(chosen.values())
 
 
-def _fits(one: Pinned, name: str) -> bool:
+def _fits(one: PinnedCommit, name: str) -> bool:
     label = one.label
     if name == "all":
         return label.kind not in ("base", "baseline", "other")
@@ -166,19 +168,19 @@ def _fits(one: Pinned, name: str) -> bool:
     return short in (label.unit, label.name) or (label.run == NAMED and name == f"{NAMED}/{label.unit}")
 
 
-def only_captured(chosen: Sequence[Pinned]) -> tuple[Pinned, ...]:
+def only_captured(chosen: Sequence[PinnedCommit]) -> tuple[PinnedCommit, ...]:
     """Of all that is kept of one unit, choose its captured work, if there is any."""
     captured = tuple(one for one in chosen if one.label.kind == "captured")
     return captured if len(captured) == 1 else tuple(chosen)
 
 
 def restore_branches(
-    repository: Repository, chosen: Sequence[Pinned], *, to: str | None = None
+    repository: Repository, chosen: Sequence[PinnedCommit], *, to: str | None = None
 ) -> tuple[Restored, ...]:
     """Make a branch for each pinned commit (``to``: its name, for one); none that exists is ever moved."""
     if to is not None and len({one.commit for one in chosen}) != 1:
         refs = ", ".join(one.ref for one in chosen[:6])
-        raise Refused(f"{len(chosen)} things are meant, but one branch is named", f"name one of them: {refs}")
+        raise OperationRefused(f"{len(chosen)} things are meant, but one branch is named", f"name one of them: {refs}")
     if to is not None:
         require_branch_name(repository.git, to, "rescue/reports")
         require_no_tag(repository.git, to)
@@ -194,7 +196,7 @@ def restore_branches(
     return tuple(done)
 
 
-def _make_branch(repository: Repository, one: Pinned, name: str, *, exact: bool) -> Restored:
+def _make_branch(repository: Repository, one: PinnedCommit, name: str, *, exact: bool) -> Restored:
     repo = open_repository(repository.common)
     for number in range(1, 1000):
         own = name if number == 1 else f"{name}-{number}"
@@ -206,35 +208,37 @@ def _make_branch(repository: Repository, one: Pinned, name: str, *, exact: bool)
                 move_ref(repo, f"refs/heads/{own}", one.commit, ZERO, f"prun: rescued from {one.ref}")
             except PrunError as problem:
                 if exact or number > 20:
-                    raise Refused(f"the branch {own} cannot be made: {problem.message}", problem.hint) from None
+                    raise OperationRefused(
+                        f"the branch {own} cannot be made: {problem.message}", problem.hint
+                    ) from None
                 # Another name begins with this one.
                 continue
             return Restored(ref=one.ref, commit=one.commit, branch=own)
         if exact:
-            raise Refused(f"the branch {own} exists already, at {at[:10]}", "name another one")
-    raise Refused(f"a thousand branches {name}-N exist already", "delete some of them")
+            raise OperationRefused(f"the branch {own} exists already, at {at[:10]}", "name another one")
+    raise OperationRefused(f"a thousand branches {name}-N exist already", "delete some of them")
 
 
-def _require_whole(one: Pinned) -> None:
+def _require_whole(one: PinnedCommit) -> None:
     if not one.whole:
         raise PrunError(f"{one.ref} cannot be brought back: {one.subject}", "git fsck tells what is missing")
 
 
-def restore_files(repository: Repository, chosen: Sequence[Pinned], folder: Path) -> tuple[Restored, ...]:
+def restore_files(repository: Repository, chosen: Sequence[PinnedCommit], folder: Path) -> tuple[Restored, ...]:
     """Write the files of pinned commits into a new folder; with several, each into one of its own in there."""
     for one in chosen:
         _require_whole(one)
     if os.path.lexists(folder):
-        raise Refused(f"{folder} is already there", "name a folder that is not")
+        raise OperationRefused(f"{folder} is already there", "name a folder that is not")
     if not folder.parent.is_dir():
-        raise Refused(f"{folder.parent} is no folder", "make it first")
+        raise OperationRefused(f"{folder.parent} is no folder", "make it first")
     real = Path(os.path.realpath(folder.parent)) / folder.name
     for row in read_checkouts(repository.git):
         git_dir = os.path.realpath(repository.common)
         if row.bare or str(real).startswith((f"{git_dir}/",)):
             continue
         if str(real).startswith(f"{os.path.realpath(row.path)}/"):
-            raise Refused(f"{folder} lies in the checkout {row.path}", "name a folder outside of it")
+            raise OperationRefused(f"{folder} lies in the checkout {row.path}", "name a folder outside of it")
     aside = real.with_name(f".{real.name}.prun-{os.urandom(4).hex()}")
     aside.mkdir(mode=0o755)
     identity = folder_identity(aside)

@@ -15,12 +15,12 @@ from typing import Literal
 
 from gitprun.git.command import Git
 from gitprun.git.repo import Repository
-from gitprun.ledger.drift_findings import UNREADABLE, Finding, Thing, worktree_of
-from gitprun.model.errors import GitFailed, PrunError, Refused
-from gitprun.observe.changes import Look, redact
+from gitprun.ledger.drift_findings import UNREADABLE, Change, DriftFinding, worktree_of
+from gitprun.model.errors import GitFailed, OperationRefused, PrunError
+from gitprun.observe.changes import RepositorySnapshot, redact
 from gitprun.observe.keep import shared_git
-from gitprun.observe.repository import Eye
-from gitprun.system.content_store import Store
+from gitprun.observe.repository import Snapshotter
+from gitprun.system.content_store import ContentStore
 from gitprun.system.files import read_plain, write_whole
 from gitprun.system.sharing import shared_mode
 
@@ -33,7 +33,7 @@ EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class RestoreOutcome:
     """What came of one thing: put back (or as it was already), left alone for good, or refused until something is
     done about it; ``value`` is what a ref has now.
     """
@@ -44,16 +44,16 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
+class KeptState:
     """What was kept of the time before: two looks, contents, and where what is replaced goes."""
 
-    before: Look
-    after: Look
-    store: Store
+    before: RepositorySnapshot
+    after: RepositorySnapshot
+    store: ContentStore
     aside: Path
 
 
-class Busy(Refused):
+class Busy(OperationRefused):
     """Another program works on the very file."""
 
 
@@ -75,41 +75,41 @@ def lock_file(path: str) -> Iterator[None]:
 class Restorer:
     """Puts files, settings and registrations back; with ``dry`` it only says what would come of it."""
 
-    def __init__(self, repository: Repository, kept: Kept, *, dry: bool) -> None:
+    def __init__(self, repository: Repository, kept: KeptState, *, dry: bool) -> None:
         self.repository, self.kept, self.dry = repository, kept, dry
         self.common = str(repository.common)
-        self.eye = Eye(repository)
+        self.eye = Snapshotter(repository)
 
-    def restore_file(self, thing: Thing) -> Outcome:
+    def restore_file(self, thing: Change) -> RestoreOutcome:
         """Put a file back: a hook, one below ``info``, one of a worktree's registration."""
         path = os.path.join(self.common, thing.name)
         now = self.eye.mark(thing.name)
         if now == thing.old:
-            return Outcome("put-back")
+            return RestoreOutcome("put-back")
         if now != thing.new:
-            return Outcome("left", CHANGED_AGAIN)
+            return RestoreOutcome("left", CHANGED_AGAIN)
         mode, digest, beyond = _parts(thing.old)
         old = self.kept.store.content(digest) if thing.old else b""
         if old is None or (thing.old and not stat.S_ISREG(mode) and not stat.S_ISLNK(mode)):
-            return Outcome("refused", NOT_KEPT)
+            return RestoreOutcome("refused", NOT_KEPT)
         if stat.S_ISLNK(mode) and _parts(thing.new)[:2] == (mode, digest):
             # The link is as it was: what it leads to is not.
             path = os.path.realpath(path)
             mode, digest, _ = _parts(beyond)
             old = self.kept.store.content(digest) if beyond else None
             if old is None:
-                return Outcome("refused", NOT_KEPT)
+                return RestoreOutcome("refused", NOT_KEPT)
         if self._in_checkout(path):
             place = "" if self.dry or not thing.old else self._put_aside(f"before-{thing.name}", old)
             told = f"; it was {place}" if place else ""
-            return Outcome("refused", f"it is a file of your checkout, which is yours to change{told}")
+            return RestoreOutcome("refused", f"it is a file of your checkout, which is yours to change{told}")
         if not self.dry:
             with lock_file(path):
                 self._put_aside(thing.name, _content(path))
                 _replace(path, mode if thing.old else None, old)
-        return Outcome("put-back")
+        return RestoreOutcome("put-back")
 
-    def restore_settings(self, file: str, findings: Sequence[Finding]) -> dict[str, Outcome]:
+    def restore_settings(self, file: str, findings: Sequence[DriftFinding]) -> dict[str, RestoreOutcome]:
         """Put keys of one file of settings back; the whole file where nothing else in it changed."""
         before, after = (look.settings.get(file, {}) for look in (self.kept.before, self.kept.after))
         drifted = {key for key in {*before, *after} if before.get(key) != after.get(key)}
@@ -117,34 +117,34 @@ class Restorer:
         marks = [look.files.get(file, "") for look in (self.kept.before, self.kept.after)]
         broken = UNREADABLE in wanted
         if self.eye.mark(file) == marks[1] and (drifted <= wanted or broken):
-            outcome = self.restore_file(Thing("config", file, marks[0], marks[1]))
+            outcome = self.restore_file(Change("config", file, marks[0], marks[1]))
             return dict.fromkeys((one.thing.key for one in findings), outcome)
         if broken or UNREADABLE in self._digests(file):
             why = f"{CHANGED_AGAIN}; git cannot read it"
-            return dict.fromkeys((one.thing.key for one in findings), Outcome("refused", why))
+            return dict.fromkeys((one.thing.key for one in findings), RestoreOutcome("refused", why))
         return {one.thing.key: self._restore_key(one.thing) for one in findings}
 
     def _digests(self, file: str) -> Mapping[str, str]:
         return self.eye.look(0.0).settings.get(file, {})
 
-    def _restore_key(self, thing: Thing) -> Outcome:
+    def _restore_key(self, thing: Change) -> RestoreOutcome:
         now = self._digests(thing.file).get(thing.name, "")
         if now == thing.old:
-            return Outcome("put-back")
+            return RestoreOutcome("put-back")
         if now != thing.new:
-            return Outcome("left", CHANGED_AGAIN)
+            return RestoreOutcome("left", CHANGED_AGAIN)
         path = Path(self.common) / thing.file
         digest = _parts(self.kept.before.files.get(thing.file, ""))[1]
         content = self.kept.store.content(digest) if thing.old else b""
         if content is None:
-            return Outcome("refused", NOT_KEPT)
+            return RestoreOutcome("refused", NOT_KEPT)
         if self.dry:
-            return Outcome("put-back")
+            return RestoreOutcome("put-back")
         self._put_aside(thing.file, _content(str(path)))
         old = self._values(content)
         for key in {key for key in (*old, *self._values(_content(str(path)) or b"")) if redact(key) == thing.name}:
             _set_values(path, key, old.get(key, ()))
-        return Outcome("put-back")
+        return RestoreOutcome("put-back")
 
     def _values(self, content: bytes) -> dict[str, list[str]]:
         """Read all values of settings, to set them again; they go nowhere else."""
@@ -155,26 +155,26 @@ class Restorer:
             found.setdefault(os.fsdecode(key), []).append(os.fsdecode(value) if mark else "true")
         return found
 
-    def restore_worktree(self, thing: Thing) -> Outcome:
+    def restore_worktree(self, thing: Change) -> RestoreOutcome:
         """Register a linked worktree again whose folder is still there."""
         entry = thing.name
         if worktree_of(entry):
             return self.restore_file(thing)
         folder = os.path.join(self.common, "worktrees", entry)
         if self._registered(entry) == thing.old:
-            return Outcome("put-back")
+            return RestoreOutcome("put-back")
         if self._registered(entry) != thing.new:
-            return Outcome("left", CHANGED_AGAIN)
+            return RestoreOutcome("left", CHANGED_AGAIN)
         if not thing.old:
-            return Outcome("refused", f"look at it; git worktree remove {thing.new} takes it away")
+            return RestoreOutcome("refused", f"look at it; git worktree remove {thing.new} takes it away")
         prefix = f"worktrees/{entry}/"
         head = self.kept.before.heads.get(f"{prefix}HEAD", "")
         if not os.path.isfile(os.path.join(thing.old, ".git")):
             branch = head.removeprefix("ref: refs/heads/")
             way = f"git worktree add {thing.old} {branch}"
-            return Outcome("refused", f"its folder is gone with what was not committed: {way}")
+            return RestoreOutcome("refused", f"its folder is gone with what was not committed: {way}")
         if self.dry:
-            return Outcome("put-back")
+            return RestoreOutcome("put-back")
         files = {name: mark for name, mark in self.kept.before.files.items() if name.startswith(prefix)}
         os.makedirs(folder, exist_ok=True)
         for name, mark in sorted(files.items(), key=lambda row: row[0].endswith("/gitdir")):
@@ -183,7 +183,7 @@ class Restorer:
                 write_whole(Path(self.common) / name, content, mode=0o644)
         write_whole(Path(folder) / "HEAD", f"{head}\n".encode("utf-8", "surrogateescape"), mode=0o644)
         self._bring_index(entry, Path(folder))
-        return Outcome("put-back")
+        return RestoreOutcome("put-back")
 
     def _registered(self, entry: str) -> str:
         return self.eye.look(0.0).places.get(entry, "")
@@ -194,13 +194,13 @@ class Restorer:
         if content is not None and not os.path.lexists(folder / "index"):
             write_whole(folder / "index", content, mode=0o644)
 
-    def restore_head(self, thing: Thing) -> Outcome:
+    def restore_head(self, thing: Change) -> RestoreOutcome:
         """Let a checkout be on the branch again that it was on, unless its index has followed the other one."""
         now = self.eye.look(0.0).heads.get(thing.name, "")
         if now == thing.old:
-            return Outcome("put-back")
+            return RestoreOutcome("put-back")
         if now != thing.new:
-            return Outcome("left", CHANGED_AGAIN)
+            return RestoreOutcome("left", CHANGED_AGAIN)
         entry = worktree_of(thing.name)
         place = Path(self.kept.after.places.get(entry, "")) if entry else self._main()
         branch = thing.old.removeprefix("ref: refs/heads/")
@@ -211,12 +211,12 @@ class Restorer:
             and grows(self._git_for(place, thing.name), self._commit(thing.old), self._commit(now))
         ):
             how = branch if branch != thing.old else f"--detach {branch}"
-            return Outcome("refused", f"its files have followed: git -C {place} switch {how}")
+            return RestoreOutcome("refused", f"its files have followed: git -C {place} switch {how}")
         if not self.dry:
             path = os.path.join(self.common, thing.name)
             with lock_file(path):
                 write_whole(Path(path), f"{thing.old}\n".encode("utf-8", "surrogateescape"), mode=0o644)
-        return Outcome("put-back")
+        return RestoreOutcome("put-back")
 
     def _main(self) -> Path | None:
         """Name the main checkout; None for a bare repository."""
@@ -314,10 +314,10 @@ def _set_values(path: Path, key: str, values: Iterable[str]) -> None:
         git.run("config", "--file", str(path), "--add", key, value)
 
 
-def run_or_refuse(repository: Repository, *words: str) -> Outcome | None:
+def run_or_refuse(repository: Repository, *words: str) -> RestoreOutcome | None:
     """Run git on the shared folder; gives an outcome where it refuses."""
     try:
         shared_git(repository).run(*words)
     except GitFailed as problem:
-        return Outcome("refused", f"git refuses: {problem.message}")
+        return RestoreOutcome("refused", f"git refuses: {problem.message}")
     return None

@@ -9,21 +9,21 @@ from pathlib import Path
 from typing import Any
 
 from gitprun.git.repo import Repository
-from gitprun.ledger.drift_findings import UNREADABLE, Finding, Thing, describe, read_finding
+from gitprun.ledger.drift_findings import UNREADABLE, Change, DriftFinding, describe, read_finding
 from gitprun.ledger.drift_record import SETTLED, Drift, awaits, open_drifts, over_rows, read_drifts
 from gitprun.ledger.events import Event, fold
 from gitprun.ledger.ledger import Ledger
 from gitprun.ledger.roster import NAMED
-from gitprun.model.errors import PrunError, Refused
+from gitprun.model.errors import OperationRefused, PrunError
 from gitprun.model.names import nearest, parse_oid
 from gitprun.observe.changes import read_look
 from gitprun.observe.keep import drop_keep, keep_folder, pin_prefix
 from gitprun.observe.safe_mode import settle_trust
 from gitprun.observe.snapshotter import MOST
 from gitprun.recovery.history import Refs
-from gitprun.recovery.restore import Busy, Kept, Outcome, Restorer
+from gitprun.recovery.restore import Busy, KeptState, RestoreOutcome, Restorer
 from gitprun.registry.trash import keep_in_trash
-from gitprun.system.content_store import Store
+from gitprun.system.content_store import ContentStore
 from gitprun.system.files import locked, read_plain
 from gitprun.workspaces.rulebook import STORE
 
@@ -33,17 +33,17 @@ GROUPS = {"refs": ("ref", "reflog", "head", "worktree"), "config": ("config", "i
 ORDER = ("hook", "info", "worktree", "ref", "reflog", "head", "checkout")
 
 
-class NothingFound(Refused):
+class NothingFound(OperationRefused):
     """No drift of that unit is open."""
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class UndoItem:
     """What came of one thing."""
 
     drift: str
-    finding: Finding
-    outcome: Outcome
+    finding: DriftFinding
+    outcome: RestoreOutcome
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +51,7 @@ class DriftReport:
     """What an undo of drift did, or would do; ``notes`` are differences that are only told, and left as they are."""
 
     units: tuple[str, ...]
-    items: tuple[Item, ...]
+    items: tuple[UndoItem, ...]
     notes: tuple[str, ...] = ()
     brought: int = 0
     accepted: bool = False
@@ -107,7 +107,7 @@ def accept(repository: Repository, ledger: Ledger, name: str) -> DriftReport:
             ledger.append(SETTLED, run=drift.run, facts={"id": drift.id, "how": "accepted"})
             settle_trust(repository, Path(drift.place).parent)
         _close(repository, ledger, drifts)
-    items = tuple(Item(d.id, one, Outcome("left", "accepted")) for d in drifts for one in d.open)
+    items = tuple(UndoItem(d.id, one, RestoreOutcome("left", "accepted")) for d in drifts for one in d.open)
     return DriftReport(units=_units(drifts), items=items, accepted=True)
 
 
@@ -141,7 +141,7 @@ def _units(drifts: Sequence[Drift]) -> tuple[str, ...]:
 
 def _put_back(repository: Repository, ledger: Ledger, name: str, only: Sequence[str], dry: bool) -> DriftReport:
     drifts = choose_drifts(ledger.read().events, name)
-    items: list[Item] = []
+    items: list[UndoItem] = []
     notes: list[str] = []
     brought = 0
     for drift in drifts:
@@ -158,11 +158,11 @@ def _put_back(repository: Repository, ledger: Ledger, name: str, only: Sequence[
         brought += count
     if not items:
         way = f"git prun undo --drift {name} --dry-run lists it"
-        raise Refused(f"nothing of what changed is among {', '.join(only)}", way)
+        raise OperationRefused(f"nothing of what changed is among {', '.join(only)}", way)
     return DriftReport(units=_units(drifts), items=tuple(items), notes=tuple(notes), brought=brought)
 
 
-def _is_wanted(one: Finding, drift: Drift, only: Sequence[str]) -> bool:
+def _is_wanted(one: DriftFinding, drift: Drift, only: Sequence[str]) -> bool:
     if one.thing.key in drift.settled:
         return False
     if one.thing.name in only:
@@ -171,7 +171,7 @@ def _is_wanted(one: Finding, drift: Drift, only: Sequence[str]) -> bool:
     return one.gate and (not only or one.thing.kind in groups)
 
 
-def _recall(repository: Repository, drift: Drift) -> tuple[Kept, tuple[Finding, ...]]:
+def _recall(repository: Repository, drift: Drift) -> tuple[KeptState, tuple[DriftFinding, ...]]:
     """Read what was kept with a drift; raises PrunError where it is gone."""
     place = Path(drift.place)
     try:
@@ -187,12 +187,12 @@ def _recall(repository: Repository, drift: Drift) -> tuple[Kept, tuple[Finding, 
             f"git prun undo --drift {drift.units[0]} --accept, and put back by hand what you do not want",
         )
     aside = repository.state / "runs" / drift.run / f"drift-{drift.id}"
-    return Kept(before=before, after=after, store=Store(place.parent / STORE), aside=aside), listed
+    return KeptState(before=before, after=after, store=ContentStore(place.parent / STORE), aside=aside), listed
 
 
 def _restore(
-    repository: Repository, ledger: Ledger, drift: Drift, kept: Kept, chosen: Sequence[Finding], dry: bool
-) -> tuple[list[Item], int]:
+    repository: Repository, ledger: Ledger, drift: Drift, kept: KeptState, chosen: Sequence[DriftFinding], dry: bool
+) -> tuple[list[UndoItem], int]:
     """Put back the chosen things of one drift; each is in the ledger before the next begins."""
     why = f"undo of {drift.run} {drift.id}"
 
@@ -201,10 +201,10 @@ def _restore(
 
     files = Restorer(repository, kept, dry=dry)
     refs = Refs(repository, kept, files, pin, dry=dry)
-    items: list[Item] = []
+    items: list[UndoItem] = []
 
-    def note(one: Finding, outcome: Outcome) -> None:
-        items.append(Item(drift.id, one, outcome))
+    def note(one: DriftFinding, outcome: RestoreOutcome) -> None:
+        items.append(UndoItem(drift.id, one, outcome))
         if not dry and outcome.state != "refused":
             facts = {"id": drift.id, "key": one.thing.key, "how": outcome.state}
             moved = {"ref": one.thing.name, "value": outcome.value} if one.thing.kind == "ref" else {}
@@ -231,18 +231,18 @@ def _restore(
     return items, max(brought, 0)
 
 
-def _rank(one: Finding) -> int:
+def _rank(one: DriftFinding) -> int:
     """Order the steps: a HEAD git cannot read comes first, for git refuses the repository because of it."""
     broken = one.thing.kind == "head" and one.thing.new in ("", UNREADABLE)
     return -1 if broken else ORDER.index(one.thing.kind)
 
 
-def _held(problem: Busy) -> Outcome:
+def _held(problem: Busy) -> RestoreOutcome:
     """Refuse what another program holds; it may be tried again."""
-    return Outcome("refused", problem.message)
+    return RestoreOutcome("refused", problem.message)
 
 
-def _restore_one(thing: Thing, files: Restorer, refs: Refs) -> Outcome:
+def _restore_one(thing: Change, files: Restorer, refs: Refs) -> RestoreOutcome:
     if thing.kind == "ref":
         return refs.restore_ref(thing)
     if thing.kind == "reflog":
@@ -252,7 +252,7 @@ def _restore_one(thing: Thing, files: Restorer, refs: Refs) -> Outcome:
     if thing.kind == "worktree":
         return files.restore_worktree(thing)
     if thing.kind == "checkout":
-        return Outcome("refused", "files of your checkout are yours to change")
+        return RestoreOutcome("refused", "files of your checkout are yours to change")
     return files.restore_file(thing)
 
 

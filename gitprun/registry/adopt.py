@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gitprun.capture.capture import CaptureProblem, capture, commit_capture, pin_commits
-from gitprun.capture.context import Site
+from gitprun.capture.context import CaptureContext
 from gitprun.capture.worker_refs import read_channels, read_head
 from gitprun.git.command import Git
 from gitprun.git.layout import require_seen_checkout
@@ -20,7 +20,7 @@ from gitprun.ledger.events import UnitState
 from gitprun.ledger.ledger import Ledger, Reading
 from gitprun.ledger.review import unit_folder
 from gitprun.ledger.roster import NAMED, colliding, parse_name, roster
-from gitprun.model.errors import GitFailed, PrunError, Refused
+from gitprun.model.errors import GitFailed, OperationRefused, PrunError
 from gitprun.model.names import PRUN_BRANCHES, ZERO, Oid, UnitId, kept_ref
 from gitprun.model.units import WorkspaceKind
 from gitprun.registry.branches import require_own_branch_name
@@ -48,7 +48,7 @@ class Adopted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Found:
+class _Folder:
     """What a folder turned out to be; ``head`` is the commit checked out there."""
 
     kind: WorkspaceKind
@@ -75,7 +75,7 @@ def adopt(
         unit = UnitState(own, NAMED, state="idle", facts=_facts(path, found, found.head))
         folder = unit_folder(repository.state, unit)
         if folder.exists():
-            raise Refused(f"{folder} is there already", "choose another name: --as NAME")
+            raise OperationRefused(f"{folder} is there already", "choose another name: --as NAME")
         with alone(repository, unit):
             try:
                 return _take_in(repository, ledger, reading, unit, found, branch)
@@ -87,7 +87,7 @@ def adopt(
 def _require_folder(path: Path) -> Path:
     if folder_identity(path) is None:
         what = "a link" if path.is_symlink() else "no folder"
-        raise Refused(f"{path} is {what}", "name the folder itself")
+        raise OperationRefused(f"{path} is {what}", "name the folder itself")
     return Path(os.path.realpath(path))
 
 
@@ -99,9 +99,9 @@ def _require_unknown(reading: Reading, path: Path) -> None:
             continue
         if os.path.realpath(str(place)) == str(path):
             name = unit.id if unit.run == NAMED else f"{unit.run}/{unit.id}"
-            raise Refused(f"{path} is known already, as {name}", "git prun workspace list shows it")
+            raise OperationRefused(f"{path} is known already, as {name}", "git prun workspace list shows it")
         if within(str(path), os.path.realpath(str(place))):
-            raise Refused(f"{path} lies in the workspace {place}", "name the workspace itself")
+            raise OperationRefused(f"{path} lies in the workspace {place}", "name the workspace itself")
 
 
 def _choose_name(reading: Reading, path: Path, name: str | None) -> UnitId:
@@ -110,58 +110,60 @@ def _choose_name(reading: Reading, path: Path, name: str | None) -> UnitId:
     own, known = parse_name(name), roster(reading.events).units
     other = colliding(own, known)
     if other is not None:
-        raise Refused(f"the workspace {other} is in the way of {own}", "choose another name: --as NAME")
+        raise OperationRefused(f"the workspace {other} is in the way of {own}", "choose another name: --as NAME")
     return own
 
 
-def _recognise(repository: Repository, path: Path) -> _Found:
+def _recognise(repository: Repository, path: Path) -> _Folder:
     """Tell what a folder is, from this repository's own records and from plain files; no git runs in there."""
     checkouts = read_checkouts(repository.git)
     if any(os.path.realpath(row.path) == str(path) for row in checkouts[:1]):
-        raise Refused(f"{path} is your main checkout", "only a linked worktree or a clone can be taken in")
+        raise OperationRefused(f"{path} is your main checkout", "only a linked worktree or a clone can be taken in")
     admin = admin_folder(repository.common, path)
     if admin is not None:
         return _recognise_worktree(repository, path, admin)
     if folder_identity(path / ".git") is None:
-        raise Refused(
+        raise OperationRefused(
             f"{path} is neither a linked worktree of this repository nor a clone of it",
             "git worktree repair mends a worktree that was moved by hand",
         )
     return _recognise_clone(repository, path)
 
 
-def _recognise_worktree(repository: Repository, path: Path, admin: Path) -> _Found:
+def _recognise_worktree(repository: Repository, path: Path, admin: Path) -> _Folder:
     head = read_head(admin / "HEAD")
     if not head.startswith("refs/heads/"):
-        raise Refused(f"{path} is on no branch", f"git -C {path} switch -c {path.name}, then try again")
+        raise OperationRefused(f"{path} is on no branch", f"git -C {path} switch -c {path.name}, then try again")
     tip = read_ref(open_repository(repository.common), head)
     if tip is None:
-        raise Refused(f"the branch {head.removeprefix('refs/heads/')} of {path} has no commit yet", "make one first")
-    return _Found(kind="worktree", branch=head.removeprefix("refs/heads/"), head=tip)
+        raise OperationRefused(
+            f"the branch {head.removeprefix('refs/heads/')} of {path} has no commit yet", "make one first"
+        )
+    return _Folder(kind="worktree", branch=head.removeprefix("refs/heads/"), head=tip)
 
 
-def _recognise_clone(repository: Repository, path: Path) -> _Found:
+def _recognise_clone(repository: Repository, path: Path) -> _Folder:
     settings = read_plain(path / ".git" / "config", MAX_CONFIG)
     if settings is None:
-        raise Refused(f"{path}/.git has no configuration that can be read", "it is no clone git could use")
+        raise OperationRefused(f"{path}/.git has no configuration that can be read", "it is no clone git could use")
     try:
         words = ("config", "--file", "-", "--no-includes", "--list", "-z", "--name-only")
         keys = Git(cwd=repository.common).run(*words, stdin=settings).fields
     except GitFailed as problem:
-        raise Refused(f"the configuration of {path} cannot be read: {problem.message}") from None
+        raise OperationRefused(f"the configuration of {path} cannot be read: {problem.message}") from None
     if any(key.startswith(b"remote.") for key in keys):
-        raise Refused(
+        raise OperationRefused(
             f"{path} has a remote, so it is a repository of its own", "take its branch over instead: git fetch PATH"
         )
     head = read_channels(path / ".git", frozenset()).tips.get("head")
     if head is None:
-        raise Refused(f"{path} has no commit checked out", "there is nothing to take in")
+        raise OperationRefused(f"{path} has no commit checked out", "there is nothing to take in")
     name = read_head(path / ".git" / "HEAD")
-    return _Found(kind="clone", branch=name.removeprefix("refs/heads/"), head=head)
+    return _Folder(kind="clone", branch=name.removeprefix("refs/heads/"), head=head)
 
 
 def _take_in(
-    repository: Repository, ledger: Ledger, reading: Reading, unit: UnitState, found: _Found, branch: str | None
+    repository: Repository, ledger: Ledger, reading: Reading, unit: UnitState, found: _Folder, branch: str | None
 ) -> Adopted:
     repo, folder = open_repository(repository.common), unit_folder(repository.state, unit)
     folder.mkdir(parents=True)
@@ -181,7 +183,7 @@ def _take_in(
     try:
         captured = capture(site, NAMED, unit.id)
     except CaptureProblem as problem:
-        raise Refused(problem.message, problem.hint) from None
+        raise OperationRefused(problem.message, problem.hint) from None
     saved = None
     if captured.changed:
         saved = kept_ref(NAMED, unit.id, "adopted")
@@ -203,7 +205,7 @@ def _take_in(
     return Adopted(unit=unit, saved=saved, kept=names, notes=(*captured.notes, *left))
 
 
-def _of_history(repository: Repository, path: Path, found: _Found, known: frozenset[str]) -> frozenset[str]:
+def _of_history(repository: Repository, path: Path, found: _Folder, known: frozenset[str]) -> frozenset[str]:
     """List the tips of a clone that are part of the user's own history: nobody's work there."""
     if found.kind == "worktree":
         return frozenset()
@@ -215,7 +217,7 @@ def _of_history(repository: Repository, path: Path, found: _Found, known: frozen
     return frozenset(oid for oid in tips if oid not in new)
 
 
-def _open(repository: Repository, unit: UnitState, base: Oid) -> Site:
+def _open(repository: Repository, unit: UnitState, base: Oid) -> CaptureContext:
     """Open the folder for capture, with an index of our own that knows nothing but a commit."""
     index = unit_folder(repository.state, unit) / "index"
     env = {"GIT_DIR": str(repository.common), "GIT_INDEX_FILE": str(index)}
@@ -223,12 +225,12 @@ def _open(repository: Repository, unit: UnitState, base: Oid) -> Site:
     return open_site(repository, unit, base=base)
 
 
-def _base(repository: Repository, found: _Found) -> Oid:
+def _base(repository: Repository, found: _Folder) -> Oid:
     """Find the commit the work in a folder is to be compared with: of a clone the newest that this repository has."""
     if found.kind == "worktree":
         return found.head
     if found.head not in open_repository(repository.common):
-        raise Refused(
+        raise OperationRefused(
             f"the commit {found.head[:10]} that is checked out there could not be taken over",
             "the clone may be damaged; git fsck there tells",
         )
@@ -239,11 +241,11 @@ def _base(repository: Repository, found: _Found) -> Oid:
     if rows == [""]:
         return found.head
     if not known:
-        raise Refused("the clone shares no commit with this repository", "it is no clone of it")
+        raise OperationRefused("the clone shares no commit with this repository", "it is no clone of it")
     return known[0]
 
 
-def _choose_branch(repository: Repository, unit: UnitState, found: _Found, branch: str | None) -> str:
+def _choose_branch(repository: Repository, unit: UnitState, found: _Folder, branch: str | None) -> str:
     """Choose the branch here that the commits of a clone come to."""
     repo = open_repository(repository.common)
     own = found.branch if not found.branch.startswith(PRUN_BRANCHES) else ""
@@ -258,10 +260,12 @@ def _choose_branch(repository: Repository, unit: UnitState, found: _Found, branc
             continue
         if read_ref(repo, f"refs/heads/{name}") is None:
             return name
-    raise Refused(f"the branch {branch or f'adopted/{unit.id}'} exists already", "choose another one: --branch NAME")
+    raise OperationRefused(
+        f"the branch {branch or f'adopted/{unit.id}'} exists already", "choose another one: --branch NAME"
+    )
 
 
-def _facts(path: Path, found: _Found, base: Oid) -> dict[str, object]:
+def _facts(path: Path, found: _Folder, base: Oid) -> dict[str, object]:
     return {
         "workspace": found.kind,
         "path": str(path),

@@ -10,7 +10,7 @@ from gitprun.git.command import Git
 from gitprun.git.refs import open_repository, read_ref
 from gitprun.git.repo import Checkout, Repository, read_checkouts
 from gitprun.git.revision import require_branch_name, require_no_tag
-from gitprun.model.errors import GitFailed, GitTimeout, Refused
+from gitprun.model.errors import GitFailed, GitTimeout, OperationRefused
 from gitprun.model.names import PRUN_BRANCHES, Oid, UnitId
 from gitprun.registry.site import pin_gone
 from gitprun.workspaces.worktree import admin_folder, remove_worktree
@@ -24,13 +24,14 @@ def require_own_branch_name(git: Git, branch: str, *, existing: bool = False) ->
     if not existing:
         require_no_tag(git, branch)
     if branch.startswith(PRUN_BRANCHES):
-        raise Refused(f"branches below {PRUN_BRANCHES} belong to the units of runs", "choose another name")
+        raise OperationRefused(f"branches below {PRUN_BRANCHES} belong to the units of runs", "choose another name")
 
 
 def settle_branch(repository: Repository, name: UnitId, branch: str, path: Path, *, resume: bool) -> tuple[str, ...]:
     """Check that a workspace at ``path`` may have ``branch``, and drop registrations whose folder is gone.
 
-    Raises Refused, with nothing changed. A registration is dropped only with ``resume`` (or when it stands for the
+    Raises OperationRefused, with nothing changed. A registration is dropped only with ``resume`` (or when it
+    stands for the
     very path), never a locked one; its branch stays, and commits only it knew are pinned. Gives notes.
     """
     git, full = repository.git, f"refs/heads/{branch}"
@@ -48,24 +49,24 @@ def settle_branch(repository: Repository, name: UnitId, branch: str, path: Path,
             continue
         if row.locked is not None:
             reason = f" ({row.locked})" if row.locked else ""
-            raise Refused(
+            raise OperationRefused(
                 f"the worktree {row.path} is not there, but it is locked{reason}, and holds "
                 + (f"the branch {branch}" if row.branch == full else "the place of this workspace"),
                 f"bring its disk back, or: git worktree unlock {row.path}",
             )
         if row.branch == full and not resume:
-            raise Refused(
+            raise OperationRefused(
                 f"the branch {branch} belongs to the worktree {row.path}, whose folder is gone",
                 f"git prun new {name} {branch} --resume drops that registration and goes on with the branch",
             )
         stale.append(row)
     if full in names and not resume:
-        raise Refused(
+        raise OperationRefused(
             f"the branch {branch} already exists",
             f"git prun new {name} {branch} --resume goes on with it; or choose another name",
         )
     if resume and full not in names:
-        raise Refused(f"there is no branch {branch} to go on with", "leave --resume out to make it")
+        raise OperationRefused(f"there is no branch {branch} to go on with", "leave --resume out to make it")
     return tuple(_drop(repository, name, row) for row in stale)
 
 
@@ -74,7 +75,7 @@ def _require_no_collision(names: Sequence[str], branch: str) -> None:
     for name in names:
         if own.startswith(f"{name}/") or name.startswith(f"{own}/"):
             other = name.removeprefix("refs/heads/")
-            raise Refused(
+            raise OperationRefused(
                 f"the branch {branch} cannot be made beside {other}: one name is the beginning of the other",
                 "choose another name",
             )
@@ -85,9 +86,9 @@ def _same(left: Path, right: Path) -> bool:
     return left.name == right.name and os.path.realpath(left.parent) == os.path.realpath(right.parent)
 
 
-def _held(repository: Repository, row: Checkout, branch: str) -> Refused:
+def _held(repository: Repository, row: Checkout, branch: str) -> OperationRefused:
     locked = "" if row.locked is None else ", locked" + (f": {row.locked}" if row.locked else "")
-    return Refused(
+    return OperationRefused(
         f"the branch {branch} is checked out in {row.path} ({_cleanliness(repository, row.path)}{locked})",
         "go on there, or choose another name for the branch",
     )

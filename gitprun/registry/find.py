@@ -9,7 +9,7 @@ from gitprun.git.repo import Repository
 from gitprun.ledger.events import History, RunState, UnitState
 from gitprun.ledger.lookup import find_unit, probe_unit
 from gitprun.ledger.roster import NAMED
-from gitprun.model.errors import Refused, UsageProblem
+from gitprun.model.errors import OperationRefused, UsageProblem
 from gitprun.registry.site import alone
 from gitprun.system.files import LockBusy, locked
 
@@ -39,7 +39,7 @@ def held(repository: Repository, run: RunState, unit: UnitState) -> Iterator[Non
         return
     name = name_of(unit)
     if probe_unit(run, unit).live:
-        raise Refused(f"{name} is still {unit.state}", f"git prun stop {name}, or wait")
+        raise OperationRefused(f"{name} is still {unit.state}", f"git prun stop {name}, or wait")
     with hold_unit(repository, unit):
         yield
 
@@ -52,10 +52,10 @@ def hold_unit(repository: Repository, unit: UnitState) -> Iterator[None]:
         with locked(lock, timeout=0.0, doing=f"with the workspace of {name_of(unit)}"):
             yield
     except LockBusy as problem:
-        raise Refused(problem.message, problem.hint) from None
+        raise OperationRefused(problem.message, problem.hint) from None
 
 
 def require_workspace(unit: UnitState) -> None:
     """Refuse a unit that has no workspace (any more)."""
     if unit.facts.get("removed") or not unit.facts.get("path"):
-        raise Refused(f"{name_of(unit)} has no workspace", "git prun workspace list shows those there are")
+        raise OperationRefused(f"{name_of(unit)} has no workspace", "git prun workspace list shows those there are")

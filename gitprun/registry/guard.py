@@ -8,7 +8,7 @@ from pathlib import Path
 
 from gitprun.git.repo import Repository, read_checkouts
 from gitprun.ledger.events import UnitState
-from gitprun.model.errors import Refused
+from gitprun.model.errors import OperationRefused
 from gitprun.system.btime import folder_birth
 from gitprun.system.files import TRASH, empty_trash, folder_identity, is_held, require_no_mounts
 from gitprun.workspaces.worktree import lock_reason, require_unlocked
@@ -35,7 +35,7 @@ def require_ours(unit: UnitState, name: str) -> bool:
     if not os.path.lexists(path):
         return False
     if not stands(unit):
-        raise Refused(f"{path} is not the folder prun made for {name}", "look at it; prun leaves it alone")
+        raise OperationRefused(f"{path} is not the folder prun made for {name}", "look at it; prun leaves it alone")
     return True
 
 
@@ -54,7 +54,7 @@ def require_not_locked(repository: Repository, unit: UnitState, name: str) -> No
         return
     reason = lock_of(repository, unit)
     if reason is not None:
-        raise Refused(
+        raise OperationRefused(
             f"the workspace {name} is locked" + (f": {reason}" if reason else ""), f"git prun workspace unlock {name}"
         )
 
@@ -68,13 +68,15 @@ def require_lonely(repository: Repository, path: Path) -> None:
     except OSError:
         here = ""
     if within(here, top):
-        raise Refused(f"you are in {path}", "change to another folder first")
+        raise OperationRefused(f"you are in {path}", "change to another folder first")
     if within(os.path.realpath(repository.common), top):
-        raise Refused(f"{path} holds the repository itself", "look at it; prun leaves it alone")
+        raise OperationRefused(f"{path} holds the repository itself", "look at it; prun leaves it alone")
     for row in read_checkouts(repository.git):
         place = os.path.realpath(row.path)
         if place != top and within(place, top) and os.path.lexists(row.path):
-            raise Refused(f"{path} holds the worktree {row.path}", f"move it first: git worktree move {row.path} ...")
+            raise OperationRefused(
+                f"{path} holds the worktree {row.path}", f"move it first: git worktree move {row.path} ..."
+            )
 
 
 def within(path: str, top: str) -> bool:
@@ -91,7 +93,7 @@ def finish_removal(unit: UnitState, name: str) -> None:
     place, device, inode = trash
     path = Path(str(place))
     if not empty_trash(path, (int(device), int(inode))) and os.path.lexists(path):
-        raise Refused(f"another git prun is removing the workspace of {name}", "wait for it to end")
+        raise OperationRefused(f"another git prun is removing the workspace of {name}", "wait for it to end")
 
 
 def _drop_empty_trash(folder: Path) -> None:

@@ -20,7 +20,7 @@ from gitprun.git.repo import Repository
 from gitprun.ledger.events import RunState, UnitState
 from gitprun.ledger.ledger import Ledger
 from gitprun.ledger.settings import recall
-from gitprun.model.errors import PrunError, Refused
+from gitprun.model.errors import OperationRefused, PrunError
 from gitprun.registry.precious import MOST, MOST_FILES, KeptFiles, Precious
 from gitprun.system.config import read_settings
 from gitprun.system.files import folder_identity, read_plain, remove_tree, sync_all, sync_folder
@@ -116,7 +116,7 @@ def require_small(found: Precious, place: Path, advice: str) -> None:
     """Refuse to take away more ignored files than are kept without asking."""
     if not found.is_small:
         amount = f"{'more than ' if not found.whole else ''}{max(1, found.size // 1000)} kB"
-        raise Refused(
+        raise OperationRefused(
             f"{place} holds {amount} of ignored files that no tool makes again: {found.text}",
             f"take what you need, or name them in [workspace] regenerable; then: {advice}",
         )
@@ -125,7 +125,7 @@ def require_small(found: Precious, place: Path, advice: str) -> None:
 def keep_files(repository: Repository, ledger: Ledger, unit: UnitState, name: str, found: Precious) -> KeptFiles | None:
     """Copy files of a workspace into the trash folder; when this returns all of them are on disk.
 
-    Raises Refused, with nothing kept, where one cannot be read or written.
+    Raises OperationRefused, with nothing kept, where one cannot be read or written.
     """
     if not found.paths:
         return None
@@ -148,7 +148,7 @@ def keep_files(repository: Repository, ledger: Ledger, unit: UnitState, name: st
         identity = folder_identity(aside)
         if identity is not None:
             remove_tree(aside, identity)
-        raise Refused(
+        raise OperationRefused(
             f"an ignored file of {name} cannot be kept: {problem.filename}: {problem.strerror}",
             "take what you need out of the workspace, or free some space, then try again",
         ) from None
@@ -209,7 +209,9 @@ def choose_kept(kept: Sequence[KeptFiles], names: Sequence[str]) -> tuple[KeptFi
     for name in names:
         fitting = [one for one in kept if name in ("all", one.name, one.name.partition("/")[2], one.folder)]
         if not fitting:
-            raise Refused(f"no ignored files are kept of {name!r}", "git prun rescue --ignored shows what there is")
+            raise OperationRefused(
+                f"no ignored files are kept of {name!r}", "git prun rescue --ignored shows what there is"
+            )
         chosen |= {one.folder: one for one in fitting}
     return tuple(chosen.values())
 
@@ -217,9 +219,9 @@ def choose_kept(kept: Sequence[KeptFiles], names: Sequence[str]) -> tuple[KeptFi
 def restore_kept(kept: Sequence[KeptFiles], folder: Path) -> tuple[str, ...]:
     """Copy kept files into a new folder, of several workspaces each into one of its own there; give the folders."""
     if os.path.lexists(folder):
-        raise Refused(f"{folder} is already there", "name a folder that is not")
+        raise OperationRefused(f"{folder} is already there", "name a folder that is not")
     if not folder.parent.is_dir():
-        raise Refused(f"{folder.parent} is no folder", "make it first")
+        raise OperationRefused(f"{folder.parent} is no folder", "make it first")
     folder.mkdir(mode=0o700)
     done = []
     for one in kept:

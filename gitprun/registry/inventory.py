@@ -22,7 +22,7 @@ from gitprun.registry.find import name_of
 from gitprun.registry.fork import count_since
 from gitprun.registry.guard import identity_of, lock_of, stands
 from gitprun.registry.orphans import find_orphans
-from gitprun.registry.place import Place, workspaces_of
+from gitprun.registry.place import WorkspaceRecord, workspaces_of
 from gitprun.registry.site import read_trouble
 from gitprun.system.files import folder_identity
 from gitprun.workspaces.base import OUTBOX
@@ -30,7 +30,7 @@ from gitprun.workspaces.base import OUTBOX
 
 def read_places(
     repository: Repository, reading: Reading, roots: Iterable[Path], *, sizes: bool = False
-) -> tuple[Place, ...]:
+) -> tuple[WorkspaceRecord, ...]:
     """List all workspaces; ``roots`` are folders they may lie in beside those the ledger names."""
     known = workspaces_of(reading)
     converts = may_convert(repository) if known else False
@@ -41,7 +41,7 @@ def read_places(
     return tuple(places)
 
 
-def _known(repository: Repository, run: RunState, unit: UnitState, converts: bool) -> Place:
+def _known(repository: Repository, run: RunState, unit: UnitState, converts: bool) -> WorkspaceRecord:
     facts, path = unit.facts, Path(str(unit.facts["path"]))
     there = stands(unit)
     notes = []
@@ -54,7 +54,7 @@ def _known(repository: Repository, run: RunState, unit: UnitState, converts: boo
     if there and unit.run == NAMED and (trouble := read_trouble(repository, unit)[0]):
         notes.append(trouble)
     base = base_of(run, unit) if unit.run != NAMED else str(facts.get("base") or "")
-    return Place(
+    return WorkspaceRecord(
         name=name_of(unit),
         run=unit.run,
         unit=unit.id,

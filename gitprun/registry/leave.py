@@ -9,14 +9,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from gitprun.capture.capture import Capture, commit_capture
-from gitprun.capture.context import Site
+from gitprun.capture.context import CaptureContext
 from gitprun.git.refs import open_repository, read_ref, read_signatures
 from gitprun.git.repo import Repository
 from gitprun.git.trees import tree_of
 from gitprun.ledger.events import UnitState
 from gitprun.ledger.ledger import Ledger
 from gitprun.ledger.roster import NAMED
-from gitprun.model.errors import Refused
+from gitprun.model.errors import OperationRefused
 from gitprun.model.names import Oid, kept_ref
 from gitprun.registry.guard import identity_of
 from gitprun.registry.remove import Rest, capture_rest, keep_rest
@@ -62,7 +62,7 @@ def _base(repository: Repository, unit: UnitState) -> Oid:
     """Find the commit to compare with, also where the branch is gone or another one is checked out."""
     try:
         return stands_on(repository, unit)
-    except Refused:
+    except OperationRefused:
         return pinned_commit(repository, unit)
 
 
@@ -72,7 +72,7 @@ def pinned_commit(repository: Repository, unit: UnitState) -> Oid:
     return pinned or Oid(str(unit.facts["base"]))
 
 
-def _pin_rest(site: Site, unit: UnitState, found: Capture) -> str | None:
+def _pin_rest(site: CaptureContext, unit: UnitState, found: Capture) -> str | None:
     """Pin the work that is in no commit, unless an attempt that was pinned holds the very same."""
     if not found.changed:
         return None

@@ -18,7 +18,7 @@ from gitprun.ledger.events import UnitState
 from gitprun.ledger.ledger import Ledger
 from gitprun.ledger.review import unit_folder
 from gitprun.ledger.roster import NAMED, colliding, roster
-from gitprun.model.errors import PrunError, Refused, UsageProblem
+from gitprun.model.errors import OperationRefused, PrunError, UsageProblem
 from gitprun.model.names import ZERO, Oid, UnitId
 from gitprun.model.units import WorkspaceKind
 from gitprun.observe.safe_mode import require_calm
@@ -40,7 +40,7 @@ PATIENCE = 600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class WorkspaceSpec:
     """What a named workspace is to be; ``copy`` and ``link`` are paths of the user's checkout."""
 
     name: UnitId
@@ -53,7 +53,7 @@ class Wish:
     link: Sequence[str] = ()
 
 
-def make_named(repository: Repository, ledger: Ledger, wish: Wish) -> UnitState:
+def make_named(repository: Repository, ledger: Ledger, wish: WorkspaceSpec) -> UnitState:
     """Make a workspace and write it into the ledger; one that is there already is given back (``resume``).
 
     Raises PrunError, leaving neither folder, registration, branch nor ledger row.
@@ -86,7 +86,7 @@ def make_named(repository: Repository, ledger: Ledger, wish: Wish) -> UnitState:
     return roster(ledger.read().events).units[wish.name]
 
 
-def _standing(units: Mapping[str, UnitState], wish: Wish) -> UnitState | None:
+def _standing(units: Mapping[str, UnitState], wish: WorkspaceSpec) -> UnitState | None:
     """Find the workspace of that name; None if there is none, or only its folder is gone and it is to be resumed."""
     other = colliding(wish.name, units)
     if other is None:
@@ -94,26 +94,28 @@ def _standing(units: Mapping[str, UnitState], wish: Wish) -> UnitState | None:
     unit = units[other]
     path, branch = Path(str(unit.facts["path"])), unit.facts["branch"]
     if other != wish.name:
-        raise Refused(f"the workspace {other} is in the way of {wish.name} ({path})", "choose another name")
+        raise OperationRefused(f"the workspace {other} is in the way of {wish.name} ({path})", "choose another name")
     if branch != wish.branch:
-        raise Refused(f"the workspace {other} is there already, on the branch {branch} ({path})", "choose another name")
+        raise OperationRefused(
+            f"the workspace {other} is there already, on the branch {branch} ({path})", "choose another name"
+        )
     if stands(unit):
         if wish.resume:
             return unit
-        raise Refused(
+        raise OperationRefused(
             f"the workspace {other} is there already ({path})", f"work there, or remove it: git prun remove {other}"
         )
     if os.path.lexists(path):
-        raise Refused(f"{path} is not the folder prun made for {other}", "look at it; prun leaves it alone")
+        raise OperationRefused(f"{path} is not the folder prun made for {other}", "look at it; prun leaves it alone")
     if not wish.resume:
-        raise Refused(
+        raise OperationRefused(
             f"the folder {path} of the workspace {other} is gone; its branch {branch} is kept",
             f"git prun new {other} {branch} --resume makes it anew; git prun remove {other} forgets it",
         )
     return None
 
 
-def _make(repository: Repository, wish: Wish, path: Path, base: Oid) -> Workspace:
+def _make(repository: Repository, wish: WorkspaceSpec, path: Path, base: Oid) -> Workspace:
     if wish.kind == "worktree":
         return make_worktree(repository, path, base, wish.branch, existing=wish.resume)
     repo, full = open_repository(repository.common), f"refs/heads/{wish.branch}"
@@ -140,7 +142,7 @@ def furnish_named(
     return furnish(repository, workspace, folder, base, copy, link)
 
 
-def _pin(repository: Repository, wish: Wish, workspace: Workspace, base: Oid) -> None:
+def _pin(repository: Repository, wish: WorkspaceSpec, workspace: Workspace, base: Oid) -> None:
     repo = open_repository(repository.common)
     pin = pin_name(wish.name)
     move_ref(repo, pin, base, read_ref(repo, pin) or ZERO, "prun: base of a workspace")
@@ -161,7 +163,7 @@ def made_facts(workspace: Workspace, base: Oid, notes: Sequence[str] = ()) -> di
     }
 
 
-def _take_back(repository: Repository, wish: Wish, workspace: Workspace, base: Oid) -> None:
+def _take_back(repository: Repository, wish: WorkspaceSpec, workspace: Workspace, base: Oid) -> None:
     """Remove a workspace nobody has worked in."""
     if workspace.kind == "worktree":
         remove_worktree(repository, workspace.path, workspace.identity)

@@ -12,7 +12,7 @@ from gitprun.git.repo import Repository, read_checkouts
 from gitprun.ledger.events import UnitState
 from gitprun.ledger.ledger import Ledger
 from gitprun.ledger.review import unit_folder
-from gitprun.model.errors import Refused
+from gitprun.model.errors import OperationRefused
 from gitprun.registry.find import held, name_of, require_workspace
 from gitprun.registry.guard import (
     finish_removal,
@@ -36,7 +36,8 @@ def move_workspace(
 ) -> Path:
     """Move a workspace nobody is at work in to ``target``; gives its real path. ``others`` are workspaces too.
 
-    Raises Refused, with all as it was, where that cannot be one rename, or would put it where it does not belong.
+    Raises OperationRefused, with all as it was, where that cannot be one rename, or would put it where it does
+    not belong.
     """
     name = name_of(unit)
     require_workspace(unit)
@@ -44,7 +45,7 @@ def move_workspace(
     finish_removal(unit, name)
     path = Path(str(unit.facts["path"]))
     if not require_ours(unit, name):
-        raise Refused(f"the folder {path} of {name} is gone", "there is nothing to move")
+        raise OperationRefused(f"the folder {path} of {name} is gone", "there is nothing to move")
     require_not_locked(repository, unit, name)
     require_lonely(repository, path)
     target = _require_target(repository, path, target, others)
@@ -56,7 +57,9 @@ def move_workspace(
         os.rename(path, target)
     except OSError as problem:
         _note_moved(ledger, unit, path)
-        raise Refused(f"{path} cannot be renamed to {target}: {problem.strerror}", "it is where it was") from None
+        raise OperationRefused(
+            f"{path} cannot be renamed to {target}: {problem.strerror}", "it is where it was"
+        ) from None
     settle_move(repository, ledger, replace(unit, facts={**unit.facts, "moving": moving}))
     _tidy(path, (unit.run, *unit.id.split("/")))
     return target
@@ -115,13 +118,13 @@ def follow_all(repository: Repository, ledger: Ledger, roots: Iterable[Path]) ->
         for root in choose_roots(reading, (*roots, *beside)):
             for path in list_folders(root):
                 if folder_identity(path) in lost:
-                    with suppress(Refused):
+                    with suppress(OperationRefused):
                         unit = follow_moved(repository, ledger, path)
                         found += [(name_of(unit), path)] if unit is not None else []
     for run, unit in workspaces_of(ledger.read()) if found else known:
         own = own_git(unit_folder(repository.state, unit) / "index")
         if stands(unit) and borrows_elsewhere(repository.common, own):
-            with suppress(Refused), held(repository, run, unit):
+            with suppress(OperationRefused), held(repository, run, unit):
                 path = Path(str(unit.facts["path"]))
                 if unit.facts["workspace"] == "worktree":
                     relocate_worktree(repository, path, path)
@@ -139,22 +142,22 @@ def _note_moved(ledger: Ledger, unit: UnitState, path: Path) -> UnitState:
 def _require_target(repository: Repository, path: Path, target: Path, others: Iterable[str]) -> Path:
     """Check where a workspace is to go; gives the place without any link above it."""
     if os.path.lexists(target):
-        raise Refused(f"{target} is already there", "choose a path that is free")
+        raise OperationRefused(f"{target} is already there", "choose a path that is free")
     if folder_identity(target.parent) is None:
-        raise Refused(f"{target.parent} is no folder", "make it first; a link to one is none")
+        raise OperationRefused(f"{target.parent} is no folder", "make it first; a link to one is none")
     real = Path(os.path.realpath(target.parent)) / target.name
     if within(str(real), os.path.realpath(path)):
-        raise Refused(f"{target} lies in the workspace itself", "choose a path outside of it")
+        raise OperationRefused(f"{target} lies in the workspace itself", "choose a path outside of it")
     if within(str(real), os.path.realpath(repository.common)):
-        raise Refused(f"{target} lies in the git folder", "choose a path outside of it")
+        raise OperationRefused(f"{target} lies in the git folder", "choose a path outside of it")
     for row in read_checkouts(repository.git):
         if not row.bare and within(str(real), os.path.realpath(row.path)):
-            raise Refused(f"{target} lies in the checkout {row.path}", "choose a path outside of it")
+            raise OperationRefused(f"{target} lies in the checkout {row.path}", "choose a path outside of it")
     for other in others:
         if within(str(real), os.path.realpath(other)):
-            raise Refused(f"{target} lies in the workspace {other}", "choose a path outside of it")
+            raise OperationRefused(f"{target} lies in the workspace {other}", "choose a path outside of it")
     if os.lstat(real.parent).st_dev != os.lstat(path).st_dev:
-        raise Refused(
+        raise OperationRefused(
             f"{target.parent} is on another file system than {path}", "choose a path on the same one; nothing is copied"
         )
     return real
@@ -163,6 +166,8 @@ def _require_target(repository: Repository, path: Path, target: Path, others: It
 def _require_movable(repository: Repository, path: Path) -> None:
     admin = admin_folder(repository.common, path)
     if admin is None:
-        raise Refused(f"git does not know {path} as one worktree (any more)", "git worktree repair mends that")
+        raise OperationRefused(f"git does not know {path} as one worktree (any more)", "git worktree repair mends that")
     if os.path.lexists(admin / "modules"):
-        raise Refused(f"{path} holds submodules, whose folders name its path", "move it with git worktree move --force")
+        raise OperationRefused(
+            f"{path} holds submodules, whose folders name its path", "move it with git worktree move --force"
+        )

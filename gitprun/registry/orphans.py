@@ -11,7 +11,7 @@ from gitprun.git.repo import Repository, read_checkouts
 from gitprun.ledger.ledger import Reading
 from gitprun.ledger.roster import NAMED, roster
 from gitprun.model.names import PRUN_BRANCHES, is_run_id
-from gitprun.registry.place import Place, workspaces_of
+from gitprun.registry.place import WorkspaceRecord, workspaces_of
 from gitprun.system.files import TRASH, folder_identity, read_plain
 from gitprun.workspaces.clone import render_alternates
 from gitprun.workspaces.worktree import admin_folder
@@ -32,7 +32,7 @@ def choose_roots(reading: Reading, roots: Iterable[Path]) -> tuple[Path, ...]:
     return tuple(sorted(root for root in found if folder_identity(root) is not None))
 
 
-def find_orphans(repository: Repository, reading: Reading, roots: Iterable[Path]) -> list[Place]:
+def find_orphans(repository: Repository, reading: Reading, roots: Iterable[Path]) -> list[WorkspaceRecord]:
     """Find workspaces nobody knows: in the folders for workspaces, and among git's worktrees."""
     known = {os.path.realpath(str(unit.facts["path"])) for _, unit in workspaces_of(reading)}
     for _, unit in workspaces_of(reading):
@@ -41,7 +41,7 @@ def find_orphans(repository: Repository, reading: Reading, roots: Iterable[Path]
         if unit.facts.get("moving"):
             known.add(os.path.realpath(str(unit.facts["moving"]["to"])))
     tops = choose_roots(reading, roots)
-    found: dict[str, Place] = {}
+    found: dict[str, WorkspaceRecord] = {}
     for root in tops:
         for path in list_folders(root):
             real = os.path.realpath(path)
@@ -56,7 +56,7 @@ def find_orphans(repository: Repository, reading: Reading, roots: Iterable[Path]
         below = any(real.startswith(f"{root}/") for root in tops)
         ours = below or (row.branch or "").startswith(f"refs/heads/{PRUN_BRANCHES}")
         there = os.path.lexists(row.path)
-        found[real] = Place(
+        found[real] = WorkspaceRecord(
             name="",
             kind="worktree",
             state="orphan" if ours else "yours",
@@ -101,22 +101,24 @@ def _folders(path: Path) -> list[Path]:
     return sorted(entry for entry in found if not entry.name.startswith("."))
 
 
-def _orphan(repository: Repository, path: Path) -> Place | None:
+def _orphan(repository: Repository, path: Path) -> WorkspaceRecord | None:
     """Tell what a folder is that nobody knows; None if it is provably of another repository."""
     admin = admin_folder(repository.common, path)
     if admin is not None:
         branch = read_head(admin / "HEAD").removeprefix("refs/heads/")
-        return Place(name="", kind="worktree", state="orphan", path=str(path), branch=branch or None)
+        return WorkspaceRecord(name="", kind="worktree", state="orphan", path=str(path), branch=branch or None)
     git_dir = path / ".git"
     if folder_identity(git_dir) is None:
         if os.path.lexists(git_dir):
             return None
-        return Place(name="", kind="folder", state="orphan", path=str(path), note="whose it is cannot be told")
+        return WorkspaceRecord(
+            name="", kind="folder", state="orphan", path=str(path), note="whose it is cannot be told"
+        )
     own = render_alternates((repository.common / "objects").resolve())
     if read_plain(git_dir / "objects" / "info" / "alternates", 100_000) != own:
         return None
     branch = read_head(git_dir / "HEAD").removeprefix("refs/heads/")
-    return Place(name="", kind="clone", state="orphan", path=str(path), branch=branch or None)
+    return WorkspaceRecord(name="", kind="clone", state="orphan", path=str(path), branch=branch or None)
 
 
 def find_trashes(roots: Iterable[Path], others: Iterable[Path]) -> list[Path]:

@@ -12,7 +12,7 @@ from gitprun.ledger.roster import roster
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class WorkspaceRecord:
     """One workspace; ``state`` is its unit's, ``orphan`` (nobody knows it) or ``yours`` (a worktree prun never made).
 
     ``there`` tells whether its folder is the one prun made; ``ahead`` counts commits of its own, ``dirty`` files that

@@ -14,8 +14,8 @@ import pygit2
 
 from gitprun.capture.capture import (
     Capture,
+    CaptureContext,
     CaptureProblem,
-    Site,
     capture,
     commit_capture,
     pin_commits,
@@ -31,7 +31,7 @@ from gitprun.ledger.events import RunState, UnitState
 from gitprun.ledger.ledger import Ledger
 from gitprun.ledger.lookup import probe_unit
 from gitprun.ledger.review import unit_folder
-from gitprun.model.errors import PrunError, Refused
+from gitprun.model.errors import OperationRefused, PrunError
 from gitprun.model.names import Oid, RunId, UnitId, base_ref, kept_ref
 from gitprun.model.plan import DEFAULT_MAX_FILE
 from gitprun.registry.find import hold_unit, name_of
@@ -95,7 +95,9 @@ def remove_workspace(
 ) -> Removal:
     """Remove the workspace of one unit; raises Refused, with the workspace as it was, when something would be lost."""
     if probe_unit(run, unit).live:
-        raise Refused(f"{unit.run}/{unit.id} is still {unit.state}", f"git prun stop {unit.run}/{unit.id}, or wait")
+        raise OperationRefused(
+            f"{unit.run}/{unit.id} is still {unit.state}", f"git prun stop {unit.run}/{unit.id}, or wait"
+        )
     removal = take_away(repository, ledger, unit, discard_left_out=discard_left_out)
     if removal.removed and Path(removal.path).parts[-2:] == (unit.run, unit.id):
         # Of a place the user chose for it, nothing is ours.
@@ -228,11 +230,12 @@ def keep_rest(
 
 
 def capture_rest(
-    site: Site, run: RunId, unit: UnitId, *, advice: str, discard: bool
+    site: CaptureContext, run: RunId, unit: UnitId, *, advice: str, discard: bool
 ) -> tuple[Capture | None, set[str]]:
     """Capture a workspace about to go; give what was found and which files in no commit go with it.
 
-    Raises Refused, with ``advice`` on how to insist, over what cannot be pinned. With ``discard`` that goes too, and
+    Raises OperationRefused, with ``advice`` on how to insist, over what cannot be pinned. With ``discard`` that
+    goes too, and
     of a workspace that cannot be captured nothing is found.
     """
     try:
@@ -240,12 +243,12 @@ def capture_rest(
     except CaptureProblem as problem:
         if discard:
             return None, set()
-        raise Refused(problem.message, f"{problem.hint or 'look at it'}; or {advice}") from None
+        raise OperationRefused(problem.message, f"{problem.hint or 'look at it'}; or {advice}") from None
     built = {row.path for row in found.left_out if goes_along(row)}
     lost = [row for row in found.left_out if not goes_along(row)]
     if lost and not discard:
         names = ", ".join(f"{_shorten(row.path)} ({row.reason})" for row in lost[:SHOWN])
-        raise Refused(
+        raise OperationRefused(
             f"{site.workspace.path} holds what is in no commit: {names}", f"take what you need, then: {advice}"
         )
     # Git is kept out of the folders it could not follow; by that they look ignored, and all above them.
@@ -253,7 +256,7 @@ def capture_rest(
     return found, built | _list_ignored(site, away)
 
 
-def _list_ignored(site: Site, away: Sequence[str]) -> set[str]:
+def _list_ignored(site: CaptureContext, away: Sequence[str]) -> set[str]:
     """List what git ignores in a workspace, folders with a slash at the end; ``away`` are folders to keep out of."""
     words = ("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
     excludes = (b"--exclude=" + exact_rule(os.fsencode(path[:-1])) for path in away)
@@ -285,7 +288,7 @@ def _leave_scratch(unit: UnitState, path: Path, discard: bool) -> tuple[str, ...
         return ()
     found = sorted(entry for entry in os.listdir(path) if entry != OUTBOX)
     if found and not discard:
-        raise Refused(
+        raise OperationRefused(
             f"{unit.run}/{unit.id} was read-only, yet {path} holds {', '.join(found[:SHOWN])}",
             f"take what you need, then: {_discard(unit)}",
         )
@@ -299,17 +302,19 @@ def _outbox(path: Path) -> list[str]:
     return sorted(f"{OUTBOX}/{name}" for name in os.listdir(path / OUTBOX) if name not in ("result.md", ".gitignore"))
 
 
-def _site(repository: Repository, unit: UnitState) -> Site:
+def _site(repository: Repository, unit: UnitState) -> CaptureContext:
     """Open the place a unit was captured from."""
     repo = open_repository(repository.common)
     source = read_source(repository)
     own = unit.facts.get("base")
     base = Oid(own) if isinstance(own, str) else read_ref(repo, base_ref(unit.run))
     if base is None or base not in repo:
-        raise Refused(f"the base of run {unit.run} is no longer pinned", "look at the workspace and remove it yourself")
+        raise OperationRefused(
+            f"the base of run {unit.run} is no longer pinned", "look at the workspace and remove it yourself"
+        )
     workspace = recall_workspace(repository.state, unit)
     index = workspace.index
-    return Site(
+    return CaptureContext(
         repository=repository,
         repo=repo,
         workspace=workspace,
@@ -336,7 +341,7 @@ def recall_workspace(state: Path, unit: UnitState) -> Workspace:
     )
 
 
-def _pin_rest(site: Site, unit: UnitState, found: Capture) -> str | None:
+def _pin_rest(site: CaptureContext, unit: UnitState, found: Capture) -> str | None:
     """Pin a tree that differs from the unit's commit, beside whatever was pinned like that before."""
     captured = str(unit.facts.get("tree") or site.repo[site.base].peel(pygit2.Tree).id)
     if not found.changed or found.tree == captured:

@@ -20,7 +20,7 @@ from gitprun.git.repo import Repository, read_checkouts, resolve_commit
 from gitprun.ledger.events import UnitState
 from gitprun.ledger.ledger import Ledger
 from gitprun.ledger.roster import NAMED
-from gitprun.model.errors import PrunError, Refused
+from gitprun.model.errors import OperationRefused, PrunError
 from gitprun.model.names import ZERO, Oid
 from gitprun.registry.guard import finish_removal, require_lonely, require_not_locked, require_ours, stands
 from gitprun.registry.leave import save_named, take_folder
@@ -73,7 +73,7 @@ def reset_named(
         base, path, branch = resolve_commit(repository.git, revision), Path(str(unit.facts["path"])), _branch(unit)
         finish_removal(unit, unit.id)
         if not require_ours(unit, unit.id):
-            raise Refused(
+            raise OperationRefused(
                 f"the folder {path} of the workspace {unit.id} is gone",
                 f"git prun new {unit.id} {unit.facts['branch']} --resume makes it anew",
             )
@@ -135,7 +135,7 @@ def _require_own_branch(repository: Repository, path: Path, branch: str) -> None
     """Refuse to move a branch that is checked out elsewhere."""
     for row in read_checkouts(repository.git):
         if row.branch == branch and os.path.realpath(row.path) != os.path.realpath(path):
-            raise Refused(
+            raise OperationRefused(
                 f"the branch {branch.removeprefix('refs/heads/')} is checked out in {row.path} too, so it is not moved",
                 "change to another branch there first",
             )
@@ -162,10 +162,12 @@ def _swap(repository: Repository, ledger: Ledger, unit: UnitState) -> tuple[Unit
     trash = _move_branch(repository, ledger, unit, asked.get("old"), base)
     if folder_identity(fresh) == identity:
         if os.path.lexists(path):
-            raise Refused(f"{path} is not the folder prun made for {unit.id}", "look at it; prun leaves it alone")
+            raise OperationRefused(
+                f"{path} is not the folder prun made for {unit.id}", "look at it; prun leaves it alone"
+            )
         os.rename(fresh, path)
     if folder_identity(path) != identity:
-        raise Refused(
+        raise OperationRefused(
             f"the fresh folder for {unit.id} is gone", f"git prun new {unit.id} {unit.facts['branch']} --resume"
         )
     if unit.facts["workspace"] == "worktree":

@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from gitprun.capture.capture import pin_commits
-from gitprun.capture.context import Site
+from gitprun.capture.context import CaptureContext
 from gitprun.capture.worker_refs import read_head
 from gitprun.git.refs import open_repository, read_ref
 from gitprun.git.repo import Repository
@@ -17,7 +17,7 @@ from gitprun.ledger.events import UnitState
 from gitprun.ledger.probe import probe_named
 from gitprun.ledger.review import unit_folder
 from gitprun.ledger.roster import NAMED, flat
-from gitprun.model.errors import PrunError, Refused
+from gitprun.model.errors import OperationRefused, PrunError
 from gitprun.model.names import Oid, RunId, UnitId, base_ref
 from gitprun.model.plan import DEFAULT_MAX_FILE, DEFAULT_MAX_FILES, DEFAULT_MAX_TOTAL, Settings
 from gitprun.system.files import LockBusy, folder_identity, locked, read_plain
@@ -44,7 +44,7 @@ def pin_name(name: str) -> str:
 @contextmanager
 def alone(repository: Repository, unit: UnitState) -> Iterator[None]:
     """Keep everybody else from a workspace; raises Refused while somebody is at work in it."""
-    busy = Refused(f"somebody is at work in {unit.id}", "wait for that to end; git prun status shows it")
+    busy = OperationRefused(f"somebody is at work in {unit.id}", "wait for that to end; git prun status shows it")
     with ExitStack() as stack:
         try:
             stack.enter_context(locked(repository.state / "locks" / f"named-{flat(unit.id)}.lock", timeout=0.0))
@@ -63,7 +63,7 @@ def open_site(
     base: Oid | None = None,
     settings: Settings | None = None,
     anew: bool = False,
-) -> Site:
+) -> CaptureContext:
     """Open a workspace for capture, from the commit it stands on now (or ``base``); raises WorkspaceGone or Refused.
 
     ``settings`` say what a capture takes in; ``anew``: no worker is at it yet, so the user's git settings hold as
@@ -87,7 +87,7 @@ def open_site(
     own = ensure_own_git(repository, index, base, kind) if index.is_file() else None
     if anew and own is not None:
         renew_own_git(repository, index, base)
-    return Site(
+    return CaptureContext(
         repository=repository,
         repo=open_repository(repository.common),
         workspace=Workspace(
@@ -113,18 +113,20 @@ def open_site(
 def stands_on(repository: Repository, unit: UnitState) -> Oid:
     """Find the commit a workspace stands on: of a worktree the tip of its branch, of a clone what it was filled from.
 
-    Raises Refused when a worktree is not on its branch any more, or the branch is gone.
+    Raises OperationRefused when a worktree is not on its branch any more, or the branch is gone.
     """
     repo, branch = open_repository(repository.common), str(unit.facts["branch"])
     pinned = read_ref(repo, pin_name(unit.id))
     if unit.facts["workspace"] == "clone":
         if pinned is None:
-            raise Refused(f"the commit {unit.id} stands on is no longer pinned", "look at the workspace yourself")
+            raise OperationRefused(
+                f"the commit {unit.id} stands on is no longer pinned", "look at the workspace yourself"
+            )
         return pinned
     require_own_branch(repository, unit)
     tip = read_ref(repo, f"refs/heads/{branch}")
     if tip is None:
-        raise Refused(f"the branch {branch} of the workspace {unit.id} is gone", "git branch brings it back")
+        raise OperationRefused(f"the branch {branch} of the workspace {unit.id} is gone", "git branch brings it back")
     return tip
 
 
@@ -153,11 +155,11 @@ def require_own_branch(repository: Repository, unit: UnitState) -> None:
     """Refuse a workspace that does not stand on its branch any more."""
     trouble, how = read_trouble(repository, unit)
     if trouble:
-        raise Refused(f"the workspace {unit.id} {trouble}", how)
+        raise OperationRefused(f"the workspace {unit.id} {trouble}", how)
 
 
 def pin_gone(repository: Repository, name: UnitId, path: Path, branch: str, base: Oid) -> None:
     """Pin the commits that only the registration of a worktree knows, whose folder is gone."""
     gone = Workspace(kind="worktree", path=path, identity=(0, 0), branch=branch)
     repo = open_repository(repository.common)
-    pin_commits(Site(repository=repository, repo=repo, workspace=gone, base=base, max_file=0), NAMED, name)
+    pin_commits(CaptureContext(repository=repository, repo=repo, workspace=gone, base=base, max_file=0), NAMED, name)

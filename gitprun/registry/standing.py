@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from gitprun.capture.context import Site
+from gitprun.capture.context import CaptureContext
 from gitprun.capture.worker_refs import read_clone_head, read_worktree_head
 from gitprun.git.command import Git
 from gitprun.git.refs import move_ref, open_repository, read_ref, require_object
@@ -21,7 +21,7 @@ from gitprun.workspaces.worktree import admin_folder
 SHOWN = 3
 
 
-def show_in_worktree(repository: Repository, site: Site, commit: Oid) -> dict[str, Any]:
+def show_in_worktree(repository: Repository, site: CaptureContext, commit: Oid) -> dict[str, Any]:
     """Let a linked worktree stand on the captured commit, unless it is on a branch of somebody's; return facts."""
     workspace, common = site.workspace, repository.common
     admin = admin_folder(common, workspace.path)

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from gitprun.model.errors import UsageProblem
-from gitprun.supervisor.process import Identity, is_gone
+from gitprun.supervisor.process import ProcessIdentity, is_gone
 from gitprun.system.files import read_plain, write_whole
 
 MAX_RECORD = 1_000_000
@@ -36,8 +36,8 @@ class StateDir:
     unit: str
     result: str
     asked: Mapping[str, Any]
-    dispatcher: Identity | None = None
-    warden: Identity | None = None
+    dispatcher: ProcessIdentity | None = None
+    warden: ProcessIdentity | None = None
     ended_ns: int | None = None
 
     @property
@@ -87,7 +87,7 @@ def write_record(folder: Path, name: str, record: Mapping[str, Any]) -> None:
     write_whole(folder / name, json.dumps(record).encode() + b"\n")
 
 
-def write_identity(folder: Path, name: str, who: Identity | None) -> None:
+def write_identity(folder: Path, name: str, who: ProcessIdentity | None) -> None:
     """Write down who a process is, if that can be told."""
     write_record(folder, name, asdict(who) if who else {})
 
@@ -138,8 +138,8 @@ def _read_json(path: Path) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _identity(record: object) -> Identity | None:
+def _identity(record: object) -> ProcessIdentity | None:
     try:
-        return Identity(**record) if isinstance(record, dict) and record else None
+        return ProcessIdentity(**record) if isinstance(record, dict) and record else None
     except TypeError:
         return None

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from gitprun.model.units import Exit
 from gitprun.supervisor.orphans import RECORD, read_record
-from gitprun.supervisor.process import Identity, find_marked, is_gone, probe_identity
+from gitprun.supervisor.process import ProcessIdentity, find_marked, is_gone, probe_identity
 
 
 def living_survivors(folder: Path, ended: Exit | None = None) -> tuple[int, ...]:
@@ -19,7 +19,7 @@ def living_survivors(folder: Path, ended: Exit | None = None) -> tuple[int, ...]
     living: set[int] = set()
     try:
         for pid, start in record.get("survivors", ()):
-            if not is_gone(Identity(int(pid), str(start), here.boot if here else "")):
+            if not is_gone(ProcessIdentity(int(pid), str(start), here.boot if here else "")):
                 living.add(int(pid))
     except (ValueError, TypeError):
         pass

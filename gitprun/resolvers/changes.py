@@ -17,7 +17,7 @@ Path = tuple[int, "Runs | None"]
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class LineChange:
     """Base lines [start, stop) became the side's lines [first, last), counted from 0."""
 
     start: int
@@ -36,16 +36,16 @@ class Change:
         """Tell whether each base line has its one successor."""
         return 0 < self.stop - self.start == self.last - self.first
 
-    def touches(self, other: Change) -> bool:
+    def touches(self, other: LineChange) -> bool:
         """Tell whether the two share a base line or stand side by side, with no base line between."""
         return self.start <= other.stop and other.start <= self.stop
 
-    def equals(self, other: Change) -> bool:
+    def equals(self, other: LineChange) -> bool:
         """Tell whether both sides made this very change."""
         return (self.start, self.stop, self.lines) == (other.start, other.stop, other.lines)
 
 
-def diff_lines(base: Sequence[bytes], side: Sequence[bytes], *, early: bool = False) -> tuple[Change, ...] | None:
+def diff_lines(base: Sequence[bytes], side: Sequence[bytes], *, early: bool = False) -> tuple[LineChange, ...] | None:
     """Diff two texts; None when they differ too much to be paired in bounded time.
 
     Where repeated lines leave a choice, changes stand as late in the file as they can (as git has them), or as
@@ -59,10 +59,10 @@ def diff_lines(base: Sequence[bytes], side: Sequence[bytes], *, early: bool = Fa
         groups = mirrored and [(n - b, n - a, m - d, m - c) for a, b, c, d in reversed(mirrored)]
     if groups is None:
         return None
-    return tuple(Change(a, b, c, d, tuple(side[c:d])) for a, b, c, d in groups)
+    return tuple(LineChange(a, b, c, d, tuple(side[c:d])) for a, b, c, d in groups)
 
 
-def split_items(changes: Sequence[Change], base: Sequence[bytes]) -> tuple[Change, ...]:
+def split_items(changes: Sequence[LineChange], base: Sequence[bytes]) -> tuple[LineChange, ...]:
     """Split rewritten lines at list items that were merely ticked, so that what is new beside them stands alone."""
     return tuple(part for change in changes for part in _split_change(change, base))
 
@@ -165,12 +165,14 @@ def _slides(a: int, b: int, c: int, d: int, base: Sequence[bytes], side: Sequenc
     return side[c] == side[d] if a == b else c == d and base[a] == base[b]
 
 
-def _split_change(change: Change, base: Sequence[bytes]) -> Iterator[Change]:
+def _split_change(change: LineChange, base: Sequence[bytes]) -> Iterator[LineChange]:
     old = [_TICK.sub(rb"\1[ ]", line) for line in base[change.start : change.stop]]
     new = [_TICK.sub(rb"\1[ ]", line) for line in change.lines]
     i = j = 0
     for x, y in [*(pair_lines(old, new) or []), (len(old), len(new))]:
         for a, b, c, d in ((i, x, j, y), (x, min(x + 1, len(old)), y, min(y + 1, len(new)))):
             if b > a or d > c:
-                yield Change(change.start + a, change.start + b, change.first + c, change.first + d, change.lines[c:d])
+                yield LineChange(
+                    change.start + a, change.start + b, change.first + c, change.first + d, change.lines[c:d]
+                )
         i, j = x + 1, y + 1

@@ -31,25 +31,25 @@ _DIGITS = re.compile(r"(\d+)")
 
 
 @dataclass(frozen=True, slots=True)
-class Clash:
+class EntryClash:
     """The two sides contradict each other; ``reason`` says how, in words that follow the name of the entry."""
 
     reason: str
 
 
-def settle_value(base: V | Absent, main: V | Absent, unit: V | Absent) -> V | Absent | Clash:
+def settle_value(base: V | Absent, main: V | Absent, unit: V | Absent) -> V | Absent | EntryClash:
     """Merge one entry three ways; ABSENT when it is to be gone, or stays so."""
     if main == unit or unit == base:
         return main
     if main == base:
         return unit
     if base is ABSENT:
-        return Clash("is added on both sides, differently")
+        return EntryClash("is added on both sides, differently")
     if main is ABSENT:
-        return Clash("is removed on main and changed by the unit")
+        return EntryClash("is removed on main and changed by the unit")
     if unit is ABSENT:
-        return Clash("is removed by the unit and changed on main")
-    return Clash("is changed on both sides, differently")
+        return EntryClash("is removed by the unit and changed on main")
+    return EntryClash("is changed on both sides, differently")
 
 
 def prove_entries(
@@ -66,7 +66,7 @@ def prove_entries(
     have: dict[Key, Hashable] = dict(pairs)
     for key in dict.fromkeys((*base, *main, *unit, *have)):
         due = settle_value(base.get(key, ABSENT), main.get(key, ABSENT), unit.get(key, ABSENT))
-        if isinstance(due, Clash):
+        if isinstance(due, EntryClash):
             return f"{show_key(key)} {due.reason}"
         if have.get(key, ABSENT) == due:
             continue
@@ -76,7 +76,7 @@ def prove_entries(
     return None
 
 
-def merge_keys(base: Sequence[K], main: Sequence[K], unit: Sequence[K]) -> list[K] | Clash:
+def merge_keys(base: Sequence[K], main: Sequence[K], unit: Sequence[K]) -> list[K] | EntryClash:
     """Order the keys of a merge: all that a side added, and those of base that neither side removed.
 
     Base's order holds, or that of the one side that reordered; what is added follows the key it followed on its
@@ -85,12 +85,12 @@ def merge_keys(base: Sequence[K], main: Sequence[K], unit: Sequence[K]) -> list[
     for keys in (base, main, unit):
         if len(set(keys)) < len(keys):
             double = next(key for key, count in Counter(keys).items() if count > 1)
-            return Clash(f"holds {show_key(double)} twice")
+            return EntryClash(f"holds {show_key(double)} twice")
     in_base, in_main, in_unit = set(base), set(main), set(unit)
     stays = in_base & in_main & in_unit
     kept = _merge_order(*([key for key in keys if key in stays] for keys in (base, main, unit)))
     if kept is None:
-        return Clash("is reordered on both sides, differently")
+        return EntryClash("is reordered on both sides, differently")
     by_main, by_unit = _added_after(main, in_base, stays), _added_after(unit, in_base, stays)
     placed = in_main - in_base
     merged = _join_added(by_main.get(None, []), by_unit.get(None, []), placed)

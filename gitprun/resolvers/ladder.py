@@ -15,7 +15,7 @@ _QUOTED = re.compile(r'"[^"]*"')
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class CascadeResult:
     """Every distinct text that was proved, the first rung's first, and why the other rungs gave none."""
 
     texts: tuple[Resolved, ...]
@@ -34,14 +34,14 @@ def prepare(path: str) -> None:
             kind.prepare()
 
 
-def climb(conflict: FileConflict, *, every: bool = False) -> Answer:
+def climb(conflict: FileConflict, *, every: bool = False) -> CascadeResult:
     """Resolve a conflicting file: by its kinds, most specific first, then by lines unless a kind knows better.
 
     Stops at the first proof unless ``every`` is set. A resolver that raises is left to the caller.
     """
     size = max(len(conflict.base or b""), len(conflict.main), len(conflict.unit))
     if size > SIZE_LIMIT:
-        return Answer((), (f"the file is too large to be resolved ({size} bytes, limit {SIZE_LIMIT})",))
+        return CascadeResult((), (f"the file is too large to be resolved ({size} bytes, limit {SIZE_LIMIT})",))
     texts: list[Resolved] = []
     refusals: list[str] = []
     judged = False
@@ -60,7 +60,7 @@ def climb(conflict: FileConflict, *, every: bool = False) -> Answer:
             texts.append(answer)
             if not every:
                 break
-    return Answer(tuple(texts), tuple(dict.fromkeys(refusals)))
+    return CascadeResult(tuple(texts), tuple(dict.fromkeys(refusals)))
 
 
 def _rungs(path: str) -> Iterator[tuple[str, Resolver, Kind | None]]:
@@ -70,4 +70,4 @@ def _rungs(path: str) -> Iterator[tuple[str, Resolver, Kind | None]]:
     yield near.NAME, near.merge_near, None
 
 
-Climb = Callable[[FileConflict], Answer]
+Climb = Callable[[FileConflict], CascadeResult]

@@ -15,7 +15,7 @@ from gitprun.resolvers.base import (
     prove_union,
     quote,
 )
-from gitprun.resolvers.changes import Change, diff_lines, split_items
+from gitprun.resolvers.changes import LineChange, diff_lines, split_items
 from gitprun.resolvers.places import join_added
 from gitprun.resolvers.text import Triple
 
@@ -96,7 +96,7 @@ def _merge_paired(triple: Triple, *, early: bool) -> tuple[bytes, ...] | Refused
     return tuple(merged)
 
 
-def _additions(changes: Sequence[Change]) -> dict[int, tuple[bytes, ...]]:
+def _additions(changes: Sequence[LineChange]) -> dict[int, tuple[bytes, ...]]:
     return {change.start: change.lines for change in changes if not change.in_place}
 
 
@@ -111,7 +111,7 @@ def _join_at(merged: list[bytes], main: Sequence[bytes], unit: Sequence[bytes]) 
     return joined
 
 
-def _contests(base: Sequence[bytes], main: Sequence[Change], unit: Sequence[Change]) -> Iterator[str]:
+def _contests(base: Sequence[bytes], main: Sequence[LineChange], unit: Sequence[LineChange]) -> Iterator[str]:
     """Say for each pair of changes that cannot both hold what they are."""
     passed = 0
     for change in main:
@@ -125,7 +125,7 @@ def _contests(base: Sequence[bytes], main: Sequence[Change], unit: Sequence[Chan
             at += 1
 
 
-def _agree(main: Change, unit: Change) -> bool:
+def _agree(main: LineChange, unit: LineChange) -> bool:
     """Tell whether two changes that touch can both hold, whole."""
     if main.equals(unit) or (main.adds and unit.adds):
         return True
@@ -137,7 +137,7 @@ def _agree(main: Change, unit: Change) -> bool:
     return added.adds and edited.in_place and not edited.start < added.start < edited.stop
 
 
-def _tell(base: Sequence[bytes], change: Change) -> str:
+def _tell(base: Sequence[bytes], change: LineChange) -> str:
     old, new = _name(base[change.start : change.stop]), _name(change.lines)
     if change.adds:
         return f"adds {new}"

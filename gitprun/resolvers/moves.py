@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from gitprun.resolvers.changes import Change, diff_lines
+from gitprun.resolvers.changes import LineChange, diff_lines
 
 # Fewer lines of substance may be alike by chance.
 LEAST_LINES = 3
@@ -48,7 +48,7 @@ class _Move:
     skip_added: int
 
 
-def _moves(base: Lines, changes: Sequence[Change]) -> Iterator[_Move]:
+def _moves(base: Lines, changes: Sequence[LineChange]) -> Iterator[_Move]:
     for gone in changes:
         skip, block = _core(base[gone.start : gone.stop])
         if gone.lines or sum(bool(line.strip()) for line in block) < LEAST_LINES or _count(base, block) != 1:
@@ -70,7 +70,7 @@ def _count(lines: Lines, block: Lines) -> int:
     return sum(lines[at : at + len(block)] == block for at in starts)
 
 
-def _move_in_other(other: Lines, changes: Sequence[Change], move: _Move) -> Lines | None:
+def _move_in_other(other: Lines, changes: Sequence[LineChange], move: _Move) -> Lines | None:
     """Move the block in the other side's version, changed as it is there; None if that is not clear."""
     start, stop = move.start + move.skip, move.start + move.skip + move.size
     inside = [c for c in changes if start <= c.start and c.stop <= stop and not (c.adds and c.start in (start, stop))]
@@ -84,7 +84,7 @@ def _move_in_other(other: Lines, changes: Sequence[Change], move: _Move) -> Line
     return _relocate(other, first, last, _position(changes, move.place), (*before, *block, *after))
 
 
-def _position(changes: Sequence[Change], line: int) -> int:
+def _position(changes: Sequence[LineChange], line: int) -> int:
     """Tell where a base line that a side did not touch stands in its version."""
     return line + sum((c.last - c.first) - (c.stop - c.start) for c in changes if c.stop <= line)
 

@@ -14,7 +14,7 @@ from gitprun.resolvers.base import (
     open_lines,
     quote,
 )
-from gitprun.resolvers.changes import Change, diff_lines, pair_lines
+from gitprun.resolvers.changes import LineChange, diff_lines, pair_lines
 from gitprun.resolvers.moves import follow_move
 from gitprun.resolvers.sides import Region, group_regions, region_text
 from gitprun.resolvers.text import Triple
@@ -77,17 +77,17 @@ def _settle(region: Region, base: Lines) -> Sequence[bytes] | Refused:
     return _weave(region, base, (*by_main, *by_unit))
 
 
-def _by_line(change: Change) -> list[Change]:
+def _by_line(change: LineChange) -> list[LineChange]:
     """Split a change in which each line has its one successor."""
     if not change.in_place:
         return [change]
     return [
-        Change(change.start + k, change.start + k + 1, change.first + k, change.first + k + 1, (line,))
+        LineChange(change.start + k, change.start + k + 1, change.first + k, change.first + k + 1, (line,))
         for k, line in enumerate(change.lines)
     ]
 
 
-def _stand_apart(one: Change, two: Change) -> bool:
+def _stand_apart(one: LineChange, two: LineChange) -> bool:
     """Tell whether two changes are of different lines, and neither takes away what the other leans on."""
     if one.stop < two.start or two.stop < one.start:
         return True
@@ -98,7 +98,7 @@ def _stand_apart(one: Change, two: Change) -> bool:
     return bool(one.lines and two.lines) and (one.stop == two.start or two.stop == one.start)
 
 
-def _weave(region: Region, base: Lines, both: Sequence[Change]) -> list[bytes]:
+def _weave(region: Region, base: Lines, both: Sequence[LineChange]) -> list[bytes]:
     # What both sides did alike is done once.
     changes = sorted({(change.start, change.stop, change.lines) for change in both})
     merged: list[bytes] = []

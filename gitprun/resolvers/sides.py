@@ -15,7 +15,7 @@ from gitprun.resolvers.base import (
     brought_lines,
     open_lines,
 )
-from gitprun.resolvers.changes import Change, diff_lines, pair_lines
+from gitprun.resolvers.changes import LineChange, diff_lines, pair_lines
 from gitprun.resolvers.text import Triple
 
 
@@ -25,8 +25,8 @@ class Region:
 
     start: int
     stop: int
-    main: list[Change] = field(default_factory=list)
-    unit: list[Change] = field(default_factory=list)
+    main: list[LineChange] = field(default_factory=list)
+    unit: list[LineChange] = field(default_factory=list)
 
 
 def prefer_main(conflict: FileConflict) -> Resolved | Refused:
@@ -69,7 +69,7 @@ def _prefer(conflict: FileConflict, side: Side) -> Resolved | Refused:
     return Resolved(text, name, brought_lines(triple, merged), tuple(dropped))
 
 
-def group_regions(main: Sequence[Change], unit: Sequence[Change]) -> list[Region]:
+def group_regions(main: Sequence[LineChange], unit: Sequence[LineChange]) -> list[Region]:
     """Group the changes of both sides that touch, directly or through another, as git makes its hunks."""
     regions: list[Region] = []
     for change, by_main in sorted(
@@ -84,7 +84,7 @@ def group_regions(main: Sequence[Change], unit: Sequence[Change]) -> list[Region
     return regions
 
 
-def region_text(region: Region, base: Sequence[bytes], changes: Sequence[Change]) -> list[bytes]:
+def region_text(region: Region, base: Sequence[bytes], changes: Sequence[LineChange]) -> list[bytes]:
     """Give the region as one side has it."""
     lines: list[bytes] = []
     at = region.start

@@ -17,7 +17,7 @@ from gitprun.model.names import ZERO, Oid, RunId, UnitId, kept_ref, unit_branch,
 from gitprun.model.units import Unit
 from gitprun.registry.remove import recall_workspace, take_away
 from gitprun.registry.trash import keep_in_trash
-from gitprun.runs.context import Attempt, Piece, RunContext
+from gitprun.runs.context import Attempt, RunContext, WorkItem
 from gitprun.runs.prepare import workspace_facts
 from gitprun.system.files import folder_identity, remove_tree
 from gitprun.workspaces.base import Workspace, workspace_path
@@ -30,7 +30,7 @@ FILES = ("output.log", "prompt.md", "result.md", "last-message.txt", "exit.json"
 _THREAD = re.compile(r"[0-9A-Za-z][0-9A-Za-z-]{7,99}")
 
 
-def begin(context: RunContext, piece: Piece) -> tuple[Attempt, Workspace | None]:
+def begin(context: RunContext, piece: WorkItem) -> tuple[Attempt, Workspace | None]:
     """Begin an attempt; gives the workspace too where it goes on in the one that is there.
 
     Raises PrunError where the attempt before cannot be put away without losing something: it stays as it is.

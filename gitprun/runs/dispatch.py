@@ -26,10 +26,10 @@ from gitprun.model.names import PRUN_BRANCHES, PRUN_REFS, ZERO, Oid, RunId, base
 from gitprun.model.plan import DEFAULT_MAX_FILE, DEFAULT_STALL, DEFAULT_VERIFY_TIMEOUT, Plan, Settings
 from gitprun.model.powers import started_by
 from gitprun.model.units import DEFAULT_OUTPUT_MAX, ExecutorSettings, Unit
-from gitprun.observe.shared import BASELINE, FINAL, SharedEye, record_shared
+from gitprun.observe.shared import BASELINE, FINAL, SharedReader, record_shared
 from gitprun.observe.snapshot import Shared
-from gitprun.observe.snapshotter import Witness
-from gitprun.runs.context import GRACE, Piece, RunContext
+from gitprun.observe.snapshotter import DriftObserver
+from gitprun.runs.context import GRACE, RunContext, WorkItem
 from gitprun.runs.pool import Pool
 from gitprun.runs.stall_watch import StallWatch
 from gitprun.supervisor.process import Stop, probe_identity, worker_environment
@@ -129,7 +129,7 @@ def run_plan(
     require_trusted(repository, started_by(settings.powers, {unit.executor for unit in plan.units}))
     root = open_root(repository, settings.root)
     jobs = choose_jobs(settings, len(plan.units))
-    eye = SharedEye(repository, root)
+    eye = SharedReader(repository, root)
     with ThreadPoolExecutor(max_workers=2) as aside, _made(root):
         # Nothing slow comes before the run's own row: who looks for it right after it was started must find it.
         sourced = aside.submit(read_source, repository)
@@ -154,7 +154,7 @@ def run_plan(
         source=source,
     )
     announce(context, jobs)
-    return close_run(context, Pool(context, jobs).run([Piece(unit=unit) for unit in plan.units]), eye)
+    return close_run(context, Pool(context, jobs).run([WorkItem(unit=unit) for unit in plan.units]), eye)
 
 
 def make_context(
@@ -184,18 +184,18 @@ def make_context(
         grace=(settings.grace or GRACE) if grace is None else grace,
         output_max=settings.output_max or DEFAULT_OUTPUT_MAX,
         stalls=StallWatch(settings.stall or DEFAULT_STALL, settings.stall_action or "report"),
-        witness=Witness(repository, rest["ledger"], rest["run"], rest["root"]),
+        witness=DriftObserver(repository, rest["ledger"], rest["run"], rest["root"]),
         **rest,
     )
 
 
-def close_run(context: RunContext, states: dict[str, str], eye: SharedEye | None = None) -> RunReport:
+def close_run(context: RunContext, states: dict[str, str], eye: SharedReader | None = None) -> RunReport:
     """Write down the end of a run."""
     for folder in (context.root / context.run, context.root):
         with contextlib.suppress(OSError):
             folder.rmdir()
     repository, ledger = context.repository, context.ledger
-    seer = eye or SharedEye(repository, context.root)
+    seer = eye or SharedReader(repository, context.root)
     _note_shared(repository, context.run, FINAL, lambda: seer.look(ledger.clock.now()))
     ledger.append("run.finished", run=context.run, facts={"states": states})
     if context.witness is not None:

@@ -33,7 +33,7 @@ Verification: none (salvaged by dispatch-task, not by the worker)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settled:
+class FinalizedUnit:
     """What came of a unit: how its worker ended, whether its result is a salvage, why none could be written."""
 
     ended: Exit
@@ -50,7 +50,7 @@ def has_content(path: Path) -> bool:
         return False
 
 
-def settle(folder: Path, ended: Exit | None = None) -> Settled:
+def settle(folder: Path, ended: Exit | None = None) -> FinalizedUnit:
     """See to the result of a unit whose worker has ended, and write down what came of it.
 
     A result the worker wrote is never touched. Without one its last message is taken if it follows the contract;
@@ -73,7 +73,7 @@ def settle(folder: Path, ended: Exit | None = None) -> Settled:
     record: dict[str, Any] = {"unit": state.unit, "result": state.result, "fallback": fallback, "problem": problem}
     record |= {"exit": exit_facts(said), "ending": asdict(ending) | {"message": ""}}
     write_record(folder, "ending.json", record)
-    return Settled(ended=said, ending=ending, fallback=fallback, problem=problem)
+    return FinalizedUnit(ended=said, ending=ending, fallback=fallback, problem=problem)
 
 
 def _last_message(state: StateDir, ending: Ending) -> str:

@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from gitprun.capture.capture import Capture, Rejected, Site, capture, commit_capture
+from gitprun.capture.capture import Capture, CaptureContext, Rejected, capture, commit_capture
 from gitprun.capture.screen import LeftOut
 from gitprun.executors.base import Ending
 from gitprun.executors.compact import readable_output
@@ -56,7 +56,7 @@ def collect(context: RunContext, unit: Unit, attempt: Attempt, workspace: Worksp
     return found
 
 
-def list_gate_changes(context: RunContext, site: Site, found: Capture) -> list[str]:
+def list_gate_changes(context: RunContext, site: CaptureContext, found: Capture) -> list[str]:
     """List in words what the work of a unit changes of the checks it is judged by."""
     if not found.changed:
         return []
@@ -125,7 +125,7 @@ def ask_checks(
     tree: Oid,
     commit: Oid | None,
     *,
-    site: Site | None,
+    site: CaptureContext | None,
     found: Capture | None,
     logs: Path,
 ) -> tuple[Verdict, dict[str, Any]]:
@@ -149,7 +149,7 @@ def ask_checks(
 
 
 def _verify_workspace(
-    context: RunContext, unit: Unit, site: Site, found: Capture, logs: Path
+    context: RunContext, unit: Unit, site: CaptureContext, found: Capture, logs: Path
 ) -> tuple[Verdict, dict[str, Any]]:
     """Run the checks in the workspace; return what they said, and what they changed there."""
     settings, workspace = context.settings, site.workspace

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from gitprun.ledger.arrivals import (
     PATIENCE,
-    Sight,
-    Watched,
+    FileSight,
+    WatchedFile,
     Writer,
     breaks_off,
     first_look,
@@ -52,7 +52,7 @@ class Arrival:
 class _Awaited:
     path: str
     unit: str
-    watched: Watched = field(default_factory=Watched)
+    watched: WatchedFile = field(default_factory=WatchedFile)
     seen: bool = False
     hopeless: str = ""
 
@@ -133,13 +133,13 @@ def _mind_the_absent(one: _Awaited, writer: Writer, writers: Writers, say: Calla
             say(one.hopeless)
 
 
-def read_sight(path: str) -> Sight | None:
+def read_sight(path: str) -> FileSight | None:
     """Look at a file through whatever links lead to it; None if there is no plain file."""
     try:
         found = os.stat(path)
     except OSError:
         return None
-    return Sight(found.st_ino, found.st_size, found.st_mtime_ns) if stat.S_ISREG(found.st_mode) else None
+    return FileSight(found.st_ino, found.st_size, found.st_mtime_ns) if stat.S_ISREG(found.st_mode) else None
 
 
 def read_result(text: str, unit: str) -> Result:

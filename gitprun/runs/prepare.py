@@ -26,7 +26,7 @@ from gitprun.workspaces.base import Workspace, WorkspaceProblem, make_outbox, wo
 from gitprun.workspaces.clone import make_clone
 from gitprun.workspaces.furnish import furnish
 from gitprun.workspaces.pins import pin_source
-from gitprun.workspaces.rulebook import Rules
+from gitprun.workspaces.rulebook import SharedRules
 from gitprun.workspaces.scratch import make_scratch
 from gitprun.workspaces.worktree import make_detached, remove_worktree
 
@@ -85,7 +85,7 @@ def _furnish(context: RunContext, unit: Unit, attempt: Attempt, workspace: Works
     if workspace.kind is not None:
         copy, link = settings.copy or (), settings.link or ()
         # One worker's rule in the files all share must say nothing to those that start after it.
-        rules = Rules(attempt.source.exclude, attempt.source.attributes)
+        rules = SharedRules(attempt.source.exclude, attempt.source.attributes)
         workspace = furnish(context.repository, workspace, folder, attempt.base, copy, link, rules)
         if workspace.provided:
             leads = tell_leads(view_for(context.repository, settings), os.environ)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 
-from gitprun.capture.capture import Capture, Site, capture, changed_paths, commit_capture, require_ended
+from gitprun.capture.capture import Capture, CaptureContext, capture, changed_paths, commit_capture, require_ended
 from gitprun.capture.classification import included
 from gitprun.capture.worker_refs import read_worktree_head
 from gitprun.git.refs import move_ref, read_ref
@@ -21,7 +21,7 @@ from gitprun.ledger.review import read_result_text, unit_folder
 from gitprun.ledger.roster import NAMED
 from gitprun.ledger.settings import Remembered, recall, reread_executors
 from gitprun.model.contract import parse_result
-from gitprun.model.errors import Refused
+from gitprun.model.errors import OperationRefused
 from gitprun.model.globs import outside_fence
 from gitprun.model.names import ZERO, Oid, RunId, kept_ref, unit_ref
 from gitprun.model.plan import Settings
@@ -42,7 +42,7 @@ NOTHING_SAID = Settings()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recollected:
+class Recaptured:
     """What a second capture brought: new paths in the commit, what stays out although asked for, where both lie."""
 
     commit: Oid | None
@@ -56,10 +56,10 @@ class Recollected:
 
 def collect_again(
     repository: Repository, ledger: Ledger, run: RunState, unit: UnitState, include: Sequence[str], *, stop: Stop
-) -> Recollected:
+) -> Recaptured:
     """Capture the workspace of a unit that is over once more, with the left-out paths that ``include`` matches.
 
-    The commit it had stays pinned. Raises Refused, with everything as it was, where that cannot be.
+    The commit it had stays pinned. Raises OperationRefused, with everything as it was, where that cannot be.
     """
     require_workspace(unit)
     _require_over(unit)
@@ -68,7 +68,7 @@ def collect_again(
         kept = recall(repository.state, run)
         spec = next((one for one in kept.units if one.id == unit.id), None)
         if spec is None:
-            raise Refused(f"what {name_of(unit)} was asked for is not known", f"git prun show {name_of(unit)}")
+            raise OperationRefused(f"what {name_of(unit)} was asked for is not known", f"git prun show {name_of(unit)}")
         context = open_context(repository, ledger, run, kept, stop)
         attempt = attempt_of(repository, run, unit)
         site = open_site(context, attempt, recall_workspace(repository.state, unit), spec.paths)
@@ -79,14 +79,14 @@ def collect_again(
             old = tree_of(site.repo, before or site.base)
             stays = tuple((row.path, row.reason) for row in found.left_out if _asked(site, row.path))
             if found.tree == old:
-                return Recollected(commit=before, before=before, stays_out=stays, state=unit.state)
+                return Recaptured(commit=before, before=before, stays_out=stays, state=unit.state)
             brought = changed_paths(site.store, Oid(old), found.tree)
             with coordinated(ledger, repository, run, "collecting a unit again"):
                 pinned = _keep_old(site, run, unit, before)
                 commit = _commit(context, spec, unit, site, found, before)
                 bring.append(True)
                 state, reason = _judge(context, spec, unit, attempt, site, found)
-    return Recollected(
+    return Recaptured(
         commit=commit, before=before, kept=pinned, brought=brought, stays_out=stays, state=state, reason=reason
     )
 
@@ -94,13 +94,15 @@ def collect_again(
 def _require_over(unit: UnitState) -> None:
     name = name_of(unit)
     if unit.run == NAMED:
-        raise Refused(f"{name} is a named workspace", "add and commit there what you want: it is on a branch of yours")
+        raise OperationRefused(
+            f"{name} is a named workspace", "add and commit there what you want: it is on a branch of yours"
+        )
     if unit.state == "landed":
-        raise Refused(f"{name} has landed", f"take what you need from {unit.facts['path']}")
+        raise OperationRefused(f"{name} has landed", f"take what you need from {unit.facts['path']}")
     if unit.facts.get("workspace") not in ("clone", "worktree"):
-        raise Refused(f"{name} only reads, so there is nothing to collect", f"git prun show {name}")
+        raise OperationRefused(f"{name} only reads, so there is nothing to collect", f"git prun show {name}")
     if not unit.facts.get("exit"):
-        raise Refused(f"the worker of {name} never came to its end", f"git prun run --resume {unit.run}")
+        raise OperationRefused(f"the worker of {name} never came to its end", f"git prun run --resume {unit.run}")
 
 
 def open_context(
@@ -124,7 +126,7 @@ def open_context(
     )
 
 
-def _asked(site: Site, path: str) -> bool:
+def _asked(site: CaptureContext, path: str) -> bool:
     return included(site, path.rstrip("/*")) or included(site, path.rstrip("*") + "x")
 
 
@@ -142,7 +144,7 @@ def coordinated(ledger: Ledger, repository: Repository, run: RunState, doing: st
         ledger.append("run.finished", run=run.id, facts={"states": states})
 
 
-def _keep_old(site: Site, run: RunState, unit: UnitState, old: Oid | None) -> str:
+def _keep_old(site: CaptureContext, run: RunState, unit: UnitState, old: Oid | None) -> str:
     """Pin the commit the unit has had, under the first number that is free."""
     if old is None:
         return ""
@@ -157,7 +159,7 @@ def _keep_old(site: Site, run: RunState, unit: UnitState, old: Oid | None) -> st
 
 
 def _commit(
-    context: RunContext, spec: Unit, unit: UnitState, site: Site, found: Capture, before: Oid | None
+    context: RunContext, spec: Unit, unit: UnitState, site: CaptureContext, found: Capture, before: Oid | None
 ) -> Oid | None:
     """Make the new commit and write it down, the verdict of the old one with it taken back."""
     facts = found.facts() | {"outside": list(outside_fence(found.changed, spec.paths)), "verdict": None}
@@ -174,7 +176,7 @@ def _commit(
     return commit
 
 
-def _stands_on(context: RunContext, site: Site) -> str | None:
+def _stands_on(context: RunContext, site: CaptureContext) -> str | None:
     if site.workspace.branch is not None:
         return read_ref(site.repo, f"refs/heads/{site.workspace.branch}")
     return read_worktree_head(context.repository.common, site.workspace.path)
@@ -186,7 +188,7 @@ def _tips(found: Capture) -> Iterator[str]:
 
 
 def _judge(
-    context: RunContext, spec: Unit, unit: UnitState, attempt: Attempt, site: Site, found: Capture
+    context: RunContext, spec: Unit, unit: UnitState, attempt: Attempt, site: CaptureContext, found: Capture
 ) -> tuple[str, str]:
     """Verify the new commit as the run would, and end the unit anew."""
     worker, verdict = worker_state(unit), Verdict(state="absent")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from gitprun.capture.capture import Capture, Site, capture, require_ended
+from gitprun.capture.capture import Capture, CaptureContext, capture, require_ended
 from gitprun.git.refs import open_repository
 from gitprun.git.repo import Repository
 from gitprun.git.trees import tree_of
@@ -97,7 +97,7 @@ def recheck(context: RunContext, run: RunState, known: UnitState, spec: Unit) ->
 
 def _workspace_of(
     context: RunContext, run: RunState, known: UnitState, tree: Oid
-) -> tuple[Site | None, Capture | None, str]:
+) -> tuple[CaptureContext | None, Capture | None, str]:
     """Return the workspace of a unit if it is there and holds exactly this tree; else say why it does not serve."""
     facts = known.facts
     identity = facts.get("identity")
@@ -136,7 +136,7 @@ def attempt_of(repository: Repository, run: RunState, unit: UnitState) -> Attemp
 
 
 @contextmanager
-def index_kept(site: Site) -> Iterator[list[bool]]:
+def index_kept(site: CaptureContext) -> Iterator[list[bool]]:
     """Give the index back as it was, unless the block says that what it staged is committed."""
     index = site.workspace.index
     assert index is not None

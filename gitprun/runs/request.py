@@ -20,7 +20,7 @@ from gitprun.supervisor.process import Stop
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Errand:
+class WorkerErrand:
     """What is asked of a worker in a named workspace; ``unit`` has the slug as its id, ``log`` is appended to."""
 
     unit: Unit
@@ -40,7 +40,7 @@ class Session:
     repository: Repository
     ledger: Ledger
     place: UnitState
-    errand: Errand
+    errand: WorkerErrand
     say: Callable[[str], None]
     warn: Callable[[str], None]
     stop: Stop

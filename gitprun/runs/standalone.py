@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final, cast, get_args
 
-from gitprun.executors.base import Launch, Place
+from gitprun.executors.base import Launch, WorkerPaths
 from gitprun.executors.catalog import require_executor
 from gitprun.guards.install import claude_guard
 from gitprun.model.errors import UsageProblem
@@ -27,7 +27,7 @@ from gitprun.registry.state_folder import (
     write_line,
     write_record,
 )
-from gitprun.runs.finalize import Settled, has_content, settle
+from gitprun.runs.finalize import FinalizedUnit, has_content, settle
 from gitprun.supervisor.process import Stop, probe_identity, run, worker_environment
 from gitprun.supervisor.programs import with_program
 
@@ -102,7 +102,7 @@ def dispatch_unit(
     stop: Stop,
     announce: Callable[[Path], None],
     say: Callable[[str], None],
-) -> Settled:
+) -> FinalizedUnit:
     """Run one worker to its end and see to its result file; raises UsageProblem before anything was started.
 
     ``announce`` hears the state folder before the worker starts, ``say`` everything a person should know.
@@ -114,7 +114,7 @@ def dispatch_unit(
         _make(scratch, "the working folder")
     folder = make_state_dir(base, caller, unit.id)
     cwd = scratch or _make(folder / "work", "the working folder")
-    place = Place(
+    place = WorkerPaths(
         cwd=str(cwd),
         result=str(result),
         last_message=str(folder / "last-message.txt"),

@@ -15,7 +15,7 @@ from typing import Literal
 import pygit2
 
 from gitprun.capture.capture import Capture, bring_commit, stage_workspace
-from gitprun.capture.context import Site
+from gitprun.capture.context import CaptureContext
 from gitprun.capture.worker_refs import read_head
 from gitprun.git.command import Git
 from gitprun.git.refs import Signature, delete_ref, move_ref, read_ref
@@ -28,7 +28,7 @@ from gitprun.landing.hooks import run_hook
 from gitprun.landing.settings import hooks_folder, read_merge_settings
 from gitprun.ledger.ledger import Ledger
 from gitprun.ledger.roster import NAMED
-from gitprun.model.errors import GitFailed, PrunError, Refused
+from gitprun.model.errors import GitFailed, OperationRefused, PrunError
 from gitprun.model.names import ZERO, Oid, UnitId, kept_ref, parse_oid
 from gitprun.registry.fork import count_since
 from gitprun.registry.site import pin_name
@@ -45,7 +45,7 @@ OutcomeState = Literal["committed", "own", "earlier", "empty", "kept"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class CommitOutcome:
     """What became of the work: the commit it is in, the ref that pins it where no branch does, and why.
 
     ``own`` counts the commits its worker made itself, ``earlier`` those the branch had before since it forked.
@@ -68,7 +68,7 @@ class Work:
     the commit it goes on. ``fork`` is the commit its branch began at.
     """
 
-    site: Site
+    site: CaptureContext
     name: UnitId
     found: Capture
     who: tuple[Signature, Signature]
@@ -82,7 +82,7 @@ class Work:
         return f"refs/heads/{self.site.workspace.branch}"
 
 
-def commit_work(work: Work) -> Outcome:
+def commit_work(work: Work) -> CommitOutcome:
     """Commit what was captured onto the branch, or pin it; whatever fails on the way, it is pinned before."""
     site, repo = work.site, work.site.repo
     tip = read_ref(repo, work.branch)
@@ -91,28 +91,28 @@ def commit_work(work: Work) -> Outcome:
     own = 0 if moved else count_since(site.repository, site.base, parent)
     if work.found.tree == tree_of(repo, parent):
         if work.obstacle or moved:
-            return Outcome(state="kept" if moved else "empty", reason=work.obstacle or moved, own=own)
+            return CommitOutcome(state="kept" if moved else "empty", reason=work.obstacle or moved, own=own)
         earlier = 0 if own else count_since(site.repository, work.fork, parent)
         state: OutcomeState = "own" if own else "earlier" if earlier else "empty"
-        return Outcome(state=state, commit=None if state == "empty" else parent, own=own, earlier=earlier)
+        return CommitOutcome(state=state, commit=None if state == "empty" else parent, own=own, earlier=earlier)
     text = work.message(parent)
     pin, pinned = _pin(work, parent, text)
     if work.obstacle or moved:
-        return Outcome(state="kept", commit=pinned, ref=pin, reason=work.obstacle or moved, own=own)
+        return CommitOutcome(state="kept", commit=pinned, ref=pin, reason=work.obstacle or moved, own=own)
     try:
         commit, notes = _through_hooks(work, parent, text)
     except PrunError as problem:
         notes = (problem.hint,) if problem.hint else ()
-        return Outcome(state="kept", commit=pinned, ref=pin, reason=problem.message, own=own, notes=notes)
+        return CommitOutcome(state="kept", commit=pinned, ref=pin, reason=problem.message, own=own, notes=notes)
     if tree_of(repo, commit) == work.found.tree:
         delete_ref(repo, pin, pinned)
     else:
         ledger, why = Ledger(site.repository.state), "it was committed as the hooks changed it"
         retire_ref(site.repository, ledger, pin, why=why, of=f"{NAMED}/{work.name}", old=pinned)
-    return Outcome(state="committed", commit=commit, own=own, notes=notes)
+    return CommitOutcome(state="committed", commit=commit, own=own, notes=notes)
 
 
-def _explain_move(site: Site, tip: Oid | None) -> str:
+def _explain_move(site: CaptureContext, tip: Oid | None) -> str:
     """Say why the branch is not where work can go onto it; empty if it is."""
     branch = site.workspace.branch
     if tip is None:
@@ -154,12 +154,12 @@ def _through_hooks(work: Work, parent: Oid, text: str) -> tuple[Oid, tuple[str, 
             tree, text = _consult(git, hooks, text, lambda: _take_mended(work, git, parent, text))
         text = finish_message(repository.git, settings, text)
         if not text.strip():
-            raise Refused("a hook left no message")
+            raise OperationRefused("a hook left no message")
         if tree == tree_of(site.repo, parent):
-            raise Refused("the pre-commit hook took every change back")
+            raise OperationRefused("the pre-commit hook took every change back")
         commit = write_merge(repository.git, site.repo, settings, work.who, tree=tree, parents=(parent,), message=text)
         if read_ref(site.repo, work.branch) != parent:
-            raise Refused(f"a hook moved the branch {site.workspace.branch}")
+            raise OperationRefused(f"a hook moved the branch {site.workspace.branch}")
         move_ref(site.repo, work.branch, commit, parent, f"commit: {text.splitlines()[0]}")
         if index is not None:
             os.replace(git.env["GIT_INDEX_FILE"], index)
@@ -191,14 +191,14 @@ def _consult(git: Git, hooks: Hooks, text: str, mended: Callable[[], bool]) -> t
     if "pre-commit" in hooks.names:
         try:
             run_hook(git, hooks.folder, "pre-commit")
-        except Refused:
+        except OperationRefused:
             if not mended():
                 raise
             run_hook(git, hooks.folder, "pre-commit")
     try:
         tree = parse_oid(git.run("write-tree").text)
     except GitFailed as problem:
-        raise Refused(f"the pre-commit hook left an index that is no tree: {problem.message}") from None
+        raise OperationRefused(f"the pre-commit hook left an index that is no tree: {problem.message}") from None
     place = Path(git.env["GIT_DIR"]) / "COMMIT_EDITMSG"
     write_message_file(place, text)
     if "prepare-commit-msg" in hooks.names:
@@ -209,7 +209,7 @@ def _consult(git: Git, hooks: Hooks, text: str, mended: Callable[[], bool]) -> t
 
 
 @contextmanager
-def _room(site: Site, branch: str) -> Iterator[Git]:
+def _room(site: CaptureContext, branch: str) -> Iterator[Git]:
     """Give git as a hook is to find it: in the workspace, on its branch, with a copy of the index of the capture.
 
     A clone's own ``.git`` is never used: for it a git folder is put together that borrows everything from the user's.

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from gitprun.capture.capture import Capture, capture, changed_paths, require_ended
-from gitprun.capture.context import Site
+from gitprun.capture.context import CaptureContext
 from gitprun.capture.preview import list_work
-from gitprun.executors.base import Ending, Place
+from gitprun.executors.base import Ending, WorkerPaths
 from gitprun.executors.catalog import require_executor
 from gitprun.git.environment import ceilings
 from gitprun.git.layout import require_seen_checkout
@@ -31,17 +31,17 @@ from gitprun.model.names import Oid
 from gitprun.model.prompts import BYPASS, bypass_wanted, without_bypass
 from gitprun.model.units import Exit
 from gitprun.observe.linked import begin_look, end_look
-from gitprun.observe.snapshotter import Witness, suspect_of
+from gitprun.observe.snapshotter import DriftObserver, suspect_of
 from gitprun.registry.finish import settle_named
 from gitprun.registry.fork import fork_of
 from gitprun.registry.site import alone, open_site
 from gitprun.runs.listen import read_output
 from gitprun.runs.messages import Facts, commit_message
-from gitprun.runs.request import Errand, Session
-from gitprun.runs.user_commit import Outcome, Work, commit_work, describe_stat
+from gitprun.runs.request import Session, WorkerErrand
+from gitprun.runs.user_commit import CommitOutcome, Work, commit_work, describe_stat
 from gitprun.runs.user_verify import Verified, verify
 from gitprun.runs.walls import require_walls, wall_worker
-from gitprun.supervisor.process import Identity, Stop, probe_identity, run, worker_environment
+from gitprun.supervisor.process import ProcessIdentity, Stop, probe_identity, run, worker_environment
 from gitprun.system.files import write_whole
 from gitprun.verify.surroundings import surroundings, wish_for_worker
 from gitprun.verify.view import view_for
@@ -54,7 +54,7 @@ def work_in(
     repository: Repository,
     ledger: Ledger,
     place: UnitState,
-    errand: Errand,
+    errand: WorkerErrand,
     *,
     say: Callable[[str], None],
     warn: Callable[[str], None],
@@ -91,7 +91,7 @@ def work_in(
             raise
 
 
-def _live(session: Session, site: Site) -> int:
+def _live(session: Session, site: CaptureContext) -> int:
     errand, branch = session.errand, str(site.workspace.branch)
     session.tell(f"{datetime.now(UTC):%H:%M:%SZ} pid={os.getpid()} branch={branch} starting")
     session.start = errand.log.stat().st_size
@@ -144,10 +144,10 @@ def _live(session: Session, site: Site) -> int:
 
 
 @contextmanager
-def _watched(session: Session, site: Site) -> Iterator[None]:
+def _watched(session: Session, site: CaptureContext) -> Iterator[None]:
     """Look at the user's repository before and after the worker, and tell what changed meanwhile."""
     root = session.repository.home.parent / "\0"
-    witness = Witness(session.repository, session.ledger, NAMED, root, session.place.id)
+    witness = DriftObserver(session.repository, session.ledger, NAMED, root, session.place.id)
     begin_look(linked := session.folder / "linked.json", site.workspace.path, site.workspace.provided)
     note = witness.begin(suspect_of(NAMED, session.place.id, site.workspace))
     if note:
@@ -166,7 +166,7 @@ def _watched(session: Session, site: Site) -> Iterator[None]:
         witness.close()
 
 
-def _run_worker(session: Session, site: Site) -> tuple[Exit, Ending]:
+def _run_worker(session: Session, site: CaptureContext) -> tuple[Exit, Ending]:
     """Start the worker and wait for its end; all it prints goes to the log."""
     errand, unit, folder = session.errand, session.errand.unit, session.folder
     path = site.workspace.path
@@ -176,7 +176,7 @@ def _run_worker(session: Session, site: Site) -> tuple[Exit, Ending]:
     home = str(session.repository.top or session.repository.common)
     last = folder / "last-message.txt"
     last.unlink(missing_ok=True)
-    place = Place(
+    place = WorkerPaths(
         cwd=str(path),
         result="",
         last_message=str(last),
@@ -193,7 +193,7 @@ def _run_worker(session: Session, site: Site) -> tuple[Exit, Ending]:
     # Without a .git there, git must not find a repository around it.
     own |= ceilings(os.environ, path)
 
-    def started(identity: Identity | None) -> None:
+    def started(identity: ProcessIdentity | None) -> None:
         session.note("started", process=asdict(identity) if identity else {}, program=launch.argv[0])
 
     cell, walled = wall_worker(unit, path, temporary, worker_environment(dict(launch.env)))
@@ -236,7 +236,7 @@ def unit_depth(name: str) -> int:
 
 
 @contextmanager
-def _uncommitted_stays_news(site: Site) -> Iterator[list[bool]]:
+def _uncommitted_stays_news(site: CaptureContext) -> Iterator[list[bool]]:
     """Give the index back as it was unless the block says that the work is committed: what is not stays a change."""
     index = site.workspace.index
     assert index is not None
@@ -261,7 +261,7 @@ def _close_line(log: Path) -> None:
                 target.write(b"\n")
 
 
-def _work(session: Session, site: Site, found: Capture, ended: Exit, worker: str | None) -> Work:
+def _work(session: Session, site: CaptureContext, found: Capture, ended: Exit, worker: str | None) -> Work:
     """Put together what is to be committed, and what speaks against it."""
     # The captured tree is not in the user's repository yet.
     errand, git = session.errand, site.git
@@ -304,7 +304,7 @@ def _last_lines(session: Session) -> list[str]:
     return [seen.text for row in rows if (seen := progress(row)) is not None]
 
 
-def _source(errand: Errand) -> str:
+def _source(errand: WorkerErrand) -> str:
     unit = errand.unit
     if unit.executor == "command":
         return " ".join(unit.command)
@@ -312,7 +312,7 @@ def _source(errand: Errand) -> str:
     return f"{program} ({unit.model or 'default'} {unit.reasoning or 'default'} reasoning)"
 
 
-def _report(session: Session, site: Site, found: Capture, outcome: Outcome) -> None:
+def _report(session: Session, site: CaptureContext, found: Capture, outcome: CommitOutcome) -> None:
     """Say what became of the work, in the seed's words where it has any, and write it down."""
     own = f"{outcome.own} commit{'s' if outcome.own != 1 else ''} of the worker's own"
     if outcome.state == "committed":
@@ -338,7 +338,7 @@ def _report(session: Session, site: Site, found: Capture, outcome: Outcome) -> N
     session.note("captured", **(facts | {"commit": outcome.commit, "ref": ref, "outcome": outcome.state}))
 
 
-def _since_fork(session: Session, site: Site, found: Capture) -> dict[str, Any]:
+def _since_fork(session: Session, site: CaptureContext, found: Capture) -> dict[str, Any]:
     """Return what the workspace changed since its branch forked, not only in this errand."""
     fork = fork_of(session.repository, session.place, site.base)
     if fork == site.base:
@@ -347,7 +347,7 @@ def _since_fork(session: Session, site: Site, found: Capture) -> dict[str, Any]:
     return {"changed": list(changed), "files": len(changed)}
 
 
-def _judge(worker: str | None, outcome: Outcome, ended: Exit) -> str:
+def _judge(worker: str | None, outcome: CommitOutcome, ended: Exit) -> str:
     if worker is not None:
         return worker
     return {"committed": "ready", "own": "ready", "earlier": "ready", "empty": "empty"}.get(outcome.state, "failed")

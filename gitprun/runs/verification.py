@@ -11,7 +11,7 @@ from gitprun.ledger.events import RunState, UnitState
 from gitprun.ledger.ledger import Ledger
 from gitprun.ledger.lookup import probe_unit
 from gitprun.ledger.settings import Remembered
-from gitprun.model.errors import Refused
+from gitprun.model.errors import OperationRefused
 from gitprun.model.names import Oid, short
 from gitprun.model.plan import Settings
 from gitprun.model.units import Verdict
@@ -41,16 +41,16 @@ def missing_verdicts(run: RunState, *, everything: bool) -> list[UnitState]:
 
 
 def require_checkable(run: RunState, unit: UnitState) -> None:
-    """Raise Refused where asking the checks of a unit again cannot say anything about it, with the reason."""
+    """Raise OperationRefused where asking the checks of a unit again cannot say anything about it, with the reason."""
     name, known = name_of(unit), probe_unit(run, unit)
     if known.live:
-        raise Refused(f"{name} is still {known.state}", f"wait for it; git prun status {unit.run} shows it")
+        raise OperationRefused(f"{name} is still {known.state}", f"wait for it; git prun status {unit.run} shows it")
     if known.state == "lost":
-        raise Refused(f"{name} was left by its coordinator", f"git prun run --resume {unit.run}")
+        raise OperationRefused(f"{name} was left by its coordinator", f"git prun run --resume {unit.run}")
     if unit.commit is None:
-        raise Refused(f"{name} is {unit.state} and has no commit to check", f"git prun show {name}")
+        raise OperationRefused(f"{name} is {unit.state} and has no commit to check", f"git prun show {name}")
     if unit.facts.get("unfinished"):
-        raise Refused(
+        raise OperationRefused(
             f"the worker of {name} left a {unit.facts['unfinished']} half done", f"finish it in {unit.facts['path']}"
         )
 
@@ -68,7 +68,7 @@ def verify_units(
 ) -> list[Rechecked]:
     """Run the checks of units of a run again, one after the other; ``heard`` is told each answer.
 
-    ``said`` wins over what the run was asked for. Raises Refused where somebody works on one, or on the run.
+    ``said`` wins over what the run was asked for. Raises OperationRefused where somebody works on one, or on the run.
     """
     specs = {unit.id: unit for unit in kept.units}
     answers: list[Rechecked] = []
@@ -78,7 +78,9 @@ def verify_units(
             if stop.is_set():
                 break
             if unit.id not in specs:
-                raise Refused(f"what {name_of(unit)} was asked for is not known", f"git prun show {name_of(unit)}")
+                raise OperationRefused(
+                    f"what {name_of(unit)} was asked for is not known", f"git prun show {name_of(unit)}"
+                )
             with held(repository, run, unit):
                 answer = recheck(context, run, unit, specs[unit.id])
             answers.append(answer)

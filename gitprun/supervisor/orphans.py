@@ -48,7 +48,7 @@ def end_orphans(record: Path, mark: str = "", patience: float = 1.0) -> Exit:
     noted = read_record(part)
     own = mark or str(noted.get("mark") or "")
     place = str(noted.get("group") or "")
-    group = process_tree.Group(place) if own and place.endswith(f"/prun-{own}") else None
+    group = process_tree.Cgroup(place) if own and place.endswith(f"/prun-{own}") else None
     misses = 0
 
     def look(_everywhere: bool) -> process_tree.Kin | None:
@@ -88,7 +88,7 @@ def read_record(path: Path) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def kin_of(mark: str, group: process_tree.Group | None = None) -> process_tree.Kin:
+def kin_of(mark: str, group: process_tree.Cgroup | None = None) -> process_tree.Kin:
     """Find the living processes a mark was given to or that are in a cgroup, and those they started; never our own."""
     processes = process_tree.list_processes() or {}
     found = process_tree.marked(mark.encode(), processes) | (group.pids() & processes.keys() if group else set())

@@ -10,14 +10,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import os
 
-    from gitprun.system import libc
+    from gitprun.supervisor import libc
 else:
     import posix as os
 
     try:
         import libc
     except ImportError:
-        from gitprun.system import libc
+        from gitprun.supervisor import libc
 
 BLOCK = 4096
 CHUNK = 1 << 20
@@ -33,7 +33,7 @@ IN_NONBLOCK_CLOEXEC = 0o2004000
 PUNCH_HOLE_KEEP_SIZE = 3
 
 
-class Cap:
+class OutputLimit:
     """One file that is written to by somebody else; at most ``most`` bytes of what is added to it stay on disk.
 
     ``holes`` tells whether its middle could be given back while it was written (None: there was no need).

@@ -25,7 +25,9 @@ from gitprun.supervisor.orphans import read_exit as read_exit
 from gitprun.system.sharing import shared_mode, usual_umask
 from gitprun.system.stop import Stop as Stop
 
-WARDEN = "import sys; sys.path.insert(0, sys.argv[1]); import warden; warden.main(sys.argv[2])"
+SUPERVISOR = "import sys; sys.path.insert(0, sys.argv[1]); import supervisor; supervisor.main(sys.argv[2])"
+# What a supervisor that an older version started, and that still lives, was started with.
+_FORMER = "import sys; sys.path.insert(0, sys.argv[1]); import warden; warden.main(sys.argv[2])"
 DEFAULT_GRACE = 5.0
 SPEC = "spec"
 POLL = 0.2
@@ -34,7 +36,7 @@ MARK = process_tree.MARK
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class ProcessIdentity:
     """Who a process is: a pid alone is soon somebody else's. ``start`` and ``boot`` are opaque tokens."""
 
     pid: int
@@ -67,7 +69,7 @@ def run(
     grace: float = DEFAULT_GRACE,
     stop: Stop | None = None,
     record: Path | None = None,
-    started: Callable[[Identity | None], None] | None = None,
+    started: Callable[[ProcessIdentity | None], None] | None = None,
     confine: Mapping[str, object] | None = None,
     mark: str | None = None,
     output_max: int = DEFAULT_OUTPUT_MAX,
@@ -109,7 +111,7 @@ def _supervise(
     stdin: bytes,
     record: Path,
     stop: Stop | None,
-    started: Callable[[Identity | None], None] | None,
+    started: Callable[[ProcessIdentity | None], None] | None,
 ) -> Exit:
     exit_file, spec_file, stdin_file = record / RECORD, record / SPEC, record / "stdin"
     for old in (exit_file, record / (RECORD + exit_record.PART), spec_file, stdin_file):
@@ -132,7 +134,7 @@ def _supervise(
 
 
 def _wait_for(
-    warden: subprocess.Popen[bytes], stop: Stop | None, started: Callable[[Identity | None], None] | None
+    warden: subprocess.Popen[bytes], stop: Stop | None, started: Callable[[ProcessIdentity | None], None] | None
 ) -> None:
     """Wait for a warden's end, passing on a stop; whatever happens to us meanwhile, it is not left alone."""
     try:
@@ -152,7 +154,7 @@ def _wait_for(
 def _start_warden(spec_file: Path) -> subprocess.Popen[bytes]:
     """Start a warden in a session of its own, so that it survives us and no Ctrl-C reaches it but through us."""
     return subprocess.Popen(
-        [sys.executable, "-I", "-S", "-c", WARDEN, str(Path(__file__).parent), str(spec_file)],
+        [sys.executable, "-I", "-S", "-c", SUPERVISOR, str(Path(__file__).parent), str(spec_file)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -172,7 +174,7 @@ def _signal_child(child: subprocess.Popen[bytes], number: int) -> None:
         child.send_signal(number)
 
 
-def wait_for_stranger(who: Identity, stop: Stop) -> None:
+def wait_for_stranger(who: ProcessIdentity, stop: Stop) -> None:
     """Wait for the end of a process that is not our child; a stop is passed on to it as TERM."""
     with stop.heard_by(lambda: ask_to_end(who)):
         while not is_gone(who):
@@ -180,7 +182,7 @@ def wait_for_stranger(who: Identity, stop: Stop) -> None:
                 time.sleep(POLL)
 
 
-def ask_to_end(who: Identity) -> None:
+def ask_to_end(who: ProcessIdentity) -> None:
     """Send TERM to the very process recorded earlier; a warden ends its worker's tree then."""
     if not is_alive(who):
         return
@@ -191,7 +193,7 @@ def ask_to_end(who: Identity) -> None:
         os.kill(who.pid, signal.SIGTERM)
 
 
-def await_end(who: Identity, seconds: float | None = None) -> bool:
+def await_end(who: ProcessIdentity, seconds: float | None = None) -> bool:
     """Wait until a process ends, or so many seconds, where the kernel tells of that (Linux); tells whether it does."""
     try:
         descriptor = os.pidfd_open(who.pid)
@@ -206,7 +208,7 @@ def await_end(who: Identity, seconds: float | None = None) -> bool:
     return True
 
 
-def find_warden(folder: Path) -> Identity | None:
+def find_warden(folder: Path) -> ProcessIdentity | None:
     """Find the living warden that was given ``folder`` for its record, by its own words (Linux).
 
     For a coordinator that was killed before it could write down whom it had started.
@@ -217,7 +219,7 @@ def find_warden(folder: Path) -> Identity | None:
             words = entry.read_bytes().split(b"\0")
         except OSError:
             continue
-        if os.fsencode(WARDEN) in words and spec in words:
+        if (os.fsencode(SUPERVISOR) in words or os.fsencode(_FORMER) in words) and spec in words:
             return probe_identity(int(entry.parent.name))
     return None
 
@@ -232,31 +234,31 @@ def _cgroup() -> str:
     return process_tree.find_home()
 
 
-def find_marked(mark: str) -> tuple[Identity, ...]:
+def find_marked(mark: str) -> tuple[ProcessIdentity, ...]:
     """Find the living processes a mark was given to, and those they started (Linux); none where it cannot be told."""
-    return tuple(Identity(pid, start.decode(), _boot_id()) for pid, start in kin_of(mark).items())
+    return tuple(ProcessIdentity(pid, start.decode(), _boot_id()) for pid, start in kin_of(mark).items())
 
 
-def probe_identity(pid: int) -> Identity | None:
+def probe_identity(pid: int) -> ProcessIdentity | None:
     """Tell who the process with this pid is now; None if it is gone or cannot be told."""
     if sys.platform.startswith("linux"):
         try:
             fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
-            return Identity(pid, fields[19].decode(), _boot_id()) if fields[0] != b"Z" else None
+            return ProcessIdentity(pid, fields[19].decode(), _boot_id()) if fields[0] != b"Z" else None
         except (OSError, IndexError):
             return None
     said = subprocess.run(
         ["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, check=False
     ).stdout.strip()
-    return Identity(pid, said, _boot_id()) if said else None
+    return ProcessIdentity(pid, said, _boot_id()) if said else None
 
 
-def is_alive(identity: Identity) -> bool:
+def is_alive(identity: ProcessIdentity) -> bool:
     """Tell whether the very process recorded earlier still runs."""
     return probe_identity(identity.pid) == identity
 
 
-def is_gone(identity: Identity) -> bool:
+def is_gone(identity: ProcessIdentity) -> bool:
     """Tell whether the very process recorded earlier has provably ended; where that cannot be told, it has not."""
     found = probe_identity(identity.pid)
     if found is not None:

@@ -128,7 +128,7 @@ def send(pid: int, start: bytes, number: int) -> bool:
 
 
 def end_all(
-    living: "Callable[[bool], Kin | None]", rest: "Callable[[float], None]", patience: float, group: "Group | None"
+    living: "Callable[[bool], Kin | None]", rest: "Callable[[float], None]", patience: float, group: "Cgroup | None"
 ) -> tuple[Kin, Kin, bool]:
     """Ask all that ``living`` gives to end, and after ``patience`` seconds kill them, until there is nobody.
 
@@ -153,7 +153,7 @@ def end_all(
         rest(SHORT if harsh else max(SHORT, patience - since))
 
 
-class Group:
+class Cgroup:
     """A cgroup (v2) of its own for one worker; whatever it starts is born in there, and one word ends it all."""
 
     def __init__(self, path: str) -> None:
@@ -220,11 +220,11 @@ class Group:
             os.close(target)
 
 
-def make_group(home: str, name: str) -> Group | None:
+def make_group(home: str, name: str) -> Cgroup | None:
     """Make a group below ``home``; None where that is not allowed, which is the usual case for plain users."""
     if not home:
         return None
-    group = Group(f"{home}/{name}")
+    group = Cgroup(f"{home}/{name}")
     try:
         os.mkdir(group.path, 0o700)
     except OSError:

@@ -30,7 +30,7 @@ TMP = "/tmp"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Walls:
+class SandboxKind:
     """What this machine has; ``kind`` is None without any, and ``reason`` says why."""
 
     kind: Kind | None
@@ -40,7 +40,7 @@ class Walls:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
+class Sandbox:
     """How to start a program within walls: ``prefix`` goes before its words, ``confine`` to ``process.run``.
 
     ``said`` names them for people: the kind, or ``none: why``.
@@ -64,11 +64,11 @@ class Viewer:
 
 
 _lock = threading.Lock()
-_known: dict[str, Walls] = {}
+_known: dict[str, SandboxKind] = {}
 _views: list[Viewer] = []
 
 
-def find_walls(path: str | None = None) -> Walls:
+def find_walls(path: str | None = None) -> SandboxKind:
     """Find the best walls there are, with programs looked for on ``path`` (None: PATH); tried once a process."""
     path = os.environ.get("PATH", os.defpath) if path is None else path
     with _lock:
@@ -77,7 +77,7 @@ def find_walls(path: str | None = None) -> Walls:
         return _known[path]
 
 
-def _find(path: str) -> Walls:
+def _find(path: str) -> SandboxKind:
     reasons: list[str] = []
     for kind, program in (("landlock", sys.executable), ("bwrap", "bwrap"), ("codex", "codex")):
         found = find_program(program, None, path)
@@ -88,7 +88,7 @@ def _find(path: str) -> Walls:
         if walls.kind is not None:
             return walls
         reasons.append(walls.reason)
-    return Walls(kind=None, reason=", ".join(reasons))
+    return SandboxKind(kind=None, reason=", ".join(reasons))
 
 
 def find_view(path: str | None = None) -> Viewer:
@@ -125,11 +125,11 @@ def _shows(viewer: Viewer) -> bool:
         return ended.code == 0 and (place / "in").exists() and not (covered / "kept" / "out").exists()
 
 
-def _try_landlock() -> Walls:
+def _try_landlock() -> SandboxKind:
     version = landlock.abi()
     if version < landlock.LEAST_ABI:
         why = "no Landlock in the kernel" if version < 1 else "the kernel's Landlock is too old (6.2 or later has one)"
-        return Walls(kind=None, reason=why)
+        return SandboxKind(kind=None, reason=why)
     with scratch_folder() as scratch:
         said, inside = Path(scratch, "said"), Path(scratch, "inside")
         inside.mkdir()
@@ -137,12 +137,12 @@ def _try_landlock() -> Walls:
         ended = run(argv, cwd=inside, env=dict(os.environ), stdout=said, timeout=TRY_TIMEOUT)
         words = (read_plain(said, 1000) or b"").split()
     if ended.code != 0 or len(words) != 2:
-        return Walls(kind=None, reason="Landlock does not work here")
-    return Walls(kind="landlock", own_view=words[1] == b"own-view")
+        return SandboxKind(kind=None, reason="Landlock does not work here")
+    return SandboxKind(kind="landlock", own_view=words[1] == b"own-view")
 
 
-def _try_program(kind: Kind, program: str) -> Walls:
-    walls = Walls(kind=kind, program=program)
+def _try_program(kind: Kind, program: str) -> SandboxKind:
+    walls = SandboxKind(kind=kind, program=program)
     with scratch_folder() as scratch:
         inside, outside, said = (Path(scratch, name) for name in ("inside", "outside", "said"))
         inside.mkdir()
@@ -151,20 +151,22 @@ def _try_program(kind: Kind, program: str) -> Walls:
         ended = run(argv, cwd=inside, env=dict(os.environ), stdout=said, timeout=TRY_TIMEOUT)
         if ended.code == 0 and (inside / "in").exists() and not outside.exists():
             return walls
-    return Walls(kind=None, reason=f"{kind} does not work here")
+    return SandboxKind(kind=None, reason=f"{kind} does not work here")
 
 
-def open_cell(said: str, rows: Sequence[Row] = (), viewer: Viewer | None = None) -> Cell:
+def open_cell(said: str, rows: Sequence[Row] = (), viewer: Viewer | None = None) -> Sandbox:
     """Make a cell without walls, whose programs see at some paths what ``rows`` say."""
     viewer = viewer or (find_view() if rows else Viewer())
     if rows and viewer.program:
-        return Cell(
+        return Sandbox(
             said=said, prefix=(viewer.program, "--dev-bind", "/", "/", *_shown(rows), "--die-with-parent", "--")
         )
-    return Cell(said=said, confine={"view": list(rows), "write": None} if rows else None)
+    return Sandbox(said=said, confine={"view": list(rows), "write": None} if rows else None)
 
 
-def make_cell(walls: Walls, write: Sequence[Path], *, temporary: Path | None = None, rows: Sequence[Row] = ()) -> Cell:
+def make_cell(
+    walls: SandboxKind, write: Sequence[Path], *, temporary: Path | None = None, rows: Sequence[Row] = ()
+) -> Sandbox:
     """Make a cell whose programs write only in ``write``: folders, or files that are there.
 
     ``temporary`` is one of them that stands for /tmp too, where that can be done and nothing they need lies there.
@@ -175,7 +177,7 @@ def make_cell(walls: Walls, write: Sequence[Path], *, temporary: Path | None = N
     viewer = find_view() if rows else Viewer()
     if viewer.program:
         # Within the kernel's own walls nothing can be mounted any more.
-        walls = Walls(kind="bwrap", program=viewer.program)
+        walls = SandboxKind(kind="bwrap", program=viewer.program)
     shown = [target for _, target, writable in rows if writable]
     folders = list(dict.fromkeys(map(os.path.realpath, write)))
     allowed = list(dict.fromkeys([*folders, *shown]))
@@ -183,7 +185,7 @@ def make_cell(walls: Walls, write: Sequence[Path], *, temporary: Path | None = N
     if walls.kind == "landlock":
         said = "landlock, with a read-only view" if walls.own_view else "landlock"
         spec = {"write": allowed, "own_view": walls.own_view, "hide": hidden_doors(allowed), "tmp": tmp}
-        return Cell(said=said, confined=True, confine=spec | ({"view": list(rows)} if rows else {}))
+        return Sandbox(said=said, confined=True, confine=spec | ({"view": list(rows)} if rows else {}))
     if walls.kind == "bwrap":
         inner = _bwrap(folders, tmp, hidden_doors(allowed), rows if viewer.program else ())
         # Where the view is ours it comes first, and the walls are built within it.
@@ -192,7 +194,7 @@ def make_cell(walls: Walls, write: Sequence[Path], *, temporary: Path | None = N
     else:
         words = _codex(allowed)
     confine = None if viewer.program or not rows else open_cell("", rows, viewer).confine
-    return Cell(said=str(walls.kind), confined=True, prefix=(walls.program, *words), confine=confine)
+    return Sandbox(said=str(walls.kind), confined=True, prefix=(walls.program, *words), confine=confine)
 
 
 def _bwrap(folders: Sequence[str], tmp: str, hidden: Sequence[str], rows: Sequence[Row]) -> tuple[str, ...]:

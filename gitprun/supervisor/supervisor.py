@@ -20,13 +20,15 @@ if TYPE_CHECKING:
     import signal
     from typing import Any
 
-    from gitprun.supervisor import exit_record, output_limit, process_tree
-    from gitprun.system import libc
+    from gitprun.supervisor import exit_record, libc, output_limit, process_tree
 else:
     import _signal as signal
     import posix as os
 
+    import exit_record
     import libc
+    import output_limit
+    import process_tree
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
@@ -36,7 +38,7 @@ STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 NAMED = 50
 
 
-class Warden:
+class Supervisor:
     """One worker's life: started once, waited for, ended."""
 
     def __init__(self, spec: "dict[str, Any]", record: exit_record.Record) -> None:
@@ -45,8 +47,8 @@ class Warden:
         self.mark = str(spec["mark"]).encode()
         self.adopts = self.blind = self.alone = False
         self.unproved = ""
-        self.group: process_tree.Group | None = None
-        self.caps: list[output_limit.Cap] = []
+        self.group: process_tree.Cgroup | None = None
+        self.caps: list[output_limit.OutputLimit] = []
         self.stops = 0
         self.pid = 0
         self.status: int | None = None
@@ -102,7 +104,7 @@ class Warden:
     def watch_output(self, path: str | None) -> None:
         """Begin to keep one file within bounds."""
         try:
-            self.caps += [output_limit.Cap(path, self.spec["most"])] if path else []
+            self.caps += [output_limit.OutputLimit(path, self.spec["most"])] if path else []
         except OSError:
             return
 
@@ -339,7 +341,7 @@ def main(path: str) -> None:
     # It holds the worker's environment: the fewer moments it lies on disk, the better.
     os.unlink(path)
     record = exit_record.Record(spec["exit"], spec["mode"])
-    warden = Warden(spec, record)
+    warden = Supervisor(spec, record)
     ended = warden.run()
     if not warden.alone:
         record.put(ended, warden.go_on)

@@ -12,7 +12,7 @@ _HEAD = b"%s %d\n"
 _MOST_HEAD = 100
 
 
-class Store:
+class ContentStore:
     """Keeps contents by their SHA-256; what was added is safe after ``flush``."""
 
     def __init__(self, path: Path) -> None:

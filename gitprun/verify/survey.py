@@ -49,7 +49,7 @@ SCANNERS: tuple[tuple[tuple[str, ...], str], ...] = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Survey:
+class CheckoutSurvey:
     """What was found in a checkout; all paths are relative to it. ``missing`` says what keeps checks from running."""
 
     verify: tuple[str, ...] = ()
@@ -60,11 +60,11 @@ class Survey:
     hotspots: tuple[str, ...] = ()
 
 
-def survey(repository: Repository, top: Path) -> Survey:
+def survey(repository: Repository, top: Path) -> CheckoutSurvey:
     """Look over the user's checkout."""
     tracked = _tracked(repository.git, TOUCHED)
     checks = detect(read_markers(top))
-    return Survey(
+    return CheckoutSurvey(
         verify=tuple(check.command for check in checks),
         missing=tuple(_missing(checks, top)),
         copy=_ignored(repository.git, [name for name in COPIED if _is_file(top / name)]),

@@ -13,8 +13,8 @@ from pathlib import Path
 from gitprun.git.repo import Repository
 from gitprun.ledger.drift_record import open_drifts
 from gitprun.ledger.ledger import Ledger
-from gitprun.model.errors import Refused
-from gitprun.system.content_store import Store
+from gitprun.model.errors import OperationRefused
+from gitprun.system.content_store import ContentStore
 from gitprun.system.files import read_plain
 
 EXCLUDE, ATTRIBUTES = "info/exclude", "info/attributes"
@@ -25,7 +25,7 @@ _MOST_LEDGER = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class SharedRules:
     """The shared rules as the user made them; ``notes`` say which of them a worker may have changed since."""
 
     exclude: bytes
@@ -33,7 +33,7 @@ class Rules:
     notes: tuple[str, ...] = ()
 
 
-def read_rules(repository: Repository) -> Rules:
+def read_rules(repository: Repository) -> SharedRules:
     """Read the rules that count for every workspace."""
     before = _before(repository)
     notes = tuple(
@@ -42,14 +42,14 @@ def read_rules(repository: Repository) -> Rules:
     )
     found = {name: _live(repository, name) for name in (EXCLUDE, ATTRIBUTES)}
     found |= {name: content for name, (content, _) in before.items()}
-    return Rules(found[EXCLUDE], found[ATTRIBUTES], notes)
+    return SharedRules(found[EXCLUDE], found[ATTRIBUTES], notes)
 
 
 def require_own_attributes(repository: Repository) -> None:
     """Refuse to merge by attributes a worker may have changed: they choose drivers and what counts as text."""
     before = _before(repository).get(ATTRIBUTES)
     if before is not None and before[0] != _live(repository, ATTRIBUTES):
-        raise Refused(
+        raise OperationRefused(
             f"{ATTRIBUTES} of your repository changed while {before[1]} ran, and would decide how files are merged",
             f"git prun undo --drift {before[1]} puts it back, with --accept it stays",
         )
@@ -71,6 +71,6 @@ def _before(repository: Repository) -> Mapping[str, tuple[bytes, str]]:
             thing = one.thing
             if thing.kind == "info" and thing.name in (EXCLUDE, ATTRIBUTES) and thing.name not in found:
                 digest = thing.old.partition(" ")[2]
-                content = Store(Path(drift.place).parent / STORE).content(digest) if digest else None
+                content = ContentStore(Path(drift.place).parent / STORE).content(digest) if digest else None
                 found[thing.name] = (content or b"", drift.units[0].removeprefix("named/"))
     return found

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gitprun.capture.capture import CaptureProblem, capture
-from gitprun.capture.import_objects import Crossing, Rejected
+from gitprun.capture.import_objects import Imported, Rejected
 from gitprun.model.units import WorkspaceKind
 from gitprun.workspaces.gitdir import NAME, ensure_own_git, read_snapshot, renew_own_git
 from tests.support.repos import Repo, make_repo
@@ -129,8 +129,8 @@ def test_a_capture_that_may_not_cross_is_kept_and_named(
     shop.work.write("a.txt", "2\n")
     found, before = shop.capture(), objects(repo)
 
-    def refuse(*_: object, tips: dict[str, str], **__: object) -> Crossing:
-        return Crossing({}, (Rejected("capture", tips["capture"], "a.txt: a name git refuses", "/q/1"),))
+    def refuse(*_: object, tips: dict[str, str], **__: object) -> Imported:
+        return Imported({}, (Rejected("capture", tips["capture"], "a.txt: a name git refuses", "/q/1"),))
 
     monkeypatch.setattr("gitprun.capture.capture.cross", refuse)
     with pytest.raises(CaptureProblem) as caught:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gitprun.capture import import_objects, quarantine
-from gitprun.capture.import_objects import Crossing, CrossingProblem, cross
+from gitprun.capture.import_objects import Imported, ImportProblem, cross
 from gitprun.capture.quarantine import list_quarantine, open_room, sweep_quarantine
 from gitprun.model.names import Oid
 from gitprun.workspaces.clone import make_clone, read_source
@@ -31,7 +31,7 @@ def make_work(repo: Repo, root: Path) -> tuple[Repo, bytes]:
     return Repo(make_clone(source, root / "r1" / "u", repo.head, "prun/r1/u").path), source.alternates
 
 
-def bring(repo: Repo, work: Repo, alternates: bytes, base: str = "main", **tips: Oid) -> Crossing:
+def bring(repo: Repo, work: Repo, alternates: bytes, base: str = "main", **tips: Oid) -> Imported:
     return cross(
         repo.repository,
         run="r1",
@@ -54,13 +54,13 @@ def test_a_history_crosses_as_one_pack(tmp_path: Path) -> None:
     before = packs(repo)
     for n in range(3):
         work.commit(f"c{n}", a_dot_txt="1\n" * 1000 + f"{n}\n")
-    assert bring(repo, work, alternates, head=work.head) == Crossing({"head": work.head})
+    assert bring(repo, work, alternates, head=work.head) == Imported({"head": work.head})
     assert repo.raw(work.head) == work.raw()
     # Only what is new came, the large file as what changed in it.
     new = [path for path in (repo.path / ".git" / "objects" / "pack").glob("*.pack") if path.stat().st_nlink == 1]
     assert (packs(repo)[: len(before)] != [], len(new)) == (True, len(before) // 2 + 1 if ".rev" not in before else 2)
     assert repo.git("fsck", "--strict", "--no-dangling") == ""
-    assert bring(repo, work, alternates, head=work.head) == Crossing({"head": work.head})
+    assert bring(repo, work, alternates, head=work.head) == Imported({"head": work.head})
 
 
 def test_nothing_new_is_taken_without_a_pack(tmp_path: Path) -> None:
@@ -68,8 +68,8 @@ def test_nothing_new_is_taken_without_a_pack(tmp_path: Path) -> None:
     repo.commit("second")
     work, alternates = make_work(repo, tmp_path / "w")
     found = bring(repo, work, alternates, head=repo.head, old=repo.oid("main~1"))
-    assert (found, packs(repo)) == (Crossing({"head": repo.head, "old": repo.oid("main~1")}), [])
-    assert bring(repo, work, alternates) == Crossing({})
+    assert (found, packs(repo)) == (Imported({"head": repo.head, "old": repo.oid("main~1")}), [])
+    assert bring(repo, work, alternates) == Imported({})
 
 
 def test_a_bad_branch_does_not_spoil_the_others(yard: Yard) -> None:
@@ -127,7 +127,7 @@ def test_a_branch_of_the_users_with_old_sins_can_be_merged(yard: Yard) -> None:
     yard.repo.branch("sinful", sinful)
     tree = yard.repo.git("rev-parse", f"{yard.base}^{{tree}}")
     tip = yard.store.commit(tree, yard.base, sinful)
-    assert yard.cross(tip) == Crossing({"head": tip})
+    assert yard.cross(tip) == Imported({"head": tip})
 
 
 BLOB = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
@@ -174,7 +174,7 @@ def test_a_shallow_repository(tmp_path: Path) -> None:
     repo = Repo(tmp_path / "repo")
     work, alternates = make_work(repo, tmp_path / "w")
     work.commit("own", b_dot_txt="b\n")
-    assert bring(repo, work, alternates, head=work.head) == Crossing({"head": work.head})
+    assert bring(repo, work, alternates, head=work.head) == Imported({"head": work.head})
 
 
 def test_a_partial_clone(tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ def test_a_partial_clone(tmp_path: Path) -> None:
     found = cross(
         repo.repository, run="r1", unit="u", objects=repo.path / ".git" / "objects", tips={"head": tip}, base=base
     )
-    assert found == Crossing({"head": tip})
+    assert found == Imported({"head": tip})
 
 
 @pytest.mark.parametrize("name", ["with space", "co:lon", 'quo"te', "new\nline", "back\\slash", "grün"])
@@ -197,7 +197,7 @@ def test_every_kind_of_path(tmp_path: Path, name: str) -> None:
     repo = make_repo(tmp_path / name / "repo")
     work, alternates = make_work(repo, tmp_path / name / "w")
     work.commit("own", b_dot_txt="b\n")
-    assert bring(repo, work, alternates, head=work.head) == Crossing({"head": work.head})
+    assert bring(repo, work, alternates, head=work.head) == Imported({"head": work.head})
     bad = work.commit("bad", aux_dot_c="b\n")
     assert bring(repo, work, alternates, head=bad).notes == ("aux.c: is the name of a device on Windows",)
 
@@ -214,7 +214,7 @@ def test_objects_behind_a_link_and_on_another_disk(yard: Yard, monkeypatch: pyte
 
     monkeypatch.setattr(os, "link", refuse)
     tip = yard.file(b"new")
-    assert yard.cross(tip, alternates=alternates) == Crossing({"head": tip})
+    assert yard.cross(tip, alternates=alternates) == Imported({"head": tip})
     yard.repo.git("update-ref", "refs/heads/main", tip)
     assert yard.repo.git("fsck", "--strict") == ""
     assert [path.name for path in (objects / "pack").iterdir() if not path.name.startswith("pack-")] == []
@@ -230,7 +230,7 @@ def test_settings_of_the_user_change_nothing(yard: Yard, monkeypatch: pytest.Mon
         repository, run="r1", unit="u", objects=yard.store.path, tips={"head": tip}, base=yard.base,
         alternates=yard.alternates,
     )  # fmt: skip
-    assert found == Crossing({"head": tip})
+    assert found == Imported({"head": tip})
 
 
 def other_git(folder: Path, patch: pytest.MonkeyPatch, when: str) -> None:
@@ -248,20 +248,20 @@ def test_time_that_is_up_is_no_lasting_harm(yard: Yard, tmp_path: Path, monkeypa
     with monkeypatch.context() as patch:
         # However fast or busy a machine is: this one does not finish.
         other_git(tmp_path, patch, "exec sleep 1000")
-        found = yard.cross(tip, limits=import_objects.Limits(seconds=0.0))
+        found = yard.cross(tip, limits=import_objects.ImportLimits(seconds=0.0))
     assert "did not finish within" in found.rejected[0].reason
     assert fingerprint(yard.repo.path, without=(".git/prun",)) == before
-    assert yard.cross(tip) == Crossing({"head": tip})
+    assert yard.cross(tip) == Imported({"head": tip})
 
 
 def test_a_git_that_was_killed_is_no_rejection(yard: Yard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tip = yard.file(b"new")
     with monkeypatch.context() as patch:
         other_git(tmp_path, patch, "kill -9 $$")
-        with pytest.raises(CrossingProblem, match="git index-pack was ended by signal 9"):
+        with pytest.raises(ImportProblem, match="git index-pack was ended by signal 9"):
             yard.cross(tip)
     assert list_quarantine(yard.repo.repository) == ()
-    assert yard.cross(tip) == Crossing({"head": tip})
+    assert yard.cross(tip) == Imported({"head": tip})
 
 
 def test_a_full_disk_is_no_rejection(yard: Yard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -276,7 +276,7 @@ def test_a_full_disk_is_no_rejection(yard: Yard, tmp_path: Path, monkeypatch: py
     program.chmod(0o755)
     with monkeypatch.context() as patch:
         patch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
-        with pytest.raises(CrossingProblem, match="No space left on device"):
+        with pytest.raises(ImportProblem, match="No space left on device"):
             yard.cross(tip)
     assert list_quarantine(yard.repo.repository) == ()
 
@@ -311,4 +311,4 @@ def test_a_pack_brought_over_without_its_index_is_taken_back(yard: Yard, monkeyp
     assert [path.suffix for path in target.iterdir()] == [".pack"]
     assert len(sweep_quarantine(yard.repo.repository)) == 1
     assert fingerprint(yard.repo.path) == before
-    assert yard.cross(tip) == Crossing({"head": tip})
+    assert yard.cross(tip) == Imported({"head": tip})

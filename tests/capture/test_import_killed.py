@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from gitprun.capture.import_objects import Crossing, cross
+from gitprun.capture.import_objects import Imported, cross
 from gitprun.capture.quarantine import list_quarantine, sweep_quarantine
 from gitprun.model.names import Oid
 from tests.support.processes import start_program
@@ -98,7 +98,7 @@ def test_killed_at_any_moment(yard: Yard) -> None:
             repo.repository, run="r1", unit="u", objects=yard.store.path, tips={"head": tip}, base=yard.base,
             alternates=yard.alternates,
         )  # fmt: skip
-        assert found == Crossing({"head": tip})
+        assert found == Imported({"head": tip})
         repo.git("update-ref", "refs/heads/taken", tip)
         assert repo.git("fsck", "--strict") == ""
         # A git that outlived its coordinator may have written once more; the next sweep takes that.

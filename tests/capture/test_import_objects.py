@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gitprun.capture.import_objects import Limits
+from gitprun.capture.import_objects import ImportLimits
 from gitprun.capture.quarantine import list_quarantine
 from gitprun.model.names import Oid
 from tests.support.workshop import fingerprint
@@ -336,24 +336,24 @@ def test_case_counts_as_the_users_checkout_says(yard: Yard) -> None:
     ("limits", "theirs", "ours"),
     [
         (
-            Limits(max_object=1000),
+            ImportLimits(max_object=1000),
             "an object of 1500 bytes unpacked, more than the 1000 allowed",
             "object OID: 1500 bytes unpacked, more than the 1000 allowed",
         ),
         (
-            Limits(max_object=1000, max_total=1500),
+            ImportLimits(max_object=1000, max_total=1500),
             "an object of 1500 bytes unpacked, more than the 1000 allowed",
             "object OID: 1500 bytes unpacked, more than the 1000 allowed",
         ),
-        (Limits(max_objects=2), "3 objects are more than the 2 allowed", "3 objects are more than the 2 allowed"),
+        (ImportLimits(max_objects=2), "3 objects are more than the 2 allowed", "3 objects are more than the 2 allowed"),
         (
-            Limits(max_total=1000),
+            ImportLimits(max_total=1000),
             "all objects together: at least 1707 bytes unpacked, more than the 1000 allowed",
             "all objects together: at least 1707 bytes unpacked, more than the 1000 allowed",
         ),
     ],
 )
-def test_limits_of_size_and_number(yard: Yard, limits: Limits, theirs: str, ours: str) -> None:
+def test_limits_of_size_and_number(yard: Yard, limits: ImportLimits, theirs: str, ours: str) -> None:
     tip = yard.file(b"new", bytes(1500))
     for alternates, reason in ((yard.alternates, theirs), (None, ours)):
         found = yard.cross(tip, limits=limits, alternates=alternates)

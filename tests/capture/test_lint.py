@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gitprun.capture.lint import Finding, collisions, is_git, lint_link, lint_path, shown, special_name
-from gitprun.capture.rows import Commit, Row, RowReader
+from gitprun.capture.lint import LintFinding, collisions, is_git, lint_link, lint_path, shown, special_name
+from gitprun.capture.rows import ChangedPath, Commit, RowReader
 
 FILE, LINK, SUBMODULE = 0o100644, 0o120000, 0o160000
 GIT = "git would take it for .git on some file system"
@@ -26,7 +26,7 @@ GIT = "git would take it for .git on some file system"
 def test_aliases_of_git(name: bytes) -> None:
     assert is_git(name)
     for path in (name, b"sub/" + name, name + b"/config", b"a/" + name + b"/b"):
-        assert lint_path(path, FILE) == Finding("refuse", path, GIT)
+        assert lint_path(path, FILE) == LintFinding("refuse", path, GIT)
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_files_of_gits_own_settings(name: bytes, special: str | None) -> None:
     ],
 )
 def test_refused(path: bytes, mode: int, what: str) -> None:
-    assert lint_path(path, mode) == Finding("refuse", path, what)
+    assert lint_path(path, mode) == LintFinding("refuse", path, what)
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_refused(path: bytes, mode: int, what: str) -> None:
     ],
 )  # fmt: skip
 def test_warned(path: bytes, what: str) -> None:
-    assert lint_path(path, FILE) == Finding("warn", path, what)
+    assert lint_path(path, FILE) == LintFinding("warn", path, what)
 
 
 @pytest.mark.parametrize("path", [b"console", b"com", b"com10", b"nulls.c", b"a b", b"x-y", "é\U0001f600".encode()])
@@ -107,7 +107,7 @@ def test_nothing_to_say(path: bytes) -> None:
 
 
 def test_depth_is_a_parameter() -> None:
-    assert lint_path(b"a/b/c", FILE, depth=2) == Finding("refuse", b"a/b/c", "lies 3 folders deep, more than 2")
+    assert lint_path(b"a/b/c", FILE, depth=2) == LintFinding("refuse", b"a/b/c", "lies 3 folders deep, more than 2")
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_depth_is_a_parameter() -> None:
     ],
 )
 def test_links(target: bytes, what: str | None) -> None:
-    assert lint_link(b"d/l", target) == (Finding("warn", b"d/l", what) if what else None)
+    assert lint_link(b"d/l", target) == (LintFinding("warn", b"d/l", what) if what else None)
 
 
 def test_collisions() -> None:
@@ -181,9 +181,9 @@ _PATH = st.binary(min_size=1, max_size=8).filter(lambda path: b"\0" not in path)
 
 
 @st.composite
-def printed(draw: st.DrawFn) -> tuple[bytes, list[Commit | Row]]:
+def printed(draw: st.DrawFn) -> tuple[bytes, list[Commit | ChangedPath]]:
     """Write what git prints, and what it means."""
-    raw, meant = b"", list[Commit | Row]()
+    raw, meant = b"", list[Commit | ChangedPath]()
     for _ in range(draw(st.integers(0, 3))):
         commit = Commit(draw(_OID), tuple(draw(st.lists(_OID, max_size=2))))
         raw += f"{commit.oid} {' '.join(commit.parents)}".encode() + b"\0"
@@ -195,14 +195,14 @@ def printed(draw: st.DrawFn) -> tuple[bytes, list[Commit | Row]]:
             path = draw(_PATH)
             about = " ".join([*(f"{mode:06o}" for mode in modes), *oids, "M" * count])
             raw += (b"\n" if number == 0 else b"") + b":" * count + about.encode() + b"\0" + path + b"\0"
-            meant.append(Row(path, modes[-1], oids[-1], not any(modes[:-1])))
+            meant.append(ChangedPath(path, modes[-1], oids[-1], not any(modes[:-1])))
     return raw, meant
 
 
 @given(printed(), st.lists(st.integers(1, 50), min_size=1))
-def test_rows_in_any_pieces(told: tuple[bytes, list[Commit | Row]], sizes: list[int]) -> None:
+def test_rows_in_any_pieces(told: tuple[bytes, list[Commit | ChangedPath]], sizes: list[int]) -> None:
     raw, meant = told
-    reader, found = RowReader(), list[Commit | Row]()
+    reader, found = RowReader(), list[Commit | ChangedPath]()
     turn = 0
     while raw:
         size = sizes[turn % len(sizes)]

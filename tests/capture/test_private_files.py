@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gitprun.capture.private import screen_private
-from gitprun.capture.screen import Found
+from gitprun.capture.screen import NewPath
 
 WHY = "one person's own: an agent's tool wrote it"
 
 
 def judge(path: str, *fence: str, there: frozenset[str] = frozenset()) -> tuple[str, str] | None:
-    row = screen_private(Found(path), fence, lambda name: name in there)
+    row = screen_private(NewPath(path), fence, lambda name: name in there)
     return (row.path, row.reason) if row else None
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gitprun.capture.screen import Found, LeftOut, build_folder, gather_left_out, screen_link, screen_new, within
+from gitprun.capture.screen import LeftOut, NewPath, build_folder, gather_left_out, screen_link, screen_new, within
 
 SECRET = "looks like a secret by its name"
 
@@ -22,7 +22,7 @@ SECRET = "looks like a secret by its name"
 )  # fmt: skip
 def test_secrets_by_name(name: str) -> None:
     for path in (name, f"deep/{name}"):
-        assert screen_new(Found(path, 5), 100) == LeftOut(path, SECRET, 5)
+        assert screen_new(NewPath(path, 5), 100) == LeftOut(path, SECRET, 5)
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def test_secrets_by_name(name: str) -> None:
      "id_rsa.pub", "x.pub.key", "keys.py", "credentials.py", "monkey", "test_auth.json.py", "environment.env.md"],
 )  # fmt: skip
 def test_names_that_only_look_alike(name: str) -> None:
-    assert screen_new(Found(name, 5), 100) is None
+    assert screen_new(NewPath(name, 5), 100) is None
 
 
 @pytest.mark.parametrize(
@@ -48,12 +48,12 @@ def test_names_that_only_look_alike(name: str) -> None:
     ],
 )
 def test_heads(head: bytes, reason: str | None) -> None:
-    found = screen_new(Found("x", 5, head=head, executable=True), 100)
+    found = screen_new(NewPath("x", 5, head=head, executable=True), 100)
     assert (found.reason if found else None) == reason
 
 
 def test_a_program_that_is_not_executable_is_a_file() -> None:
-    assert screen_new(Found("tests/sample.o", 5, head=b"\x7fELF"), 100) is None
+    assert screen_new(NewPath("tests/sample.o", 5, head=b"\x7fELF"), 100) is None
 
 
 @pytest.mark.parametrize(
@@ -75,17 +75,17 @@ def test_build_folder(path: str, folder: str | None) -> None:
 
 
 def test_a_folder_the_base_tracks_is_no_build_output() -> None:
-    assert screen_new(Found("venv/node_modules/x"), 100, lambda folder: folder == "venv/node_modules") is None
+    assert screen_new(NewPath("venv/node_modules/x"), 100, lambda folder: folder == "venv/node_modules") is None
 
 
 @pytest.mark.parametrize("name", [".git", ".GIT", "a/.Git/x", "git~1", "GIT~1/x", ".git ", ".git...", ".git:stream"])
 def test_names_git_refuses(name: str) -> None:
-    assert screen_new(Found(name), 100) == LeftOut(name, "a name that git refuses")
+    assert screen_new(NewPath(name), 100) == LeftOut(name, "a name that git refuses")
 
 
 @pytest.mark.parametrize("name", [".gitx", "git~2", "x.git", ".gitignore", "git", ". git"])
 def test_names_git_takes(name: str) -> None:
-    assert screen_new(Found(name), 100) is None
+    assert screen_new(NewPath(name), 100) is None
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_names_git_takes(name: str) -> None:
     ],
 )
 def test_links(path: str, target: str, reason: str | None) -> None:
-    found = screen_link(Found(path, link=target))
+    found = screen_link(NewPath(path, link=target))
     assert (found.reason if found else None) == reason
 
 
@@ -116,12 +116,12 @@ def test_no_link_out_gets_through(above: list[str], target: str) -> None:
     path = "/".join([*above, "link"])
     full = posixpath.normpath(posixpath.join("/top/w", *above, target))
     leaves = full != "/top/w" and not full.startswith("/top/w/")
-    assert (screen_link(Found(path, link=target)) is not None) == leaves
+    assert (screen_link(NewPath(path, link=target)) is not None) == leaves
 
 
 def test_sizes() -> None:
-    assert screen_new(Found("x", 100), 100) is None
-    assert screen_new(Found("x", 101), 100) == LeftOut("x", "larger than 100 bytes ([collect] max_file)", 101)
+    assert screen_new(NewPath("x", 100), 100) is None
+    assert screen_new(NewPath("x", 101), 100) == LeftOut("x", "larger than 100 bytes ([collect] max_file)", 101)
 
 
 def test_within() -> None:

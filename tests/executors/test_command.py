@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gitprun.executors.base import Ending, Launch, Place, Progress
+from gitprun.executors.base import Ending, Launch, Progress, WorkerPaths
 from gitprun.executors.command import Command
 from gitprun.model.errors import PlanError
 from gitprun.model.names import UnitId
 from gitprun.model.units import ExecutorSettings, Exit, Unit
 
-PLACE = Place(cwd="/ws/u1", result="/out/u1.md", last_message="/out/u1.last", repository="/home/me/repo")
+PLACE = WorkerPaths(cwd="/ws/u1", result="/out/u1.md", last_message="/out/u1.last", repository="/home/me/repo")
 EXITED = Exit(code=0, signal=None, reason="exited", seconds=1.0)
 
 

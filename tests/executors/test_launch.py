@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from gitprun.executors.base import Launch, Place
+from gitprun.executors.base import Launch, WorkerPaths
 from gitprun.executors.claude import Claude
 from gitprun.executors.codex import Codex
 from gitprun.model.names import UnitId
 from gitprun.model.units import ExecutorSettings, Mode, Sandbox, Unit
 
-PLACE = Place(cwd="/ws/u1", result="/out/u1.md", last_message="/out/u1.last", repository="/home/me/repo")
+PLACE = WorkerPaths(cwd="/ws/u1", result="/out/u1.md", last_message="/out/u1.last", repository="/home/me/repo")
 
 
 def unit(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gitprun.executors.limits import Limit, error_text, find_limit, limit_of, readable, stated_wait
+from gitprun.executors.limits import ServiceLimit, error_text, find_limit, limit_of, readable, stated_wait
 
 USAGE = (
     "You\u2019ve hit your usage limit. Upgrade to Pro (https://chatgpt.com/explore/pro), visit "
@@ -100,33 +100,33 @@ def test_only_a_length_of_time_is_a_wait(text: str, seconds: float | None) -> No
 @pytest.mark.parametrize(
     ("event", "limit"),
     [
-        ('{"type":"error","status":429,"retry_after":900}', Limit("status 429", 900.0, "429")),
-        ('{"type":"error","status":503,"message":"busy"}', Limit("busy", None, "503")),
-        ('{"error":{"type":"rate_limit_error","message":"slow down"}}', Limit("slow down", None, "429")),
+        ('{"type":"error","status":429,"retry_after":900}', ServiceLimit("status 429", 900.0, "429")),
+        ('{"type":"error","status":503,"message":"busy"}', ServiceLimit("busy", None, "503")),
+        ('{"error":{"type":"rate_limit_error","message":"slow down"}}', ServiceLimit("slow down", None, "429")),
         (
             '{"error":{"type":"usage_limit_reached","message":"The limit","resets_in_seconds":3600}}',
-            Limit("The limit", 3600.0, "usage-limit"),
+            ServiceLimit("The limit", 3600.0, "usage-limit"),
         ),
-        ('{"error":{"code":"server_is_overloaded"}}', Limit("server_is_overloaded", None, "capacity")),
+        ('{"error":{"code":"server_is_overloaded"}}', ServiceLimit("server_is_overloaded", None, "capacity")),
         (
             '{"error":{"message":"rate limit, try again in 2s","retry_after":7.5}}',
-            Limit("rate limit, try again in 2s", 7.5, "429"),
+            ServiceLimit("rate limit, try again in 2s", 7.5, "429"),
         ),
         (
             '{"type":"error","message":"{\\"error\\":{\\"message\\":\\"Too many requests\\"}}"}',
-            Limit("Too many requests", None, "429"),
+            ServiceLimit("Too many requests", None, "429"),
         ),
         ('{"type":"error","status":500,"retry_after":900}', None),
         ('{"type":"error","message":"boom"}', None),
         ('{"type":"error","status":true,"error":[429]}', None),
-        ('{"type":"error","status":429,"retry_after":true}', Limit("status 429", None, "429")),
-        ('{"type":"error","status":429,"retry_after":-5}', Limit("status 429", None, "429")),
-        ('{"type":"error","status":429,"retry_after":NaN}', Limit("status 429", None, "429")),
-        ('{"type":"error","status":429,"retry_after":1e400}', Limit("status 429", None, "429")),
-        ('{"type":"error","status":429,"retry_after":"soon"}', Limit("status 429", None, "429")),
+        ('{"type":"error","status":429,"retry_after":true}', ServiceLimit("status 429", None, "429")),
+        ('{"type":"error","status":429,"retry_after":-5}', ServiceLimit("status 429", None, "429")),
+        ('{"type":"error","status":429,"retry_after":NaN}', ServiceLimit("status 429", None, "429")),
+        ('{"type":"error","status":429,"retry_after":1e400}', ServiceLimit("status 429", None, "429")),
+        ('{"type":"error","status":429,"retry_after":"soon"}', ServiceLimit("status 429", None, "429")),
     ],
 )
-def test_limits_in_error_events(event: str, limit: Limit | None) -> None:
+def test_limits_in_error_events(event: str, limit: ServiceLimit | None) -> None:
     assert limit_of(json.loads(event)) == limit
 
 

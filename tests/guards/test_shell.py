@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gitprun.guards.shell import UNKNOWN, TooDeep, read_commands
+from gitprun.guards.shell import UNKNOWN, CommandTooDeep, read_commands
 
 X = UNKNOWN
 
@@ -142,9 +142,9 @@ def test_a_command_knows_what_it_reads_from() -> None:
 
 def test_nesting_has_an_end() -> None:
     assert words("$(" * 30 + "a" + ")" * 30)[0] == ["a"]
-    with pytest.raises(TooDeep):
+    with pytest.raises(CommandTooDeep):
         words("$(" * 1000 + "a")
-    with pytest.raises(TooDeep):
+    with pytest.raises(CommandTooDeep):
         words("(" * 1000 + "a")
 
 
@@ -159,7 +159,7 @@ def test_quoted_words_are_read_as_they_were(given_words: list[str]) -> None:
 def test_any_text_is_read_to_its_end(text: str) -> None:
     try:
         found = read_commands(text)
-    except (TooDeep, RecursionError):
+    except (CommandTooDeep, RecursionError):
         return
     assert all(command.words for command in found)
 

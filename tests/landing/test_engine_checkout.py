@@ -11,7 +11,7 @@ from gitprun.landing.engine import land
 from gitprun.landing.guard import STATUS, AskedAhead, index_stamp
 from gitprun.landing.move import CheckoutMoved, TargetMoved
 from gitprun.landing.plan import LandingOptions
-from gitprun.model.errors import Refused
+from gitprun.model.errors import OperationRefused
 from tests.support.landing import candidate, land_branches, landing_events, states
 from tests.support.repos import Repo, make_bare, make_repo
 
@@ -49,7 +49,7 @@ def test_anything_staged_refuses(tmp_path: Path, dry_run: bool) -> None:
     branch(repo, "topic", c="agent\n")
     repo.write("d", "staged\n")
     repo.git("add", "d")
-    with pytest.raises(Refused, match=f"{repo.path} has staged changes: d"):
+    with pytest.raises(OperationRefused, match=f"{repo.path} has staged changes: d"):
         land_branches(repo, "topic", dry_run=dry_run)
     assert repo.status() == ["M  d"]
     assert landing_events(repo) == []
@@ -103,7 +103,7 @@ def test_a_target_checked_out_elsewhere_follows_there(tmp_path: Path) -> None:
     assert (clean.head, clean.status(), clean.read("b")) == (report.new, [], "new\n")
     assert clean.git("reflog", "-1", "--format=%gs") == "merge topic: Merge made by the 'ort' strategy."
     assert clean.oid("ORIG_HEAD") == report.old
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(OperationRefused) as caught:
         land_branches(repo, "topic", into="develop")
     assert (caught.value.message, caught.value.hint) == (
         f"develop is checked out in {dirty.path}, which has uncommitted changes: a",
@@ -120,7 +120,7 @@ def test_a_target_with_any_change_elsewhere_stays(tmp_path: Path) -> None:
     dirty = repo.worktree(tmp_path / "wt-dev", "develop")
     dirty.write("a", "somebody works here\n")
     tip = repo.oid("develop")
-    with pytest.raises(Refused, match="which has uncommitted changes: a"):
+    with pytest.raises(OperationRefused, match="which has uncommitted changes: a"):
         land_branches(repo, "topic", into="develop")
     assert (repo.oid("develop"), dirty.status(), (dirty.path / "b").exists()) == (tip, [" M a"], False)
     assert states(land_branches(dirty, "topic")) == {"topic": "landed"}
@@ -242,7 +242,7 @@ def test_filters_are_applied_and_a_missing_one_refuses_in_time(tmp_path: Path) -
     repo.git("config", "filter.up.clean", "tr A-Z a-z")
     repo.git("config", "filter.up.smudge", "no-such-program")
     repo.git("config", "filter.up.required", "true")
-    with pytest.raises(Refused, match=r"cannot follow: .*no-such-program.*nothing was changed"):
+    with pytest.raises(OperationRefused, match=r"cannot follow: .*no-such-program.*nothing was changed"):
         land_branches(repo, "topic")
     assert (repo.read("a.up"), repo.read("plain"), repo.status()) == ("one\n", "1\n", [])
     assert landing_events(repo) == []
@@ -316,7 +316,7 @@ def test_work_that_appears_while_the_checks_run(tmp_path: Path, what: str) -> No
     repo.switch("main")
     name = "b" if what == "untracked" else "a"
     command = f"echo human >{repo.path}/{name}" + (f"; git -C {repo.path} add a" if what == "staged" else "")
-    with pytest.raises(Refused):
+    with pytest.raises(OperationRefused):
         land_branches(repo, "topic", verify=(command,), verify_view="none")
     assert repo.read(name) == "human\n"
     assert landing_events(repo) == []
@@ -326,7 +326,7 @@ def test_a_hook_may_forbid_the_move(tmp_path: Path) -> None:
     repo = make_repo(tmp_path / "repo")
     branch(repo, "topic", b="b\n")
     repo.hook("reference-transaction", 'test "$1" != prepared || ! grep -q refs/heads/main')
-    with pytest.raises(Refused, match=r"git would not move main: .*nothing was changed"):
+    with pytest.raises(OperationRefused, match=r"git would not move main: .*nothing was changed"):
         land_branches(repo, "topic")
     assert (repo.status(), repo.files()) == ([], {"a.txt": "1"})
     assert landing_events(repo) == ["landing.started", "landing.finished not-moved"]
@@ -403,6 +403,6 @@ def test_what_was_asked_ahead_is_no_answer_once_the_index_changed(tmp_path: Path
     git.ask_ahead(*STATUS)
     repo.write("staged", "s\n")
     repo.git("add", "staged")
-    with pytest.raises(Refused, match="has staged changes: staged"):
+    with pytest.raises(OperationRefused, match="has staged changes: staged"):
         land(repo.repository, repo.ledger, [candidate(repo, "topic")], LandingOptions(no_verify=True), ahead=ahead)
     assert git.run("rev-parse", "main").text.strip() == repo.oid("main")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gitprun.git.trees import Change
+from gitprun.git.trees import TreeChange
 from gitprun.landing.guard import (
     LocalChanges,
     find_obstacle,
@@ -17,7 +17,7 @@ from gitprun.landing.guard import (
     require_mergeable,
     require_quiet,
 )
-from gitprun.model.errors import PrunError, Refused
+from gitprun.model.errors import OperationRefused, PrunError
 from gitprun.model.names import Oid
 from tests.support.repos import Repo, make_bare, make_repo
 
@@ -25,16 +25,16 @@ ZERO = Oid("0" * 40)
 X, Y = Oid("a" * 40), Oid("b" * 40)
 
 
-def added(path: bytes) -> Change:
-    return Change(path, "000000", "100644", ZERO, X)
+def added(path: bytes) -> TreeChange:
+    return TreeChange(path, "000000", "100644", ZERO, X)
 
 
-def removed(path: bytes) -> Change:
-    return Change(path, "100644", "000000", X, ZERO)
+def removed(path: bytes) -> TreeChange:
+    return TreeChange(path, "100644", "000000", X, ZERO)
 
 
-def edited(path: bytes) -> Change:
-    return Change(path, "100644", "100644", X, Y)
+def edited(path: bytes) -> TreeChange:
+    return TreeChange(path, "100644", "100644", X, Y)
 
 
 def test_the_target_is_what_is_checked_out(tmp_path: Path) -> None:
@@ -87,11 +87,11 @@ def test_a_checkout_that_is_missing_or_doubled(tmp_path: Path) -> None:
     repo.branch("develop")
     linked = repo.worktree(tmp_path / "linked", "develop")
     repo.git("worktree", "add", "-q", "-f", str(tmp_path / "twin"), "develop")
-    with pytest.raises(Refused, match="more than one worktree"):
+    with pytest.raises(OperationRefused, match="more than one worktree"):
         read_target(repo.repository, "develop")
     repo.git("worktree", "remove", str(tmp_path / "twin"))
     linked.path.rename(tmp_path / "moved")
-    with pytest.raises(Refused, match=f"refs/heads/develop is checked out in {linked.path}, which is missing"):
+    with pytest.raises(OperationRefused, match=f"refs/heads/develop is checked out in {linked.path}, which is missing"):
         read_target(repo.repository, "develop")
 
 
@@ -116,18 +116,18 @@ def test_an_operation_in_progress(tmp_path: Path, what: str) -> None:
     repo = make_repo(tmp_path / "repo")
     begin(repo, what)
     target = read_target(repo.repository, None)
-    with pytest.raises(Refused, match=f"{what} is in progress in {repo.path}"):
+    with pytest.raises(OperationRefused, match=f"{what} is in progress in {repo.path}"):
         require_quiet(target, repo.repository.common)
-    with pytest.raises(Refused, match="has unresolved conflicts: f"):
+    with pytest.raises(OperationRefused, match="has unresolved conflicts: f"):
         require_mergeable(target, read_local_changes(repo.path))
 
 
 def test_a_branch_that_is_being_rebased(tmp_path: Path) -> None:
     repo = make_repo(tmp_path / "repo")
     begin(repo, "a rebase")
-    with pytest.raises(Refused, match="a rebase is in progress"):
+    with pytest.raises(OperationRefused, match="a rebase is in progress"):
         read_target(repo.repository, None)
-    with pytest.raises(Refused, match="main is being rebased"):
+    with pytest.raises(OperationRefused, match="main is being rebased"):
         require_quiet(read_target(repo.repository, "main"), repo.repository.common)
     require_quiet(read_target(repo.repository, "topic"), repo.repository.common)
 
@@ -137,14 +137,14 @@ def test_a_rebase_in_a_linked_worktree(tmp_path: Path) -> None:
     repo.switch("home", new=True)
     begin(linked := repo.worktree(tmp_path / "linked", "main"), "a rebase")
     assert linked.path.is_dir()
-    with pytest.raises(Refused, match="main is being rebased"):
+    with pytest.raises(OperationRefused, match="main is being rebased"):
         require_quiet(read_target(repo.repository, "main"), repo.repository.common)
 
 
 def test_another_git_at_work(tmp_path: Path) -> None:
     repo = make_repo(tmp_path / "repo")
     repo.write(".git/index.lock", "")
-    with pytest.raises(Refused, match="another git program works in") as caught:
+    with pytest.raises(OperationRefused, match="another git program works in") as caught:
         require_quiet(read_target(repo.repository, None), repo.repository.common)
     assert str(repo.path / ".git" / "index.lock") in caught.value.hint
 
@@ -169,7 +169,7 @@ def test_local_changes(tmp_path: Path) -> None:
         staged=frozenset({b"staged", b"both", b"dropped", b"with space\nand line"}),
         unstaged=frozenset({b"edited", b"both", b"deleted", b"mode"}),
     )
-    with pytest.raises(Refused, match=r"staged changes: both, dropped, staged, with space\\nand line"):
+    with pytest.raises(OperationRefused, match=r"staged changes: both, dropped, staged, with space\\nand line"):
         require_mergeable(read_target(repo.repository, None), read_local_changes(repo.path))
 
 
@@ -187,7 +187,7 @@ def test_local_changes(tmp_path: Path) -> None:
         ({"f": "x"}, [edited(b"f")], ""),
     ],
 )
-def test_files_in_the_way(tmp_path: Path, tree: dict[str, str], changes: list[Change], said: str) -> None:
+def test_files_in_the_way(tmp_path: Path, tree: dict[str, str], changes: list[TreeChange], said: str) -> None:
     for name, content in tree.items():
         Repo(tmp_path).write(name, content)
     expected = f"files that are in no commit would be overwritten: {said}" if said else ""

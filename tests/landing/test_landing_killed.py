@@ -12,7 +12,7 @@ import pytest
 
 from gitprun.landing.move import CheckoutStuck
 from gitprun.landing.recover import recover_landing
-from gitprun.model.errors import PrunError, Refused
+from gitprun.model.errors import OperationRefused, PrunError
 from tests.support.landing import land_branches, landing_events, states
 from tests.support.repos import Repo, make_repo
 
@@ -232,6 +232,6 @@ def test_a_dry_run_does_not_repair(tmp_path: Path) -> None:
     repo = ready(tmp_path / "repo")
     kill_at(repo, "moved")
     before = repo.status()
-    with pytest.raises(Refused, match="has staged changes"):
+    with pytest.raises(OperationRefused, match="has staged changes"):
         land_branches(repo, "other", dry_run=True)
     assert repo.status() == before

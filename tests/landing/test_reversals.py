@@ -10,11 +10,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gitprun.git.trees import ABSENT, Change
+from gitprun.git.trees import ABSENT, TreeChange
 from gitprun.landing.losses import lost_lines
 from gitprun.landing.reversals import (
+    FirstParentStep,
     Reversal,
-    Step,
     find_reversals,
     is_inverse,
     names_commit,
@@ -30,12 +30,12 @@ def oid(letter: str) -> Oid:
     return Oid(letter * 40) if letter else ZERO
 
 
-def change(path: str, old: str, new: str) -> Change:
-    return Change(path.encode(), MODE if old else ABSENT, MODE if new else ABSENT, oid(old), oid(new))
+def change(path: str, old: str, new: str) -> TreeChange:
+    return TreeChange(path.encode(), MODE if old else ABSENT, MODE if new else ABSENT, oid(old), oid(new))
 
 
-def step(name: str, *changes: tuple[str, str, str]) -> Step:
-    return Step(oid(name), tuple(change(*one) for one in changes))
+def step(name: str, *changes: tuple[str, str, str]) -> FirstParentStep:
+    return FirstParentStep(oid(name), tuple(change(*one) for one in changes))
 
 
 def versions(**given: str) -> dict[bytes, tuple[str, Oid]]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gitprun.judging.hotspots import Hotspot
-from gitprun.model.errors import Refused
+from gitprun.model.errors import OperationRefused
 from gitprun.workspaces.trust import Untrusted
 from tests.support.landing import land_branches, landing_events, states
 from tests.support.repos import Repo, make_repo
@@ -93,7 +93,7 @@ def test_untracked_work_is_not_overwritten_by_what_is_made(tmp_path: Path, monke
     repo.write("made.txt", "human\n")
     row = Hotspot(MAKE.path, after=MAKE.after, produces=("made.txt",))
     with pytest.raises(
-        Refused, match=r"files that are in no commit would be overwritten: made.txt; nothing was changed"
+        OperationRefused, match=r"files that are in no commit would be overwritten: made.txt; nothing was changed"
     ):
         land_branches(repo, "first", hotspots=(row,), may_run_after=True)
     assert repo.read("made.txt") == "human\n"

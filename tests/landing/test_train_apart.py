@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from gitprun.git.command import Git
 from gitprun.git.refs import open_repository
 from gitprun.git.trees import Objects, merge_trees, read_changes
-from gitprun.git.walk import TooDeep, Trees
+from gitprun.git.walk import Trees, TreeTooDeep
 from gitprun.landing.disjoint import Since, merge_apart
 from gitprun.model.names import Oid
 from tests.support.repos import make_repo
@@ -141,5 +141,5 @@ def test_trees_without_end_are_refused(tmp_path: Path) -> None:
     made = bytes(objects.write(pygit2.enums.ObjectType.TREE, b"100644 f\0" + blob).raw)
     for _ in range(600):
         made = bytes(objects.write(pygit2.enums.ObjectType.TREE, b"40000 d\0" + made).raw)
-    with pytest.raises(TooDeep):
+    with pytest.raises(TreeTooDeep):
         Trees(objects).compare(repo.oid("HEAD^{tree}"), Oid(made.hex()))

@@ -14,7 +14,7 @@ from gitprun.landing.forecast import forecast
 from gitprun.landing.forecast_branches import Asked
 from gitprun.landing.move import CheckoutStuck
 from gitprun.landing.undo import undo
-from gitprun.model.errors import Refused
+from gitprun.model.errors import OperationRefused
 from tests.support.landing import candidate, land_branches, states
 from tests.support.repos import Repo, make_repo
 
@@ -297,7 +297,7 @@ def test_a_checkout_that_goes_back_runs_none_either(hooked: Repo, monkeypatch: p
 def test_what_commands_make_afterwards_is_held_too(hooked: Repo) -> None:
     rows = (Hotspot("c", after=("mkdir -p .claude; echo '{}' >.claude/settings.json",)),)
     before = hooked.head
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(OperationRefused) as caught:
         land_branches(hooked, "good", hotspots=rows, may_run_after=True)
     assert (caught.value.message, caught.value.hint) == (
         "what mkdir -p .claude; echo '{}' >.claude/settings.json made changes what is run here: .claude/settings.json"

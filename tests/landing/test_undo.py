@@ -11,7 +11,7 @@ import pytest
 from gitprun.judging.hotspots import Hotspot
 from gitprun.landing.undo import UndoReport, undo
 from gitprun.landing.undo_plan import TakenOut, taken_out
-from gitprun.model.errors import PrunError, Refused
+from gitprun.model.errors import OperationRefused, PrunError
 from gitprun.model.names import Oid
 from tests.support.landing import land_branches, states
 from tests.support.repos import Repo, make_repo
@@ -68,7 +68,7 @@ def test_the_last_landing_goes_back(tmp_path: Path) -> None:
     assert undo_events(repo) == ["undo.started moved", "landing.undone topic-b moved", "undo.finished done"]
     assert take(repo).new == start
     assert repo.files() == {"a": "1", "b": "1", "mine": "1"}
-    with pytest.raises(Refused, match="no landing is left to take back"):
+    with pytest.raises(OperationRefused, match="no landing is left to take back"):
         take(repo)
     assert states(land_branches(repo, "topic-b")) == {"topic-b": "landed"}
     assert take(repo).landing == 3
@@ -117,13 +117,13 @@ def test_redo_brings_back_what_was_reverted(tmp_path: Path) -> None:
     by = repo.head
     again = land_branches(repo, "topic-a")
     assert states(again) == {"topic-a": "refused"}
-    with pytest.raises(Refused, match=r"topic-a of landing 1 was reverted already, by \w{10}"):
+    with pytest.raises(OperationRefused, match=r"topic-a of landing 1 was reverted already, by \w{10}"):
         take(repo, "topic-a")
     report = take(repo, redo=True)
     assert (report.way, [one.branch for one in report.items]) == ("redone", ["topic-a", "topic-b"])
     assert repo.files() == {**landed, "mine": "2"}
     assert repo.git("log", "-1", "--format=%s").startswith('Revert "Revert "merge: ship topic-b""')
-    with pytest.raises(Refused, match="topic-a, topic-b of landing 1 was never reverted"):
+    with pytest.raises(OperationRefused, match="topic-a, topic-b of landing 1 was never reverted"):
         take(repo, "1", redo=True)
     assert take(repo, merge[:8]).way == "reverted"
     assert repo.files() == {"a": "1", "b": "2", "mine": "2", "new/b": "n"}
@@ -151,7 +151,7 @@ def test_later_changes_to_the_same_lines_refuse(tmp_path: Path) -> None:
     land_branches(repo, "topic-a", "topic-b")
     merge = repo.oid("main^")
     head = repo.commit("later", a="3\n")
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(OperationRefused) as caught:
         take(repo)
     assert caught.value.message == f"what came after {merge[:10]} changed the same places: a; nothing was changed"
     assert caught.value.hint == f"take back what came after first, or revert by hand: git revert -m 1 {merge[:10]}"
@@ -186,11 +186,11 @@ def test_taken_back_by_hand(tmp_path: Path) -> None:
     land_branches(repo, "topic-a")
     merge = repo.head
     repo.git("reset", "-q", "--hard", "HEAD^")
-    with pytest.raises(Refused, match=f"{merge[:10]} is not in main any more"):
+    with pytest.raises(OperationRefused, match=f"{merge[:10]} is not in main any more"):
         take(repo)
     repo.git("reset", "-q", "--hard", merge)
     repo.git("revert", "--no-edit", "-m", "1", merge)
-    with pytest.raises(Refused, match="there is nothing to do: main holds nothing of topic-a any more"):
+    with pytest.raises(OperationRefused, match="there is nothing to do: main holds nothing of topic-a any more"):
         take(repo)
 
 
@@ -216,7 +216,7 @@ def test_a_checkout_in_no_state_refuses(tmp_path: Path, spoil: Any, said: str) -
     land_branches(repo, "topic-a")
     head = repo.head
     spoil(repo)
-    with pytest.raises(Refused, match=said):
+    with pytest.raises(OperationRefused, match=said):
         take(repo)
     assert (repo.head, undo_events(repo)) == (head, [])
 
@@ -229,7 +229,7 @@ def test_what_came_where_a_file_was_removed_stays(tmp_path: Path) -> None:
     repo.switch("main")
     land_branches(repo, "topic")
     repo.write("gone", "human\n")
-    with pytest.raises(Refused, match="files that are in no commit would be overwritten: gone"):
+    with pytest.raises(OperationRefused, match="files that are in no commit would be overwritten: gone"):
         take(repo)
     assert repo.read("gone") == "human\n"
 
@@ -294,7 +294,7 @@ def test_numbers_commits_and_words(tmp_path: Path) -> None:
     assert take(repo, "#2", dry_run=True).items[0].branch == "topic-b"
     assert take(repo, repo.oid("main^")[:7], dry_run=True).items[0].branch == "topic-a"
     take(repo)
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(OperationRefused) as refused:
         take(repo, "2")
     assert (refused.value.message, refused.value.hint) == (
         "topic-b of landing 2 was taken back and is in no history",
@@ -314,7 +314,7 @@ def test_what_was_moved_off_is_moved_on_again(tmp_path: Path) -> None:
         report = take(repo, redo=True)
         assert (report.way, [one.branch for one in report.items], report.new) == ("redone", [name], commit)
         assert (repo.head, repo.status()) == (commit, [])
-    with pytest.raises(Refused, match="no landing is left to bring back"):
+    with pytest.raises(OperationRefused, match="no landing is left to bring back"):
         take(repo, redo=True)
     assert take(repo, redo=False).new == first
     assert take(repo, "topic-b", redo=True, dry_run=True).new == second
@@ -329,7 +329,7 @@ def test_what_was_moved_off_stays_off_where_something_else_came(tmp_path: Path) 
     land_branches(repo, "topic-a", "topic-b")
     take(repo)
     later = repo.commit("later", mine="2\n")
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(OperationRefused) as caught:
         take(repo, redo=True)
     assert (caught.value.message, caught.value.hint, repo.head) == (
         "topic-a, topic-b of landing 1 was taken back and is in no history",
@@ -347,7 +347,7 @@ def test_one_unit_of_a_landing_is_moved_on_again(tmp_path: Path) -> None:
     assert repo.head == whole
     take(repo, "topic-b")
     take(repo, "topic-a")
-    with pytest.raises(Refused, match="topic-b of landing 1 was taken back and is in no history"):
+    with pytest.raises(OperationRefused, match="topic-b of landing 1 was taken back and is in no history"):
         take(repo, "topic-b", redo=True)
     assert [one.branch for one in take(repo, redo=True).items] == ["topic-a", "topic-b"]
     assert repo.head == whole

@@ -14,7 +14,7 @@ from gitprun.landing.move import CheckoutStuck
 from gitprun.landing.recover import recover_landing
 from gitprun.landing.undo import undo
 from gitprun.landing.undo_plan import read_landings
-from gitprun.model.errors import Refused
+from gitprun.model.errors import OperationRefused
 from tests.support.landing import land_branches, states
 from tests.support.repos import Repo, make_repo
 
@@ -97,7 +97,7 @@ def test_the_next_landing_finishes_it(tmp_path: Path) -> None:
     assert states(report) == {"topic": "landed"}
     assert report.notes[0].startswith("an undo on main that was cut off is complete now, at ")
     assert [len(one.standing) for one in read_landings(repo.ledger.read().events)] == [0, 1]
-    with pytest.raises(Refused, match="taken back"):
+    with pytest.raises(OperationRefused, match="taken back"):
         undo(repo.repository, repo.ledger, "1")
 
 

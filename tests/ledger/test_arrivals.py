@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gitprun.ledger.arrivals import (
-    Sight,
-    Watched,
+    FileSight,
+    WatchedFile,
     Writer,
     breaks_off,
     first_look,
@@ -21,9 +21,9 @@ WALL = 1_800_000_000.0
 NOBODY = Writer()
 
 
-def sight(size: int = 10, *, age: float = 0.0, inode: int = 1) -> Sight:
+def sight(size: int = 10, *, age: float = 0.0, inode: int = 1) -> FileSight:
     """See a file that was written ``age`` seconds before WALL."""
-    return Sight(inode, size, int((WALL - age) * 1e9))
+    return FileSight(inode, size, int((WALL - age) * 1e9))
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,9 @@ def sight(size: int = 10, *, age: float = 0.0, inode: int = 1) -> Sight:
         (None, 500.0, False),
     ],
 )
-def test_what_is_there_at_the_start_is_judged_by_its_own_time(found: Sight | None, now: float, landed: bool) -> None:
+def test_what_is_there_at_the_start_is_judged_by_its_own_time(
+    found: FileSight | None, now: float, landed: bool
+) -> None:
     assert is_quiet(first_look(found, now=now, wall=WALL), NOBODY, now=now, window=10) is landed
 
 
@@ -51,9 +53,9 @@ def test_a_file_from_the_future_lands_once_we_saw_it_quiet() -> None:
 
 
 @pytest.mark.parametrize("change", [sight(11), sight(age=-1), sight(age=3600), sight(inode=2), None])
-def test_any_change_we_see_starts_the_window_again(change: Sight | None) -> None:
-    watched = look_again(Watched(sight(), 100.0), change, now=109.0)
-    assert watched == Watched(change, 109.0)
+def test_any_change_we_see_starts_the_window_again(change: FileSight | None) -> None:
+    watched = look_again(WatchedFile(sight(), 100.0), change, now=109.0)
+    assert watched == WatchedFile(change, 109.0)
     assert not is_quiet(watched, NOBODY, now=118.9, window=10)
 
 
@@ -80,7 +82,7 @@ def test_a_known_writer_counts_for_more_than_quiet(writer: Writer, certain: bool
 
 
 @pytest.mark.parametrize("found", [None, sight(0, age=100)])
-def test_an_ended_writer_does_not_make_an_absent_or_empty_file_land(found: Sight | None) -> None:
+def test_an_ended_writer_does_not_make_an_absent_or_empty_file_land(found: FileSight | None) -> None:
     assert not is_certain(first_look(found, now=0.0, wall=WALL), Writer("ended"))
 
 
@@ -101,12 +103,12 @@ def test_a_text_that_breaks_off_inside_the_contract(text: str, broken: bool) -> 
     assert breaks_off(text) is broken
 
 
-SIGHTS = st.none() | st.builds(Sight, st.integers(1, 3), st.integers(0, 3), st.integers(0, 3))
+SIGHTS = st.none() | st.builds(FileSight, st.integers(1, 3), st.integers(0, 3), st.integers(0, 3))
 
 
 @given(st.lists(st.tuples(st.floats(0, 100), SIGHTS), min_size=1), st.floats(0.1, 1000))
 def test_nothing_lands_within_the_window_after_its_last_change(
-    looks: list[tuple[float, Sight | None]], window: float
+    looks: list[tuple[float, FileSight | None]], window: float
 ) -> None:
     """Whatever the wall clock said: of two looks less than a window apart that differ, the second never lands."""
     looks.sort(key=lambda look: look[0])

@@ -15,7 +15,7 @@ from gitprun.ledger.retry_policy import (
     DEFAULT_RETRIES,
     SHARED_KINDS,
     NextTry,
-    Patience,
+    RetryPolicy,
     judge_next_try,
     kind_of_failure,
     patience_of,
@@ -26,13 +26,15 @@ NOW = datetime(2029, 12, 31, 12, 0, tzinfo=UTC)
 KINDS = sorted(SHARED_KINDS | {"bail", "failed", "no-thread", "lost", ""})
 
 
-def judge(kind: str, tried: int = 1, executor: str = "codex", patience: Patience | None = None, **said: Any) -> NextTry:
-    return judge_next_try(patience or Patience(), executor, kind, Ending("rate-limited", "x", **said), tried, NOW)
+def judge(
+    kind: str, tried: int = 1, executor: str = "codex", patience: RetryPolicy | None = None, **said: Any
+) -> NextTry:
+    return judge_next_try(patience or RetryPolicy(), executor, kind, Ending("rate-limited", "x", **said), tried, NOW)
 
 
 def test_the_seed_s_numbers() -> None:
-    assert patience_of(Settings()) == Patience(retries=2, wait=780.0, longest=3600.0)
-    assert patience_of(Settings(retries=0, retry_wait=1.0, retry_wait_max=2.0)) == Patience(
+    assert patience_of(Settings()) == RetryPolicy(retries=2, wait=780.0, longest=3600.0)
+    assert patience_of(Settings(retries=0, retry_wait=1.0, retry_wait_max=2.0)) == RetryPolicy(
         retries=0, wait=1.0, longest=2.0
     )
 
@@ -63,11 +65,11 @@ def test_how_long(kind: str, said: dict[str, Any], answer: NextTry) -> None:
 
 def test_how_often() -> None:
     assert [judge("bail", tried) for tried in (1, 2, 3)] == [NextTry(0.0), NextTry(0.0), NextTry(None, "tried 3 times")]
-    assert judge("503", 1, patience=Patience(retries=0)) == NextTry(None)
+    assert judge("503", 1, patience=RetryPolicy(retries=0)) == NextTry(None)
 
 
 def test_a_short_patience_is_not_stretched_for_the_network() -> None:
-    assert judge("network", patience=Patience(wait=5.0)) == NextTry(5.0)
+    assert judge("network", patience=RetryPolicy(wait=5.0)) == NextTry(5.0)
 
 
 @given(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gitprun.ledger.stall import (
     Quiet,
-    Sight,
+    WorkerSight,
     has_moved,
     observe,
     stall_facts,
@@ -23,12 +23,12 @@ LIMIT = 600.0
 WALL = 1_800_000_000.0
 
 
-def at(time: float, output: object | None = "o", files: object | None = None, newest: float = 0.0) -> Sight:
+def at(time: float, output: object | None = "o", files: object | None = None, newest: float = 0.0) -> WorkerSight:
     """Look at a steady time; the last change of a file is given in steady time too."""
-    return Sight(at=time, wall=WALL + time, output=output, files=files, newest=WALL + newest)
+    return WorkerSight(at=time, wall=WALL + time, output=output, files=files, newest=WALL + newest)
 
 
-def after(*sights: Sight, begun: float = 0.0) -> Quiet:
+def after(*sights: WorkerSight, begun: float = 0.0) -> Quiet:
     known = watch_begins(begun, WALL + begun)
     for sight in sights:
         known = observe(known, sight)
@@ -106,7 +106,7 @@ def test_a_stall_is_never_said_too_early(looks: list[tuple[float, int, int | Non
     seen: list[tuple[float, int, int | None]] = []
     for step, output, files, skew in looks:
         time += step
-        sight = Sight(at=time, wall=WALL + time + skew, output=output, files=files, newest=WALL + time)
+        sight = WorkerSight(at=time, wall=WALL + time + skew, output=output, files=files, newest=WALL + time)
         known = observe(known, sight)
         seen.append((time, output, files))
         quiet = known.for_seconds(time)

@@ -16,10 +16,10 @@ from gitprun.ledger.roster import parse_name
 from gitprun.model.errors import PrunError
 from gitprun.monitor.loop import Monitor, Watching, watch
 from gitprun.monitor.render import tick_line
-from gitprun.observe.flags import Limits, Tick
+from gitprun.observe.flags import FlagLimits, Tick
 from gitprun.observe.inotify import Inotify
-from gitprun.registry.make import Wish, make_named
-from gitprun.supervisor.process import Identity, probe_identity
+from gitprun.registry.make import WorkspaceSpec, make_named
+from gitprun.supervisor.process import ProcessIdentity, probe_identity
 from gitprun.workspaces.clone import make_clone, read_source
 from tests.support.processes import start_program
 from tests.support.repos import Repo, make_bare, make_repo
@@ -40,7 +40,7 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
         yield opened
 
 
-def me() -> Identity:
+def me() -> ProcessIdentity:
     found = probe_identity(os.getpid())
     assert found is not None
     return found
@@ -272,7 +272,7 @@ def test_a_unit_outside_its_fence(scene: Scene) -> None:
 
 def test_a_worker_that_gives_no_sign_of_life(scene: Scene) -> None:
     work = scene.start("alpha").work
-    monitor = scene.monitor(limits=Limits(99, 600.0))
+    monitor = scene.monitor(limits=FlagLimits(99, 600.0))
     monitor.tick()
     scene.clock.advance(599)
     assert flags(monitor.tick()) == []
@@ -421,7 +421,7 @@ def test_named_workspaces_are_shown_like_units(tmp_path: Path) -> None:
     repo = make_repo(tmp_path / "r")
     ledger = repo.ledger
     for name in ("wave1-reports", "wave1/search"):
-        wish = Wish(name=parse_name(name), branch=f"b/{name}", root=tmp_path / "r.prun")
+        wish = WorkspaceSpec(name=parse_name(name), branch=f"b/{name}", root=tmp_path / "r.prun")
         make_named(repo.repository, ledger, wish)
     monitor = Monitor(repo.repository, ledger, Watching())
     said = [rest(monitor.tick())]

@@ -6,18 +6,18 @@ import json
 
 from gitprun.monitor.render import shutdown_line, startup_line, tick_line, tick_row
 from gitprun.observe.flags import Flag, Tick
-from gitprun.observe.snapshot import Snapshot, UnitSight
+from gitprun.observe.snapshot import Snapshot, UnitReading
 
 AT = 1_795_990_522.0
 
 
-def tick(*units: UnitSight, note: str = "idle", flags: tuple[Flag, ...] = (), **facts: int | None) -> Tick:
+def tick(*units: UnitReading, note: str = "idle", flags: tuple[Flag, ...] = (), **facts: int | None) -> Tick:
     return Tick(Snapshot(time=AT, units=units, base="b" * 40, **facts), note, 1, flags)  # type: ignore[arg-type]
 
 
-def unit(name: str, commits: int | None, dirty: int | None, run: str = "r1") -> UnitSight:
+def unit(name: str, commits: int | None, dirty: int | None, run: str = "r1") -> UnitReading:
     paths = None if dirty is None else {str(number): (1, 1) for number in range(dirty)}
-    return UnitSight(run=run, id=name, state="running", commits=commits, dirty=paths)
+    return UnitReading(run=run, id=name, state="running", commits=commits, dirty=paths)
 
 
 def test_a_line_with_everything() -> None:

@@ -8,10 +8,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gitprun.ledger.drift_findings import Finding, Thing, describe
+from gitprun.ledger.drift_findings import Change, DriftFinding, describe
 from gitprun.ledger.drift_record import Drift, facts_of, read_drifts
 from gitprun.ledger.events import Event
-from gitprun.observe.changes import Look, Ours, compare, dump, read_look, redact, write_look
+from gitprun.observe.changes import OwnChanges, RepositorySnapshot, compare, dump, read_look, redact, write_look
 from gitprun.observe.reflogs import join_logs, last_entry, lost_lines, read_entry
 from gitprun.observe.repository import clean_ref, parse_packed
 
@@ -19,7 +19,7 @@ from gitprun.observe.repository import clean_ref, parse_packed
 TEXT = st.text(st.characters(codec="utf-8") | st.sampled_from("\udc80\udcff"), max_size=8)
 WORDS = st.dictionaries(TEXT, TEXT, max_size=4)
 LOOKS = st.builds(
-    Look,
+    RepositorySnapshot,
     time=st.floats(0, 1e10),
     refs=WORDS,
     heads=WORDS,
@@ -36,12 +36,12 @@ LINES = st.lists(
     max_size=6,
 )
 KINDS = st.sampled_from(["ref", "head", "config", "hook", "info", "worktree", "reflog", "checkout"])
-THINGS = st.builds(Thing, KINDS, TEXT, TEXT, TEXT, TEXT)
-FINDINGS = st.builds(Finding, thing=THINGS, gate=st.booleans(), why=TEXT, by=st.lists(TEXT, max_size=2).map(tuple))
+THINGS = st.builds(Change, KINDS, TEXT, TEXT, TEXT, TEXT)
+FINDINGS = st.builds(DriftFinding, thing=THINGS, gate=st.booleans(), why=TEXT, by=st.lists(TEXT, max_size=2).map(tuple))
 
 
 @given(LOOKS)
-def test_a_look_comes_back_the_same(look: Look) -> None:
+def test_a_look_comes_back_the_same(look: RepositorySnapshot) -> None:
     assert read_look(json.loads(dump(write_look(look)))) == look
 
 
@@ -56,15 +56,15 @@ def test_what_is_no_look_is_none(record: object) -> None:
 
 
 @given(LOOKS, LOOKS)
-def test_two_looks_differ_in_what_was_named(before: Look, after: Look) -> None:
-    assert compare(before, before, Ours()) == ()
-    for thing in compare(before, after, Ours()):
+def test_two_looks_differ_in_what_was_named(before: RepositorySnapshot, after: RepositorySnapshot) -> None:
+    assert compare(before, before, OwnChanges()) == ()
+    for thing in compare(before, after, OwnChanges()):
         assert thing.old != thing.new
         assert describe(thing)
 
 
 @given(st.lists(FINDINGS, max_size=5).map(tuple))
-def test_a_drift_is_told_by_the_ledger_as_it_was_found(findings: tuple[Finding, ...]) -> None:
+def test_a_drift_is_told_by_the_ledger_as_it_was_found(findings: tuple[DriftFinding, ...]) -> None:
     drift = Drift(run="r1", id="d1", units=("r1/u",), time=1.0, findings=findings)
     event = Event("drift.found", 1.0, "r1", "u", json.loads(json.dumps(facts_of(drift))))
     (found,) = read_drifts([event])
@@ -116,9 +116,11 @@ EMPTY: dict[str, Any] = {
 
 def test_a_worktree_of_ours_that_was_looked_at_while_it_was_registered_is_no_drift() -> None:
     """Its registration said nothing yet: that is a look that failed, and not what was there before."""
-    half = Look(**EMPTY, places={"b": "?"}, heads={})
-    whole = Look(**EMPTY, places={"b": "/p/r1/b"}, heads={"worktrees/b/HEAD": "ref: refs/heads/prun/r1/b"})
-    ours = Ours(refs=frozenset(), moves=frozenset(), places=frozenset({"/p/r1/b"}), removed=frozenset())
+    half = RepositorySnapshot(**EMPTY, places={"b": "?"}, heads={})
+    whole = RepositorySnapshot(
+        **EMPTY, places={"b": "/p/r1/b"}, heads={"worktrees/b/HEAD": "ref: refs/heads/prun/r1/b"}
+    )
+    ours = OwnChanges(refs=frozenset(), moves=frozenset(), places=frozenset({"/p/r1/b"}), removed=frozenset())
     assert compare(half, whole, ours) == ()
-    nobodys = Ours(refs=frozenset(), moves=frozenset(), places=frozenset(), removed=frozenset())
+    nobodys = OwnChanges(refs=frozenset(), moves=frozenset(), places=frozenset(), removed=frozenset())
     assert [thing.name for thing in compare(half, whole, nobodys)] == ["worktrees/b/HEAD", "b"]

@@ -7,31 +7,31 @@ from typing import Any
 
 import pytest
 
-from gitprun.observe.flags import Flag, Limits, Tick, judge
-from gitprun.observe.snapshot import GONE, Checkout, Shared, Snapshot, UnitSight
+from gitprun.observe.flags import Flag, FlagLimits, Tick, judge
+from gitprun.observe.snapshot import GONE, CheckoutStatus, Shared, Snapshot, UnitReading
 
 MAIN = {"HEAD": "ref: refs/heads/main", "refs/heads/main": "c0"}
 
 
-def unit(name: str = "alpha", state: str = "running", **facts: Any) -> UnitSight:
-    return UnitSight(run="r1", id=name, state=state, live=state in ("running", "collecting", "queued"), **facts)
+def unit(name: str = "alpha", state: str = "running", **facts: Any) -> UnitReading:
+    return UnitReading(run="r1", id=name, state=state, live=state in ("running", "collecting", "queued"), **facts)
 
 
 def shared(dirty: dict[str, tuple[int, int]] | None = None, *, files: int = 7, **refs: str) -> Shared:
-    return Shared(refs={**MAIN, **refs}, checkout=Checkout(path="/r", dirty=dirty or {}, files=files))
+    return Shared(refs={**MAIN, **refs}, checkout=CheckoutStatus(path="/r", dirty=dirty or {}, files=files))
 
 
-def look(*units: UnitSight, **facts: Any) -> Snapshot:
+def look(*units: UnitReading, **facts: Any) -> Snapshot:
     facts.setdefault("shared", shared())
     facts.setdefault("start", shared())
     return Snapshot(time=0.0, units=units, **facts)
 
 
-def run(*looks: Snapshot, limits: Limits | None = None) -> list[tuple[str, list[str]]]:
+def run(*looks: Snapshot, limits: FlagLimits | None = None) -> list[tuple[str, list[str]]]:
     """Judge looks one after the other; give the note and the flags of each."""
     said, before = [], None
     for now in looks:
-        before = judge(before, now, limits or Limits(warn_at=99))
+        before = judge(before, now, limits or FlagLimits(warn_at=99))
         said.append((before.note, [flag.text for flag in before.flags]))
     return said
 
@@ -64,7 +64,14 @@ def test_a_count_that_failed_is_no_news() -> None:
 def test_streak_counts_ticks_with_the_same_note() -> None:
     busy = look(unit(), codex=1)
     looks = (busy, busy, busy, busy, look(unit(), codex=1, all_commits=1), busy)
-    assert [said for _, said in run(*looks, limits=Limits(warn_at=3))] == [[], [], ["streak:3x"], ["streak:4x"], [], []]
+    assert [said for _, said in run(*looks, limits=FlagLimits(warn_at=3))] == [
+        [],
+        [],
+        ["streak:3x"],
+        ["streak:4x"],
+        [],
+        [],
+    ]
 
 
 def test_no_flag_on_the_first_tick_needs_a_second_look() -> None:
@@ -153,7 +160,7 @@ def test_work_of_the_user_that_is_gone_is_told_once_and_a_clean_tree_is_not_dirt
 
 
 def test_main_reverted_not_when_the_user_committed_it() -> None:
-    moved = Shared(refs={**MAIN, "refs/heads/main": "c1"}, checkout=Checkout(path="/r", files=7))
+    moved = Shared(refs={**MAIN, "refs/heads/main": "c1"}, checkout=CheckoutStatus(path="/r", files=7))
     said = run(look(shared=moved, start=shared({"wip": (3, 1)}), moves=frozenset({("refs/heads/main", "c1")})))
     assert said[0][1] == []
 
@@ -174,11 +181,11 @@ def test_ref_drift_is_told_once_with_what_moved() -> None:
     now = look(shared=shared(**{"refs/heads/surprise": "c9"}))
     first = judge(judge(None, look()), now)
     assert first.flags == (Flag("ref-drift", about=("refs/heads/surprise new -> c9",)),)
-    assert judge(first, now, Limits(warn_at=99)).flags == ()
+    assert judge(first, now, FlagLimits(warn_at=99)).flags == ()
 
 
 def test_ref_drift_on_the_first_tick_is_what_moved_since_the_start() -> None:
-    gone = Shared(refs={"HEAD": "ref: refs/heads/main"}, checkout=Checkout(path="/r", files=7))
+    gone = Shared(refs={"HEAD": "ref: refs/heads/main"}, checkout=CheckoutStatus(path="/r", files=7))
     assert judge(None, look(shared=gone)).flags == (Flag("ref-drift", about=("refs/heads/main c0 -> gone",)),)
 
 
@@ -236,7 +243,9 @@ def test_all_flags_keep_the_order_of_the_seed() -> None:
         shared=shared({"x": (1, 1)}, files=8),
         runaway=1,
     )
-    assert [flag.text for flag in judge(Tick(busy, "working/no-commit-yet", 5, ()), now, Limits(warn_at=3)).flags] == [
+    assert [
+        flag.text for flag in judge(Tick(busy, "working/no-commit-yet", 5, ()), now, FlagLimits(warn_at=3)).flags
+    ] == [
         "streak:6x",
         "silent-edit",
         "main-dirty:1",

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from gitprun.ledger.drift_record import gates
-from gitprun.observe.attribution import Suspect
-from gitprun.observe.snapshotter import Witness
+from gitprun.observe.attribution import PossibleAuthor
+from gitprun.observe.snapshotter import DriftObserver
 from gitprun.supervisor.process import probe_identity
 from tests.support.drifting import Scene, fits, make_scene
 from tests.support.repos import Repo, make_repo
@@ -82,10 +82,10 @@ def test_a_landing_moves_branches_and_is_no_drift(scene: Scene) -> None:
     assert [row for row in scene.told() if "checkout" not in row] == []
 
 
-def another(scene: Scene, tmp_path: Path, name: str) -> Suspect:
+def another(scene: Scene, tmp_path: Path, name: str) -> PossibleAuthor:
     clone = tmp_path / name
     scene.repo.git("clone", "-q", "--no-hardlinks", str(scene.repo.path), str(clone))
-    return Suspect(name=f"r1/{name}", path=str(clone), kind="clone")
+    return PossibleAuthor(name=f"r1/{name}", path=str(clone), kind="clone")
 
 
 def test_two_at_once_are_both_named_and_one_alone_is(scene: Scene, tmp_path: Path) -> None:
@@ -133,7 +133,7 @@ def test_what_a_worker_stashed_in_its_worktree_is_its_own_doing(scene: Scene) ->
 
 def test_what_was_put_back_by_hand_is_settled_at_the_next_look(scene: Scene) -> None:
     scene.witness.begin(scene.suspect)
-    other = Suspect(name="r1/v")
+    other = PossibleAuthor(name="r1/v")
     scene.witness.begin(other)
     scene.sh("git branch -q -D topic; git config alias.x y")
     scene.witness.end("r1/v")
@@ -147,7 +147,7 @@ def test_what_was_put_back_by_hand_is_settled_at_the_next_look(scene: Scene) -> 
 def test_another_process_takes_over_where_one_was_killed(scene: Scene) -> None:
     scene.witness.begin(scene.suspect)
     scene.sh("git branch -q -D topic")
-    heir = Witness(scene.repo.repository, scene.ledger, "r1", Path(scene.witness.root))
+    heir = DriftObserver(scene.repo.repository, scene.ledger, "r1", Path(scene.witness.root))
     heir.end("r1/u")
     assert [one.thing.name for one in scene.drifts[0].findings] == ["refs/heads/topic"]
     assert heir.end("r1/u") == ()
@@ -157,8 +157,8 @@ def test_a_repository_without_reflogs_holds_nobody_up_for_a_new_branch(tmp_path:
     repo = make_repo(tmp_path / "r")
     repo.git("config", "core.logAllRefUpdates", "false")
     shutil.rmtree(repo.path / ".git" / "logs")
-    witness = Witness(repo.repository, repo.ledger, "r1", tmp_path)
-    witness.begin(Suspect(name="r1/u"))
+    witness = DriftObserver(repo.repository, repo.ledger, "r1", tmp_path)
+    witness.begin(PossibleAuthor(name="r1/u"))
     repo.git("branch", "x")
     (found,) = witness.end("r1/u")
     assert (found.gate, found.thing.name) == (False, "refs/heads/x")

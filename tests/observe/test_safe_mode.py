@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from gitprun.git.command import NEUTRAL
-from gitprun.model.errors import Refused
-from gitprun.observe.safe_mode import Caution, fingerprint, require_calm, trust
+from gitprun.model.errors import OperationRefused
+from gitprun.observe.safe_mode import SafeMode, fingerprint, require_calm, trust
 from tests.support.cli import prun
 from tests.support.repos import Repo, make_repo
 
@@ -28,7 +28,7 @@ def keep(repo: Repo) -> Path:
 
 def test_what_was_there_before_is_the_users(repo: Repo) -> None:
     keep(repo)
-    caution = Caution(repo.repository)
+    caution = SafeMode(repo.repository)
     assert (caution(), caution.changed()) == ((), "")
 
 
@@ -37,12 +37,12 @@ def test_what_people_set_while_they_work_changes_nothing(repo: Repo) -> None:
     repo.git("config", "branch.main.remote", "origin")
     repo.git("config", "remote.origin.url", "https://example.test/x")
     repo.git("config", "user.name", "Somebody")
-    assert Caution(repo.repository)() == ()
+    assert SafeMode(repo.repository)() == ()
 
 
 def test_a_new_program_takes_all_programs_out_of_play(repo: Repo) -> None:
     keep(repo)
-    caution = Caution(repo.repository)
+    caution = SafeMode(repo.repository)
     assert caution() == ()
     repo.git("config", "filter.x.process", "/planted")
     expected = (
@@ -66,14 +66,14 @@ def test_files_beside_the_settings_count_too(repo: Repo, place: str) -> None:
     keep(repo)
     repo.write(f".git/{place}", "[core]\n\tfsmonitor = x\n" if place == "config.worktree" else "x\n", executable=True)
     said = "core.fsmonitor" if place == "config.worktree" else place
-    assert Caution(repo.repository).changed() == said
-    with pytest.raises(Refused, match=f"{said} of your repository changed while a worker shared it"):
+    assert SafeMode(repo.repository).changed() == said
+    with pytest.raises(OperationRefused, match=f"{said} of your repository changed while a worker shared it"):
         require_calm(repo.repository)
 
 
 def test_settings_git_cannot_read_are_a_change(repo: Repo) -> None:
     keep(repo)
-    caution = Caution(repo.repository)
+    caution = SafeMode(repo.repository)
     (repo.path / ".git" / "config").write_text("[core\n")
     assert caution.changed() == "config"
 
@@ -83,7 +83,7 @@ def test_where_nothing_is_kept_any_more_nothing_is_compared(repo: Repo) -> None:
     repo.git("config", "core.fsmonitor", "/planted")
     (folder / "trusted.json").unlink()
     folder.rmdir()
-    assert Caution(repo.repository).changed() == ""
+    assert SafeMode(repo.repository).changed() == ""
     assert list((repo.repository.state / "trusted").iterdir()) == []
 
 
@@ -91,7 +91,7 @@ def test_what_is_accepted_is_the_users(repo: Repo) -> None:
     folder = keep(repo)
     repo.git("config", "core.fsmonitor", "/planted")
     trust(repo.repository, folder, anew=True)
-    assert Caution(repo.repository).changed() == ""
+    assert SafeMode(repo.repository).changed() == ""
     assert "config core.fsmonitor" in fingerprint(repo.repository.common)
 
 

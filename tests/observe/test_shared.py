@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from gitprun.observe.flags import Limits, judge
-from gitprun.observe.shared import BASELINE, FINAL, SharedEye, record_shared, recorded_shared
+from gitprun.observe.flags import FlagLimits, judge
+from gitprun.observe.shared import BASELINE, FINAL, SharedReader, record_shared, recorded_shared
 from gitprun.observe.snapshot import Shared, Snapshot, read_shared, write_shared
 from gitprun.observe.touched import Watcher
 from tests.support.repos import Repo, make_bare, make_repo
@@ -25,12 +25,12 @@ def repo(tmp_path: Path) -> Repo:
 
 
 def look(repo: Repo, root: Path | None = None) -> Shared:
-    return SharedEye(repo.repository, root).look(5.0)
+    return SharedReader(repo.repository, root).look(5.0)
 
 
 def drift(start: Shared, now: Shared) -> list[tuple[str, tuple[str, ...]]]:
     snapshot = Snapshot(time=0.0, start=start, shared=now)
-    return [(flag.text, flag.about) for flag in judge(None, snapshot, Limits(warn_at=9)).flags]
+    return [(flag.text, flag.about) for flag in judge(None, snapshot, FlagLimits(warn_at=9)).flags]
 
 
 def orphan(repo: Repo) -> str:
@@ -144,7 +144,7 @@ def test_a_bare_repository_has_no_checkout(repo: Repo, tmp_path: Path) -> None:
 
 def test_an_attentive_look_sees_what_a_fresh_one_sees(repo: Repo) -> None:
     watcher = Watcher()
-    eye = SharedEye(repo.repository, None, watcher)
+    eye = SharedReader(repo.repository, None, watcher)
 
     def see() -> Shared:
         watcher.pump()

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from gitprun.ledger.ledger import Ledger
-from gitprun.model.errors import Refused
+from gitprun.model.errors import OperationRefused
 from gitprun.recovery import gc as letting_go
 from gitprun.recovery.gc import GcReport, collect_garbage
 from gitprun.recovery.gc_plan import DAY
@@ -241,7 +241,10 @@ def test_old_logs(repo: Repo, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_two_at_once(repo: Repo) -> None:
     ran(repo)
-    with locked(repo.repository.state / "locks" / "gc.lock"), pytest.raises(Refused, match="another git prun is busy"):
+    with (
+        locked(repo.repository.state / "locks" / "gc.lock"),
+        pytest.raises(OperationRefused, match="another git prun is busy"),
+    ):
         go(repo)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import gitprun.observe.keep as keeping
 from gitprun.ledger.drift_record import gates
-from gitprun.model.errors import PrunError, Refused
+from gitprun.model.errors import OperationRefused, PrunError
 from gitprun.recovery.undo_drift import NothingFound, accept, put_back
 from tests.support.drifting import Scene, make_scene, reflog, state_of, untouched
 
@@ -130,7 +130,7 @@ def test_a_checkout_whose_files_followed_is_told_how_to_go_back(scene: Scene) ->
 
 def test_a_commit_on_the_branch_that_is_checked_out_is_put_back_when_it_is_named(scene: Scene) -> None:
     scene.act("git -c core.hooksPath=/dev/null commit -q --allow-empty -m maybe-mine; git branch -q -D topic")
-    with pytest.raises(Refused, match="nothing of what changed is among nonsense"):
+    with pytest.raises(OperationRefused, match="nothing of what changed is among nonsense"):
         put_back(scene.repo.repository, scene.ledger, "u", only=["nonsense"])
     report = put_back(scene.repo.repository, scene.ledger, "u", dry_run=True)
     assert [note.partition(" moved")[0] for note in report.notes] == ["refs/heads/main"]

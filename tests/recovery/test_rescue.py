@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from gitprun.model.errors import PrunError, Refused
-from gitprun.recovery.rescue import Pinned, choose, list_pinned, only_captured, restore_branches, restore_files
+from gitprun.model.errors import OperationRefused, PrunError
+from gitprun.recovery.rescue import PinnedCommit, choose, list_pinned, only_captured, restore_branches, restore_files
 from gitprun.registry.trash import keep_in_trash, retire_ref
 from tests.support.inside import inside, timeless
 from tests.support.repos import Repo, make_repo
@@ -40,7 +40,7 @@ def rows(repo: Repo) -> list[tuple[str, str, str, int, int, str]]:
     return [(p.label.kind, p.label.name, p.ref, p.files, p.size, p.subject) for p in list_pinned(repo.repository)]
 
 
-def pick(repo: Repo, *names: str) -> tuple[Pinned, ...]:
+def pick(repo: Repo, *names: str) -> tuple[PinnedCommit, ...]:
     return choose(list_pinned(repo.repository), names)
 
 
@@ -97,7 +97,7 @@ def test_a_branch_that_exists_is_never_moved(worked: Repo) -> None:
     assert done["refs/prun/r1/u"] == "rescue/r1/u-2"
     assert done["refs/prun/kept/r1/u/head"] == "rescue/r1/u-head-2"
     assert worked.oid("rescue/r1/u") == at
-    with pytest.raises(Refused, match="the branch main exists already"):
+    with pytest.raises(OperationRefused, match="the branch main exists already"):
         restore_branches(worked.repository, pick(worked, "refs/prun/r1/u"), to="main")
 
 
@@ -106,14 +106,14 @@ def test_a_branch_of_a_name(worked: Repo) -> None:
     [done] = restore_branches(worked.repository, only_captured(pick(worked, "prun/r1/u")), to="mine/u")
     assert (done.branch, worked.oid("mine/u")) == ("mine/u", commit)
     for name in ("-x", "a..b", "HEAD"):
-        with pytest.raises(Refused, match="is no name for a branch"):
+        with pytest.raises(OperationRefused, match="is no name for a branch"):
             restore_branches(worked.repository, pick(worked, commit), to=name)
-    with pytest.raises(Refused, match="things are meant, but one branch is named"):
+    with pytest.raises(OperationRefused, match="things are meant, but one branch is named"):
         restore_branches(worked.repository, pick(worked, "kept/r1/u/head", commit[:12]), to="x")
 
 
 def test_names_that_mean_nothing(worked: Repo) -> None:
-    with pytest.raises(Refused, match="nothing is pinned as 'nobody'"):
+    with pytest.raises(OperationRefused, match="nothing is pinned as 'nobody'"):
         pick(worked, "u", "nobody")
     assert {one.label.kind for one in pick(worked, "all")} == {"captured", "kept"}
 
@@ -142,7 +142,7 @@ def test_folders_that_are_in_the_way(worked: Repo, tmp_path: Path) -> None:
         (tmp_path / "none" / "x", "is no folder"),
         (worked.path / "x", f"lies in the checkout {worked.path}"),
     ):
-        with pytest.raises(Refused, match=message):
+        with pytest.raises(OperationRefused, match=message):
             restore_files(worked.repository, chosen, place)
     assert sorted(os.listdir(tmp_path)) == ["file", "link", "repo", "w"]
 

@@ -10,7 +10,7 @@ import pytest
 
 from gitprun.capture.regenerable import is_regenerable
 from gitprun.ledger.ledger import Ledger
-from gitprun.model.errors import Refused
+from gitprun.model.errors import OperationRefused
 from gitprun.model.units import WorkspaceKind
 from gitprun.recovery.gc import GcReport, collect_garbage
 from gitprun.recovery.gc_plan import DAY
@@ -131,7 +131,7 @@ def test_much_of_it_is_asked_for(repo: Repo, tmp_path: Path) -> None:
     shop.work.write("db.sqlite", b"x" * 1_200_000)
     shop.work.write("z", "z\n")
     shop.finish()
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(OperationRefused) as refused:
         shop.remove()
     assert (refused.value.message, refused.value.hint) == (
         f"{shop.path} holds more than 1200 kB of ignored files that no tool makes again: db.sqlite",
@@ -147,7 +147,7 @@ def test_what_is_discarded_goes(repo: Repo, tmp_path: Path) -> None:
     for number in range(1_001):
         shop.work.write(f"data/{number}", "x")
     shop.finish("empty")
-    with pytest.raises(Refused, match=r"holds more than 1 kB of ignored files .*: data/0, data/1, "):
+    with pytest.raises(OperationRefused, match=r"holds more than 1 kB of ignored files .*: data/0, data/1, "):
         shop.remove()
     removal = shop.remove(discard=True)
     assert (removal.ignored, len(removal.discarded), kept(repo)) == (("data/",), 1_001, {})
@@ -188,7 +188,7 @@ def test_nothing_goes_where_it_cannot_be_kept(repo: Repo, tmp_path: Path) -> Non
     shop.work.write(".env", "K=1\n")
     shop.finish("empty")
     trash(repo).write_text("no folder\n")
-    with pytest.raises((Refused, OSError)):
+    with pytest.raises((OperationRefused, OSError)):
         shop.remove()
     assert shop.work.read(".env") == "K=1\n"
 

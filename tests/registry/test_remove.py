@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from gitprun.ledger.events import RunState, UnitState
-from gitprun.model.errors import PrunError, Refused
+from gitprun.model.errors import OperationRefused, PrunError
 from gitprun.model.names import RunId, UnitId
 from gitprun.model.units import WorkspaceKind
 from gitprun.registry import remove as removing
@@ -103,7 +103,7 @@ def test_files_that_are_in_no_commit_are_not_thrown_away(repo: Repo, tmp_path: P
     shop.work.write("key.pem", "secret\n")
     make_repo(shop.path / "inner", x_dot_txt="x\n")
     shop.finish("empty")
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(OperationRefused) as caught:
         shop.remove()
     assert caught.value.message == (
         f"{shop.path} holds what is in no commit: inner/ (a repository inside the workspace), "
@@ -148,7 +148,7 @@ def test_another_folder_at_its_place(repo: Repo, tmp_path: Path, kind: Workspace
     shop.path.rename(tmp_path / "moved")
     for make in (lambda: shop.path.mkdir(), lambda: shop.path.symlink_to(tmp_path / "moved"), shop.path.touch):
         make()
-        with pytest.raises(Refused) as caught:
+        with pytest.raises(OperationRefused) as caught:
             shop.remove(discard=True)
         assert caught.value.message == f"{shop.path} is not the folder prun made for r1/u"
         if shop.path.is_dir() and not shop.path.is_symlink():
@@ -168,7 +168,7 @@ def test_shapes_that_cannot_be_captured_need_a_word(repo: Repo, tmp_path: Path) 
         os.close(here)
         here = below
     os.close(here)
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(OperationRefused) as caught:
         shop.remove()
     # Taken away first, for what pytest keeps of a failure it could not remove.
     assert shop.remove(discard=True) == removed(shop)
@@ -193,7 +193,7 @@ def test_a_locked_worktree_stays(repo: Repo, tmp_path: Path) -> None:
     shop = open_workshop(repo, tmp_path / "w", "worktree")
     shop.finish("empty")
     repo.git("worktree", "lock", "--reason", "looking at it", str(shop.path))
-    with pytest.raises(Refused, match="is locked: looking at it"):
+    with pytest.raises(OperationRefused, match="is locked: looking at it"):
         shop.remove()
     assert (shop.path.exists(), worktrees(repo)) == (True, 2)
 
@@ -233,7 +233,7 @@ def test_other_units_keep_their_workspaces(repo: Repo, tmp_path: Path) -> None:
 
 def test_a_unit_that_still_works(repo: Repo, tmp_path: Path) -> None:
     shop = open_workshop(repo, tmp_path / "w")
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(OperationRefused) as caught:
         shop.remove(discard=True)
     assert caught.value.message == "r1/u is still preparing"
 
@@ -242,7 +242,7 @@ def test_a_run_whose_base_is_unpinned(repo: Repo, tmp_path: Path) -> None:
     shop = open_workshop(repo, tmp_path / "w")
     shop.finish("empty")
     repo.git("update-ref", "-d", "refs/prun/base/r1")
-    with pytest.raises(Refused, match="the base of run r1 is no longer pinned"):
+    with pytest.raises(OperationRefused, match="the base of run r1 is no longer pinned"):
         shop.remove()
 
 
@@ -257,7 +257,7 @@ def test_scratch_folders(repo: Repo, tmp_path: Path, name: str | None) -> None:
     assert list(removable(run)) == [unit]
     if name:
         (workspace.path / name).touch()
-        with pytest.raises(Refused, match=f"r1/u was read-only, yet {workspace.path} holds {name}"):
+        with pytest.raises(OperationRefused, match=f"r1/u was read-only, yet {workspace.path} holds {name}"):
             remove_workspace(repo.repository, repo.ledger, run, unit)
     found = remove_workspace(repo.repository, repo.ledger, run, unit, discard_left_out=True)
     assert (found.removed, found.kept_files, (tmp_path / "w").exists()) == (True, (name,) if name else (), False)
@@ -272,7 +272,7 @@ def test_a_folder_with_the_inode_of_the_one_that_is_gone(repo: Repo, tmp_path: P
         pytest.skip("this file system does not record when a folder was made")
     # As if the inode had been given away and come back: everything is the same but the time of birth.
     repo.ledger.append("workspace.noted", run=RUN, unit="u", facts={"birth": born - 1})
-    with pytest.raises(Refused, match="is not the folder prun made for r1/u"):
+    with pytest.raises(OperationRefused, match="is not the folder prun made for r1/u"):
         shop.remove(discard=True)
     repo.ledger.append("workspace.noted", run=RUN, unit="u", facts={"birth": born})
     assert shop.remove().removed
@@ -307,7 +307,7 @@ def test_a_folder_that_holds_other_things(repo: Repo, tmp_path: Path, monkeypatc
     shop = open_workshop(repo, tmp_path / "w")
     shop.finish("empty")
     inner = repo.worktree(shop.path / "out" / "theirs", "theirs", new=True)
-    with pytest.raises(Refused, match=f"{shop.path} holds the worktree {inner.path}"):
+    with pytest.raises(OperationRefused, match=f"{shop.path} holds the worktree {inner.path}"):
         shop.remove(discard=True)
     repo.git("worktree", "move", str(inner.path), str(tmp_path / "theirs"))
     monkeypatch.setattr("gitprun.system.files.mounts_below", lambda path: [f"{path}/mnt"])
@@ -322,7 +322,7 @@ def test_whoever_stands_in_it_is_told(repo: Repo, tmp_path: Path) -> None:
     here = os.getcwd()
     os.chdir(shop.path)
     try:
-        with pytest.raises(Refused, match=f"you are in {shop.path}"):
+        with pytest.raises(OperationRefused, match=f"you are in {shop.path}"):
             shop.remove()
     finally:
         os.chdir(here)
@@ -333,7 +333,7 @@ def test_two_at_once(repo: Repo, tmp_path: Path) -> None:
     shop = open_workshop(repo, tmp_path / "w")
     shop.finish("empty")
     _, unit = shop.state()
-    with hold_unit(repo.repository, unit), pytest.raises(Refused, match="another git prun is busy"):
+    with hold_unit(repo.repository, unit), pytest.raises(OperationRefused, match="another git prun is busy"):
         shop.remove()
     assert shop.remove().removed
 

@@ -12,8 +12,8 @@ import pytest
 
 from gitprun.ledger.events import UnitState
 from gitprun.ledger.roster import parse_name, roster
-from gitprun.model.errors import PrunError, Refused
-from gitprun.registry.make import Wish, make_named
+from gitprun.model.errors import OperationRefused, PrunError
+from gitprun.registry.make import WorkspaceSpec, make_named
 from gitprun.registry.remove import Removal
 from gitprun.registry.remove_named import remove_named
 from gitprun.registry.site import alone, open_site
@@ -30,7 +30,7 @@ def repo(tmp_path: Path) -> Repo:
 def make(repo: Repo, name: str, branch: str, base: str | None = None, **rest: Any) -> UnitState:
     root = repo.path.parent / "w"
     return make_named(
-        repo.repository, repo.ledger, Wish(name=parse_name(name), branch=branch, base=base, root=root, **rest)
+        repo.repository, repo.ledger, WorkspaceSpec(name=parse_name(name), branch=branch, base=base, root=root, **rest)
     )
 
 
@@ -274,7 +274,7 @@ def test_two_at_once_with_one_branch(repo: Repo) -> None:
         try:
             make(repo, name, "x")
             ended.append("made")
-        except Refused as problem:
+        except OperationRefused as problem:
             ended.append(problem.message.partition(" in ")[0])
 
     threads = [threading.Thread(target=one, args=(name,)) for name in ("a", "b")]
@@ -298,7 +298,7 @@ def test_from_a_submodule(repo: Repo, tmp_path: Path) -> None:
     above.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(repo.path), "lib")
     module = Repo(above.path / "lib")
     unit = make_named(
-        module.repository, module.ledger, Wish(name=parse_name("a"), branch="x", root=tmp_path / "modules")
+        module.repository, module.ledger, WorkspaceSpec(name=parse_name("a"), branch="x", root=tmp_path / "modules")
     )
     place = work(unit)
     assert (place.head, place.status(), place.read("a.txt")) == (module.head, [], "1\n")
@@ -363,7 +363,7 @@ def test_removal_refuses_over_what_cannot_be_pinned(repo: Repo) -> None:
     place = work(make(repo, "a", "x"))
     place.write(".env", "KEY=1\n")
     before = traces(repo)
-    with pytest.raises(Refused) as problem:
+    with pytest.raises(OperationRefused) as problem:
         take(repo, "a")
     assert problem.value.hint == "take what you need, then: git prun remove --discard-left-out a"
     assert (place.read(".env"), traces(repo)) == ("KEY=1\n", before)
@@ -392,7 +392,7 @@ def test_removal_when_the_folder_is_gone(repo: Repo) -> None:
 def test_removal_of_a_locked_one_is_refused(repo: Repo) -> None:
     place = work(make(repo, "a", "x"))
     repo.git("worktree", "lock", "--reason", "mine", str(place.path))
-    with pytest.raises(Refused, match="is locked: mine"):
+    with pytest.raises(OperationRefused, match="is locked: mine"):
         take(repo, "a")
     assert place.read("a.txt") == "1\n"
 
@@ -402,14 +402,14 @@ def test_removal_of_another_folder_is_refused(repo: Repo) -> None:
     os.rename(place, place.with_name("moved"))
     place.mkdir()
     (place / "mine").touch()
-    with pytest.raises(Refused, match="is not the folder prun made for a"):
+    with pytest.raises(OperationRefused, match="is not the folder prun made for a"):
         take(repo, "a")
     assert (place / "mine").exists()
 
 
 def test_one_at_a_time(repo: Repo) -> None:
     unit = make(repo, "a", "x")
-    with alone(repo.repository, unit), pytest.raises(Refused, match="somebody is at work in a"):
+    with alone(repo.repository, unit), pytest.raises(OperationRefused, match="somebody is at work in a"):
         take(repo, "a")
     assert open_site(repo.repository, unit).base == repo.head
     assert take(repo, "a").removed

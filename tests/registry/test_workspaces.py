@@ -11,7 +11,7 @@ import pytest
 
 from gitprun.ledger.events import RunState, UnitState
 from gitprun.ledger.roster import parse_name, roster
-from gitprun.model.errors import PrunError, Refused
+from gitprun.model.errors import OperationRefused, PrunError
 from gitprun.model.units import WorkspaceKind
 from gitprun.registry import move as moving
 from gitprun.registry import reset as resetting
@@ -20,9 +20,9 @@ from gitprun.registry.find import find_workspace, held
 from gitprun.registry.finish import settle_named
 from gitprun.registry.inventory import read_places
 from gitprun.registry.lock import lock_workspace, unlock_workspace
-from gitprun.registry.make import Wish, make_named
+from gitprun.registry.make import WorkspaceSpec, make_named
 from gitprun.registry.move import follow_moved, move_workspace
-from gitprun.registry.place import Place
+from gitprun.registry.place import WorkspaceRecord
 from gitprun.registry.remove import remove_workspace
 from gitprun.registry.remove_named import remove_named
 from gitprun.registry.reset import Reset, reset_named
@@ -43,7 +43,7 @@ def repo(tmp_path: Path) -> Repo:
 
 
 def make(repo: Repo, name: str, branch: str, **rest: Any) -> UnitState:
-    wish = Wish(name=parse_name(name), branch=branch, root=repo.path.parent / "w", **rest)
+    wish = WorkspaceSpec(name=parse_name(name), branch=branch, root=repo.path.parent / "w", **rest)
     return make_named(repo.repository, repo.ledger, wish)
 
 
@@ -56,7 +56,7 @@ def work(repo: Repo, name: str) -> Repo:
     return Repo(Path(str(find(repo, name)[1].facts["path"])))
 
 
-def places(repo: Repo) -> dict[str, Place]:
+def places(repo: Repo) -> dict[str, WorkspaceRecord]:
     found = read_places(repo.repository, repo.ledger.read(), (repo.path.parent / "w",))
     return {place.name or os.path.relpath(place.path, repo.path.parent): place for place in found}
 
@@ -135,15 +135,15 @@ def test_a_locked_workspace_stays(repo: Repo, kind: WorkspaceKind, which: str) -
     name = made(repo, kind, which)
     path = work(repo, name).path
     lock_workspace(repo.repository, repo.ledger, find(repo, name)[1], "looking at it")
-    with pytest.raises(Refused, match="is locked: looking at it"):
+    with pytest.raises(OperationRefused, match="is locked: looking at it"):
         remove(repo, name, discard=True)
-    with pytest.raises(Refused, match="is locked: looking at it"):
+    with pytest.raises(OperationRefused, match="is locked: looking at it"):
         move_workspace(repo.repository, repo.ledger, find(repo, name)[1], repo.path.parent / "to")
-    with pytest.raises(Refused, match=f"the workspace {name} is locked already: looking at it"):
+    with pytest.raises(OperationRefused, match=f"the workspace {name} is locked already: looking at it"):
         lock_workspace(repo.repository, repo.ledger, find(repo, name)[1], "")
     assert (places(repo)[name].locked, path.is_dir()) == ("looking at it", True)
     unlock_workspace(repo.repository, repo.ledger, find(repo, name)[1])
-    with pytest.raises(Refused, match=f"the workspace {name} is not locked"):
+    with pytest.raises(OperationRefused, match=f"the workspace {name} is not locked"):
         unlock_workspace(repo.repository, repo.ledger, find(repo, name)[1])
     remove(repo, name)
     assert not path.exists()
@@ -158,7 +158,7 @@ def test_git_heeds_the_lock_of_a_worktree_and_we_heed_git(repo: Repo) -> None:
     assert places(repo)["a"].locked is None
     repo.git("worktree", "lock", "--reason", "by hand", str(path))
     assert places(repo)["a"].locked == "by hand"
-    with pytest.raises(Refused, match="is locked: by hand"):
+    with pytest.raises(OperationRefused, match="is locked: by hand"):
         remove(repo, "a")
 
 
@@ -172,7 +172,7 @@ def test_a_lock_outlives_errands(repo: Repo) -> None:
 @pytest.mark.parametrize("reason", ["two\nlines", "x" * 501, "\x1b[31m"])
 def test_reasons_are_one_line(repo: Repo, reason: str) -> None:
     make(repo, "a", "a", kind="clone")
-    with pytest.raises(Refused, match="a reason is one line of text"):
+    with pytest.raises(OperationRefused, match="a reason is one line of text"):
         lock_workspace(repo.repository, repo.ledger, find(repo, "a")[1], reason)
 
 
@@ -203,7 +203,7 @@ def test_moved(repo: Repo, tmp_path: Path, kind: WorkspaceKind, which: str) -> N
 def refuses(repo: Repo, name: str, target: Path) -> str:
     before = (fingerprint(repo.path, without=(".git/prun",)), worktrees(repo))
     others = [row.path for row in places(repo).values()]
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(OperationRefused) as caught:
         move_workspace(repo.repository, repo.ledger, find(repo, name)[1], target, others=others)
     assert (fingerprint(repo.path, without=(".git/prun",)), worktrees(repo)) == before
     return caught.value.message
@@ -241,7 +241,7 @@ def test_nobody_is_moved_while_he_works_or_stands_there(
     make(repo, "a", "a")
     run, unit = find(repo, "a")
     with alone(repo.repository, unit):
-        refused = pytest.raises(Refused, match="somebody is at work in a")
+        refused = pytest.raises(OperationRefused, match="somebody is at work in a")
         with refused, held(repo.repository, run, unit):
             pass
     (work(repo, "a").path / "inner").mkdir()
@@ -249,7 +249,7 @@ def test_nobody_is_moved_while_he_works_or_stands_there(
     os.chdir(work(repo, "a").path / "inner")
     try:
         assert refuses(repo, "a", tmp_path / "x") == f"you are in {work(repo, 'a').path}"
-        with pytest.raises(Refused, match="you are in"):
+        with pytest.raises(OperationRefused, match="you are in"):
             remove(repo, "a")
     finally:
         os.chdir(here)
@@ -402,14 +402,14 @@ def test_folders_that_are_not_taken_in(repo: Repo, tmp_path: Path) -> None:
     }
     before = (repo.git("for-each-ref", "refs/heads"), len(repo.ledger.read().events))
     for path, message in rows.items():
-        with pytest.raises(Refused) as caught:
+        with pytest.raises(OperationRefused) as caught:
             take(repo, path)
         assert caught.value.message == message
     assert (repo.git("for-each-ref", "refs/heads"), len(repo.ledger.read().events)) == before
     assert sorted(os.listdir(repo.path / ".git" / "prun" / "runs" / "named")) == ["a"]
-    with pytest.raises(Refused, match="the workspace a is in the way of a"):
+    with pytest.raises(OperationRefused, match="the workspace a is in the way of a"):
         take(repo, place.path, name="a")
-    with pytest.raises(Refused, match="the branch main exists already"):
+    with pytest.raises(OperationRefused, match="the branch main exists already"):
         take(repo, place.path, branch="main")
 
 
@@ -453,7 +453,7 @@ def test_filled_anew(repo: Repo, kind: WorkspaceKind) -> None:
 def test_what_cannot_be_pinned_is_not_thrown_away(repo: Repo) -> None:
     make(repo, "a", "x")
     work(repo, "a").write("key.pem", "secret\n")
-    with pytest.raises(Refused, match=r"holds what is in no commit: key\.pem"):
+    with pytest.raises(OperationRefused, match=r"holds what is in no commit: key\.pem"):
         reset(repo, "a")
     assert work(repo, "a").read("key.pem") == "secret\n"
     assert reset(repo, "a", discard_left_out=True).saved is None
@@ -487,7 +487,7 @@ def test_a_fresh_folder_that_cannot_be_made(repo: Repo, monkeypatch: pytest.Monk
 def test_a_branch_that_is_checked_out_elsewhere_too(repo: Repo) -> None:
     make(repo, "a", "x", kind="clone")
     repo.switch("x")
-    with pytest.raises(Refused, match=f"the branch x is checked out in {repo.path} too, so it is not moved"):
+    with pytest.raises(OperationRefused, match=f"the branch x is checked out in {repo.path} too, so it is not moved"):
         reset(repo, "a", "main")
 
 

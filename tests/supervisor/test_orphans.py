@@ -14,7 +14,7 @@ import pytest
 from gitprun.model.units import Exit
 from gitprun.supervisor import process, process_tree
 from gitprun.supervisor.orphans import end_orphans, read_record
-from gitprun.supervisor.process import Identity, find_marked, new_mark, probe_identity
+from gitprun.supervisor.process import ProcessIdentity, find_marked, new_mark, probe_identity
 from tests.support.bench import Bench
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="orphans are only followed on Linux")
@@ -115,7 +115,7 @@ def test_marks_are_found_through_children_without(bench: Bench) -> None:
     (bench.path / "clean").write_text("echo $$ >>pids\nsh leaf & wait\n")
     (bench.path / "leaf").write_text("echo $$ >>pids\nexec sleep 1000\n")
 
-    def look(_warden: Identity | None) -> None:
+    def look(_warden: ProcessIdentity | None) -> None:
         while not (bench.path / "ready").exists():
             os.sched_yield()
         found.append({who.pid for who in find_marked(mark)})
@@ -133,8 +133,8 @@ def test_marks_are_found_through_children_without(bench: Bench) -> None:
 
 def test_a_record_of_another_attempt_is_not_believed(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     killed = list[str]()
-    monkeypatch.setattr(process_tree.Group, "kill", lambda group: killed.append(group.path) or True)
-    monkeypatch.setattr(process_tree.Group, "remove", lambda group: killed.append(group.path) or True)
+    monkeypatch.setattr(process_tree.Cgroup, "kill", lambda group: killed.append(group.path) or True)
+    monkeypatch.setattr(process_tree.Cgroup, "remove", lambda group: killed.append(group.path) or True)
     (bench.record / "exit.json.part").write_text('{"mark": "aa", "group": "/sys/fs/cgroup/prun-aa"}')
     end_orphans(bench.record, "bb")
     (bench.record / "exit.json.part").write_text('{"mark": "aa", "group": "/sys/fs/cgroup/user.slice"}')
@@ -195,10 +195,10 @@ def test_the_folder_of_a_group_is_found_in_any_layout(monkeypatch: pytest.Monkey
 
 
 def test_a_mark_is_a_whole_word_of_its_own_variable(bench: Bench) -> None:
-    found: list[tuple[Identity, ...]] = []
+    found: list[tuple[ProcessIdentity, ...]] = []
     mark = new_mark()
 
-    def look(_: Identity | None) -> None:
+    def look(_: ProcessIdentity | None) -> None:
         found.extend(find_marked(word) for word in (mark[1:], mark[:-1], "PRUN_MARK", "PATH"))
 
     bench.sh("true", mark=mark, started=look)

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gitprun.supervisor import libc
 from gitprun.supervisor.orphans import read_record
-from gitprun.supervisor.output_limit import BLOCK, NEAR, Cap
-from gitprun.system import libc
+from gitprun.supervisor.output_limit import BLOCK, NEAR, OutputLimit
 from tests.support.bench import Bench
 
 LINUX = sys.platform.startswith("linux")
@@ -35,7 +35,7 @@ class Printed:
     def __init__(self, path: Path, before: bytes = b"", most: int = MOST) -> None:
         self.path = path
         path.write_bytes(before)
-        self.cap = Cap(str(path), most)
+        self.cap = OutputLimit(str(path), most)
         self.whole = before
         self.peak = 0
 

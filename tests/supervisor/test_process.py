@@ -19,7 +19,7 @@ from typing import Any, TextIO
 import pytest
 
 from gitprun.model.units import Exit
-from gitprun.supervisor.process import Identity, Stop, is_alive, probe_identity, read_exit, run
+from gitprun.supervisor.process import ProcessIdentity, Stop, is_alive, probe_identity, read_exit, run
 from tests.support.bench import Bench
 from tests.support.processes import start_program
 
@@ -312,7 +312,7 @@ def test_a_worker_does_not_outlive_its_warden(bench: Bench) -> None:
 
 
 def test_a_failing_listener_leaves_no_worker_behind(bench: Bench) -> None:
-    def fail(_identity: Identity | None) -> None:
+    def fail(_identity: ProcessIdentity | None) -> None:
         raise RuntimeError("ledger")
 
     with pytest.raises(RuntimeError, match="ledger"):
@@ -334,7 +334,7 @@ def test_a_recycled_pid_is_somebody_else() -> None:
     assert me is not None
     assert not is_alive(replace(me, start="1"))
     assert not is_alive(replace(me, boot="another"))
-    assert not is_alive(Identity(1, "1", me.boot))
+    assert not is_alive(ProcessIdentity(1, "1", me.boot))
 
 
 def test_the_dead_are_gone() -> None:
@@ -348,6 +348,6 @@ def test_the_dead_are_gone() -> None:
 
 
 def test_the_warden_is_announced(bench: Bench) -> None:
-    heard: list[Identity | None] = []
+    heard: list[ProcessIdentity | None] = []
     bench.sh("echo $PPID", started=heard.append)
     assert [identity.pid for identity in heard if identity] == [int(bench.out)]

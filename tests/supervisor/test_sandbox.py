@@ -19,20 +19,20 @@ import pytest
 from gitprun.model.units import Exit
 from gitprun.supervisor import landlock, sandbox
 from gitprun.supervisor.process import run
-from gitprun.supervisor.sandbox import Cell, Walls, find_walls, hidden_doors, make_cell
+from gitprun.supervisor.sandbox import Sandbox, SandboxKind, find_walls, hidden_doors, make_cell
 
 KINDS = ("landlock", "own-view", "bwrap", "codex")
 # Landlock alone knows nothing of modes and times.
 WALLED_MODES = ("own-view", "bwrap", "codex")
 
 
-def walls_of(kind: str) -> Walls:
+def walls_of(kind: str) -> SandboxKind:
     """Give the walls of one kind, if they work here; skip where they do not."""
     if kind in ("landlock", "own-view"):
         found = sandbox._try_landlock()
         if found.kind is None or (kind == "own-view" and not found.own_view):
             pytest.skip(f"{kind} does not work here: {found.reason}")
-        return Walls(kind="landlock", own_view=kind == "own-view")
+        return SandboxKind(kind="landlock", own_view=kind == "own-view")
     program = shutil.which(kind) or bundled(kind)
     if program is None:
         pytest.skip(f"{kind} is not installed")
@@ -61,7 +61,7 @@ class Yard:
     workspace: Path
     temporary: Path
     mine: Path
-    cell: Cell
+    cell: Sandbox
 
     def run(self, script: str, *words: str, timeout: float = 60.0) -> tuple[Exit, str]:
         """Run a shell script within the walls; gives its end and all it printed."""
@@ -401,16 +401,16 @@ def test_walls_are_looked_for_in_order(tmp_path: Path, monkeypatch: pytest.Monke
         (tmp_path / name).write_text("#!/bin/sh\nexit 1\n")
         (tmp_path / name).chmod(0o755)
     old = "the kernel's Landlock is too old (6.2 or later has one)"
-    assert find_walls(str(tmp_path)) == Walls(
+    assert find_walls(str(tmp_path)) == SandboxKind(
         kind=None, reason=f"{old}, bwrap does not work here, codex does not work here"
     )
-    assert make_cell(find_walls(str(tmp_path)), [tmp_path]) == Cell(
+    assert make_cell(find_walls(str(tmp_path)), [tmp_path]) == Sandbox(
         said=f"none: {old}, bwrap does not work here, codex does not work here"
     )
     monkeypatch.setattr(sandbox, "_known", {})
     monkeypatch.setattr(landlock, "abi", lambda: 0)
     monkeypatch.setattr("gitprun.supervisor.programs.EXTRA", "no_such_module")
-    assert find_walls("/nowhere") == Walls(
+    assert find_walls("/nowhere") == SandboxKind(
         kind=None, reason="no Landlock in the kernel, bwrap is not installed, codex is not installed"
     )
 
@@ -420,7 +420,7 @@ def test_a_program_that_confines_nothing_does_not_count(tmp_path: Path) -> None:
     fake = tmp_path / "bwrap"
     fake.write_text('#!/bin/sh\nwhile [ "$1" != "--" ]; do shift; done; shift; exec "$@"\n')
     fake.chmod(0o755)
-    assert sandbox._try_program("bwrap", str(fake)) == Walls(kind=None, reason="bwrap does not work here")
+    assert sandbox._try_program("bwrap", str(fake)) == SandboxKind(kind=None, reason="bwrap does not work here")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root needs no name space of users")

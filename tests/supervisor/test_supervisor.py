@@ -17,7 +17,7 @@ import pytest
 
 from gitprun.supervisor import exit_record, process
 from gitprun.supervisor.exit_record import Record, render_json
-from gitprun.supervisor.process import Identity, Stop, is_alive, new_mark, run, worker_environment
+from gitprun.supervisor.process import ProcessIdentity, Stop, is_alive, new_mark, run, worker_environment
 from tests.support.bench import Bench
 from tests.support.processes import start_program
 
@@ -32,15 +32,15 @@ def bench(tmp_path: Path) -> Bench:
 
 
 @contextmanager
-def idle_wardens(path: Path, count: int) -> Iterator[list[Identity]]:
+def idle_wardens(path: Path, count: int) -> Iterator[list[ProcessIdentity]]:
     """Have so many wardens wait for workers that do nothing; all are ended with the block."""
-    stop, there, ready = Stop(), list[Identity](), threading.Event()
+    stop, there, ready = Stop(), list[ProcessIdentity](), threading.Event()
     gate = path / "gate"
     os.mkfifo(gate)
     with open(os.open(gate, os.O_RDWR | os.O_NONBLOCK), "rb", buffering=0) as started:
         os.set_blocking(started.fileno(), True)
 
-        def heard(identity: Identity | None) -> None:
+        def heard(identity: ProcessIdentity | None) -> None:
             assert identity is not None
             there.append(identity)
 
@@ -112,7 +112,7 @@ def test_two_hundred_wardens_cost_next_to_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize("names", ["os", "json", "ctypes", "io, os, threading, subprocess"])
 def test_a_warden_loads_nothing_large(names: str) -> None:
     asked = "[name for name in sys.argv[2].split(', ') if name in sys.modules]"
-    script = f"import sys; sys.path.insert(0, sys.argv[1]); import warden; print({asked})"
+    script = f"import sys; sys.path.insert(0, sys.argv[1]); import supervisor; print({asked})"
     folder = str(Path(process.__file__).parent)
     argv = [sys.executable, "-I", "-S", "-c", script, folder, names]
     loaded = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
@@ -129,7 +129,7 @@ time.time = lambda: real() + next(steps)
 @pytest.fixture
 def set_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     """Set the wall clock of wardens by an hour, forth and back, whenever they look."""
-    monkeypatch.setattr(process, "WARDEN", SET_CLOCK + process.WARDEN)
+    monkeypatch.setattr(process, "SUPERVISOR", SET_CLOCK + process.SUPERVISOR)
 
 
 @pytest.mark.usefixtures("set_clock")
@@ -157,7 +157,7 @@ run(["sh", "-c", "echo $PPID >ready; exec sleep 1000"], cwd=path, env=worker_env
 """
 
 
-def coordinator_that_is_killed(bench: Bench, which: str) -> Identity:
+def coordinator_that_is_killed(bench: Bench, which: str) -> ProcessIdentity:
     """Start a coordinator, kill it while its worker runs, and give who its warden is."""
     ready = bench.fifo("ready")
     scratch = bench.path / "tmp"

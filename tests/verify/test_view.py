@@ -20,7 +20,7 @@ from gitprun.verify import surroundings
 from gitprun.verify import view as module
 from gitprun.verify.keep import installations, why_covered_never
 from gitprun.verify.leads import find_leads, follow_leads
-from gitprun.verify.view import View
+from gitprun.verify.view import CheckoutView
 from tests.supervisor.test_sandbox import bundled, walls_of
 from tests.support.landing import candidate, land_branches, states
 from tests.support.repos import make_repo
@@ -215,7 +215,7 @@ def test_what_is_never_covered(checkout: str, home: str, why: str) -> None:
 def test_what_leads_back_is_found(tmp_path: Path, things: dict[str, str], leads: list[tuple[str, str]]) -> None:
     write(tmp_path, {name: text.format(R=tmp_path) for name, text in things.items()})
     tops = tuple(dict.fromkeys(name.split("/")[0] for name in things))
-    found = find_leads(View(checkout=tmp_path, common=tmp_path / ".git", link=tops), {})
+    found = find_leads(CheckoutView(checkout=tmp_path, common=tmp_path / ".git", link=tops), {})
     assert [(lead.what, lead.target) for lead in found] == leads
 
 
@@ -225,7 +225,7 @@ def test_links_that_lead_back_are_found(tmp_path: Path) -> None:
     (tmp_path / "node_modules/@w/lib").symlink_to("../../packages/lib")
     (tmp_path / "node_modules/in").symlink_to("real")
     (tmp_path / "node_modules/out").symlink_to("/usr")
-    view = View(checkout=tmp_path, common=tmp_path / ".git", link=("node_modules",))
+    view = CheckoutView(checkout=tmp_path, common=tmp_path / ".git", link=("node_modules",))
     assert [(lead.what, lead.target) for lead in find_leads(view, {})] == [("node_modules/@w/lib", "packages/lib")]
     said = "node_modules/@w/lib leads to your checkout, and the path cannot show what is checked: why"
     for changed, answer in ((None, said), (("packages/lib/b/c",), said), (("packages/lib2", "src"), ""), ((), "")):

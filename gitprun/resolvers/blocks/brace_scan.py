@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gitprun.resolvers.blocks.tree import Unreadable
+from gitprun.resolvers.blocks.tree import BlocksUnreadable
 
 _TOKEN = re.compile(
     r"""//[^\n]*|/\*.*?\*/"""
@@ -19,7 +19,7 @@ _REST = re.compile(r"[ \t]*(?://[^\n]*|(?:/\*[^\n]*?\*/[ \t]*)*)\n")
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Statement:
     """A statement: the text between the last one and it, itself, the rest of its line; ``opens`` before a block,
     ``closes`` at the end of one."""
 
@@ -30,9 +30,9 @@ class Part:
     closes: bool = False
 
 
-def scan_parts(text: str, is_block: re.Pattern[str]) -> list[Part] | Unreadable:
+def scan_parts(text: str, is_block: re.Pattern[str]) -> list[Statement] | BlocksUnreadable:
     """Split a text into statements; the braces of those that ``is_block`` matches are parts of their own."""
-    parts: list[Part] = []
+    parts: list[Statement] = []
     start = at = 0  # the end of the last part; the start of the statement, its indentation included
     open_marks: list[str] = []
     begun = False
@@ -40,19 +40,19 @@ def scan_parts(text: str, is_block: re.Pattern[str]) -> list[Part] | Unreadable:
         if token.isspace() or token.startswith(("//", "/*")):
             continue
         if token in ("/", '"', "'") and token != "/":
-            return Unreadable("a quote is not closed")
+            return BlocksUnreadable("a quote is not closed")
         if not begun:
             begun, at = True, _indented(text, start, position)
         end = position + len(token)
         closing = token == "}" and not open_marks
         if closing and text[at:position].strip():
-            return Unreadable("a statement is not ended")
+            return BlocksUnreadable("a statement is not ended")
         if token in "([{" and not (token == "{" and not open_marks and is_block.match(text[at:position].strip())):
             open_marks.append(token)
             continue
         if token in ")]}" and not closing:
             if not open_marks or open_marks.pop() != _PAIRS[token]:
-                return Unreadable("brackets do not pair up")
+                return BlocksUnreadable("brackets do not pair up")
             # A block that is read as one piece needs no semicolon.
             if token != "}" or open_marks or _goes_on(text, end):
                 continue
@@ -60,11 +60,11 @@ def scan_parts(text: str, is_block: re.Pattern[str]) -> list[Part] | Unreadable:
             continue
         rest = _REST.match(text, end)
         stop = rest.end() if rest else end
-        parts.append(Part(text[start:at], text[at:end], text[end:stop], token == "{", closing))
+        parts.append(Statement(text[start:at], text[at:end], text[end:stop], token == "{", closing))
         start, begun = stop, False
     if begun or open_marks:
-        return Unreadable("a statement is not ended")
-    parts.append(Part(text[start:], "", ""))
+        return BlocksUnreadable("a statement is not ended")
+    parts.append(Statement(text[start:], "", ""))
     return parts
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from gitprun.resolvers.blocks.tree import Entry, Key
+from gitprun.resolvers.blocks.tree import BlockEntry, Key
 
 BACKSLASH = " \\"
 
@@ -28,9 +28,9 @@ def continued_end(lines: Sequence[str], start: int) -> int | None:
     return None
 
 
-def split_lines(lines: Sequence[str], name_line: Callable[[int, str], Key]) -> tuple[Entry, ...]:
+def split_lines(lines: Sequence[str], name_line: Callable[[int, str], Key]) -> tuple[BlockEntry, ...]:
     """Split an instruction into its lines, each with its backslash and the comments above it."""
-    entries: list[Entry] = []
+    entries: list[BlockEntry] = []
     lead = ""
     for line in lines:
         if entries and (not line.strip() or line.lstrip().startswith("#")):
@@ -38,7 +38,7 @@ def split_lines(lines: Sequence[str], name_line: Callable[[int, str], Key]) -> t
             continue
         cut = _CONTINUED.fullmatch(line) if is_continued(line) else None
         text, sep = (cut.group(1), cut.group(2)) if cut else (line, "")
-        entries.append(Entry(name_line(len(entries), text), text, lead, sep, "\n"))
+        entries.append(BlockEntry(name_line(len(entries), text), text, lead, sep, "\n"))
         lead = ""
     return tuple(entries)
 

@@ -10,7 +10,7 @@ from gitprun.resolvers.base import FileConflict, Kind, Refused, Resolved
 from gitprun.resolvers.blocks.continued import BACKSLASH, continued_end, is_words, split_lines
 from gitprun.resolvers.blocks.independent import join_instructions, join_lines
 from gitprun.resolvers.blocks.resolve import fault_finder, merge_trees
-from gitprun.resolvers.blocks.tree import Entry, Key, Rule, Unreadable, split_above, squeeze, twins
+from gitprun.resolvers.blocks.tree import BlockEntry, BlocksUnreadable, Key, Rule, split_above, squeeze, twins
 
 NAME = "dockerfile"
 FILES = ("Dockerfile", "Dockerfile.*", "*.dockerfile", "*.Dockerfile", "Containerfile", "Containerfile.*")
@@ -55,10 +55,10 @@ class _Stage:
     alias: str
     text: str = ""
     lead: str = ""
-    inner: list[Entry] = field(default_factory=list)
+    inner: list[BlockEntry] = field(default_factory=list)
 
 
-def read_dockerfile(text: str) -> Entry | Unreadable:
+def read_dockerfile(text: str) -> BlockEntry | BlocksUnreadable:
     """Read a Dockerfile as instructions up to the first FROM, then stages of instructions."""
     lines = text.split("\n")[:-1]
     stages = [_Stage("")]
@@ -67,12 +67,12 @@ def read_dockerfile(text: str) -> Entry | Unreadable:
     while at < len(lines):
         if not lines[at].strip() or lines[at].lstrip().startswith("#"):
             if _ESCAPE.match(lines[at].strip()):
-                return Unreadable("it has an escape character of its own")
+                return BlocksUnreadable("it has an escape character of its own")
             above.append(lines[at])
             at += 1
             continue
         stop = _instruction_end(lines, at)
-        if isinstance(stop, Unreadable):
+        if isinstance(stop, BlocksUnreadable):
             return stop
         alone, lead = split_above(above)
         stages[-1].inner += alone
@@ -82,7 +82,7 @@ def read_dockerfile(text: str) -> Entry | Unreadable:
             whole = "".join(f"{line}\n" for line in lines[at:stop])
             stages.append(_Stage(alias.group(1).lower() if alias else "", whole, lead))
         elif keyword not in KEYWORDS:
-            return Unreadable("a line is no instruction")
+            return BlocksUnreadable("a line is no instruction")
         else:
             stages[-1].inner.append(_read_instruction(keyword, lines[at:stop], lead))
         above = []
@@ -97,7 +97,7 @@ def find_dockerfile_faults(text: str) -> tuple[str, ...]:
     if re.search(r"^#\s*syntax\s*=(?!\s*docker/dockerfile)", text, re.IGNORECASE | re.MULTILINE):
         return ()
     tree = read_dockerfile(text)
-    if isinstance(tree, Unreadable):
+    if isinstance(tree, BlocksUnreadable):
         return (tree.reason,) if "escape" not in tree.reason else ()
     stages = [entry for entry in tree.inner if entry.key[0] == "stage"]
     faults = [f"{twin} is there twice" for twin in twins(tree.inner, "stage")]
@@ -111,15 +111,15 @@ def find_dockerfile_faults(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(faults))
 
 
-def _tree(stages: Sequence[_Stage], foot: str) -> Entry:
+def _tree(stages: Sequence[_Stage], foot: str) -> BlockEntry:
     unnamed = sum(not stage.alias for stage in stages[1:])
     entries, count = list(stages[0].inner), 0
     for stage in stages[1:]:
         count += not stage.alias
         # A stage without a name is known by its place, so no version may have more of them than another.
         name = stage.alias or f"{count} of {unnamed}"
-        entries.append(Entry(("stage", name), stage.text, stage.lead, inner=tuple(stage.inner), rule=_STAGE))
-    return Entry(("file",), inner=tuple(entries), foot=foot, rule=_STAGE)
+        entries.append(BlockEntry(("stage", name), stage.text, stage.lead, inner=tuple(stage.inner), rule=_STAGE))
+    return BlockEntry(("file",), inner=tuple(entries), foot=foot, rule=_STAGE)
 
 
 def _keyword(line: str) -> str:
@@ -127,35 +127,35 @@ def _keyword(line: str) -> str:
     return found.group(1).upper() if found else ""
 
 
-def _instruction_end(lines: Sequence[str], start: int) -> int | Unreadable:
+def _instruction_end(lines: Sequence[str], start: int) -> int | BlocksUnreadable:
     stop = continued_end(lines, start)
     if stop is None:
-        return Unreadable("the last instruction ends with a backslash")
+        return BlocksUnreadable("the last instruction ends with a backslash")
     if _keyword(lines[start]) not in ("RUN", "COPY", "ADD"):
         return stop
     for _, word in _HEREDOC.findall("\n".join(lines[start:stop])):
         while stop < len(lines) and lines[stop].strip() != word:
             stop += 1
         if stop == len(lines):
-            return Unreadable(f"the text up to {word} has no end")
+            return BlocksUnreadable(f"the text up to {word} has no end")
         stop += 1
     return stop
 
 
-def _read_instruction(keyword: str, lines: Sequence[str], lead: str) -> Entry:
+def _read_instruction(keyword: str, lines: Sequence[str], lead: str) -> BlockEntry:
     found = _INSTRUCTION.match(lines[0])
     rest = squeeze(found.group(2).rstrip().rstrip("\\")) if found else ""
     name: Key = (keyword, rest)
     whole = "\n".join(lines)
     if _HEREDOC.search(whole) and keyword in ("RUN", "COPY", "ADD"):
-        return Entry((keyword, squeeze(whole)), whole, lead, tail="\n")
+        return BlockEntry((keyword, squeeze(whole)), whole, lead, tail="\n")
     if keyword in _ONCE:
         name = (keyword,)
     elif keyword == "ARG":
         name = (keyword, rest.partition("=")[0])
     elif keyword in ("ENV", "LABEL"):
         return _read_variables(keyword, lines, lead)
-    return Entry(name, lead=lead, inner=split_lines(lines, _Namer().name), rule=_LINES)
+    return BlockEntry(name, lead=lead, inner=split_lines(lines, _Namer().name), rule=_LINES)
 
 
 @dataclass(slots=True)
@@ -181,7 +181,7 @@ def package_name(word: str) -> str:
     return found.group() if found else word
 
 
-def _read_variables(keyword: str, lines: Sequence[str], lead: str) -> Entry:
+def _read_variables(keyword: str, lines: Sequence[str], lead: str) -> BlockEntry:
     names: list[str] = []
 
     def name_line(at: int, text: str) -> Key:
@@ -193,11 +193,11 @@ def _read_variables(keyword: str, lines: Sequence[str], lead: str) -> Entry:
     inner = split_lines(lines, name_line)
     if len(inner) == 1 and not names[0]:
         words = inner[0].text.split()
-        return Entry((keyword, *words[1:2]), lead=lead, inner=inner, rule=_LINES)
+        return BlockEntry((keyword, *words[1:2]), lead=lead, inner=inner, rule=_LINES)
     if not all(names):  # a value goes on over the end of its line
         whole = "\n".join(lines)
-        return Entry((keyword, names[0] or squeeze(whole)), whole, lead, tail="\n")
-    return Entry((keyword, names[0]), lead=lead, inner=inner, rule=_LINES)
+        return BlockEntry((keyword, names[0] or squeeze(whole)), whole, lead, tail="\n")
+    return BlockEntry((keyword, names[0]), lead=lead, inner=inner, rule=_LINES)
 
 
 KIND = Kind(NAME, FILES, (resolve_dockerfile,), fault_finder(find_dockerfile_faults))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from gitprun.resolvers.blocks.tree import Entry, is_comment, render
+from gitprun.resolvers.blocks.tree import BlockEntry, is_comment, render
 
 _MAY_JOIN = frozenset({"RUN", "COPY", "ADD", "ENV", "LABEL", "EXPOSE"})
 _WORD = re.compile(r"[\w./@+:-]+")
@@ -16,7 +16,7 @@ _SHARED = re.compile(r"/(?:var/lib/apt|var/cache|tmp|dev|root/\.cache)(?:/|$)")
 _ANYTHING = "everything"
 
 
-def join_instructions(main: Sequence[Entry], unit: Sequence[Entry]) -> str | None:
+def join_instructions(main: Sequence[BlockEntry], unit: Sequence[BlockEntry]) -> str | None:
     """Say why instructions that both sides changed at one place depend on each other; None when they do not."""
     main, unit = ([entry for entry in side if not is_comment(entry)] for side in (main, unit))
     if not main or not unit:
@@ -32,7 +32,7 @@ def join_instructions(main: Sequence[Entry], unit: Sequence[Entry]) -> str | Non
     return None
 
 
-def join_lines(main: Sequence[Entry], unit: Sequence[Entry]) -> str | None:
+def join_lines(main: Sequence[BlockEntry], unit: Sequence[BlockEntry]) -> str | None:
     """Say why lines of one instruction cannot be united: only items of one list and variables can."""
     entries = [*main, *unit]
     groups = {entry.key[:2] if entry.key[0] == "item" else entry.key[:1] for entry in entries}
@@ -51,7 +51,7 @@ def join_lines(main: Sequence[Entry], unit: Sequence[Entry]) -> str | None:
     return None
 
 
-def _shared(maker: Entry, user: Entry) -> str | None:
+def _shared(maker: BlockEntry, user: BlockEntry) -> str | None:
     """Name what one instruction makes and the other names."""
     made = _made(maker)
     if _ANYTHING in made and user.key[0] in ("RUN", "COPY", "ADD"):
@@ -60,12 +60,12 @@ def _shared(maker: Entry, user: Entry) -> str | None:
     return min(found) if found else None
 
 
-def _arguments(entry: Entry) -> list[str]:
+def _arguments(entry: BlockEntry) -> list[str]:
     text = re.sub(r"^\s*\w+\s+", "", render(entry)).replace("\\\n", " ")
     return [word for word in text.split() if not word.startswith("--")]
 
 
-def _made(entry: Entry) -> set[str]:
+def _made(entry: BlockEntry) -> set[str]:
     kind = entry.key[0]
     if kind == "ENV":
         names = {name for line in entry.inner for name in line.key[1:]} | {*entry.key[1:2]}
@@ -84,7 +84,7 @@ def _made(entry: Entry) -> set[str]:
     return set()
 
 
-def _named(entry: Entry) -> set[str]:
+def _named(entry: BlockEntry) -> set[str]:
     words = set(_WORD.findall(" ".join(_arguments(entry))))
     parts = {part for word in words for part in word.split("/")} | {part for word in words for part in word.split(":")}
     return words | parts

@@ -11,10 +11,10 @@ from gitprun.resolvers.base import FileConflict, Kind, Refused, Resolved
 from gitprun.resolvers.blocks.continued import BACKSLASH, continued_end, is_continued, split_lines
 from gitprun.resolvers.blocks.resolve import fault_finder, merge_trees
 from gitprun.resolvers.blocks.tree import (
-    Entry,
+    BlockEntry,
+    BlocksUnreadable,
     Key,
     Rule,
-    Unreadable,
     is_comment,
     render,
     split_above,
@@ -42,11 +42,11 @@ def resolve_makefile(conflict: FileConflict) -> Resolved | Refused:
     return merge_trees(conflict, NAME, read_makefile, check=_check_goal)
 
 
-def read_makefile(text: str) -> Entry | Unreadable:
+def read_makefile(text: str) -> BlockEntry | BlocksUnreadable:
     """Read a Makefile as variables, rules with recipes, and whatever else stands at the outermost level."""
     lines = text.split("\n")[:-1]
     phony = sum(line.startswith(".PHONY") for line in lines)
-    entries: list[Entry] = []
+    entries: list[BlockEntry] = []
     above: list[str] = []
     at = 0
     while at < len(lines):
@@ -55,23 +55,23 @@ def read_makefile(text: str) -> Entry | Unreadable:
             at += 1
             continue
         stop = _statement_end(lines, at)
-        if isinstance(stop, Unreadable):
+        if isinstance(stop, BlocksUnreadable):
             return stop
         alone, lead = split_above(above)
         made = _read_statement(lines[at:stop], lead, phony)
-        if isinstance(made, Unreadable):
+        if isinstance(made, BlocksUnreadable):
             return made
         entries += [*alone, made]
         above = []
         at = stop
     alone, foot = split_above(above, attach=False)
-    return Entry(("file",), inner=(*entries, *alone), foot=foot, rule=_FILE)
+    return BlockEntry(("file",), inner=(*entries, *alone), foot=foot, rule=_FILE)
 
 
 def find_makefile_faults(text: str) -> tuple[str, ...]:
     """Name targets that have two recipes, outside of conditions."""
     tree = read_makefile(text)
-    if isinstance(tree, Unreadable):
+    if isinstance(tree, BlocksUnreadable):
         return ()
     counts: Counter[str] = Counter()
     for entry in tree.inner:
@@ -80,11 +80,11 @@ def find_makefile_faults(text: str) -> tuple[str, ...]:
     return tuple(f"target {name} has two recipes" for name, count in counts.items() if count > 1)
 
 
-def _is_special(rule: Entry) -> bool:
+def _is_special(rule: BlockEntry) -> bool:
     return "::" in render(rule.inner[0]).replace("::=", "") or any(mark in rule.key[1] for mark in "%$&")
 
 
-def _statement_end(lines: Sequence[str], start: int) -> int | Unreadable:
+def _statement_end(lines: Sequence[str], start: int) -> int | BlocksUnreadable:
     if _CONDITION.match(lines[start]):
         return _nested_end(lines, start, _CONDITION, _ENDIF)
     if _DEFINE.match(lines[start]):
@@ -103,7 +103,7 @@ def _statement_end(lines: Sequence[str], start: int) -> int | Unreadable:
     if at < len(lines) and _CONDITION.match(lines[at]):
         body = next((line for line in lines[at + 1 :] if line.strip() and not _CONDITION.match(line)), "")
         if body.startswith("\t"):
-            return Unreadable("a recipe holds a condition")
+            return BlocksUnreadable("a recipe holds a condition")
     return stop
 
 
@@ -116,13 +116,13 @@ def _line_end(lines: Sequence[str], start: int) -> int:
 
 def _nested_end(
     lines: Sequence[str], start: int, opening: re.Pattern[str], closing: re.Pattern[str]
-) -> int | Unreadable:
+) -> int | BlocksUnreadable:
     depth = 0
     for at in range(start, len(lines)):
         depth += bool(opening.match(lines[at])) - bool(closing.match(lines[at]))
         if not depth:
             return at + 1
-    return Unreadable("a condition or a definition is not closed")
+    return BlocksUnreadable("a condition or a definition is not closed")
 
 
 def _is_rule(text: str) -> bool:
@@ -131,12 +131,12 @@ def _is_rule(text: str) -> bool:
     return _RULE.match(text) is not None
 
 
-def _read_statement(lines: Sequence[str], lead: str, phony: int) -> Entry | Unreadable:
+def _read_statement(lines: Sequence[str], lead: str, phony: int) -> BlockEntry | BlocksUnreadable:
     first, whole = lines[0], "\n".join(lines)
     if first.startswith("\t"):
-        return Unreadable("a recipe line stands outside of every rule")
+        return BlocksUnreadable("a recipe line stands outside of every rule")
     if is_continued(lines[-1]):
-        return Unreadable("the last line ends with a backslash")
+        return BlocksUnreadable("the last line ends with a backslash")
     condition, define, included = _CONDITION.match(first), _DEFINE.match(first), _INCLUDE.match(first)
     assigned = _ASSIGNED.match(first)
     key: Key = ("line", squeeze(whole))
@@ -152,10 +152,10 @@ def _read_statement(lines: Sequence[str], lead: str, phony: int) -> Entry | Unre
             key = ("variable", name)
         if len(lines) > 1 and continued_end(lines, 0) == len(lines):
             key = ("variable", name) if operator != "+=" else ("added to", name)
-            return Entry(key, lead=lead, inner=split_lines(lines, _name_line), rule=_LINES)
+            return BlockEntry(key, lead=lead, inner=split_lines(lines, _name_line), rule=_LINES)
     elif _is_rule("\n".join(lines[: _line_end(lines, 0)])):
         return _read_rule(lines, lead, phony)
-    return Entry(key, whole, lead, tail="\n")
+    return BlockEntry(key, whole, lead, tail="\n")
 
 
 def _name_line(at: int, text: str) -> Key:
@@ -164,41 +164,41 @@ def _name_line(at: int, text: str) -> Key:
     return ("line", squeeze(text))
 
 
-def _read_rule(lines: Sequence[str], lead: str, phony: int) -> Entry | Unreadable:
+def _read_rule(lines: Sequence[str], lead: str, phony: int) -> BlockEntry | BlocksUnreadable:
     stop = _line_end(lines, 0)
     found = _RULE.match("\n".join(lines[:stop]))
     if found is None:
-        return Unreadable("a line is neither a rule nor an assignment")
+        return BlocksUnreadable("a line is neither a rule nor an assignment")
     targets, _, rest = found.groups()
     own = _ASSIGNED.match(rest)
     if own:
-        return Entry(("variable of target", squeeze(targets), own.group(1)), "\n".join(lines), lead, tail="\n")
+        return BlockEntry(("variable of target", squeeze(targets), own.group(1)), "\n".join(lines), lead, tail="\n")
     if targets == ".PHONY" and phony > 1:
-        return Entry((".PHONY", squeeze(rest)), "\n".join(lines), lead, tail="\n")
+        return BlockEntry((".PHONY", squeeze(rest)), "\n".join(lines), lead, tail="\n")
     recipe = _read_recipe(lines[stop:])
     uses_list = any(_WHOLE_LIST.search(line) for line in lines[stop:])
     head = _read_head(lines[:stop], found, plain=not uses_list)
     if targets == ".PHONY" and head.inner:
         head = replace(head, rule=_PHONY)
-        return Entry(("rule", targets), lead=lead, inner=(head,), rule=_PHONY)
-    return Entry(("rule", squeeze(targets)), lead=lead, inner=(head, *recipe))
+        return BlockEntry(("rule", targets), lead=lead, inner=(head,), rule=_PHONY)
+    return BlockEntry(("rule", squeeze(targets)), lead=lead, inner=(head, *recipe))
 
 
-def _read_head(lines: Sequence[str], found: re.Match[str], *, plain: bool) -> Entry:
+def _read_head(lines: Sequence[str], found: re.Match[str], *, plain: bool) -> BlockEntry:
     """Read targets and prerequisites; these are a set of words unless the recipe asks for their order."""
     whole, rest = "\n".join(lines), found.group(3)
     words = re.findall(r"[\w./@-]+", rest)
     spaced = re.fullmatch(r"((?:\s|\\\n)*)([\w./@-]+(?:(?:[ \t]|\\\n)+[\w./@-]+)*)[ \t]*", rest)
     if not plain or not spaced or len(set(words)) < len(words) or any(mark in found.group(1) for mark in "%$"):
-        return Entry(("prerequisites",), whole, tail="\n")
+        return BlockEntry(("prerequisites",), whole, tail="\n")
     gaps = re.findall(r"(?:[ \t]|\\\n)+", spaced.group(2))
-    inner = [Entry(("prerequisite", word), word, sep=gap) for word, gap in zip(words, [*gaps, ""], strict=True)]
+    inner = [BlockEntry(("prerequisite", word), word, sep=gap) for word, gap in zip(words, [*gaps, ""], strict=True)]
     text = whole[: found.start(3)] + spaced.group(1)
-    return Entry(("prerequisites",), text, inner=tuple(inner), foot=rest[spaced.end(2) :] + "\n", rule=_WORDS)
+    return BlockEntry(("prerequisites",), text, inner=tuple(inner), foot=rest[spaced.end(2) :] + "\n", rule=_WORDS)
 
 
-def _read_recipe(lines: Sequence[str]) -> Iterator[Entry]:
-    inner: list[Entry] = []
+def _read_recipe(lines: Sequence[str]) -> Iterator[BlockEntry]:
+    inner: list[BlockEntry] = []
     above: list[str] = []
     at = 0
     while at < len(lines):
@@ -208,24 +208,26 @@ def _read_recipe(lines: Sequence[str]) -> Iterator[Entry]:
             continue
         stop = _line_end(lines, at)
         whole = "\n".join(lines[at:stop])
-        inner.append(Entry(("recipe line", squeeze(whole)), whole, "".join(f"{line}\n" for line in above), tail="\n"))
+        inner.append(
+            BlockEntry(("recipe line", squeeze(whole)), whole, "".join(f"{line}\n" for line in above), tail="\n")
+        )
         above = []
         at = stop
     if inner:
-        yield Entry(("recipe",), inner=tuple(inner), rule=_RECIPE)
+        yield BlockEntry(("recipe",), inner=tuple(inner), rule=_RECIPE)
 
 
-def _join_recipe(main: Sequence[Entry], unit: Sequence[Entry]) -> str | None:
+def _join_recipe(main: Sequence[BlockEntry], unit: Sequence[BlockEntry]) -> str | None:
     return "both sides change a recipe at one place"
 
 
-def _join_items(main: Sequence[Entry], unit: Sequence[Entry]) -> str | None:
+def _join_items(main: Sequence[BlockEntry], unit: Sequence[BlockEntry]) -> str | None:
     if all(entry.key[0] == "item" for entry in (*main, *unit)):
         return None
     return "both sides change the same lines of one variable"
 
 
-def _join_statements(main: Sequence[Entry], unit: Sequence[Entry]) -> str | None:
+def _join_statements(main: Sequence[BlockEntry], unit: Sequence[BlockEntry]) -> str | None:
     """Say why statements that both sides changed at one place depend on each other."""
     main, unit = ([entry for entry in side if not is_comment(entry)] for side in (main, unit))
     for entry in (*main, *unit) if main and unit else ():
@@ -239,13 +241,13 @@ def _join_statements(main: Sequence[Entry], unit: Sequence[Entry]) -> str | None
     return None
 
 
-def _check_goal(base: Entry, main: Entry, unit: Entry, merged: Entry) -> str | None:
+def _check_goal(base: BlockEntry, main: BlockEntry, unit: BlockEntry, merged: BlockEntry) -> str | None:
     goals = [_goal(tree) for tree in (base, main, unit, merged)]
     due = goals[1] if goals[2] in (goals[0], goals[1]) else goals[2] if goals[1] == goals[0] else None
     return None if goals[3] == due else "the default goal would be another one"
 
 
-def _goal(tree: Entry) -> str | None:
+def _goal(tree: BlockEntry) -> str | None:
     names = (entry.key[1] for entry in tree.inner if entry.key[0] == "rule")
     return next((name for name in names if not name.startswith(".") and "%" not in name), None)
 

@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from gitprun.resolvers.base import quote
-from gitprun.resolvers.blocks.tree import Entry, Key, Rule, is_comment
-from gitprun.resolvers.entries import Clash, common_order
+from gitprun.resolvers.blocks.tree import BlockEntry, Key, Rule, is_comment
+from gitprun.resolvers.entries import EntryClash, common_order
 
 Numbered = tuple[Key, int]
-Table = dict[Numbered, Entry]
+Table = dict[Numbered, BlockEntry]
 
 _BLANK_LINES = re.compile(r"(?:[ \t\r]*\n)+")
 
@@ -49,7 +49,7 @@ class Lists:
     main: Table
     unit: Table
 
-    def order(self, rule: Rule) -> list[Numbered] | Clash:
+    def order(self, rule: Rule) -> list[Numbered] | EntryClash:
         """Order the keys of the merge."""
         stays = [key for key in self.base if key in self.main and key in self.unit]
         kept = set(stays)
@@ -57,7 +57,7 @@ class Lists:
         skeleton: Sequence[Numbered] = list(self.base)
         if by_main != stays or by_unit != stays:
             moved = self._moved(stays, by_main, by_unit, rule)
-            if isinstance(moved, Clash):
+            if isinstance(moved, EntryClash):
                 return moved
             skeleton = moved
         anchors = set(skeleton)
@@ -67,7 +67,7 @@ class Lists:
         if not contest and rule.joint:
             contest = self._scattered(adds_main, adds_unit)
         if contest:
-            return Clash(contest)
+            return EntryClash(contest)
         placed = set(kept) | {key for keys in adds_main.values() for key in keys}
         sort = self._sorter(rule) if rule.sorts else None
         order: list[Numbered] = []
@@ -81,7 +81,7 @@ class Lists:
                 joined = _join(by_main, by_unit, placed)
             order += sort(joined) if sort else joined
         if rule.joint and skeleton == list(self.base) and not self._keeps_order(order):
-            return Clash("both sides add the same entries in another order")
+            return EntryClash("both sides add the same entries in another order")
         return order
 
     def _goes_before(self, unit: list[Numbered], main: list[Numbered], below: Numbered | None) -> bool:
@@ -116,18 +116,18 @@ class Lists:
 
     def _moved(
         self, stays: list[Numbered], main: list[Numbered], unit: list[Numbered], rule: Rule
-    ) -> list[Numbered] | Clash:
+    ) -> list[Numbered] | EntryClash:
         if main != stays and unit != stays and main != unit:
-            return Clash("both sides reorder the same entries, differently")
+            return EntryClash("both sides reorder the same entries, differently")
         lost = [key for key in self.base if key not in self.main and key not in self.unit]
         new = [key for side in (self.main, self.unit) for key in side if key not in self.base]
         if lost and new:
-            return Clash(f"{show(self.base[lost[0]])} is removed on both sides where one of them reorders entries")
+            return EntryClash(f"{show(self.base[lost[0]])} is removed on both sides where one of them reorders entries")
         moved = unit if main == stays else main
         if rule.joint and main != unit:
             other = self.main if main == stays else self.unit
             if list(other) != list(self.base):
-                return Clash(f"one side reorders what the other changes, around {show(self.base[moved[0]])}")
+                return EntryClash(f"one side reorders what the other changes, around {show(self.base[moved[0]])}")
         return moved
 
     def _contest(
@@ -217,7 +217,7 @@ def _join(main: list[Numbered], unit: list[Numbered], placed: set[Numbered]) -> 
     return joined + pending
 
 
-def show(entry: Entry) -> str:
+def show(entry: BlockEntry) -> str:
     """Name an entry in a message."""
     return quote(entry.named.encode("utf-8", "surrogateescape"))
 

@@ -9,7 +9,7 @@ from gitprun.resolvers.base import FileConflict, Kind, Refused, Resolved
 from gitprun.resolvers.blocks.prisma_columns import realign
 from gitprun.resolvers.blocks.resolve import fault_finder, merge_trees
 from gitprun.resolvers.blocks.scan import unclosed, uncommented
-from gitprun.resolvers.blocks.tree import Entry, Rule, Unreadable, split_above, twins
+from gitprun.resolvers.blocks.tree import BlockEntry, BlocksUnreadable, Rule, split_above, twins
 
 NAME = "prisma"
 
@@ -33,10 +33,10 @@ def resolve_prisma(conflict: FileConflict) -> Resolved | Refused:
     return merge_trees(conflict, NAME, read_prisma, finish=realign)
 
 
-def read_prisma(text: str) -> Entry | Unreadable:
+def read_prisma(text: str) -> BlockEntry | BlocksUnreadable:
     """Read a schema as blocks of fields, values, settings and attributes."""
     lines = text.split("\n")[:-1]
-    entries: list[Entry] = []
+    entries: list[BlockEntry] = []
     above: list[str] = []
     at = 0
     while at < len(lines):
@@ -48,21 +48,21 @@ def read_prisma(text: str) -> Entry | Unreadable:
             at = over
         elif opened:
             found = _read_block(lines, at, opened, above)
-            if isinstance(found, Unreadable):
+            if isinstance(found, BlocksUnreadable):
                 return found
             alone, block, at = found
             entries += [*alone, block]
             above = []
         else:
-            return Unreadable("there is a line outside of every block")
+            return BlocksUnreadable("there is a line outside of every block")
     alone, foot = split_above(above, attach=False)
-    return Entry(("file",), inner=(*entries, *alone), foot=foot)
+    return BlockEntry(("file",), inner=(*entries, *alone), foot=foot)
 
 
 def find_prisma_faults(text: str) -> tuple[str, ...]:
     """Name what is defined twice, and what lists a field that the model does not have."""
     tree = read_prisma(text)
-    if isinstance(tree, Unreadable):
+    if isinstance(tree, BlocksUnreadable):
         return (tree.reason,)
     faults: list[str] = []
     seen: set[str] = set()
@@ -80,7 +80,7 @@ def find_prisma_faults(text: str) -> tuple[str, ...]:
     return tuple(faults)
 
 
-def _unknown_fields(block: Entry) -> list[str]:
+def _unknown_fields(block: BlockEntry) -> list[str]:
     known = {entry.key[1] for entry in block.inner if entry.key[0] == "field"}
     faults = []
     for entry in block.inner:
@@ -106,18 +106,18 @@ def _above_end(lines: Sequence[str], at: int) -> int | None:
 
 def _read_block(
     lines: Sequence[str], at: int, opened: re.Match[str], above: Sequence[str]
-) -> tuple[list[Entry], Entry, int] | Unreadable:
+) -> tuple[list[BlockEntry], BlockEntry, int] | BlocksUnreadable:
     kind, name = opened.group(1), opened.group(2)
     alone, lead = split_above(above)
     head = f"{lines[at]}\n"
-    inner: list[Entry] = []
+    inner: list[BlockEntry] = []
     pending: list[str] = []
     at += 1
     while at < len(lines):
         line = lines[at]
         if _CLOSE.fullmatch(line):
             more, blank = split_above(pending, attach=False)
-            block = Entry((kind, name), head, lead, inner=(*inner, *more), foot=f"{blank}{line}\n", rule=_MEMBERS)
+            block = BlockEntry((kind, name), head, lead, inner=(*inner, *more), foot=f"{blank}{line}\n", rule=_MEMBERS)
             return alone, block, at + 1
         over = _above_end(lines, at)
         if over:
@@ -127,12 +127,12 @@ def _read_block(
         stop = _statement_end(lines, at)
         key = stop and _key(kind, uncommented("\n".join(lines[at:stop])))
         if not stop or not key:
-            return Unreadable(f"{kind} {name} is not closed or holds a line that is no part of it")
+            return BlocksUnreadable(f"{kind} {name} is not closed or holds a line that is no part of it")
         more, comments = split_above(pending)
-        inner += [*more, Entry(key, "\n".join(lines[at:stop]), comments, tail="\n")]
+        inner += [*more, BlockEntry(key, "\n".join(lines[at:stop]), comments, tail="\n")]
         pending = []
         at = stop
-    return Unreadable(f"{kind} {name} is not closed or holds a line that is no part of it")
+    return BlocksUnreadable(f"{kind} {name} is not closed or holds a line that is no part of it")
 
 
 def _statement_end(lines: Sequence[str], start: int) -> int | None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from gitprun.resolvers.blocks.tree import Entry, same
+from gitprun.resolvers.blocks.tree import BlockEntry, same
 
 _FIELD = re.compile(r"(\s*)(\w+)\s+([\w.]+(?:\(\"[^\"]*\"\))?(?:\[\]|\?)?)(?:[ \t]+(\S.*))?", re.DOTALL)
 _SETTING = re.compile(r"(\s*)(\w+)\s*=\s*(\S.*)", re.DOTALL)
 
 
-def realign(merged: Entry, base: Entry, main: Entry, unit: Entry) -> Entry:
+def realign(merged: BlockEntry, base: BlockEntry, main: BlockEntry, unit: BlockEntry) -> BlockEntry:
     """Align the columns of blocks that both sides changed and that stood aligned in all three versions."""
     versions = [{entry.key: entry for entry in tree.inner} for tree in (base, main, unit)]
     blocks = []
@@ -24,10 +24,10 @@ def realign(merged: Entry, base: Entry, main: Entry, unit: Entry) -> Entry:
     return replace(merged, inner=tuple(blocks))
 
 
-def align(block: Entry) -> Entry:
+def align(block: BlockEntry) -> BlockEntry:
     """Align the columns of a block as ``prisma format`` does: line groups end at blank lines."""
-    inner: list[Entry] = []
-    group: list[Entry] = []
+    inner: list[BlockEntry] = []
+    group: list[BlockEntry] = []
     for entry in block.inner:
         if entry.key[0] not in ("field", "setting") or _has_blank(entry.lead):
             inner += _align_group(group)
@@ -43,7 +43,7 @@ def _has_blank(lead: str) -> bool:
     return any(not line.strip() for line in lead.split("\n")[:-1])
 
 
-def _align_group(group: list[Entry]) -> list[Entry]:
+def _align_group(group: list[BlockEntry]) -> list[BlockEntry]:
     settings = [_SETTING.fullmatch(entry.text) for entry in group]
     if group and all(settings):
         found = [match.groups() for match in settings if match]

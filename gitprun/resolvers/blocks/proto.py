@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from gitprun.resolvers.base import FileConflict, Kind, Refused, Resolved
-from gitprun.resolvers.blocks.brace_scan import Part, scan_parts, without_comments
+from gitprun.resolvers.blocks.brace_scan import Statement, scan_parts, without_comments
 from gitprun.resolvers.blocks.resolve import DEPTH_LIMIT, fault_finder, merge_trees
-from gitprun.resolvers.blocks.tree import Entry, Key, Rule, Unreadable, split_above, squeeze, twins
+from gitprun.resolvers.blocks.tree import BlockEntry, BlocksUnreadable, Key, Rule, split_above, squeeze, twins
 
 NAME = "proto"
 
@@ -32,31 +32,31 @@ def resolve_proto(conflict: FileConflict) -> Resolved | Refused:
     return merge_trees(conflict, NAME, read_proto, check=_check_numbers)
 
 
-def read_proto(text: str) -> Entry | Unreadable:
+def read_proto(text: str) -> BlockEntry | BlocksUnreadable:
     """Read a .proto file as nested blocks of fields, values, calls, options and reserved sets."""
     parts = scan_parts(text, _BLOCK)
-    if isinstance(parts, Unreadable):
+    if isinstance(parts, BlocksUnreadable):
         return parts
     # Innermost last: the head of each open block, and the entries it has so far.
-    heads: list[Part] = []
-    levels: list[list[Entry]] = [[]]
+    heads: list[Statement] = []
+    levels: list[list[BlockEntry]] = [[]]
     for part in parts:
         if part.opens:
             if len(heads) >= DEPTH_LIMIT:
-                return Unreadable("blocks are nested too deep")
+                return BlocksUnreadable("blocks are nested too deep")
             alone, lead = _split(part.above)
             levels[-1] += alone
             heads.append(replace(part, above=lead))
             levels.append([])
         elif part.closes:
             if not heads:
-                return Unreadable("brackets do not pair up")
+                return BlocksUnreadable("brackets do not pair up")
             head, inner = heads.pop(), levels.pop()
             alone, blank = _split(part.above, attach=False)
             foot = f"{blank}{part.text}{part.tail}"
             key = _block_key(head.text)
             levels[-1].append(
-                Entry(key, f"{head.text}{head.tail}", head.above, inner=(*inner, *alone), foot=foot, rule=_MEMBERS)
+                BlockEntry(key, f"{head.text}{head.tail}", head.above, inner=(*inner, *alone), foot=foot, rule=_MEMBERS)
             )
         elif part.text:
             alone, lead = _split(part.above)
@@ -65,15 +65,15 @@ def read_proto(text: str) -> Entry | Unreadable:
                 made = replace(made, key=(*made.key, squeeze(part.text)))  # a further list of reserved numbers
             levels[-1] += [*alone, made]
     if heads:
-        return Unreadable("brackets do not pair up")
+        return BlocksUnreadable("brackets do not pair up")
     alone, foot = _split(parts[-1].above, attach=False)
-    return Entry(("file",), inner=(*levels[0], *alone), foot=foot, rule=_FILE)
+    return BlockEntry(("file",), inner=(*levels[0], *alone), foot=foot, rule=_FILE)
 
 
 def find_proto_faults(text: str) -> tuple[str, ...]:
     """Name what is unreadable, names that stand twice, numbers that are taken twice or reserved."""
     tree = read_proto(text)
-    if isinstance(tree, Unreadable):
+    if isinstance(tree, BlocksUnreadable):
         return (tree.reason,)
     faults = [f"{twin} is defined twice" for twin in twins(tree.inner, "message", "enum", "service", "import")]
     for block in _blocks(tree):
@@ -83,7 +83,7 @@ def find_proto_faults(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*faults, *number_faults(tree))))
 
 
-def number_faults(tree: Entry) -> tuple[str, ...]:
+def number_faults(tree: BlockEntry) -> tuple[str, ...]:
     """Name numbers and names that two fields or values of one block share, or that are reserved."""
     faults: list[str] = []
     for block in _blocks(tree):
@@ -102,12 +102,12 @@ def number_faults(tree: Entry) -> tuple[str, ...]:
     return tuple(faults)
 
 
-def _check_numbers(base: Entry, main: Entry, unit: Entry, merged: Entry) -> str | None:
+def _check_numbers(base: BlockEntry, main: BlockEntry, unit: BlockEntry, merged: BlockEntry) -> str | None:
     known = {*number_faults(main), *number_faults(unit)}
     return next((fault for fault in number_faults(merged) if fault not in known), None)
 
 
-def _split(above: str, *, attach: bool = True) -> tuple[list[Entry], str]:
+def _split(above: str, *, attach: bool = True) -> tuple[list[BlockEntry], str]:
     """Split what stands above a statement; a text that ends within a line stays whole."""
     *lines, rest = above.split("\n")
     if not attach and not rest.strip():
@@ -123,22 +123,22 @@ def _block_key(text: str) -> Key:
     return found.groups() if found else ("block", squeeze(text))
 
 
-def _read_statement(part: Part, lead: str, block: str) -> Entry:
+def _read_statement(part: Statement, lead: str, block: str) -> BlockEntry:
     reserved = _RESERVED.fullmatch(part.text)
     if reserved and "//" not in part.text and "/*" not in part.text:
         return _read_reserved(reserved, part, lead)
-    return Entry(_key(part.text, block), part.text, lead, tail=part.tail)
+    return BlockEntry(_key(part.text, block), part.text, lead, tail=part.tail)
 
 
-def _read_reserved(found: re.Match[str], part: Part, lead: str) -> Entry:
+def _read_reserved(found: re.Match[str], part: Statement, lead: str) -> BlockEntry:
     items = re.split(r"(\s*,\s*)", found.group(2))
     inner = [
-        Entry(("reserved", squeeze(item)), item, sep=sep)
+        BlockEntry(("reserved", squeeze(item)), item, sep=sep)
         for item, sep in zip(items[::2], [*items[1::2], ""], strict=True)
     ]
     kind = "names" if re.match(r"\s*[\"'A-Za-z_]", found.group(2)) else "numbers"
     foot = f"{found.group(3)}{part.tail}"
-    return Entry(("reserved", kind), found.group(1), lead, inner=tuple(inner), foot=foot, rule=_SET)
+    return BlockEntry(("reserved", kind), found.group(1), lead, inner=tuple(inner), foot=foot, rule=_SET)
 
 
 def _key(text: str, block: str) -> Key:
@@ -163,7 +163,7 @@ def _key(text: str, block: str) -> Key:
     return (keyword,)
 
 
-def _blocks(tree: Entry) -> Iterator[Entry]:
+def _blocks(tree: BlockEntry) -> Iterator[BlockEntry]:
     waiting = [tree]
     while waiting:
         block = waiting.pop(0)
@@ -172,7 +172,7 @@ def _blocks(tree: Entry) -> Iterator[Entry]:
         waiting[:0] = [entry for entry in block.inner if entry.key[0] in ("message", "enum", "service")]
 
 
-def _members(block: Entry) -> Iterator[tuple[Entry, int]]:
+def _members(block: BlockEntry) -> Iterator[tuple[BlockEntry, int]]:
     """List the fields or values of a block, those in its oneofs too, with their numbers."""
     for entry in block.inner:
         if entry.key[0] == "oneof":
@@ -183,7 +183,7 @@ def _members(block: Entry) -> Iterator[tuple[Entry, int]]:
                 yield entry, number
 
 
-def numbers_of(block: Entry) -> dict[str, int]:
+def numbers_of(block: BlockEntry) -> dict[str, int]:
     """Tell the number of every field or value of a block by its name, and of what is reserved."""
     numbers = {member.key[1]: number for member, number in _members(block)}
     for low, high in _reserved(block)[0]:
@@ -191,11 +191,11 @@ def numbers_of(block: Entry) -> dict[str, int]:
     return numbers
 
 
-def _others(block: Entry) -> Sequence[Entry]:
+def _others(block: BlockEntry) -> Sequence[BlockEntry]:
     return [entry for entry in block.inner if entry.key[0] not in ("field", "value")]
 
 
-def number_of(entry: Entry) -> int | None:
+def number_of(entry: BlockEntry) -> int | None:
     """Tell the number of a field or an enum value."""
     pattern = _VALUE if entry.key[0] == "value" else _FIELD
     found = pattern.match(squeeze(without_comments(entry.text)))
@@ -205,7 +205,7 @@ def number_of(entry: Entry) -> int | None:
         return None
 
 
-def _reserved(block: Entry) -> tuple[list[tuple[int, int]], set[str]]:
+def _reserved(block: BlockEntry) -> tuple[list[tuple[int, int]], set[str]]:
     ranges: list[tuple[int, int]] = []
     names: set[str] = set()
     for item in (item for entry in block.inner if entry.key[0] == "reserved" for item in entry.inner):
@@ -218,7 +218,7 @@ def _reserved(block: Entry) -> tuple[list[tuple[int, int]], set[str]]:
     return ranges, names
 
 
-def _allows_alias(block: Entry) -> bool:
+def _allows_alias(block: BlockEntry) -> bool:
     return any(re.match(r"\s*option\s+allow_alias\s*=\s*true", entry.text) for entry in block.inner)
 
 

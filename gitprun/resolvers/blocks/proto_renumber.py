@@ -8,7 +8,7 @@ from dataclasses import replace
 from gitprun.resolvers.base import FileConflict, Refused, Resolved, brought_lines, split_conflict
 from gitprun.resolvers.blocks.proto import number_of, numbers_of, read_proto, resolve_proto
 from gitprun.resolvers.blocks.resolve import plain_text
-from gitprun.resolvers.blocks.tree import Entry, Unreadable, render
+from gitprun.resolvers.blocks.tree import BlockEntry, BlocksUnreadable, render
 
 NAME = "renumber"
 
@@ -42,7 +42,7 @@ def align_numbers(conflict: FileConflict) -> FileConflict | Refused:
     trees = []
     for text in (conflict.base, conflict.main, conflict.unit):
         tree = read_proto(plain_text(text))
-        if isinstance(tree, Unreadable):
+        if isinstance(tree, BlocksUnreadable):
             return Refused(tree.reason)
         trees.append(tree)
     renumbered = _renumber(*trees)
@@ -54,10 +54,10 @@ def align_numbers(conflict: FileConflict) -> FileConflict | Refused:
     return replace(conflict, unit=triple.render(lines, final=conflict.unit.endswith(b"\n")))
 
 
-def _renumber(base: Entry | None, main: Entry | None, unit: Entry) -> Entry | Refused:
+def _renumber(base: BlockEntry | None, main: BlockEntry | None, unit: BlockEntry) -> BlockEntry | Refused:
     """Renumber the fields of one block, and of the blocks in it; what is in oneofs counts for the message."""
     old, by_main = _inner(base), _inner(main)
-    inner: list[Entry] = []
+    inner: list[BlockEntry] = []
     for entry in unit.inner:
         if entry.inner and entry.key[0] in ("message", "enum"):
             made = _renumber(old.get(entry.key), by_main.get(entry.key), entry)
@@ -82,11 +82,11 @@ def _renumber(base: Entry | None, main: Entry | None, unit: Entry) -> Entry | Re
     return unit
 
 
-def _inner(block: Entry | None) -> dict[tuple[str, ...], Entry]:
+def _inner(block: BlockEntry | None) -> dict[tuple[str, ...], BlockEntry]:
     return {entry.key: entry for entry in block.inner} if block else {}
 
 
-def _with_number(block: Entry, name: str, number: int) -> Entry:
+def _with_number(block: BlockEntry, name: str, number: int) -> BlockEntry:
     inner = []
     for entry in block.inner:
         if entry.key[0] == "oneof":

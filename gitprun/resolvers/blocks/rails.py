@@ -9,7 +9,7 @@ from dataclasses import replace
 from gitprun.resolvers.base import FileConflict, Kind, Refused, Resolved, brought_lines, split_conflict
 from gitprun.resolvers.blocks.resolve import fault_finder, merge_trees
 from gitprun.resolvers.blocks.scan import unclosed
-from gitprun.resolvers.blocks.tree import Entry, Key, Rule, Unreadable, split_above, squeeze, twins
+from gitprun.resolvers.blocks.tree import BlockEntry, BlocksUnreadable, Key, Rule, split_above, squeeze, twins
 
 NAME = "rails-schema"
 
@@ -45,28 +45,28 @@ def resolve_rails_schema(conflict: FileConflict) -> Resolved | Refused:
     return replace(answer, added=brought_lines(triple, triple.split(answer.text)))
 
 
-def read_rails_schema(text: str) -> Entry | Unreadable:
+def read_rails_schema(text: str) -> BlockEntry | BlocksUnreadable:
     """Read a schema as tables of columns and indexes, and single calls beside them."""
     lines = text.split("\n")[:-1]
     start = next((at for at, line in enumerate(lines) if line.strip() and not line.startswith("#")), len(lines))
     if start == len(lines) or not _SCHEMA.fullmatch(lines[start].rstrip()):
-        return Unreadable("it is no schema as Rails writes it")
+        return BlocksUnreadable("it is no schema as Rails writes it")
     alone, lead = split_above(lines[:start])
     found = _read_body(lines, start + 1, _FILE, depth=0)
-    if isinstance(found, Unreadable):
+    if isinstance(found, BlocksUnreadable):
         return found
     inner, foot, stop = found
     more, blank = split_above(lines[stop:], attach=False)
     if any(line.strip() and not line.startswith("#") for line in lines[stop:]):
-        return Unreadable("something follows the schema")
-    schema = Entry(("schema",), f"{lines[start]}\n", lead, inner=inner, foot=foot, rule=_FILE)
-    return Entry(("file",), inner=(*alone, schema, *more), foot=blank)
+        return BlocksUnreadable("something follows the schema")
+    schema = BlockEntry(("schema",), f"{lines[start]}\n", lead, inner=inner, foot=foot, rule=_FILE)
+    return BlockEntry(("file",), inner=(*alone, schema, *more), foot=blank)
 
 
 def find_rails_faults(text: str) -> tuple[str, ...]:
     """Name tables, columns and indexes that stand twice, and blocks that do not end."""
     tree = read_rails_schema(text)
-    if isinstance(tree, Unreadable):
+    if isinstance(tree, BlocksUnreadable):
         return (tree.reason,) if "ended" in tree.reason else ()
     schema = next(entry for entry in tree.inner if entry.key[0] == "schema")
     faults = [f"{twin} is there twice" for twin in twins(schema.inner, "create_table")]
@@ -77,9 +77,9 @@ def find_rails_faults(text: str) -> tuple[str, ...]:
 
 def _read_body(
     lines: Sequence[str], at: int, rule: Rule, depth: int
-) -> tuple[tuple[Entry, ...], str, int] | Unreadable:
+) -> tuple[tuple[BlockEntry, ...], str, int] | BlocksUnreadable:
     """Read the calls up to the ``end`` of their block."""
-    inner: list[Entry] = []
+    inner: list[BlockEntry] = []
     above: list[str] = []
     while at < len(lines):
         line = lines[at]
@@ -94,20 +94,20 @@ def _read_body(
         above = []
         if depth == 0 and _BLOCK.fullmatch(line.rstrip()):
             found = _read_body(lines, at + 1, _TABLE, depth + 1)
-            if isinstance(found, Unreadable):
+            if isinstance(found, BlocksUnreadable):
                 return found
             rows, foot, at = found
-            made = Entry(_key(line, depth), f"{line}\n", lead, inner=rows, foot=foot, rule=_TABLE)
+            made = BlockEntry(_key(line, depth), f"{line}\n", lead, inner=rows, foot=foot, rule=_TABLE)
         else:
             stop = _call_end(lines, at)
             whole = "\n".join(lines[at:stop])
             plain = _COMMENT.sub(lambda quoted: quoted.group(1) or "", whole)
             if stop is None or re.search(r"<<[~-]|\bdo\b\s*(?:\||$)|^\s*(?:if|unless|def|class|end)\b", plain):
-                return Unreadable("it holds more than Rails writes, or a block is not ended")
-            made = Entry(_key(plain, depth), whole, lead, tail="\n")
+                return BlocksUnreadable("it holds more than Rails writes, or a block is not ended")
+            made = BlockEntry(_key(plain, depth), whole, lead, tail="\n")
             at = stop
         inner += [*alone, made]
-    return Unreadable("a block is not ended")
+    return BlocksUnreadable("a block is not ended")
 
 
 def _call_end(lines: Sequence[str], start: int) -> int | None:

@@ -14,24 +14,24 @@ from gitprun.resolvers.base import (
     open_lines,
 )
 from gitprun.resolvers.blocks.tree import (
+    BlockEntry,
+    BlocksUnreadable,
     Check,
-    Entry,
     Key,
     Reader,
-    Unreadable,
     flatten,
     number,
     render,
     substance,
 )
 from gitprun.resolvers.blocks.weave import merge_entry
-from gitprun.resolvers.entries import Clash, prove_entries
+from gitprun.resolvers.entries import EntryClash, prove_entries
 from gitprun.resolvers.text import BOM, Triple
 
 # Changes white space of the merged tree at most: (merged, base, main, unit) -> merged.
-Finish = Callable[[Entry, Entry, Entry, Entry], Entry]
+Finish = Callable[[BlockEntry, BlockEntry, BlockEntry, BlockEntry], BlockEntry]
 
-EMPTY = Entry(("file",))
+EMPTY = BlockEntry(("file",))
 DEPTH_LIMIT = 50
 
 
@@ -44,15 +44,15 @@ def merge_trees(
         return triple
     if any(b"\r" in line for line in chain(triple.base, triple.main, triple.unit)):
         return Refused("the line ends are mixed")
-    trees: list[Entry] = []
+    trees: list[BlockEntry] = []
     for whose, lines in (("the base's", triple.base), ("main's", triple.main), ("the unit's", triple.unit)):
         tree = read(_join(lines)) if lines else EMPTY
-        if isinstance(tree, Unreadable):
+        if isinstance(tree, BlocksUnreadable):
             return Refused(f"{whose} version cannot be read: {tree.reason}")
         trees.append(tree)
     base, main, unit = trees
     merged = merge_entry(base, main, unit)
-    if isinstance(merged, Clash):
+    if isinstance(merged, EntryClash):
         return Refused(merged.reason)
     if finish:
         merged = finish(merged, base, main, unit)
@@ -85,11 +85,13 @@ def _join(lines: tuple[bytes, ...]) -> str:
     return b"".join(b"%b\n" % line for line in lines).decode("utf-8", "surrogateescape")
 
 
-def _prove(read: Reader, base: Entry, main: Entry, unit: Entry, merged: Entry, text: str) -> str | None:
+def _prove(
+    read: Reader, base: BlockEntry, main: BlockEntry, unit: BlockEntry, merged: BlockEntry, text: str
+) -> str | None:
     if text and not text.endswith("\n"):
         return "the last line is not ended"
     again = read(text) if text else EMPTY
-    if isinstance(again, Unreadable):
+    if isinstance(again, BlocksUnreadable):
         return f"the merged text cannot be read: {again.reason}"
     if merged != again and list(flatten(merged)) != list(flatten(again)):
         return "the merged text reads as other entries than those that were merged"
@@ -103,7 +105,7 @@ def _prove(read: Reader, base: Entry, main: Entry, unit: Entry, merged: Entry, t
     return prove_entries(flat[0], flat[1], flat[2], flat[3])
 
 
-def _flatten_table(table: dict[tuple[Key, int], Entry]) -> dict[Hashable, tuple[str, ...]]:
+def _flatten_table(table: dict[tuple[Key, int], BlockEntry]) -> dict[Hashable, tuple[str, ...]]:
     flat: dict[Hashable, tuple[str, ...]] = {}
     for key, entry in table.items():
         flat[(key,)] = substance(entry)

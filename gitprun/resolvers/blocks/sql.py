@@ -9,7 +9,7 @@ from dataclasses import replace
 from gitprun.resolvers.base import FileConflict, Kind, Refused, Resolved
 from gitprun.resolvers.blocks.resolve import fault_finder, merge_trees
 from gitprun.resolvers.blocks.sql_scan import (
-    Piece,
+    SqlItem,
     line_stop,
     split_at,
     split_brackets,
@@ -17,10 +17,10 @@ from gitprun.resolvers.blocks.sql_scan import (
     without_comments,
 )
 from gitprun.resolvers.blocks.tree import (
-    Entry,
+    BlockEntry,
+    BlocksUnreadable,
     Key,
     Rule,
-    Unreadable,
     is_comment,
     render,
     split_above,
@@ -57,25 +57,25 @@ def resolve_sql(conflict: FileConflict) -> Resolved | Refused:
     return merge_trees(conflict, NAME, read_sql)
 
 
-def read_sql(text: str) -> Entry | Unreadable:
+def read_sql(text: str) -> BlockEntry | BlocksUnreadable:
     """Read a script as statements; tables as lists of columns, inserts as lists of rows."""
     pieces = split_statements(text)
-    if isinstance(pieces, Unreadable):
+    if isinstance(pieces, BlocksUnreadable):
         return pieces
-    entries: list[Entry] = []
+    entries: list[BlockEntry] = []
     for piece in pieces[:-1]:
         alone, lead = _split(piece.above)
         entries += [*alone, _read_statement(piece, lead)]
     alone, foot = split_above(pieces[-1].above.split("\n")[:-1], attach=False)
     if pieces[-1].above.rpartition("\n")[2]:
-        return Unreadable("the last line is not ended")
-    return Entry(("file",), inner=(*entries, *alone), foot=foot, rule=_FILE)
+        return BlocksUnreadable("the last line is not ended")
+    return BlockEntry(("file",), inner=(*entries, *alone), foot=foot, rule=_FILE)
 
 
 def find_sql_faults(text: str) -> tuple[str, ...]:
     """Name tables that are made twice, columns that stand twice in one, brackets that do not pair up."""
     tree = read_sql(text)
-    if isinstance(tree, Unreadable):
+    if isinstance(tree, BlocksUnreadable):
         return () if tree.reason.startswith("it holds") else (tree.reason,)
     faults: list[str] = []
     made: set[str] = set()
@@ -93,14 +93,14 @@ def find_sql_faults(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(faults))
 
 
-def _split(above: str) -> tuple[list[Entry], str]:
+def _split(above: str) -> tuple[list[BlockEntry], str]:
     *lines, rest = above.split("\n")
     return ([], above) if rest else split_above(lines)
 
 
-def _read_statement(piece: Piece, lead: str) -> Entry:
+def _read_statement(piece: SqlItem, lead: str) -> BlockEntry:
     plain = without_comments(piece.text).strip()
-    whole = Entry(_statement_key(plain), piece.text + piece.end, lead, tail=piece.tail)
+    whole = BlockEntry(_statement_key(plain), piece.text + piece.end, lead, tail=piece.tail)
     if whole.key[0] == "table":
         return _read_table(piece, whole) or whole
     insert = _INSERT.match(plain)
@@ -120,7 +120,7 @@ def _fold(name: str) -> str:
     return ".".join(part.strip('"`') if part[0] in '"`' else part.lower() for part in parts)
 
 
-def _read_table(piece: Piece, whole: Entry) -> Entry | None:
+def _read_table(piece: SqlItem, whole: BlockEntry) -> BlockEntry | None:
     """Read the columns of a table; None when it has no list of columns that can be told apart by lines or commas."""
     cut = split_brackets(piece.text)
     if cut is None or re.search(r"\bAS\s*$|\bSELECT\b|\bPARTITION\s+OF\b", without_comments(cut[0]), re.IGNORECASE):
@@ -128,11 +128,11 @@ def _read_table(piece: Piece, whole: Entry) -> Entry | None:
     return _read_list(whole, cut, piece, _column_key, _COLUMNS)
 
 
-def _read_rows(piece: Piece, whole: Entry, insert: re.Match[str]) -> Entry | None:
+def _read_rows(piece: SqlItem, whole: BlockEntry, insert: re.Match[str]) -> BlockEntry | None:
     """Read the rows of an insert; None unless each has an id of its own first."""
     found = _INSERT.match(piece.text)
     rows = split_at(piece.text[found.end() :], ",") if found else []
-    if found is None or isinstance(rows, Unreadable) or "--" in piece.text or "/*" in piece.text:
+    if found is None or isinstance(rows, BlocksUnreadable) or "--" in piece.text or "/*" in piece.text:
         return None
     table = squeeze(f"{_fold(insert.group(1))} {insert.group(2) or ''}")
     ids = [match.group(1) for match in (_ID.match(row.text) for row in rows[:-1]) if match]
@@ -146,20 +146,20 @@ def _read_rows(piece: Piece, whole: Entry, insert: re.Match[str]) -> Entry | Non
 
 
 def _read_list(
-    whole: Entry, cut: tuple[str, str, str], piece: Piece, name: Callable[[str], Key], rule: Rule
-) -> Entry | None:
+    whole: BlockEntry, cut: tuple[str, str, str], piece: SqlItem, name: Callable[[str], Key], rule: Rule
+) -> BlockEntry | None:
     """Read a list with commas; None when they do not stand right behind the items."""
     stop = line_stop(cut[1], 0)
     head, inside = cut[0] + cut[1][:stop], cut[1][stop:]
     items = split_at(inside, ",")
-    if isinstance(items, Unreadable) or any(not item.text or "\n" in item.end for item in items[:-1]):
+    if isinstance(items, BlocksUnreadable) or any(not item.text or "\n" in item.end for item in items[:-1]):
         return None
     if len(items) < 2 or items[-2].end:
         return None
-    inner: list[Entry] = []
+    inner: list[BlockEntry] = []
     for item in items[:-1]:
         alone, lead = _split(item.above)
-        inner += [*alone, Entry(name(item.text), item.text, lead, item.end, item.tail)]
+        inner += [*alone, BlockEntry(name(item.text), item.text, lead, item.end, item.tail)]
     *lines, rest = items[-1].above.split("\n")
     if any(is_comment(entry) for entry in inner) or any(line.strip() for line in lines):
         return None  # a comment that stands alone among commas
@@ -184,7 +184,7 @@ def _row_key(text: str) -> Key:
     return ("row", found.group(1) if found else squeeze(text))
 
 
-def _join_statements(main: Sequence[Entry], unit: Sequence[Entry]) -> str | None:
+def _join_statements(main: Sequence[BlockEntry], unit: Sequence[BlockEntry]) -> str | None:
     """Say why statements that both sides changed at one place depend on each other."""
     main, unit = ([entry for entry in side if not is_comment(entry)] for side in (main, unit))
     for entry in (*main, *unit) if main and unit else ():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from gitprun.resolvers.blocks.tree import Unreadable
+from gitprun.resolvers.blocks.tree import BlocksUnreadable
 
 UNBALANCED = "brackets do not pair up"
 
@@ -25,7 +25,7 @@ _PROCEDURE = re.compile(r"\s*CREATE\b[^(;]*\b(?:TRIGGER|PROCEDURE|FUNCTION|EVENT
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class SqlItem:
     """A statement or a list item: what stands above it, itself with its indentation, what ends it (white space and
     the comma or semicolon), and the rest of its line."""
 
@@ -35,43 +35,43 @@ class Piece:
     tail: str
 
 
-def split_statements(text: str) -> list[Piece] | Unreadable:
+def split_statements(text: str) -> list[SqlItem] | BlocksUnreadable:
     """Split a script at its semicolons; the last piece is what follows them."""
     if _OTHER_WORLD.search(text):
-        return Unreadable("it holds commands of a client program")
+        return BlocksUnreadable("it holds commands of a client program")
     pieces = split_at(text, ";")
-    if isinstance(pieces, Unreadable):
+    if isinstance(pieces, BlocksUnreadable):
         return pieces
     if any(
         _PROCEDURE.match(plain) and re.search(r"\bBEGIN\b", _without_quotes(plain), re.IGNORECASE)
         for plain in (without_comments(piece.text) for piece in pieces)
     ):
-        return Unreadable("it holds a procedure")
+        return BlocksUnreadable("it holds a procedure")
     return pieces
 
 
-def split_at(text: str, mark: str) -> list[Piece] | Unreadable:
+def split_at(text: str, mark: str) -> list[SqlItem] | BlocksUnreadable:
     """Split a text at a mark outside of brackets, strings and comments; the last piece is not ended."""
-    pieces: list[Piece] = []
+    pieces: list[SqlItem] = []
     start, begun, last, depth = 0, -1, 0, 0
     for found in _TOKEN.finditer(text):
         token = found.group()
         if token.isspace() or token.startswith(("--", "/*")) or found.start() < start:
             continue
         if token in ("'", '"', "`"):
-            return Unreadable("a quote is not closed")
+            return BlocksUnreadable("a quote is not closed")
         if token == mark and not depth:
             begun = found.start() if begun < 0 else begun
             stop = line_stop(text, found.end())
             last = max(last, begun)
             pieces.append(
-                Piece(text[start:begun], text[begun:last], text[last : found.end()], text[found.end() : stop])
+                SqlItem(text[start:begun], text[begun:last], text[last : found.end()], text[found.end() : stop])
             )
             start, begun = stop, -1
             continue
         if token == "\\" and begun < 0 and text[found.start() - 1 : found.start()] in ("\n", ""):
             stop = text.find("\n", found.start()) + 1 or len(text)
-            pieces.append(Piece(text[start : found.start()], text[found.start() : stop].rstrip("\n"), "", "\n"))
+            pieces.append(SqlItem(text[start : found.start()], text[found.start() : stop].rstrip("\n"), "", "\n"))
             start = stop  # a command of psql, which ends with its line
             continue
         if begun < 0:
@@ -81,16 +81,16 @@ def split_at(text: str, mark: str) -> list[Piece] | Unreadable:
         last = found.end()
         depth += (token in "([") - (token in ")]") if token in "()[]" else 0
         if depth < 0:
-            return Unreadable(UNBALANCED)
+            return BlocksUnreadable(UNBALANCED)
         if token == ";":
-            return Unreadable(UNBALANCED)
+            return BlocksUnreadable(UNBALANCED)
     if depth:
-        return Unreadable(UNBALANCED)
+        return BlocksUnreadable(UNBALANCED)
     if begun >= 0:
         stop = line_stop(text, last)
-        pieces.append(Piece(text[start:begun], text[begun:last], "", text[last:stop]))
+        pieces.append(SqlItem(text[start:begun], text[begun:last], "", text[last:stop]))
         start = stop
-    pieces.append(Piece(text[start:], "", "", ""))
+    pieces.append(SqlItem(text[start:], "", "", ""))
     return pieces
 
 

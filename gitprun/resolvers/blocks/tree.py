@@ -28,14 +28,14 @@ class Rule:
     united: bool = False
     sorts: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
-    joint: Callable[[Sequence[Entry], Sequence[Entry]], str | None] | None = None
+    joint: Callable[[Sequence[BlockEntry], Sequence[BlockEntry]], str | None] | None = None
 
 
 FREE = Rule()
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class BlockEntry:
     """One entry: ``lead`` (blank lines and comments above), ``text``, ``sep``, ``tail`` (to the line's end), ``inner``
     entries when it is a block, and ``foot``, what closes the block."""
 
@@ -44,7 +44,7 @@ class Entry:
     lead: str = ""
     sep: str = ""
     tail: str = ""
-    inner: tuple[Entry, ...] = ()
+    inner: tuple[BlockEntry, ...] = ()
     foot: str = ""
     rule: Rule = FREE
 
@@ -55,18 +55,18 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Unreadable:
+class BlocksUnreadable:
     """A text is not what its kind of file must be; ``reason`` says why in words that do not depend on the place."""
 
     reason: str
 
 
 # What a kind of file asks of a whole merge: (base, main, unit, merged) -> what is wrong.
-Check = Callable[[Entry, Entry, Entry, Entry], str | None]
-Reader = Callable[[str], Entry | Unreadable]
+Check = Callable[[BlockEntry, BlockEntry, BlockEntry, BlockEntry], str | None]
+Reader = Callable[[str], BlockEntry | BlocksUnreadable]
 
 
-def render(entry: Entry) -> str:
+def render(entry: BlockEntry) -> str:
     """Join an entry's texts."""
     inside = "".join(map(render, entry.inner))
     return f"{entry.lead}{entry.text}{entry.sep}{entry.tail}{inside}{entry.foot}"
@@ -79,7 +79,7 @@ def squeeze(text: str) -> str:
     return _STRING_OR_SPACE.sub(lambda found: found.group(1) or " ", text).strip()
 
 
-def same(one: Entry, other: Entry) -> bool:
+def same(one: BlockEntry, other: BlockEntry) -> bool:
     """Tell whether two entries differ in white space and separators at most."""
     return substance(one) == substance(other) and (
         len(one.inner) == len(other.inner)
@@ -87,7 +87,7 @@ def same(one: Entry, other: Entry) -> bool:
     )
 
 
-def substance(entry: Entry) -> tuple[str, ...]:
+def substance(entry: BlockEntry) -> tuple[str, ...]:
     """Give what an entry says itself: text, comments and closing, without white space that means nothing.
 
     Text of several lines is taken as it is: it may be a program in which indentation counts.
@@ -96,7 +96,7 @@ def substance(entry: Entry) -> tuple[str, ...]:
     return text if "\n" in text else squeeze(text), *(squeeze(part) for part in (entry.lead, entry.tail, entry.foot))
 
 
-def number(entries: Sequence[Entry]) -> list[tuple[Key, int]]:
+def number(entries: Sequence[BlockEntry]) -> list[tuple[Key, int]]:
     """Tell equal keys apart by counting them."""
     seen: Counter[Key] = Counter()
     numbered = []
@@ -106,25 +106,25 @@ def number(entries: Sequence[Entry]) -> list[tuple[Key, int]]:
     return numbered
 
 
-def flatten(entry: Entry, path: Path = ()) -> Iterator[tuple[Path, tuple[str, ...]]]:
+def flatten(entry: BlockEntry, path: Path = ()) -> Iterator[tuple[Path, tuple[str, ...]]]:
     """List every entry of a tree with its path and its substance."""
     for key, child in zip(number(entry.inner), entry.inner, strict=True):
         yield (*path, key), substance(child)
         yield from flatten(child, (*path, key))
 
 
-def twins(entries: Sequence[Entry], *kinds: str) -> list[str]:
+def twins(entries: Sequence[BlockEntry], *kinds: str) -> list[str]:
     """Name the entries of the given kinds that stand more than once."""
     counts = Counter(entry.key for entry in entries if entry.key[0] in kinds)
     return [" ".join(key) for key, count in counts.items() if count > 1]
 
 
-def split_above(lines: Sequence[str], *, attach: bool = True) -> tuple[list[Entry], str]:
+def split_above(lines: Sequence[str], *, attach: bool = True) -> tuple[list[BlockEntry], str]:
     """Split blank and comment lines into comments that stand alone and what belongs to the entry below.
 
     A comment belongs to the entry right below it; one followed by a blank line, or by nothing, stands alone.
     """
-    alone: list[Entry] = []
+    alone: list[BlockEntry] = []
     blank: list[str] = []
     run: list[str] = []
     for line in lines:
@@ -141,12 +141,12 @@ def split_above(lines: Sequence[str], *, attach: bool = True) -> tuple[list[Entr
     return alone, "".join(f"{line}\n" for line in (*blank, *run))
 
 
-def is_comment(entry: Entry) -> bool:
+def is_comment(entry: BlockEntry) -> bool:
     """Tell whether an entry is a comment that stands alone."""
     return entry.key[0] == COMMENT
 
 
-def separate(entries: Sequence[Entry], separator: str) -> tuple[Entry, ...]:
+def separate(entries: Sequence[BlockEntry], separator: str) -> tuple[BlockEntry, ...]:
     """Give every entry but the last the separator of its list, as it is written elsewhere in it."""
     if not separator or not entries:
         return tuple(entries)
@@ -156,6 +156,6 @@ def separate(entries: Sequence[Entry], separator: str) -> tuple[Entry, ...]:
     return (*ended, replace(entries[-1], sep=""))
 
 
-def _comment(blank: Sequence[str], run: Sequence[str]) -> Entry:
+def _comment(blank: Sequence[str], run: Sequence[str]) -> BlockEntry:
     text = "\n".join(run)
-    return Entry((COMMENT, squeeze(text)), text, lead="".join(f"{line}\n" for line in blank), tail="\n")
+    return BlockEntry((COMMENT, squeeze(text)), text, lead="".join(f"{line}\n" for line in blank), tail="\n")

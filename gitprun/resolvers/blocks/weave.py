@@ -7,27 +7,27 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from gitprun.resolvers.blocks.order import Lists, Numbered, Table, blank_lines, show
-from gitprun.resolvers.blocks.tree import Entry, Rule, number, same, separate, squeeze, substance
-from gitprun.resolvers.entries import ABSENT, Clash, settle_value
+from gitprun.resolvers.blocks.tree import BlockEntry, Rule, number, same, separate, squeeze, substance
+from gitprun.resolvers.entries import ABSENT, EntryClash, settle_value
 
 
-def merge_entry(base: Entry | None, main: Entry, unit: Entry) -> Entry | Clash:
+def merge_entry(base: BlockEntry | None, main: BlockEntry, unit: BlockEntry) -> BlockEntry | EntryClash:
     """Merge two versions of one entry; without a base they must say the same."""
     if main in (base, unit):
         return unit
     if unit == base:
         return main
     due = settle_value(substance(base) if base else ABSENT, substance(main), substance(unit))
-    if isinstance(due, Clash):
-        return Clash(f"{show(main)} {due.reason}")
+    if isinstance(due, EntryClash):
+        return EntryClash(f"{show(main)} {due.reason}")
     if base is None:
         if same(main, unit):
             return main
         if not main.rule.united:
-            return Clash(f"{show(main)} is added on both sides, differently")
+            return EntryClash(f"{show(main)} is added on both sides, differently")
         base = replace(main, inner=())
     inner = merge_lists(base.inner, main.inner, unit.inner, main.rule if main.inner else unit.rule)
-    if isinstance(inner, Clash):
+    if isinstance(inner, EntryClash):
         return inner
     return replace(
         main,
@@ -41,24 +41,24 @@ def merge_entry(base: Entry | None, main: Entry, unit: Entry) -> Entry | Clash:
 
 
 def merge_lists(
-    base: Sequence[Entry], main: Sequence[Entry], unit: Sequence[Entry], rule: Rule
-) -> tuple[Entry, ...] | Clash:
+    base: Sequence[BlockEntry], main: Sequence[BlockEntry], unit: Sequence[BlockEntry], rule: Rule
+) -> tuple[BlockEntry, ...] | EntryClash:
     """Merge three versions of a list of entries: base's order, main's additions before the unit's."""
     repeated = _uneven(base, main, unit)
     if repeated:
-        return Clash(f"{repeated} is repeated, which leaves open which one is meant")
+        return EntryClash(f"{repeated} is repeated, which leaves open which one is meant")
     tables = [dict(zip(number(entries), entries, strict=True)) for entries in (base, main, unit)]
     merged = _merge_tables(*tables)
-    if isinstance(merged, Clash):
+    if isinstance(merged, EntryClash):
         return merged
     lists = Lists(*tables)
     order = lists.order(rule)
-    if isinstance(order, Clash):
+    if isinstance(order, EntryClash):
         return order
     for kind in rule.needs:
         main_has, unit_has, left = (any(key[0][0] == kind for key in keys) for keys in (*tables[1:], order))
         if main_has and unit_has and not left:
-            return Clash(f"no {kind} would be left, for each side removes what the other keeps")
+            return EntryClash(f"no {kind} would be left, for each side removes what the other keeps")
     placed = _respace([merged[key] for key in order], order, tables)
     return separate(placed, rule.separator)
 
@@ -71,7 +71,7 @@ def _settle(base: str, main: str, unit: str) -> str:
     return main if by_unit == old else unit
 
 
-def _uneven(base: Sequence[Entry], main: Sequence[Entry], unit: Sequence[Entry]) -> str | None:
+def _uneven(base: Sequence[BlockEntry], main: Sequence[BlockEntry], unit: Sequence[BlockEntry]) -> str | None:
     """Find an entry that stands more than once somewhere and not equally often everywhere."""
     counts = [Counter(entry.key for entry in entries) for entries in (base, main, unit)]
     for entry in (*base, *main, *unit):
@@ -81,25 +81,25 @@ def _uneven(base: Sequence[Entry], main: Sequence[Entry], unit: Sequence[Entry])
     return None
 
 
-def _merge_tables(base: Table, main: Table, unit: Table) -> Table | Clash:
+def _merge_tables(base: Table, main: Table, unit: Table) -> Table | EntryClash:
     merged: Table = {}
     for key in dict.fromkeys((*base, *main, *unit)):
         old, by_main, by_unit = base.get(key), main.get(key), unit.get(key)
         if by_main and by_unit:
             entry = merge_entry(old, by_main, by_unit)
-            if isinstance(entry, Clash):
+            if isinstance(entry, EntryClash):
                 return entry
             merged[key] = entry
         elif old is None:
             merged[key] = main[key] if by_main else unit[key]
         elif by_main and not same(old, by_main):
-            return Clash(f"{show(old)} is removed by the unit and changed on main")
+            return EntryClash(f"{show(old)} is removed by the unit and changed on main")
         elif by_unit and not same(old, by_unit):
-            return Clash(f"{show(old)} is removed on main and changed by the unit")
+            return EntryClash(f"{show(old)} is removed on main and changed by the unit")
     return merged
 
 
-def _respace(entries: list[Entry], order: list[Numbered], tables: Sequence[Table]) -> list[Entry]:
+def _respace(entries: list[BlockEntry], order: list[Numbered], tables: Sequence[Table]) -> list[BlockEntry]:
     """Keep blank lines between entries that were first in their version and are not any more, and the other way."""
     firsts = [next(iter(table), None) for table in tables]
     spaced = []

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from gitprun.resolvers.entries import show_key
-from gitprun.resolvers.json.reader import Document, Node, Unreadable, read
+from gitprun.resolvers.json.reader import Document, JsonNode, JsonUnreadable, read
 from gitprun.resolvers.text import BOM
 
 
-def read_bytes(text: bytes) -> Document | Unreadable | None:
+def read_bytes(text: bytes) -> Document | JsonUnreadable | None:
     """Read a file; None when it is empty or not UTF-8, and nothing can be told about it."""
     try:
         decoded = text.removeprefix(BOM).decode()
@@ -21,7 +21,7 @@ def json_faults(path: str, text: bytes) -> tuple[str, ...]:
     return document_faults(read_bytes(text))
 
 
-def document_faults(document: Document | Unreadable | None) -> tuple[str, ...]:
+def document_faults(document: Document | JsonUnreadable | None) -> tuple[str, ...]:
     """Name what is wrong with a JSON file that was read."""
     if not isinstance(document, Document):
         return _unreadable(document)
@@ -38,10 +38,10 @@ def lenient_faults(path: str, text: bytes) -> tuple[str, ...]:
     return repeated_keys(document.root) if isinstance(document, Document) else _unreadable(document)
 
 
-def repeated_keys(root: Node) -> tuple[str, ...]:
+def repeated_keys(root: JsonNode) -> tuple[str, ...]:
     """Name the keys that stand twice in one object."""
     found: list[str] = []
-    open_nodes: list[tuple[tuple[str, ...], Node]] = [((), root)]
+    open_nodes: list[tuple[tuple[str, ...], JsonNode]] = [((), root)]
     while open_nodes:
         path, node = open_nodes.pop()
         known: set[str] = set()
@@ -54,5 +54,5 @@ def repeated_keys(root: Node) -> tuple[str, ...]:
     return tuple(dict.fromkeys(reversed(found)))
 
 
-def _unreadable(document: Unreadable | None) -> tuple[str, ...]:
+def _unreadable(document: JsonUnreadable | None) -> tuple[str, ...]:
     return (document.reason,) if document and document.judged else ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gitprun.resolvers.json.reader import Node
+from gitprun.resolvers.json.reader import JsonNode
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Layout:
     gap: str
     comma: bool
 
-    def lead(self, lead: str, first: bool, places: Sequence[tuple[Node, int]]) -> str:
+    def lead(self, lead: str, first: bool, places: Sequence[tuple[JsonNode, int]]) -> str:
         """Give the text before an item: white space is renewed where it moved in or out of the first place, or comes
         from a container that is set otherwise.
         """
@@ -45,7 +45,7 @@ class Layout:
         return tail if ("\n" in tail) == ("\n" in self.close) else self.close
 
 
-def settle_layout(base: Node | None, main: Node, unit: Node) -> Layout:
+def settle_layout(base: JsonNode | None, main: JsonNode, unit: JsonNode) -> Layout:
     """Merge the layouts of three versions of a container; one without items has no opinion."""
     filled = [node for node in (main, unit, base) if node and node.items]
     if not filled:
@@ -70,15 +70,15 @@ def settle_layout(base: Node | None, main: Node, unit: Node) -> Layout:
     )
 
 
-def _next_leads(node: Node) -> list[str]:
+def _next_leads(node: JsonNode) -> list[str]:
     return [item.lead for item in node.items[1:] if not item.lead.strip() and "\n" not in item.lead]
 
 
-def _is_multi(node: Node | None) -> bool | None:
+def _is_multi(node: JsonNode | None) -> bool | None:
     return any("\n" in item.lead for item in node.items) if node and node.items else None
 
 
-def _has_comma(node: Node | None) -> bool | None:
+def _has_comma(node: JsonNode | None) -> bool | None:
     return node.comma if node and node.items else None
 
 

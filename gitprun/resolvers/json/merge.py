@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gitprun.resolvers.entries import ABSENT, Absent, Clash, settle_value, show_key
+from gitprun.resolvers.entries import ABSENT, Absent, EntryClash, settle_value, show_key
 from gitprun.resolvers.json.identity import ID_FIELDS, field_value, identify, label
 from gitprun.resolvers.json.layout import Layout, settle_layout
-from gitprun.resolvers.json.reader import Document, Item, Node, meaning, squeeze
+from gitprun.resolvers.json.reader import Document, JsonItem, JsonNode, meaning, squeeze
 from gitprun.resolvers.json.sequence import Row, align_by_key, align_items
 
 Path = tuple[str, ...]
@@ -19,24 +19,24 @@ Path = tuple[str, ...]
 class Placed:
     """An item of the merge: its parts, the text of its value, and where it stands on the sides that have it."""
 
-    item: Item
+    item: JsonItem
     value: str
-    places: tuple[tuple[Node, int], ...]
+    places: tuple[tuple[JsonNode, int], ...]
 
 
-def merge_documents(base: Document | None, main: Document, unit: Document) -> str | Clash:
+def merge_documents(base: Document | None, main: Document, unit: Document) -> str | EntryClash:
     """Merge whole texts."""
     lead = settle_text(base.lead if base else None, main.lead, unit.lead)
     tail = settle_text(base.tail if base else None, main.tail, unit.tail)
     root = merge_values((), base.root if base else None, main.root, unit.root)
-    if isinstance(root, Clash):
+    if isinstance(root, EntryClash):
         return root
     if lead is None or tail is None:
-        return Clash("a comment outside the value is changed on both sides, differently")
+        return EntryClash("a comment outside the value is changed on both sides, differently")
     return lead + root + tail
 
 
-def merge_values(path: Path, base: Node | None, main: Node, unit: Node) -> str | Clash:
+def merge_values(path: Path, base: JsonNode | None, main: JsonNode, unit: JsonNode) -> str | EntryClash:
     """Merge one value that both sides have."""
     if main.text == unit.text or (base and unit.text == base.text):
         return main.text
@@ -48,8 +48,8 @@ def merge_values(path: Path, base: Node | None, main: Node, unit: Node) -> str |
     if main.kind in joinable and main.kind == unit.kind == (base or main).kind:
         return _merge_items(path, base, main, unit)
     due = settle_value(ABSENT if base is None else meaning(base), meaning(main), meaning(unit))
-    if isinstance(due, (Clash, Absent)):
-        return _at(path, due.reason if isinstance(due, Clash) else "is removed")
+    if isinstance(due, (EntryClash, Absent)):
+        return _at(path, due.reason if isinstance(due, EntryClash) else "is removed")
     return main.text if due == meaning(main) else unit.text
 
 
@@ -64,16 +64,16 @@ def settle_text(base: str | None, main: str, unit: str) -> str | None:
     return None
 
 
-def _merge_items(path: Path, base: Node | None, main: Node, unit: Node) -> str | Clash:
+def _merge_items(path: Path, base: JsonNode | None, main: JsonNode, unit: JsonNode) -> str | EntryClash:
     rows = _align(path, base, main, unit)
-    if isinstance(rows, Clash):
+    if isinstance(rows, EntryClash):
         return rows
     placed: list[Placed] = []
     nodes = (base, main, unit)
     for row in rows:
         items = [node.items[at] if node and at is not None else None for node, at in zip(nodes, row, strict=True)]
         found = _merge_item(path, *items)
-        if isinstance(found, Clash):
+        if isinstance(found, EntryClash):
             return found
         places = tuple((node, at) for node, at in zip((main, unit), row[1:], strict=True) if at is not None)
         placed.append(Placed(*found, places))
@@ -85,22 +85,22 @@ def _merge_items(path: Path, base: Node | None, main: Node, unit: Node) -> str |
     return main.kind + head + _render(placed, layout) + layout.tail(tail, bool(placed)) + main.text[-1]
 
 
-def _align(path: Path, base: Node | None, main: Node, unit: Node) -> list[Row] | Clash:
+def _align(path: Path, base: JsonNode | None, main: JsonNode, unit: JsonNode) -> list[Row] | EntryClash:
     """Pair the items of three containers; refuse an item that one side removed and the other changed."""
     versions = [node for node in (base, main, unit) if node]
     identity = identify(versions)
-    base = base or Node(main.kind, "")
+    base = base or JsonNode(main.kind, "")
     keys = [identity.of(node) for node in (base, main, unit)]
     if identity.by == "value":
         found = align_items(*keys, ordered=identity.ordered)
-        return _at(path, found.reason) if isinstance(found, Clash) else found
+        return _at(path, found.reason) if isinstance(found, EntryClash) else found
     repeated = _changed_repeats(base, main, unit)
     if repeated:
         return _at((*path, repeated), "is there twice")
     rows = align_by_key(*keys)
-    if isinstance(rows, Clash):
+    if isinstance(rows, EntryClash):
         return _at(path, rows.reason)
-    texts: list[dict[object, Item]] = [
+    texts: list[dict[object, JsonItem]] = [
         dict(zip(known, node.items, strict=True)) for known, node in zip(keys, (base, main, unit), strict=True)
     ]
     for key in keys[0]:
@@ -108,11 +108,11 @@ def _align(path: Path, base: Node | None, main: Node, unit: Node) -> list[Row] |
         left = mine or other
         if old and left and not (mine and other) and squeeze(left.value.text) != squeeze(old.value.text):
             clash = settle_value(1, 2 if mine else ABSENT, 2 if other else ABSENT)
-            return _at((*path, label(key)), clash.reason if isinstance(clash, Clash) else "")
+            return _at((*path, label(key)), clash.reason if isinstance(clash, EntryClash) else "")
     return rows
 
 
-def _changed_repeats(base: Node, main: Node, unit: Node) -> str | None:
+def _changed_repeats(base: JsonNode, main: JsonNode, unit: JsonNode) -> str | None:
     """Name a key that stands twice in an object, unless neither side touched any of its entries."""
     if main.kind != "{":
         return None
@@ -127,25 +127,27 @@ def _changed_repeats(base: Node, main: Node, unit: Node) -> str | None:
     return None
 
 
-def _merge_item(path: Path, base: Item | None, main: Item | None, unit: Item | None) -> tuple[Item, str] | Clash:
+def _merge_item(
+    path: Path, base: JsonItem | None, main: JsonItem | None, unit: JsonItem | None
+) -> tuple[JsonItem, str] | EntryClash:
     """Merge the versions of one item; give its parts and the text of its value."""
     if main is None or unit is None:
         item = main or unit
-        return Clash("") if item is None else (item, item.value.text)
+        return EntryClash("") if item is None else (item, item.value.text)
     path = (*path, *_name(main))
     if base is None and not main.name and squeeze(main.value.text) != squeeze(unit.value.text):
         return _at(path, "is added on both sides, differently")
     value = merge_values(path, base.value if base else None, main.value, unit.value)
-    if isinstance(value, Clash):
+    if isinstance(value, EntryClash):
         return value
     parts = [settle_text(*texts) for texts in zip(_parts(base), _parts(main), _parts(unit), strict=True)]
     lead, name, gap, trail = parts
     if lead is None or name is None or gap is None or trail is None:
         return _at(path, "has a comment that is changed on both sides, differently")
-    return Item(main.key, lead, name, main.value, gap, trail), value
+    return JsonItem(main.key, lead, name, main.value, gap, trail), value
 
 
-def _parts(item: Item | None) -> tuple[Any, ...]:
+def _parts(item: JsonItem | None) -> tuple[Any, ...]:
     return (item.lead, item.name, item.gap, item.trail) if item else (None, None, None, None)
 
 
@@ -162,7 +164,7 @@ def _render(placed: Sequence[Placed], layout: Layout) -> str:
     return text
 
 
-def _name(item: Item) -> Path:
+def _name(item: JsonItem) -> Path:
     """Name an item by its key, or by the field of its value that may identify it."""
     if item.name:
         return (item.key,)
@@ -170,5 +172,5 @@ def _name(item: Item) -> Path:
     return next(((label(value),) for value in values if value), ())
 
 
-def _at(path: Path, reason: str) -> Clash:
-    return Clash(f"{show_key(path) if path else 'the file'} {reason}")
+def _at(path: Path, reason: str) -> EntryClash:
+    return EntryClash(f"{show_key(path) if path else 'the file'} {reason}")

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from gitprun.resolvers.base import FileConflict, Refused, Resolved
 from gitprun.resolvers.entries import show_key
 from gitprun.resolvers.json.faults import document_faults, read_bytes
-from gitprun.resolvers.json.reader import Document, Node, meaning, unescape
+from gitprun.resolvers.json.reader import Document, JsonNode, meaning, unescape
 from gitprun.resolvers.json.resolve import resolve_json
 
 MANIFESTS = ("package.json",)
@@ -75,32 +75,32 @@ def _check_lock(base: Document | None, main: Document, unit: Document, merged: D
     return None
 
 
-def _double_packages(root: Node) -> tuple[str, ...]:
+def _double_packages(root: JsonNode) -> tuple[str, ...]:
     first, second = (_section(root, name) for name in _ROOT_SECTIONS)
     return tuple(f"{show_key(name)} stands in dependencies and devDependencies" for name in first if name in second)
 
 
-def _matches(packages: Mapping[str, Node]) -> Iterator[tuple[str, str, str | None]]:
+def _matches(packages: Mapping[str, JsonNode]) -> Iterator[tuple[str, str, str | None]]:
     """Give every dependency: name, wanted range, and the version that the lock has for it there."""
     for place, name, wanted in _needs(packages):
         found = _provider(packages, place, name)
         yield name, wanted, None if found is None else _version(packages, found)
 
 
-def _needs(packages: Mapping[str, Node]) -> Iterator[tuple[str, str, str]]:
+def _needs(packages: Mapping[str, JsonNode]) -> Iterator[tuple[str, str, str]]:
     for place, package in packages.items():
         for section in ("dependencies",) if place else _ROOT_SECTIONS:
             for name, wanted in _section(package, section).items():
                 yield place, name, wanted
 
 
-def _version(packages: Mapping[str, Node], place: str) -> str:
+def _version(packages: Mapping[str, JsonNode], place: str) -> str:
     package = packages[place]
     # A link stands for a folder of the project; where it leads is its version.
     return _text(package, "version") or _text(package, "resolved") or str(meaning(package))
 
 
-def _provider(packages: Mapping[str, Node], place: str, name: str) -> str | None:
+def _provider(packages: Mapping[str, JsonNode], place: str, name: str) -> str | None:
     """Find the package that a dependency of the one at ``place`` is met by: the nearest on the way up."""
     while place:
         candidate = f"{place}/{_TOP}{name}"
@@ -110,7 +110,7 @@ def _provider(packages: Mapping[str, Node], place: str, name: str) -> str | None
     return f"{_TOP}{name}" if f"{_TOP}{name}" in packages else None
 
 
-def _packages(root: Node) -> dict[str, Node]:
+def _packages(root: JsonNode) -> dict[str, JsonNode]:
     """Give the packages of a lock by their place; none before version 2 of its format."""
     found = next((item.value for item in root.items if item.key == "packages"), None)
     if root.kind != "{" or found is None or found.kind != "{":
@@ -118,13 +118,13 @@ def _packages(root: Node) -> dict[str, Node]:
     return {item.key: item.value for item in found.items if item.value.kind == "{"}
 
 
-def _section(node: Node, name: str) -> dict[str, str]:
+def _section(node: JsonNode, name: str) -> dict[str, str]:
     found = next((item.value for item in node.items if item.key == name), None)
     if node.kind != "{" or found is None or found.kind != "{":
         return {}
     return {item.key: unescape(item.value.text) if item.value.kind == '"' else item.value.text for item in found.items}
 
 
-def _text(node: Node, field: str) -> str | None:
+def _text(node: JsonNode, field: str) -> str | None:
     found = next((item.value for item in node.items if item.key == field), None)
     return unescape(found.text) if found is not None and found.kind == '"' else None

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from gitprun.resolvers.base import quote
 from gitprun.resolvers.entries import prove_entries
 from gitprun.resolvers.json.identity import identify, label
-from gitprun.resolvers.json.reader import Node, comments, meaning
+from gitprun.resolvers.json.reader import JsonNode, comments, meaning
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PathStep:
     """One step of a path: what identifies an item, and how often it stood there before."""
 
     identity: Hashable
@@ -23,11 +23,11 @@ class Step:
         return label(self.identity)
 
 
-Place = tuple[Step, ...]
+Place = tuple[PathStep, ...]
 Found = list[tuple[Place, Hashable]]
 
 
-def prove_values(base: Node | None, main: Node, unit: Node, merged: Node) -> str | None:
+def prove_values(base: JsonNode | None, main: JsonNode, unit: JsonNode, merged: JsonNode) -> str | None:
     """Check a merged value against three versions; None when proved, else what is wrong with it."""
     found: tuple[Found, Found, Found, Found] = ([], [], [], [])
     _collect((), (base, main, unit, merged), found)
@@ -50,7 +50,7 @@ def prove_comments(base: str | None, main: str, unit: str, merged: str) -> str |
     return None
 
 
-def _collect(path: Place, nodes: Sequence[Node | None], found: Sequence[Found]) -> None:
+def _collect(path: Place, nodes: Sequence[JsonNode | None], found: Sequence[Found]) -> None:
     """List what each version holds at a path and below; what is the same text in all of them is left out."""
     present = [node for node in nodes if node]
     if len(present) == len(nodes) and len({node.text for node in present}) == 1:
@@ -63,11 +63,11 @@ def _collect(path: Place, nodes: Sequence[Node | None], found: Sequence[Found]) 
     if whole:
         return
     identity = identify([node for node in nodes[:-1] if node])
-    children: list[dict[Step, Node]] = [{} for _ in nodes]
+    children: list[dict[PathStep, JsonNode]] = [{} for _ in nodes]
     for node, known in zip(nodes, children, strict=True):
         seen: Counter[Hashable] = Counter()
         for key, item in zip(identity.of(node), node.items, strict=True) if node else ():
-            known[Step(key, seen[key])] = item.value
+            known[PathStep(key, seen[key])] = item.value
             seen[key] += 1
     for step in dict.fromkeys(step for known in children for step in known):
         values = [known.get(step) for known in children]

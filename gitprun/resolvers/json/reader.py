@@ -21,7 +21,7 @@ _CLOSE = {"{": "}", "[": "]"}
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class JsonNode:
     """A value as it is written; an object or array is ``kind + head + items + tail`` and its closing bracket.
 
     ``head`` is a comment on the line of the opening bracket, ``tail`` all that stands before the closing one;
@@ -31,13 +31,13 @@ class Node:
     kind: Literal["{", "[", '"', ""]
     text: str
     head: str = ""
-    items: tuple[Item, ...] = ()
+    items: tuple[JsonItem, ...] = ()
     tail: str = ""
     comma: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class JsonItem:
     """One entry of an object or array: ``lead + name + value + gap + comma + trail``.
 
     ``name`` is the key with its colon, "" in arrays; ``lead`` holds the comments above, ``trail`` the one behind.
@@ -46,7 +46,7 @@ class Item:
     key: str
     lead: str
     name: str
-    value: Node
+    value: JsonNode
     gap: str = ""
     trail: str = ""
 
@@ -56,30 +56,30 @@ class Document:
     """A whole text: one value, and what stands before and after it."""
 
     lead: str
-    root: Node
+    root: JsonNode
     tail: str
     comments: bool
     trailing: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Unreadable:
+class JsonUnreadable:
     """Why a text could not be read; ``judged`` is False when it may be valid all the same."""
 
     reason: str
     judged: bool = True
 
 
-NOT_JSON = Unreadable("the file is no JSON")
-TOO_DEEP = Unreadable(f"the file is nested deeper than {DEPTH_LIMIT} levels", judged=False)
+NOT_JSON = JsonUnreadable("the file is no JSON")
+TOO_DEEP = JsonUnreadable(f"the file is nested deeper than {DEPTH_LIMIT} levels", judged=False)
 
 
-def read(text: str) -> Document | Unreadable:
+def read(text: str) -> Document | JsonUnreadable:
     """Read a text that holds one JSON value; comments and trailing commas are let through and reported."""
-    reader = _Reader(text)
+    reader = _JsonReader(text)
     lead = reader.trivia(0)
     found = reader.value(lead, 0)
-    if isinstance(found, Unreadable):
+    if isinstance(found, JsonUnreadable):
         return found
     root, at = found
     if reader.trivia(at) != len(text):
@@ -87,7 +87,7 @@ def read(text: str) -> Document | Unreadable:
     return Document(text[:lead], root, text[at:], reader.comments, reader.trailing)
 
 
-def meaning(node: Node) -> Hashable:
+def meaning(node: JsonNode) -> Hashable:
     """Give what a value means, comparable: strings unescaped, numbers as written, objects without their order."""
     if node.kind == "{":
         return "{", tuple(sorted(zip(item_keys(node), (meaning(i.value) for i in node.items), strict=True)))
@@ -101,7 +101,7 @@ def unescape(text: str) -> str:
     return str(loads(text)) if "\\" in text else text[1:-1]
 
 
-def item_keys(node: Node) -> list[tuple[str, int]]:
+def item_keys(node: JsonNode) -> list[tuple[str, int]]:
     """Give the keys of an object, each with how often it stood there before: 0 unless it is repeated."""
     seen: dict[str, int] = {}
     keys = []
@@ -124,7 +124,7 @@ def comments(text: str) -> list[str]:
     return ["\n".join(line.strip() for line in comment.split("\n")) for comment in found if comment]
 
 
-class _Reader:
+class _JsonReader:
     """One pass over a text; positions are offsets into it."""
 
     def __init__(self, text: str) -> None:
@@ -142,7 +142,7 @@ class _Reader:
             self.comments = True
         return end
 
-    def value(self, at: int, depth: int) -> tuple[Node, int] | Unreadable:
+    def value(self, at: int, depth: int) -> tuple[JsonNode, int] | JsonUnreadable:
         """Read a value; give it and where it ends."""
         first = self.text[at : at + 1]
         if first == "{":
@@ -151,34 +151,34 @@ class _Reader:
             return self._container("[", at, depth)
         if first == '"':
             match = _STRING.match(self.text, at)
-            return (Node('"', match[0]), match.end()) if match else NOT_JSON
+            return (JsonNode('"', match[0]), match.end()) if match else NOT_JSON
         match = _PLAIN.match(self.text, at)
-        return (Node("", match[0]), match.end()) if match else NOT_JSON
+        return (JsonNode("", match[0]), match.end()) if match else NOT_JSON
 
-    def _container(self, kind: Literal["{", "["], start: int, depth: int) -> tuple[Node, int] | Unreadable:
+    def _container(self, kind: Literal["{", "["], start: int, depth: int) -> tuple[JsonNode, int] | JsonUnreadable:
         if depth >= DEPTH_LIMIT:
             return TOO_DEEP
         text, close = self.text, _CLOSE[kind]
-        items: list[Item] = []
+        items: list[JsonItem] = []
         head_end, at = self._line_part(start + 1, close)
         head, lead, comma = text[start + 1 : head_end], text[head_end:at], False
         while text[at : at + 1] != close:
             if items and not comma:
                 return NOT_JSON
             found = self._item(kind, at, depth)
-            if isinstance(found, Unreadable):
+            if isinstance(found, JsonUnreadable):
                 return found
             key, name, value, at = found
             after = self.trivia(at)
             comma = text[after : after + 1] == ","
             gap, rest = (text[at:after], after + 1) if comma else ("", at)
             trail_end, at = self._line_part(rest, close)
-            items.append(Item(key, lead, name, value, gap, text[rest:trail_end]))
+            items.append(JsonItem(key, lead, name, value, gap, text[rest:trail_end]))
             lead = text[trail_end:at]
         self.trailing |= comma
-        return Node(kind, text[start : at + 1], head, tuple(items), lead, comma), at + 1
+        return JsonNode(kind, text[start : at + 1], head, tuple(items), lead, comma), at + 1
 
-    def _item(self, kind: str, at: int, depth: int) -> tuple[str, str, Node, int] | Unreadable:
+    def _item(self, kind: str, at: int, depth: int) -> tuple[str, str, JsonNode, int] | JsonUnreadable:
         """Read a value with its key; give key, text of the key, value and where they end."""
         key, start = "", at
         if kind == "{":
@@ -193,7 +193,7 @@ class _Reader:
                 at = self.trivia(at + 1)
         name = self.text[start:at]
         found = self.value(at, depth + 1)
-        return found if isinstance(found, Unreadable) else (key, name, *found)
+        return found if isinstance(found, JsonUnreadable) else (key, name, *found)
 
     def _line_part(self, start: int, close: str) -> tuple[int, int]:
         """Skip trivia; tell where the comments end that belong to what stands before them, and where all ends."""

@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable
 
 from gitprun.resolvers.base import FileConflict, Refused, Resolved, brought_lines, take_plain
-from gitprun.resolvers.entries import ABSENT, Clash, settle_value
+from gitprun.resolvers.entries import ABSENT, EntryClash, settle_value
 from gitprun.resolvers.json.merge import merge_documents
 from gitprun.resolvers.json.proof import prove_comments, prove_values
-from gitprun.resolvers.json.reader import Document, Unreadable, read
+from gitprun.resolvers.json.reader import Document, JsonUnreadable, read
 from gitprun.resolvers.text import Triple, split_versions
 
 # What a kind proves beyond the entries: says what is wrong with the merge of base, main and unit, the last one.
@@ -31,12 +31,12 @@ def resolve_json(conflict: FileConflict, name: str, check: Check | None = None) 
     base_text, main_text, unit_text = same_indent(*texts)
     base, main, unit = (None if text is None else read(text) for text in (base_text, main_text, unit_text))
     for side, version in (("base", base), ("main", main), ("unit", unit)):
-        if isinstance(version, Unreadable):
+        if isinstance(version, JsonUnreadable):
             return Refused(f"{side}'s version cannot be read: {version.reason}")
-    if isinstance(base, Unreadable) or not isinstance(main, Document) or not isinstance(unit, Document):
+    if isinstance(base, JsonUnreadable) or not isinstance(main, Document) or not isinstance(unit, Document):
         return Refused("the file cannot be read")
     merged = merge_documents(base, main, unit)
-    if isinstance(merged, Clash):
+    if isinstance(merged, EntryClash):
         return Refused(merged.reason)
     fault = _prove((base_text, base), (main_text or "", main), (unit_text or "", unit), merged, check)
     if fault:
@@ -74,7 +74,7 @@ def _prove(
     check: Check | None,
 ) -> str | None:
     result = read(merged)
-    if isinstance(result, Unreadable):
+    if isinstance(result, JsonUnreadable):
         return "the merge would be no JSON"
     if result.trailing and not (main[1].trailing or unit[1].trailing):
         return "the merge would have a comma too many"

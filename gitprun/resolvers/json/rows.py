@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 
-from gitprun.resolvers.entries import ABSENT, Clash, prove_entries, settle_value, show_key
+from gitprun.resolvers.entries import ABSENT, EntryClash, prove_entries, settle_value, show_key
 from gitprun.resolvers.json.identity import label
 from gitprun.resolvers.json.sequence import align_by_key, align_items
 
 # Merges one row that both sides changed, from base, main and unit; base is None when both added it.
-Join = Callable[[str | None, str, str], str | Clash]
+Join = Callable[[str | None, str, str], str | EntryClash]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,16 +22,16 @@ class Rows:
     keys: Sequence[Hashable]
 
 
-def merge_rows(base: Rows, main: Rows, unit: Rows, join: Join) -> list[str] | Clash:
+def merge_rows(base: Rows, main: Rows, unit: Rows, join: Join) -> list[str] | EntryClash:
     """Merge rows by their keys: each added on either side once, each removed on either side gone."""
     rows = align_by_key(base.keys, main.keys, unit.keys)
-    if isinstance(rows, Clash):
-        return Clash(f"the file {rows.reason}")
+    if isinstance(rows, EntryClash):
+        return EntryClash(f"the file {rows.reason}")
     olds, mines, others = (dict(zip(rows.keys, rows.texts, strict=True)) for rows in (base, main, unit))
     for key, old in olds.items():
         due = settle_value(old, mines.get(key, ABSENT), others.get(key, ABSENT))
-        if isinstance(due, Clash) and not (key in mines and key in others):
-            return Clash(f"{show_key(label(key))} {due.reason}")
+        if isinstance(due, EntryClash) and not (key in mines and key in others):
+            return EntryClash(f"{show_key(label(key))} {due.reason}")
     merged: list[str] = []
     for b, m, u in rows:
         old_text = None if b is None else base.texts[b]
@@ -39,25 +39,25 @@ def merge_rows(base: Rows, main: Rows, unit: Rows, join: Join) -> list[str] | Cl
             merged.append(unit.texts[u or 0] if m is None else main.texts[m])
             continue
         due = settle_value(ABSENT if old_text is None else old_text, main.texts[m], unit.texts[u])
-        text = join(old_text, main.texts[m], unit.texts[u]) if isinstance(due, Clash) else due
+        text = join(old_text, main.texts[m], unit.texts[u]) if isinstance(due, EntryClash) else due
         if not isinstance(text, str):
-            reason = text.reason if isinstance(text, Clash) else "is removed"
-            return Clash(f"{show_key(label(main.keys[m]))} {reason}")
+            reason = text.reason if isinstance(text, EntryClash) else "is removed"
+            return EntryClash(f"{show_key(label(main.keys[m]))} {reason}")
         merged.append(text)
     return merged
 
 
-def merge_whole_rows(base: Sequence[str], main: Sequence[str], unit: Sequence[str]) -> list[str] | Clash:
+def merge_whole_rows(base: Sequence[str], main: Sequence[str], unit: Sequence[str]) -> list[str] | EntryClash:
     """Merge rows that only their whole text identifies, and prove it."""
     rows = align_items(base, main, unit)
-    if isinstance(rows, Clash):
-        return Clash(f"the file {rows.reason}")
+    if isinstance(rows, EntryClash):
+        return EntryClash(f"the file {rows.reason}")
     merged = [
         base[b] if b is not None else main[m] if m is not None else unit[u] if u is not None else "" for b, m, u in rows
     ]
     old, mine, other = (dict(_count(texts)) for texts in (base, main, unit))
     fault = prove_entries(old, mine, other, _count(merged))
-    return Clash(fault) if fault else merged
+    return EntryClash(fault) if fault else merged
 
 
 def _count(texts: Sequence[str]) -> list[tuple[Hashable, Hashable]]:

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
-from gitprun.resolvers.changes import Change, diff_lines, pair_lines
-from gitprun.resolvers.entries import Clash, merge_keys
+from gitprun.resolvers.changes import LineChange, diff_lines, pair_lines
+from gitprun.resolvers.entries import EntryClash, merge_keys
 
 # Where an item stands in base, main and unit; None where it does not.
 Row = tuple[int | None, int | None, int | None]
 Keys = Sequence[Hashable]
 
 
-def align_by_key(base: Keys, main: Keys, unit: Keys) -> list[Row] | Clash:
+def align_by_key(base: Keys, main: Keys, unit: Keys) -> list[Row] | EntryClash:
     """Merge lists of distinct keys: base's order, additions after what they followed, sorted if all are."""
     order = merge_keys(base, main, unit)
-    if isinstance(order, Clash):
+    if isinstance(order, EntryClash):
         return order
     places = [{key: at for at, key in enumerate(keys)} for keys in (base, main, unit)]
     return [(places[0].get(key), places[1].get(key), places[2].get(key)) for key in order]
 
 
-def align_items(base: Keys, main: Keys, unit: Keys, *, ordered: bool = False) -> list[Row] | Clash:
+def align_items(base: Keys, main: Keys, unit: Keys, *, ordered: bool = False) -> list[Row] | EntryClash:
     """Merge lists of items that have no key of their own.
 
     Distinct items that either side only added or removed are a set. Else, and with ``ordered``, the changes of the
@@ -31,12 +31,12 @@ def align_items(base: Keys, main: Keys, unit: Keys, *, ordered: bool = False) ->
     if distinct and not ordered and _only_adds_or_removes(base, main) and _only_adds_or_removes(base, unit):
         return align_by_key(base, main, unit)
     late = _align_ordered(base, main, unit, early=False)
-    if isinstance(late, Clash) or distinct:
+    if isinstance(late, EntryClash) or distinct:
         return late
     # Repeated items leave a choice which of them changed: a merge that depends on it is a guess.
     early = _align_ordered(base, main, unit, early=True)
-    if isinstance(early, Clash) or _read(late, base, main, unit) != _read(early, base, main, unit):
-        return Clash("has repeated items near what both sides changed")
+    if isinstance(early, EntryClash) or _read(late, base, main, unit) != _read(early, base, main, unit):
+        return EntryClash("has repeated items near what both sides changed")
     return late
 
 
@@ -52,14 +52,14 @@ def _only_adds_or_removes(base: Keys, side: Keys) -> bool:
     return True
 
 
-def _align_ordered(base: Keys, main: Keys, unit: Keys, *, early: bool) -> list[Row] | Clash:
+def _align_ordered(base: Keys, main: Keys, unit: Keys, *, early: bool) -> list[Row] | EntryClash:
     numbers: dict[Hashable, bytes] = {}
     lists = [[numbers.setdefault(key, b"%d" % len(numbers)) for key in keys] for keys in (base, main, unit)]
     by_main, by_unit = (diff_lines(lists[0], side, early=early) for side in lists[1:])
     if by_main is None or by_unit is None:
-        return Clash("differs too much between the versions")
+        return EntryClash("differs too much between the versions")
     if any(mine.touches(other) and not mine.equals(other) for mine in by_main for other in by_unit):
-        return Clash("is changed at one place on both sides, differently")
+        return EntryClash("is changed at one place on both sides, differently")
     rows: list[Row] = []
     at = main_at = unit_at = 0
     for start, mine, other in _in_order(by_main, by_unit):
@@ -74,12 +74,14 @@ def _align_ordered(base: Keys, main: Keys, unit: Keys, *, early: bool) -> list[R
     return rows + [(at + k, main_at + k, unit_at + k) for k in range(len(base) - at)]
 
 
-_NOTHING = Change(0, 0, 0, 0, ())
+_NOTHING = LineChange(0, 0, 0, 0, ())
 
 
-def _in_order(main: Sequence[Change], unit: Sequence[Change]) -> list[tuple[int, Change | None, Change | None]]:
+def _in_order(
+    main: Sequence[LineChange], unit: Sequence[LineChange]
+) -> list[tuple[int, LineChange | None, LineChange | None]]:
     """Join changes that do not touch, by where they start; those that both sides made are one."""
-    joined: dict[int, tuple[Change | None, Change | None]] = {change.start: (change, None) for change in main}
+    joined: dict[int, tuple[LineChange | None, LineChange | None]] = {change.start: (change, None) for change in main}
     for change in unit:
         joined[change.start] = (joined.get(change.start, (None, None))[0], change)
     return [(start, *joined[start]) for start in sorted(joined)]

@@ -15,7 +15,7 @@ _UNIQUE_WORDS = {"id", "uuid", "guid", "key"}
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class CsvTable:
     """Rows as they are written, and the cells of each; the first may be a header."""
 
     rows: tuple[str, ...]
@@ -62,7 +62,7 @@ def separator(path: str, text: str) -> str:
     return max(",;\t|", key=first.count)
 
 
-def split_table(text: str, mark: str) -> Table | None:
+def split_table(text: str, mark: str) -> CsvTable | None:
     """Split a text without final line end; None when its quotes do not pair."""
     cell = re.compile(rf'"[^"]*(?:""[^"]*)*"(?=[{re.escape(mark)}\n]|\Z)|(?!")[^{re.escape(mark)}\n]*')
     rows: list[str] = []
@@ -82,7 +82,7 @@ def split_table(text: str, mark: str) -> Table | None:
             if at >= len(text):
                 break
         at += 1
-    return Table(tuple(rows), tuple(cells), bool(cells) and _is_header(cells[0]))
+    return CsvTable(tuple(rows), tuple(cells), bool(cells) and _is_header(cells[0]))
 
 
 def plain(cell: str) -> str:

@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 
 from gitprun.resolvers.base import quote
-from gitprun.resolvers.listed.frame import Row
-from gitprun.resolvers.listed.rules import Rules
-from gitprun.resolvers.listed.tree import Body, Node, Unread, blank, note, walk
+from gitprun.resolvers.listed.frame import ListedKind
+from gitprun.resolvers.listed.rules import LineRules
+from gitprun.resolvers.listed.tree import Body, LineNode, UnreadLines, blank, note, walk
 
 _FROM = re.compile(rb"""(?:export|import)\b[^'"`;()=]*\bfrom\s*(['"])[^'"`]+\1\s*;?\s*(?://.*)?$""", re.DOTALL)
 _BARE = re.compile(rb"""import\s*(['"])[^'"`]+\1\s*;?\s*(?://.*)?$""", re.DOTALL)
@@ -16,25 +16,25 @@ _NAMED = re.compile(rb"(export|import)\s+(?:type\s+)?([^'\"]*?)\s*from\b", re.DO
 _LONG = 2000
 
 
-def read_barrel(lines: Sequence[bytes]) -> Body | Unread:
+def read_barrel(lines: Sequence[bytes]) -> Body | UnreadLines:
     """Read one export or import a line."""
-    nodes: list[Node] = []
+    nodes: list[LineNode] = []
     for line in lines:
         text = line.strip()
         if not text:
             nodes.append(blank(line))
         elif len(line) > _LONG:
-            return Unread("a line is too long")
+            return UnreadLines("a line is too long")
         elif text.startswith(b"//"):
             nodes.append(note(line))
         elif _FROM.match(line) or _BARE.match(line):
-            nodes.append(Node("item", b" ".join(text.rstrip(b"; ").split()), (line,)))
+            nodes.append(LineNode("item", b" ".join(text.rstrip(b"; ").split()), (line,)))
         else:
-            return Unread("a line is neither an export nor an import on one line")
+            return UnreadLines("a line is neither an export nor an import on one line")
     return tuple(nodes)
 
 
-def has_effect(node: Node) -> bool:
+def has_effect(node: LineNode) -> bool:
     """Tell whether a line imports a file for what it does, which it does in its turn."""
     return node.sort == "item" and bool(_BARE.match(node.head[0]))
 
@@ -64,11 +64,11 @@ def _names(body: Body) -> dict[bytes, int]:
 
 
 KINDS = (
-    Row(
+    ListedKind(
         "barrel",
         tuple(f"index.{end}" for end in ("ts", "js", "tsx", "jsx", "mts", "mjs")),
         read_barrel,
-        Rules(wary=has_effect),
+        LineRules(wary=has_effect),
         doubt_exports,
     ).kind,
 )

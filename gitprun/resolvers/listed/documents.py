@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from gitprun.resolvers.listed.frame import Row
-from gitprun.resolvers.listed.rules import Rules
-from gitprun.resolvers.listed.tree import DEPTH_LIMIT, Body, Draft, Node, Unread, blank, note
+from gitprun.resolvers.listed.frame import ListedKind
+from gitprun.resolvers.listed.rules import LineRules
+from gitprun.resolvers.listed.tree import DEPTH_LIMIT, Body, Draft, LineNode, UnreadLines, blank, note
 
 _HEADING = re.compile(rb"(#{1,6})(?=[ \t\r]|$)")
 _UNDERLINE = re.compile(rb"(=+|-+)\s*$")
@@ -24,7 +24,7 @@ _INDENT = 4
 
 
 @dataclass(slots=True)
-class _Page:
+class _DocumentPage:
     """What is open while a document is read: headings by level, in the last one bullets by depth."""
 
     top: Draft
@@ -49,13 +49,13 @@ class _Page:
             self.open_in().body += ended
 
 
-def read_document(lines: Sequence[bytes]) -> Body | Unread:
+def read_document(lines: Sequence[bytes]) -> Body | UnreadLines:
     """Read headings, bullets with the lines that go on with them, and prose."""
     links = _find_links(lines)
     quoted = _find_quoted(lines[:links])
     if quoted is None:
-        return Unread("a block of code or a comment has no end")
-    page = _Page(Draft("entry", b"", []))
+        return UnreadLines("a block of code or a comment has no end")
+    page = _DocumentPage(Draft("entry", b"", []))
     underline = -1
     for i in range(links):
         line = lines[i]
@@ -100,12 +100,12 @@ def _find_quoted(lines: Sequence[bytes]) -> set[int] | None:
     return None if fence or remark else quoted
 
 
-def is_numbered(node: Node) -> bool:
+def is_numbered(node: LineNode) -> bool:
     """Tell whether an item has a number, which counts those above it."""
     return node.sort == "item" and bool(_NUMBER.match(node.head[0]))
 
 
-def _write_on(page: _Page, line: bytes) -> None:
+def _write_on(page: _DocumentPage, line: bytes) -> None:
     """Add a line to the bullet it goes on with, else as prose."""
     depth = len(line) - len(line.lstrip())
     blank_before = bool(page.open_in().body) and page.open_in().body[-1].sort == "blank"
@@ -120,13 +120,13 @@ def _write_on(page: _Page, line: bytes) -> None:
         target.body.append(note(line) if line.strip() else blank(line))
 
 
-def _with_key(node: Node) -> Node:
+def _with_key(node: LineNode) -> LineNode:
     """Name an item by its text: without its tick and number, white space aside."""
     first = _BULLET.match(node.head[0])
     assert first
     words = b"\n".join([first[5], *node.head[1:]]).split()
     key = b" ".join(words)
-    return Node(node.sort, key, node.head, node.body, node.foot)
+    return LineNode(node.sort, key, node.head, node.body, node.foot)
 
 
 def _heading(lines: Sequence[bytes], i: int, end: int) -> tuple[int, bytes] | None:
@@ -176,27 +176,29 @@ def _find_links(lines: Sequence[bytes]) -> int:
     return at
 
 
-def _read_links(lines: Sequence[bytes]) -> list[Node]:
+def _read_links(lines: Sequence[bytes]) -> list[LineNode]:
     if not lines:
         return []
     nodes = []
     for line in lines:
         found = _LINK.match(line)
-        nodes.append(Node("entry", b"[" + found[1].lower() + b"]", (line,)) if found else blank(line))
+        nodes.append(LineNode("entry", b"[" + found[1].lower() + b"]", (line,)) if found else blank(line))
     return nodes
 
 
-def _is_heading(node: Node) -> bool:
+def _is_heading(node: LineNode) -> bool:
     return node.section
 
 
-_RULES = Rules(sortable=False, wary=is_numbered)
+_RULES = LineRules(sortable=False, wary=is_numbered)
 _NAMES = ("CHANGELOG", "CHANGES", "HISTORY", "NEWS", "RELEASES", "RELEASE_NOTES", "RELEASE-NOTES")
 _ENDS = (".md", ".markdown", ".txt")
 
 KINDS = (
-    Row("todo list", ("todo.md", "TODO.md", "Todo.md", "todo.txt", "TODO.txt", "TODO"), read_document, _RULES).kind,
-    Row(
+    ListedKind(
+        "todo list", ("todo.md", "TODO.md", "Todo.md", "todo.txt", "TODO.txt", "TODO"), read_document, _RULES
+    ).kind,
+    ListedKind(
         "changelog",
         (
             *_NAMES,

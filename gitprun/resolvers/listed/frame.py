@@ -18,8 +18,8 @@ from gitprun.resolvers.base import (
     open_lines,
 )
 from gitprun.resolvers.entries import prove_entries, show_key
-from gitprun.resolvers.listed.rules import PLAIN, Rules
-from gitprun.resolvers.listed.tree import Body, Node, Path, Reader, Unread, walk, write_lines
+from gitprun.resolvers.listed.rules import PLAIN, LineRules
+from gitprun.resolvers.listed.tree import Body, LineNode, Path, Reader, UnreadLines, walk, write_lines
 from gitprun.resolvers.listed.weave import weave
 from gitprun.resolvers.text import BOM, Triple
 
@@ -27,7 +27,7 @@ Doubt = Callable[[Body, Body, Body, Body], "str | None"]
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ListedKind:
     """One listed kind: its files, its reader, the rules of its lines, and what more can be wrong with it.
 
     ``doubt`` names what makes a merge (base, main, unit, merged) unsure. ``once`` tells which entries must not stand
@@ -37,9 +37,9 @@ class Row:
     name: str
     files: tuple[str, ...]
     read: Reader
-    rules: Rules = PLAIN
+    rules: LineRules = PLAIN
     doubt: Doubt | None = None
-    once: Callable[[Node], bool] | None = None
+    once: Callable[[LineNode], bool] | None = None
     counter: re.Pattern[bytes] | None = None
 
     @property
@@ -48,7 +48,7 @@ class Row:
         return Kind(self.name, self.files, (partial(resolve, self),), partial(find_twice, self), self.counter)
 
 
-def resolve(row: Row, conflict: FileConflict) -> Resolved | Refused:
+def resolve(row: ListedKind, conflict: FileConflict) -> Resolved | Refused:
     """Merge a listed file entry by entry."""
     if not _is_of(row, conflict.path):
         return Refused(f"the path is not that of a {row.name} file")
@@ -58,7 +58,7 @@ def resolve(row: Row, conflict: FileConflict) -> Resolved | Refused:
     bodies: list[Body] = []
     for side, lines in (("the base", triple.base), ("main", triple.main), ("the unit", triple.unit)):
         body = row.read(lines)
-        if isinstance(body, Unread):
+        if isinstance(body, UnreadLines):
             return Refused(f"{side} cannot be read: {body.reason}")
         bodies.append(body)
     base, main, unit = bodies
@@ -67,7 +67,7 @@ def resolve(row: Row, conflict: FileConflict) -> Resolved | Refused:
         return merged
     lines = tuple(write_lines(merged))
     again = row.read(lines)
-    if isinstance(again, Unread):
+    if isinstance(again, UnreadLines):
         return Refused(f"the merge cannot be read: {again.reason}")
     fault = prove(base, main, unit, again) or (row.doubt(base, main, unit, again) if row.doubt else None)
     return Refused(fault) if fault else Resolved(triple.render(lines), row.name, brought_lines(triple, lines))
@@ -88,20 +88,20 @@ def prove(base: Body, main: Body, unit: Body, merged: Body) -> str | None:
     return prove_entries(due[0], due[1], due[2], _fields(merged, twice))
 
 
-def find_twice(row: Row, path: str, text: bytes) -> tuple[str, ...]:
+def find_twice(row: ListedKind, path: str, text: bytes) -> tuple[str, ...]:
     """Name the entries that stand twice in one version."""
     if not _is_of(row, path) or row.once is None or b"\0" in text:
         return ()
     lines = text.removeprefix(BOM).replace(b"\r\n", b"\n").split(b"\n")
     body = row.read(lines[:-1] if not lines[-1] else lines)
-    if isinstance(body, Unread):
+    if isinstance(body, UnreadLines):
         return ()
     once = row.once
     counts = Counter(name for name, node in walk(body) if node.sort == "entry" and not node.open and once(node))
     return tuple(f"{show_key(name)} is there twice" for name, count in counts.items() if count > 1)
 
 
-def _is_of(row: Row, path: str) -> bool:
+def _is_of(row: ListedKind, path: str) -> bool:
     """Tell whether a pattern names the file itself, not a folder above it."""
     name = path.rpartition("/")[2]
     return any(matches(pattern, path if "/" in pattern else name) for pattern in row.files)

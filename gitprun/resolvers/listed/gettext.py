@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from gitprun.resolvers.entries import ABSENT, Absent, Clash, settle_value
-from gitprun.resolvers.listed.frame import Row
-from gitprun.resolvers.listed.rules import Rules
-from gitprun.resolvers.listed.tree import Body, Lines, Node, Unread, blank, note
+from gitprun.resolvers.entries import ABSENT, Absent, EntryClash, settle_value
+from gitprun.resolvers.listed.frame import ListedKind
+from gitprun.resolvers.listed.rules import LineRules
+from gitprun.resolvers.listed.tree import Body, LineNode, Lines, UnreadLines, blank, note
 
 _STRING = re.compile(rb'(?:(msgctxt|msgid_plural|msgid|msgstr(?:\[\d+\])?)\s+)?"((?:[^"\\]|\\.)*)"\s*$', re.DOTALL)
 _HEADER = re.compile(rb'\s*"([A-Za-z][A-Za-z0-9-]*):(.*)"\s*$', re.DOTALL)
@@ -35,9 +35,9 @@ class _Message:
         return any(word.startswith(b"msgstr") for word in self.words)
 
 
-def read_po(lines: Sequence[bytes]) -> Body | Unread:
+def read_po(lines: Sequence[bytes]) -> Body | UnreadLines:
     """Read messages with the comments above them."""
-    nodes: list[Node] = []
+    nodes: list[LineNode] = []
     now = _Message()
     for line in lines:
         text = line.strip()
@@ -54,7 +54,7 @@ def read_po(lines: Sequence[bytes]) -> Body | Unread:
                 fault = _end(now, nodes)
                 now = _Message()
             elif now.words:
-                fault = Unread("a comment stands inside a message")
+                fault = UnreadLines("a comment stands inside a message")
             now.lines.append(line)
         else:
             found = _STRING.match(text)
@@ -63,7 +63,7 @@ def read_po(lines: Sequence[bytes]) -> Body | Unread:
                 fault = _end(now, nodes)
                 now = _Message()
             if not found or (found[1] or now.at) == b"" or (found[1] and found[1] in now.words):
-                return Unread("a line is not part of a message")
+                return UnreadLines("a line is not part of a message")
             now.obsolete = obsolete
             now.at = found[1] or now.at
             now.words[now.at] = now.words.get(now.at, b"") + found[2]
@@ -73,7 +73,7 @@ def read_po(lines: Sequence[bytes]) -> Body | Unread:
     return _end(now, nodes) or tuple(nodes)
 
 
-def merge_message(base: Node, main: Node, unit: Node) -> Lines | None:
+def merge_message(base: LineNode, main: LineNode, unit: LineNode) -> Lines | None:
     """Merge a message of which the sides changed different parts; the header by its lines."""
     if main.key == b"":
         return _merge_header(base, main, unit)
@@ -84,25 +84,25 @@ def merge_message(base: Node, main: Node, unit: Node) -> Lines | None:
         if old is None or by_main is None or by_unit is None:
             return None
         chosen = settle_value(old, by_main, by_unit)
-        if isinstance(chosen, Clash):
+        if isinstance(chosen, EntryClash):
             return None
         lines += chosen if chosen is not ABSENT else ()
     return tuple(lines)
 
 
-def _end(message: _Message, nodes: list[Node]) -> Unread | None:
+def _end(message: _Message, nodes: list[LineNode]) -> UnreadLines | None:
     if not message.words:
         nodes += map(note, message.lines)
         return None
     if b"msgid" not in message.words or not message.complete:
-        return Unread("a message is not whole")
+        return UnreadLines("a message is not whole")
     key = message.words[b"msgid"]
     if b"msgctxt" in message.words:
         key = message.words[b"msgctxt"] + _CONTEXT_END + key
     if message.obsolete:
         key = b"#~ " + key
     lines = tuple(message.lines)
-    nodes.append(Node("entry", key, lines, fields=_fields(key, lines)))
+    nodes.append(LineNode("entry", key, lines, fields=_fields(key, lines)))
     return None
 
 
@@ -152,19 +152,19 @@ def _split_header(lines: Lines) -> tuple[Lines, dict[bytes, bytes]] | None:
     return lines[:start], named
 
 
-def _merge_header(base: Node, main: Node, unit: Node) -> Lines | None:
+def _merge_header(base: LineNode, main: LineNode, unit: LineNode) -> Lines | None:
     """Merge the header by its fields."""
     old, by_main, by_unit = (_split_header(node.head) for node in (base, main, unit))
     if old is None or by_main is None or by_unit is None:
         return None
     above = settle_value(old[0], by_main[0], by_unit[0])
-    if isinstance(above, Clash) or above is ABSENT:
+    if isinstance(above, EntryClash) or above is ABSENT:
         return None
     lines = [*above]
     for name in dict.fromkeys((*by_main[1], *by_unit[1])):
         versions = [each[1].get(name, ABSENT) for each in (old, by_main, by_unit)]
         line = _settle_field(name, versions[0], versions[1], versions[2])
-        if isinstance(line, Clash):
+        if isinstance(line, EntryClash):
             return None
         if line is not ABSENT:
             lines.append(line)
@@ -173,10 +173,10 @@ def _merge_header(base: Node, main: Node, unit: Node) -> Lines | None:
 
 def _settle_field(
     name: bytes, base: bytes | Absent, main: bytes | Absent, unit: bytes | Absent
-) -> bytes | Absent | Clash:
+) -> bytes | Absent | EntryClash:
     """Settle one field; of two dates the later one, for the merge has what was done until then."""
     line = settle_value(base, main, unit)
-    if not isinstance(line, Clash) or name not in _DATES or isinstance(main, Absent) or isinstance(unit, Absent):
+    if not isinstance(line, EntryClash) or name not in _DATES or isinstance(main, Absent) or isinstance(unit, Absent):
         return line
     first, second = _moment(main), _moment(unit)
     if first is None or second is None or first == second:
@@ -211,16 +211,16 @@ def doubt_dates(base: Body, main: Body, unit: Body, merged: Body) -> str | None:
     return None
 
 
-def _is_any(node: Node) -> bool:
+def _is_any(node: LineNode) -> bool:
     return True
 
 
 KINDS = (
-    Row(
+    ListedKind(
         "po",
         ("*.po", "*.pot"),
         read_po,
-        Rules(spaced=True, merge_head=merge_message),
+        LineRules(spaced=True, merge_head=merge_message),
         doubt_dates,
         _is_any,
         re.compile(rb'(?m)^"(?:PO-Revision|POT-Creation)-Date:.*$'),

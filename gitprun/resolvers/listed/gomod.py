@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from gitprun.resolvers.base import Dropped, FileConflict, Refused, Resolved, Side, brought_lines, split_conflict
-from gitprun.resolvers.listed.frame import Row, resolve
-from gitprun.resolvers.listed.rules import Rules
-from gitprun.resolvers.listed.tree import Body, Draft, Lines, Node, Unread, blank, note, walk
+from gitprun.resolvers.listed.frame import ListedKind, resolve
+from gitprun.resolvers.listed.rules import LineRules
+from gitprun.resolvers.listed.tree import Body, Draft, LineNode, Lines, UnreadLines, blank, note, walk
 
 _TOKEN = re.compile(rb'//.*$|"[^"]*"|`[^`]*`|\(|\)|=>|[^\s"`()]+', re.DOTALL)
 _ONCE = (b"module", b"go", b"toolchain")
@@ -17,9 +17,9 @@ _VERBS = (*_ONCE, b"require", b"replace", b"exclude", b"retract", b"godebug", b"
 _SEMVER = re.compile(rb"v(\d+)\.(\d+)\.(\d+)(?:-([0-9A-Za-z.-]+))?(?:\+[0-9A-Za-z.-]+)?$")
 
 
-def read_module(lines: Sequence[bytes]) -> Body | Unread:
+def read_module(lines: Sequence[bytes]) -> Body | UnreadLines:
     """Read a go.mod; an entry is known by its directive and module, in whichever block it stands."""
-    top: list[Node] = []
+    top: list[LineNode] = []
     block: Draft | None = None
     counts: dict[bytes, int] = {}
     for line in lines:
@@ -40,12 +40,12 @@ def read_module(lines: Sequence[bytes]) -> Body | Unread:
             assert isinstance(verb, bytes)
             entry = _entry(verb.split()[0], rest, comment, line)
             if entry is None:
-                return Unread("a line is no directive of go.mod")
+                return UnreadLines("a line is no directive of go.mod")
             (block.body if block else top).append(entry)
-    return Unread("a block has no end") if block else tuple(top)
+    return UnreadLines("a block has no end") if block else tuple(top)
 
 
-def merge_require(base: Node, main: Node, unit: Node) -> Lines | None:
+def merge_require(base: LineNode, main: LineNode, unit: LineNode) -> Lines | None:
     """Merge a line of which one side changed the version, the other the comment (``// indirect``)."""
     fields = [dict(node.fields) for node in (base, main, unit)]
     if any(len(node.head) > 1 for node in (base, main, unit)):
@@ -93,7 +93,7 @@ def align_requirements(conflict: FileConflict) -> FileConflict:
     if isinstance(triple, Refused):
         return conflict
     bodies = [read_module(lines) for lines in (triple.base, triple.main, triple.unit)]
-    base, main, unit = ({} if isinstance(body, Unread) else _requirements(body) for body in bodies)
+    base, main, unit = ({} if isinstance(body, UnreadLines) else _requirements(body) for body in bodies)
     texts: dict[Side, list[bytes]] = {"main": list(triple.main), "unit": list(triple.unit)}
     for key in main.keys() & unit.keys():
         lines: dict[Side, bytes] = {"main": main[key], "unit": unit[key]}
@@ -113,17 +113,17 @@ def align_requirements(conflict: FileConflict) -> FileConflict:
     )
 
 
-def read_sums(lines: Sequence[bytes]) -> Body | Unread:
+def read_sums(lines: Sequence[bytes]) -> Body | UnreadLines:
     """Read a go.sum: module, version and hash on each line."""
-    nodes: list[Node] = []
+    nodes: list[LineNode] = []
     for line in lines:
         words = line.split()
         if not words:
             nodes.append(blank(line))
         elif len(words) != 3:
-            return Unread("a line is not a module, a version and a hash")
+            return UnreadLines("a line is not a module, a version and a hash")
         else:
-            nodes.append(Node("entry", words[0] + b" " + words[1], (line,)))
+            nodes.append(LineNode("entry", words[0] + b" " + words[1], (line,)))
     return tuple(nodes)
 
 
@@ -136,7 +136,7 @@ def _split_comment(line: bytes) -> tuple[bytes, bytes]:
     return (line, b"") if at else (line.rstrip(), b"")
 
 
-def _entry(verb: bytes, words: list[bytes], comment: bytes, line: bytes) -> Node | None:
+def _entry(verb: bytes, words: list[bytes], comment: bytes, line: bytes) -> LineNode | None:
     plain = [word.strip(b'"`') for word in words]
     if not plain or verb not in _VERBS:
         return None
@@ -154,10 +154,10 @@ def _entry(verb: bytes, words: list[bytes], comment: bytes, line: bytes) -> Node
     elif verb not in _ONCE:
         name = plain
     fields = (("", tuple(plain)), ("comment", comment.strip()))
-    return Node("entry", b" ".join([verb, *name]), (line,), fields=fields)
+    return LineNode("entry", b" ".join([verb, *name]), (line,), fields=fields)
 
 
-def _comment_of(nodes: Sequence[Node], comment: object) -> bytes:
+def _comment_of(nodes: Sequence[LineNode], comment: object) -> bytes:
     """Give the comment as a side has it, with the space before it."""
     for node in nodes:
         code, text = _split_comment(node.head[0])
@@ -196,10 +196,10 @@ def _join(end: bytes, lines: Sequence[bytes], text: bytes) -> bytes:
     return bom + end.join(lines) + (end if text.endswith(b"\n") else b"")
 
 
-def _is_single(node: Node) -> bool:
+def _is_single(node: LineNode) -> bool:
     """Tell whether a directive must not stand twice; others only say the same again."""
     return isinstance(node.key, bytes) and node.key.split()[0] in (*_ONCE, b"require", b"replace", b"godebug")
 
 
-MODULE = Row("go.mod", ("go.mod",), read_module, Rules(merge_head=merge_require), once=_is_single)
-KINDS = (MODULE.kind, Row("go.sum", ("go.sum",), read_sums).kind)
+MODULE = ListedKind("go.mod", ("go.mod",), read_module, LineRules(merge_head=merge_require), once=_is_single)
+KINDS = (MODULE.kind, ListedKind("go.sum", ("go.sum",), read_sums).kind)

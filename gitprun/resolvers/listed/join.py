@@ -9,11 +9,11 @@ from typing import Any
 from gitprun.resolvers.base import Refused
 from gitprun.resolvers.changes import pair_lines
 from gitprun.resolvers.entries import show_key
-from gitprun.resolvers.listed.rules import Rules
-from gitprun.resolvers.listed.tree import Identity, Node
+from gitprun.resolvers.listed.rules import LineRules
+from gitprun.resolvers.listed.tree import Identity, LineNode
 
 Order = Callable[[Any], Any]
-Lead = tuple[Node, ...]
+Lead = tuple[LineNode, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,13 +21,13 @@ class Chunk:
     """An added node and the blank lines and notes above it that were added with it."""
 
     lead: Lead
-    node: Node
+    node: LineNode
 
 
-def split_chunks(nodes: Sequence[Node]) -> tuple[list[Chunk], tuple[Node, ...]]:
+def split_chunks(nodes: Sequence[LineNode]) -> tuple[list[Chunk], tuple[LineNode, ...]]:
     """Split added nodes into chunks; what follows the last one is about whatever stands below."""
     chunks: list[Chunk] = []
-    lead: list[Node] = []
+    lead: list[LineNode] = []
     for node in nodes:
         if node.named:
             chunks.append(Chunk(tuple(lead), node))
@@ -38,13 +38,13 @@ def split_chunks(nodes: Sequence[Node]) -> tuple[list[Chunk], tuple[Node, ...]]:
 
 
 def join_added(
-    rules: Rules,
+    rules: LineRules,
     order: Order | None,
-    before: Node | None,
-    main: Sequence[Node],
-    unit: Sequence[Node],
-    shared: dict[Identity, Node],
-) -> list[Node] | Refused:
+    before: LineNode | None,
+    main: Sequence[LineNode],
+    unit: Sequence[LineNode],
+    shared: dict[Identity, LineNode],
+) -> list[LineNode] | Refused:
     """Join what both sides added after ``before``; ``shared`` holds the merge of each node that both added."""
     if not main or not unit:
         return [shared.get(node.identity, node) for node in main or unit]
@@ -64,13 +64,13 @@ def join_added(
 
 
 def _join_chunks(
-    rules: Rules,
+    rules: LineRules,
     order: Order | None,
-    before: Node | None,
+    before: LineNode | None,
     main: Sequence[Chunk],
     unit: Sequence[Chunk],
-    shared: dict[Identity, Node],
-) -> list[Node] | Refused:
+    shared: dict[Identity, LineNode],
+) -> list[LineNode] | Refused:
     in_main = {chunk.node.identity: chunk.node for chunk in main}
     for chunk in unit:
         name = chunk.node.identity
@@ -88,7 +88,7 @@ def _join_chunks(
         if any(leads[0][name] != lead for name, lead in leads[1].items()):
             return Refused("both sides added the same entries in another order, with different comments")
     paired = {j for _, j in pairs}
-    joined: list[Node] = []
+    joined: list[LineNode] = []
     i = j = 0
     for x, y in [*pairs, (len(main), len(unit))]:
         others = [unit[k] for k in range(j, y) if k in paired or unit[k].node.identity not in in_main]
@@ -106,8 +106,8 @@ def _join_chunks(
 
 
 def _alongside(
-    rules: Rules, order: Order | None, before: Node | None, main: Sequence[Chunk], unit: Sequence[Chunk]
-) -> list[Node] | Refused:
+    rules: LineRules, order: Order | None, before: LineNode | None, main: Sequence[Chunk], unit: Sequence[Chunk]
+) -> list[LineNode] | Refused:
     """Join chunks that only one side has."""
     if rules.together is not None:
         for a in main:
@@ -119,8 +119,8 @@ def _alongside(
     if main and unit and order and not any(_has_blank(c.lead) or c.node.section for c in chunks):
         chunks.sort(key=lambda chunk: order(chunk.node.key))
         return [node for chunk in chunks for node in (*chunk.lead, chunk.node)]
-    groups: list[tuple[tuple[Node, ...], list[Node]]] = []
-    known: dict[tuple[Node, ...], int] = {}
+    groups: list[tuple[tuple[LineNode, ...], list[LineNode]]] = []
+    known: dict[tuple[LineNode, ...], int] = {}
     for side in (main, unit):
         at = -1
         for chunk in side:
@@ -137,7 +137,7 @@ def _alongside(
     return [node for lead, nodes in groups for node in (*lead, *nodes)]
 
 
-def _may_join(rules: Rules, before: Node | None, chunk: Chunk) -> bool:
+def _may_join(rules: LineRules, before: LineNode | None, chunk: Chunk) -> bool:
     """Tell whether a chunk may go below others that have the same lines above them, without lines of its own."""
     if not chunk.lead:
         return True
@@ -146,7 +146,7 @@ def _may_join(rules: Rules, before: Node | None, chunk: Chunk) -> bool:
     return any(node.sort == "note" for node in chunk.lead) or before is None or not before.named or before.section
 
 
-def _settle_lead(main: tuple[Node, ...], unit: tuple[Node, ...]) -> tuple[Node, ...] | Refused:
+def _settle_lead(main: tuple[LineNode, ...], unit: tuple[LineNode, ...]) -> tuple[LineNode, ...] | Refused:
     """Settle the lines that both sides added above one node."""
     if notes_of(main) == notes_of(unit):
         return max(main, unit, key=len)
@@ -155,14 +155,14 @@ def _settle_lead(main: tuple[Node, ...], unit: tuple[Node, ...]) -> tuple[Node, 
     return Refused("both sides added comments or prose at one place")
 
 
-def _goes_on(before: Node | None) -> bool:
+def _goes_on(before: LineNode | None) -> bool:
     return before is not None and before.sort != "blank"
 
 
-def notes_of(nodes: Sequence[Node]) -> list[Hashable]:
+def notes_of(nodes: Sequence[LineNode]) -> list[Hashable]:
     """List the comments and prose among nodes."""
     return [node.key for node in nodes if node.sort == "note"]
 
 
-def _has_blank(nodes: Sequence[Node]) -> bool:
+def _has_blank(nodes: Sequence[LineNode]) -> bool:
     return any(node.sort == "blank" for node in nodes)

@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from gitprun.resolvers.listed.frame import Row
-from gitprun.resolvers.listed.rules import Rules
-from gitprun.resolvers.listed.tree import Body, Draft, Node, Unread, blank, note
+from gitprun.resolvers.listed.frame import ListedKind
+from gitprun.resolvers.listed.rules import LineRules
+from gitprun.resolvers.listed.tree import Body, Draft, LineNode, UnreadLines, blank, note
 
 _PATTERN = re.compile(rb'\s*("(?:[^"\\]|\\.)*"|(?:\\.|\S)+)', re.DOTALL)
 _SECTION = re.compile(rb"\s*\^?\[([^\]]+)\]", re.DOTALL)
 _WILD = re.compile(rb"[*?\[\\]")
 
 
-def read_owners(lines: Sequence[bytes]) -> Body | Unread:
+def read_owners(lines: Sequence[bytes]) -> Body | UnreadLines:
     """Read patterns with their owners, in the sections that some forges know."""
     top = Draft("entry", b"", [])
     section = top
@@ -33,23 +33,23 @@ def read_owners(lines: Sequence[bytes]) -> Body | Unread:
     return tuple(top.body)
 
 
-def read_attributes(lines: Sequence[bytes]) -> Body | Unread:
+def read_attributes(lines: Sequence[bytes]) -> Body | UnreadLines:
     """Read patterns with their attributes."""
-    nodes: list[Node] = []
+    nodes: list[LineNode] = []
     for line in lines:
         text = line.strip()
         nodes.append(_entry(line) if text and not text.startswith(b"#") else note(line) if text else blank(line))
     return tuple(nodes)
 
 
-def owners_apart(a: Node, b: Node) -> bool:
+def owners_apart(a: LineNode, b: LineNode) -> bool:
     """Tell whether two rows may stand in either order: the same owners, or no file that both match."""
     if a.section or b.section:
         return a.section and b.section
     return _rest(a) == _rest(b) or are_apart(a.key, b.key)
 
 
-def attributes_apart(a: Node, b: Node) -> bool:
+def attributes_apart(a: LineNode, b: LineNode) -> bool:
     """Tell whether two rows may stand in either order: no attribute that both set, or no file that both match."""
     if any(isinstance(node.key, bytes) and node.key.startswith(b"[attr]") for node in (a, b)):
         return False
@@ -81,27 +81,31 @@ _PLAIN = frozenset(
 )
 
 
-def _entry(line: bytes) -> Node:
+def _entry(line: bytes) -> LineNode:
     found = _PATTERN.match(line)
     assert found
-    return Node("entry", found[1], (line,))
+    return LineNode("entry", found[1], (line,))
 
 
-def _rest(node: Node) -> list[bytes]:
+def _rest(node: LineNode) -> list[bytes]:
     words = node.head[0].partition(node.key if isinstance(node.key, bytes) else b"")[2].split()
     comment = next((i for i, word in enumerate(words) if word.startswith(b"#")), len(words))
     return words[:comment]
 
 
-def _attribute_names(node: Node) -> set[bytes]:
+def _attribute_names(node: LineNode) -> set[bytes]:
     return {word.lstrip(b"-!").partition(b"=")[0] for word in _rest(node)}
 
 
-def _is_row(node: Node) -> bool:
+def _is_row(node: LineNode) -> bool:
     return not node.section
 
 
 KINDS = (
-    Row("CODEOWNERS", ("CODEOWNERS",), read_owners, Rules(fixed=True, together=owners_apart), once=_is_row).kind,
-    Row("gitattributes", (".gitattributes",), read_attributes, Rules(fixed=True, together=attributes_apart)).kind,
+    ListedKind(
+        "CODEOWNERS", ("CODEOWNERS",), read_owners, LineRules(fixed=True, together=owners_apart), once=_is_row
+    ).kind,
+    ListedKind(
+        "gitattributes", (".gitattributes",), read_attributes, LineRules(fixed=True, together=attributes_apart)
+    ).kind,
 )

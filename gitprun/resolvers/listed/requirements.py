@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 
 from gitprun.resolvers.base import quote
-from gitprun.resolvers.listed.frame import Row
-from gitprun.resolvers.listed.rules import Rules
-from gitprun.resolvers.listed.tree import Body, Lines, Node, Unread, blank, note, walk
+from gitprun.resolvers.listed.frame import ListedKind
+from gitprun.resolvers.listed.rules import LineRules
+from gitprun.resolvers.listed.tree import Body, LineNode, Lines, UnreadLines, blank, note, walk
 
 _NAME = re.compile(rb"\s*([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*(?:\[([^\]]*)\])?\s*(?=$|[\s=<>!~;@(#\\])")
 _COMMENT = re.compile(rb"(?:^|\s)#.*$", re.DOTALL)
@@ -23,9 +23,9 @@ _LONG = 300
 _SPEC = re.compile(rb"(\s*[A-Za-z0-9._-]+\s*(?:\[[^\]]*\])?\s*)([^;#@\\]*?)(\s*(?:;.*|#.*)?)$", re.DOTALL)
 
 
-def read_requirements(lines: Sequence[bytes]) -> Body | Unread:
+def read_requirements(lines: Sequence[bytes]) -> Body | UnreadLines:
     """Read requirements: continued lines and the indented comments below (``# via``) belong to their entry."""
-    nodes: list[Node] = []
+    nodes: list[LineNode] = []
     at = 0
     while at < len(lines):
         start = at
@@ -37,7 +37,7 @@ def read_requirements(lines: Sequence[bytes]) -> Body | Unread:
         while lines[at - 1].rstrip(b"\r").endswith(b"\\") and at < len(lines):
             at += 1
         if lines[at - 1].rstrip(b"\r").endswith(b"\\"):
-            return Unread("its last line is continued by nothing")
+            return UnreadLines("its last line is continued by nothing")
         logical = b" ".join(line.rstrip(b"\r").removesuffix(b"\\") for line in lines[start:at])
         while at < len(lines) and lines[at][:1] in (b" ", b"\t") and lines[at].lstrip().startswith(b"#"):
             at += 1
@@ -45,7 +45,7 @@ def read_requirements(lines: Sequence[bytes]) -> Body | Unread:
     return tuple(nodes)
 
 
-def merge_bounds(base: Node, main: Node, unit: Node) -> Lines | None:
+def merge_bounds(base: LineNode, main: LineNode, unit: LineNode) -> Lines | None:
     """Merge version bounds of which each side changed another: ``>2,<3`` and ``>1,<4`` of ``>1,<3`` is ``>2,<4``."""
     split = [_split_spec(node) for node in (base, main, unit)]
     old, by_main, by_unit = split
@@ -68,24 +68,24 @@ def merge_bounds(base: Node, main: Node, unit: Node) -> Lines | None:
     return (old[0] + b",".join(chosen) + old[2],)
 
 
-def _entry(logical: bytes, lines: Lines) -> Node:
+def _entry(logical: bytes, lines: Lines) -> LineNode:
     option = _OPTION.match(logical)
     if option:
         name = _ALIASES.get(option[1], option[1])
         if name in _MANY or name in _MANY_MORE or name[:2] in _MANY[:4]:
-            return Node("item", b" ".join(logical.split()), lines)
-        return Node("entry", name, lines)
+            return LineNode("item", b" ".join(logical.split()), lines)
+        return LineNode("entry", name, lines)
     bare = _COMMENT.sub(b"", logical)
     found = _NAME.match(bare)
     if not found:
-        return Node("item", b" ".join(bare.split()), lines)
+        return LineNode("item", b" ".join(bare.split()), lines)
     name = re.sub(rb"[-_.]+", b"-", found[1]).lower()
     extras = b",".join(sorted(part.strip().lower() for part in (found[2] or b"").split(b",") if part.strip()))
     marker = bare[found.end() :].partition(b"--hash")[0]
     marker = b" ".join(_marker(marker).replace(b'"', b"'").split())
     key = name + (b"[" + extras + b"]" if extras else b"") + (b" ; " + marker if marker else b"")
     fields = _fields(lines)
-    return Node("entry", key, lines, fields=fields)
+    return LineNode("entry", key, lines, fields=fields)
 
 
 def _marker(rest: bytes) -> bytes:
@@ -104,7 +104,7 @@ def _fields(lines: Lines) -> tuple[tuple[str, object], ...]:
     return (("", (split[0], split[2], *sorted(bounds))), *((mark.decode(), text) for mark, text in bounds.items()))
 
 
-def _split_spec(node: Node) -> tuple[bytes, bytes, bytes] | None:
+def _split_spec(node: LineNode) -> tuple[bytes, bytes, bytes] | None:
     return _split_lines(node.head)
 
 
@@ -154,19 +154,19 @@ def _keys_by_name(body: Body) -> dict[bytes, set[bytes]]:
     return names
 
 
-def _is_package(node: Node) -> bool:
+def _is_package(node: LineNode) -> bool:
     return isinstance(node.key, bytes) and not node.key.startswith(b"-")
 
 
 KINDS = (
-    Row(
+    ListedKind(
         "requirements",
         (
             *("requirements*.txt", "constraints*.txt", "*requirements.txt", "*constraints.txt"),
             *("requirements*.in", "constraints*.in", "**/requirements/*.txt", "**/requirements/*.in"),
         ),
         read_requirements,
-        Rules(merge_head=merge_bounds),
+        LineRules(merge_head=merge_bounds),
         doubt_names,
         _is_package,
     ).kind,

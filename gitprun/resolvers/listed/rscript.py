@@ -5,26 +5,26 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from gitprun.resolvers.listed.frame import Row
-from gitprun.resolvers.listed.rules import Rules
-from gitprun.resolvers.listed.tree import Body, Node, Unread, blank, note
+from gitprun.resolvers.listed.frame import ListedKind
+from gitprun.resolvers.listed.rules import LineRules
+from gitprun.resolvers.listed.tree import Body, LineNode, UnreadLines, blank, note
 
 _ATTACH = re.compile(rb"""(library|require)\((['"]?)([A-Za-z][A-Za-z0-9.]*)\2\)\s*(?:#.*)?$""", re.DOTALL)
 
 
-def read_script(lines: Sequence[bytes]) -> Body | Unread:
+def read_script(lines: Sequence[bytes]) -> Body | UnreadLines:
     """Read the calls of ``library`` and ``require`` at the start of a line; all else is only to be kept."""
-    nodes: list[Node] = []
+    nodes: list[LineNode] = []
     for line in lines:
         found = _ATTACH.match(line)
         if found:
-            nodes.append(Node("entry", found[3], (line,)))
+            nodes.append(LineNode("entry", found[3], (line,)))
         else:
             nodes.append(note(line) if line.strip() else blank(line))
     return tuple(nodes)
 
 
-def never(a: Node, b: Node) -> bool:
+def never(a: LineNode, b: LineNode) -> bool:
     """Tell that packages may not change places: of two functions of one name the last attached hides the other."""
     return False
 
@@ -35,4 +35,4 @@ def doubt_code(base: Body, main: Body, unit: Body, merged: Body) -> str | None:
     return None if code[0] == code[1] == code[2] else "the sides changed more than the packages that are attached"
 
 
-KINDS = (Row("R packages", ("*.R", "*.r"), read_script, Rules(fixed=True, together=never), doubt_code).kind,)
+KINDS = (ListedKind("R packages", ("*.R", "*.r"), read_script, LineRules(fixed=True, together=never), doubt_code).kind,)

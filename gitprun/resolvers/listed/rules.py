@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from gitprun.resolvers.listed.tree import Lines, Node
+from gitprun.resolvers.listed.tree import LineNode, Lines
 
-HeadMerge = Callable[[Node, Node, Node], "Lines | None"]
+HeadMerge = Callable[[LineNode, LineNode, LineNode], "Lines | None"]
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class LineRules:
     """What the lines of one kind of file mean.
 
     ``fixed``: the order of entries has a meaning. ``sortable``: a sorted list is to stay so. ``spaced``: blank lines
@@ -22,9 +22,9 @@ class Rules:
     fixed: bool = False
     sortable: bool = True
     spaced: bool = False
-    together: Callable[[Node, Node], bool] | None = None
-    wary: Callable[[Node], bool] | None = None
+    together: Callable[[LineNode, LineNode], bool] | None = None
+    wary: Callable[[LineNode], bool] | None = None
     merge_head: HeadMerge | None = None
 
 
-PLAIN = Rules()
+PLAIN = LineRules()

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from gitprun.resolvers.base import Kind
-from gitprun.resolvers.listed.frame import Row
-from gitprun.resolvers.listed.rules import Rules
-from gitprun.resolvers.listed.tree import Body, Draft, Node, Unread, blank, note
+from gitprun.resolvers.listed.frame import ListedKind
+from gitprun.resolvers.listed.rules import LineRules
+from gitprun.resolvers.listed.tree import Body, Draft, LineNode, UnreadLines, blank, note
 
 _PROPERTY = re.compile(rb"\s*((?:\\.|[^\\=:\s])+)", re.DOTALL)
 _ESCAPED = re.compile(rb"\\([^u])", re.DOTALL)
@@ -18,9 +18,9 @@ _SETS = re.compile(rb"[=:]")
 _ENV_KEY = re.compile(rb"\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_.-]*)\s*=\s*", re.DOTALL)
 
 
-def read_properties(lines: Sequence[bytes]) -> Body | Unread:
+def read_properties(lines: Sequence[bytes]) -> Body | UnreadLines:
     """Read a Java properties file; an odd backslash at the end of a line continues it."""
-    nodes: list[Node] = []
+    nodes: list[LineNode] = []
     at = 0
     while at < len(lines):
         start = at
@@ -35,15 +35,15 @@ def read_properties(lines: Sequence[bytes]) -> Body | Unread:
             while _continues(lines[at - 1]) and at < len(lines):
                 at += 1
             if _continues(lines[at - 1]):
-                return Unread("its last line is continued by nothing")
+                return UnreadLines("its last line is continued by nothing")
             found = _PROPERTY.match(line)
             if not found:
-                return Unread("a line has no key")
-            nodes.append(Node("entry", _ESCAPED.sub(rb"\1", found[1]), tuple(lines[start:at])))
+                return UnreadLines("a line has no key")
+            nodes.append(LineNode("entry", _ESCAPED.sub(rb"\1", found[1]), tuple(lines[start:at])))
     return tuple(nodes)
 
 
-def read_ini(lines: Sequence[bytes]) -> Body | Unread:
+def read_ini(lines: Sequence[bytes]) -> Body | UnreadLines:
     """Read sections of keys; a line that stands deeper than its key goes on with the value.
 
     Keys are told apart without regard to case, as most programs read them.
@@ -57,7 +57,7 @@ def read_ini(lines: Sequence[bytes]) -> Body | Unread:
     def end_value() -> None:
         nonlocal value
         if value is not None:
-            section.body.append(Node("entry", _ini_key(value[0]), tuple(value)))
+            section.body.append(LineNode("entry", _ini_key(value[0]), tuple(value)))
         section.body.extend(note(line) if line.strip() else blank(line) for line in pending)
         pending.clear()
         value = None
@@ -80,20 +80,20 @@ def read_ini(lines: Sequence[bytes]) -> Body | Unread:
                 top.body += section.close(comments=True)
             section = Draft("entry", b"[" + header[1].strip() + b"]", [line])
         elif section is top and not _SETS.search(line):
-            return Unread("a line before the first section is no key with a value")
+            return UnreadLines("a line before the first section is no key with a value")
         elif _ini_key(line):
             value, depth = [line], indent
         else:
-            return Unread("a line is neither a section nor a key")
+            return UnreadLines("a line is neither a section nor a key")
     end_value()
     if section is not top:
         top.body += section.close(comments=False)
     return tuple(top.body)
 
 
-def read_env(lines: Sequence[bytes]) -> Body | Unread:
+def read_env(lines: Sequence[bytes]) -> Body | UnreadLines:
     """Read an example of an environment file; a quoted value may go over several lines."""
-    nodes: list[Node] = []
+    nodes: list[LineNode] = []
     at = 0
     while at < len(lines):
         start = at
@@ -105,14 +105,14 @@ def read_env(lines: Sequence[bytes]) -> Body | Unread:
             continue
         found = _ENV_KEY.match(line)
         if not found:
-            return Unread("a line is not KEY=value")
+            return UnreadLines("a line is not KEY=value")
         value = line[found.end() :]
         if value[:1] in (b'"', b"'"):
             while not _is_closed(b"\n".join([value, *lines[start + 1 : at]])):
                 if at == len(lines) or at - start > 200:
-                    return Unread(f"the value of {found[1].decode('ascii')} has no end")
+                    return UnreadLines(f"the value of {found[1].decode('ascii')} has no end")
                 at += 1
-        nodes.append(Node("entry", found[1], tuple(lines[start:at])))
+        nodes.append(LineNode("entry", found[1], tuple(lines[start:at])))
     return tuple(nodes)
 
 
@@ -139,19 +139,19 @@ def _is_closed(value: bytes) -> bool:
     return False
 
 
-def _is_any(node: Node) -> bool:
+def _is_any(node: LineNode) -> bool:
     return True
 
 
-def _sections_apart(a: Node, b: Node) -> bool:
+def _sections_apart(a: LineNode, b: LineNode) -> bool:
     """Tell whether two sections set nothing that the other sets: a file may belong to both."""
     if not a.section or not b.section:
         return not a.section and not b.section
     return {node.key for node in a.body or () if node.named}.isdisjoint(node.key for node in b.body or ())
 
 
-def _kind(name: str, files: tuple[str, ...], read: Callable[[Sequence[bytes]], Body | Unread]) -> Kind:
-    return Row(name, files, read, once=_is_any).kind
+def _kind(name: str, files: tuple[str, ...], read: Callable[[Sequence[bytes]], Body | UnreadLines]) -> Kind:
+    return ListedKind(name, files, read, once=_is_any).kind
 
 
 def _private(kind: Kind) -> Kind:
@@ -164,8 +164,10 @@ _INI = ("*.ini", "*.cfg", ".flake8", ".coveragerc", ".pylintrc", ".gitmodules", 
 KINDS = (
     _kind("properties", ("*.properties",), read_properties),
     _kind("ini", _INI, read_ini),
-    Row("gitconfig", (".gitconfig", "*.gitconfig"), read_ini).kind,
-    Row("editorconfig", (".editorconfig",), read_ini, Rules(fixed=True, together=_sections_apart), once=_is_any).kind,
+    ListedKind("gitconfig", (".gitconfig", "*.gitconfig"), read_ini).kind,
+    ListedKind(
+        "editorconfig", (".editorconfig",), read_ini, LineRules(fixed=True, together=_sections_apart), once=_is_any
+    ).kind,
     _private(
         _kind(
             "env example",

@@ -18,7 +18,7 @@ DEPTH_LIMIT = 30
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class LineNode:
     """Whole lines of a file: ``head`` and ``foot`` around the nodes inside (``body``; None for one that has no inside).
 
     ``fields`` are the parts that merge each for itself; without them the head is one part. What stands in an ``open``
@@ -28,7 +28,7 @@ class Node:
     sort: Sort
     key: Key
     head: Lines
-    body: tuple[Node, ...] | None = None
+    body: tuple[LineNode, ...] | None = None
     foot: Lines = ()
     fields: tuple[tuple[str, Hashable], ...] = ()
     open: bool = False
@@ -49,17 +49,17 @@ class Node:
         return self.sort == "entry" and self.body is not None
 
 
-Body = tuple[Node, ...]
+Body = tuple[LineNode, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Unread:
+class UnreadLines:
     """A text is not of the kind; ``reason`` says why, without quoting values."""
 
     reason: str
 
 
-Reader = Callable[[Sequence[bytes]], "Body | Unread"]
+Reader = Callable[[Sequence[bytes]], "Body | UnreadLines"]
 
 
 @dataclass(slots=True)
@@ -70,12 +70,12 @@ class Draft:
     key: Key
     head: list[bytes]
     depth: int = 0
-    body: list[Node] = field(default_factory=list)
+    body: list[LineNode] = field(default_factory=list)
     foot: list[bytes] = field(default_factory=list)
     open: bool = False
     fields: tuple[tuple[str, Hashable], ...] = ()
 
-    def close(self, *, comments: bool) -> list[Node]:
+    def close(self, *, comments: bool) -> list[LineNode]:
         """Give the node, and after it the blank lines that end its body: they part it from what follows.
 
         With ``comments`` the notes among them go along, for they are about what follows.
@@ -86,23 +86,23 @@ class Draft:
         first = next((i for i in range(cut, len(self.body)) if self.body[i].sort == "blank"), cut)
         if self.foot:
             first = len(self.body)
-        node = Node(
+        node = LineNode(
             self.sort, self.key, tuple(self.head), tuple(self.body[:first]), tuple(self.foot), self.fields, self.open
         )
         return [node, *self.body[first:]]
 
 
-def blank(line: bytes) -> Node:
+def blank(line: bytes) -> LineNode:
     """Make the node of a blank line."""
-    return Node("blank", b"", (line,))
+    return LineNode("blank", b"", (line,))
 
 
-def note(line: bytes) -> Node:
+def note(line: bytes) -> LineNode:
     """Make the node of a comment or a line of prose."""
-    return Node("note", line, (line,))
+    return LineNode("note", line, (line,))
 
 
-def write_lines(body: Iterable[Node]) -> Iterator[bytes]:
+def write_lines(body: Iterable[LineNode]) -> Iterator[bytes]:
     """Write nodes as the lines they were read from."""
     for node in body:
         yield from node.head
@@ -110,7 +110,7 @@ def write_lines(body: Iterable[Node]) -> Iterator[bytes]:
         yield from node.foot
 
 
-def walk(body: Sequence[Node], path: Path = ()) -> Iterator[tuple[Path, Node]]:
+def walk(body: Sequence[LineNode], path: Path = ()) -> Iterator[tuple[Path, LineNode]]:
     """Give all nodes with their full names."""
     for node in body:
         own = path if node.open else (*path, node.key)
@@ -118,7 +118,7 @@ def walk(body: Sequence[Node], path: Path = ()) -> Iterator[tuple[Path, Node]]:
         yield from walk(node.body or (), own)
 
 
-def count_twice(body: Sequence[Node]) -> Counter[Identity]:
+def count_twice(body: Sequence[LineNode]) -> Counter[Identity]:
     """Count the entries of a body that have a namesake there."""
     counts = Counter(node.identity for node in body if node.sort == "entry")
     return Counter({identity: count for identity, count in counts.items() if count > 1})

@@ -7,27 +7,27 @@ from dataclasses import dataclass
 
 from gitprun.resolvers.changes import pair_lines
 from gitprun.resolvers.entries import show_key
-from gitprun.resolvers.listed.rules import Rules
-from gitprun.resolvers.listed.tree import Body, Identity, Node
+from gitprun.resolvers.listed.rules import LineRules
+from gitprun.resolvers.listed.tree import Body, Identity, LineNode
 
 
 @dataclass(slots=True)
-class View:
+class SideView:
     """What one side made of a body: ``at`` base node -> own node, ``added`` gap -> own nodes put there."""
 
     nodes: Body
     at: dict[int, int]
     added: dict[int, tuple[int, int]]
     regions: list[tuple[int, int, int, int]]
-    by_key: dict[Identity, Node]
+    by_key: dict[Identity, LineNode]
 
-    def new(self, gap: int) -> Sequence[Node]:
+    def new(self, gap: int) -> Sequence[LineNode]:
         """Give the nodes put at a gap; gap k is before base node k."""
         start, stop = self.added.get(gap, (0, 0))
         return self.nodes[start:stop]
 
 
-def view_side(base: Body, side: Body) -> View | None:
+def view_side(base: Body, side: Body) -> SideView | None:
     """Pair a side with the base; None when they differ too much."""
     named = [[i for i, node in enumerate(body) if node.named] for body in (base, side)]
     anchors = pair_lines([base[i].identity for i in named[0]], [side[j].identity for j in named[1]])
@@ -53,10 +53,10 @@ def view_side(base: Body, side: Body) -> View | None:
             regions.append((i, x, j, y))
         i, j = x + 1, y + 1
     added = {region[0]: (region[2], region[3]) for region in regions if region[3] > region[2]}
-    return View(side, at, added, regions, {node.identity: node for node in side if node.sort == "entry"})
+    return SideView(side, at, added, regions, {node.identity: node for node in side if node.sort == "entry"})
 
 
-def find_contest(rules: Rules, base: Body, main: View, unit: View) -> str | None:
+def find_contest(rules: LineRules, base: Body, main: SideView, unit: SideView) -> str | None:
     """Say which lines known by their text both sides changed."""
     if rules.wary is not None:
         touched = [[*_touched(base, view)] for view in (main, unit)]
@@ -77,15 +77,15 @@ def find_contest(rules: Rules, base: Body, main: View, unit: View) -> str | None
     return None
 
 
-def _touched(base: Body, view: View) -> list[Node]:
-    nodes: list[Node] = []
+def _touched(base: Body, view: SideView) -> list[LineNode]:
+    nodes: list[LineNode] = []
     for start, stop, first, last in view.regions:
         nodes += [*base[start:stop], *view.nodes[first:last]]
     return [node for node in nodes if node.sort != "blank"]
 
 
 def _contradict(
-    base: Body, view: View, region: tuple[int, int, int, int], other: View, rival: tuple[int, int, int, int]
+    base: Body, view: SideView, region: tuple[int, int, int, int], other: SideView, rival: tuple[int, int, int, int]
 ) -> bool:
     """Tell whether a region rewrites lines that the rival region rewrites too or writes on."""
     start, stop, first, last = region
@@ -99,13 +99,13 @@ def _contradict(
     return bool(loose) and any(base[i].sort == "note" for i in range(start, stop))
 
 
-def _after_named(nodes: Sequence[Node]) -> int:
+def _after_named(nodes: Sequence[LineNode]) -> int:
     return next((i + 1 for i in range(len(nodes) - 1, -1, -1) if nodes[i].named), 0)
 
 
-def _textual(node: Node) -> bool:
+def _textual(node: LineNode) -> bool:
     return node.sort in ("item", "note")
 
 
-def _texts(nodes: Sequence[Node]) -> list[Identity]:
+def _texts(nodes: Sequence[LineNode]) -> list[Identity]:
     return [node.identity for node in nodes if node.sort != "blank"]

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from gitprun.resolvers.base import TOO_DIFFERENT, Refused
-from gitprun.resolvers.entries import ABSENT, Clash, common_order, settle_value, show_key
+from gitprun.resolvers.entries import ABSENT, EntryClash, common_order, settle_value, show_key
 from gitprun.resolvers.listed.join import Lead, Order, join_added, notes_of, split_chunks
-from gitprun.resolvers.listed.rules import Rules
-from gitprun.resolvers.listed.tree import Body, Identity, Node, Path, count_twice
-from gitprun.resolvers.listed.views import View, find_contest, view_side
+from gitprun.resolvers.listed.rules import LineRules
+from gitprun.resolvers.listed.tree import Body, Identity, LineNode, Path, count_twice
+from gitprun.resolvers.listed.views import SideView, find_contest, view_side
 
 
-def weave(rules: Rules, base: Body, main: Body, unit: Body, path: Path = ()) -> Body | Refused:
+def weave(rules: LineRules, base: Body, main: Body, unit: Body, path: Path = ()) -> Body | Refused:
     """Merge three bodies of one section."""
     if main == unit or unit == base:
         return main
@@ -42,18 +42,20 @@ def weave(rules: Rules, base: Body, main: Body, unit: Body, path: Path = ()) -> 
     return tuple(_plain_key(node) for node in _part(rules, merged, (base, main, unit)))
 
 
-def merge_node(rules: Rules, base: Node | None, main: Node, unit: Node, path: Path) -> Node | Refused:
+def merge_node(
+    rules: LineRules, base: LineNode | None, main: LineNode, unit: LineNode, path: Path
+) -> LineNode | Refused:
     """Merge one node that both sides have; ``base`` is None when both added it."""
     name = (*path, main.key)
     if main == unit:
         return main
     heads = (ABSENT if base is None else base.head, main.head, unit.head)
     head = settle_value(*heads)
-    if isinstance(head, Clash) and base is not None and rules.merge_head:
+    if isinstance(head, EntryClash) and base is not None and rules.merge_head:
         head = rules.merge_head(base, main, unit) or head
     foot = settle_value(ABSENT if base is None else base.foot, main.foot, unit.foot)
-    if isinstance(head, Clash) or isinstance(foot, Clash):
-        reason = head.reason if isinstance(head, Clash) else "has another end on both sides"
+    if isinstance(head, EntryClash) or isinstance(foot, EntryClash):
+        reason = head.reason if isinstance(head, EntryClash) else "has another end on both sides"
         return Refused(f"{show_key(name)} {reason}")
     assert head is not ABSENT
     assert foot is not ABSENT
@@ -70,7 +72,7 @@ def _number_twice(base: Body, main: Body, unit: Body) -> tuple[Body, Body, Body]
     if not any(twice):
         return base, main, unit
     names = {*twice[0], *twice[1], *twice[2]}
-    kept: dict[Identity, list[list[Node]]] = {
+    kept: dict[Identity, list[list[LineNode]]] = {
         name: [[node for node in body if node.identity == name] for body in (base, main, unit)] for name in names
     }
     for (_, key), (old, by_main, by_unit) in kept.items():
@@ -101,13 +103,15 @@ class _Namesake:
         return self.key.decode("utf-8", "replace") if isinstance(self.key, bytes) else str(self.key)
 
 
-def _plain_key(node: Node) -> Node:
+def _plain_key(node: LineNode) -> LineNode:
     return replace(node, key=node.key.key) if isinstance(node.key, _Namesake) else node
 
 
-def _fates(rules: Rules, base: Body, main: View, unit: View, path: Path) -> dict[int, Node | None] | Refused:
+def _fates(
+    rules: LineRules, base: Body, main: SideView, unit: SideView, path: Path
+) -> dict[int, LineNode | None] | Refused:
     """Tell what becomes of each base node; None is gone."""
-    fates: dict[int, Node | None] = {}
+    fates: dict[int, LineNode | None] = {}
     for i, node in enumerate(base):
         sides = [_of(view, i, node) for view in (main, unit)]
         by_main, by_unit = sides
@@ -127,14 +131,14 @@ def _fates(rules: Rules, base: Body, main: View, unit: View, path: Path) -> dict
     return fates
 
 
-def _of(view: View, i: int, node: Node) -> Node | None:
+def _of(view: SideView, i: int, node: LineNode) -> LineNode | None:
     """Find a base node on a side, moved or not."""
     if i in view.at:
         return view.nodes[view.at[i]]
     return view.by_key.get(node.identity) if node.sort == "entry" else None
 
 
-def _has_new_comment(base: Body, i: int, view: View) -> bool:
+def _has_new_comment(base: Body, i: int, view: SideView) -> bool:
     """Tell whether a side changed the comments directly above a node that it kept in its place."""
     if i not in view.at:
         return False
@@ -142,19 +146,21 @@ def _has_new_comment(base: Body, i: int, view: View) -> bool:
     return bool(new) and list(new) != list(old[len(old) - len(new) :])
 
 
-def _comments_above(body: Sequence[Node], i: int) -> Sequence[Node]:
+def _comments_above(body: Sequence[LineNode], i: int) -> Sequence[LineNode]:
     start = i
     while start and body[start - 1].sort == "note":
         start -= 1
     return body[start:i]
 
 
-def _shared(rules: Rules, base: Body, main: View, unit: View, path: Path) -> dict[Identity, Node] | Refused:
+def _shared(
+    rules: LineRules, base: Body, main: SideView, unit: SideView, path: Path
+) -> dict[Identity, LineNode] | Refused:
     """Merge each node that both sides added."""
     known = {node.identity for node in base if node.named}
     counts = [Counter(node.identity for node in view.nodes) for view in (main, unit)]
     added = {node.identity: node for node in unit.nodes if node.named and node.identity not in known}
-    shared: dict[Identity, Node] = {}
+    shared: dict[Identity, LineNode] = {}
     for node in main.nodes:
         if node.identity in added and all(count[node.identity] == 1 for count in counts):
             merged = merge_node(rules, None, node, added[node.identity], path)
@@ -165,13 +171,13 @@ def _shared(rules: Rules, base: Body, main: View, unit: View, path: Path) -> dic
 
 
 def _place(
-    rules: Rules,
+    rules: LineRules,
     versions: tuple[Body, Body, Body],
-    main: View,
-    unit: View,
-    fates: dict[int, Node | None],
-    shared: dict[Identity, Node],
-) -> list[Node] | Refused:
+    main: SideView,
+    unit: SideView,
+    fates: dict[int, LineNode | None],
+    shared: dict[Identity, LineNode],
+) -> list[LineNode] | Refused:
     """Write base's nodes that stay in their places, and between them what the sides added."""
     base = versions[0]
     order = _order(rules, versions)
@@ -180,8 +186,8 @@ def _place(
         return Refused("one side reordered the entries and their order matters")
     strict = rules.fixed or (rules.wary is not None and any(map(rules.wary, base)))
     places = {c.node.identity: (gap, c.lead) for gap in main.added for c in split_chunks(main.new(gap))[0]}
-    merged: list[Node] = []
-    pending: tuple[list[Node], list[Node]] = ([], [])
+    merged: list[LineNode] = []
+    pending: tuple[list[LineNode], list[LineNode]] = ([], [])
     for gap in range(len(base) + 1):
         first = _replace_moved(main.new(gap), moved)
         second = _without_placed(strict, _replace_moved(unit.new(gap), moved), gap, places, shared)
@@ -204,7 +210,7 @@ def _place(
 
 
 def _disorder(
-    rules: Rules, pending: tuple[list[Node], list[Node]], main: Sequence[Node], unit: Sequence[Node]
+    rules: LineRules, pending: tuple[list[LineNode], list[LineNode]], main: Sequence[LineNode], unit: Sequence[LineNode]
 ) -> Refused | None:
     """Check what is added at one gap against what the other side added since the last entry that stays."""
     if rules.together is None:
@@ -221,11 +227,11 @@ def _disorder(
     return None
 
 
-def _added(view: View) -> list[Node]:
+def _added(view: SideView) -> list[LineNode]:
     return [node for gap in view.added for node in view.new(gap)]
 
 
-def _replace_moved(nodes: Sequence[Node], moved: dict[Identity, Node | None]) -> list[Node]:
+def _replace_moved(nodes: Sequence[LineNode], moved: dict[Identity, LineNode | None]) -> list[LineNode]:
     """Give moved entries as they are merged, and leave out those that the other side removed."""
     found = [moved.get(node.identity, node) if node.sort == "entry" else node for node in nodes]
     return [node for node in found if node is not None]
@@ -233,14 +239,14 @@ def _replace_moved(nodes: Sequence[Node], moved: dict[Identity, Node | None]) ->
 
 def _without_placed(
     strict: bool,
-    nodes: Sequence[Node],
+    nodes: Sequence[LineNode],
     gap: int,
     places: dict[Identity, tuple[int, Lead]],
-    shared: dict[Identity, Node],
-) -> list[Node] | Refused:
+    shared: dict[Identity, LineNode],
+) -> list[LineNode] | Refused:
     """Leave out what both sides added at different places: it stands where main has it."""
     chunks, tail = split_chunks(nodes)
-    kept: list[Node] = []
+    kept: list[LineNode] = []
     for chunk in chunks:
         place, lead = places.get(chunk.node.identity, (gap, ()))
         if place == gap or chunk.node.identity not in shared:
@@ -254,7 +260,7 @@ def _without_placed(
     return [*kept, *tail]
 
 
-def _part(rules: Rules, merged: list[Node], versions: tuple[Body, Body, Body]) -> list[Node]:
+def _part(rules: LineRules, merged: list[LineNode], versions: tuple[Body, Body, Body]) -> list[LineNode]:
     """Part sections by a blank line where the versions part all of theirs so."""
     if any(_unparted(rules, body) for body in versions):
         return merged
@@ -266,7 +272,7 @@ def _part(rules: Rules, merged: list[Node], versions: tuple[Body, Body, Body]) -
     return merged
 
 
-def _unparted(rules: Rules, body: Sequence[Node]) -> list[int]:
+def _unparted(rules: LineRules, body: Sequence[LineNode]) -> list[int]:
     """Find the sections, with the comments above them, that follow something without a blank line."""
     found = []
     for i, node in enumerate(body):
@@ -277,7 +283,7 @@ def _unparted(rules: Rules, body: Sequence[Node]) -> list[int]:
     return found
 
 
-def _order(rules: Rules, versions: tuple[Body, Body, Body]) -> Order | None:
+def _order(rules: LineRules, versions: tuple[Body, Body, Body]) -> Order | None:
     if rules.fixed or not rules.sortable:
         return None
     return common_order(*([node.key for node in body if node.named] for body in versions))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from gitprun.resolvers.base import FileConflict, Refused
 from gitprun.resolvers.entries import show_key
-from gitprun.resolvers.json.reader import Document, Node, meaning, read, unescape
+from gitprun.resolvers.json.reader import Document, JsonNode, meaning, read, unescape
 from gitprun.resolvers.json.table import plain, separator, split_table
 from gitprun.resolvers.policies.aligned import Edit, Version, read_version
 from gitprun.resolvers.policies.manifests import item_places
@@ -20,7 +20,7 @@ _BOTH_ADDED = Refused("both sides added the file, so no number is the later one"
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
+class _LedgerRow:
     """One row: its id, where that stands, what the row says, and the words of its other fields."""
 
     id: int
@@ -48,9 +48,9 @@ def align_records(conflict: FileConflict) -> FileConflict | Refused:
 
 
 def _align(
-    conflict: FileConflict, versions: Sequence[Version], rows: Sequence[Sequence[_Row] | Refused]
+    conflict: FileConflict, versions: Sequence[Version], rows: Sequence[Sequence[_LedgerRow] | Refused]
 ) -> FileConflict | Refused:
-    known: list[Mapping[int, _Row]] = []
+    known: list[Mapping[int, _LedgerRow]] = []
     for found in rows:
         if isinstance(found, Refused):
             return found
@@ -75,34 +75,34 @@ def _align(
     return replace(conflict, unit=versions[2].edited(edits))
 
 
-def _appended(base: Mapping[int, _Row], side: Mapping[int, _Row]) -> bool:
+def _appended(base: Mapping[int, _LedgerRow], side: Mapping[int, _LedgerRow]) -> bool:
     """Tell whether the new rows of a side are the last ones."""
     are_new = [key not in base for key in side]
     return are_new == sorted(are_new)
 
 
-def _named(ids: Collection[str], rows: Sequence[_Row]) -> str | None:
+def _named(ids: Collection[str], rows: Sequence[_LedgerRow]) -> str | None:
     return next((word for row in rows for word in sorted(row.words) if word in ids), None)
 
 
-def _table_rows(text: str, mark: str) -> list[_Row] | Refused:
+def _table_rows(text: str, mark: str) -> list[_LedgerRow] | Refused:
     table = split_table(text.removesuffix("\n"), mark)
     if table is None or not table.keyed or not _COUNTED.fullmatch(plain(table.columns[0]).strip()):
         return Refused("the first column does not number the rows")
-    found: list[_Row] = []
+    found: list[_LedgerRow] = []
     at = len(table.rows[0]) + 1
     for row, cells in zip(table.texts, table.body, strict=True):
         number, quoted = plain(cells[0]), cells[0].startswith('"')
         if not _PLAIN.fullmatch(number):
             return Refused(f"the id {show_key(number)} is no plain number")
         start, values = at + quoted, tuple(plain(cell) for cell in cells[1:])
-        found.append(_Row(int(number), start, start + len(number), values, frozenset(_words(values))))
+        found.append(_LedgerRow(int(number), start, start + len(number), values, frozenset(_words(values))))
         at += len(row) + 1
     return found
 
 
-def _record_rows(text: str) -> list[_Row] | Refused:
-    found: list[_Row] = []
+def _record_rows(text: str) -> list[_LedgerRow] | Refused:
+    found: list[_LedgerRow] = []
     at = 0
     for line in text.split("\n"):
         document = read(line) if line.strip() else None
@@ -117,14 +117,14 @@ def _record_rows(text: str) -> list[_Row] | Refused:
             says = [(item.key, meaning(item.value)) for item in document.root.items]
             stop = at + start + len(value.text)
             words = frozenset(_words(leaf for other in others for leaf in _leaves(other)))
-            found.append(_Row(int(value.text), at + start, stop, frozenset(says), words))
+            found.append(_LedgerRow(int(value.text), at + start, stop, frozenset(says), words))
         elif document is not None:
             return Refused("a line is no JSON")
         at += len(line) + 1
     return found
 
 
-def _leaves(node: Node) -> Iterator[str]:
+def _leaves(node: JsonNode) -> Iterator[str]:
     if node.kind in ("{", "["):
         for item in node.items:
             yield item.key

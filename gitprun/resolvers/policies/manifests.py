@@ -6,12 +6,12 @@ import re
 from collections.abc import Hashable, Iterator
 from dataclasses import replace
 
-from gitprun.resolvers.json.reader import Document, Node, read
+from gitprun.resolvers.json.reader import Document, JsonNode, read
 from gitprun.resolvers.policies.pins import NUMBERS, Pin, Scheme
 from gitprun.resolvers.toml.check import is_deep, load
 from gitprun.resolvers.toml.reader import read_toml
 from gitprun.resolvers.toml.rules import rules_for
-from gitprun.resolvers.tree import Entry, Group, Leaf, Unreadable, render
+from gitprun.resolvers.tree import EntryGroup, KeyedEntry, Leaf, TextUnreadable, render
 
 NPM = Scheme(re.compile(r"(\^|~|)(\d{1,9}\.\d{1,9}\.\d{1,9})"))
 PIP = Scheme(re.compile(rf"(==|>=)\s*({NUMBERS})"))
@@ -45,7 +45,7 @@ def package_pins(text: str) -> Iterator[Pin]:
                 yield Pin((section, name), at + 1, at + len(value.text) - 1)
 
 
-def item_places(node: Node, start: int) -> Iterator[tuple[str, Node, int]]:
+def item_places(node: JsonNode, start: int) -> Iterator[tuple[str, JsonNode, int]]:
     """Give the items of a container that starts at ``start``: key, value, and where the value starts."""
     if node.kind not in ("{", "["):
         return
@@ -106,7 +106,7 @@ def _toml_pins(text: str, name: str) -> Iterator[Pin]:
     keys: list[tuple[Hashable, int, int]] = []
     try:
         tree = read_toml(ended)
-    except Unreadable:
+    except TextUnreadable:
         return
     if render(tree) != ended:
         return
@@ -119,11 +119,11 @@ def _toml_pins(text: str, name: str) -> Iterator[Pin]:
         at += len(part)
 
 
-def _marked(group: Group, path: tuple[str, ...], name: str, keys: list[tuple[Hashable, int, int]]) -> Group:
-    entries: list[Entry] = []
+def _marked(group: EntryGroup, path: tuple[str, ...], name: str, keys: list[tuple[Hashable, int, int]]) -> EntryGroup:
+    entries: list[KeyedEntry] = []
     for entry in group.entries:
         below = (*path, *entry.name)
-        if isinstance(entry.value, Group):
+        if isinstance(entry.value, EntryGroup):
             entry = replace(entry, value=_marked(entry.value, below, name, keys))
         else:
             found = _pin_of(entry.value.text, below, name, listed=group.kind == "list")

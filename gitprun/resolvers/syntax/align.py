@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from gitprun.resolvers.changes import pair_lines
-from gitprun.resolvers.syntax.entries import Entry
+from gitprun.resolvers.syntax.entries import ChildEntry
 from gitprun.resolvers.syntax.keys import Key
-from gitprun.resolvers.syntax.tree import Limit, squash
+from gitprun.resolvers.syntax.tree import TreeLimit, squash
 
 _WORD = re.compile(rb"\w+")
 _TOKEN = re.compile(rb"\w+|[^\w\s]")
@@ -34,12 +34,12 @@ class Pairs:
     moved: frozenset[int]
 
 
-def align(base: Sequence[Entry], side: Sequence[Entry]) -> Pairs:
+def align(base: Sequence[ChildEntry], side: Sequence[ChildEntry]) -> Pairs:
     """Pair entries; only what is unordered may have moved."""
     unique = _unique_keys(base) & _unique_keys(side)
     pairs = pair_lines([_mark(entry, unique) for entry in base], [_mark(entry, unique) for entry in side])
     if pairs is None:
-        raise Limit("the versions differ too much to be compared")
+        raise TreeLimit("the versions differ too much to be compared")
     partner: list[int | None] = [None] * len(base)
     for i, j in pairs:
         partner[i] = j
@@ -58,18 +58,20 @@ def align(base: Sequence[Entry], side: Sequence[Entry]) -> Pairs:
     return Pairs(tuple(partner), moved)
 
 
-def _unique_keys(entries: Sequence[Entry]) -> set[Key]:
+def _unique_keys(entries: Sequence[ChildEntry]) -> set[Key]:
     counted = Counter(entry.key for entry in entries if entry.key is not None)
     return {key for key, count in counted.items() if count == 1}
 
 
-def _mark(entry: Entry, unique: set[Key]) -> Hashable:
+def _mark(entry: ChildEntry, unique: set[Key]) -> Hashable:
     if entry.key is not None and entry.key in unique:
         return entry.key
     return (entry.kind, squash(entry.core.text))
 
 
-def _pair_moved(base: Sequence[Entry], side: Sequence[Entry], partner: list[int | None], unique: set[Key]) -> None:
+def _pair_moved(
+    base: Sequence[ChildEntry], side: Sequence[ChildEntry], partner: list[int | None], unique: set[Key]
+) -> None:
     taken = {j for j in partner if j is not None}
     free: dict[Hashable, list[int]] = {}
     for j, entry in enumerate(side):
@@ -106,7 +108,7 @@ def _longest_chain(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _pair_like(
-    base: Sequence[Entry], side: Sequence[Entry], old: Sequence[int], new: Sequence[int]
+    base: Sequence[ChildEntry], side: Sequence[ChildEntry], old: Sequence[int], new: Sequence[int]
 ) -> list[tuple[int, int]]:
     """Pair what is left between two anchors, in order, so that the likeness is greatest."""
     if not old or not new or len(old) * len(new) > PAIR_LIMIT:
@@ -131,7 +133,7 @@ def _pair_like(
     return found
 
 
-def likeness(old: Entry, new: Entry, *, single: bool) -> float:
+def likeness(old: ChildEntry, new: ChildEntry, *, single: bool) -> float:
     """Rate from 0 (not the same thing) to 1 how alike two entries are; ``single``: nothing else is left to pair."""
     if old.core.named != new.core.named:
         return 0.0
@@ -149,7 +151,7 @@ def likeness(old: Entry, new: Entry, *, single: bool) -> float:
     return rated if rated >= (LIKE if single else ALIKE) else 0.0
 
 
-def _is_operand(old: Entry, new: Entry) -> bool:
+def _is_operand(old: ChildEntry, new: ChildEntry) -> bool:
     """Tell whether two entries are expressions in one list, where another kind is still the same place."""
     parent = old.core.parent
     return (
@@ -161,7 +163,7 @@ def _is_operand(old: Entry, new: Entry) -> bool:
     )
 
 
-def _renamed(old: Entry, new: Entry) -> float:
+def _renamed(old: ChildEntry, new: ChildEntry) -> float:
     """Rate two entries of different keys: one is the other renamed when little but the key differs."""
     if old.key is None or new.key is None:
         return 0.0

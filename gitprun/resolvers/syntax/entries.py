@@ -12,7 +12,7 @@ SEPARATORS = (",", ";")
 
 
 @dataclass(slots=True, eq=False)
-class Entry:
+class ChildEntry:
     """A child with its surroundings, in one version.
 
     ``before`` is the white space in front; after the core come ``tail`` (comments on the same line, and what white
@@ -57,35 +57,35 @@ class Entry:
         """Give the comments behind the core, squeezed."""
         return b" ".join((self.tail + b" " + self.after).split())
 
-    def equals(self, other: Entry) -> bool:
+    def equals(self, other: ChildEntry) -> bool:
         """Tell whether two entries differ in white space at most."""
         return same(self.core, other.core) and squash(self.head) == squash(other.head) and self.remark == other.remark
 
 
 @dataclass(slots=True)
-class Listing:
+class ChildListing:
     """The children of one node as entries, and the white space before its end."""
 
     node: Node
-    entries: list[Entry]
+    entries: list[ChildEntry]
     end: bytes = b""
     scope: Scope | None = None
 
 
-def list_entries(node: Node, names: Names) -> Listing:
+def list_entries(node: Node, names: Names) -> ChildListing:
     """Read the children of a node as entries."""
-    reader = _Reader(node, names)
+    reader = _ChildReader(node, names)
     for child in node.children:
         reader.take(child)
     return reader.finish()
 
 
-class _Reader:
+class _ChildReader:
     def __init__(self, node: Node, names: Names) -> None:
         self.node, self.names = node, names
         self.text = node.source.text
         self.waiting: list[Node] = []
-        self.entries: list[Entry] = []
+        self.entries: list[ChildEntry] = []
         self.at = node.start  # where the last entry, with all that goes with it, ends
         self.core_end = node.start
         self.split = names.row.separators.get(node.kind)
@@ -101,10 +101,10 @@ class _Reader:
         else:
             self._open(child)
 
-    def finish(self) -> Listing:
+    def finish(self) -> ChildListing:
         """Give what was read."""
         self._flush(len(self.waiting))
-        listing = Listing(self.node, self.entries, self.text[self.at : self.node.end])
+        listing = ChildListing(self.node, self.entries, self.text[self.at : self.node.end])
         listing.scope = self.names.scope(self.node.raw)
         for index, entry in enumerate(self.entries):
             entry.index = index
@@ -161,16 +161,16 @@ class _Reader:
         if not child.named:
             attached = len(self.waiting)
         self._flush(attached)
-        self._add(Entry(tuple(self.waiting), child))
+        self._add(ChildEntry(tuple(self.waiting), child))
         self.waiting = []
 
     def _flush(self, count: int) -> None:
         """Let the first waiting comments stand for themselves."""
         for comment in self.waiting[:count]:
-            self._add(Entry((), comment))
+            self._add(ChildEntry((), comment))
         del self.waiting[:count]
 
-    def _add(self, entry: Entry) -> None:
+    def _add(self, entry: ChildEntry) -> None:
         entry.before = self.text[self.at : entry.start]
         self.entries.append(entry)
         self.at = entry.core.end

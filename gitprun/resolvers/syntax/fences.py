@@ -27,7 +27,7 @@ Lines = tuple[bytes, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ProsePart:
     """Lines of prose, or one fenced block with its opening and closing line."""
 
     lines: Lines
@@ -53,9 +53,9 @@ def merge_fences(conflict: FileConflict) -> Resolved | Refused:
     return Resolved(triple.render(lines), NAME, brought_lines(triple, lines))
 
 
-def split_fences(lines: Sequence[bytes]) -> list[Part]:
+def split_fences(lines: Sequence[bytes]) -> list[ProsePart]:
     """Split lines into prose and fenced blocks, by turns; the first and the last part are prose."""
-    parts: list[Part] = []
+    parts: list[ProsePart] = []
     prose: list[bytes] = []
     at = 0
     while at < len(lines):
@@ -65,10 +65,13 @@ def split_fences(lines: Sequence[bytes]) -> list[Part]:
             prose.append(lines[at])
             at += 1
             continue
-        parts += (Part(tuple(prose)), Part(tuple(lines[at : stop + 1]), opening.group(2).decode("utf-8", "replace")))
+        parts += (
+            ProsePart(tuple(prose)),
+            ProsePart(tuple(lines[at : stop + 1]), opening.group(2).decode("utf-8", "replace")),
+        )
         prose = []
         at = stop + 1
-    return [*parts, Part(tuple(prose))]
+    return [*parts, ProsePart(tuple(prose))]
 
 
 def _closing(lines: Sequence[bytes], at: int, mark: bytes) -> int | None:
@@ -79,7 +82,7 @@ def _closing(lines: Sequence[bytes], at: int, mark: bytes) -> int | None:
     return None
 
 
-def _merge_block(base: Part, main: Part, unit: Part) -> Lines | Refused:
+def _merge_block(base: ProsePart, main: ProsePart, unit: ProsePart) -> Lines | Refused:
     first = _merge_lines(base.lines[:1], main.lines[:1], unit.lines[:1])
     last = _merge_lines(base.lines[-1:], main.lines[-1:], unit.lines[-1:])
     settled = _settle(base.lines[1:-1], main.lines[1:-1], unit.lines[1:-1])
@@ -92,7 +95,7 @@ def _merge_block(base: Part, main: Part, unit: Part) -> Lines | Refused:
     return tuple(lines)
 
 
-def _merge_code(base: Part, main: Part, unit: Part) -> Lines | Refused:
+def _merge_code(base: ProsePart, main: ProsePart, unit: ProsePart) -> Lines | Refused:
     row = _row_of(base.word or "")
     language = load_language(row) if row is not None and base.word == main.word == unit.word else None
     if row is None or language is None:

@@ -7,31 +7,31 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from gitprun.resolvers.syntax.entries import Entry, Listing
-from gitprun.resolvers.syntax.tree import Clash, Node
+from gitprun.resolvers.syntax.entries import ChildEntry, ChildListing
+from gitprun.resolvers.syntax.tree import Node, TreeClash
 from gitprun.resolvers.syntax.weave import Slot
 
 _WORD = re.compile(rb"[\w\x80-\xff$]")
 SIDES = ("base", "main", "unit")
-Listings = tuple[Listing | None, Listing, Listing]
+Listings = tuple[ChildListing | None, ChildListing, ChildListing]
 
 
 @dataclass(frozen=True, slots=True)
-class Merged:
+class MergedNode:
     """The text of one node of the merge, and of which parts it is made; none when it is one version's as a whole."""
 
     text: bytes
     kind: str
-    parts: tuple[Merged, ...] | None = None
+    parts: tuple[MergedNode, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class MergedEntry:
     """One entry of the merge: the comments in front of it and its merged node."""
 
     slot: Slot
     head: bytes
-    core: Merged
+    core: MergedNode
 
     @property
     def text(self) -> bytes:
@@ -39,14 +39,14 @@ class Piece:
         return self.head + self.core.text
 
 
-def whole(node: Node) -> Merged:
+def whole(node: Node) -> MergedNode:
     """Take a node of one version as it is."""
-    return Merged(node.text, node.kind)
+    return MergedNode(node.text, node.kind)
 
 
-def lay_out(pieces: Sequence[Piece], listings: Listings) -> bytes:
+def lay_out(pieces: Sequence[MergedEntry], listings: Listings) -> bytes:
     """Print the entries of one node."""
-    page = _Page(listings)
+    page = _LayoutPage(listings)
     out: list[bytes] = []
     previous: Slot | None = None
     last = next((piece.slot for piece in reversed(pieces) if _is_item(piece.slot)), None)
@@ -57,7 +57,7 @@ def lay_out(pieces: Sequence[Piece], listings: Listings) -> bytes:
         separated = bool(out) and b"," in out[-1]
         gap = _apart(out, page.gap(previous, piece.slot, separated=separated), text)
         if previous is not None and b"\n" not in gap and page.comments(previous):
-            raise Clash("a comment would swallow what follows it")
+            raise TreeClash("a comment would swallow what follows it")
         out += (gap, text)
         previous = piece.slot
     if previous is not None:
@@ -70,7 +70,7 @@ def _is_item(slot: Slot) -> bool:
     return slot.any.core.named and not slot.any.core.is_comment
 
 
-def _next_items(pieces: Sequence[Piece]) -> list[Slot | None]:
+def _next_items(pieces: Sequence[MergedEntry]) -> list[Slot | None]:
     """Give for each piece the first one from there on that is no comment."""
     found: list[Slot | None] = []
     following: Slot | None = None
@@ -88,7 +88,7 @@ def _apart(out: Sequence[bytes], gap: bytes, text: bytes) -> bytes:
     return b" "
 
 
-class _Page:
+class _LayoutPage:
     """What the three versions show about the layout of one node."""
 
     def __init__(self, listings: Listings) -> None:
@@ -138,7 +138,7 @@ class _Page:
         last = entry.remark or (entry.text if entry.core.is_comment else b"")
         return bool(last) and not last.endswith(b"*/")
 
-    def indented(self, piece: Piece) -> bytes:
+    def indented(self, piece: MergedEntry) -> bytes:
         """Give the text of an entry, moved to the indentation of its new surroundings."""
         slot = piece.slot
         if slot.base is not None or (slot.main is not None and slot.unit is not None) or b"\n" not in piece.text:
@@ -161,11 +161,11 @@ class _Page:
             return None
         return listing.end if behind is None else behind.before
 
-    def _opens(self, entry: Entry) -> bool:
+    def _opens(self, entry: ChildEntry) -> bool:
         listing = self.listings[entry.side]
         return listing is not None and (entry.index == 0 or not listing.entries[entry.index - 1].core.named)
 
-    def _usual_gap(self, entry: Entry) -> bytes | None:
+    def _usual_gap(self, entry: ChildEntry) -> bytes | None:
         """Find how entries like one are set apart elsewhere in the list."""
         for kind in (entry.kind, None):
             for side in (entry.side, *SIDES):
@@ -175,7 +175,7 @@ class _Page:
                         return each.before
         return None
 
-    def _outer_gap(self, entry: Entry) -> bytes:
+    def _outer_gap(self, entry: ChildEntry) -> bytes:
         """Give the white space behind a list that has no brackets, such as modifiers: that sets its items apart too."""
         listing = self.listings[entry.side]
         if listing is None or entry.index or not (entry.core.named or entry.core.text.isalpha()):
@@ -183,7 +183,7 @@ class _Page:
         text, at = entry.core.source.text, listing.node.end
         return text[at : at + len(text[at : at + 200]) - len(text[at : at + 200].lstrip())]
 
-    def _remarked(self, slot: Slot) -> Entry:
+    def _remarked(self, slot: Slot) -> ChildEntry:
         """Choose the version whose comments behind the entry count."""
         base, main, unit = slot.base, slot.main, slot.unit
         if main is None or unit is None:
@@ -193,7 +193,7 @@ class _Page:
         if base is not None and main.remark == base.remark:
             return unit
         if base is not None and unit.remark != base.remark:
-            raise Clash("both sides changed the comment behind an entry")
+            raise TreeClash("both sides changed the comment behind an entry")
         return main if base is not None or main.remark else unit
 
     def _separator(self, slot: Slot, following: Slot | None, *, closes: bool) -> bytes:
@@ -231,7 +231,7 @@ class _Page:
         named = [entry for entry in listing.entries if entry.core.named and not entry.core.is_comment]
         return named[-1].separator if named and named[-1].last and len(listing.entries) > 1 else None
 
-    def _usual_mark(self, entry: Entry, following: Entry) -> bytes:
+    def _usual_mark(self, entry: ChildEntry, following: ChildEntry) -> bytes:
         marks: Counter[bytes] = Counter()
         alike: Counter[bytes] = Counter()
         for side in SIDES:
@@ -247,7 +247,7 @@ class _Page:
             return marks.most_common(1)[0][0]
         return self.scope.separator if self.scope is not None and entry.group is not None else b""
 
-    def _find_shifts(self, measure: Callable[[Listing], bytes | None]) -> Iterator[tuple[str, bytes, bytes]]:
+    def _find_shifts(self, measure: Callable[[ChildListing], bytes | None]) -> Iterator[tuple[str, bytes, bytes]]:
         """Find how each side's additions must be laid out anew, from entries that the other side laid out anew."""
         base = self.listings["base"]
         if base is None:
@@ -278,14 +278,14 @@ def _settle(shown: dict[str, bytes]) -> bytes:
     return next(shown[side] for side in ("main", "unit", "base", "") if side in shown)
 
 
-def _even_gap(listing: Listing) -> bytes | None:
+def _even_gap(listing: ChildListing) -> bytes | None:
     """Tell the white space between the members of a list, if it is the same everywhere."""
     items = [entry for entry in listing.entries if entry.core.named]
     found = {entry.before for entry, above in zip(items[1:], items, strict=False) if above.index + 1 == entry.index}
     return found.pop() if len(found) == 1 else None
 
 
-def _indent(listing: Listing) -> bytes | None:
+def _indent(listing: ChildListing) -> bytes | None:
     """Tell how the named entries of a list are indented, if all alike."""
     found = {
         entry.before.rpartition(b"\n")[2]
@@ -295,7 +295,7 @@ def _indent(listing: Listing) -> bytes | None:
     return found.pop() if len(found) == 1 else None
 
 
-def _reindent(entry: Entry, old: bytes, new: bytes) -> bytes:
+def _reindent(entry: ChildEntry, old: bytes, new: bytes) -> bytes:
     text = entry.core.source.text
     fixed = list(_whole_lines(entry.core))
     lines = entry.text.split(b"\n")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from gitprun.resolvers.syntax.entries import list_entries
 from gitprun.resolvers.syntax.keys import Key, Names
-from gitprun.resolvers.syntax.layout import Merged
+from gitprun.resolvers.syntax.layout import MergedNode
 from gitprun.resolvers.syntax.tree import Node, show, squash
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def _plain_key(names: Names, node: TreeNode) -> Key | None:
     return key[:2] if key is not None and len(key) > 1 and _NAME.fullmatch(key[1]) else None
 
 
-def misread_part(names: Names, node: Node, merged: Merged) -> str | None:
+def misread_part(names: Names, node: Node, merged: MergedNode) -> str | None:
     """Compare the merged text, parsed again, with what it was made of; None when it reads as it was meant."""
     waiting = [(node, merged)]
     while waiting:

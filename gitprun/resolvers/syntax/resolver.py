@@ -19,7 +19,7 @@ from gitprun.resolvers.syntax.ledger import miscounted_entry, misread_part
 from gitprun.resolvers.syntax.merge import Merger
 from gitprun.resolvers.syntax.moves import follow_move
 from gitprun.resolvers.syntax.rows import Grammar
-from gitprun.resolvers.syntax.tree import Clash, Limit, Node, Removed, Source
+from gitprun.resolvers.syntax.tree import Node, Removed, Source, TreeClash, TreeLimit
 from gitprun.resolvers.text import Triple
 
 if TYPE_CHECKING:
@@ -63,9 +63,9 @@ def merge_texts(row: Grammar, language: Language, texts: Texts, *, moves: int = 
     except Removed as clash:
         moved = follow_move(clash, texts, (base, main, unit)) if moves else None
         return Refused(str(clash)) if moved is None else merge_texts(row, language, moved, moves=moves - 1)
-    except Limit as limit:
+    except TreeLimit as limit:
         return Unread(str(limit))
-    except Clash as clash:
+    except TreeClash as clash:
         return Refused(str(clash))
     text = found.text if not found.text or found.text.endswith(b"\n") else found.text + b"\n"
     merged = parse(language, text)

@@ -16,15 +16,15 @@ _BLANK = b" \t\r\n\f\v"
 _WHOLE = re.compile(r"(?<!concatenated_)string|comment|regex|heredoc|char_literal|character_literal")
 
 
-class Clash(Exception):
+class TreeClash(Exception):
     """Both sides changed one thing; the message says which."""
 
 
-class Limit(Clash):
+class TreeLimit(TreeClash):
     """The versions are too large or too different to be judged; the message says in what."""
 
 
-class Removed(Clash):
+class Removed(TreeClash):
     """One side removed a node that the other changed."""
 
     def __init__(self, old: Node, changed: Node) -> None:

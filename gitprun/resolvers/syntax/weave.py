@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from gitprun.resolvers.syntax.align import Pairs
-from gitprun.resolvers.syntax.entries import Entry
+from gitprun.resolvers.syntax.entries import ChildEntry
 from gitprun.resolvers.syntax.keys import Key
 from gitprun.resolvers.syntax.rows import Group, Scope
-from gitprun.resolvers.syntax.tree import Clash, Removed, show, squash
+from gitprun.resolvers.syntax.tree import Removed, TreeClash, show, squash
 
 TIDY_FROM = 3  # entries that must be in order before order is taken for a rule
 
@@ -18,18 +18,18 @@ TIDY_FROM = 3  # entries that must be in order before order is taken for a rule
 class Slot:
     """One entry of the merge, as the versions that have it know it."""
 
-    base: Entry | None
-    main: Entry | None
-    unit: Entry | None
+    base: ChildEntry | None
+    main: ChildEntry | None
+    unit: ChildEntry | None
 
     @property
-    def any(self) -> Entry:
+    def any(self) -> ChildEntry:
         """Give the entry of a version that has it, main's first."""
         found = self.main or self.unit or self.base
         assert found is not None
         return found
 
-    def of(self, side: str) -> Entry | None:
+    def of(self, side: str) -> ChildEntry | None:
         """Give the entry as one version has it."""
         return self.main if side == "main" else self.unit if side == "unit" else self.base
 
@@ -37,9 +37,9 @@ class Slot:
 class _Side:
     """One side seen from the base: what it inserted in which gap, and what it removed or moved."""
 
-    def __init__(self, base: Sequence[Entry], side: Sequence[Entry], pairs: Pairs) -> None:
+    def __init__(self, base: Sequence[ChildEntry], side: Sequence[ChildEntry], pairs: Pairs) -> None:
         self.entries, self.pairs = side, pairs
-        self.inserted: list[list[Entry]] = [[] for _ in range(len(base) + 1)]
+        self.inserted: list[list[ChildEntry]] = [[] for _ in range(len(base) + 1)]
         self.origin: dict[int, int] = {}  # of a moved entry: its place in the base
         back = {j: i for i, j in enumerate(pairs.partner) if j is not None}
         gap = 0
@@ -56,12 +56,12 @@ class _Side:
         """Tell whether the side kept a base entry."""
         return self.pairs.partner[i] is not None
 
-    def at(self, i: int) -> Entry | None:
+    def at(self, i: int) -> ChildEntry | None:
         """Give a base entry as the side has it."""
         j = self.pairs.partner[i]
         return None if j is None else self.entries[j]
 
-    def placed(self, texts: set[bytes]) -> dict[tuple[int, bytes], Entry]:
+    def placed(self, texts: set[bytes]) -> dict[tuple[int, bytes], ChildEntry]:
         """Find where the side inserted, among what has a fixed place, one of some texts."""
         return {
             (gap, text): entry
@@ -70,7 +70,7 @@ class _Side:
             if entry.group is None and (text := squash(entry.core.text)) in texts
         }
 
-    def is_new(self, entry: Entry) -> bool:
+    def is_new(self, entry: ChildEntry) -> bool:
         """Tell whether the side added an entry, rather than moved it."""
         return entry.index not in self.origin
 
@@ -80,10 +80,10 @@ class Weaver:
 
     def __init__(
         self,
-        versions: tuple[Sequence[Entry], Sequence[Entry], Sequence[Entry]],
+        versions: tuple[Sequence[ChildEntry], Sequence[ChildEntry], Sequence[ChildEntry]],
         pairs: tuple[Pairs, Pairs],
         scope: Scope | None,
-        joins: Callable[[Entry, Entry], bool],
+        joins: Callable[[ChildEntry, ChildEntry], bool],
     ) -> None:
         self.base = versions[0]
         self.main = _Side(versions[0], versions[1], pairs[0])
@@ -114,14 +114,14 @@ class Weaver:
             return []
         return [Slot(entry, main, unit)]
 
-    def _moved(self, entry: Entry, side: _Side) -> list[Slot]:
+    def _moved(self, entry: ChildEntry, side: _Side) -> list[Slot]:
         """Give an entry that a side moved, unless the other side moved it too and has the word."""
         i = side.origin[entry.index]
         if side is self.unit and i in self.main.pairs.moved:
             return []
         return self._keep(i)
 
-    def _slots(self, entry: Entry, side: _Side) -> list[Slot]:
+    def _slots(self, entry: ChildEntry, side: _Side) -> list[Slot]:
         if not side.is_new(entry):
             return self._moved(entry, side)
         other = self.twins.get((side is self.main, entry.index))
@@ -147,11 +147,13 @@ class Weaver:
             return self._join_runs(gap, found, more)
         return [slot for _, slot in (*found, *more)]
 
-    def _join_runs(self, gap: int, main: list[tuple[Entry, Slot]], unit: list[tuple[Entry, Slot]]) -> list[Slot]:
+    def _join_runs(
+        self, gap: int, main: list[tuple[ChildEntry, Slot]], unit: list[tuple[ChildEntry, Slot]]
+    ) -> list[Slot]:
         """Put what both sides inserted at one place behind one another, if their order cannot matter."""
         both_replaced = gap < len(self.base) and not self.main.has(gap) and not self.unit.has(gap)
         if both_replaced and all(slot.base is None for _, slot in (*main, *unit)):
-            raise Clash(f"both sides replaced {show(self.base[gap].core)}")
+            raise TreeClash(f"both sides replaced {show(self.base[gap].core)}")
         ranks = [entry.group for entry, _ in (*main, *unit)]
         first, second = ranks[: len(main)], ranks[len(main) :]
         if all(rank is not None for rank in ranks):
@@ -163,9 +165,9 @@ class Weaver:
             return [slot for _, slot in (*main, *unit)]
         elif self._heads(second, gap):
             return [slot for _, slot in (*unit, *main)]
-        raise Clash(f"both sides inserted at one place: {show(main[0][0].core)} and {show(unit[0][0].core)}")
+        raise TreeClash(f"both sides inserted at one place: {show(main[0][0].core)} and {show(unit[0][0].core)}")
 
-    def _fits(self, gap: int, entries: Sequence[Entry]) -> bool:
+    def _fits(self, gap: int, entries: Sequence[ChildEntry]) -> bool:
         """Tell whether the conditions of their groups let entries stand in any order at a place."""
         for entry in entries:
             group = self.groups[entry.group or 0]
@@ -198,12 +200,12 @@ class Weaver:
                     continue
                 for i in (gap - 1, gap):
                     if 0 <= i < len(self.base) and not other.has(i) and self.base[i].group is None:
-                        raise Clash(f"one side removed what stands beside an insertion: {show(self.base[i].core)}")
+                        raise TreeClash(f"one side removed what stands beside an insertion: {show(self.base[i].core)}")
         for i in range(len(self.base) - 1):
             if self.base[i].group is None and self.base[i + 1].group is None:
                 gone = [(self.main.has(k), self.unit.has(k)) for k in (i, i + 1)]
                 if gone in ([(True, False), (False, True)], [(False, True), (True, False)]):
-                    raise Clash(f"the sides removed neighbours: {show(self.base[i].core)}")
+                    raise TreeClash(f"the sides removed neighbours: {show(self.base[i].core)}")
 
     def _require_one_move(self) -> None:
         """Refuse what one side moved and the other removed or moved elsewhere, where the order counts."""
@@ -218,21 +220,21 @@ class Weaver:
         for mine, other in (places, places[::-1]):
             for place, entry in mine.items():
                 if place not in other:
-                    raise Clash(f"one side moved what the other removed or moved elsewhere: {show(entry.core)}")
+                    raise TreeClash(f"one side moved what the other removed or moved elsewhere: {show(entry.core)}")
 
-    def _twin_of(self, side: _Side, entry: Entry) -> bool:
+    def _twin_of(self, side: _Side, entry: ChildEntry) -> bool:
         gap = next(g for g, run in enumerate(side.inserted) if entry in run)
         other = self.unit if side is self.main else self.main
         return any(entry.equals(each) for each in other.inserted[gap])
 
-    def _find_twins(self) -> tuple[dict[tuple[bool, int], Entry], set[tuple[bool, int]]]:
+    def _find_twins(self) -> tuple[dict[tuple[bool, int], ChildEntry], set[tuple[bool, int]]]:
         """Find what both sides added, at whatever place: (is main's, index) to the other side's entry.
 
         It stands once, at main's place; at the unit's when only that is the very start of the list.
         """
-        twins: dict[tuple[bool, int], Entry] = {}
+        twins: dict[tuple[bool, int], ChildEntry] = {}
         dropped: set[tuple[bool, int]] = set()
-        added: dict[Key, list[tuple[int, Entry]]] = {}
+        added: dict[Key, list[tuple[int, ChildEntry]]] = {}
         for gap, run in enumerate(self.unit.inserted):
             for entry in run:
                 if entry.group is not None and self.unit.is_new(entry):
@@ -248,7 +250,7 @@ class Weaver:
                 if not entry.equals(other) and not self.joins(entry, other):
                     if entry.twice:
                         continue
-                    raise Clash(f"both sides added {show(entry.core)}, each in another way")
+                    raise TreeClash(f"both sides added {show(entry.core)}, each in another way")
                 twins[True, entry.index], twins[False, other.index] = other, entry
                 dropped.add((True, entry.index) if self._starts(place, gap) else (False, other.index))
         return twins, dropped
@@ -278,17 +280,17 @@ class Weaver:
         return slots
 
 
-def _family(entry: Entry) -> str:
+def _family(entry: ChildEntry) -> str:
     """Name the object that a registration calls, or its bare function."""
     callee = entry.key[1].split(" ")[0] if entry.key is not None and len(entry.key) > 1 else ""
     return callee.rpartition(".")[0] or callee
 
 
-def _identity(entry: Entry) -> Key:
+def _identity(entry: ChildEntry) -> Key:
     if entry.key is not None:
         return entry.key
     return ("", squash(entry.core.text).decode("utf-8", "replace"))
 
 
-def _words(entry: Entry) -> str:
+def _words(entry: ChildEntry) -> str:
     return " ".join(entry.key[1:]) if entry.key is not None else entry.core.text.decode("utf-8", "replace")

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from gitprun.resolvers.toml.rules import canon
-from gitprun.resolvers.tree import Entry, Group, Leaf, Value, render
+from gitprun.resolvers.tree import EntryGroup, KeyedEntry, Leaf, Value, render
 
 Path = tuple[str, ...]
 
@@ -17,7 +17,7 @@ _TABLES = ("dependencies", "dev-dependencies", "build-dependencies")
 _SETS = ("features", "extras")
 
 
-def join_dependencies(name: str, base: Group, main: Group, unit: Group) -> tuple[Group, Group]:
+def join_dependencies(name: str, base: EntryGroup, main: EntryGroup, unit: EntryGroup) -> tuple[EntryGroup, EntryGroup]:
     """Give both sides one way to write each dependency that both added with the same version.
 
     ``name`` is that of the file: Cargo.toml, or pyproject.toml for the tables of poetry.
@@ -33,13 +33,13 @@ def join_dependencies(name: str, base: Group, main: Group, unit: Group) -> tuple
     return _replaced((), main, joined), _replaced((), unit, joined)
 
 
-def _dependencies(name: str, path: Path, group: Group) -> dict[Path, Value]:
+def _dependencies(name: str, path: Path, group: EntryGroup) -> dict[Path, Value]:
     """Find the dependencies that are written on one line, by their path."""
     found: dict[Path, Value] = {}
     for entry in group.entries:
         below = (*path, *entry.name)
-        is_table = isinstance(entry.value, Group) and not entry.value.inline
-        if is_table and isinstance(entry.value, Group) and entry.row is None:
+        is_table = isinstance(entry.value, EntryGroup) and not entry.value.inline
+        if is_table and isinstance(entry.value, EntryGroup) and entry.row is None:
             found |= _dependencies(name, below, entry.value)
         elif entry.name and _is_dependency(name, below):
             found[below] = entry.value
@@ -50,15 +50,15 @@ def _is_dependency(name: str, path: Path) -> bool:
     return len(path) > 1 and path[-2] in _TABLES and (name == "Cargo.toml" or path[:2] == ("tool", "poetry"))
 
 
-def _replaced(path: Path, group: Group, values: Mapping[Path, Value]) -> Group:
+def _replaced(path: Path, group: EntryGroup, values: Mapping[Path, Value]) -> EntryGroup:
     if not values:
         return group
-    entries: list[Entry] = []
+    entries: list[KeyedEntry] = []
     for entry in group.entries:
         below = (*path, *entry.name)
         if entry.name and below in values:
             entry = replace(entry, value=values[below])
-        elif isinstance(entry.value, Group) and not entry.value.inline and entry.row is None:
+        elif isinstance(entry.value, EntryGroup) and not entry.value.inline and entry.row is None:
             entry = replace(entry, value=_replaced(below, entry.value, values))
         entries.append(entry)
     return replace(group, entries=tuple(entries))
@@ -74,9 +74,9 @@ def _join(main: Value, unit: Value) -> Value | None:
         return None
     if any(_means(one[key]) != _means(two[key]) for key in shared if key not in _SETS):
         return None
-    if not isinstance(main, Group) or not isinstance(unit, Group):
-        return main if isinstance(main, Group) else unit
-    entries: list[Entry] = []
+    if not isinstance(main, EntryGroup) or not isinstance(unit, EntryGroup):
+        return main if isinstance(main, EntryGroup) else unit
+    entries: list[KeyedEntry] = []
     for entry in main.entries:
         key = entry.name[0]
         value = _unite(entry.value, two[key]) if key in shared and key in _SETS else entry.value
@@ -100,9 +100,9 @@ def _fields(value: Value) -> dict[str, Value] | None:
 
 def _unite(main: Value, unit: Value) -> Value | None:
     """Unite two lists of texts; sorted ones stay sorted."""
-    if not isinstance(main, Group) or not isinstance(unit, Group):
+    if not isinstance(main, EntryGroup) or not isinstance(unit, EntryGroup):
         return None
-    if any(isinstance(entry.value, Group) for entry in (*main.entries, *unit.entries)):
+    if any(isinstance(entry.value, EntryGroup) for entry in (*main.entries, *unit.entries)):
         return None
     known = {_means(entry.value) for entry in main.entries}
     new = [replace(entry, gap=" ") for entry in unit.entries if _means(entry.value) not in known]
@@ -114,7 +114,7 @@ def _unite(main: Value, unit: Value) -> Value | None:
     return replace(main, entries=tuple(entries))
 
 
-def _is_sorted(group: Group) -> bool:
+def _is_sorted(group: EntryGroup) -> bool:
     return all(str(_means(one.value)) <= str(_means(two.value)) for one, two in pairwise(group.entries))
 
 

@@ -10,14 +10,22 @@ from gitprun.resolvers.toml.check import is_deep, load
 from gitprun.resolvers.toml.dependencies import join_dependencies
 from gitprun.resolvers.toml.reader import read_toml
 from gitprun.resolvers.toml.rules import rules_for
-from gitprun.resolvers.tree import Contradiction, Group, Rules, Unreadable, merge_trees, prove_plain, render
+from gitprun.resolvers.tree import (
+    Contradiction,
+    EntryGroup,
+    TextUnreadable,
+    ValueRules,
+    merge_trees,
+    prove_plain,
+    render,
+)
 from gitprun.resolvers.tree.agree import is_deep as is_nested
 from gitprun.resolvers.tree.texts import Texts, decode, encode
 
 NAME = "toml"
 
 # Gives both sides one way to write what they added alike: (base, main, unit) -> (main, unit).
-Joiner = Callable[[Group, Group, Group], tuple[Group, Group]]
+Joiner = Callable[[EntryGroup, EntryGroup, EntryGroup], tuple[EntryGroup, EntryGroup]]
 
 
 def merge_toml(conflict: FileConflict) -> Resolved | Refused:
@@ -36,7 +44,7 @@ def merge_toml(conflict: FileConflict) -> Resolved | Refused:
     return merged if isinstance(merged, Refused) else encode(texts, merged, NAME)
 
 
-def merge_texts(texts: Texts, rules: Rules, joiner: Joiner | None = None) -> str | Refused:
+def merge_texts(texts: Texts, rules: ValueRules, joiner: Joiner | None = None) -> str | Refused:
     """Merge three TOML texts and prove the result by a second reader."""
     versions = {"in the common version": texts.base, "on main": texts.main, "in the unit": texts.unit}
     values = []
@@ -57,7 +65,7 @@ def merge_texts(texts: Texts, rules: Rules, joiner: Joiner | None = None) -> str
                 main, unit = joined
                 values[1:] = (load(render(side)) or {} for side in joined)
         merged = merge_trees(rules, base, main, unit)
-    except (Contradiction, Unreadable) as error:
+    except (Contradiction, TextUnreadable) as error:
         return Refused(str(error))
     result = load(merged)
     if result is None:

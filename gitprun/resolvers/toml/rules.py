@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from gitprun.resolvers.tree import Rules, by_fields, by_first
+from gitprun.resolvers.tree import ValueRules, by_fields, by_first
 from gitprun.resolvers.tree.rules import Path, RowKey
 
 # Arrays of these names hold a set wherever they stand; the order of any other array may count.
@@ -77,7 +77,7 @@ _ROWS: tuple[RowKey, ...] = (
 )
 
 
-def rules_for(path: str) -> Rules:
+def rules_for(path: str) -> ValueRules:
     """Give the rules of the file at a path."""
     name = path.rsplit("/", 1)[-1]
     if name == "pyproject.toml":
@@ -85,10 +85,10 @@ def rules_for(path: str) -> Rules:
     return _make(_is_cargo_set if name == "Cargo.toml" else _is_set)
 
 
-def lock_rules() -> Rules:
+def lock_rules() -> ValueRules:
     """Give the rules of a lock file: each package is one thing."""
     package = by_fields("name", "version", optional=("source",))
-    return Rules(
+    return ValueRules(
         canon=canon,
         is_set=lambda path: False,
         item_name=lambda path, text: None,
@@ -104,8 +104,8 @@ def canon(text: str) -> str | None:
     return text
 
 
-def _make(is_set: Callable[[Path], bool], item_name: Callable[[Path, str], str | None] | None = None) -> Rules:
-    return Rules(canon, is_set, item_name or (lambda path, text: None), lambda path: _ROWS)
+def _make(is_set: Callable[[Path], bool], item_name: Callable[[Path, str], str | None] | None = None) -> ValueRules:
+    return ValueRules(canon, is_set, item_name or (lambda path, text: None), lambda path: _ROWS)
 
 
 def _is_set(path: Path) -> bool:

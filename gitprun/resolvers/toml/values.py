@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from gitprun.resolvers.tree import Entry, Group, Leaf, Unreadable, Value
+from gitprun.resolvers.tree import EntryGroup, KeyedEntry, Leaf, TextUnreadable, Value
 from gitprun.resolvers.tree.nodes import DEPTH_LIMIT
 
 _STRING = re.compile(
@@ -28,7 +28,7 @@ def read_key(text: str, at: int) -> tuple[tuple[str, ...], int]:
     while True:
         found = _KEY_PART.match(text, at)
         if not found:
-            raise Unreadable(f"no key at {at}")
+            raise TextUnreadable(f"no key at {at}")
         parts.append(_plain_part(found.group(1)))
         at = found.end()
         if not text.startswith(".", at):
@@ -39,18 +39,18 @@ def read_key(text: str, at: int) -> tuple[tuple[str, ...], int]:
 def read_value(text: str, at: int, depth: int = 0) -> tuple[Value, int]:
     """Read one value; give it and where it ends."""
     if depth > DEPTH_LIMIT:
-        raise Unreadable("nested too deep")
+        raise TextUnreadable("nested too deep")
     if text.startswith("[", at) or text.startswith("{", at):
         end = _find_close(text, at)
         reader = _read_array if text[at] == "[" else _read_table
         try:
             group, last = reader(text, at, depth)
-        except Unreadable:
+        except TextUnreadable:
             return Leaf(text[at:end]), end
         return (group, end) if last == end else (Leaf(text[at:end]), end)
     found = _STRING.match(text, at) or _BARE_VALUE.match(text, at)
     if not found:
-        raise Unreadable(f"no value at {at}")
+        raise TextUnreadable(f"no value at {at}")
     return Leaf(found.group()), found.end()
 
 
@@ -76,19 +76,19 @@ def _find_close(text: str, at: int) -> int:
             if not opened:
                 return at + 1
         at += 1
-    raise Unreadable("a bracket is not closed")
+    raise TextUnreadable("a bracket is not closed")
 
 
-def _read_array(text: str, at: int, depth: int) -> tuple[Group, int]:
+def _read_array(text: str, at: int, depth: int) -> tuple[EntryGroup, int]:
     at += 1
-    entries: list[Entry] = []
+    entries: list[KeyedEntry] = []
     pad, comma = "", False
     while True:
         gap, lead, at = _before(text, at)
         if text.startswith("]", at):
-            return Group("list", tuple(entries), True, "[", gap + lead + "]", pad, comma), at + 1
+            return EntryGroup("list", tuple(entries), True, "[", gap + lead + "]", pad, comma), at + 1
         if entries and not comma:
-            raise Unreadable("no separator")
+            raise TextUnreadable("no separator")
         value, at = read_value(text, at, depth + 1)
         comma = text.startswith(",", at)
         at += comma
@@ -97,31 +97,31 @@ def _read_array(text: str, at: int, depth: int) -> tuple[Group, int]:
         at += len(tail)
         if not entries:
             pad, gap = gap, gap if "\n" in gap else " "
-        entries.append(Entry(None, value, gap=gap, lead=lead, tail=tail))
+        entries.append(KeyedEntry(None, value, gap=gap, lead=lead, tail=tail))
 
 
-def _read_table(text: str, at: int, depth: int) -> tuple[Group, int]:
+def _read_table(text: str, at: int, depth: int) -> tuple[EntryGroup, int]:
     at += 1
-    entries: list[Entry] = []
+    entries: list[KeyedEntry] = []
     pad, comma = "", False
     while True:
         gap, lead, at = _before(text, at)
         if text.startswith("}", at):
-            return Group("map", tuple(entries), True, "{", gap + lead + "}", pad, comma), at + 1
+            return EntryGroup("map", tuple(entries), True, "{", gap + lead + "}", pad, comma), at + 1
         if lead or (entries and not comma):
-            raise Unreadable("no separator")
+            raise TextUnreadable("no separator")
         start = at
         name, at = read_key(text, at)
         equals = _EQUALS.match(text, at)
         if not equals:
-            raise Unreadable("no value")
+            raise TextUnreadable("no value")
         head = text[start : equals.end()]
         value, at = read_value(text, equals.end(), depth + 1)
         comma = text.startswith(",", at)
         at += comma
         if not entries:
             pad, gap = gap, gap if "\n" in gap else " "
-        entries.append(Entry(("k", *name), value, name, gap=gap, head=head))
+        entries.append(KeyedEntry(("k", *name), value, name, gap=gap, head=head))
 
 
 def _before(text: str, at: int) -> tuple[str, str, int]:

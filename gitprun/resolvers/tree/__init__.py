@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from gitprun.resolvers.tree.agree import prove_plain
 from gitprun.resolvers.tree.merge import Contradiction, merge_trees
-from gitprun.resolvers.tree.nodes import Entry, Group, Leaf, Unreadable, Value, render
-from gitprun.resolvers.tree.rules import Rules, by_fields, by_first
+from gitprun.resolvers.tree.nodes import EntryGroup, KeyedEntry, Leaf, TextUnreadable, Value, render
+from gitprun.resolvers.tree.rules import ValueRules, by_fields, by_first
 
 __all__ = (
     "Contradiction",
-    "Entry",
-    "Group",
+    "EntryGroup",
+    "KeyedEntry",
     "Leaf",
-    "Rules",
-    "Unreadable",
+    "TextUnreadable",
     "Value",
+    "ValueRules",
     "by_fields",
     "by_first",
     "merge_trees",

@@ -6,14 +6,14 @@ from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
-from gitprun.resolvers.changes import Change, diff_lines
-from gitprun.resolvers.entries import Clash, common_order, merge_keys, show_key
-from gitprun.resolvers.tree.nodes import Entry, Group, Leaf, Value, fingerprint, render, squash
-from gitprun.resolvers.tree.rules import Path, RowKey, Rules
+from gitprun.resolvers.changes import LineChange, diff_lines
+from gitprun.resolvers.entries import EntryClash, common_order, merge_keys, show_key
+from gitprun.resolvers.tree.nodes import EntryGroup, KeyedEntry, Leaf, Value, fingerprint, render, squash
+from gitprun.resolvers.tree.rules import Path, RowKey, ValueRules
 
 # One entry of the merge as base, main and the unit have it.
-Row: TypeAlias = tuple[Entry | None, Entry | None, Entry | None]
-Rows: TypeAlias = list[tuple[Entry, ...]]
+Row: TypeAlias = tuple[KeyedEntry | None, KeyedEntry | None, KeyedEntry | None]
+Rows: TypeAlias = list[tuple[KeyedEntry, ...]]
 
 # The first part of a key that stands for the whole text of its entry: an edit is a removal and an addition.
 WHOLE = ("#", "=")
@@ -23,7 +23,7 @@ class Contradiction(Exception):
     """The sides contradict each other, or it is not certain what they say."""
 
 
-def align(rules: Rules, path: Path, base: Group, main: Group, unit: Group) -> list[Row]:
+def align(rules: ValueRules, path: Path, base: EntryGroup, main: EntryGroup, unit: EntryGroup) -> list[Row]:
     """Bring the entries of three versions together, in the order of the merge."""
     versions = [group.entries for group in (base, main, unit)]
     if any(entry.key is None for entries in versions for entry in entries):
@@ -37,12 +37,12 @@ def align(rules: Rules, path: Path, base: Group, main: Group, unit: Group) -> li
     return _align_keyed(path, versions, keys)
 
 
-def fields_of(rules: Rules, value: Value) -> Mapping[str, str]:
+def fields_of(rules: ValueRules, value: Value) -> Mapping[str, str]:
     """Give the values directly below a map, by key, as texts that compare."""
     fields: dict[str, str] = {}
-    if isinstance(value, Group) and value.kind == "map":
+    if isinstance(value, EntryGroup) and value.kind == "map":
         for entry in value.entries:
-            if not entry.name and isinstance(entry.value, Group):
+            if not entry.name and isinstance(entry.value, EntryGroup):
                 fields |= fields_of(rules, entry.value)
             elif len(entry.name) == 1:
                 text = render(entry.value)
@@ -50,13 +50,13 @@ def fields_of(rules: Rules, value: Value) -> Mapping[str, str]:
     return fields
 
 
-def _align_keyed(path: Path, versions: list[tuple[Entry, ...]], keys: list[list[Hashable]]) -> list[Row]:
+def _align_keyed(path: Path, versions: list[tuple[KeyedEntry, ...]], keys: list[list[Hashable]]) -> list[Row]:
     for entries, names in zip(versions, keys, strict=True):
         double = next((key for key, count in Counter(names).items() if count > 1), None)
         if double is not None:
             raise Contradiction(f"{_show(path, entries[names.index(double)], double)} is there twice")
     order = merge_keys(*keys)
-    if isinstance(order, Clash):
+    if isinstance(order, EntryClash):
         raise Contradiction(f"{show_key(path) if path else 'the file'} {order.reason}")
     base, main, unit = (dict(zip(names, entries, strict=True)) for names, entries in zip(keys, versions, strict=True))
     for key, entry in base.items():
@@ -99,7 +99,7 @@ def _forbid_double_edits(path: Path, base: set[Hashable], main: set[Hashable], u
             raise Contradiction(f"{what} of {show_key(path) if path else 'the file'} may be changed on both sides")
 
 
-def _show(path: Path, entry: Entry, key: Hashable) -> str:
+def _show(path: Path, entry: KeyedEntry, key: Hashable) -> str:
     below = (*path, *entry.name) if entry.name != path[-1:] else path
     if entry.key is None and isinstance(key, tuple):
         named = key[-1] if isinstance(key[-1], tuple) else (key[-1],)
@@ -107,7 +107,7 @@ def _show(path: Path, entry: Entry, key: Hashable) -> str:
     return show_key(below)
 
 
-def _name_rows(rules: Rules, path: Path, versions: list[tuple[Entry, ...]]) -> list[list[Hashable]] | None:
+def _name_rows(rules: ValueRules, path: Path, versions: list[tuple[KeyedEntry, ...]]) -> list[list[Hashable]] | None:
     """Name all rows, list by list; None when the group is one list that only its order holds together."""
     named: dict[int, Hashable] = {}
     lists = dict.fromkeys(entry.row for entries in versions for entry in entries if entry.key is None)
@@ -126,7 +126,7 @@ def _name_rows(rules: Rules, path: Path, versions: list[tuple[Entry, ...]]) -> l
     return [[e.key if e.key is not None else named[id(e)] for e in entries] for entries in versions]
 
 
-def _name_list(rules: Rules, path: Path, rows: Rows) -> list[list[Hashable]] | None:
+def _name_list(rules: ValueRules, path: Path, rows: Rows) -> list[list[Hashable]] | None:
     values = [entry.value for entries in rows for entry in entries]
     if all(isinstance(value, Leaf) for value in values):
         if not rules.is_set(path):
@@ -136,12 +136,12 @@ def _name_list(rules: Rules, path: Path, rows: Rows) -> list[list[Hashable]] | N
             return [[("n", name) for name in names] for names in by_name]
         means = [[rules.canon(render(entry.value)) for entry in entries] for entries in rows]
         return [[("=", mean) for mean in each] for each in means] if _unique(means) else None
-    if not all(isinstance(value, Group) and value.kind == "map" for value in values):
+    if not all(isinstance(value, EntryGroup) and value.kind == "map" for value in values):
         return None
     return next((keys for way in rules.row_keys(path) if (keys := _name_by(rules, way, path, rows))), None)
 
 
-def _name_by(rules: Rules, way: RowKey, path: Path, rows: Rows) -> list[list[Hashable]] | None:
+def _name_by(rules: ValueRules, way: RowKey, path: Path, rows: Rows) -> list[list[Hashable]] | None:
     keys = [[way(fields_of(rules, entry.value)) for entry in entries] for entries in rows]
     if any(key is None for each in keys for key in each) or not _unique(keys):
         return None
@@ -149,7 +149,7 @@ def _name_by(rules: Rules, way: RowKey, path: Path, rows: Rows) -> list[list[Has
     return [[("n", label, key) for key in each] for each in keys]
 
 
-def _is_comment(entry: Entry) -> bool:
+def _is_comment(entry: KeyedEntry) -> bool:
     return isinstance(entry.key, tuple) and entry.key[0] == "#"
 
 
@@ -157,7 +157,9 @@ def _unique(keys: Sequence[Sequence[Hashable]]) -> bool:
     return all(count == 1 for each in keys for count in Counter(each).values())
 
 
-def _align_ordered(path: Path, base: tuple[Entry, ...], main: tuple[Entry, ...], unit: tuple[Entry, ...]) -> list[Row]:
+def _align_ordered(
+    path: Path, base: tuple[KeyedEntry, ...], main: tuple[KeyedEntry, ...], unit: tuple[KeyedEntry, ...]
+) -> list[Row]:
     """Merge lists whose order counts: only changes apart from each other, and only where repeats leave no choice."""
     late = _merge_ordered(path, base, main, unit, early=False)
     early = _merge_ordered(path, base, main, unit, early=True)
@@ -171,7 +173,7 @@ def _align_ordered(path: Path, base: tuple[Entry, ...], main: tuple[Entry, ...],
 
 
 def _merge_ordered(
-    path: Path, base: tuple[Entry, ...], main: tuple[Entry, ...], unit: tuple[Entry, ...], *, early: bool
+    path: Path, base: tuple[KeyedEntry, ...], main: tuple[KeyedEntry, ...], unit: tuple[KeyedEntry, ...], *, early: bool
 ) -> list[Row]:
     texts = [[repr(fingerprint(entry)).encode("utf-8", "replace") for entry in each] for each in (base, main, unit)]
     by_main, by_unit = diff_lines(texts[0], texts[1], early=early), diff_lines(texts[0], texts[2], early=early)
@@ -193,7 +195,7 @@ def _merge_ordered(
     return merged
 
 
-def _walk(changes: Sequence[Change], size: int) -> Iterator[tuple[range, int | None]]:
+def _walk(changes: Sequence[LineChange], size: int) -> Iterator[tuple[range, int | None]]:
     """Tell for each base item, and for the end, what a side put before it and where the side has it."""
     starts = {change.start: change for change in changes}
     gone = {i for change in changes for i in range(change.start, change.stop)}

@@ -11,8 +11,8 @@ from gitprun.resolvers.entries import show_key
 from gitprun.resolvers.tree.align import Contradiction, Row, align
 from gitprun.resolvers.tree.nodes import (
     DEPTH_LIMIT,
-    Entry,
-    Group,
+    EntryGroup,
+    KeyedEntry,
     Leaf,
     Value,
     fingerprint,
@@ -23,7 +23,7 @@ from gitprun.resolvers.tree.nodes import (
     render_inline,
     squash,
 )
-from gitprun.resolvers.tree.rules import Path, Rules
+from gitprun.resolvers.tree.rules import Path, ValueRules
 
 __all__ = ("Contradiction", "merge_trees")
 
@@ -34,11 +34,11 @@ T = TypeVar("T", bound=Hashable)
 class _Part:
     """A merged entry: its texts, and the entry with the layout it is to have."""
 
-    entry: Entry
+    entry: KeyedEntry
     text: str
 
 
-def merge_trees(rules: Rules, base: Group, main: Group, unit: Group) -> str:
+def merge_trees(rules: ValueRules, base: EntryGroup, main: EntryGroup, unit: EntryGroup) -> str:
     """Merge three versions of a tree into a text.
 
     Raises:
@@ -47,12 +47,12 @@ def merge_trees(rules: Rules, base: Group, main: Group, unit: Group) -> str:
     return _merge_value(rules, (), base, main, unit)
 
 
-def _merge_value(rules: Rules, path: Path, base: Value | None, main: Value, unit: Value) -> str:
+def _merge_value(rules: ValueRules, path: Path, base: Value | None, main: Value, unit: Value) -> str:
     if main == unit or unit == base:
         return render(main)
     if main == base:
         return render(unit)
-    if isinstance(main, Group) and isinstance(unit, Group) and not rules.is_atomic(path):
+    if isinstance(main, EntryGroup) and isinstance(unit, EntryGroup) and not rules.is_atomic(path):
         group = _base_group(base, main, unit)
         if group is not None and not (base is None and fingerprint(main) == fingerprint(unit)):
             return _merge_groups(rules, path, group, main, unit)
@@ -76,20 +76,20 @@ def _quote(leaf: Leaf) -> str:
     return quote(leaf.text.split("\n")[0].strip("\"'").encode())
 
 
-def _base_group(base: Value | None, main: Group, unit: Group) -> Group | None:
+def _base_group(base: Value | None, main: EntryGroup, unit: EntryGroup) -> EntryGroup | None:
     """Find what two groups can be merged against; None when they can only be taken whole."""
     if (main.kind, main.inline) != (unit.kind, unit.inline):
         return None
     if base is None:
         # A block that both sides started may be joined; a list or an inline value is one thing that was said twice.
-        return Group(main.kind, col=main.col) if main.kind == "map" and not main.inline else None
-    if isinstance(base, Group) and (base.kind, base.inline) == (main.kind, main.inline):
+        return EntryGroup(main.kind, col=main.col) if main.kind == "map" and not main.inline else None
+    if isinstance(base, EntryGroup) and (base.kind, base.inline) == (main.kind, main.inline):
         return base
-    empty = not base.entries if isinstance(base, Group) else not base.text.strip()
+    empty = not base.entries if isinstance(base, EntryGroup) else not base.text.strip()
     return replace(main, entries=()) if empty else None
 
 
-def _merge_groups(rules: Rules, path: Path, base: Group, main: Group, unit: Group) -> str:
+def _merge_groups(rules: ValueRules, path: Path, base: EntryGroup, main: EntryGroup, unit: EntryGroup) -> str:
     if len(path) > DEPTH_LIMIT:
         raise Contradiction("the file is nested too deep")
     col = main.col if not base.entries else _pick(base.col, main.col, unit.col)
@@ -111,7 +111,7 @@ def _merge_groups(rules: Rules, path: Path, base: Group, main: Group, unit: Grou
     return _join_inline(path, frame, parts, (_wraps(versions, lines=False), _wraps(versions, lines=True)))
 
 
-def _space_out(parts: list[_Part], rows: Sequence[Row], versions: Sequence[Group]) -> list[_Part]:
+def _space_out(parts: list[_Part], rows: Sequence[Row], versions: Sequence[EntryGroup]) -> list[_Part]:
     """Set the blank lines before the first entry as before, and before one that is the first no more."""
     first = {id(group.entries[0]) for group in versions if group.entries}
     at_start = next((group.entries[0].gap for group in versions if group.entries), "")
@@ -125,20 +125,20 @@ def _space_out(parts: list[_Part], rows: Sequence[Row], versions: Sequence[Group
     return spaced
 
 
-def _pick_pad(base: Group, main: Group, unit: Group) -> str:
+def _pick_pad(base: EntryGroup, main: EntryGroup, unit: EntryGroup) -> str:
     """Settle what stands before the first item; a list without items does not tell."""
     if main.entries and unit.entries and base.entries:
         return _pick(base.pad, main.pad, unit.pad)
     return main.pad if main.entries else unit.pad
 
 
-def _join_parts(path: Path, frame: Group, parts: Sequence[_Part]) -> str:
+def _join_parts(path: Path, frame: EntryGroup, parts: Sequence[_Part]) -> str:
     if frame.compact and (not parts or parts[0].entry.lead or parts[0].entry.gap):
         raise Contradiction(f"{show_key(path)} would not start on its own line any more")
     return join_block(frame, [p.entry.gap + p.entry.lead + " " * frame.col + p.text for p in parts])
 
 
-def _join_inline(path: Path, frame: Group, parts: Sequence[_Part], wrapped: tuple[bool, bool]) -> str:
+def _join_inline(path: Path, frame: EntryGroup, parts: Sequence[_Part], wrapped: tuple[bool, bool]) -> str:
     """Join inline entries in the style of the frame; ``wrapped`` as ``_wraps`` tells it."""
     lines = "\n" in frame.pad
     entries = []
@@ -154,13 +154,13 @@ def _join_inline(path: Path, frame: Group, parts: Sequence[_Part], wrapped: tupl
     return render_inline(frame, entries)
 
 
-def _wraps(groups: Sequence[Group], *, lines: bool) -> bool:
+def _wraps(groups: Sequence[EntryGroup], *, lines: bool) -> bool:
     """Tell whether lists that start on the next line (or not) also hold items that do not go with that."""
     alike = [group for group in groups if group.entries and ("\n" in group.pad) == lines]
     return any(("\n" in entry.gap) != lines for group in alike for entry in group.entries[1:])
 
 
-def _merge_row(rules: Rules, path: Path, row: Row) -> _Part:
+def _merge_row(rules: ValueRules, path: Path, row: Row) -> _Part:
     base, main, unit = row
     if main is None or unit is None:
         only = main or unit
@@ -171,7 +171,7 @@ def _merge_row(rules: Rules, path: Path, row: Row) -> _Part:
     if main == base:
         return _Part(unit, render_entry(unit))
     below = (*path, *main.name)
-    old = base or Entry(None, Leaf(""))
+    old = base or KeyedEntry(None, Leaf(""))
     fresh = base is None
     part = replace(
         main,

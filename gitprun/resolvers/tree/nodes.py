@@ -12,7 +12,7 @@ DEPTH_LIMIT = 60
 _LINE = re.compile(r"\n(?=[^\n])")
 
 
-class Unreadable(Exception):
+class TextUnreadable(Exception):
     """The text is not understood well enough to be taken apart."""
 
 
@@ -25,7 +25,7 @@ class Leaf:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class KeyedEntry:
     """One entry with all text that is its own, in the order in which it stands.
 
     ``gap`` is blank space before it, ``lead`` the comments above it, ``head`` its key and what sets it off, ``note``
@@ -46,7 +46,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class EntryGroup:
     """Entries side by side: a block of lines at column ``col``, or inline between ``open`` and ``close``.
 
     ``pad`` is the blank space before the first inline entry, ``comma`` tells of a separator after the last one.
@@ -54,7 +54,7 @@ class Group:
     """
 
     kind: Literal["map", "list"]
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[KeyedEntry, ...] = ()
     inline: bool = False
     open: str = ""
     close: str = ""
@@ -64,7 +64,7 @@ class Group:
     compact: bool = False
 
 
-Value: TypeAlias = Leaf | Group
+Value: TypeAlias = Leaf | EntryGroup
 
 
 def render(value: Value) -> str:
@@ -77,20 +77,20 @@ def render(value: Value) -> str:
     return value.open + join_block(value, texts) + value.close
 
 
-def render_entry(entry: Entry) -> str:
+def render_entry(entry: KeyedEntry) -> str:
     """Give the text of an entry without its gap and lead, and without the tail of an inline one."""
     text = entry.head + entry.note + render(entry.value)
     return text if _is_inline(entry) else text + entry.tail
 
 
-def join_block(group: Group, texts: list[str]) -> str:
+def join_block(group: EntryGroup, texts: list[str]) -> str:
     """Join the texts of block entries, each with its indentation."""
     if group.compact and texts:
         texts = [texts[0][group.col :], *texts[1:]]
     return "".join(texts)
 
 
-def render_inline(group: Group, entries: list[tuple[Entry, str]]) -> str:
+def render_inline(group: EntryGroup, entries: list[tuple[KeyedEntry, str]]) -> str:
     """Join inline entries and their separators."""
     parts = [group.open]
     for at, (entry, text) in enumerate(entries):
@@ -99,15 +99,15 @@ def render_inline(group: Group, entries: list[tuple[Entry, str]]) -> str:
     return "".join((*parts, group.close))
 
 
-def _is_inline(entry: Entry) -> bool:
+def _is_inline(entry: KeyedEntry) -> bool:
     return not entry.tail.endswith("\n")
 
 
-def fingerprint(value: Value | Entry) -> Hashable:
+def fingerprint(value: Value | KeyedEntry) -> Hashable:
     """Reduce a value or an entry to what counts: its words and comments, not its layout."""
     if isinstance(value, Leaf):
         return dedent(value.text, value.col) if "\n" in value.text else value.text
-    if isinstance(value, Entry):
+    if isinstance(value, KeyedEntry):
         return (
             value.key if value.key is not None else value.row,
             squash(value.lead),
@@ -128,7 +128,7 @@ def dedent(text: str, col: int) -> str:
     return re.sub(rf"\n {{0,{col}}}", "\n", text) if col else text
 
 
-def move(group: Group, col: int) -> Group:
+def move(group: EntryGroup, col: int) -> EntryGroup:
     """Shift a block to another column."""
     by = col - group.col
     if not by or group.inline:
@@ -136,7 +136,7 @@ def move(group: Group, col: int) -> Group:
     return replace(group, col=col, entries=tuple(_shift_entry(entry, by) for entry in group.entries))
 
 
-def _shift_entry(entry: Entry, by: int) -> Entry:
+def _shift_entry(entry: KeyedEntry, by: int) -> KeyedEntry:
     value: Value
     if isinstance(entry.value, Leaf):
         # A value that starts a line of its own (a comment) is shifted by the indentation before it.

@@ -10,7 +10,7 @@ RowKey = Callable[[Mapping[str, str]], Hashable]
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class ValueRules:
     """How the values of one kind of file are known and joined, each by its path.
 
     ``canon`` reduces a scalar's text to what it means. ``is_set`` tells whether a list of scalars has no order of

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from gitprun.resolvers.entries import show_key
 from gitprun.resolvers.text import BOM
-from gitprun.resolvers.tree import Unreadable
-from gitprun.resolvers.yaml.events import Broken, TooDeep, parse_plain
+from gitprun.resolvers.tree import TextUnreadable
+from gitprun.resolvers.yaml.events import Broken, YamlTooDeep, parse_plain
 from gitprun.resolvers.yaml.plain import double_keys
 from gitprun.resolvers.yaml.reader import read_yaml
 
@@ -23,7 +23,7 @@ def find_yaml_faults(path: str, text: bytes) -> tuple[str, ...]:
         decoded += "\n"
     try:
         return tuple(_double(path) for path in double_keys(read_yaml(decoded)))
-    except Unreadable:
+    except TextUnreadable:
         return _parse_faults(decoded)
 
 
@@ -34,7 +34,7 @@ def _parse_faults(text: str) -> tuple[str, ...]:
         parse_plain(text)
     except Broken as error:
         return (_double(error.double),) if error.double else ("the file is no YAML",)
-    except TooDeep:
+    except YamlTooDeep:
         return ()
     return ()
 

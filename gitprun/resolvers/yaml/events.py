@@ -18,7 +18,7 @@ class Broken(Exception):
         self.double = double
 
 
-class TooDeep(Exception):
+class YamlTooDeep(Exception):
     """The text is nested deeper than it may be read."""
 
 
@@ -47,7 +47,7 @@ def parse_plain(text: str) -> list[Any]:
         if name in ("MappingStartEvent", "SequenceStartEvent"):
             path = _path_below(stack)
             if len(stack) > DEPTH_LIMIT:
-                raise TooDeep
+                raise YamlTooDeep
             stack.append(_Open(name == "MappingStartEvent", path))
         elif name in ("MappingEndEvent", "SequenceEndEvent"):
             done = stack.pop()

@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from typing import Literal
 
-from gitprun.resolvers.tree import Entry, Group, Leaf, Unreadable, Value
+from gitprun.resolvers.tree import EntryGroup, KeyedEntry, Leaf, TextUnreadable, Value
 from gitprun.resolvers.tree.nodes import DEPTH_LIMIT
 from gitprun.resolvers.yaml.scalars import ALIAS, QUOTED, canon, quoted_end
 
@@ -42,10 +42,10 @@ def flow_end(text: str, at: int) -> int:
                 return at + 1
         before = text[at]
         at += 1
-    raise Unreadable("a bracket is not closed")
+    raise TextUnreadable("a bracket is not closed")
 
 
-def read_flow(text: str, depth: int = 0) -> Group:
+def read_flow(text: str, depth: int = 0) -> EntryGroup:
     """Take a flow collection apart.
 
     Raises:
@@ -53,24 +53,24 @@ def read_flow(text: str, depth: int = 0) -> Group:
     """
     group, end = _read(text, 0, depth)
     if end != len(text):
-        raise Unreadable("something stands behind a bracket")
+        raise TextUnreadable("something stands behind a bracket")
     return group
 
 
-def _read(text: str, at: int, depth: int) -> tuple[Group, int]:
+def _read(text: str, at: int, depth: int) -> tuple[EntryGroup, int]:
     if depth > DEPTH_LIMIT:
-        raise Unreadable("nested too deep")
+        raise TextUnreadable("nested too deep")
     kind: Literal["map", "list"] = "map" if text[at] == "{" else "list"
     opened, close = text[at], "}" if kind == "map" else "]"
     at += 1
-    entries: list[Entry] = []
+    entries: list[KeyedEntry] = []
     pad, comma = "", False
     while True:
         gap, lead, at = _before(text, at)
         if text.startswith(close, at):
-            return Group(kind, tuple(entries), True, opened, gap + lead + close, pad, comma), at + 1
+            return EntryGroup(kind, tuple(entries), True, opened, gap + lead + close, pad, comma), at + 1
         if entries and not comma:
-            raise Unreadable("no separator")
+            raise TextUnreadable("no separator")
         entry, at = _read_item(text, at, gap if entries or "\n" in gap else " ", kind == "map", depth)
         comma = text.startswith(",", at)
         at += comma
@@ -91,20 +91,20 @@ def _before(text: str, at: int) -> tuple[str, str, int]:
     return gap, lead, at + len(lead)
 
 
-def _read_item(text: str, at: int, gap: str, is_map: bool, depth: int) -> tuple[Entry, int]:
+def _read_item(text: str, at: int, gap: str, is_map: bool, depth: int) -> tuple[KeyedEntry, int]:
     if not is_map:
         value, at = _read_value(text, at, depth)
         if _KEY.match(text, at):
-            raise Unreadable("a pair in a list")
-        return Entry(None, value, gap=gap), at
+            raise TextUnreadable("a pair in a list")
+        return KeyedEntry(None, value, gap=gap), at
     key, end = _scalar(text, at)
     colon = _KEY.match(text, end)
     if not colon:
-        raise Unreadable("no value")
+        raise TextUnreadable("no value")
     head = text[at : colon.end()]
     value, at = _read_value(text, colon.end(), depth)
     name = key[1:-1] if key[0] in "'\"" else key
-    return Entry(("k", canon(key) or key), value, (name,), gap=gap, head=head), at
+    return KeyedEntry(("k", canon(key) or key), value, (name,), gap=gap, head=head), at
 
 
 def _read_value(text: str, at: int, depth: int) -> tuple[Value, int]:
@@ -120,5 +120,5 @@ def _read_value(text: str, at: int, depth: int) -> tuple[Value, int]:
 def _scalar(text: str, at: int) -> tuple[str, int]:
     found = QUOTED.match(text, at) or _PLAIN.match(text, at)
     if not found or "\n" in found.group():
-        raise Unreadable("no plain scalar")
+        raise TextUnreadable("no plain scalar")
     return found.group(), found.end()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gitprun.resolvers.tree import Entry, Group, Unreadable, Value
+from gitprun.resolvers.tree import EntryGroup, KeyedEntry, TextUnreadable, Value
 from gitprun.resolvers.tree.nodes import dedent
 from gitprun.resolvers.tree.rules import Path
 from gitprun.resolvers.yaml.scalars import ANCHOR, canon
@@ -16,7 +16,7 @@ def plain_value(value: Value) -> Any:
     Raises:
         Unreadable: a map has a key twice.
     """
-    if not isinstance(value, Group):
+    if not isinstance(value, EntryGroup):
         text = canon(value.text)
         return dedent(value.text, value.col) if text is None else text
     entries = [entry for entry in value.entries if not is_comment(entry)]
@@ -26,14 +26,14 @@ def plain_value(value: Value) -> Any:
     for entry in entries:
         key = entry.name[0] if entry.name else str(entry.key)
         if key in pairs:
-            raise Unreadable(f"the key {entry.name[0]} is there twice")
+            raise TextUnreadable(f"the key {entry.name[0]} is there twice")
         pairs[key] = plain_value(entry.value)
     return pairs
 
 
 def double_keys(value: Value, path: Path = ()) -> list[Path]:
     """List the paths of keys that stand twice in a map."""
-    if not isinstance(value, Group):
+    if not isinstance(value, EntryGroup):
         return []
     found: list[Path] = []
     known = set()
@@ -49,7 +49,7 @@ def double_keys(value: Value, path: Path = ()) -> list[Path]:
     return list(dict.fromkeys(found))
 
 
-def is_comment(entry: Entry) -> bool:
+def is_comment(entry: KeyedEntry) -> bool:
     """Tell whether an entry is a comment that belongs to no key."""
     return isinstance(entry.key, tuple) and entry.key[0] == "#"
 

@@ -9,7 +9,7 @@ from typing import Any
 from gitprun.resolvers.base import FileConflict, Refused, Resolved, quote, take_plain
 from gitprun.resolvers.entries import show_key
 from gitprun.resolvers.text import BOM
-from gitprun.resolvers.tree import Group, Unreadable, render
+from gitprun.resolvers.tree import EntryGroup, TextUnreadable, render
 from gitprun.resolvers.tree.locked import contested
 from gitprun.resolvers.tree.texts import decode, encode
 from gitprun.resolvers.yaml.check import find_yaml_faults
@@ -55,13 +55,13 @@ def find_pnpm_faults(path: str, text: bytes) -> tuple[str, ...]:
         tree = read_yaml(decoded if decoded.endswith("\n") else decoded + "\n", SHALLOW)
     except UnicodeDecodeError:
         return ()
-    except Unreadable:
+    except TextUnreadable:
         return find_yaml_faults(path, text)
     double = tuple(f"duplicate key {show_key(path)}" for path in double_keys(tree))
     return double or (*_double_inside(tree), *_dangling(decoded))
 
 
-def _double_inside(tree: Group) -> Iterator[str]:
+def _double_inside(tree: EntryGroup) -> Iterator[str]:
     """Find keys that stand twice inside an entry that was read whole."""
     for owner, lines in _whole_entries(tree):
         path: list[tuple[int, str]] = []
@@ -76,11 +76,11 @@ def _double_inside(tree: Group) -> Iterator[str]:
             known.add(here)
 
 
-def _whole_entries(tree: Group) -> Iterator[tuple[tuple[str, str], list[tuple[int, str, str]]]]:
+def _whole_entries(tree: EntryGroup) -> Iterator[tuple[tuple[str, str], list[tuple[int, str, str]]]]:
     """Give each entry that was read whole as its path and its lines: indentation, key and value."""
     for document in tree.entries:
-        for top in document.value.entries if isinstance(document.value, Group) else ():
-            if top.name[:1] in (("packages",), ("snapshots",)) and isinstance(top.value, Group):
+        for top in document.value.entries if isinstance(document.value, EntryGroup) else ():
+            if top.name[:1] in (("packages",), ("snapshots",)) and isinstance(top.value, EntryGroup):
                 for entry in top.value.entries:
                     found = _LINE.findall(render(entry.value)) if entry.name else []
                     lines = [(len(indent), key.strip("'\""), value.strip("'\"")) for indent, key, value in found]
@@ -100,7 +100,7 @@ def _dangling(text: str) -> tuple[str, ...]:
     try:
         tree = read_yaml(text if text.endswith("\n") else text + "\n", SHALLOW)
         documents = plain_value(tree)
-    except Unreadable:
+    except TextUnreadable:
         return ()
     lock = documents[0] if len(documents) == 1 and isinstance(documents[0], dict) else {}
     whole = list(_whole_entries(tree))

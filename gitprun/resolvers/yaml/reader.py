@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Literal
 
-from gitprun.resolvers.tree import Entry, Group, Leaf, Unreadable, Value
+from gitprun.resolvers.tree import EntryGroup, KeyedEntry, Leaf, TextUnreadable, Value
 from gitprun.resolvers.tree.nodes import DEPTH_LIMIT
 from gitprun.resolvers.yaml.flow import flow_end, read_flow
 from gitprun.resolvers.yaml.scalars import (
@@ -28,7 +28,7 @@ _MARKER = re.compile(r"(---|\.\.\.)(?=[ \t]|$)")
 _REST = re.compile(r"[ \t]*(?:(?<=[ \t])#.*)?$")
 
 
-def read_yaml(text: str, shallow: tuple[str, ...] = ()) -> Group:
+def read_yaml(text: str, shallow: tuple[str, ...] = ()) -> EntryGroup:
     """Read a text whose last line is ended into a list of documents, each an entry.
 
     The entries below the top keys in ``shallow`` are left whole: what is below them is not read.
@@ -37,8 +37,8 @@ def read_yaml(text: str, shallow: tuple[str, ...] = ()) -> Group:
         Unreadable: it holds something that is not understood.
     """
     lines = text.split("\n")[:-1]
-    reader = _Reader(lines, shallow)
-    documents: list[Entry] = []
+    reader = _YamlReader(lines, shallow)
+    documents: list[KeyedEntry] = []
     while True:
         trivia = reader.take_trivia()
         if reader.at >= len(lines):
@@ -48,19 +48,19 @@ def read_yaml(text: str, shallow: tuple[str, ...] = ()) -> Group:
         gap, lead = "", ""
         if found:
             if found.group(1) != "---" or not _REST.match(lines[reader.at], 3):
-                raise Unreadable("no plain start of a document")
+                raise TextUnreadable("no plain start of a document")
             gap, lead = _split_blank(trivia)
             head = lines[reader.at] + "\n"
             reader.at += 1
             trivia = []
         elif documents:
-            raise Unreadable("something stands behind a document")
+            raise TextUnreadable("something stands behind a document")
         reader.pending = trivia
-        documents.append(Entry(None, reader.read_document(), gap=gap, lead=lead, head=head))
+        documents.append(KeyedEntry(None, reader.read_document(), gap=gap, lead=lead, head=head))
         if reader.pending and not (reader.at < len(lines) and _MARKER.match(lines[reader.at])):
             trivia = reader.pending
             break
-    return Group("list", tuple(documents), close="".join(line + "\n" for line in trivia))
+    return EntryGroup("list", tuple(documents), close="".join(line + "\n" for line in trivia))
 
 
 def _split_blank(trivia: list[str]) -> tuple[str, str]:
@@ -73,7 +73,7 @@ def _indent(line: str) -> int:
 
 
 @dataclass(slots=True)
-class _Reader:
+class _YamlReader:
     """A place in the lines, and the blank lines and comments that were read but belong to nothing yet."""
 
     lines: list[str]
@@ -89,7 +89,7 @@ class _Reader:
             if line.strip() and not line.lstrip(" ").startswith("#"):
                 break
             if "\t" in line and not line.strip():
-                raise Unreadable("a line of tabs")
+                raise TextUnreadable("a line of tabs")
             self.pending.append(line)
             self.at += 1
         taken, self.pending = self.pending, []
@@ -106,10 +106,10 @@ class _Reader:
         line = self.lines[self.at]
         if line[0] in "-.%" and (line[0] == "%" or _MARKER.match(line)):
             if line[0] == "%":
-                raise Unreadable("a directive")
+                raise TextUnreadable("a directive")
             return -1
         if "\t" in line:
-            raise Unreadable("a tab")
+            raise TextUnreadable("a tab")
         return len(line) - len(line.lstrip(" "))
 
     def read_document(self) -> Value:
@@ -119,32 +119,32 @@ class _Reader:
             return Leaf("")
         group = self.read_block(col, 0)
         if self.peek() >= 0:
-            raise Unreadable("indented less than the document's start")
+            raise TextUnreadable("indented less than the document's start")
         return group
 
-    def read_block(self, col: int, depth: int, *, compact: bool = False) -> Group:
+    def read_block(self, col: int, depth: int, *, compact: bool = False) -> EntryGroup:
         """Read the entries at one column."""
         if depth > DEPTH_LIMIT:
-            raise Unreadable("nested too deep")
+            raise TextUnreadable("nested too deep")
         is_list = bool(_DASH.match(self.lines[self.at], col))
         kind: Literal["map", "list"] = "list" if is_list else "map"
-        entries: list[Entry] = []
+        entries: list[KeyedEntry] = []
         while True:
             here = self.peek()
             if here > col:
-                raise Unreadable("indented more than what stands beside it")
+                raise TextUnreadable("indented more than what stands beside it")
             if here < col or bool(_DASH.match(self.lines[self.at], col)) != is_list:
                 if here == col and not is_list:
-                    raise Unreadable("a list among keys")
+                    raise TextUnreadable("a list among keys")
                 break
             gap, lead = self._settle_trivia(col, entries) if self.pending else ("", "")
             read = self._read_item if is_list else self._read_pair
             entries.append(read(col, depth, gap, lead))
         if here < col:
             self._keep_comments(col, entries)
-        return Group(kind, tuple(entries), col=col, compact=compact)
+        return EntryGroup(kind, tuple(entries), col=col, compact=compact)
 
-    def _settle_trivia(self, col: int, entries: list[Entry]) -> tuple[str, str]:
+    def _settle_trivia(self, col: int, entries: list[KeyedEntry]) -> tuple[str, str]:
         """Tell what of the pending lines belongs to the next entry; a comment set off by blank lines does not."""
         trivia, self.pending = self.pending, []
         last = max((i for i, line in enumerate(trivia) if not line.strip()), default=-1)
@@ -155,7 +155,7 @@ class _Reader:
         gap, lead = _split_blank([*rest, *own])
         return gap, lead
 
-    def _keep_comments(self, col: int, entries: list[Entry]) -> None:
+    def _keep_comments(self, col: int, entries: list[KeyedEntry]) -> None:
         """Keep the comments below the last entry that are indented as the entries are."""
         mine = 0
         for i, line in enumerate(self.pending):
@@ -166,23 +166,23 @@ class _Reader:
         _detach(self.pending[:mine], col, entries)
         self.pending = self.pending[mine:]
 
-    def _read_pair(self, col: int, depth: int, gap: str, lead: str) -> Entry:
+    def _read_pair(self, col: int, depth: int, gap: str, lead: str) -> KeyedEntry:
         line = self.lines[self.at]
         found = _KEY.match(line, col)
         if not found or (found.group(1)[0] not in "\"'" and " #" in found.group(1)):
-            raise Unreadable("no plain key")
+            raise TextUnreadable("no plain key")
         text = found.group(1)
         means = canon(text)
         key = ("k", means or text)
         head = line[col : found.end()]
         if depth == 1 and self._under in self.shallow:
-            return Entry(key, self._read_whole(found.end(), col), (text,), None, gap, lead, head, tail="\n")
+            return KeyedEntry(key, self._read_whole(found.end(), col), (text,), None, gap, lead, head, tail="\n")
         if not depth:
             self._under = text
         value, space, note, tail = self._read_value(found.end(), col, depth, is_list=False)
-        return Entry(key, value, (means[1:] if means else text,), None, gap, lead, head + space, note, tail)
+        return KeyedEntry(key, value, (means[1:] if means else text,), None, gap, lead, head + space, note, tail)
 
-    def _read_item(self, col: int, depth: int, gap: str, lead: str) -> Entry:
+    def _read_item(self, col: int, depth: int, gap: str, lead: str) -> KeyedEntry:
         line = self.lines[self.at]
         found = _DASH.match(line, col)
         assert found
@@ -191,9 +191,9 @@ class _Reader:
         if start < len(line) and (_DASH.match(line, start) or _KEY.match(line, start)):
             self.lines[self.at] = " " * start + line[start:]
             group = self.read_block(start, depth + 1, compact=True)
-            return Entry(None, group, (), "", gap, lead, head)
+            return KeyedEntry(None, group, (), "", gap, lead, head)
         value, space, note, tail = self._read_value(start, col, depth, is_list=True)
-        return Entry(None, value, (), "", gap, lead, head + space, note, tail)
+        return KeyedEntry(None, value, (), "", gap, lead, head + space, note, tail)
 
     def _read_value(self, start: int, col: int, depth: int, *, is_list: bool) -> tuple[Value, str, str, str]:
         """Read the value that starts on this line, or below it; give it with its space, note and tail."""
@@ -239,7 +239,7 @@ class _Reader:
         if mark == "*":
             text, tail = split_comment(body)
             if not ALIAS.fullmatch(text[skip:]):
-                raise Unreadable("something stands behind an alias")
+                raise TextUnreadable("something stands behind an alias")
             return Leaf(text, col), tail
         text, tail = split_comment(body)
         require_plain(text[skip:], first=True)
@@ -257,7 +257,7 @@ class _Reader:
         if self.peek() <= col:
             return False
         if any(line.strip() for line in self.pending[before:]):
-            raise Unreadable("a comment in a scalar")
+            raise TextUnreadable("a comment in a scalar")
         return True
 
     def _read_closed(self, body: str, skip: int, col: int, depth: int) -> tuple[Value, str]:
@@ -269,25 +269,25 @@ class _Reader:
             try:
                 end = find_end(text, skip)
                 break
-            except Unreadable:
+            except TextUnreadable:
                 self.at += 1
                 if self.at >= len(self.lines) or self.at - first > 500:
                     raise
                 line = self.lines[self.at]
                 closes = line.strip() in ("]", "}") and _indent(line) >= col
                 if line.strip() and _indent(line) <= col and not closes:
-                    raise Unreadable("not closed where it is indented less") from None
+                    raise TextUnreadable("not closed where it is indented less") from None
                 text += "\n" + line
         self.at += 1
         tail = text[end:]
         if not _REST.match(tail) or "\n" in tail:
-            raise Unreadable("something stands behind a value")
+            raise TextUnreadable("something stands behind a value")
         flow = read_flow(text[skip:end], depth + 1) if body[skip] in "[{" else None
         return (Leaf(text[:end], col) if skip or flow is None else flow), tail
 
     def _read_block_scalar(self, body: str, header: str, col: int) -> Leaf:
         if not BLOCK_HEADER.match(header):
-            raise Unreadable("no plain block scalar")
+            raise TextUnreadable("no plain block scalar")
         self.at += 1
         start = last = self.at
         told = re.search(r"\d", header.split("#")[0])
@@ -300,7 +300,7 @@ class _Reader:
                     break
                 inner = indent if inner is None else inner
                 if indent < inner:
-                    raise Unreadable("a block scalar is indented less than its start")
+                    raise TextUnreadable("a block scalar is indented less than its start")
                 last = self.at + 1
             self.at += 1
         if "+" in header.split("#")[0]:
@@ -309,7 +309,7 @@ class _Reader:
         return Leaf("\n".join((body, *self.lines[start:last])), col)
 
 
-def _detach(lines: list[str], col: int, entries: list[Entry]) -> list[str]:
+def _detach(lines: list[str], col: int, entries: list[KeyedEntry]) -> list[str]:
     """Turn comments into entries of their own, a paragraph each; give the blank lines that are left."""
     gap: list[str] = []
     words: list[str] = []
@@ -322,7 +322,7 @@ def _detach(lines: list[str], col: int, entries: list[Entry]) -> list[str]:
             key = " ".join(text.split())
             times = sum(isinstance(e.key, tuple) and e.key[:2] == ("#", key) for e in entries)
             start = "".join(blank + "\n" for blank in gap)
-            entries.append(Entry(("#", key, times), Leaf(text, col), row="", gap=start, tail="\n"))
+            entries.append(KeyedEntry(("#", key, times), Leaf(text, col), row="", gap=start, tail="\n"))
             gap, words = [], []
         gap.append(line)
     return gap[:-1]

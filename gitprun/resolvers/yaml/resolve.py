@@ -9,10 +9,10 @@ from dataclasses import replace
 from gitprun.resolvers.base import FileConflict, Refused, Resolved, take_plain
 from gitprun.resolvers.tree import (
     Contradiction,
-    Entry,
-    Group,
-    Rules,
-    Unreadable,
+    EntryGroup,
+    KeyedEntry,
+    TextUnreadable,
+    ValueRules,
     merge_trees,
     prove_plain,
     render,
@@ -20,7 +20,7 @@ from gitprun.resolvers.tree import (
 from gitprun.resolvers.tree.align import fields_of
 from gitprun.resolvers.tree.nodes import render_entry
 from gitprun.resolvers.tree.texts import Texts, decode, encode
-from gitprun.resolvers.yaml.events import Broken, TooDeep, parse_plain
+from gitprun.resolvers.yaml.events import Broken, YamlTooDeep, parse_plain
 from gitprun.resolvers.yaml.plain import anchors, is_comment, plain_value, uses_anchor
 from gitprun.resolvers.yaml.reader import read_yaml
 from gitprun.resolvers.yaml.rules import yaml_rules
@@ -50,13 +50,13 @@ def merge_yaml(conflict: FileConflict) -> Resolved | Refused:
     return merged if isinstance(merged, Refused) else encode(texts, merged, NAME)
 
 
-def merge_texts(texts: Texts, rules: Rules, shallow: tuple[str, ...] = ()) -> str | Refused:
+def merge_texts(texts: Texts, rules: ValueRules, shallow: tuple[str, ...] = ()) -> str | Refused:
     """Merge three YAML texts and prove the result; ``shallow`` as ``read_yaml`` has it."""
     trees = []
     for where, text in (("in the common version", texts.base), ("on main", texts.main), ("in the unit", texts.unit)):
         try:
             trees.append(read_yaml(text, shallow))
-        except Unreadable as error:
+        except TextUnreadable as error:
             return Refused(f"the file is no plain YAML {where}: {error}")
     fault = _touched_anchor(texts)
     if fault:
@@ -66,7 +66,7 @@ def merge_texts(texts: Texts, rules: Rules, shallow: tuple[str, ...] = ()) -> st
         merged = merge_trees(rules, base, main, unit)
         result = read_yaml(merged, shallow)
         values = [plain_value(tree) for tree in (*trees, result)]
-    except (Contradiction, Unreadable) as error:
+    except (Contradiction, TextUnreadable) as error:
         return Refused(str(error))
     fault = (
         _prove_documents(values)
@@ -77,7 +77,7 @@ def merge_texts(texts: Texts, rules: Rules, shallow: tuple[str, ...] = ()) -> st
     return Refused(fault) if fault else merged
 
 
-def _name_documents(rules: Rules, trees: Sequence[Group]) -> list[Group]:
+def _name_documents(rules: ValueRules, trees: Sequence[EntryGroup]) -> list[EntryGroup]:
     """Name the documents of three versions: by what a cluster knows them by, else by their place."""
     names = [[_document_name(rules, entry) for entry in tree.entries] for tree in trees]
     counts = {len(each) for each in names if each}
@@ -98,9 +98,9 @@ def _name_documents(rules: Rules, trees: Sequence[Group]) -> list[Group]:
     ]
 
 
-def _document_name(rules: Rules, document: Entry) -> Hashable:
+def _document_name(rules: ValueRules, document: KeyedEntry) -> Hashable:
     fields = fields_of(rules, document.value)
-    if not isinstance(document.value, Group) or not {"apiVersion", "kind", "metadata"} <= fields.keys():
+    if not isinstance(document.value, EntryGroup) or not {"apiVersion", "kind", "metadata"} <= fields.keys():
         return None
     found = next(entry.value for entry in document.value.entries if entry.name == ("metadata",))
     metadata = fields_of(rules, found)
@@ -154,12 +154,12 @@ def _second_opinion(texts: Texts, merged: str) -> str | None:
         values = [parse_plain(text) for text in (texts.base, texts.main, texts.unit, merged)]
     except Broken:
         return "the merged text would be no YAML, or a version is none"
-    except TooDeep:
+    except YamlTooDeep:
         return "the file is nested too deep"
     return _prove_documents(values)
 
 
-def _check_joined(texts: Texts, result: Group) -> str | None:
+def _check_joined(texts: Texts, result: EntryGroup) -> str | None:
     """Parse the parts of a large merge that neither side has as they are."""
     if len(render(result)) <= PARSED_WHOLE:
         return None
@@ -171,7 +171,7 @@ def _check_joined(texts: Texts, result: Group) -> str | None:
         if is_comment(entry) or text in texts.main or text in texts.unit:
             continue
         if len(text) > PARSED_WHOLE:
-            if isinstance(entry.value, Group) and not entry.value.inline:
+            if isinstance(entry.value, EntryGroup) and not entry.value.inline:
                 waiting += ((below, entry.value.col) for below in entry.value.entries)
             continue
         left -= len(text)
@@ -181,6 +181,6 @@ def _check_joined(texts: Texts, result: Group) -> str | None:
             parse_plain(text)
         except Broken:
             return "the merged text would be no YAML"
-        except TooDeep:
+        except YamlTooDeep:
             return "the file is nested too deep"
     return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from gitprun.resolvers.tree import Rules, by_fields, by_first
+from gitprun.resolvers.tree import ValueRules, by_fields, by_first
 from gitprun.resolvers.tree.rules import Path, RowKey
 from gitprun.resolvers.yaml.scalars import canon
 
@@ -72,14 +72,14 @@ _STEPS: tuple[RowKey, ...] = (by_first("id", "name", "uses", "run"),)
 _REFERENCES: tuple[RowKey, ...] = (by_first("$ref", "name"),)
 
 
-def yaml_rules() -> Rules:
+def yaml_rules() -> ValueRules:
     """Give the rules of files that people write."""
-    return Rules(canon, _is_set, _item_name, _row_keys)
+    return ValueRules(canon, _is_set, _item_name, _row_keys)
 
 
-def pnpm_rules() -> Rules:
+def pnpm_rules() -> ValueRules:
     """Give the rules of pnpm's lock file: each resolved package is one thing."""
-    return Rules(canon, _is_set, _item_name, _row_keys, _is_locked)
+    return ValueRules(canon, _is_set, _item_name, _row_keys, _is_locked)
 
 
 def _is_set(path: Path) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from gitprun.resolvers.tree import Unreadable
+from gitprun.resolvers.tree import TextUnreadable
 
 QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"' r"|'(?:[^']|'')*'", re.DOTALL)
 BLOCK_HEADER = re.compile(r"[|>](?:[+-]?[1-9]?|[1-9][+-])[ \t]*(?: #[^\n]*)?$")
@@ -45,12 +45,12 @@ def split_comment(text: str) -> tuple[str, str]:
 def require_plain(text: str, *, first: bool) -> None:
     """Check that a line may belong to a plain scalar."""
     if (first and _BAD_START.match(text)) or (":" in text and _COLON.search(text)):
-        raise Unreadable(f"no plain scalar: {text[:40]}")
+        raise TextUnreadable(f"no plain scalar: {text[:40]}")
 
 
 def quoted_end(text: str, at: int) -> int:
     """Find the end of a quoted scalar."""
     found = QUOTED.match(text, at)
     if not found:
-        raise Unreadable("a quote is not closed")
+        raise TextUnreadable("a quote is not closed")
     return found.end()

@@ -8,9 +8,9 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
 from gitprun.resolvers.base import FileConflict, Refused, Resolved, quote, take_plain
-from gitprun.resolvers.entries import ABSENT, Absent, Clash, Key, merge_keys, prove_entries, settle_value
+from gitprun.resolvers.entries import ABSENT, Absent, EntryClash, Key, merge_keys, prove_entries, settle_value
 from gitprun.resolvers.text import BOM
-from gitprun.resolvers.tree import Unreadable
+from gitprun.resolvers.tree import TextUnreadable
 from gitprun.resolvers.tree.texts import decode, encode
 
 NAME = "yarn-lock"
@@ -41,7 +41,7 @@ def merge_yarn(conflict: FileConflict) -> Resolved | Refused:
         base, main, unit = (_read(text) for text in (texts.base, texts.main, texts.unit))
         merged = _merge(base, main, unit)
         result = _read(merged)
-    except Unreadable as error:
+    except TextUnreadable as error:
         return Refused(f"{error}; regenerate with: {_COMMAND}")
     blocks: list[dict[Key, Hashable]] = [
         {key: block.strip("\n") for key, block in lock.blocks.items()} for lock in (base, main, unit, result)
@@ -71,12 +71,14 @@ def _read(text: str) -> _Lock:
         if line and line[0] not in " #":
             header = line.rstrip()
             if not header.endswith(":") or header[:-1] in blocks:
-                raise Unreadable(f"{quote(line.encode())} is {'there twice' if header.endswith(':') else 'no header'}")
+                raise TextUnreadable(
+                    f"{quote(line.encode())} is {'there twice' if header.endswith(':') else 'no header'}"
+                )
             current = blocks.setdefault(header[:-1], [])
         elif line.startswith("#") and blocks:
-            raise Unreadable("a comment stands among the blocks")
+            raise TextUnreadable("a comment stands among the blocks")
         elif line.startswith(" ") and not blocks:
-            raise Unreadable("a block has no header")
+            raise TextUnreadable("a block has no header")
         current.append(line + "\n")
     return _Lock("".join(top), {header: "".join(lines) for header, lines in blocks.items()})
 
@@ -84,16 +86,16 @@ def _read(text: str) -> _Lock:
 def _merge(base: _Lock, main: _Lock, unit: _Lock) -> str:
     top = settle_value(base.top, main.top, unit.top)
     if not isinstance(top, str):
-        raise Unreadable("what stands above the packages is changed on both sides, differently")
+        raise TextUnreadable("what stands above the packages is changed on both sides, differently")
     order = merge_keys(*([key for key in lock.blocks if key != _META] for lock in (base, main, unit)))
-    if isinstance(order, Clash):
-        raise Unreadable(f"the file {order.reason}")
+    if isinstance(order, EntryClash):
+        raise TextUnreadable(f"the file {order.reason}")
     parts = [top]
     # The blocks that only one side removed and the other changed are not in the order, and so lost: see the proof.
     for key in [_META, *order] if _META in main.blocks else order:
         block = settle_value(_block(base, key), _block(main, key), _block(unit, key))
-        if isinstance(block, Clash):
-            raise Unreadable(f"{quote(key.encode())} {block.reason}")
+        if isinstance(block, EntryClash):
+            raise TextUnreadable(f"{quote(key.encode())} {block.reason}")
         if isinstance(block, str):
             parts.append(block + "\n\n")
     return "".join(parts).rstrip("\n") + "\n"
@@ -117,7 +119,7 @@ def _ranges(header: str) -> Iterator[str]:
 def _faults(text: str) -> tuple[str, ...]:
     try:
         lock = _read(text if text.endswith("\n") else text + "\n")
-    except Unreadable as error:
+    except TextUnreadable as error:
         return (str(error),) if "twice" in str(error) else ()
     counts = Counter(name for header in lock.blocks for name in _ranges(header))
     double = [f"{quote(name.encode())} is locked twice" for name, count in counts.items() if count > 1]

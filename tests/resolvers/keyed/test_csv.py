@@ -10,7 +10,7 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from gitprun.resolvers.base import FileConflict, Refused, Resolved
-from gitprun.resolvers.entries import ABSENT, Clash, settle_value
+from gitprun.resolvers.entries import ABSENT, EntryClash, settle_value
 from gitprun.resolvers.json.csv import merge_table, table_faults
 from gitprun.resolvers.json.table import split_table
 from gitprun.resolvers.kinds import kinds_for
@@ -188,7 +188,7 @@ def test_random_tables(
     if merged.startswith("[") or texts[1] == texts[2] or texts[0] in texts[1:]:
         return
     event("merged")
-    assert not any(isinstance(cell, Clash) for cell in cells.values())
+    assert not any(isinstance(cell, EntryClash) for cell in cells.values())
     for text in (merged, swapped):
         rows = list(csv.reader(io.StringIO(text.replace(end, "\n"), newline="")))
         assert rows[0] == ["id", "s", "t"]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from gitprun.resolvers.entries import (
     ABSENT,
     Absent,
-    Clash,
+    EntryClash,
     common_order,
     merge_keys,
     prove_entries,
@@ -34,13 +34,13 @@ ENTRIES = st.dictionaries(st.sampled_from("abcdef"), st.integers(0, 2))
         (ABSENT, 1, ABSENT, 1),
         (ABSENT, ABSENT, 1, 1),
         (ABSENT, 1, 1, 1),
-        (ABSENT, 1, 2, Clash("is added on both sides, differently")),
-        (1, 2, 3, Clash("is changed on both sides, differently")),
-        (1, ABSENT, 2, Clash("is removed on main and changed by the unit")),
-        (1, 2, ABSENT, Clash("is removed by the unit and changed on main")),
+        (ABSENT, 1, 2, EntryClash("is added on both sides, differently")),
+        (1, 2, 3, EntryClash("is changed on both sides, differently")),
+        (1, ABSENT, 2, EntryClash("is removed on main and changed by the unit")),
+        (1, 2, ABSENT, EntryClash("is removed by the unit and changed on main")),
     ],
 )
-def test_one_value(base: int | Absent, main: int | Absent, unit: int | Absent, due: int | Absent | Clash) -> None:
+def test_one_value(base: int | Absent, main: int | Absent, unit: int | Absent, due: int | Absent | EntryClash) -> None:
     assert settle_value(base, main, unit) == due
 
 
@@ -68,8 +68,8 @@ def test_order(base: str, main: str, unit: str, due: str) -> None:
 
 
 def test_order_refused() -> None:
-    assert merge_keys("abc", "bac", "acb") == Clash("is reordered on both sides, differently")
-    assert merge_keys("ab", "aba", "ab") == Clash('holds "a" twice')
+    assert merge_keys("abc", "bac", "acb") == EntryClash("is reordered on both sides, differently")
+    assert merge_keys("ab", "aba", "ab") == EntryClash('holds "a" twice')
 
 
 def test_orders_by_which_keys_may_be_sorted() -> None:
@@ -119,7 +119,7 @@ def test_keys_in_messages() -> None:
 @given(KEYS, KEYS, KEYS)
 def test_no_key_is_lost_or_comes_back(base: list[str], main: list[str], unit: list[str]) -> None:
     found, swapped = merge_keys(base, main, unit), merge_keys(base, unit, main)
-    if isinstance(found, Clash):
+    if isinstance(found, EntryClash):
         assert swapped == found
         return
     assert isinstance(swapped, list)
@@ -144,7 +144,7 @@ def test_a_side_that_changed_nothing_has_no_say(base: list[str], side: list[str]
 def test_only_the_settled_entries_are_proved(base: dict[str, int], main: dict[str, int], unit: dict[str, int]) -> None:
     keys = {*base, *main, *unit}
     due = {k: settle_value(base.get(k, ABSENT), main.get(k, ABSENT), unit.get(k, ABSENT)) for k in keys}
-    clashes = any(isinstance(value, Clash) for value in due.values())
+    clashes = any(isinstance(value, EntryClash) for value in due.values())
     merged = {k: value for k, value in due.items() if isinstance(value, int)}
     assert (prove_entries(base, main, unit, merged) is None) is not clashes
     for key in merged:

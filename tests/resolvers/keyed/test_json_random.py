@@ -10,7 +10,7 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from gitprun.resolvers.base import FileConflict, Refused
-from gitprun.resolvers.entries import ABSENT, Clash, settle_value
+from gitprun.resolvers.entries import ABSENT, EntryClash, settle_value
 from gitprun.resolvers.json import merge_json
 from gitprun.resolvers.json.reader import Document, read
 from gitprun.resolvers.kinds import kinds_for
@@ -95,7 +95,7 @@ def expected(*versions: Mapping[tuple[str, ...], str]) -> dict[tuple[str, ...], 
     due: dict[tuple[str, ...], str] = {}
     for path in {*base, *main, *unit}:
         value = settle_value(base.get(path, ABSENT), main.get(path, ABSENT), unit.get(path, ABSENT))
-        if isinstance(value, Clash):
+        if isinstance(value, EntryClash):
             return None
         if isinstance(value, str):
             due[path] = value

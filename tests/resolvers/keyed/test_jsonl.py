@@ -10,7 +10,7 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from gitprun.resolvers.base import FileConflict, Refused, Resolved
-from gitprun.resolvers.entries import ABSENT, Clash, settle_value
+from gitprun.resolvers.entries import ABSENT, EntryClash, settle_value
 from gitprun.resolvers.json.records import merge_records, record_faults
 from gitprun.resolvers.kinds import kinds_for
 from gitprun.resolvers.ladder import climb
@@ -150,7 +150,7 @@ def test_random_records(base: dict[int, Any], by_main: dict[int, Any], by_unit: 
     if merged.startswith("[") or main == unit or base in (main, unit):
         return
     event("merged")
-    assert not any(isinstance(value, Clash) for value in cells.values())
+    assert not any(isinstance(value, EntryClash) for value in cells.values())
     for text in (merged, swapped):
         rows = [json.loads(line) for line in text.splitlines()]
         assert len({row["id"] for row in rows}) == len(rows)

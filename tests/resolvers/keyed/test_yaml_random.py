@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
 from gitprun.resolvers.base import FileConflict, Refused, Resolved
-from gitprun.resolvers.tree import Group, Unreadable, Value, render
+from gitprun.resolvers.tree import EntryGroup, TextUnreadable, Value, render
 from gitprun.resolvers.yaml.events import Broken, parse_plain
 from gitprun.resolvers.yaml.plain import double_keys, is_comment
 from gitprun.resolvers.yaml.reader import read_yaml
@@ -128,7 +128,7 @@ LINES = st.sampled_from(
 
 
 def shape(value: Value) -> Any:
-    if not isinstance(value, Group):
+    if not isinstance(value, EntryGroup):
         return None
     entries = [entry for entry in value.entries if not is_comment(entry)]
     if value.kind == "list":
@@ -147,7 +147,7 @@ def test_the_quick_reader_understands_what_a_parser_understands_or_nothing(lines
     text = "".join(line + "\n" for line in lines)
     try:
         tree = read_yaml(text)
-    except Unreadable:
+    except TextUnreadable:
         return
     assert render(tree) == text
     if double_keys(tree):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitprun.resolvers.base import FileConflict, Refused, Resolved, Unread
-from gitprun.resolvers.syntax.fences import Part, merge_fences, split_fences
+from gitprun.resolvers.syntax.fences import ProsePart, merge_fences, split_fences
 
 BASE = """# Title
 
@@ -69,7 +69,7 @@ def test_refuses_what_both_sides_changed() -> None:
 
 def test_an_open_fence_is_prose() -> None:
     assert split_fences([b"a", b"```py", b"x", b"```", b"~~~", b"y"]) == [
-        Part((b"a",)),
-        Part((b"```py", b"x", b"```"), "py"),
-        Part((b"~~~", b"y")),
+        ProsePart((b"a",)),
+        ProsePart((b"```py", b"x", b"```"), "py"),
+        ProsePart((b"~~~", b"y")),
     ]
