@@ -302,6 +302,41 @@ def test_one_class_name_stands_for_one_class() -> None:
     assert {name: where for name, where in places.items() if len(where) > 1} == {}
 
 
+def _is_number(value: ast.expr | None) -> bool:
+    if isinstance(value, ast.Tuple):
+        return bool(value.elts) and all(map(_is_number, value.elts))
+    if isinstance(value, ast.BinOp):
+        return _is_number(value.left) and _is_number(value.right)
+    if isinstance(value, ast.UnaryOp):
+        return _is_number(value.operand)
+    return isinstance(value, ast.Constant) and type(value.value) in (int, float)
+
+
+def unexplained(source: str) -> list[str]:
+    """List the numbers that have a name at the top of a module and no comment: on the line, or above its group."""
+    lines, found = source.splitlines(), []
+    for node in ast.parse(source).body:
+        if not isinstance(node, ast.Assign | ast.AnnAssign) or not _is_number(node.value):
+            continue
+        at = node.lineno - 1
+        above = at - 1
+        while above >= 0 and re.match(r"[A-Z_][A-Z0-9_, ]*(?:: \S+)? = ", lines[above]):
+            above -= 1
+        if "#" not in lines[at] and not (above >= 0 and lines[above].startswith("#")):
+            found.append(f"{node.lineno}: {lines[at].strip()}")
+    return found
+
+
+def test_a_number_without_a_reason_is_noticed() -> None:
+    source = "# So long.\nA = 1\nB = 2.0\n\nC, D = 1 << 20, -3\nE = 4  # four\nF = 'x'\n"
+    assert unexplained(source) == ["5: C, D = 1 << 20, -3"]
+
+
+def test_every_number_says_why() -> None:
+    rows = {str(path): unexplained((ROOT / path).read_text()) for path in MODULES}
+    assert {path: found for path, found in rows.items() if found} == {}
+
+
 def test_the_code_map_is_current() -> None:
     """``python -m tests.support.code_map`` writes it into the page."""
     assert read_page(ROOT) == render_map(ROOT, FOLDERS)
