@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from gitprun.errors import PlanError
-from gitprun.merge.hotspots import parse_hotspots
-from gitprun.plan import Settings, parse_plan, parse_settings
+from gitprun.judging.hotspots import parse_hotspots
+from gitprun.model.errors import PlanError
+from gitprun.model.plan import Settings, parse_plan, parse_settings
 from tests.support.cli import ROOT
 from tests.support.pages import (
     PAGES,

@@ -10,8 +10,8 @@ from gitprun.cli.console import hint, put, safe, say
 from gitprun.cli.options import here, json_option
 from gitprun.cli.places import find_moved
 from gitprun.cli.signals import signals_stop
-from gitprun.errors import Interrupted
-from gitprun.names import short
+from gitprun.model.errors import Interrupted
+from gitprun.model.names import short
 
 
 @click.command()
@@ -25,10 +25,10 @@ def collect(ctx: click.Context, unit_name: str, include: tuple[str, ...], as_jso
     Brings what git prun show lists as left out and a PATTERN matches (as in the paths of a plan), and what changed
     since. What git itself refuses, and links that leave the workspace, stay out. Exit code 1 if nothing is new.
     """
-    from gitprun.keep.find import find_workspace
-    from gitprun.named.roster import roster
-    from gitprun.runs.recollect import collect_again
-    from gitprun.system.process import Stop
+    from gitprun.ledger.roster import roster
+    from gitprun.registry.find import find_workspace
+    from gitprun.runs.recapture import collect_again
+    from gitprun.supervisor.process import Stop
 
     place, stop = here(ctx), Stop()
     find_moved(place)

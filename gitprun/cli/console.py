@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import click
 
-from gitprun.escapes import only_colours, safe
+from gitprun.model.escapes import only_colours, safe
 
 __all__ = [
     "COLOURS", "age", "begin_output", "clock_time", "colour_wanted", "coloured", "harmless", "hint", "note_output",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gitprun.cli.options import Here
-from gitprun.errors import PrunError
+from gitprun.model.errors import PrunError
 
 if TYPE_CHECKING:
     from gitprun.git.repo import Repository
@@ -197,8 +197,8 @@ def _play(top: Path) -> int:
     from gitprun.cli.run import read_units, run_and_report
     from gitprun.cli.undo import render
     from gitprun.git.repo import find_repository
-    from gitprun.merge.undo import undo
-    from gitprun.runs.ledger import Ledger
+    from gitprun.landing.undo import undo
+    from gitprun.ledger.ledger import Ledger
 
     repository = find_repository(top)
     place = Here(top, repository, Ledger(repository.state))

@@ -9,9 +9,9 @@ import click
 from gitprun.cli.console import put, say, write_bytes
 from gitprun.cli.options import Here
 from gitprun.cli.show import unit_at
-from gitprun.errors import Refused
-from gitprun.escapes import safe_text
-from gitprun.runs.events import LIVE, UnitState, base_of
+from gitprun.ledger.events import LIVE, UnitState, base_of
+from gitprun.model.errors import OperationRefused
+from gitprun.model.escapes import safe_text
 
 
 @click.command()
@@ -31,7 +31,9 @@ def diff(ctx: click.Context, unit_name: str, stat: bool, name_only: bool) -> Non
     elif unit.state in (*LIVE, "lost"):
         found = _read_live(place, unit, shape)
     else:
-        raise Refused(f"{unit.run}/{unit.id} has no commit ({unit.state})", f"git prun show {unit.run}/{unit.id}")
+        raise OperationRefused(
+            f"{unit.run}/{unit.id} has no commit ({unit.state})", f"git prun show {unit.run}/{unit.id}"
+        )
     if shape and found:
         put(safe_text(found.decode("utf-8", "replace")).rstrip("\n"))
     elif found:
@@ -48,15 +50,15 @@ def _read(place: Here, unit: UnitState, shape: tuple[str, ...]) -> bytes:
 def _read_live(place: Here, unit: UnitState, shape: tuple[str, ...]) -> bytes:
     """Read what lies in the workspace now, without a trace."""
     from gitprun.git.patch import read_difference
-    from gitprun.merge.aside import aside
-    from gitprun.merge.live import NotSeen, read_work
+    from gitprun.landing.temporary_objects import aside
+    from gitprun.landing.working_tree import NotSeen, read_work
 
     run = place.history().runs[unit.run]
     with aside(place.repository) as room:
         try:
             tip = read_work(room, run, unit)
         except NotSeen as problem:
-            raise Refused(
+            raise OperationRefused(
                 f"{unit.run}/{unit.id} is {unit.state}: {problem.message}", f"git prun show {unit.run}/{unit.id}"
             ) from None
         say(f"{unit.run}/{unit.id} is {unit.state}: this is what it has by now")

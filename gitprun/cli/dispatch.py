@@ -15,7 +15,7 @@ import click
 
 from gitprun.cli.console import age, put, safe, say, size_text
 from gitprun.cli.seed import SeedCommand
-from gitprun.units import ExecutorSettings, Unit
+from gitprun.model.units import ExecutorSettings, Unit
 
 if TYPE_CHECKING:
     from gitprun.runs.standalone import Wishes
@@ -48,9 +48,9 @@ def dispatch(ctx: click.Context, /, prompt_file: str, result_file: str, unit_id:
     Exit codes: the worker's own, 124 for the time limit, 128 + signal, 2 for wrong usage.
     """
     from gitprun.cli.signals import signals_stop
+    from gitprun.registry.state_folder import state_base
     from gitprun.runs.standalone import dispatch_unit, read_wishes
-    from gitprun.runs.statedir import state_base
-    from gitprun.system.process import Stop
+    from gitprun.supervisor.process import Stop
 
     start: Path = ctx.obj
     wishes, stop = read_wishes(os.environ), Stop()
@@ -91,10 +91,10 @@ def _unit(
     start: Path, prompt_file: str, unit_id: str, wishes: Wishes, given: dict[str, Any]
 ) -> tuple[Unit, ExecutorSettings]:
     """Make the unit and the settings of its executor: what the environment says wins over ``prun.toml``."""
-    from gitprun.config import read_prompt
-    from gitprun.errors import PlanError, UsageProblem
-    from gitprun.names import parse_unit_id
+    from gitprun.model.errors import PlanError, UsageProblem
+    from gitprun.model.names import parse_unit_id
     from gitprun.runs.standalone import read_limit
+    from gitprun.system.config import read_prompt
 
     try:
         name, prompt = parse_unit_id(unit_id, "--unit-id"), read_prompt(start / prompt_file, shown=prompt_file)
@@ -152,9 +152,9 @@ def _tell(text: str) -> None:
 
 def _configured(start: Path, executor: str, own: str | None) -> ExecutorSettings:
     """Read what ``prun.toml`` says about an executor, where there is a repository around; ``own``: not its program."""
-    from gitprun.config import read_settings
-    from gitprun.errors import PrunError
     from gitprun.git.repo import find_repository
+    from gitprun.model.errors import PrunError
+    from gitprun.system.config import read_settings
     from gitprun.workspaces.trust import require_trusted
 
     try:

@@ -16,12 +16,12 @@ import click
 from gitprun.cli.console import hint, put, safe, say, warn
 from gitprun.cli.options import Here
 from gitprun.cli.places import find_moved, log_root, project, require_trust
-from gitprun.errors import PlanError, UsageProblem
-from gitprun.escapes import shell_word
-from gitprun.units import ExecutorSettings, Unit
+from gitprun.model.errors import PlanError, UsageProblem
+from gitprun.model.escapes import shell_word
+from gitprun.model.units import ExecutorSettings, Unit
 
 if TYPE_CHECKING:
-    from gitprun.named.errand import Errand
+    from gitprun.runs.request import WorkerErrand
 
 EXIT_MISSING = 2
 MOST_PROMPT = 64_000_000
@@ -74,10 +74,10 @@ def execute(ctx: click.Context, /, name: str, slug: str, prompt: str | None, **g
     """
     from gitprun.cli.signals import signals_stop
     from gitprun.cli.unseen import warn_absent
-    from gitprun.named.roster import roster
-    from gitprun.named.site import WorkspaceGone
-    from gitprun.named.work import work_in
-    from gitprun.system.process import Stop
+    from gitprun.ledger.roster import roster
+    from gitprun.registry.site import WorkspaceGone
+    from gitprun.runs.user_work import work_in
+    from gitprun.supervisor.process import Stop
 
     place = project(ctx)
     find_moved(place)
@@ -110,7 +110,7 @@ def execute(ctx: click.Context, /, name: str, slug: str, prompt: str | None, **g
 
 
 def _read_prompt(place: Here, prompt: str | None, prompt_file: str | None) -> str:
-    from gitprun.config import read_prompt
+    from gitprun.system.config import read_prompt
 
     if (prompt is None) == (prompt_file is None):
         raise UsageProblem(
@@ -128,25 +128,25 @@ def _read_prompt(place: Here, prompt: str | None, prompt_file: str | None) -> st
         raise PlanError(f"the prompt on stdin is not UTF-8: byte 0x{raw[problem.start]:02x}", "convert it") from None
 
 
-def _errand(place: Here, name: str, slug: str, prompt: str, given: Mapping[str, Any]) -> Errand:
+def _errand(place: Here, name: str, slug: str, prompt: str, given: Mapping[str, Any]) -> WorkerErrand:
     """Put together what is asked: options first, then the environment, then ``prun.toml``."""
-    from gitprun.config import read_settings
     from gitprun.git.refs import read_signatures
-    from gitprun.named.errand import Errand
-    from gitprun.named.messages import read_level
-    from gitprun.named.verify import PostVerify
-    from gitprun.plan import DEFAULT_VERIFY_TIMEOUT
-    from gitprun.powers import started_by
+    from gitprun.model.plan import DEFAULT_VERIFY_TIMEOUT
+    from gitprun.model.powers import started_by
     from gitprun.runs.dispatch import require_programs
-    from gitprun.system.process import worker_environment
-    from gitprun.system.programs import with_program
+    from gitprun.runs.messages import read_level
+    from gitprun.runs.request import WorkerErrand
+    from gitprun.runs.user_verify import PostVerify
+    from gitprun.supervisor.process import worker_environment
+    from gitprun.supervisor.programs import with_program
+    from gitprun.system.config import read_settings
 
     settings = read_settings(place.repository.top)
     unit = _unit(slug, prompt, given, os.environ)
     # What makes a workspace ready was asked for when it was made.
     require_trust(place, (one for one in started_by(settings.powers, {unit.executor}) if one.name != "setup"))
     require_programs((unit,), dict(settings.executors), place.repository.top or place.repository.common)
-    return Errand(
+    return WorkerErrand(
         unit=unit,
         settings=with_program(
             unit.executor,
@@ -170,9 +170,9 @@ def _errand(place: Here, name: str, slug: str, prompt: str, given: Mapping[str, 
 
 def _unit(slug: str, prompt: str, given: Mapping[str, Any], environment: Mapping[str, str]) -> Unit:
     """Make the unit; what a plan file would refuse is refused here in the same words."""
-    from gitprun.plan import Settings, parse_unit
+    from gitprun.model.plan import Settings, parse_unit
+    from gitprun.model.tables import Table
     from gitprun.runs.standalone import NO_LIMIT
-    from gitprun.tables import Table
 
     try:
         command = shlex.split(given["command"]) if given["command"] is not None else None

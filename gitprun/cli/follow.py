@@ -6,12 +6,12 @@ from gitprun.cli.console import say
 from gitprun.cli.live import Watch
 from gitprun.cli.options import Here
 from gitprun.cli.signals import signals_stop
-from gitprun.errors import Interrupted
-from gitprun.runs.events import RunState
+from gitprun.ledger.events import RunState
+from gitprun.ledger.settings import recall
+from gitprun.model.errors import Interrupted
 from gitprun.runs.follow import Follower
-from gitprun.runs.remember import recall
 from gitprun.runs.resume import Occupied
-from gitprun.system.process import Stop
+from gitprun.supervisor.process import Stop
 
 
 class Onlooker:

@@ -11,14 +11,15 @@ import click
 
 from gitprun.cli.console import put, safe, say, table, terminal_width
 from gitprun.cli.options import here, json_option
-from gitprun.errors import UsageProblem
-from gitprun.merge.held import accept_flags
-from gitprun.merge.surface import TITLES
+from gitprun.landing.surface import TITLES
+from gitprun.ledger.held import accept_flags
+from gitprun.model.errors import UsageProblem
 
 if TYPE_CHECKING:
-    from gitprun.merge.forecast_plan import Forecast, Meeting, PathForecast
-    from gitprun.merge.hotspots import Hotspot
-    from gitprun.plan import Settings
+    from gitprun.judging.hotspots import Hotspot
+    from gitprun.judging.judge import PathForecast
+    from gitprun.landing.forecast_plan import Forecast, Meeting
+    from gitprun.model.plan import Settings
 
 # More branches than this make a grid nobody can read.
 MOST = 20
@@ -42,11 +43,11 @@ def forecast(ctx: click.Context, /, names: tuple[str, ...], into: str | None, ev
     The work of units that still run is looked at as it is now. Nothing is changed. Exit code 1 if a conflict or a
     suspect merge is left that no resolver settles, or a landing would hold a branch.
     """
-    from gitprun.config import read_settings
     from gitprun.git.command import require_git
-    from gitprun.merge.forecast import forecast as look_ahead
-    from gitprun.merge.forecast_branches import Asked
-    from gitprun.plan import MAX_DELETED
+    from gitprun.landing.forecast import forecast as look_ahead
+    from gitprun.landing.forecast_branches import Asked
+    from gitprun.model.plan import MAX_DELETED
+    from gitprun.system.config import read_settings
 
     if names and every:
         raise UsageProblem("--all-branches and names cannot be given together", "leave one of them out")
@@ -73,7 +74,7 @@ def forecast(ctx: click.Context, /, names: tuple[str, ...], into: str | None, ev
 
 
 def _read_hotspots(settings: Settings) -> tuple[Hotspot, ...]:
-    from gitprun.merge.hotspots import parse_hotspots
+    from gitprun.judging.hotspots import parse_hotspots
 
     return parse_hotspots(list(settings.hotspots), settings.hotspot_source or "prun.toml")
 

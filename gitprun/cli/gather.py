@@ -37,8 +37,8 @@ def gather(ctx: click.Context, files: tuple[str, ...], units: tuple[str, ...], s
 
     Exit codes: 0 all landed, 2 not in time or wrong usage, 1 with --strict for a result that is no good.
     """
+    from gitprun.registry.state_folder import state_base
     from gitprun.runs.gather import gather as wait_for
-    from gitprun.runs.statedir import state_base
     from gitprun.runs.writers import Writers
     from gitprun.system.clock import SystemClock
 
@@ -87,7 +87,7 @@ def gather(ctx: click.Context, files: tuple[str, ...], units: tuple[str, ...], s
 
 def _require_files(paths: list[str], units: tuple[str, ...]) -> None:
     """Refuse what can never become a result."""
-    from gitprun.errors import UsageProblem
+    from gitprun.model.errors import UsageProblem
 
     if len(units) not in (0, 1, len(paths)):
         raise UsageProblem(f"--unit-id is given {len(units)} times for {len(paths)} files", "once, or once for each")
@@ -120,7 +120,7 @@ def _row(arrival: Arrival) -> dict[str, object]:
 
 
 def _number(name: str, default: float) -> float:
-    from gitprun.errors import UsageProblem
+    from gitprun.model.errors import UsageProblem
 
     text = os.environ.get(name, "").strip()
     try:

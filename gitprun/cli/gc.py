@@ -11,11 +11,11 @@ import click
 
 from gitprun.cli.console import hint, put, safe, say, size_text, table, warn
 from gitprun.cli.options import here, json_option
-from gitprun.errors import UsageProblem
+from gitprun.model.errors import UsageProblem
 
 if TYPE_CHECKING:
-    from gitprun.keep.gc import GcReport
-    from gitprun.keep.gc_plan import GcPlan
+    from gitprun.recovery.gc import GcReport
+    from gitprun.recovery.gc_plan import GcPlan
 
 
 @click.command()
@@ -31,7 +31,7 @@ def gc(ctx: click.Context, dry_run: bool, age: str, workspaces: bool, as_json: b
     """
     from gitprun.cli.places import find_moved, known_roots
     from gitprun.git.command import require_git
-    from gitprun.keep.gc import collect_garbage
+    from gitprun.recovery.gc import collect_garbage
 
     keep_for = _seconds(age)
     place = here(ctx)
@@ -56,7 +56,7 @@ def gc(ctx: click.Context, dry_run: bool, age: str, workspaces: bool, as_json: b
 
 def _seconds(text: str) -> float:
     """Read a length of time, which may have days: 30d, 1d12h, 90m; 0d is none at all."""
-    from gitprun.tables import parse_duration
+    from gitprun.model.tables import parse_duration
 
     found = re.fullmatch(r"(?:([0-9]{1,5})d)?(.*)", text.strip())
     days, rest = (found[1], found[2].strip()) if found else (None, text)

@@ -8,13 +8,13 @@ from pathlib import Path
 import click
 
 from gitprun.cli.console import hint, put, safe, table
-from gitprun.errors import PrunError, UsageProblem
-from gitprun.names import nearest
+from gitprun.model.errors import PrunError, UsageProblem
+from gitprun.model.names import nearest
 
 LISTING = "git prun help TOPIC prints a page, git prun help COMMAND says how a command is used."
 
 
-class Listing(click.Command):
+class TopicCommand(click.Command):
     """A command whose own help lists the topics that it prints."""
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -23,7 +23,7 @@ class Listing(click.Command):
             formatter.write_text(", ".join(read_pages()))
 
 
-@click.command("help", cls=Listing)
+@click.command("help", cls=TopicCommand)
 @click.argument("words", metavar="[TOPIC|COMMAND]...", nargs=-1)
 @click.pass_context
 def help_on(ctx: click.Context, words: tuple[str, ...]) -> None:

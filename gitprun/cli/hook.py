@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from gitprun.escapes import safe
+from gitprun.model.escapes import safe
 
 MOST_INPUT = 64_000_000
 GATES = ("pre-merge-commit", "commit-msg")
@@ -54,8 +54,8 @@ def _refuse(name: str, args: Sequence[str], given: str, branch: str) -> str:
     """Say why a worker must not do this; empty for everybody else, and for what is allowed."""
     from gitprun.git.repo import find_repository
     from gitprun.guards.gitwords import COMMITS, PUSHES
-    from gitprun.runs.ledger import Ledger
-    from gitprun.runs.whose import find_worker
+    from gitprun.ledger.ledger import Ledger
+    from gitprun.registry.whose import find_worker
 
     git_dir = Path(os.environ.get("GIT_DIR") or ".git").absolute()
     repository = find_repository(git_dir if git_dir.is_dir() else Path.cwd())
@@ -74,8 +74,8 @@ def _refuse(name: str, args: Sequence[str], given: str, branch: str) -> str:
 def _refuse_merge(name: str, args: Sequence[str]) -> str:
     """Say why a merge that somebody makes with git itself must not be committed."""
     from gitprun.git.repo import find_repository
-    from gitprun.merge.gate import clean_message, merged_heads, refuse_merge, refuse_message
-    from gitprun.runs.ledger import Ledger
+    from gitprun.landing.gate import clean_message, merged_heads, refuse_merge, refuse_message
+    from gitprun.ledger.ledger import Ledger
 
     repository = find_repository(Path.cwd())
     if name == "pre-merge-commit":
@@ -96,7 +96,7 @@ def _note(line: str) -> None:
 def _refuse_refs(worker: str, own: bool, git_dir: Path, given: str, branch: str) -> str:
     from gitprun.git.command import Git
     from gitprun.guards.refs import parse_updates, refuse_update
-    from gitprun.names import ZERO
+    from gitprun.model.names import ZERO
 
     git = Git(cwd=git_dir)
 
@@ -130,8 +130,8 @@ def _guard_stash(words: Sequence[str]) -> int:
     """Refuse a worker in a linked worktree what changes the stash; about all else git asks its hooks."""
     import shlex
 
-    from gitprun.errors import PrunError
     from gitprun.guards.commands import find_refused
+    from gitprun.model.errors import PrunError
 
     place = Path.cwd()
     refused = find_refused(shlex.join(["git", *words]), lambda name: _alias(place, name))
@@ -153,8 +153,8 @@ def _worker_in(place: Path, words: Sequence[str]) -> str | None:
     from gitprun.git.command import Git
     from gitprun.git.repo import find_repository
     from gitprun.guards.gitwords import judge_git
-    from gitprun.runs.ledger import Ledger
-    from gitprun.runs.whose import find_worker
+    from gitprun.ledger.ledger import Ledger
+    from gitprun.registry.whose import find_worker
 
     options = words[: len(words) - len(judge_git(words).rest) - 1]
     own = {"GIT_DIR": os.environ["GIT_DIR"]} if os.environ.get("GIT_DIR") else {}
@@ -186,8 +186,8 @@ def _guard_claude() -> int:
 def _alias(place: Path, name: str) -> str | None:
     if not re.fullmatch(r"[A-Za-z0-9-]+", name):
         return None
-    from gitprun.errors import PrunError
     from gitprun.git.command import Git
+    from gitprun.model.errors import PrunError
 
     try:
         return Git(cwd=place).run("config", "--get", f"alias.{name}", ok=(0, 1, 128)).text or None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gitprun.cli.console import put, safe, say, warn
-from gitprun.errors import Refused
+from gitprun.model.errors import OperationRefused
 
 if TYPE_CHECKING:
     from gitprun.git.repo import Repository
@@ -36,9 +36,11 @@ def install_asked(repository: Repository, *, yes: bool, force: bool) -> None:
         warn(f"lines about merging in {safe(path)} are not carried over, and do not count where ours do")
     if not yes:
         if not (sys.stdin.isatty() and sys.stderr.isatty()):
-            raise Refused("nothing was installed: the driver changes every merge git makes here", "--yes lets it")
+            raise OperationRefused(
+                "nothing was installed: the driver changes every merge git makes here", "--yes lets it"
+            )
         if not click.confirm("Install?", default=True, err=True):
-            raise Refused("nothing was installed")
+            raise OperationRefused("nothing was installed")
     install_driver(repository, driver, force=force)
     put("driver: installed")
 

@@ -12,7 +12,6 @@ from gitprun.cli.console import put, safe, say, table, warn
 from gitprun.cli.hook import run_hook
 from gitprun.cli.hook_driver import driver_rows, install_asked, uninstall_told
 from gitprun.cli.options import here
-from gitprun.errors import Refused
 from gitprun.guards.install import (
     GATES,
     GUARDS,
@@ -27,6 +26,7 @@ from gitprun.guards.install import (
     require_installable,
     uninstall_hook,
 )
+from gitprun.model.errors import OperationRefused
 
 if TYPE_CHECKING:
     from gitprun.git.repo import Repository
@@ -75,7 +75,7 @@ def install(ctx: click.Context, /, force: bool, yes: bool, driver: bool, **flags
     for hook in missing:
         require_installable(folder, hook, force=force)
     if missing and not yes and not _agreed(folder, missing):
-        raise Refused("nothing was installed")
+        raise OperationRefused("nothing was installed")
     repository.state.mkdir(exist_ok=True)
     for hook in wanted:
         if hook in missing:

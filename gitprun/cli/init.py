@@ -13,12 +13,12 @@ import click
 from gitprun.cli.console import hint, put, safe, say, warn
 from gitprun.cli.options import Here
 from gitprun.cli.places import cache_folder, folder_name, log_root, main_folder, project
-from gitprun.errors import Refused
-from gitprun.names import short
+from gitprun.model.errors import OperationRefused
+from gitprun.model.names import short
 from gitprun.system.sharing import usual_umask
 
 if TYPE_CHECKING:
-    from gitprun.plan import Settings
+    from gitprun.model.plan import Settings
 
 VERSION_TIMEOUT = 10.0
 EPILOG = """\b
@@ -37,10 +37,10 @@ def init(ctx: click.Context, root: str | None, baseline: str | None) -> None:
     ROOT is the folder for workspaces (default: ../<repo>.prun). Nothing that is there is written over, and nothing
     is changed the second time.
     """
-    from gitprun.config import read_settings
     from gitprun.git.command import require_git
     from gitprun.git.repo import resolve_commit
-    from gitprun.runs.baseline import pin_baseline, write_baseline
+    from gitprun.ledger.baseline import pin_baseline, write_baseline
+    from gitprun.system.config import read_settings
 
     place = project(ctx)
     repository = place.repository
@@ -75,13 +75,13 @@ def _root(place: Here, configured: str | None) -> Path:
 
 def _require_same(place: Here, settings: Settings, wanted: str | None, chosen: Path) -> None:
     """Refuse a root that a ``prun.toml`` which is there already does not name: it is not ours to change."""
-    from gitprun.config import CONFIG_NAME
+    from gitprun.system.config import CONFIG_NAME
 
     top = place.repository.top
     if wanted is None or top is None or not os.path.lexists(top / CONFIG_NAME):
         return
     if _root(place, settings.root) != chosen:
-        raise Refused(
+        raise OperationRefused(
             f"{CONFIG_NAME} is there already, and its workspaces go to {_root(place, settings.root)}",
             f"let its [workspace] say: root = {safe(_shown_root(place, chosen))!r}",
         )
@@ -96,9 +96,9 @@ def _shown_root(place: Here, chosen: Path) -> str:
 def _show_program(place: Here, name: str, settings: Settings, extra: str) -> None:
     """Show which version of a worker's program is there, and whose it is."""
     from gitprun.executors.lines import one_line
-    from gitprun.system.process import run, worker_environment
-    from gitprun.system.programs import find_program
-    from gitprun.units import ExecutorSettings
+    from gitprun.model.units import ExecutorSettings
+    from gitprun.supervisor.process import run, worker_environment
+    from gitprun.supervisor.programs import find_program
     from gitprun.workspaces.trust import untrusted
 
     if untrusted(place.repository, (power for power in settings.powers if power.executor == name)):
@@ -130,7 +130,7 @@ def _show_program(place: Here, name: str, settings: Settings, extra: str) -> Non
 def _warn_inside(place: Here, root: Path) -> None:
     """Warn of what goes wrong when workspaces lie inside the checkout: git and tools that would see them."""
     from gitprun.git.command import Git
-    from gitprun.workspaces.survey import wandering
+    from gitprun.verify.survey import wandering
 
     for top in dict.fromkeys(path.resolve() for path in (place.repository.home, place.repository.top) if path):
         if top == place.repository.common.resolve() or top not in root.parents:
@@ -145,9 +145,9 @@ def _warn_inside(place: Here, root: Path) -> None:
 
 def _write_settings(place: Here, wanted: str | None, chosen: Path) -> bool:
     """Write ``prun.toml``, unless there is one; tells whether it was."""
-    from gitprun.config import CONFIG_NAME
-    from gitprun.starter import render
-    from gitprun.workspaces.survey import survey
+    from gitprun.cli.starter import render
+    from gitprun.system.config import CONFIG_NAME
+    from gitprun.verify.survey import survey
 
     top = place.repository.top
     if top is None:

@@ -11,14 +11,14 @@ import click
 
 from gitprun.cli.console import warn
 from gitprun.cli.options import Here
-from gitprun.errors import UsageProblem
-from gitprun.escapes import shell_word
+from gitprun.model.errors import UsageProblem
+from gitprun.model.escapes import shell_word
 
 if TYPE_CHECKING:
-    from gitprun.merge.plan import LandingOptions
-    from gitprun.plan import Settings
-    from gitprun.powers import Power
-    from gitprun.runs.events import RunState
+    from gitprun.landing.plan import LandingOptions
+    from gitprun.ledger.events import RunState
+    from gitprun.model.plan import Settings
+    from gitprun.model.powers import Power
 
 _FLAGS = (
     "allow_unverified",
@@ -46,9 +46,9 @@ def landing_options(
     place: Here, settings: Settings, given: Mapping[str, Any], runs: Iterable[RunState] = ()
 ) -> LandingOptions:
     """Return the options of a landing: what the command line says, else ``prun.toml``, else what its runs were told."""
-    from gitprun.merge.hotspots import parse_hotspots
-    from gitprun.merge.plan import LandingOptions
-    from gitprun.plan import DEFAULT_VERIFY_TIMEOUT, MAX_DELETED, MAY_CHANGE, together
+    from gitprun.judging.hotspots import parse_hotspots
+    from gitprun.landing.plan import LandingOptions
+    from gitprun.model.plan import DEFAULT_VERIFY_TIMEOUT, MAX_DELETED, MAY_CHANGE, together
 
     told = [_told(place, run) for run in runs]
     said = bool(given.get("verify") or settings.verify)
@@ -86,8 +86,8 @@ def landing_options(
 
 def require_findings(place: Here, words: Sequence[str]) -> None:
     """Refuse a word of ``--allow-suspect`` that is a branch or unit: it was meant to land, and would be passed over."""
-    from gitprun.merge.plan import EVERY_FINDING
-    from gitprun.runs.lookup import NotKnown, find_unit
+    from gitprun.ledger.lookup import NotKnown, find_unit
+    from gitprun.model.findings import EVERY_FINDING
 
     for word in words:
         if word in EVERY_FINDING or _is_path(place, word):
@@ -113,13 +113,13 @@ def _is_path(place: Here, word: str) -> bool:
 
 def _told(place: Here, run: RunState) -> Settings:
     """Return the settings of a run; what it was told is in the ledger in short, should its own file be gone."""
-    from gitprun.errors import Refused
-    from gitprun.plan import Settings
-    from gitprun.runs.remember import recall
+    from gitprun.ledger.settings import recall
+    from gitprun.model.errors import OperationRefused
+    from gitprun.model.plan import Settings
 
     try:
         return recall(place.repository.state, run).settings
-    except Refused:
+    except OperationRefused:
         verify = run.facts.get("verify")
         return Settings(
             verify=None if verify is None else tuple(verify), verify_sandbox=run.facts.get("verify_sandbox")
@@ -132,7 +132,7 @@ def _unapproved(place: Here, settings: Settings, *, yes: bool) -> tuple[Power, .
     Whether commands after the landing are needed is known only when it is built.
     """
     from gitprun.cli.places import settle_trust
-    from gitprun.powers import landed_by
+    from gitprun.model.powers import landed_by
     from gitprun.workspaces.trust import Untrusted, untrusted
 
     powers = landed_by(settings.powers)

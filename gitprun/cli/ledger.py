@@ -26,7 +26,7 @@ def verify(ctx: click.Context, as_json: bool) -> int:
     changed. Exit code 1 when something is lost; notes alone are no loss. 128 when the ledger cannot be read.
     """
     from gitprun.cli.places import known_roots
-    from gitprun.runs.ledger_check import check_ledger
+    from gitprun.recovery.ledger_check import check_ledger
 
     place = here(ctx)
     found = check_ledger(place.repository, place.ledger, known_roots(place))
@@ -48,7 +48,7 @@ def verify(ctx: click.Context, as_json: bool) -> int:
 @click.pass_context
 def show(ctx: click.Context, run: str | None, archived: bool) -> None:
     """Print the events as JSON, one a line, as programs read them."""
-    from gitprun.runs.archive import read_archived
+    from gitprun.ledger.archive import read_archived
 
     place = here(ctx)
     events = place.read().events

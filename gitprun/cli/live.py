@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 from gitprun.cli.console import COLOURS, age, clock_time, note_output, safe, said_above, say
 from gitprun.executors.base import Progress
-from gitprun.names import RunId, UnitId
-from gitprun.runs.events import STATES, Event, UnitState, step
-from gitprun.runs.stall import stalled_for
-from gitprun.units import Unit
+from gitprun.ledger.events import STATES, Event, UnitState, step
+from gitprun.ledger.stall import stalled_for
+from gitprun.model.names import RunId, UnitId
+from gitprun.model.units import Unit
 
 if TYPE_CHECKING:
     from rich.console import Group

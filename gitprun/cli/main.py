@@ -19,7 +19,7 @@ import click
 from gitprun import __version__
 from gitprun.cli.console import begin_output, hint, put, safe, say, was_put
 from gitprun.cli.signals import signals_end
-from gitprun.errors import Interrupted, PrunError, Refused, UsageProblem
+from gitprun.model.errors import Interrupted, OperationRefused, PrunError, UsageProblem
 
 EXIT_NO = 1
 EXIT_BUG = 70
@@ -130,7 +130,7 @@ class Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command, or suggest the nearest one."""
-        from gitprun.names import nearest
+        from gitprun.model.names import nearest
 
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             meant = nearest(args[0], COMMANDS)
@@ -230,7 +230,7 @@ def _code_of(problem: PrunError) -> int:
             return EXIT_USAGE
         case Interrupted():
             return 128 + problem.signal
-        case Refused():
+        case OperationRefused():
             return EXIT_NO
         case _:
             return EXIT_CANNOT

@@ -12,17 +12,17 @@ import click
 from gitprun.cli.console import put, safe, say, warn
 from gitprun.cli.landing import landing_options, require_findings, suspect_option
 from gitprun.cli.options import Here, here, json_option
-from gitprun.errors import Refused, UsageProblem
-from gitprun.names import is_run_id
-from gitprun.units import join_few
+from gitprun.model.errors import OperationRefused, UsageProblem
+from gitprun.model.names import is_run_id
+from gitprun.model.units import join_few
 
 if TYPE_CHECKING:
-    from gitprun.merge.choose import Choice
-    from gitprun.merge.guard import AskedAhead
-    from gitprun.merge.plan import LandingOptions
-    from gitprun.plan import Settings
-    from gitprun.runs.events import History
-    from gitprun.runs.review import Review
+    from gitprun.landing.choose import Chosen
+    from gitprun.landing.guard import AskedAhead
+    from gitprun.landing.plan import LandingOptions
+    from gitprun.ledger.events import History
+    from gitprun.ledger.review import Review
+    from gitprun.model.plan import Settings
 
 
 @click.command()
@@ -103,7 +103,7 @@ def land_names(place: Here, names: Sequence[str], *, as_json: bool, **given: Any
 
 def _ask_ahead(place: Here) -> AskedAhead:
     """Let git look at the checkout while the rest of us is still being loaded."""
-    from gitprun.merge.guard import HEAD, STATUS, AskedAhead, index_stamp
+    from gitprun.landing.guard import HEAD, STATUS, AskedAhead, index_stamp
 
     # Before anything is asked: what changes from here on makes the answers worthless.
     ahead = AskedAhead(place.repository.git, index_stamp(place.repository.git_dir))
@@ -121,20 +121,20 @@ def _land_names(place: Here, names: Sequence[str], ahead: AskedAhead, *, as_json
     from gitprun.cli.merge_words import render
     from gitprun.cli.signals import signals_stop
     from gitprun.cli.unpinned import warn_unpinned
-    from gitprun.config import read_settings
-    from gitprun.drift.rulebook import require_own_attributes
-    from gitprun.errors import Interrupted
     from gitprun.git.command import require_git
-    from gitprun.merge.choose import choose
-    from gitprun.merge.engine import land
-    from gitprun.merge.guard import hold_back
-    from gitprun.merge.plan import SETTLED
-    from gitprun.system.process import Stop
+    from gitprun.landing.choose import choose
+    from gitprun.landing.engine import land
+    from gitprun.landing.guard import hold_back
+    from gitprun.landing.plan import SETTLED
+    from gitprun.model.errors import Interrupted
+    from gitprun.supervisor.process import Stop
+    from gitprun.system.config import read_settings
+    from gitprun.workspaces.rulebook import require_own_attributes
 
     require_git(place.start)
     require_findings(place, given.get("allow_suspect") or ())
     if place.repository.trusted.is_dir():
-        from gitprun.drift.caution import require_calm
+        from gitprun.observe.safe_mode import require_calm
 
         require_calm(place.repository)
     require_own_attributes(place.repository)
@@ -174,10 +174,10 @@ def _land_names(place: Here, names: Sequence[str], ahead: AskedAhead, *, as_json
 
 
 def _options(
-    place: Here, history: History, settings: Settings, chosen: Choice, given: dict[str, Any]
+    place: Here, history: History, settings: Settings, chosen: Chosen, given: dict[str, Any]
 ) -> LandingOptions:
     """Put together what the command line, prun.toml and the runs say."""
-    from gitprun.merge.hotspots import parse_favor
+    from gitprun.judging.hotspots import parse_favor
 
     options = landing_options(place, settings, given, [history.runs[run] for run in chosen.runs])
     # The last row that matches a path wins.
@@ -186,13 +186,13 @@ def _options(
 
 def _review(place: Here, history: History, names: Sequence[str], *, refuse: bool) -> tuple[Review, ...]:
     """Name the units of whole runs that have no result of their own; with ``refuse`` their run does not land."""
-    from gitprun.runs.lookup import find_run
+    from gitprun.ledger.lookup import find_run
 
     wanted = names or (find_run(history, None).id,)
     runs = [history.runs[name] for name in dict.fromkeys(wanted) if is_run_id(name) and name in history.runs]
     if not runs:
         return ()
-    from gitprun.runs.review import incomplete, review_run
+    from gitprun.ledger.review import incomplete, review_run
 
     found: list[Review] = []
     for run in runs:
@@ -204,7 +204,7 @@ def _review(place: Here, history: History, names: Sequence[str], *, refuse: bool
             what = "has no result of its own" if len(without) == 1 else "have no results of their own"
             warn(f"{names} of {run.id} {what}; git prun reconcile {run.id} says why")
         if without and refuse:
-            raise Refused(
+            raise OperationRefused(
                 f"nothing was landed: {len(without)} of {len(reviews)} units of {run.id} have no result of their own",
                 f"git prun run --resume {run.id} runs the failed ones again; units that are named land as they are",
             )

@@ -7,7 +7,7 @@ import click
 from gitprun.cli.file_words import merge_words
 
 
-class Words(click.Command):
+class RawCommand(click.Command):
     """A command whose words are read by ``file_words``; click only knows its help."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -18,7 +18,7 @@ class Words(click.Command):
         return []
 
 
-@click.command(name="merge-file", cls=Words)
+@click.command(name="merge-file", cls=RawCommand)
 @click.argument("files", metavar="OURS BASE THEIRS", nargs=3)
 @click.option("-p", "--stdout", is_flag=True, help="Print the merged text; OURS stays as it is.")
 @click.option("--path", metavar="PATH", help="What the file is called in the repository: tells of what kind it is.")

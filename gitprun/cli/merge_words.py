@@ -6,9 +6,11 @@ import re
 from collections.abc import Iterable, Sequence
 
 from gitprun.cli.console import coloured, hint, put, safe, say, table, warn
-from gitprun.merge.held import HeldBranch, held_branches
-from gitprun.merge.plan import WOULD_SETTLE, LandingItem, LandingReport, News
-from gitprun.names import short
+from gitprun.landing.holds import held_branches
+from gitprun.landing.plan import LandingItem, LandingReport, News
+from gitprun.ledger.held import HeldBranch
+from gitprun.model.findings import WOULD_SETTLE
+from gitprun.model.names import short
 
 # Each is a command to paste; more of them push the table out of sight.
 MOST_HINTS = 3

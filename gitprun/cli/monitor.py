@@ -16,11 +16,11 @@ from gitprun.cli.console import hint, put, safe, say
 from gitprun.cli.options import Here, json_option
 from gitprun.cli.places import log_root, project
 from gitprun.cli.signals import signals_stop
-from gitprun.errors import UsageProblem
+from gitprun.model.errors import UsageProblem
 
 if TYPE_CHECKING:
-    from gitprun.system.process import Stop
-    from gitprun.watch.rules import Tick
+    from gitprun.observe.flags import Tick
+    from gitprun.supervisor.process import Stop
 
 TITLE = "git prun"
 SHOWN = 5
@@ -91,17 +91,17 @@ def monitor(
     Reads only: takes no lock, ends no process. Runs until it is stopped (exit code 0), or with --until-done until
     the units have ended (stopped before that: 130 or 143; no run at work within 10 s: 2).
     """
-    from gitprun.system.process import Stop
-    from gitprun.watch.lines import shutdown_line, startup_line
-    from gitprun.watch.loop import Monitor, Watching, watch
-    from gitprun.watch.rules import Limits
+    from gitprun.monitor.loop import Monitor, Watching, watch
+    from gitprun.monitor.render import shutdown_line, startup_line
+    from gitprun.observe.flags import FlagLimits
+    from gitprun.supervisor.process import Stop
 
     if once and until_done:
         raise UsageProblem("--once and --until-done cannot be given together", "leave one of them out")
     place, stop = project(ctx), Stop()
     if until_done and run_name is None and (code := await_run(place, stop)):
         return code
-    watching = Watching(run=run_name, limits=Limits(streak, stalled_after), keep=until_done, attentive=not once)
+    watching = Watching(run=run_name, limits=FlagLimits(streak, stalled_after), keep=until_done, attentive=not once)
     screen = Screen(place, as_json=as_json, tell=choose_notifier(notify))
     frame = say if as_json else put
     with contextlib.closing(Monitor(place.repository, place.ledger, watching)) as watched:
@@ -124,7 +124,7 @@ def monitor(
 
 def await_run(place: Here, stop: Stop) -> int:
     """Wait until a run is at work; gives the exit code where none comes, or we are asked to stop."""
-    from gitprun.watch.loop import is_at_work
+    from gitprun.monitor.loop import is_at_work
 
     deadline, stamp = time.monotonic() + AWAITED, None
     with signals_stop(stop, quiet=True) as caught:
@@ -157,7 +157,7 @@ Tell = Callable[[str, str], None]
 
 def choose_notifier(wanted: bool | None) -> Tell | None:
     """Find out whether and how to notify; the seed's own switch keeps working."""
-    from gitprun.watch.notify import find_notifier, notify
+    from gitprun.monitor.notify import find_notifier, notify
 
     if wanted is None:
         wanted = sys.stdout.isatty() and not os.environ.get("CODEX_MONITOR_NO_OSASCRIPT")
@@ -175,7 +175,7 @@ class Screen:
 
     def show(self, tick: Tick) -> None:
         """Show one tick."""
-        from gitprun.watch.lines import clock_time, headline, tick_line, tick_row
+        from gitprun.monitor.render import clock_time, headline, tick_line, tick_row
 
         before, self.before = self.before, tick
         line = tick_line(tick)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gitprun.cli.console import age, coloured, safe, table
-from gitprun.runs.events import UnitState
+from gitprun.ledger.events import UnitState
 
 
 def render_named(units: Sequence[UnitState], now: float) -> str:

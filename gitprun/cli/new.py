@@ -13,11 +13,11 @@ import click
 from gitprun.cli.console import hint, put, safe, say, warn
 from gitprun.cli.options import Here, json_option
 from gitprun.cli.places import project, say_untrusted, settle_trust, workspace_root
-from gitprun.errors import PrunError, Refused
+from gitprun.model.errors import OperationRefused, PrunError
 
 if TYPE_CHECKING:
-    from gitprun.plan import Settings
-    from gitprun.runs.events import UnitState
+    from gitprun.ledger.events import UnitState
+    from gitprun.model.plan import Settings
 
 PRISMA = "npx prisma generate"
 EPILOG = """\b
@@ -44,15 +44,15 @@ def new(ctx: click.Context, /, name: str, branch: str, base: str | None, as_json
 
     What prun.toml names in [workspace] copy, link and setup is copied, linked and run in it.
     """
-    from gitprun.config import read_settings
-    from gitprun.keep.inventory import count_own
-    from gitprun.named.make import Wish, make_named
-    from gitprun.named.roster import parse_name
+    from gitprun.ledger.roster import parse_name
+    from gitprun.registry.inventory import count_own
+    from gitprun.registry.make import WorkspaceSpec, make_named
+    from gitprun.system.config import read_settings
 
     place = project(ctx)
     settings = read_settings(place.repository.top)
     copy, link = provisions(place, settings, os.environ)
-    wish = Wish(
+    wish = WorkspaceSpec(
         name=parse_name(name),
         branch=branch,
         base=base,
@@ -93,9 +93,9 @@ def _say_unseen(place: Here, name: str, provided: Collection[str]) -> None:
 
 def _say_hooks(place: Here, name: str, path: Path) -> None:
     """Say that commits made by hand in the workspace run no hook, where a relative core.hooksPath leads to none."""
-    from gitprun.merge.hook_list import find_hooks
-    from gitprun.merge.settings import hooks_folder, read_merge_settings
-    from gitprun.named.commit import COMMIT_HOOKS, main_checkout
+    from gitprun.landing.hook_list import find_hooks
+    from gitprun.landing.settings import hooks_folder, read_merge_settings
+    from gitprun.runs.user_commit import COMMIT_HOOKS, main_checkout
 
     settings, common = read_merge_settings(place.repository.git), place.repository.common
     active = find_hooks(hooks_folder(settings, common, main_checkout(place.repository)), COMMIT_HOOKS).names
@@ -107,7 +107,7 @@ def _say_hooks(place: Here, name: str, path: Path) -> None:
 
 
 def _start(base: str | None, made: UnitState) -> str:
-    from gitprun.names import short
+    from gitprun.model.names import short
 
     commit = short(str(made.facts["base"]))
     return f"{safe(base)} ({commit})" if base else commit
@@ -138,8 +138,8 @@ def _is_tracked(place: Here, name: str) -> bool:
 def _set_up(place: Here, made: UnitState, settings: Settings, *, yes: bool, skip: bool) -> tuple[str, int]:
     """Run the setup commands if they may run; gives how that went, and the exit code."""
     from gitprun.cli.signals import signals_stop
-    from gitprun.named.make import setup_named
-    from gitprun.system.process import Stop
+    from gitprun.registry.make import setup_named
+    from gitprun.supervisor.process import Stop
 
     own, commands = _setup_commands(settings, os.environ)
     asked = [power for power in settings.powers if power.name == "setup"] if commands else []
@@ -157,7 +157,7 @@ def _set_up(place: Here, made: UnitState, settings: Settings, *, yes: bool, skip
     except PrunError as problem:
         if caught:
             return "failed", 128 + caught[0]
-        raise Refused(problem.message, problem.hint) from None
+        raise OperationRefused(problem.message, problem.hint) from None
     if work:
         more = f" and {len(work) - 1} more" if len(work) > 1 else ""
         say(f"setup made {safe(work[0])}{more}: no work, unless somebody changes it there")

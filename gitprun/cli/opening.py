@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 from gitprun.cli.console import put, safe, warn
 from gitprun.cli.options import Here
-from gitprun.errors import Refused
-from gitprun.escapes import safe_text
+from gitprun.model.errors import OperationRefused
+from gitprun.model.escapes import safe_text
 
 if TYPE_CHECKING:
-    from gitprun.merge.brief import Brief
-    from gitprun.merge.guard import Target
-    from gitprun.merge.left import Left
-    from gitprun.merge.plan import Candidate
-    from gitprun.merge.resolution import Resolution
-    from gitprun.plan import Settings
+    from gitprun.landing.guard import Target
+    from gitprun.landing.plan import Candidate
+    from gitprun.landing.report import ConflictReport
+    from gitprun.landing.resolution import Resolution
+    from gitprun.landing.unresolved import Unresolved
+    from gitprun.model.plan import Settings
 
 BRIEF = "CONFLICT.md"
 PROMPT = "prompt.md"
@@ -25,7 +25,7 @@ AS_JSON = "brief.json"
 
 def read_settings_of(place: Here) -> Settings:
     """Read the settings of the checkout."""
-    from gitprun.config import read_settings
+    from gitprun.system.config import read_settings
 
     return read_settings(place.repository.top)
 
@@ -33,8 +33,8 @@ def read_settings_of(place: Here) -> Settings:
 def swept(place: Here) -> tuple[Resolution, ...]:
     """Return what is open, with nothing left of what killed commands did not finish."""
     from gitprun.cli.places import workspace_root
-    from gitprun.merge.assist import resolutions_locked, sweep
-    from gitprun.merge.resolution import read_resolutions
+    from gitprun.landing.assist import resolutions_locked, sweep
+    from gitprun.landing.resolution import read_resolutions
 
     root = workspace_root(place, None, read_settings_of(place))
     with resolutions_locked(place.repository):
@@ -45,12 +45,12 @@ def swept(place: Here) -> tuple[Resolution, ...]:
 
 def candidate_of(place: Here, name: str) -> Candidate:
     """Find the one branch or unit that is meant."""
-    from gitprun.merge.choose import choose
+    from gitprun.landing.choose import choose
 
     chosen = choose(place.repository, place.history(), (name,), allow_unverified=True)
     if len(chosen.candidates) != 1:
         what = f"{len(chosen.candidates)} branches" if chosen.candidates else "nothing that could land"
-        raise Refused(f"{name} means {what}", "name one branch or unit")
+        raise OperationRefused(f"{name} means {what}", "name one branch or unit")
     return chosen.candidates[0]
 
 
@@ -58,9 +58,9 @@ def open_branch(place: Here, name: str, into: str | None) -> Resolution:
     """Open what keeps a branch from landing, or find it open already."""
     from gitprun.cli.places import workspace_root
     from gitprun.git.command import require_git
-    from gitprun.merge.assist import open_resolution, resolutions_locked, sweep, workspace_of
-    from gitprun.merge.guard import read_target
-    from gitprun.merge.resolution import name_for, read_resolutions
+    from gitprun.landing.assist import open_resolution, resolutions_locked, sweep, workspace_of
+    from gitprun.landing.guard import read_target
+    from gitprun.landing.resolution import name_for, read_resolutions
 
     repository = place.repository
     require_git(place.start)
@@ -91,13 +91,13 @@ def open_branch(place: Here, name: str, into: str | None) -> Resolution:
     return opened
 
 
-def left_of(place: Here, target: Target, candidate: Candidate, settings: Settings) -> Left:
+def left_of(place: Here, target: Target, candidate: Candidate, settings: Settings) -> Unresolved:
     """Return what of a branch is left in conflict with the target."""
     from gitprun.git.refs import open_repository
-    from gitprun.merge.hotspots import parse_hotspots
-    from gitprun.merge.left import read_left
-    from gitprun.merge.rerere import read_rerere
-    from gitprun.merge.settle import Means
+    from gitprun.judging.conflicts import Means
+    from gitprun.judging.hotspots import parse_hotspots
+    from gitprun.judging.rerere import read_rerere
+    from gitprun.landing.unresolved import read_left
 
     hotspots = parse_hotspots(list(settings.hotspots), settings.hotspot_source or "prun.toml")
     rerere = read_rerere(place.repository.git, place.repository.common)
@@ -105,16 +105,16 @@ def left_of(place: Here, target: Target, candidate: Candidate, settings: Setting
     return read_left(place.repository, open_repository(place.repository.common), target, candidate, means)
 
 
-def _left_or_found(place: Here, target: Target, candidate: Candidate, settings: Settings) -> Left:
+def _left_or_found(place: Here, target: Target, candidate: Candidate, settings: Settings) -> Unresolved:
     """Return what is left in conflict, else what looks wrong or was found red."""
     left = left_of(place, target, candidate, settings)
     if left.paths:
         return left
     from gitprun.git.refs import open_repository
-    from gitprun.merge.findings import read_findings
-    from gitprun.merge.holds import find_hold, read_holds
-    from gitprun.merge.hotspots import parse_hotspots
-    from gitprun.merge.plan import LandingOptions
+    from gitprun.judging.hotspots import parse_hotspots
+    from gitprun.landing.findings import read_findings
+    from gitprun.landing.holds import find_hold, read_holds
+    from gitprun.landing.plan import LandingOptions
 
     hotspots = parse_hotspots(list(settings.hotspots), settings.hotspot_source or "prun.toml")
     reading, repo = place.read(), open_repository(place.repository.common)
@@ -122,10 +122,12 @@ def _left_or_found(place: Here, target: Target, candidate: Candidate, settings: 
     return read_findings(place.repository, repo, target, candidate, LandingOptions(hotspots=hotspots), left, hold)
 
 
-def _brief(place: Here, target: Target, candidate: Candidate, left: Left, workspace: str, settings: Settings) -> Brief:
+def _brief(
+    place: Here, target: Target, candidate: Candidate, left: Unresolved, workspace: str, settings: Settings
+) -> ConflictReport:
     from gitprun.git.refs import open_repository
-    from gitprun.merge.brief import read_brief
-    from gitprun.merge.resolution import name_for
+    from gitprun.landing.report import read_brief
+    from gitprun.landing.resolution import name_for
 
     return read_brief(
         place.repository,
@@ -146,9 +148,9 @@ def verify_of(place: Here, one: Candidate | Resolution) -> tuple[str, ...]:
     return tuple(run.facts.get("verify") or ()) if run else ()
 
 
-def _texts(brief: Brief) -> dict[str, str]:
+def _texts(brief: ConflictReport) -> dict[str, str]:
     """Write the report for people, programs and workers."""
-    from gitprun.merge.brief_text import render_brief
+    from gitprun.landing.report_text import render_brief
 
     return {
         BRIEF: render_brief(brief),
@@ -159,8 +161,8 @@ def _texts(brief: Brief) -> dict[str, str]:
 
 def show_opened(place: Here, opened: Resolution, *, as_json: bool, markdown: bool) -> None:
     """Print the report that was asked for, or where it is and what it is about."""
-    from gitprun.merge.left import CONFLICT
-    from gitprun.merge.resolution import MOST, folder_of
+    from gitprun.landing.resolution import MOST, folder_of
+    from gitprun.landing.unresolved import CONFLICT
     from gitprun.system.files import read_plain
 
     folder = folder_of(place.repository, opened.name)

@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 import click
 
 from gitprun.git.repo import Repository, find_repository, read_sharing
-from gitprun.runs.events import History
-from gitprun.runs.ledger import Ledger, Reading
+from gitprun.ledger.events import History
+from gitprun.ledger.ledger import Ledger, Reading
 from gitprun.system.sharing import share
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -51,7 +51,7 @@ def here(ctx: click.Context) -> Here:
     repository = find_repository(start)
     share(repository.common, read_sharing(repository))
     if repository.trusted.is_dir():
-        from gitprun.drift.caution import be_cautious
+        from gitprun.observe.safe_mode import be_cautious
 
         be_cautious(repository)
     return Here(start, repository, Ledger(repository.state))

@@ -11,12 +11,12 @@ import click
 
 from gitprun.cli.console import hint, safe, say, warn
 from gitprun.cli.options import Here, here
-from gitprun.errors import PrunError
+from gitprun.model.errors import PrunError
 
 if TYPE_CHECKING:
     from gitprun.git.repo import Repository
-    from gitprun.plan import Settings
-    from gitprun.powers import Power
+    from gitprun.model.plan import Settings
+    from gitprun.model.powers import Power
 
 
 def project(ctx: click.Context) -> Here:
@@ -103,7 +103,7 @@ def say_untrusted(commands: Sequence[str]) -> None:
 
 def find_moved(place: Here) -> None:
     """Find workspaces that are not where they were, so that what follows finds them; say where they are now."""
-    from gitprun.keep.move import follow_all
+    from gitprun.registry.move import follow_all
 
     for name, path in follow_all(place.repository, place.ledger, known_roots(place)):
         say(f"the workspace of {safe(name)} was moved; it is {safe(str(path))} now")
@@ -111,7 +111,7 @@ def find_moved(place: Here) -> None:
 
 def known_roots(place: Here) -> tuple[Path, ...]:
     """Name the folders that workspaces are made in now; a broken prun.toml hides none that the ledger knows."""
-    from gitprun.config import read_settings
+    from gitprun.system.config import read_settings
     from gitprun.workspaces.base import choose_root
 
     home, cache = main_folder(place.repository), cache_folder()

@@ -8,9 +8,9 @@ import click
 
 from gitprun.cli.console import write_bytes
 from gitprun.cli.options import here
-from gitprun.errors import PlanError, Refused, UsageProblem
-from gitprun.names import nearest
-from gitprun.units import ExecutorSettings, Unit
+from gitprun.model.errors import OperationRefused, PlanError, UsageProblem
+from gitprun.model.names import nearest
+from gitprun.model.units import ExecutorSettings, Unit
 
 MOST = 64_000_000
 
@@ -41,14 +41,14 @@ def prompt(
 
 
 def _was_sent(ctx: click.Context, name: str) -> bytes:
-    from gitprun.runs.lookup import find_unit
+    from gitprun.ledger.lookup import find_unit
     from gitprun.system.files import read_plain
 
     place = here(ctx)
     unit = find_unit(place.history(), name)
     sent = read_plain(place.repository.state / "runs" / unit.run / unit.id / "prompt.md", MOST)
     if sent is None:
-        raise Refused(
+        raise OperationRefused(
             f"the worker of {unit.run}/{unit.id} was not started ({unit.state})",
             "git prun prompt --plan PLAN UNIT prints what would be sent",
         )
@@ -58,10 +58,10 @@ def _was_sent(ctx: click.Context, name: str) -> bytes:
 def _would_be_sent(
     ctx: click.Context, plan_file: str, name: str | None, verify: tuple[str, ...], no_bypass: bool
 ) -> bytes:
-    from gitprun.config import read_plan, read_settings
-    from gitprun.executors.base import Place
+    from gitprun.executors.base import WorkerPaths
     from gitprun.executors.catalog import require_executor
-    from gitprun.prompts import assemble_prompt
+    from gitprun.model.prompts import assemble_prompt
+    from gitprun.system.config import read_plan, read_settings
     from gitprun.workspaces.base import OUTBOX
 
     place = here(ctx)
@@ -71,7 +71,7 @@ def _would_be_sent(
     settings = plan.settings.executors.get(unit.executor, ExecutorSettings())
     text = assemble_prompt(unit, settings, verify=verify or plan.settings.verify or (), outbox=OUTBOX)
     # An executor may put a word of its own in front: what it writes to its worker's stdin is what is sent.
-    nowhere = Place(cwd="", result="", last_message="", repository="")
+    nowhere = WorkerPaths(cwd="", result="", last_message="", repository="")
     return require_executor(unit.executor).launch(unit, text, nowhere, settings).stdin
 
 

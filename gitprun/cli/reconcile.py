@@ -9,9 +9,9 @@ import click
 
 from gitprun.cli.console import coloured, hint, put, safe, table
 from gitprun.cli.options import Here, here, json_option
-from gitprun.merge.surface import TITLES, Touch, describe
-from gitprun.runs.events import RunState
-from gitprun.runs.review import Review
+from gitprun.landing.surface import TITLES, Touch, describe
+from gitprun.ledger.events import RunState
+from gitprun.ledger.review import Review
 
 
 @click.command()
@@ -26,8 +26,8 @@ def reconcile(ctx: click.Context, run_name: str | None, strict: bool, as_json: b
 
     Those that have none are named with the folder that holds their traces. Exit code 0 only if none is named.
     """
-    from gitprun.runs.lookup import find_run
-    from gitprun.runs.review import incomplete, review_run
+    from gitprun.ledger.lookup import find_run
+    from gitprun.ledger.review import incomplete, review_run
 
     place = here(ctx)
     run = find_run(place.history(), run_name)
@@ -49,7 +49,7 @@ def reconcile(ctx: click.Context, run_name: str | None, strict: bool, as_json: b
             if said:
                 put(f"{review.run}/{review.unit}: {title}: {safe(said)}")
         if review.outside:
-            from gitprun.merge.fence import describe_outside
+            from gitprun.landing.fence import describe_outside
 
             put(f"{review.run}/{review.unit}: {safe(describe_outside(review.outside))}")
     if any(review.kind == "pending" for review in missing):
@@ -63,8 +63,8 @@ def reconcile(ctx: click.Context, run_name: str | None, strict: bool, as_json: b
 
 def _touches(place: Here, run: RunState) -> dict[str, tuple[Touch, ...]]:
     """Find what units change of what starts programs."""
-    from gitprun.config import read_settings
-    from gitprun.merge.exposure import read_unit_touches
+    from gitprun.landing.exposure import read_unit_touches
+    from gitprun.system.config import read_settings
 
     protected = read_settings(place.repository.top).protected or ()
     return read_unit_touches(place.repository, run, tuple(run.units.values()), protected)

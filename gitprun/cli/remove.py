@@ -12,14 +12,14 @@ import click
 from gitprun.cli.console import hint, put, safe, say, warn
 from gitprun.cli.options import Here, here, json_option
 from gitprun.cli.places import find_moved
-from gitprun.errors import PrunError, UsageProblem
-from gitprun.keep.find import name_of
-from gitprun.named.roster import NAMED, roster
-from gitprun.runs.events import RunState, UnitState
-from gitprun.runs.lookup import find_run
+from gitprun.ledger.events import RunState, UnitState
+from gitprun.ledger.lookup import find_run
+from gitprun.ledger.roster import NAMED, roster
+from gitprun.model.errors import PrunError, UsageProblem
+from gitprun.registry.find import name_of
 
 if TYPE_CHECKING:
-    from gitprun.runs.remove import Removal
+    from gitprun.registry.remove import Removal
 
 SHOWN = 10
 
@@ -31,7 +31,7 @@ SHOWN = 10
 @click.pass_context
 def remove(ctx: click.Context, unit_names: tuple[str, ...], discard_left_out: bool, as_json: bool) -> int:
     """Remove the workspaces of UNITs, or those made by git prun new; their commits stay pinned in the repository."""
-    from gitprun.keep.find import find_workspace
+    from gitprun.registry.find import find_workspace
 
     place = here(ctx)
     find_moved(place)
@@ -49,7 +49,7 @@ def remove(ctx: click.Context, unit_names: tuple[str, ...], discard_left_out: bo
 @click.pass_context
 def clean(ctx: click.Context, run_name: str | None, every: bool, discard_left_out: bool, as_json: bool) -> int:
     """Remove the workspaces of all units of the last run (or of RUN) whose work is over; commits stay pinned."""
-    from gitprun.runs.remove import removable
+    from gitprun.registry.remove import removable
 
     if every and run_name:
         raise UsageProblem("--all and a run cannot be given together", "leave one of them out")
@@ -92,8 +92,8 @@ def _remove(place: Here, units: Sequence[tuple[RunState, UnitState]], discard: b
 
 
 def _take_away(place: Here, run: RunState, unit: UnitState, *, discard: bool) -> Removal:
-    from gitprun.named.remove import remove_named
-    from gitprun.runs.remove import remove_workspace
+    from gitprun.registry.remove import remove_workspace
+    from gitprun.registry.remove_named import remove_named
 
     if run.id == NAMED:
         return remove_named(place.repository, place.ledger, unit, discard_left_out=discard)

@@ -12,12 +12,12 @@ import click
 
 from gitprun.cli.console import clock_time, hint, put, safe, say, size_text, table, warn
 from gitprun.cli.options import Here, here, json_option
-from gitprun.errors import PrunError, UsageProblem
+from gitprun.model.errors import PrunError, UsageProblem
 
 if TYPE_CHECKING:
-    from gitprun.collect.quarantine import Kept
-    from gitprun.keep.place import Place
-    from gitprun.keep.rescue import Pinned, Restored
+    from gitprun.capture.quarantine import RejectedWork
+    from gitprun.recovery.rescue import PinnedCommit, Restored
+    from gitprun.registry.place import WorkspaceRecord
 
 
 MOST_SHOWN = 20
@@ -45,7 +45,7 @@ def rescue(
     UNIT is a unit or a named workspace (all that is kept of it), REF a ref or commit. No ledger is needed: the refs
     tell everything.
     """
-    from gitprun.keep.rescue import choose, list_pinned, only_captured, restore_branches, restore_files
+    from gitprun.recovery.rescue import choose, list_pinned, only_captured, restore_branches, restore_files
 
     if branch and folder:
         raise UsageProblem("--to and --into cannot be given together", "leave one of them out")
@@ -80,7 +80,7 @@ def rescue(
 
 
 def _rescue_ignored(place: Here, names: tuple[str, ...], folder: str | None, *, as_json: bool) -> int:
-    from gitprun.keep.ignored import choose_kept, list_kept, restore_kept
+    from gitprun.registry.ignored import choose_kept, list_kept, restore_kept
 
     kept = list_kept(place.repository.state)
     chosen = choose_kept(kept, names) if names else kept
@@ -114,13 +114,13 @@ def _note(place: Here, done: tuple[Restored, ...]) -> None:
         warn(f"not written down: {safe(str(problem))}")
 
 
-def _show(place: Here, chosen: tuple[Pinned, ...], *, as_json: bool, whole: bool) -> None:
+def _show(place: Here, chosen: tuple[PinnedCommit, ...], *, as_json: bool, whole: bool) -> None:
     orphans, kept = _others(place) if whole else ((), ())
     if as_json:
         put(json.dumps(_as_json(chosen, orphans, kept)))
         return
     shown = [one for one in chosen if one.label.kind not in ("base", "baseline", "other") or not whole]
-    from gitprun.keep.ignored import list_kept
+    from gitprun.registry.ignored import list_kept
 
     files = list_kept(place.repository.state) if whole else ()
     if not shown and not orphans and not kept and not files:
@@ -154,12 +154,12 @@ def _show(place: Here, chosen: tuple[Pinned, ...], *, as_json: bool, whole: bool
         hint("git prun workspace adopt PATH takes an orphan in")
 
 
-def _others(place: Here) -> tuple[tuple[Place, ...], tuple[Kept, ...]]:
+def _others(place: Here) -> tuple[tuple[WorkspaceRecord, ...], tuple[RejectedWork, ...]]:
     """Find what no ref pins; where the ledger cannot be read, workspaces are not told from orphans."""
+    from gitprun.capture.quarantine import list_quarantine
     from gitprun.cli.places import known_roots
     from gitprun.cli.unpinned import warn_unpinned
-    from gitprun.collect.quarantine import list_quarantine
-    from gitprun.keep.orphans import find_orphans
+    from gitprun.registry.orphans import find_orphans
 
     kept = list_quarantine(place.repository)
     try:
@@ -172,7 +172,9 @@ def _others(place: Here) -> tuple[tuple[Place, ...], tuple[Kept, ...]]:
     return tuple(row for row in found if row.state == "orphan"), kept
 
 
-def _as_json(chosen: tuple[Pinned, ...], orphans: tuple[Place, ...], kept: tuple[Kept, ...]) -> dict[str, Any]:
+def _as_json(
+    chosen: tuple[PinnedCommit, ...], orphans: tuple[WorkspaceRecord, ...], kept: tuple[RejectedWork, ...]
+) -> dict[str, Any]:
     return {
         "pinned": [asdict(one) | {"label": asdict(one.label) | {"name": one.label.name}} for one in chosen],
         "orphans": [asdict(row) for row in orphans],

@@ -13,14 +13,14 @@ import click
 from gitprun.cli.console import hint, put, safe, say, table, warn
 from gitprun.cli.landing import landing_options, require_findings, suspect_option
 from gitprun.cli.options import Here, here, json_option
-from gitprun.errors import Interrupted, Refused, UsageProblem
-from gitprun.escapes import shell_word
+from gitprun.model.errors import Interrupted, OperationRefused, UsageProblem
+from gitprun.model.escapes import shell_word
 
 if TYPE_CHECKING:
-    from gitprun.merge.plan import Candidate, LandingOptions, LandingReport
-    from gitprun.merge.resolution import Resolution
-    from gitprun.merge.taken import Taken
-    from gitprun.plan import Settings
+    from gitprun.landing.accept_resolution import AcceptedResolution
+    from gitprun.landing.plan import Candidate, LandingOptions, LandingReport
+    from gitprun.landing.resolution import Resolution
+    from gitprun.model.plan import Settings
 
 
 @click.command()
@@ -59,7 +59,7 @@ def resolve(ctx: click.Context, /, name: str | None, proceed: bool, abort: bool,
     if abort:
         return _abort(place, name)
     from gitprun.cli.opening import open_branch, show_opened, swept
-    from gitprun.merge.resolution import require_open
+    from gitprun.landing.resolution import require_open
 
     require_findings(place, given["allow_suspect"])
     if proceed:
@@ -104,11 +104,11 @@ def _row(one: Resolution) -> tuple[str, str, str, str]:
 
 
 def _abort(place: Here, name: str | None) -> int:
-    from gitprun.merge.assist import close_resolution, require_idle, resolutions_locked
-    from gitprun.merge.forget import forget_rows
-    from gitprun.merge.recorded import is_recorded
-    from gitprun.merge.resolution import read_resolutions, require_open
-    from gitprun.merge.taken import names_of, read_written
+    from gitprun.judging.recorded_resolutions import is_recorded
+    from gitprun.landing.accept_resolution import names_of, read_written
+    from gitprun.landing.assist import close_resolution, require_idle, resolutions_locked
+    from gitprun.landing.forget import forget_rows
+    from gitprun.landing.resolution import read_resolutions, require_open
 
     repository = place.repository
     with resolutions_locked(repository):
@@ -149,14 +149,14 @@ def _work(place: Here, opened: Resolution, worker: str) -> bool:
     """Let a worker resolve it; tells whether it ended well."""
     from gitprun.cli.opening import read_settings_of
     from gitprun.cli.signals import signals_stop
-    from gitprun.merge.assist import require_idle
-    from gitprun.merge.resolution import MOST, folder_of, write_resolution
-    from gitprun.names import UnitId
+    from gitprun.landing.assist import require_idle
+    from gitprun.landing.resolution import MOST, folder_of, write_resolution
+    from gitprun.model.names import UnitId
+    from gitprun.model.units import ExecutorSettings, Unit
+    from gitprun.registry.state_folder import state_base
     from gitprun.runs.standalone import dispatch_unit
-    from gitprun.runs.statedir import state_base
+    from gitprun.supervisor.process import Stop
     from gitprun.system.files import read_plain
-    from gitprun.system.process import Stop
-    from gitprun.units import ExecutorSettings, Unit
     from gitprun.workspaces.base import OUTBOX
 
     require_idle(opened)
@@ -194,7 +194,7 @@ def _work(place: Here, opened: Resolution, worker: str) -> bool:
 def _finish(place: Here, opened: Resolution, **given: Any) -> int:
     """Take a resolution back, record it, and land the branch."""
     from gitprun.cli.opening import read_settings_of
-    from gitprun.merge.assist import require_idle
+    from gitprun.landing.assist import require_idle
 
     require_idle(replace(opened, worker="") if given["worker"] else opened)
     report = _land(place, opened, read_settings_of(place), given)
@@ -204,8 +204,8 @@ def _finish(place: Here, opened: Resolution, **given: Any) -> int:
         return 1
     if state != "landed":
         say(f"nothing of {safe(opened.branch)} had to be brought in")
-    from gitprun.merge.assist import close_resolution, resolutions_locked
-    from gitprun.merge.taken import read_written
+    from gitprun.landing.accept_resolution import read_written
+    from gitprun.landing.assist import close_resolution, resolutions_locked
 
     with resolutions_locked(place.repository):
         written = None if state == "landed" else read_written(place.repository, opened)
@@ -218,15 +218,15 @@ def _finish(place: Here, opened: Resolution, **given: Any) -> int:
 def _land(place: Here, opened: Resolution, settings: Settings, given: dict[str, Any]) -> LandingReport:
     from gitprun.cli.opening import candidate_of
     from gitprun.cli.signals import signals_stop
-    from gitprun.merge.engine import land
-    from gitprun.merge.guard import hold_back
-    from gitprun.merge.taken import parse_takes, take_back
-    from gitprun.system.process import Stop
+    from gitprun.landing.accept_resolution import parse_takes, take_back
+    from gitprun.landing.engine import land
+    from gitprun.landing.guard import hold_back
+    from gitprun.supervisor.process import Stop
 
     repository = place.repository
     candidate = candidate_of(place, _word_for(place, opened))
     if candidate.tip != opened.tip:
-        raise Refused(f"{opened.branch} has moved since this was opened", "--abort, then open it again")
+        raise OperationRefused(f"{opened.branch} has moved since this was opened", "--abort, then open it again")
     others = bool(given["allow_other_paths"])
     taken = take_back(repository, opened, parse_takes(given["take"]), allow_other_paths=others)
     candidate = replace(candidate, mended=_keep(place, opened, candidate, settings, taken))
@@ -247,15 +247,15 @@ def _land(place: Here, opened: Resolution, settings: Settings, given: dict[str, 
     return report
 
 
-def _keep(place: Here, opened: Resolution, candidate: Candidate, settings: Settings, taken: Taken) -> str:
+def _keep(place: Here, opened: Resolution, candidate: Candidate, settings: Settings, taken: AcceptedResolution) -> str:
     """Record what was decided for the merge to find; gives a merge with all that no record can tell, if there is any.
 
     What was decided for three versions holds wherever these meet, and is found again.
     """
     from gitprun.cli.opening import left_of
-    from gitprun.merge.guard import read_target
-    from gitprun.merge.left import CONFLICT
-    from gitprun.merge.taken import commit_whole, record, require_same_conflicts
+    from gitprun.landing.accept_resolution import commit_whole, record, require_same_conflicts
+    from gitprun.landing.guard import read_target
+    from gitprun.landing.unresolved import CONFLICT
 
     if opened.why != CONFLICT:
         return commit_whole(place.repository, opened, taken)

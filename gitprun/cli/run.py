@@ -16,19 +16,19 @@ from gitprun.cli.options import Here, here, json_option
 from gitprun.cli.places import require_trust
 from gitprun.cli.signals import signals_stop
 from gitprun.cli.status import headline, probe_run, render_units, say_drift
-from gitprun.errors import Interrupted, PrunError, UsageProblem
-from gitprun.names import short
-from gitprun.plan import Plan, Settings
-from gitprun.powers import started_by
-from gitprun.runs.events import RunState, UnitState
+from gitprun.ledger.events import RunState, UnitState
+from gitprun.model.errors import Interrupted, PrunError, UsageProblem
+from gitprun.model.names import short
+from gitprun.model.plan import Plan, Settings
+from gitprun.model.powers import started_by
 
 if TYPE_CHECKING:
     from gitprun.cli.follow import Onlooker
     from gitprun.cli.live import Watch
+    from gitprun.model.units import Unit
     from gitprun.runs.dispatch import RunReport
     from gitprun.runs.resume import Resumed
-    from gitprun.system.process import Stop
-    from gitprun.units import Unit
+    from gitprun.supervisor.process import Stop
 
 EPILOG = """\b
 A plan is a TOML file:
@@ -86,7 +86,7 @@ def run(ctx: click.Context, /, plan_file: str | None, land: bool, as_json: bool,
 
 def read_units(place: Here, plan_file: str | None, given: dict[str, Any]) -> tuple[Plan, str]:
     """Make the plan from a file, or from the options for a single unit."""
-    from gitprun.config import read_plan, read_settings
+    from gitprun.system.config import read_plan, read_settings
 
     settings = read_settings(place.repository.top)
     single = ("unit_rows", "prompt", "prompt_file", "executor", "command", "paths", "timeout")
@@ -120,9 +120,9 @@ def _single(place: Here, settings: Settings, given: dict[str, Any]) -> Plan:
     """Read ``--unit KEY=VALUE`` and its companions as one ``[[unit]]`` of a plan."""
     import shlex
 
-    from gitprun.config import read_list, read_prompt
-    from gitprun.plan import parse_unit
-    from gitprun.tables import Table
+    from gitprun.model.plan import parse_unit
+    from gitprun.model.tables import Table
+    from gitprun.system.config import read_list, read_prompt
 
     rows: dict[str, Any] = {}
     for word in given["unit_rows"]:
@@ -252,7 +252,7 @@ def _report(
 ) -> int:
     """Have the work done with progress shown, print the summary, land if asked, and give the exit code."""
     from gitprun.cli.live import Watch
-    from gitprun.system.process import Stop
+    from gitprun.supervisor.process import Stop
 
     watch, stop = Watch(units, as_json=as_json), Stop()
     place.ledger.listeners.append(watch.on_event)
@@ -266,7 +266,7 @@ def _conclude(
     place: Here, run: str, states: Iterable[str], caught: Sequence[int] = (), *, land: bool, as_json: bool
 ) -> int:
     """Print the summary of a run, land if asked, and give the exit code; raises Interrupted where a signal came."""
-    from gitprun.runs.outcome import succeeded
+    from gitprun.ledger.outcome import succeeded
 
     good = all(map(succeeded, states))
     done = None if as_json else probe_run(place.history().runs[run])
@@ -321,7 +321,7 @@ def _warn_invisible(place: Here, plan: Plan, base: str) -> None:
 
 def _say_walls(run: RunState) -> None:
     """Say once within which walls the checks ran."""
-    from gitprun.units import UNCONFINED
+    from gitprun.model.units import UNCONFINED
 
     found: dict[str, list[str]] = {}
     for unit in run.units.values():

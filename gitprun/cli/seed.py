@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 import click
 
 from gitprun.cli.console import hint, safe, say
-from gitprun.errors import UsageProblem
+from gitprun.model.errors import UsageProblem
 
 EXIT_USAGE = 2
 

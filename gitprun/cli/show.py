@@ -15,16 +15,16 @@ import click
 from gitprun.cli.console import coloured, put, safe, say, write_bytes
 from gitprun.cli.options import Here, here, json_option
 from gitprun.cli.status import describe_stall, hold_row, unit_row
-from gitprun.errors import Refused
-from gitprun.escapes import safe_text
-from gitprun.merge.held import HeldBranch
-from gitprun.merge.holds import read_holds
-from gitprun.merge.surface import TITLES, Touch
-from gitprun.names import short, unit_branch
-from gitprun.runs.events import UnitState
-from gitprun.runs.lookup import find_unit, probe_unit
-from gitprun.runs.outcome import describe_exit
-from gitprun.runs.review import read_claims
+from gitprun.landing.holds import read_holds
+from gitprun.landing.surface import TITLES, Touch
+from gitprun.ledger.events import UnitState
+from gitprun.ledger.held import HeldBranch
+from gitprun.ledger.lookup import find_unit, probe_unit
+from gitprun.ledger.outcome import describe_exit
+from gitprun.ledger.review import read_claims
+from gitprun.model.errors import OperationRefused
+from gitprun.model.escapes import safe_text
+from gitprun.model.names import short, unit_branch
 from gitprun.system.files import read_plain
 
 TAIL = 64_000
@@ -135,8 +135,8 @@ def _hold(place: Here, unit: UnitState) -> HeldBranch | None:
 
 def _touches(place: Here, unit: UnitState) -> tuple[Touch, ...]:
     """Find what a unit changes of what starts programs."""
-    from gitprun.config import read_settings
-    from gitprun.merge.exposure import read_unit_touches
+    from gitprun.landing.exposure import read_unit_touches
+    from gitprun.system.config import read_settings
 
     protected = read_settings(place.repository.top).protected or ()
     run = place.history().runs[unit.run]
@@ -201,7 +201,7 @@ def log(ctx: click.Context, unit_name: str, whole: bool, verification: bool, pro
     place, unit = unit_at(ctx, unit_name)
     folder = place.repository.state / "runs" / unit.run / unit.id
     if events:
-        from gitprun.runs.archive import read_archived
+        from gitprun.ledger.archive import read_archived
 
         rows = place.ledger.read().events
         for event in (*read_archived(place.ledger.path.parent, rows[0] if rows else None), *rows):
@@ -213,14 +213,18 @@ def log(ctx: click.Context, unit_name: str, whole: bool, verification: bool, pro
         checks = (unit.facts.get("verdict") or {}).get("checks", ())
         paths = [Path(check["log"]) for check in checks if check["log"]]
         if not paths:
-            raise Refused(f"no check of {name} was run ({unit.verdict or unit.state})", f"git prun show {name}")
+            raise OperationRefused(
+                f"no check of {name} was run ({unit.verdict or unit.state})", f"git prun show {name}"
+            )
     else:
         paths = [folder / ("prompt.md" if prompt else "output.log")]
         if not _is_there(paths[0]) and not unit.facts.get("process"):
-            raise Refused(f"the worker of {name} was not started ({unit.state})", f"git prun show {name}")
+            raise OperationRefused(f"the worker of {name} was not started ({unit.state})", f"git prun show {name}")
     gone = [path for path in paths if not _is_there(path)]
     if gone:
-        raise Refused(f"{gone[0]} is gone: somebody deleted it", f"git prun show {name} tells what is still known")
+        raise OperationRefused(
+            f"{gone[0]} is gone: somebody deleted it", f"git prun show {name} tells what is still known"
+        )
     for path in paths:
         _print(path, whole or prompt)
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 
 from gitprun.cli.console import say
-from gitprun.errors import Interrupted, PrunError
+from gitprun.model.errors import Interrupted, PrunError
 from gitprun.system.stop import Stop, stops_everything
 
 # Git passes a terminal's Ctrl-C on to us, so each comes twice; nobody means two presses within half a second.

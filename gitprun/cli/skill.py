@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from gitprun.cli.console import hint, put, safe
-from gitprun.errors import PrunError, Refused, UsageProblem
+from gitprun.model.errors import OperationRefused, PrunError, UsageProblem
 from gitprun.system.files import read_plain, write_whole
 
 PLACES = (".claude/skills/prun/SKILL.md", ".agents/skills/prun/SKILL.md")
@@ -48,7 +48,7 @@ def install(ctx: click.Context, for_user: bool, project: bool, force: bool) -> i
     before = {_state(target, wanted) for target in targets}
     for target in targets:
         if _state(target, wanted) == "other" and not force:
-            raise Refused(
+            raise OperationRefused(
                 f"{target} was edited, or is not ours; nothing was written",
                 "--force keeps it as SKILL.md.old and writes ours",
             )

@@ -16,18 +16,18 @@ from gitprun.cli.console import age, clock_time, coloured, hint, put, safe, say,
 from gitprun.cli.named import named_rows, render_named
 from gitprun.cli.options import here, json_option
 from gitprun.cli.unpinned import warn_unpinned
-from gitprun.errors import UsageProblem
-from gitprun.merge.held import HeldBranch
-from gitprun.merge.holds import read_holds
-from gitprun.named.probe import probe_named
-from gitprun.named.roster import roster
-from gitprun.names import short, unit_branch
-from gitprun.runs.events import ENDED, LIVE, RunState, UnitState
-from gitprun.runs.lookup import find_run, probe_unit
-from gitprun.runs.outcome import NO_RESULT
-from gitprun.runs.review import read_claims
-from gitprun.runs.stall import stalled_for
-from gitprun.units import join_few
+from gitprun.landing.holds import read_holds
+from gitprun.ledger.events import ENDED, LIVE, RunState, UnitState
+from gitprun.ledger.held import HeldBranch
+from gitprun.ledger.lookup import find_run, probe_unit
+from gitprun.ledger.outcome import NO_RESULT
+from gitprun.ledger.probe import probe_named
+from gitprun.ledger.review import read_claims
+from gitprun.ledger.roster import roster
+from gitprun.ledger.stall import stalled_for
+from gitprun.model.errors import UsageProblem
+from gitprun.model.names import short, unit_branch
+from gitprun.model.units import join_few
 
 
 @click.command()

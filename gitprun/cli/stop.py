@@ -11,9 +11,9 @@ import click
 from gitprun.cli.console import hint, put, safe, say
 from gitprun.cli.options import Here, here, json_option
 from gitprun.cli.signals import signals_stop
-from gitprun.errors import Refused, UsageProblem
-from gitprun.escapes import shell_word
-from gitprun.names import is_run_id
+from gitprun.model.errors import OperationRefused, UsageProblem
+from gitprun.model.escapes import shell_word
+from gitprun.model.names import is_run_id
 
 if TYPE_CHECKING:
     from gitprun.runs.stopping import AtWork
@@ -59,16 +59,16 @@ def stop(ctx: click.Context, name: str | None, kill: bool, as_json: bool) -> int
 
 def _find(place: Here, name: str | None) -> AtWork:
     """Find what is meant and at work; raises Refused where nothing is, UsageProblem where it is not the only one."""
-    from gitprun.keep.find import find_workspace
-    from gitprun.named.roster import roster
-    from gitprun.runs.lookup import find_run
+    from gitprun.ledger.lookup import find_run
+    from gitprun.ledger.roster import roster
+    from gitprun.registry.find import find_workspace
     from gitprun.runs.stopping import find_at_work, find_run_at_work, find_unit_at_work
 
     reading = place.read()
     if name is None:
         found = find_at_work(place.ledger, reading)
         if not found:
-            raise Refused("nothing is running", "git prun status shows what there is")
+            raise OperationRefused("nothing is running", "git prun status shows what there is")
         if len(found) > 1:
             names = ", ".join(safe(one.name) for one in found)
             raise UsageProblem(f"{len(found)} are running: {names}", f"git prun stop {safe(found[0].name)}")
@@ -80,7 +80,7 @@ def _find(place: Here, name: str | None) -> AtWork:
         run, unit = find_workspace(reading.history, roster(reading.events), name)
         work, what = find_unit_at_work(place.ledger, run, unit), f"{run.id}/{unit.id}"
     if work is None:
-        raise Refused(
+        raise OperationRefused(
             f"{safe(what)} is not running", f"git prun show {what}" if "/" in what else f"git prun status {name}"
         )
     return work

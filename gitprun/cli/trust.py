@@ -19,7 +19,7 @@ def trust(ctx: click.Context, yes: bool) -> int:
     in a plan or on the command line, needs no approval, and neither do the commands of [run] verify.
     """
     from gitprun.cli.places import require_trust
-    from gitprun.config import read_settings
+    from gitprun.system.config import read_settings
     from gitprun.workspaces.trust import show_power, untrusted
 
     place = here(ctx)

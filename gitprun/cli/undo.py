@@ -11,15 +11,15 @@ import click
 
 from gitprun.cli.console import clock_time, hint, put, safe, say, table
 from gitprun.cli.options import Here, here, json_option
-from gitprun.errors import Interrupted, UsageProblem
-from gitprun.escapes import shell_word
-from gitprun.merge.undo_plan import Landed, Merge, read_landings
-from gitprun.names import short
+from gitprun.landing.undo_plan import Landed, Merge, read_landings
+from gitprun.model.errors import Interrupted, UsageProblem
+from gitprun.model.escapes import shell_word
+from gitprun.model.names import short
 
 if TYPE_CHECKING:
-    from gitprun.merge.plan import LandingOptions
-    from gitprun.merge.undo import UndoReport
-    from gitprun.runs.events import Event
+    from gitprun.landing.plan import LandingOptions
+    from gitprun.landing.undo import UndoReport
+    from gitprun.ledger.events import Event
 
 
 @click.command()
@@ -63,8 +63,8 @@ def undo(ctx: click.Context, /, landing: str | None, listing: bool, redo: bool, 
         raise UsageProblem("--accept and --only are for --drift", "git prun undo --drift UNIT")
     from gitprun.cli.signals import signals_stop
     from gitprun.git.command import require_git
-    from gitprun.merge.undo import undo as take_back
-    from gitprun.system.process import Stop
+    from gitprun.landing.undo import undo as take_back
+    from gitprun.supervisor.process import Stop
 
     place = here(ctx)
     if listing:
@@ -96,7 +96,7 @@ def undo(ctx: click.Context, /, landing: str | None, listing: bool, redo: bool, 
 def _options(place: Here, given: Mapping[str, Any], runs: Sequence[str]) -> LandingOptions:
     """Return how what is brought back is checked."""
     from gitprun.cli.landing import landing_options
-    from gitprun.config import read_settings
+    from gitprun.system.config import read_settings
 
     known = place.history().runs
     told = [known[run] for run in dict.fromkeys(runs) if run in known]

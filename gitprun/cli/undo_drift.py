@@ -10,19 +10,19 @@ import click
 
 from gitprun.cli.console import clock_time, hint, put, safe, say, table, warn
 from gitprun.cli.options import Here, here
-from gitprun.drift.record import Drift, open_drifts, texts
-from gitprun.escapes import shell_word
+from gitprun.ledger.drift_record import Drift, open_drifts, texts
+from gitprun.model.escapes import shell_word
 
 if TYPE_CHECKING:
-    from gitprun.drift.undo import DriftReport, Item
+    from gitprun.recovery.undo_drift import DriftReport, UndoItem
 
 
 def undo_drift(
     ctx: click.Context, name: str, *, accept: bool, only: Sequence[str], dry_run: bool, as_json: bool
 ) -> int:
     """Put back or accept, and print what came of it; gives the exit code."""
-    from gitprun.drift.undo import accept as let_be
-    from gitprun.drift.undo import put_back
+    from gitprun.recovery.undo_drift import accept as let_be
+    from gitprun.recovery.undo_drift import put_back
 
     place = _place(ctx)
     if accept:
@@ -38,9 +38,9 @@ def undo_drift(
 
 def _place(ctx: click.Context) -> Here:
     """Find the repository, also where a worker left settings or a HEAD that git cannot read."""
-    from gitprun.drift.find import find_damaged
     from gitprun.git.repo import NoRepository
-    from gitprun.runs.ledger import Ledger
+    from gitprun.ledger.ledger import Ledger
+    from gitprun.observe.find import find_damaged
 
     try:
         return here(ctx)
@@ -70,14 +70,14 @@ def _render(report: DriftReport, *, dry_run: bool) -> None:
         hint("--only NAME puts back one of those, too")
 
 
-def _standing(item: Item, report: DriftReport, *, dry_run: bool) -> str:
+def _standing(item: UndoItem, report: DriftReport, *, dry_run: bool) -> str:
     if report.accepted:
         return "accepted"
     word = {"put-back": "put back", "left": "left alone", "refused": "not put back"}[item.outcome.state]
     return f"would be {word}" if dry_run else word
 
 
-def _because(item: Item, report: DriftReport) -> str:
+def _because(item: UndoItem, report: DriftReport) -> str:
     return f": {safe(item.outcome.why)}" if item.outcome.why and not report.accepted else ""
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from gitprun.cli.console import safe, warn
 from gitprun.git.command import Git
 from gitprun.git.verbatim import is_verbatim
-from gitprun.prompts import named_paths
+from gitprun.model.prompts import named_paths
 
 SHOWN = 3
 # So many paths of one prompt are looked at.

@@ -10,15 +10,15 @@ import click
 from gitprun.cli.console import hint, put, safe, say
 from gitprun.cli.options import Here, here, json_option
 from gitprun.cli.places import find_moved
-from gitprun.errors import Interrupted, UsageProblem
-from gitprun.names import is_run_id, short
-from gitprun.plan import Settings
+from gitprun.model.errors import Interrupted, UsageProblem
+from gitprun.model.names import is_run_id, short
+from gitprun.model.plan import Settings
 
 if TYPE_CHECKING:
-    from gitprun.names import Oid
-    from gitprun.runs.events import RunState, UnitState
+    from gitprun.ledger.events import RunState, UnitState
+    from gitprun.model.names import Oid
+    from gitprun.model.units import Verdict
     from gitprun.runs.recheck import Rechecked
-    from gitprun.units import Verdict
 
 
 @click.command()
@@ -43,8 +43,8 @@ def verify(ctx: click.Context, /, name: str | None, as_json: bool, **given: Any)
     find_moved(place)
     history = place.history()
     if name is None or (is_run_id(name) and name in history.runs):
-        from gitprun.merge.choose import require_one_meaning
-        from gitprun.runs.lookup import find_run
+        from gitprun.landing.choose import require_one_meaning
+        from gitprun.ledger.lookup import find_run
         from gitprun.runs.verification import missing_verdicts
 
         run = find_run(history, name)
@@ -84,10 +84,10 @@ def _nothing(run: RunState) -> int:
 def _one(place: Here, name: str, said: Settings, given: dict[str, Any], *, as_json: bool) -> int:
     """Check the unit, else the branch of a named workspace, else the commit that a name means."""
     from gitprun.git.repo import resolve_commit
-    from gitprun.merge.choose import require_one_meaning
-    from gitprun.named.roster import roster
-    from gitprun.names import Oid, unit_branch
-    from gitprun.runs.lookup import NotKnown, find_unit
+    from gitprun.landing.choose import require_one_meaning
+    from gitprun.ledger.lookup import NotKnown, find_unit
+    from gitprun.ledger.roster import roster
+    from gitprun.model.names import Oid, unit_branch
     from gitprun.runs.recheck import is_checkable
 
     reading = place.read()
@@ -113,10 +113,10 @@ def _units(
     place: Here, run: RunState, units: list[UnitState], said: Settings, given: dict[str, Any], *, as_json: bool
 ) -> int:
     from gitprun.cli.signals import signals_stop
-    from gitprun.config import read_settings
-    from gitprun.runs.remember import recall
+    from gitprun.ledger.settings import recall
     from gitprun.runs.verification import require_checkable, verify_units
-    from gitprun.system.process import Stop
+    from gitprun.supervisor.process import Stop
+    from gitprun.system.config import read_settings
 
     for unit in units:
         require_checkable(run, unit)
@@ -150,11 +150,11 @@ def _commit(
     """Check a commit that is no unit's, or of one that is over."""
     from gitprun.cli.landing import approved
     from gitprun.cli.signals import signals_stop
-    from gitprun.config import read_settings
-    from gitprun.merge.plan import Candidate
-    from gitprun.merge.prove import came_confined
+    from gitprun.landing.plan import Candidate
+    from gitprun.landing.prove import came_confined
     from gitprun.runs.verification import verify_commit
-    from gitprun.system.process import Stop
+    from gitprun.supervisor.process import Stop
+    from gitprun.system.config import read_settings
 
     settings, stop = said.over(read_settings(place.repository.top)), Stop()
     if settings.verify is None and run is not None and run.facts.get("verify"):

@@ -16,11 +16,11 @@ from gitprun.cli.console import age, coloured, hint, put, safe, say, size_text, 
 from gitprun.cli.options import Here, here, json_option
 from gitprun.cli.places import find_moved, known_roots
 from gitprun.cli.remove import say_ignored
-from gitprun.runs.ledger import Reading
+from gitprun.ledger.ledger import Reading
 
 if TYPE_CHECKING:
-    from gitprun.keep.place import Place
-    from gitprun.runs.events import RunState, UnitState
+    from gitprun.ledger.events import RunState, UnitState
+    from gitprun.registry.place import WorkspaceRecord
 
 
 @click.group()
@@ -34,7 +34,7 @@ def workspace() -> None:
 @click.pass_context
 def list_all(ctx: click.Context, sizes: bool, as_json: bool) -> None:
     """List all workspaces: of units, named ones, and those that only the disk or git knows."""
-    from gitprun.keep.inventory import read_places
+    from gitprun.registry.inventory import read_places
 
     place = here(ctx)
     find_moved(place)
@@ -52,7 +52,7 @@ def list_all(ctx: click.Context, sizes: bool, as_json: bool) -> None:
         hint("nobody knows the orphans; git prun workspace adopt PATH takes one in")
 
 
-def render_places(places: Sequence[Place], now: float, *, sizes: bool) -> str:
+def render_places(places: Sequence[WorkspaceRecord], now: float, *, sizes: bool) -> str:
     """Lay out workspaces as a table."""
     head = ["workspace", "kind", "state", "age", "ahead", "dirty", *(["size"] if sizes else []), "path"]
     rows = []
@@ -75,8 +75,8 @@ def render_places(places: Sequence[Place], now: float, *, sizes: bool) -> str:
 
 
 def _find(place: Here, name: str) -> tuple[Reading, RunState, UnitState]:
-    from gitprun.keep.find import find_workspace
-    from gitprun.named.roster import roster
+    from gitprun.ledger.roster import roster
+    from gitprun.registry.find import find_workspace
 
     find_moved(place)
     reading = place.read()
@@ -89,7 +89,7 @@ def _find(place: Here, name: str) -> tuple[Reading, RunState, UnitState]:
 @click.pass_context
 def lock(ctx: click.Context, name: str, reason: str) -> None:
     """Lock WORKSPACE: no command of prun removes, moves or resets it; of a linked worktree git does not either."""
-    from gitprun.keep.lock import lock_workspace
+    from gitprun.registry.lock import lock_workspace
 
     place = here(ctx)
     _, _, unit = _find(place, name)
@@ -102,7 +102,7 @@ def lock(ctx: click.Context, name: str, reason: str) -> None:
 @click.pass_context
 def unlock(ctx: click.Context, name: str) -> None:
     """Unlock WORKSPACE."""
-    from gitprun.keep.lock import unlock_workspace
+    from gitprun.registry.lock import unlock_workspace
 
     place = here(ctx)
     _, _, unit = _find(place, name)
@@ -116,10 +116,10 @@ def unlock(ctx: click.Context, name: str) -> None:
 @click.pass_context
 def move(ctx: click.Context, name: str, path: str) -> None:
     """Move WORKSPACE to PATH, which must not exist, on the same file system; git's registration follows."""
-    from gitprun.keep.find import held
-    from gitprun.keep.move import move_workspace
-    from gitprun.keep.place import workspaces_of
-    from gitprun.named.settle import settle_named
+    from gitprun.registry.find import held
+    from gitprun.registry.finish import settle_named
+    from gitprun.registry.move import move_workspace
+    from gitprun.registry.place import workspaces_of
 
     place = here(ctx)
     reading, run, unit = _find(place, name)
@@ -145,10 +145,10 @@ def adopt(ctx: click.Context, path: str, name: str | None, branch: str | None, a
     again.
     """
     from gitprun.git.command import require_git
-    from gitprun.keep.find import name_of
-    from gitprun.keep.inventory import count_own
-    from gitprun.keep.move import follow_moved
-    from gitprun.named.adopt import adopt as take_in
+    from gitprun.registry.adopt import adopt as take_in
+    from gitprun.registry.find import name_of
+    from gitprun.registry.inventory import count_own
+    from gitprun.registry.move import follow_moved
 
     place = here(ctx)
     require_git(place.start)
@@ -185,17 +185,17 @@ def adopt(ctx: click.Context, path: str, name: str | None, branch: str | None, a
 def reset(ctx: click.Context, name: str, revision: str, discard_left_out: bool, as_json: bool) -> None:
     """Fill the named WORKSPACE anew from a commit, its branch with it; what it held is pinned first."""
     from gitprun.cli.new import provisions
-    from gitprun.config import read_settings
-    from gitprun.errors import Refused
     from gitprun.git.command import require_git
-    from gitprun.named.reset import reset_named
-    from gitprun.named.roster import NAMED
+    from gitprun.ledger.roster import NAMED
+    from gitprun.model.errors import OperationRefused
+    from gitprun.registry.reset import reset_named
+    from gitprun.system.config import read_settings
 
     place = here(ctx)
     require_git(place.start)
     _, run, unit = _find(place, name)
     if run.id != NAMED:
-        raise Refused(
+        raise OperationRefused(
             f"{unit.run}/{unit.id} is a unit of a run, and the workspace of a unit is never used again",
             f"git prun run --resume {unit.run} makes what is missing anew; git prun new makes a workspace of your own",
         )

@@ -6,16 +6,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from gitprun.executors.limits import FailureKind, Limit, failure_kind
+from gitprun.executors.limits import FailureKind, ServiceLimit, failure_kind
 from gitprun.executors.lines import one_line
-from gitprun.units import ExecutorSettings, Exit, Unit
+from gitprun.model.units import ExecutorSettings, Exit, Unit
 
 ProgressKind = Literal["started", "said", "thinking", "ran", "edited", "waiting", "error", "ended"]
 EndingState = Literal["done", "failed", "rate-limited", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class WorkerPaths:
     """Where a worker works, all paths absolute.
 
     ``cwd`` is its workspace, ``result`` the file it is told to write, ``last_message`` the file a
@@ -79,7 +79,7 @@ class Executor(Protocol):
     name: str
     default_program: str
 
-    def launch(self, unit: Unit, prompt: str, place: Place, settings: ExecutorSettings) -> Launch:
+    def launch(self, unit: Unit, prompt: str, place: WorkerPaths, settings: ExecutorSettings) -> Launch:
         """Say how to start a worker for one unit."""
         ...
 
@@ -102,7 +102,7 @@ def note(kind: ProgressKind, text: str) -> Progress:
 
 
 def make_ending(
-    state: EndingState, reason: str, limit: Limit | None, *, thread: str | None, tokens: int | None, message: str
+    state: EndingState, reason: str, limit: ServiceLimit | None, *, thread: str | None, tokens: int | None, message: str
 ) -> Ending:
     """Make an ending out of what was judged, with the limit it was judged by."""
     return Ending(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from gitprun.errors import PrunError
 from gitprun.executors.base import Executor
 from gitprun.executors.claude import Claude
 from gitprun.executors.codex import Codex
 from gitprun.executors.command import Command
-from gitprun.names import nearest
+from gitprun.model.errors import PrunError
+from gitprun.model.names import nearest
 
 EXECUTORS: Final[dict[str, Executor]] = {
     "codex": Codex(),

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from gitprun.executors.base import Ending, EndingState, Launch, Place, Progress, cut_short, make_ending, note
+from gitprun.executors.base import Ending, EndingState, Launch, Progress, WorkerPaths, cut_short, make_ending, note
 from gitprun.executors.claude_events import EVENTS, event_progress, is_synthetic, spoken, used_tokens, waiting
-from gitprun.executors.limits import Limit, find_limit, limit_of
+from gitprun.executors.limits import ServiceLimit, find_limit, limit_of
 from gitprun.executors.lines import (
     number_at,
     object_at,
@@ -20,7 +20,7 @@ from gitprun.executors.lines import (
     text_at,
     whole_text,
 )
-from gitprun.units import ExecutorSettings, Exit, Sandbox, Unit
+from gitprun.model.units import ExecutorSettings, Exit, Sandbox, Unit
 
 # The repository's MCP servers and hooks would run unasked under -p: the trust question is skipped there.
 _ISOLATED = ("--strict-mcp-config", "--setting-sources", "user")
@@ -42,7 +42,7 @@ class Claude:
     name = "claude"
     default_program = "claude"
 
-    def launch(self, unit: Unit, prompt: str, place: Place, settings: ExecutorSettings) -> Launch:
+    def launch(self, unit: Unit, prompt: str, place: WorkerPaths, settings: ExecutorSettings) -> Launch:
         """Say how to start claude; its working folder is the folder of the process."""
         program = settings.program or self.default_program
         argv = (
@@ -99,7 +99,7 @@ def _guarded(args: tuple[str, ...], guard: str) -> tuple[str, ...]:
 
 
 @dataclass(slots=True)
-class _Heard:
+class _ClaudeLog:
     """What matters of the lines read so far; ``limit`` and ``waits`` only while no work followed them."""
 
     events: bool = False
@@ -107,13 +107,13 @@ class _Heard:
     message: str = ""
     result: dict[str, object] | None = None
     own_words: bool = True
-    limit: Limit | None = None
+    limit: ServiceLimit | None = None
     waits: str = ""
     plain: str = ""
 
 
-def _listen(lines: Iterable[bytes]) -> _Heard:
-    heard = _Heard()
+def _listen(lines: Iterable[bytes]) -> _ClaudeLog:
+    heard = _ClaudeLog()
     for line in lines:
         event = parse_object(line)
         if event is None:
@@ -130,7 +130,7 @@ def _listen(lines: Iterable[bytes]) -> _Heard:
     return heard
 
 
-def _hear_event(heard: _Heard, kind: str, event: dict[str, object]) -> None:
+def _hear_event(heard: _ClaudeLog, kind: str, event: dict[str, object]) -> None:
     if kind == "assistant" and is_synthetic(event):
         heard.own_words = False
     elif kind in ("assistant", "user"):
@@ -145,7 +145,7 @@ def _hear_event(heard: _Heard, kind: str, event: dict[str, object]) -> None:
         heard.limit, heard.waits = find_limit(said), said
 
 
-def _judge(heard: _Heard, outcome: Exit) -> tuple[EndingState, str, Limit | None]:
+def _judge(heard: _ClaudeLog, outcome: Exit) -> tuple[EndingState, str, ServiceLimit | None]:
     if cut := cut_short(outcome):
         return "failed", one_line(f"{cut}; waiting: {heard.waits}" if heard.waits else cut), None
     if heard.result is not None:
@@ -157,7 +157,9 @@ def _judge(heard: _Heard, outcome: Exit) -> tuple[EndingState, str, Limit | None
     return "failed", one_line(f"exit code {outcome.code}: {heard.plain or 'no result'}"), None
 
 
-def _judge_result(result: dict[str, object], own_words: bool, outcome: Exit) -> tuple[EndingState, str, Limit | None]:
+def _judge_result(
+    result: dict[str, object], own_words: bool, outcome: Exit
+) -> tuple[EndingState, str, ServiceLimit | None]:
     said, failed = text_at(result, "result"), result.get("is_error") is not False
     asked = {"message": said, "api_error_status": result.get("api_error_status")}
     # What the worker itself said about limits is no limit; what claude said in its place is.

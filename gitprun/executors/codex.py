@@ -6,11 +6,11 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from gitprun.executors.base import Ending, EndingState, Launch, Place, Progress, cut_short, make_ending, note
+from gitprun.executors.base import Ending, EndingState, Launch, Progress, WorkerPaths, cut_short, make_ending, note
 from gitprun.executors.codex_items import item_progress
-from gitprun.executors.limits import Limit, error_text, find_limit, limit_of, readable
+from gitprun.executors.limits import ServiceLimit, error_text, find_limit, limit_of, readable
 from gitprun.executors.lines import object_at, one_line, parse_object, plain_text, sum_at, text_at, whole_text
-from gitprun.units import ExecutorSettings, Exit, Unit
+from gitprun.model.units import ExecutorSettings, Exit, Unit
 
 # Keeps out the user's config.toml with its MCP servers, and every skill: the user's, the repository's,
 # the bundled ones. ``-c mcp_servers={}`` would not do: tables merge and the servers start. AGENTS.md stays.
@@ -26,7 +26,7 @@ class Codex:
     name = "codex"
     default_program = "codex"
 
-    def launch(self, unit: Unit, prompt: str, place: Place, settings: ExecutorSettings) -> Launch:
+    def launch(self, unit: Unit, prompt: str, place: WorkerPaths, settings: ExecutorSettings) -> Launch:
         """Say how to start codex; its working folder is the folder of the process."""
         program = settings.program or self.default_program
         argv = (
@@ -94,7 +94,7 @@ def _tokens(event: dict[str, object]) -> int | None:
 
 
 @dataclass(slots=True)
-class _Heard:
+class _CodexLog:
     """What matters of the lines read so far; ``limit`` and ``error`` only while no work followed them."""
 
     events: bool = False
@@ -103,13 +103,13 @@ class _Heard:
     message: str = ""
     completed: bool = False
     failure: dict[str, object] | None = None
-    limit: Limit | None = None
+    limit: ServiceLimit | None = None
     error: str = ""
     plain: str = ""
 
 
-def _listen(lines: Iterable[bytes]) -> _Heard:
-    heard = _Heard()
+def _listen(lines: Iterable[bytes]) -> _CodexLog:
+    heard = _CodexLog()
     for line in lines:
         event = parse_object(line)
         if event is None:
@@ -128,7 +128,7 @@ def _listen(lines: Iterable[bytes]) -> _Heard:
     return heard
 
 
-def _hear_event(heard: _Heard, kind: str, event: dict[str, object]) -> None:
+def _hear_event(heard: _CodexLog, kind: str, event: dict[str, object]) -> None:
     if kind == "thread.started":
         heard.thread = one_line(text_at(event, "thread_id")) or heard.thread
     elif kind == "turn.completed":
@@ -141,7 +141,7 @@ def _hear_event(heard: _Heard, kind: str, event: dict[str, object]) -> None:
         _hear_item(heard, kind, object_at(event, "item"))
 
 
-def _hear_item(heard: _Heard, kind: str, item: dict[str, object]) -> None:
+def _hear_item(heard: _CodexLog, kind: str, item: dict[str, object]) -> None:
     sort = text_at(item, "type")
     if sort != "error":
         heard.limit, heard.error = None, ""
@@ -149,7 +149,7 @@ def _hear_item(heard: _Heard, kind: str, item: dict[str, object]) -> None:
         heard.message = whole_text(text_at(item, "text"))
 
 
-def _judge(heard: _Heard, outcome: Exit) -> tuple[EndingState, str, Limit | None]:
+def _judge(heard: _CodexLog, outcome: Exit) -> tuple[EndingState, str, ServiceLimit | None]:
     if cut := cut_short(outcome):
         return "failed", one_line(f"{cut}; last error: {heard.error}" if heard.error else cut), None
     if heard.failure is not None:

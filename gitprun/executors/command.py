@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from gitprun.errors import PlanError
-from gitprun.executors.base import Ending, Launch, Place, Progress, cut_short, note
+from gitprun.executors.base import Ending, Launch, Progress, WorkerPaths, cut_short, note
 from gitprun.executors.lines import one_line, plain_text
-from gitprun.units import ExecutorSettings, Exit, Unit
+from gitprun.model.errors import PlanError
+from gitprun.model.units import ExecutorSettings, Exit, Unit
 
 
 class Command:
@@ -16,7 +16,7 @@ class Command:
     name = "command"
     default_program = ""
 
-    def launch(self, unit: Unit, prompt: str, place: Place, settings: ExecutorSettings) -> Launch:
+    def launch(self, unit: Unit, prompt: str, place: WorkerPaths, settings: ExecutorSettings) -> Launch:
         """Say how to start the command; raises PlanError where the unit has none."""
         if not unit.command:
             raise PlanError(

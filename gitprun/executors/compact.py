@@ -9,7 +9,6 @@ import re
 from collections.abc import Iterator
 from typing import Final, Literal, get_args
 
-from gitprun.escapes import readable
 from gitprun.executors import claude_events
 from gitprun.executors.limits import error_text, unpacked
 from gitprun.executors.lines import (
@@ -23,6 +22,7 @@ from gitprun.executors.lines import (
     text_at,
     visible,
 )
+from gitprun.model.escapes import readable
 
 Level = Literal["minimal", "normal", "verbose"]
 LEVELS: Final[tuple[str, ...]] = get_args(Level)

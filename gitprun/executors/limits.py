@@ -65,7 +65,7 @@ _WINDOW = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Limit:
+class ServiceLimit:
     """A limit of the service; ``retry_after`` in seconds where a length of time was stated, ``retry_at`` a time."""
 
     reason: str
@@ -74,7 +74,7 @@ class Limit:
     retry_at: str = ""
 
 
-def find_limit(text: str) -> Limit | None:
+def find_limit(text: str) -> ServiceLimit | None:
     """Find a notice of a limit in what a program said about itself, None where there is none.
 
     Not meant for what the worker's own tools printed: there such words say nothing about the worker.
@@ -82,7 +82,7 @@ def find_limit(text: str) -> Limit | None:
     shown = text[:_WINDOW].replace("\u2019", "'").lower()
     if not _LIMIT.search(shown):
         return None
-    return Limit(one_line(text), stated_wait(shown), _kind_of(shown), stated_date(text[:_WINDOW]))
+    return ServiceLimit(one_line(text), stated_wait(shown), _kind_of(shown), stated_date(text[:_WINDOW]))
 
 
 def is_network(text: str) -> bool:
@@ -90,7 +90,7 @@ def is_network(text: str) -> bool:
     return bool(_NETWORK.search(text[:_WINDOW].lower()))
 
 
-def failure_kind(reason: str, limit: Limit | None) -> FailureKind | Literal[""]:
+def failure_kind(reason: str, limit: ServiceLimit | None) -> FailureKind | Literal[""]:
     """Name the kind of a failure of the service; empty where the service had no part in it."""
     return limit.kind if limit else "network" if is_network(reason) else ""
 
@@ -99,7 +99,7 @@ def _kind_of(shown: str) -> FailureKind:
     return next(kind for kind, pattern in _KINDS if pattern.search(shown))
 
 
-def limit_of(event: dict[str, object]) -> Limit | None:
+def limit_of(event: dict[str, object]) -> ServiceLimit | None:
     """Find a limit in an error event: by its words, its error code or its status number."""
     said = error_text(event)
     places = (event, object_at(event, "error"))
@@ -109,7 +109,7 @@ def limit_of(event: dict[str, object]) -> Limit | None:
     if found is None:
         if status is None:
             return None
-        found = Limit(f"status {status}", kind=_kind_of(str(status)))
+        found = ServiceLimit(f"status {status}", kind=_kind_of(str(status)))
     elif status is not None and found.kind == "capacity":
         found = replace(found, kind=_kind_of(str(status)))
     stated = next((wait for place in places if (wait := _stated_seconds(place)) is not None), None)

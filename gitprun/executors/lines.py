@@ -6,7 +6,7 @@ import json
 import unicodedata
 from pathlib import PurePosixPath
 
-from gitprun.escapes import without_sequences
+from gitprun.model.escapes import without_sequences
 
 MAX_TEXT = 200
 MAX_NUMBER = 10**15

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gitprun.errors import GitFailed, GitStopped, PrunError
 from gitprun.git.command import Git, require_git
-from gitprun.git.trees import Change, TreeMerge, merge_trees, parse_change, parse_merge_tree
-from gitprun.names import Oid
+from gitprun.git.trees import TreeChange, TreeMerge, merge_trees, parse_change, parse_merge_tree
+from gitprun.model.errors import GitFailed, GitStopped, PrunError
+from gitprun.model.names import Oid
 
 OLDEST_BATCH = (2, 39)
 _FATAL = 128
 
 
-def compare_many(git: Git, pairs: Sequence[tuple[Oid, Oid]]) -> list[tuple[Change, ...]]:
+def compare_many(git: Git, pairs: Sequence[tuple[Oid, Oid]]) -> list[tuple[TreeChange, ...]]:
     """List the paths that the trees (no commits) of each pair (old, new) hold differently, renames not looked for."""
     if not pairs:
         return []
@@ -25,7 +25,7 @@ def compare_many(git: Git, pairs: Sequence[tuple[Oid, Oid]]) -> list[tuple[Chang
     return parse_comparisons(out, pairs)
 
 
-def parse_comparisons(out: bytes, pairs: Sequence[tuple[Oid, Oid]]) -> list[tuple[Change, ...]]:
+def parse_comparisons(out: bytes, pairs: Sequence[tuple[Oid, Oid]]) -> list[tuple[TreeChange, ...]]:
     """Read the output of ``git diff-tree --stdin -z --raw`` for pairs of trees; raises ValueError for anything else."""
     found, at = [], 0
     for old, new in pairs:

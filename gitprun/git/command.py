@@ -15,10 +15,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO
 
-from gitprun.errors import GitFailed, GitTimeout, PrunError
 from gitprun.git.environment import git_environment
-from gitprun.git.limits import Heard, Patience
-from gitprun.system import kin
+from gitprun.git.limits import GitWait, Heard
+from gitprun.model.errors import GitFailed, GitTimeout, PrunError
+from gitprun.supervisor import process_tree
 from gitprun.system.sharing import usual_umask
 
 LAST_WORDS = 2.0
@@ -65,7 +65,7 @@ class GitMissing(PrunError):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class GitAnswer:
     """What git said: exit code, stdout as bytes, stderr as text."""
 
     code: int
@@ -109,9 +109,9 @@ class Running:
     began: float
     heard: Heard
 
-    def wait(self, stdin: bytes = b"", *, ok: tuple[int, ...] = (0,), timeout: float | None = None) -> Answer:
+    def wait(self, stdin: bytes = b"", *, ok: tuple[int, ...] = (0,), timeout: float | None = None) -> GitAnswer:
         """Give it its input and wait for its end; raises as ``Git.run`` does."""
-        patience, given = Patience(self.shown, timeout, self.heard), stdin or None
+        patience, given = GitWait(self.shown, timeout, self.heard), stdin or None
         try:
             while True:
                 try:
@@ -125,12 +125,12 @@ class Running:
         except BaseException:
             self.give_up()
             raise
-        answer = Answer(self.process.returncode, out, err.decode("utf-8", "replace"))
+        answer = GitAnswer(self.process.returncode, out, err.decode("utf-8", "replace"))
         if answer.code not in ok:
             raise GitFailed(self.shown, answer.code, answer.err)
         return answer
 
-    def await_end(self, patience: Patience) -> int:
+    def await_end(self, patience: GitWait) -> int:
         """Wait for its end without touching its pipes, and give its exit code; raises GitTimeout."""
         while True:
             try:
@@ -168,16 +168,16 @@ class Running:
         waited, hint = explain_hung(self.shown[0], words, *where, self.git.read_programs)
         return type(problem)(problem.argv, problem.seconds, waited, hint)
 
-    def _end_tree(self, tree: kin.Kin, *, harsh: bool) -> None:
-        from gitprun.system.aftermath import kin_of
+    def _end_tree(self, tree: process_tree.Kin, *, harsh: bool) -> None:
+        from gitprun.supervisor.orphans import kin_of
 
         if not harsh:
             _signal_group(self.process, signal.SIGINT)
             with suppress(subprocess.TimeoutExpired):
                 self.process.wait(STEP)
 
-        def living(_everywhere: bool) -> kin.Kin | None:
-            known = {pid: start for pid, start in tree.items() if kin.started_at(pid) == start}
+        def living(_everywhere: bool) -> process_tree.Kin | None:
+            known = {pid: start for pid, start in tree.items() if process_tree.started_at(pid) == start}
             return (kin_of(self.mark) | known) or None
 
         def rest(most: float) -> None:
@@ -185,9 +185,9 @@ class Running:
             with suppress(subprocess.TimeoutExpired):
                 self.process.wait(min(most, STEP / 10))
             if self.process.returncode is not None:
-                time.sleep(min(most, kin.SHORT))
+                time.sleep(min(most, process_tree.SHORT))
 
-        kin.end_all(living, rest, 0.0 if harsh else STEP, None)
+        process_tree.end_all(living, rest, 0.0 if harsh else STEP, None)
         if self.process.returncode is None:
             # Where processes cannot be listed the group is all there is to hold on to.
             _signal_group(self.process, signal.SIGKILL)
@@ -220,7 +220,7 @@ class Git:
 
     def run(
         self, *args: str | bytes, stdin: bytes = b"", ok: tuple[int, ...] = (0,), timeout: float | None = None
-    ) -> Answer:
+    ) -> GitAnswer:
         """Run ``git ARGS``; raises GitFailed when the exit code is not among ``ok``, GitTimeout when it hangs.
 
         Without a ``timeout`` in seconds it has what ``limits`` says; a stop ends it with GitStopped.
@@ -273,7 +273,7 @@ class Git:
             return subprocess.Popen(
                 self.bounds.wrap(argv) if self.bounds else argv,
                 cwd=self.cwd,
-                env={**env, kin.MARK: ":".join(filter(None, (env.get(kin.MARK), mark)))},
+                env={**env, process_tree.MARK: ":".join(filter(None, (env.get(process_tree.MARK), mark)))},
                 stdin=source or subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,

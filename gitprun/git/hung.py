@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gitprun.git.stale import is_git_in
-from gitprun.system import kin
-from gitprun.system.aftermath import kin_of
+from gitprun.supervisor import process_tree
+from gitprun.supervisor.orphans import kin_of
 from gitprun.system.files import read_plain
 
 # More special files than one are no more use, and refs may be many.
@@ -29,14 +29,14 @@ _CHECKOUT_FILES = (".gitattributes", ".gitignore", ".gitmodules")
 class Programs:
     """What a git program had started: who they are, and the words they were started with, the oldest first."""
 
-    tree: kin.Kin
+    tree: process_tree.Kin
     words: tuple[str, ...]
 
 
 def look_below(pid: int, mark: str) -> Programs:
     """List what a git program has started, by its mark and by parentage; nothing where it cannot be told."""
-    processes = kin.list_processes() or {}
-    tree = kin_of(mark) | {one: processes[one][1] for one in kin.below([pid], processes)}
+    processes = process_tree.list_processes() or {}
+    tree = kin_of(mark) | {one: processes[one][1] for one in process_tree.below([pid], processes)}
     tree.pop(pid, None)
     own = sorted(tree, key=lambda one: (int(tree[one]), one))
     return Programs(tree, tuple(filter(None, map(_words_of, own))))
@@ -44,7 +44,7 @@ def look_below(pid: int, mark: str) -> Programs:
 
 def _words_of(pid: int) -> str:
     try:
-        words = kin.read_file(f"/proc/{pid}/cmdline", 4096).rstrip(b"\0").split(b"\0")
+        words = process_tree.read_file(f"/proc/{pid}/cmdline", 4096).rstrip(b"\0").split(b"\0")
     except OSError:
         return ""
     # What git starts to do its own work is still git.

@@ -6,9 +6,9 @@ import os
 import shlex
 from pathlib import Path
 
-from gitprun.errors import Refused
 from gitprun.git.command import Git
 from gitprun.git.repo import Repository
+from gitprun.model.errors import OperationRefused
 
 _HIDING = r"^core\.(bare|worktree)$"
 
@@ -24,7 +24,7 @@ def require_seen_checkout(repository: Repository) -> None:
     named, named_file = settings.get("core.worktree", ("", ""))
     beside = common.parent if common.name == ".git" else repository.beside
     if bare == "true" and beside is not None and _holds_checkout(common, beside):
-        raise Refused(
+        raise OperationRefused(
             f"core.bare is true in {bare_file}, but {beside} is a checkout: what moves here would leave it behind",
             f"git config --file {shlex.quote(bare_file)} core.bare false",
         )
@@ -37,7 +37,7 @@ def require_seen_checkout(repository: Repository) -> None:
     elif beside is not None and not os.path.samefile(place, beside) and _holds_checkout(common, beside):
         astray = f"but the checkout is {beside}"
     if astray:
-        raise Refused(
+        raise OperationRefused(
             f"core.worktree in {named_file} names {named}, {astray}",
             f"git config --file {shlex.quote(named_file)} --unset core.worktree, or name the right folder there",
         )

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
-from gitprun.errors import GitStopped, GitTimeout
+from gitprun.model.errors import GitStopped, GitTimeout
 from gitprun.system.stop import Stop, current_stop
 
 # Whatever writes or reads whole trees: generous for checkouts of large repositories on slow disks. Callers that know
@@ -71,7 +71,7 @@ class Heard:
         return cls(stop, stop.presses if stop else 0)
 
 
-class Patience:
+class GitWait:
     """One wait for a git program: how long it may still take, and whether a stop ends it.
 
     ``began`` is what had been heard when the program started: a stop between that and the wait ends it, too.

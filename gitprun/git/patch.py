@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from gitprun.escapes import safe_text
 from gitprun.git.command import Git
+from gitprun.model.escapes import safe_text
 
 # What a terminal would obey or a reader not see. A form feed is part of many a source file, a carriage return of more.
 _UNSAFE = re.compile(rb"[\x00-\x08\x0b\x0e-\x1f\x7f]|\xc2[\x80-\x9f]|\xe2\x80[\xaa-\xae]|\xe2\x81[\xa6-\xa9]")

@@ -7,9 +7,9 @@ import selectors
 import signal
 from collections.abc import Callable
 
-from gitprun.errors import GitFailed, GitTimeout
 from gitprun.git.command import Git, Running
-from gitprun.git.limits import DEFAULT_TIMEOUT, Patience
+from gitprun.git.limits import DEFAULT_TIMEOUT, GitWait
+from gitprun.model.errors import GitFailed, GitTimeout
 
 _CHUNK = 1 << 16
 # So much of what a program complains about is kept; a hostile object can make it complain without end.
@@ -29,7 +29,7 @@ def pipe(
     Raises GitFailed for the one that broke the pipe, GitTimeout after ``timeout`` seconds, and whatever ``sink``
     raises; none of them runs on then.
     """
-    patience = Patience(tuple(os.fsdecode(word) for word in stages[-1][1]), timeout)
+    patience = GitWait(tuple(os.fsdecode(word) for word in stages[-1][1]), timeout)
     running: list[Running] = []
     try:
         for git, args in stages:
@@ -57,7 +57,7 @@ def pipe(
 
 
 def _pump(
-    running: list[Running], stdin: bytes, sink: Callable[[bytes], None] | None, patience: Patience
+    running: list[Running], stdin: bytes, sink: Callable[[bytes], None] | None, patience: GitWait
 ) -> list[bytearray]:
     """Feed the first, hear the last, and keep the beginning of what each of them complains about."""
     said = [bytearray() for _ in running]

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gitprun.errors import PrunError
 from gitprun.git.command import Git
 from gitprun.git.store import store_of
-from gitprun.names import PRUN_REFS, ZERO, Oid
+from gitprun.model.errors import PrunError
+from gitprun.model.names import PRUN_REFS, ZERO, Oid
 from gitprun.system.files import read_plain
 
 if TYPE_CHECKING:

@@ -7,11 +7,11 @@ import shlex
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gitprun.errors import GitFailed, PrunError, first_words
 from gitprun.git.command import Git
 from gitprun.git.revision import require_one_ref
 from gitprun.git.stale import COMMONDIR
-from gitprun.names import Oid, parse_oid
+from gitprun.model.errors import GitFailed, PrunError, first_words
+from gitprun.model.names import Oid, parse_oid
 from gitprun.system.files import read_plain
 from gitprun.system.sharing import parse_sharing
 
@@ -50,7 +50,7 @@ class Repository:
 
     @property
     def trusted(self) -> Path:
-        """Name the folder that is there once workers shared the settings (see ``gitprun.drift.caution``)."""
+        """Name the folder that is there once workers shared the settings (see ``gitprun.observe.safe_mode``)."""
         return self.state / "trusted"
 
     @property

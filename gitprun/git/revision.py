@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from gitprun.errors import PrunError, Refused
 from gitprun.git.command import Git
-from gitprun.names import Oid
+from gitprun.model.errors import OperationRefused, PrunError
+from gitprun.model.names import Oid
 
 _OID = re.compile(r"[0-9a-f]{40}")
 # What git reads as part of a revision, not of a ref: wip~2, wip^{tree}, wip@{1}, wip:file.
@@ -77,10 +77,12 @@ def require_branch_name(git: Git, branch: str, example: str) -> None:
     checked = git.run("check-ref-format", f"refs/heads/{branch}", ok=(0, 1, 129))
     reads_otherwise = branch.startswith(("-", "refs/")) or _OWN.fullmatch(branch) or _OID.fullmatch(branch)
     if checked.code != 0 or reads_otherwise or "\n" in branch:
-        raise Refused(f"{branch!r} is no name for a branch", f"such as {example}; git help check-ref-format")
+        raise OperationRefused(f"{branch!r} is no name for a branch", f"such as {example}; git help check-ref-format")
 
 
 def require_no_tag(git: Git, branch: str) -> None:
     """Refuse a name for a new branch that is the name of a tag: one would be taken for the other."""
     if git.run("show-ref", "--verify", "--quiet", f"refs/tags/{branch}", ok=(0, 1, 128)).code == 0:
-        raise Refused(f"{branch!r} is the name of a tag: a branch would be taken for it", "choose another name")
+        raise OperationRefused(
+            f"{branch!r} is the name of a tag: a branch would be taken for it", "choose another name"
+        )

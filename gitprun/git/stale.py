@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from gitprun.errors import GitFailed
+from gitprun.model.errors import GitFailed
 
 # A lock this old, held by no process, is nobody's; a younger one may be between two writes of a living program.
 OLD = 600.0

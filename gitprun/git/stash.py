@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from gitprun.git.command import Git
 from gitprun.git.trees import read_changes
-from gitprun.names import Oid
+from gitprun.model.names import Oid
 
 STASH = "refs/stash"
 # Beyond that many entries nobody remembers what is in them, and each costs two or three programs.

@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from gitprun.errors import PrunError
 from gitprun.git.command import Git, Running
-from gitprun.git.limits import Patience
-from gitprun.names import Oid
+from gitprun.git.limits import GitWait
+from gitprun.model.errors import PrunError
+from gitprun.model.names import Oid
 
 if TYPE_CHECKING:
     import pygit2
@@ -47,7 +47,7 @@ class ObjectMissing(PrunError):
     """An object that something names is not there."""
 
 
-class Store:
+class ObjectStore:
     """The objects of one repository; stands for the repository itself, which is opened when more is asked of it."""
 
     def __init__(self, git: Git, objects: Path, opened: Callable[[], pygit2.Repository]) -> None:
@@ -204,7 +204,7 @@ class Store:
         running = cast("Running", self._running)
         assert running.process.stdout is not None
         pipe = running.process.stdout.fileno()
-        patience = Patience(running.shown, _TIMEOUT)
+        patience = GitWait(running.shown, _TIMEOUT)
         while not select.select([pipe], [], [], patience.slice)[0]:
             patience.require_time()
         found = os.read(pipe, _CHUNK)
@@ -220,9 +220,9 @@ def _ident(who: Ident) -> str:
 
 def stand_in(git: Git, objects: Path, opened: Callable[[], pygit2.Repository]) -> pygit2.Repository:
     """Give a store in the place of an open repository, for everybody who only passes that on."""
-    return cast("pygit2.Repository", Store(git, objects, opened))
+    return cast("pygit2.Repository", ObjectStore(git, objects, opened))
 
 
-def store_of(repo: object) -> Store | None:
+def store_of(repo: object) -> ObjectStore | None:
     """Give the store that stands for a repository, if one does."""
-    return repo if isinstance(repo, Store) else None
+    return repo if isinstance(repo, ObjectStore) else None

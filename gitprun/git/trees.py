@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from gitprun.errors import PrunError
 from gitprun.git.command import Git
 from gitprun.git.refs import write_object
 from gitprun.git.store import store_of
-from gitprun.names import Oid, parse_oid
+from gitprun.model.errors import PrunError
+from gitprun.model.names import Oid, parse_oid
 
 if TYPE_CHECKING:
     import pygit2
@@ -61,7 +61,7 @@ class TreeMerge:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class TreeChange:
     """One path that two trees hold differently; mode 000000 means it is not there."""
 
     path: bytes
@@ -125,17 +125,17 @@ def _parse_messages(fields: Sequence[bytes]) -> list[Message]:
     return found
 
 
-def read_changes(git: Git, old: Oid, new: Oid) -> tuple[Change, ...]:
+def read_changes(git: Git, old: Oid, new: Oid) -> tuple[TreeChange, ...]:
     """List the paths that two trees (or commits) hold differently; a rename is a removal and an addition."""
     options = ("-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--ignore-submodules=none")
     fields = git.run("diff-tree", *options, old, new).fields
     return tuple(parse_change(about, path) for about, path in zip(fields[::2], fields[1::2], strict=True))
 
 
-def parse_change(about: bytes, path: bytes) -> Change:
+def parse_change(about: bytes, path: bytes) -> TreeChange:
     """Read one row of ``git diff-tree --raw --no-abbrev``."""
     old_mode, new_mode, old, new, _ = about.decode().removeprefix(":").split(" ")
-    return Change(path, old_mode, new_mode, Oid(old), Oid(new))
+    return TreeChange(path, old_mode, new_mode, Oid(old), Oid(new))
 
 
 def read_bases(git: Git, repo: Objects, main: Oid, unit: Oid) -> tuple[Oid, ...]:

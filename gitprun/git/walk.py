@@ -5,11 +5,11 @@ from __future__ import annotations
 import stat
 from collections.abc import Iterable, Iterator, Mapping
 
-from gitprun.errors import PrunError
 from gitprun.git.refs import write_object
 from gitprun.git.store import store_of
-from gitprun.git.trees import ABSENT, Change, Objects, read_blob, split_tree
-from gitprun.names import ZERO, Oid
+from gitprun.git.trees import ABSENT, Objects, TreeChange, read_blob, split_tree
+from gitprun.model.errors import PrunError
+from gitprun.model.names import ZERO, Oid
 
 # Mode as a tree holds it, and the binary object id.
 Entry = tuple[bytes, bytes]
@@ -21,7 +21,7 @@ _KEPT = 20_000
 DEEPEST = 500
 
 
-class TooDeep(PrunError):
+class TreeTooDeep(PrunError):
     """A tree is nested deeper than anything that is meant to be a project."""
 
 
@@ -58,16 +58,16 @@ class Trees:
                         folders.add((left[1], right[1]))
             waiting = folders
 
-    def compare(self, old: Oid, new: Oid) -> tuple[Change, ...]:
+    def compare(self, old: Oid, new: Oid) -> tuple[TreeChange, ...]:
         """List the paths that two trees hold differently, sorted; a rename is a removal and an addition."""
-        found: list[Change] = []
+        found: list[TreeChange] = []
         waiting: list[tuple[bytes, bytes | None, bytes | None]] = [(b"", bytes.fromhex(old), bytes.fromhex(new))]
         while waiting:
             above, one, other = waiting.pop()
             if one == other:
                 continue
             if above.count(b"/") > DEEPEST:
-                raise TooDeep(f"folders are nested more than {DEEPEST} deep")
+                raise TreeTooDeep(f"folders are nested more than {DEEPEST} deep")
             before = self.rows(one) if one is not None else {}
             after = self.rows(other) if other is not None else {}
             for name, left, right in _unequal(before, after):
@@ -117,7 +117,7 @@ class Trees:
                     found.append(above + name)
         return sorted(found)
 
-    def apply(self, tree: Oid, changes: Iterable[Change]) -> Oid | None:
+    def apply(self, tree: Oid, changes: Iterable[TreeChange]) -> Oid | None:
         """Write a tree in which the changes are made; None if one does not meet exactly what it is a change of."""
         wanted = [(change.path.split(b"/"), change) for change in changes]
         if any(len(parts) > DEEPEST for parts, _ in wanted):
@@ -127,11 +127,11 @@ class Trees:
             return None
         return Oid(self._write({}).hex() if made == b"" else made.hex())
 
-    def _apply(self, at: bytes | None, wanted: list[tuple[list[bytes], Change]]) -> bytes | None:
+    def _apply(self, at: bytes | None, wanted: list[tuple[list[bytes], TreeChange]]) -> bytes | None:
         """Change one folder (None: there is none yet); gives its new id, empty bytes if nothing is left in it."""
         rows = dict(self.rows(at)) if at is not None else {}
-        here: dict[bytes, Change] = {}
-        below: dict[bytes, list[tuple[list[bytes], Change]]] = {}
+        here: dict[bytes, TreeChange] = {}
+        below: dict[bytes, list[tuple[list[bytes], TreeChange]]] = {}
         for parts, change in wanted:
             if len(parts) == 1:
                 here[parts[0]] = change
@@ -153,7 +153,7 @@ class Trees:
         return self._write(rows) if rows else b""
 
     def _change_entry(
-        self, entry: Entry | None, change: Change | None, below: list[tuple[list[bytes], Change]] | None
+        self, entry: Entry | None, change: TreeChange | None, below: list[tuple[list[bytes], TreeChange]] | None
     ) -> Entry | None:
         """Change one name of a folder; None if that does not fit, a pair of empty bytes if it goes."""
         if change is not None and not change.added:
@@ -202,7 +202,7 @@ def _unequal(before: Rows, after: Rows) -> Iterator[tuple[bytes, Entry | None, E
         yield name, before.get(name), after.get(name)
 
 
-def _change(path: bytes, left: Entry | None, right: Entry | None) -> Change | None:
+def _change(path: bytes, left: Entry | None, right: Entry | None) -> TreeChange | None:
     """Say how a path changed as a file; None if it is a folder, or nothing, on both sides, or the same."""
     sides = [
         (ABSENT, ZERO) if entry is None or _is_folder(entry) else (_mode(entry), Oid(entry[1].hex()))
@@ -211,7 +211,7 @@ def _change(path: bytes, left: Entry | None, right: Entry | None) -> Change | No
     if sides[0] == sides[1]:
         return None
     (old_mode, old), (new_mode, new) = sides
-    return Change(path, old_mode, new_mode, old, new)
+    return TreeChange(path, old_mode, new_mode, old, new)
 
 
 def _is_folder(entry: Entry) -> bool:

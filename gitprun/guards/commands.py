@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Final
 
 from gitprun.guards.gitwords import judge_git
-from gitprun.guards.shell import UNKNOWN, Command, TooDeep, read_commands
+from gitprun.guards.shell import UNKNOWN, CommandTooDeep, SimpleCommand, read_commands
 
 MOST_DEPTH = 12
 SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "rbash", "fish"})
@@ -66,21 +66,21 @@ def find_refused(text: str, alias: Alias = lambda _name: None) -> Refusal | None
     """Find the first command in a shell text that a worker must not run; never raises."""
     try:
         return _find(text, alias, 0)
-    except (TooDeep, RecursionError):
+    except (CommandTooDeep, RecursionError):
         found = _ROUGHLY.search(text)
         return Refusal(f"git {found[1]}", "it stands in a command too deeply nested to be read") if found else None
 
 
 def _find(text: str, alias: Alias, depth: int) -> Refusal | None:
     if depth > MOST_DEPTH:
-        raise TooDeep("commands within commands")
+        raise CommandTooDeep("commands within commands")
     for command in read_commands(text):
         if found := _judge(command, alias, depth):
             return found
     return None
 
 
-def _judge(command: Command, alias: Alias, depth: int) -> Refusal | None:
+def _judge(command: SimpleCommand, alias: Alias, depth: int) -> Refusal | None:
     words, more = command.words, False
     # Each round takes one wrapper off, so this ends.
     while words:
@@ -118,7 +118,7 @@ def _judge_git(words: Sequence[str], alias: Alias, depth: int, more: bool) -> Re
     if stands_for is None:
         return None
     if depth > MOST_DEPTH:
-        raise TooDeep("an alias that stands for itself")
+        raise CommandTooDeep("an alias that stands for itself")
     if stands_for.startswith("!"):
         return _find(stands_for[1:], alias, depth + 1)
     meant = [word for row in read_commands(stands_for) for word in row.words]
@@ -139,7 +139,7 @@ def _judge_find(words: Sequence[str], alias: Alias, depth: int) -> Refusal | Non
         word = rest.pop(0)
         if word in ("-exec", "-execdir", "-ok", "-okdir"):
             end = next((at for at, other in enumerate(rest) if other in (";", "+")), len(rest))
-            if found := _judge(Command(tuple(rest[:end])), alias, depth + 1):
+            if found := _judge(SimpleCommand(tuple(rest[:end])), alias, depth + 1):
                 return found
             rest = rest[end:]
     return None
@@ -173,7 +173,7 @@ def _unwrap(program: str, words: Sequence[str]) -> tuple[tuple[str, ...], str]:
     return ((), " ".join(rest)) if program == "watch" else (rest, "")
 
 
-def _script_of(program: str, words: Sequence[str], command: Command) -> str:
+def _script_of(program: str, words: Sequence[str], command: SimpleCommand) -> str:
     """Give the shell text a command runs, empty where there is none or it cannot be known."""
     if program in SHELLS:
         return _shell_script(words, command)
@@ -186,7 +186,7 @@ def _script_of(program: str, words: Sequence[str], command: Command) -> str:
     return ""
 
 
-def _shell_script(words: Sequence[str], command: Command) -> str:
+def _shell_script(words: Sequence[str], command: SimpleCommand) -> str:
     """Give what a shell runs: the text behind ``-c``, or what it reads from its stdin."""
     at, text_follows, reads = 0, False, False
     words = [word for word in words if word != UNKNOWN]
@@ -207,7 +207,7 @@ def _shell_script(words: Sequence[str], command: Command) -> str:
     return command.stdin if command.stdin is not None else _printed(command.before)
 
 
-def _printed(command: Command | None) -> str:
+def _printed(command: SimpleCommand | None) -> str:
     """Give what a simple command prints, as far as its words tell."""
     if command is None or not command.words:
         return ""

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from gitprun.errors import Refused
 from gitprun.git.command import Git, require_git
 from gitprun.git.repo import Repository
+from gitprun.model.errors import OperationRefused
 from gitprun.system.files import read_plain, write_whole
 
 State = Literal["absent", "installed", "edited", "other"]
@@ -78,7 +78,7 @@ def read_driver(repository: Repository) -> Driver:
 def install_driver(repository: Repository, driver: Driver, *, force: bool = False) -> None:
     """Write the settings and the lines; what is there of an earlier version is replaced."""
     if driver.state == "other" and not force:
-        raise Refused("merge.prun.driver is set to something that is not ours", "--force replaces it")
+        raise OperationRefused("merge.prun.driver is set to something that is not ours", "--force replaces it")
     driver.attributes.parent.mkdir(exist_ok=True)
     before, _, after = _split(read_plain(driver.attributes, MOST) or b"")
     # First the settings: attributes that name an unknown driver would do nothing, and the other way round too.
@@ -125,7 +125,7 @@ def _settings(version: tuple[int, ...]) -> tuple[tuple[str, str], ...]:
 
 def _patterns() -> tuple[str, ...]:
     """List the patterns of all kinds, each once."""
-    from gitprun.merge.resolvers.kinds import all_kinds
+    from gitprun.resolvers.kinds import all_kinds
 
     return tuple(sorted({pattern for kind in all_kinds() for pattern in kind.files}))
 

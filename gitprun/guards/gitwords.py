@@ -35,7 +35,7 @@ _EVERYTHING = frozenset({".", "./", ":/", ":/*", ":", "*", "..", "/", "./*"})
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedCommand:
     """What is known of a git command: its subcommand, the words after it, and ``why`` it is refused (if it is).
 
     ``script`` is shell text it would run; ``known`` tells that the subcommand is git's own.
@@ -49,7 +49,7 @@ class Judged:
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class GitWords:
     """The words behind a subcommand: options, names before ``--``, paths after it."""
 
     options: tuple[str, ...]
@@ -69,37 +69,37 @@ class Words:
         return False
 
 
-def judge_git(words: Sequence[str]) -> Judged:
+def judge_git(words: Sequence[str]) -> JudgedCommand:
     """Judge the words behind ``git``."""
     at = 0
     while at < len(words) and words[at].startswith("-"):
         at += 2 if words[at] in _GLOBAL_VALUES else 1
     if at >= len(words):
-        return Judged("", known=True)
+        return JudgedCommand("", known=True)
     name, rest = words[at], tuple(words[at + 1 :])
     if UNKNOWN in name or "{" in name:
-        return Judged(name.replace(UNKNOWN, "..."), rest, UNTOLD, known=True)
+        return JudgedCommand(name.replace(UNKNOWN, "..."), rest, UNTOLD, known=True)
     if rest and rest[0] in ("-h", "--help"):
-        return Judged(name, rest, known=True)
+        return JudgedCommand(name, rest, known=True)
     if name in _ALWAYS:
-        return Judged(name, rest, _ALWAYS[name], known=True)
+        return JudgedCommand(name, rest, _ALWAYS[name], known=True)
     if name == "submodule" and "foreach" in rest:
         words_run = [word for word in rest[rest.index("foreach") + 1 :] if word not in ("--recursive", "--quiet")]
-        return Judged(name, rest, script=" ".join(words_run), known=True)
+        return JudgedCommand(name, rest, script=" ".join(words_run), known=True)
     rule = _RULES.get(name)
-    return Judged(name, rest, rule(_split(rest)) if rule else "", known=rule is not None)
+    return JudgedCommand(name, rest, rule(_split(rest)) if rule else "", known=rule is not None)
 
 
-def _split(rest: Sequence[str]) -> Words:
+def _split(rest: Sequence[str]) -> GitWords:
     cut = list(rest).index("--") if "--" in rest else len(rest)
     # What follows these is their value, whatever it begins with.
     values = {at + 1 for at, word in enumerate(rest) if word in ("--sort", "--format")}
     before = [word for at, word in enumerate(rest[:cut]) if at not in values]
     options = tuple(word for word in before if word.startswith("-") and len(word) > 1)
-    return Words(options, tuple(word for word in before if word not in options), tuple(rest[cut + 1 :]))
+    return GitWords(options, tuple(word for word in before if word not in options), tuple(rest[cut + 1 :]))
 
 
-def _everything(words: Words) -> bool:
+def _everything(words: GitWords) -> bool:
     return any(path in _EVERYTHING for path in (*words.names, *words.paths))
 
 
@@ -107,7 +107,7 @@ def _everything(words: Words) -> bool:
 _LISTING = (*("--list", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at", "--sort", "--format"),)
 
 
-def _branch(words: Words) -> str:
+def _branch(words: GitWords) -> str:
     if words.has("--delete", "--move", "--copy", "--force", "-d", "-D", "-m", "-M", "-c", "-C", "-f"):
         return REFS
     if words.has("--set-upstream-to", "--unset-upstream", "--edit-description", "-u"):
@@ -116,13 +116,13 @@ def _branch(words: Words) -> str:
     return REFS if words.names and not listing else ""
 
 
-def _tag(words: Words) -> str:
+def _tag(words: GitWords) -> str:
     if words.has("--delete", "--annotate", "--sign", "--force", "--message", "-d", "-a", "-s", "-f", "-m", "-F", "-u"):
         return REFS
     return REFS if words.names and not words.has(*_LISTING, "--verify", "-l", "-n", "-v") else ""
 
 
-def _reset(words: Words) -> str:
+def _reset(words: GitWords) -> str:
     if words.has("--hard", "--merge", "--keep"):
         return LOSES
     first = words.names[0] if words.names else "HEAD"
@@ -132,36 +132,36 @@ def _reset(words: Words) -> str:
     return REFS if words.has("--soft") or moves else ""
 
 
-def _checkout(words: Words) -> str:
+def _checkout(words: GitWords) -> str:
     if words.has("--force", "-f") or _everything(words):
         return LOSES
     return REFS if words.has("--orphan", "--track", "-b", "-B", "-t") else ""
 
 
-def _switch(words: Words) -> str:
+def _switch(words: GitWords) -> str:
     if words.has("--force", "--discard-changes", "-f"):
         return LOSES
     return REFS if words.has("--create", "--force-create", "--orphan", "--track", "-c", "-C", "-t") else ""
 
 
-def _restore(words: Words) -> str:
+def _restore(words: GitWords) -> str:
     index_only = words.has("--staged", "-S") and not words.has("--worktree", "-W")
     return LOSES if _everything(words) and not index_only else ""
 
 
-def _clean(words: Words) -> str:
+def _clean(words: GitWords) -> str:
     return "" if words.has("--dry-run", "-n") else LOSES
 
 
-def _stash(words: Words) -> str:
+def _stash(words: GitWords) -> str:
     return "" if words.names[:1] in (("list",), ("show",), ("create",)) else STASH
 
 
-def _worktree(words: Words) -> str:
+def _worktree(words: GitWords) -> str:
     return "" if words.names[:1] == ("list",) else SHARED
 
 
-def _config(words: Words) -> str:
+def _config(words: GitWords) -> str:
     action = words.names[0] if words.names else ""
     if words.has("--unset", "--unset-all", "--add", "--replace-all", "--edit", "--rename-section", "--remove-section"):
         return SETTINGS
@@ -175,27 +175,27 @@ def _config(words: Words) -> str:
     return SETTINGS if len(words.names) > 1 + values and not reading and action not in ("get", "list") else ""
 
 
-def _remote(words: Words) -> str:
+def _remote(words: GitWords) -> str:
     return "" if words.names[:1] in ((), ("show",), ("get-url",)) else SETTINGS
 
 
-def _fetch(words: Words) -> str:
+def _fetch(words: GitWords) -> str:
     return REFS if any(":" in name and "://" not in name for name in words.names[1:]) else ""
 
 
-def _symbolic_ref(words: Words) -> str:
+def _symbolic_ref(words: GitWords) -> str:
     return REFS if len(words.names) > 1 or words.has("--delete", "-d") else ""
 
 
-def _first_word(changing: tuple[str, ...], why: str) -> Callable[[Words], str]:
+def _first_word(changing: tuple[str, ...], why: str) -> Callable[[GitWords], str]:
     return lambda words: why if words.names[:1] and words.names[0] in changing else ""
 
 
-def _unless(reading: tuple[str, ...], why: str) -> Callable[[Words], str]:
+def _unless(reading: tuple[str, ...], why: str) -> Callable[[GitWords], str]:
     return lambda words: "" if not words.names or words.names[0] in reading else why
 
 
-_RULES: Final[dict[str, Callable[[Words], str]]] = {
+_RULES: Final[dict[str, Callable[[GitWords], str]]] = {
     "branch": _branch,
     "tag": _tag,
     "reset": _reset,

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
-from gitprun.errors import Refused
 from gitprun.git.repo import Repository
+from gitprun.model.errors import OperationRefused
 from gitprun.system.files import read_plain, write_whole
 
 GUARDS: Final[dict[str, str]] = {
@@ -83,7 +83,9 @@ def read_hooks_folder(repository: Repository) -> HooksFolder:
     git = repository.git
     path = Path(os.fsdecode(git.run("rev-parse", "--path-format=absolute", "--git-path", "hooks").out[:-1]))
     if os.path.lexists(path) and not path.is_dir():
-        raise Refused(f"hooks are switched off here: core.hooksPath is {path}", "git config --unset core.hooksPath")
+        raise OperationRefused(
+            f"hooks are switched off here: core.hooksPath is {path}", "git config --unset core.hooksPath"
+        )
     top = repository.top
     if top is not None and path.resolve().is_relative_to(top.resolve()) and not path.is_relative_to(repository.common):
         tracked = git.run("ls-files", "-z", "--", str(path)).out
@@ -124,22 +126,24 @@ def shipped(name: str) -> bytes:
 def require_installable(folder: HooksFolder, hook: Hook, *, force: bool) -> None:
     """Refuse what could hurt: shared folders, hooks that look at their own name, a kept hook already there."""
     if folder.shared and not force:
-        raise Refused(
+        raise OperationRefused(
             f"{folder.path} is where core.hooksPath points, and {folder.shared}",
             "--force installs there all the same",
         )
     if hook.state == "edited" and not force:
-        raise Refused(
+        raise OperationRefused(
             f"{hook.path} is a hook of git prun that was edited, or is of another version",
             f"--force moves it to {hook.name}.edited and installs this version",
         )
     if hook.state != "other":
         return
     if hook.chained:
-        raise Refused(f"{hook.before} is already there, and {hook.path} is not ours", "one of the two has to go first")
+        raise OperationRefused(
+            f"{hook.before} is already there, and {hook.path} is not ours", "one of the two has to go first"
+        )
     content = (read_plain(hook.path.resolve(), MOST) or b"\0") if not force else b""
     if b"\0" in content or _LOOKS_AT_NAME.search(content):
-        raise Refused(
+        raise OperationRefused(
             f"{hook.path} looks at its own name or is no script, so it may not work when called as {hook.before.name}",
             f"--force chains it all the same; or let it call: git-prun hook {hook.name}",
         )
@@ -163,7 +167,7 @@ def uninstall_hook(hook: Hook, *, force: bool) -> None:
     """Take our hook away and give the user's back, byte for byte; raises Refused for one that was edited."""
     if hook.state == "edited":
         if not force:
-            raise Refused(
+            raise OperationRefused(
                 f"{hook.path} was edited, or is of another version", f"--force moves it to {hook.name}.edited"
             )
         os.replace(hook.path, hook.path.with_name(f"{hook.name}.edited"))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from gitprun.guards.gitwords import COMMITS, REFS
-from gitprun.names import ZERO
+from gitprun.model.names import ZERO
 
 NOT_ITS_OWN = "the worker's own worktree is the only one it works in"
 # These belong to one worktree, like HEAD and the names without a slash (ORIG_HEAD, MERGE_HEAD).

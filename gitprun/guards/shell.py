@@ -26,12 +26,12 @@ _CODE = re.compile(r"x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9@*#?$!-]")
 
 
-class TooDeep(ValueError):
+class CommandTooDeep(ValueError):
     """Commands are nested deeper than anybody writes them."""
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class SimpleCommand:
     """One simple command: its words without assignments and redirections.
 
     ``stdin`` is the text a here-document or here-string gives it; ``before`` the command whose output it reads.
@@ -39,12 +39,12 @@ class Command:
 
     words: tuple[str, ...]
     stdin: str | None = None
-    before: Command | None = None
+    before: SimpleCommand | None = None
 
 
-def read_commands(text: str, depth: int = 0) -> list[Command]:
+def read_commands(text: str, depth: int = 0) -> list[SimpleCommand]:
     """List the simple commands of a shell text, inner ones first; raises TooDeep."""
-    reader = _Reader(text, depth)
+    reader = _ShellReader(text, depth)
     reader.script("")
     return reader.found
 
@@ -70,15 +70,15 @@ class _Simple:
     heredocs: list[_Heredoc] = field(default_factory=list)
 
 
-class _Reader:
+class _ShellReader:
     """One pass over a text."""
 
     def __init__(self, text: str, depth: int) -> None:
         if depth > MOST_DEPTH:
-            raise TooDeep(f"nested more than {MOST_DEPTH} deep")
+            raise CommandTooDeep(f"nested more than {MOST_DEPTH} deep")
         self.text, self.at, self.depth = text, 0, depth
-        self.found: list[Command] = []
-        self.piped: Command | None = None
+        self.found: list[SimpleCommand] = []
+        self.piped: SimpleCommand | None = None
         self.cases = 0
         self.waiting: list[_Heredoc] = []
 
@@ -164,13 +164,13 @@ class _Reader:
         elif now.words or not _ASSIGNMENT.match(word):
             now.words.append(word)
 
-    def flush(self, now: _Simple) -> Command | None:
+    def flush(self, now: _Simple) -> SimpleCommand | None:
         """End a simple command; what comes after it in a pipe is told by the caller."""
         place = len(self.found)
         command = None
         if now.words and not now.inert:
             # A line may end behind the pipe: what reads from it is the next command there is.
-            command = Command(tuple(now.words), now.stdin, self.piped)
+            command = SimpleCommand(tuple(now.words), now.stdin, self.piped)
             self.piped = None
             self.found.append(command)
         for heredoc in now.heredocs:
@@ -237,21 +237,21 @@ class _Reader:
     def give(self, place: int, body: str) -> None:
         """Tell a command, and the one that reads from it, what its input is."""
         command = self.found[place]
-        told = self.found[place] = Command(command.words, body, command.before)
+        told = self.found[place] = SimpleCommand(command.words, body, command.before)
         for at, other in enumerate(self.found[place:], place):
             if other.before is command:
-                self.found[at] = Command(other.words, other.stdin, told)
+                self.found[at] = SimpleCommand(other.words, other.stdin, told)
 
     def expanded(self, body: str) -> str:
         """Take the commands out of a here-document whose text the shell expands."""
-        inner = _Reader(body, self.depth + 1)
+        inner = _ShellReader(body, self.depth + 1)
         text = inner.quoted_text("")
         self.found += inner.found
         return text
 
     def inner(self, until: str) -> None:
         """Read commands inside parentheses."""
-        reader = _Reader(self.text, self.depth + 1)
+        reader = _ShellReader(self.text, self.depth + 1)
         reader.at = self.at
         reader.script(until)
         self.at = reader.at

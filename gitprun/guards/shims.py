@@ -17,9 +17,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from gitprun.errors import PrunError
 from gitprun.git.repo import Repository
 from gitprun.guards.install import hooks_source
+from gitprun.model.errors import PrunError
 from gitprun.system.files import read_plain, write_whole
 
 SCRIPT, GIT = "worktree-guard", "worktree-git"

@@ -8,18 +8,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from gitprun.errors import PrunError
 from gitprun.git.refs import delete_ref, move_ref, open_repository, read_ref
 from gitprun.git.repo import resolve_commit
-from gitprun.keep.trash import keep_in_trash
-from gitprun.names import ZERO, Oid, RunId, UnitId, kept_ref, unit_branch, unit_ref
-from gitprun.runs.context import Attempt, Piece, RunContext
-from gitprun.runs.events import UnitState
-from gitprun.runs.patience import SHARED_KINDS
+from gitprun.ledger.events import UnitState
+from gitprun.ledger.retry_policy import SHARED_KINDS
+from gitprun.model.errors import PrunError
+from gitprun.model.names import ZERO, Oid, RunId, UnitId, kept_ref, unit_branch, unit_ref
+from gitprun.model.units import Unit
+from gitprun.registry.remove import recall_workspace, take_away
+from gitprun.registry.trash import keep_in_trash
+from gitprun.runs.context import Attempt, RunContext, WorkItem
 from gitprun.runs.prepare import workspace_facts
-from gitprun.runs.remove import recall_workspace, take_away
 from gitprun.system.files import folder_identity, remove_tree
-from gitprun.units import Unit
 from gitprun.workspaces.base import Workspace, workspace_path
 from gitprun.workspaces.clone import read_source
 from gitprun.workspaces.pins import started_with
@@ -30,7 +30,7 @@ FILES = ("output.log", "prompt.md", "result.md", "last-message.txt", "exit.json"
 _THREAD = re.compile(r"[0-9A-Za-z][0-9A-Za-z-]{7,99}")
 
 
-def begin(context: RunContext, piece: Piece) -> tuple[Attempt, Workspace | None]:
+def begin(context: RunContext, piece: WorkItem) -> tuple[Attempt, Workspace | None]:
     """Begin an attempt; gives the workspace too where it goes on in the one that is there.
 
     Raises PrunError where the attempt before cannot be put away without losing something: it stays as it is.

@@ -9,23 +9,23 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from gitprun.collect.capture import Site
-from gitprun.collect.filters import read_allowed
-from gitprun.drift.linked import begin_look, end_look
-from gitprun.drift.witness import Witness, suspect_of
-from gitprun.errors import GitFailed, GitTimeout, PrunError
+from gitprun.capture.capture import CaptureContext
+from gitprun.capture.filters import read_allowed
 from gitprun.executors.base import Progress
 from gitprun.git.refs import Signature, open_repository
 from gitprun.git.repo import Repository
-from gitprun.names import Oid, RunId
-from gitprun.plan import DEFAULT_MAX_FILES, DEFAULT_MAX_TOTAL, Settings
-from gitprun.runs.events import UnitState
-from gitprun.runs.ledger import Ledger
-from gitprun.runs.patience import Patience
+from gitprun.ledger.events import UnitState
+from gitprun.ledger.ledger import Ledger
+from gitprun.ledger.retry_policy import RetryPolicy
+from gitprun.model.errors import GitFailed, GitTimeout, PrunError
+from gitprun.model.names import Oid, RunId
+from gitprun.model.plan import DEFAULT_MAX_FILES, DEFAULT_MAX_TOTAL, Settings
+from gitprun.model.units import DEFAULT_OUTPUT_MAX, Unit
+from gitprun.observe.linked import begin_look, end_look
+from gitprun.observe.snapshotter import DriftObserver, suspect_of
 from gitprun.runs.stall_watch import StallWatch
+from gitprun.supervisor.process import Stop
 from gitprun.system.clock import Alarm, SystemClock
-from gitprun.system.process import Stop
-from gitprun.units import DEFAULT_OUTPUT_MAX, Unit
 from gitprun.workspaces.base import Workspace
 from gitprun.workspaces.clone import CloneSource
 from gitprun.workspaces.gitdir import ensure_own_git
@@ -51,11 +51,11 @@ class RunContext:
     verify_timeout: float
     stop: Stop
     heard: Callable[[str, Progress], None]
-    witness: Witness | None = None
+    witness: DriftObserver | None = None
     grace: float = GRACE
     output_max: int = DEFAULT_OUTPUT_MAX
     stalls: StallWatch = field(default_factory=StallWatch)
-    patience: Patience = field(default_factory=Patience)
+    patience: RetryPolicy = field(default_factory=RetryPolicy)
     clock: Alarm = field(default_factory=SystemClock)
 
     def note(self, unit: Unit, kind: str, /, **facts: Any) -> None:
@@ -93,7 +93,7 @@ class RunContext:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Piece:
+class WorkItem:
     """One unit to be worked on.
 
     ``known`` is what an earlier attempt left (None: there was none), ``tried`` how often this process has tried,
@@ -124,7 +124,7 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Again:
+class Retry:
     """A unit that is to be tried again, not before ``until``; ``shared`` holds for all workers of its executor."""
 
     until: float
@@ -133,10 +133,12 @@ class Again:
     counts: bool = True
 
 
-def open_site(context: RunContext, attempt: Attempt, workspace: Workspace, fence: tuple[str, ...] = ()) -> Site:
+def open_site(
+    context: RunContext, attempt: Attempt, workspace: Workspace, fence: tuple[str, ...] = ()
+) -> CaptureContext:
     """Open the place the work of an attempt is captured from; ``fence`` are the paths its unit is about."""
     settings, index = context.settings, workspace.index
-    return Site(
+    return CaptureContext(
         repository=context.repository,
         repo=open_repository(context.repository.common),
         workspace=workspace,
@@ -153,7 +155,7 @@ def open_site(context: RunContext, attempt: Attempt, workspace: Workspace, fence
     )
 
 
-def modified(site: Site) -> set[str]:
+def modified(site: CaptureContext) -> set[str]:
     """List the tracked files that are not as they were captured."""
     words = ("ls-files", "-z", "--modified")
     try:

@@ -12,31 +12,31 @@ from pathlib import Path
 from typing import Any
 
 from gitprun import __version__
-from gitprun.drift.witness import Witness
-from gitprun.errors import PrunError
 from gitprun.executors.base import Progress
 from gitprun.executors.catalog import require_executor
 from gitprun.git.command import Git, require_git
 from gitprun.git.layout import require_seen_checkout
 from gitprun.git.refs import Signature, delete_ref, move_ref, open_repository, read_signatures
 from gitprun.git.repo import Repository, resolve_commit
-from gitprun.names import PRUN_BRANCHES, PRUN_REFS, ZERO, Oid, RunId, base_ref, is_run_id, run_id
-from gitprun.plan import DEFAULT_MAX_FILE, DEFAULT_STALL, DEFAULT_VERIFY_TIMEOUT, Plan, Settings
-from gitprun.powers import started_by
-from gitprun.runs.context import GRACE, Piece, RunContext
-from gitprun.runs.ledger import Ledger
-from gitprun.runs.patience import patience_of
+from gitprun.ledger.ledger import Ledger
+from gitprun.ledger.retry_policy import patience_of
+from gitprun.ledger.settings import remember
+from gitprun.model.errors import PrunError
+from gitprun.model.names import PRUN_BRANCHES, PRUN_REFS, ZERO, Oid, RunId, base_ref, is_run_id, run_id
+from gitprun.model.plan import DEFAULT_MAX_FILE, DEFAULT_STALL, DEFAULT_VERIFY_TIMEOUT, Plan, Settings
+from gitprun.model.powers import started_by
+from gitprun.model.units import DEFAULT_OUTPUT_MAX, ExecutorSettings, Unit
+from gitprun.observe.shared import BASELINE, FINAL, SharedReader, record_shared
+from gitprun.observe.snapshot import Shared
+from gitprun.observe.snapshotter import DriftObserver
+from gitprun.runs.context import GRACE, RunContext, WorkItem
 from gitprun.runs.pool import Pool
-from gitprun.runs.remember import remember
 from gitprun.runs.stall_watch import StallWatch
+from gitprun.supervisor.process import Stop, probe_identity, worker_environment
+from gitprun.supervisor.programs import find_program, with_program
 from gitprun.system.clock import Alarm, SteadyClock
 from gitprun.system.files import locked
-from gitprun.system.process import Stop, probe_identity, worker_environment
-from gitprun.system.programs import find_program, with_program
 from gitprun.system.sharing import make_private
-from gitprun.units import DEFAULT_OUTPUT_MAX, ExecutorSettings, Unit
-from gitprun.watch.shared import BASELINE, FINAL, SharedEye, record_shared
-from gitprun.watch.snapshot import Shared
 from gitprun.workspaces.base import WorkspaceProblem, choose_root
 from gitprun.workspaces.clone import CloneSource, read_source
 from gitprun.workspaces.trust import require_trusted
@@ -129,7 +129,7 @@ def run_plan(
     require_trusted(repository, started_by(settings.powers, {unit.executor for unit in plan.units}))
     root = open_root(repository, settings.root)
     jobs = choose_jobs(settings, len(plan.units))
-    eye = SharedEye(repository, root)
+    eye = SharedReader(repository, root)
     with ThreadPoolExecutor(max_workers=2) as aside, _made(root):
         # Nothing slow comes before the run's own row: who looks for it right after it was started must find it.
         sourced = aside.submit(read_source, repository)
@@ -154,7 +154,7 @@ def run_plan(
         source=source,
     )
     announce(context, jobs)
-    return close_run(context, Pool(context, jobs).run([Piece(unit=unit) for unit in plan.units]), eye)
+    return close_run(context, Pool(context, jobs).run([WorkItem(unit=unit) for unit in plan.units]), eye)
 
 
 def make_context(
@@ -184,18 +184,18 @@ def make_context(
         grace=(settings.grace or GRACE) if grace is None else grace,
         output_max=settings.output_max or DEFAULT_OUTPUT_MAX,
         stalls=StallWatch(settings.stall or DEFAULT_STALL, settings.stall_action or "report"),
-        witness=Witness(repository, rest["ledger"], rest["run"], rest["root"]),
+        witness=DriftObserver(repository, rest["ledger"], rest["run"], rest["root"]),
         **rest,
     )
 
 
-def close_run(context: RunContext, states: dict[str, str], eye: SharedEye | None = None) -> RunReport:
+def close_run(context: RunContext, states: dict[str, str], eye: SharedReader | None = None) -> RunReport:
     """Write down the end of a run."""
     for folder in (context.root / context.run, context.root):
         with contextlib.suppress(OSError):
             folder.rmdir()
     repository, ledger = context.repository, context.ledger
-    seer = eye or SharedEye(repository, context.root)
+    seer = eye or SharedReader(repository, context.root)
     _note_shared(repository, context.run, FINAL, lambda: seer.look(ledger.clock.now()))
     ledger.append("run.finished", run=context.run, facts={"states": states})
     if context.witness is not None:

@@ -6,25 +6,25 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from gitprun.collect.capture import Capture, Rejected, Site, capture, commit_capture
-from gitprun.collect.screen import LeftOut
-from gitprun.contract import Result, fallback_result, parse_result
-from gitprun.escapes import readable
+from gitprun.capture.capture import Capture, CaptureContext, Rejected, capture, commit_capture
+from gitprun.capture.screen import LeftOut
 from gitprun.executors.base import Ending
 from gitprun.executors.compact import readable_output
 from gitprun.git.refs import read_ref
 from gitprun.git.trees import tree_of
 from gitprun.git.walk import Trees
-from gitprun.globs import outside_fence
-from gitprun.names import ZERO, Oid, unit_branch, unit_ref
+from gitprun.ledger.events import UnitState
+from gitprun.ledger.outcome import NO_RESULT, commit_message
+from gitprun.ledger.verified_trees import note_verified
+from gitprun.model.contract import Result, fallback_result, parse_result
+from gitprun.model.escapes import readable
+from gitprun.model.globs import outside_fence
+from gitprun.model.names import ZERO, Oid, unit_branch, unit_ref
+from gitprun.model.units import ExecutorSettings, Unit, Verdict, was_confined
+from gitprun.registry.standing import show_in_worktree
 from gitprun.runs.context import Attempt, RunContext, modified, open_site
-from gitprun.runs.events import UnitState
-from gitprun.runs.outcome import NO_RESULT, commit_message
-from gitprun.runs.standing import show_in_worktree
-from gitprun.runs.verified_trees import note_verified
 from gitprun.runs.work import temporary_of
 from gitprun.system.files import read_plain, tail, write_whole
-from gitprun.units import ExecutorSettings, Unit, Verdict, was_confined
 from gitprun.verify.check import check_workspace
 from gitprun.verify.pristine import check_commit, plan_checks
 from gitprun.verify.put_back import read_gate_changes
@@ -56,7 +56,7 @@ def collect(context: RunContext, unit: Unit, attempt: Attempt, workspace: Worksp
     return found
 
 
-def list_gate_changes(context: RunContext, site: Site, found: Capture) -> list[str]:
+def list_gate_changes(context: RunContext, site: CaptureContext, found: Capture) -> list[str]:
     """List in words what the work of a unit changes of the checks it is judged by."""
     if not found.changed:
         return []
@@ -125,7 +125,7 @@ def ask_checks(
     tree: Oid,
     commit: Oid | None,
     *,
-    site: Site | None,
+    site: CaptureContext | None,
     found: Capture | None,
     logs: Path,
 ) -> tuple[Verdict, dict[str, Any]]:
@@ -149,7 +149,7 @@ def ask_checks(
 
 
 def _verify_workspace(
-    context: RunContext, unit: Unit, site: Site, found: Capture, logs: Path
+    context: RunContext, unit: Unit, site: CaptureContext, found: Capture, logs: Path
 ) -> tuple[Verdict, dict[str, Any]]:
     """Run the checks in the workspace; return what they said, and what they changed there."""
     settings, workspace = context.settings, site.workspace

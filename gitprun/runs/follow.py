@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from gitprun.runs.events import Event, RunState
-from gitprun.runs.ledger import Ledger
-from gitprun.system.process import POLL, Identity, Stop, await_end, is_gone
+from gitprun.ledger.events import Event, RunState
+from gitprun.ledger.ledger import Ledger
+from gitprun.supervisor.process import POLL, ProcessIdentity, Stop, await_end, is_gone
 
 
 class Follower:
@@ -20,7 +20,7 @@ class Follower:
         self._told = 0
         self.past = self._news()
 
-    def follow(self, who: Identity, stop: Stop, heard: Callable[[Event], None]) -> RunState | None:
+    def follow(self, who: ProcessIdentity, stop: Stop, heard: Callable[[Event], None]) -> RunState | None:
         """Wait until the run has ended and give it; None when its coordinator is provably gone, or on a stop."""
         while True:
             # Asked before the ledger is read: its last words may be that the run has ended.

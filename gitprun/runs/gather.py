@@ -8,11 +8,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gitprun.contract import Result, parse_result
-from gitprun.runs.arrivals import (
+from gitprun.ledger.arrivals import (
     PATIENCE,
-    Sight,
-    Watched,
+    FileSight,
+    WatchedFile,
     Writer,
     breaks_off,
     first_look,
@@ -20,8 +19,9 @@ from gitprun.runs.arrivals import (
     is_quiet,
     look_again,
 )
-from gitprun.runs.settle import MAX_RESULT, settle
-from gitprun.runs.statedir import place_of
+from gitprun.model.contract import Result, parse_result
+from gitprun.registry.state_folder import place_of
+from gitprun.runs.finalize import MAX_RESULT, settle
 from gitprun.runs.writers import Writers
 from gitprun.system.clock import Clock
 from gitprun.system.files import read_plain
@@ -52,7 +52,7 @@ class Arrival:
 class _Awaited:
     path: str
     unit: str
-    watched: Watched = field(default_factory=Watched)
+    watched: WatchedFile = field(default_factory=WatchedFile)
     seen: bool = False
     hopeless: str = ""
 
@@ -133,13 +133,13 @@ def _mind_the_absent(one: _Awaited, writer: Writer, writers: Writers, say: Calla
             say(one.hopeless)
 
 
-def read_sight(path: str) -> Sight | None:
+def read_sight(path: str) -> FileSight | None:
     """Look at a file through whatever links lead to it; None if there is no plain file."""
     try:
         found = os.stat(path)
     except OSError:
         return None
-    return Sight(found.st_ino, found.st_size, found.st_mtime_ns) if stat.S_ISREG(found.st_mode) else None
+    return FileSight(found.st_ino, found.st_size, found.st_mtime_ns) if stat.S_ISREG(found.st_mode) else None
 
 
 def read_result(text: str, unit: str) -> Result:

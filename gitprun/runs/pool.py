@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 
-from gitprun.runs.context import Again, Piece, RunContext
-from gitprun.runs.stop_requests import StopRequests
+from gitprun.ledger.stop_requests import StopRequests
+from gitprun.runs.context import Retry, RunContext, WorkItem
 from gitprun.runs.supervise import leave_unit, run_unit
 
 
@@ -25,13 +25,13 @@ class Pool:
         # Until when each executor is left in peace: what its service told one worker holds for all.
         self.peace: dict[str, float] = {}
         self.told: dict[str, float] = {}
-        self.pending: list[Piece] = []
-        self.running: dict[Future[str | Again], Piece] = {}
+        self.pending: list[WorkItem] = []
+        self.running: dict[Future[str | Retry], WorkItem] = {}
         self.states: dict[str, str] = {}
         self.wake = threading.Event()
         self.contexts: dict[str, RunContext] = {}
 
-    def run(self, pieces: Sequence[Piece]) -> dict[str, str]:
+    def run(self, pieces: Sequence[WorkItem]) -> dict[str, str]:
         """Work on all pieces, in their order as far as they may; give their final states."""
         self.pending = list(pieces)
         attached = sum(piece.attach for piece in pieces)
@@ -58,14 +58,14 @@ class Pool:
                 return
             self.context.clock.sleep_until(until, self.wake)
 
-    def _context(self, piece: Piece) -> RunContext:
+    def _context(self, piece: WorkItem) -> RunContext:
         """Give the context of one unit: it may be asked to stop alone."""
         return self.contexts[piece.unit.id]
 
-    def _take_in(self, piece: Piece, answer: str | Again) -> None:
+    def _take_in(self, piece: WorkItem, answer: str | Retry) -> None:
         """Take in how an attempt went."""
         unit = piece.unit
-        if not isinstance(answer, Again):
+        if not isinstance(answer, Retry):
             self.states[unit.id] = answer
             return
         if answer.shared:
@@ -95,7 +95,7 @@ class Pool:
             future.add_done_callback(lambda _: self.wake.set())
         return min(times, default=None)
 
-    def _tell(self, piece: Piece, peace: float) -> None:
+    def _tell(self, piece: WorkItem, peace: float) -> None:
         """Write down that a unit waits for its executor's service, once for each time."""
         unit = piece.unit
         if peace <= max(piece.until, self.told.get(unit.id, 0.0)):

@@ -8,26 +8,26 @@ import time
 from dataclasses import replace
 from typing import Any
 
-from gitprun.collect.preview import noting_setup
-from gitprun.drift.caution import require_calm
-from gitprun.drift.rulebook import Rules
-from gitprun.errors import PrunError
-from gitprun.names import Oid, unit_branch
+from gitprun.capture.preview import noting_setup
+from gitprun.model.errors import PrunError
+from gitprun.model.names import Oid, unit_branch
+from gitprun.model.units import Unit
+from gitprun.observe.safe_mode import require_calm
 from gitprun.runs.context import Attempt, RunContext, open_site
 from gitprun.runs.walls import require_walls
-from gitprun.system.birth import folder_birth
+from gitprun.supervisor.process import worker_environment
+from gitprun.system.btime import folder_birth
 from gitprun.system.files import remove_tree
-from gitprun.system.process import worker_environment
-from gitprun.units import Unit
 from gitprun.verify.leads import tell_leads
+from gitprun.verify.setup import run_setup
 from gitprun.verify.surroundings import Surroundings
 from gitprun.verify.view import view_for
 from gitprun.workspaces.base import Workspace, WorkspaceProblem, make_outbox, workspace_path
 from gitprun.workspaces.clone import make_clone
 from gitprun.workspaces.furnish import furnish
 from gitprun.workspaces.pins import pin_source
+from gitprun.workspaces.rulebook import SharedRules
 from gitprun.workspaces.scratch import make_scratch
-from gitprun.workspaces.setup import run_setup
 from gitprun.workspaces.worktree import make_detached, remove_worktree
 
 
@@ -85,7 +85,7 @@ def _furnish(context: RunContext, unit: Unit, attempt: Attempt, workspace: Works
     if workspace.kind is not None:
         copy, link = settings.copy or (), settings.link or ()
         # One worker's rule in the files all share must say nothing to those that start after it.
-        rules = Rules(attempt.source.exclude, attempt.source.attributes)
+        rules = SharedRules(attempt.source.exclude, attempt.source.attributes)
         workspace = furnish(context.repository, workspace, folder, attempt.base, copy, link, rules)
         if workspace.provided:
             leads = tell_leads(view_for(context.repository, settings), os.environ)

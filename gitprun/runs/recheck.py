@@ -10,22 +10,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from gitprun.collect.capture import Capture, Site, capture, require_ended
-from gitprun.contract import parse_result
-from gitprun.errors import PrunError
+from gitprun.capture.capture import Capture, CaptureContext, capture, require_ended
 from gitprun.git.refs import open_repository
 from gitprun.git.repo import Repository
 from gitprun.git.trees import tree_of
-from gitprun.names import Oid
+from gitprun.ledger.events import RunState, UnitState, base_of
+from gitprun.ledger.outcome import explain_unit, judge_unit, judge_worker
+from gitprun.ledger.review import read_result_text, unit_folder
+from gitprun.model.contract import parse_result
+from gitprun.model.errors import PrunError
+from gitprun.model.names import Oid
+from gitprun.model.units import Exit, Unit, Verdict
+from gitprun.registry.remove import recall_workspace
+from gitprun.registry.survivors import living_survivors
 from gitprun.runs.context import Attempt, RunContext, open_site
-from gitprun.runs.events import RunState, UnitState, base_of
 from gitprun.runs.finish import ask_checks
-from gitprun.runs.outcome import explain_unit, judge_unit, judge_worker
-from gitprun.runs.remove import recall_workspace
-from gitprun.runs.review import read_result_text, unit_folder
-from gitprun.runs.survivors import living_survivors
 from gitprun.system.files import folder_identity
-from gitprun.units import Exit, Unit, Verdict
 from gitprun.workspaces.clone import read_source
 from gitprun.workspaces.pins import started_with
 
@@ -97,7 +97,7 @@ def recheck(context: RunContext, run: RunState, known: UnitState, spec: Unit) ->
 
 def _workspace_of(
     context: RunContext, run: RunState, known: UnitState, tree: Oid
-) -> tuple[Site | None, Capture | None, str]:
+) -> tuple[CaptureContext | None, Capture | None, str]:
     """Return the workspace of a unit if it is there and holds exactly this tree; else say why it does not serve."""
     facts = known.facts
     identity = facts.get("identity")
@@ -136,7 +136,7 @@ def attempt_of(repository: Repository, run: RunState, unit: UnitState) -> Attemp
 
 
 @contextmanager
-def index_kept(site: Site) -> Iterator[list[bool]]:
+def index_kept(site: CaptureContext) -> Iterator[list[bool]]:
     """Give the index back as it was, unless the block says that what it staged is committed."""
     index = site.workspace.index
     assert index is not None

@@ -7,16 +7,21 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from gitprun.errors import PrunError, Refused
 from gitprun.executors.base import Progress
 from gitprun.git.command import require_git
 from gitprun.git.layout import require_seen_checkout
 from gitprun.git.repo import Repository
-from gitprun.keep.find import hold_unit
-from gitprun.names import Oid, RunId
-from gitprun.plan import Settings
-from gitprun.powers import started_by
-from gitprun.runs.context import Piece, RunContext
+from gitprun.ledger.events import RunState, UnitState
+from gitprun.ledger.ledger import Ledger
+from gitprun.ledger.lookup import find_run, probe_unit
+from gitprun.ledger.settings import Remembered, recall, reread_executors
+from gitprun.model.errors import OperationRefused, PrunError
+from gitprun.model.names import Oid, RunId
+from gitprun.model.plan import Settings
+from gitprun.model.powers import started_by
+from gitprun.model.units import Unit
+from gitprun.registry.find import hold_unit
+from gitprun.runs.context import RunContext, WorkItem
 from gitprun.runs.dispatch import (
     RunReport,
     announce_nothing,
@@ -27,31 +32,26 @@ from gitprun.runs.dispatch import (
     open_root,
     require_programs,
 )
-from gitprun.runs.events import RunState, UnitState
-from gitprun.runs.ledger import Ledger
-from gitprun.runs.lookup import find_run, probe_unit
 from gitprun.runs.pool import Pool
 from gitprun.runs.recheck import could_not_run, recheck
-from gitprun.runs.remember import Remembered, recall, reread_executors
+from gitprun.supervisor.exit_record import PART
+from gitprun.supervisor.process import RECORD, SPEC, ProcessIdentity, Stop, find_warden, is_gone, probe_identity
 from gitprun.system.clock import Alarm
-from gitprun.system.exits import PART
 from gitprun.system.files import locked
-from gitprun.system.process import RECORD, SPEC, Identity, Stop, find_warden, is_gone, probe_identity
-from gitprun.units import Unit
 from gitprun.workspaces.trust import require_trusted
 
 
-class Occupied(Refused):
+class Occupied(OperationRefused):
     """Another process works on the run: ``coordinator``."""
 
-    def __init__(self, run: RunState, coordinator: Identity) -> None:
+    def __init__(self, run: RunState, coordinator: ProcessIdentity) -> None:
         super().__init__(
             f"run {run.id} is still being worked on, by process {coordinator.pid}", f"git prun status {run.id} shows it"
         )
         self.run, self.coordinator = run, coordinator
 
 
-class Over(Refused):
+class Over(OperationRefused):
     """The run has ended meanwhile."""
 
 
@@ -69,10 +69,10 @@ class Resumed:
     run: RunState
     revision: str
     settings: Settings
-    pieces: tuple[Piece, ...]
+    pieces: tuple[WorkItem, ...]
     states: dict[str, str]
     files: tuple[str, ...]
-    unchecked: tuple[Piece, ...] = ()
+    unchecked: tuple[WorkItem, ...] = ()
 
     @property
     def units(self) -> tuple[Unit, ...]:
@@ -165,11 +165,11 @@ def resume_run(
 def require_alone(run: RunState) -> None:
     """Raise Occupied where a coordinator works on a run, or may."""
     record = run.facts.get("coordinator")
-    if run.ended is None and record and not is_gone(Identity(**record)):
-        raise Occupied(run, Identity(**record))
+    if run.ended is None and record and not is_gone(ProcessIdentity(**record)):
+        raise Occupied(run, ProcessIdentity(**record))
 
 
-def _check_again(context: RunContext, run: RunState, piece: Piece) -> str:
+def _check_again(context: RunContext, run: RunState, piece: WorkItem) -> str:
     """Ask the checks of a unit again and return its state; where that cannot be it stays what it was."""
     known = piece.known
     assert known is not None
@@ -185,34 +185,34 @@ def _check_again(context: RunContext, run: RunState, piece: Piece) -> str:
 
 def _sort(
     repository: Repository, run: RunState, kept: Remembered, *, retry_empty: bool
-) -> tuple[tuple[Piece, ...], tuple[Piece, ...], dict[str, str]]:
+) -> tuple[tuple[WorkItem, ...], tuple[WorkItem, ...], dict[str, str]]:
     """Return what is missing: the pieces to work on, those with a living worker first; the unchecked; all states."""
-    pieces: list[Piece] = []
-    unchecked: list[Piece] = []
+    pieces: list[WorkItem] = []
+    unchecked: list[WorkItem] = []
     states: dict[str, str] = {}
     for unit in kept.units:
         known = run.units.get(unit.id)
         state = probe_unit(run, known).state if known else "queued"
         states[unit.id] = state
         if known is not None and could_not_run(known):
-            unchecked.append(Piece(unit=unit, known=known))
+            unchecked.append(WorkItem(unit=unit, known=known))
         if state in OVER or (state == "empty" and not retry_empty):
             continue
         pieces.append(_piece(repository, run, unit, known))
     return tuple(sorted(pieces, key=lambda piece: not piece.attach)), tuple(unchecked), states
 
 
-def _piece(repository: Repository, run: RunState, unit: Unit, known: UnitState | None) -> Piece:
+def _piece(repository: Repository, run: RunState, unit: Unit, known: UnitState | None) -> WorkItem:
     if known is None or known.attempt == 0:
-        return Piece(unit=unit, known=known)
+        return WorkItem(unit=unit, known=known)
     if known.state == "waiting":
-        return Piece(unit=unit, known=known, until=float(known.facts.get("until") or 0.0))
+        return WorkItem(unit=unit, known=known, until=float(known.facts.get("until") or 0.0))
     if known.state == "broken" and (known.facts.get("exit") or {}).get("survivors") and "tree" not in known.facts:
         # Its processes could not be ended then: its work is still to be captured.
-        return Piece(unit=unit, known=known, attach=bool(known.facts.get("path")))
+        return WorkItem(unit=unit, known=known, attach=bool(known.facts.get("path")))
     if not known.live or not known.facts.get("path"):
-        return Piece(unit=unit, known=known)
-    return Piece(unit=unit, known=known, attach=_was_started(repository.state / "runs" / run.id / unit.id, known))
+        return WorkItem(unit=unit, known=known)
+    return WorkItem(unit=unit, known=known, attach=_was_started(repository.state / "runs" / run.id / unit.id, known))
 
 
 def _was_started(folder: Path, known: UnitState) -> bool:

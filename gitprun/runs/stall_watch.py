@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gitprun.errors import PrunError
 from gitprun.executors.lines import one_line, plain_text
-from gitprun.plan import DEFAULT_STALL, StallAction
-from gitprun.runs.stall import Quiet, Sight, has_moved, observe, stall_facts, watch_begins
+from gitprun.ledger.stall import Quiet, WorkerSight, has_moved, observe, stall_facts, watch_begins
+from gitprun.model.errors import PrunError
+from gitprun.model.plan import DEFAULT_STALL, StallAction
+from gitprun.supervisor.process import ProcessIdentity, ask_to_end
 from gitprun.system.clock import Clock, SystemClock
 from gitprun.system.files import tail
-from gitprun.system.process import Identity, ask_to_end
 
 SELDOM = 30.0
 # No more than a twentieth of one processor is spent on looking.
@@ -36,7 +36,7 @@ class Subject:
     output: Path
     places: tuple[Path, ...]
     say: Callable[[str, dict[str, Any] | None], None]
-    warden: Identity | None = None
+    warden: ProcessIdentity | None = None
     stalled: bool = False
     ended: bool = False
     known: Quiet | None = None
@@ -97,12 +97,12 @@ class StallWatch:
         before = subject.known
         assert before is not None
         at, wall = self.clock.monotonic(), self.clock.now()
-        sight = Sight(at=at, wall=wall, output=_state_of(subject.output))
+        sight = WorkerSight(at=at, wall=wall, output=_state_of(subject.output))
         known = observe(before, sight)
         if known.wants_files(at, self.limit):
             found = survey_files(subject.places)
             if found is not None:
-                sight = Sight(at=at, wall=wall, output=sight.output, files=found, newest=found[1] / 1e9)
+                sight = WorkerSight(at=at, wall=wall, output=sight.output, files=found, newest=found[1] / 1e9)
                 known = observe(known, sight)
         subject.known = known
         moved = has_moved(before, known)
@@ -119,7 +119,7 @@ class StallWatch:
                 self._say_stalled(subject, known, sight)
             subject.stalled = stalled
 
-    def _say_stalled(self, subject: Subject, known: Quiet, sight: Sight) -> None:
+    def _say_stalled(self, subject: Subject, known: Quiet, sight: WorkerSight) -> None:
         end = tail(subject.output, TAIL)
         words = [line for line in map(one_line, plain_text(end).split("\n")) if line]
         ends = self.action == "end" and subject.warden is not None

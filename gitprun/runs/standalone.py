@@ -10,13 +10,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final, cast, get_args
 
-from gitprun.errors import UsageProblem
-from gitprun.executors.base import Launch, Place
+from gitprun.executors.base import Launch, WorkerPaths
 from gitprun.executors.catalog import require_executor
 from gitprun.guards.install import claude_guard
-from gitprun.names import nearest
-from gitprun.runs.settle import Settled, has_content, settle
-from gitprun.runs.statedir import (
+from gitprun.model.errors import UsageProblem
+from gitprun.model.names import nearest
+from gitprun.model.tables import parse_duration
+from gitprun.model.units import DEFAULT_TIMEOUT, ExecutorSettings, Sandbox, Unit
+from gitprun.registry.state_folder import (
     list_state_dirs,
     make_state_dir,
     place_of,
@@ -26,10 +27,9 @@ from gitprun.runs.statedir import (
     write_line,
     write_record,
 )
-from gitprun.system.process import Stop, probe_identity, run, worker_environment
-from gitprun.system.programs import with_program
-from gitprun.tables import parse_duration
-from gitprun.units import DEFAULT_TIMEOUT, ExecutorSettings, Sandbox, Unit
+from gitprun.runs.finalize import FinalizedUnit, has_content, settle
+from gitprun.supervisor.process import Stop, probe_identity, run, worker_environment
+from gitprun.supervisor.programs import with_program
 
 DEFAULT_SANDBOX: Final = "danger-full-access"
 DEFAULT_REASONING: Final = "xhigh"
@@ -102,7 +102,7 @@ def dispatch_unit(
     stop: Stop,
     announce: Callable[[Path], None],
     say: Callable[[str], None],
-) -> Settled:
+) -> FinalizedUnit:
     """Run one worker to its end and see to its result file; raises UsageProblem before anything was started.
 
     ``announce`` hears the state folder before the worker starts, ``say`` everything a person should know.
@@ -114,7 +114,7 @@ def dispatch_unit(
         _make(scratch, "the working folder")
     folder = make_state_dir(base, caller, unit.id)
     cwd = scratch or _make(folder / "work", "the working folder")
-    place = Place(
+    place = WorkerPaths(
         cwd=str(cwd),
         result=str(result),
         last_message=str(folder / "last-message.txt"),

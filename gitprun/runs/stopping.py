@@ -8,14 +8,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from gitprun.errors import PrunError, Refused
-from gitprun.named.probe import probe_named
-from gitprun.named.roster import NAMED, roster
-from gitprun.runs.events import RunState, UnitState
-from gitprun.runs.ledger import Ledger, Reading
-from gitprun.runs.lookup import probe_unit
-from gitprun.runs.stop_requests import ASKED
-from gitprun.system.process import Identity, ask_to_end, find_warden, is_alive, is_gone, probe_identity
+from gitprun.ledger.events import RunState, UnitState
+from gitprun.ledger.ledger import Ledger, Reading
+from gitprun.ledger.lookup import probe_unit
+from gitprun.ledger.probe import probe_named
+from gitprun.ledger.roster import NAMED, roster
+from gitprun.ledger.stop_requests import ASKED
+from gitprun.model.errors import OperationRefused, PrunError
+from gitprun.supervisor.process import ProcessIdentity, ask_to_end, find_warden, is_alive, is_gone, probe_identity
 from gitprun.system.stop import Stop
 
 # Two requests nearer to each other than half a second are one press.
@@ -32,8 +32,8 @@ class AtWork:
 
     run: str
     unit: str
-    coordinator: Identity | None
-    wardens: Mapping[str, Identity]
+    coordinator: ProcessIdentity | None
+    wardens: Mapping[str, ProcessIdentity]
 
     @property
     def name(self) -> str:
@@ -66,7 +66,7 @@ def find_run_at_work(ledger: Ledger, run: RunState) -> AtWork | None:
 def _of_run(ledger: Ledger, run: RunState) -> AtWork | None:
     coordinator = _living(run.facts.get("coordinator")) if run.ended is None else None
     found = {unit.id: _warden(ledger, unit) for unit in run.units.values() if unit.live}
-    wardens: dict[str, Identity] = {name: warden for name, warden in found.items() if warden is not None}
+    wardens: dict[str, ProcessIdentity] = {name: warden for name, warden in found.items() if warden is not None}
     return AtWork(run.id, "", coordinator, wardens) if coordinator or wardens else None
 
 
@@ -79,16 +79,16 @@ def _of_named(ledger: Ledger, unit: UnitState) -> AtWork | None:
     return AtWork(NAMED, unit.id, coordinator, {unit.id: warden} if warden else {})
 
 
-def _living(record: object) -> Identity | None:
+def _living(record: object) -> ProcessIdentity | None:
     """Read a recorded identity, if that very process still runs."""
     try:
-        who = Identity(**record) if isinstance(record, dict) and record else None
+        who = ProcessIdentity(**record) if isinstance(record, dict) and record else None
     except TypeError:
         return None
     return who if who is not None and is_alive(who) else None
 
 
-def _warden(ledger: Ledger, unit: UnitState) -> Identity | None:
+def _warden(ledger: Ledger, unit: UnitState) -> ProcessIdentity | None:
     """Find the living warden of a unit's worker, also of one that was killed before it could be written down."""
     if unit.facts.get("process"):
         return _living(unit.facts["process"])
@@ -100,7 +100,7 @@ def _warden(ledger: Ledger, unit: UnitState) -> Identity | None:
 def ask_to_stop(ledger: Ledger, work: AtWork, *, kill: bool) -> None:
     """Write down that it is asked, then ask: its coordinator as Ctrl-C does, or, where that is gone, its workers.
 
-    With ``kill`` twice, which means KILL for the workers. Raises Refused where nobody of it lives any more.
+    With ``kill`` twice, which means KILL for the workers. Raises OperationRefused where nobody of it lives any more.
     """
     me = probe_identity(os.getpid())
     facts: dict[str, Any] = {"stop": {"kill": kill, "by": asdict(me) if me else {}}}
@@ -142,9 +142,9 @@ def _over(ledger: Ledger, work: AtWork) -> Callable[[], bool]:
 
 
 def require_not_ours(work: AtWork, environment: Mapping[str, str]) -> None:
-    """Raise Refused where a worker asks: it may end itself, but stops nobody."""
+    """Raise OperationRefused where a worker asks: it may end itself, but stops nobody."""
     if environment.get("PRUN_UNIT"):
-        raise Refused(f"a worker may not stop {work.name}", "end your own work by exiting")
+        raise OperationRefused(f"a worker may not stop {work.name}", "end your own work by exiting")
 
 
 def states_of(ledger: Ledger, work: AtWork) -> dict[str, str]:

@@ -7,22 +7,22 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from gitprun.collect.capture import require_ended
-from gitprun.errors import PrunError
+from gitprun.capture.capture import require_ended
 from gitprun.executors.base import Ending
-from gitprun.names import Oid
+from gitprun.ledger.events import ENDED
+from gitprun.ledger.outcome import exit_facts, explain_unit, judge_unit, judge_worker
+from gitprun.ledger.retry_policy import SHARED_KINDS, judge_next_try, kind_of_failure
+from gitprun.model.errors import PrunError
+from gitprun.model.names import Oid
+from gitprun.model.units import Exit, Verdict
+from gitprun.registry.remove import recall_workspace
+from gitprun.registry.survivors import living_survivors
 from gitprun.runs.attempts import begin
-from gitprun.runs.context import Again, Attempt, Piece, RunContext
-from gitprun.runs.events import ENDED
+from gitprun.runs.context import Attempt, Retry, RunContext, WorkItem
 from gitprun.runs.finish import collect, keep_result, recall_capture, verify
-from gitprun.runs.outcome import exit_facts, explain_unit, judge_unit, judge_worker
-from gitprun.runs.patience import SHARED_KINDS, judge_next_try, kind_of_failure
 from gitprun.runs.prepare import note_prepared, prepare
-from gitprun.runs.remove import recall_workspace
-from gitprun.runs.survivors import living_survivors
 from gitprun.runs.work import rejoin, work
-from gitprun.system.process import KILLED
-from gitprun.units import Exit, Verdict
+from gitprun.supervisor.process import KILLED
 from gitprun.workspaces.base import Workspace
 from gitprun.workspaces.clone import read_source
 from gitprun.workspaces.pins import started_with
@@ -31,7 +31,7 @@ from gitprun.workspaces.pins import started_with
 NO_THREAD = "no-thread"
 
 
-def run_unit(context: RunContext, piece: Piece) -> str | Again:
+def run_unit(context: RunContext, piece: WorkItem) -> str | Retry:
     """Make one attempt at a unit and give its final state, or when it is to be tried again.
 
     Whatever goes wrong is an event, never an exception lost.
@@ -63,7 +63,7 @@ def _report_bug(folder: Path) -> str:
     return f"the report is in {report}"
 
 
-def leave_unit(context: RunContext, piece: Piece, why: str = "") -> str:
+def leave_unit(context: RunContext, piece: WorkItem, why: str = "") -> str:
     """End a unit that is not tried (again), in the state its last attempt left it in."""
     unit, known = piece.unit, piece.known
     if known is None or known.attempt == 0:
@@ -81,7 +81,7 @@ def leave_unit(context: RunContext, piece: Piece, why: str = "") -> str:
     return str(facts["state"])
 
 
-def _attempt(context: RunContext, piece: Piece) -> str | Again:
+def _attempt(context: RunContext, piece: WorkItem) -> str | Retry:
     unit = piece.unit
     if context.stop.is_set():
         return leave_unit(context, piece)
@@ -107,7 +107,7 @@ def _attempt(context: RunContext, piece: Piece) -> str | Again:
     return _finish(context, piece, attempt, workspace, ended, ending)
 
 
-def _rejoin(context: RunContext, piece: Piece) -> str | Again:
+def _rejoin(context: RunContext, piece: WorkItem) -> str | Retry:
     """Wait for the worker of a coordinator that is gone, and do what that one would have done."""
     known = piece.known
     assert known is not None
@@ -125,8 +125,8 @@ def _rejoin(context: RunContext, piece: Piece) -> str | Again:
 
 
 def _finish(
-    context: RunContext, piece: Piece, attempt: Attempt, workspace: Workspace, ended: Exit, ending: Ending
-) -> str | Again:
+    context: RunContext, piece: WorkItem, attempt: Attempt, workspace: Workspace, ended: Exit, ending: Ending
+) -> str | Retry:
     """Capture, keep, verify, judge; the unit is over, or waits for its next attempt."""
     unit = piece.unit
     worker = judge_worker(ended, ending.state)
@@ -181,20 +181,20 @@ def _finish(
 
 
 def _next_try(
-    context: RunContext, piece: Piece, attempt: Attempt, ended: Exit, ending: Ending, outcome: dict[str, Any]
-) -> Again | None:
+    context: RunContext, piece: WorkItem, attempt: Attempt, ended: Exit, ending: Ending, outcome: dict[str, Any]
+) -> Retry | None:
     """Decide about another attempt; where there is none for a reason worth a word, ``outcome`` is told."""
     if context.stop.is_set():
         return None
     now, kind = context.clock.now(), str(outcome["failure"])
     if piece.attach and ended.detail == KILLED:
-        return Again(until=now, kind="lost", shared=False, counts=False)
+        return Retry(until=now, kind="lost", shared=False, counts=False)
     if attempt.thread is not None and ended.reason == "exited" and ended.code != 0 and ending.thread is None:
         # Codex says so before any event: the thread is not there (any more).
         outcome |= {"failure": NO_THREAD, "reason": f"codex has no thread {attempt.thread} any more"}
-        return Again(until=now, kind=NO_THREAD, shared=False, counts=False)
+        return Retry(until=now, kind=NO_THREAD, shared=False, counts=False)
     answer = judge_next_try(context.patience, piece.unit.executor, kind, ending, piece.tried + 1, context.now())
     if answer.wait is None:
         outcome["reason"] = "; ".join(filter(None, (outcome["reason"], answer.why)))
         return None
-    return Again(until=now + answer.wait, kind=kind, shared=kind in SHARED_KINDS)
+    return Retry(until=now + answer.wait, kind=kind, shared=kind in SHARED_KINDS)

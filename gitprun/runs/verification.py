@@ -6,20 +6,20 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from gitprun.errors import Refused
 from gitprun.git.repo import Repository
-from gitprun.keep.find import held, name_of
-from gitprun.names import Oid, short
-from gitprun.plan import Settings
+from gitprun.ledger.events import RunState, UnitState
+from gitprun.ledger.ledger import Ledger
+from gitprun.ledger.lookup import probe_unit
+from gitprun.ledger.settings import Remembered
+from gitprun.model.errors import OperationRefused
+from gitprun.model.names import Oid, short
+from gitprun.model.plan import Settings
+from gitprun.model.units import Verdict
+from gitprun.registry.find import held, name_of
 from gitprun.runs.dispatch import open_root
-from gitprun.runs.events import RunState, UnitState
-from gitprun.runs.ledger import Ledger
-from gitprun.runs.lookup import probe_unit
+from gitprun.runs.recapture import coordinated, open_context
 from gitprun.runs.recheck import Rechecked, is_checkable, recheck
-from gitprun.runs.recollect import coordinated, open_context
-from gitprun.runs.remember import Remembered
-from gitprun.system.process import Stop
-from gitprun.units import Verdict
+from gitprun.supervisor.process import Stop
 from gitprun.verify.pristine import check_commit, plan_checks
 from gitprun.verify.surroundings import wish_for_landing
 
@@ -41,16 +41,16 @@ def missing_verdicts(run: RunState, *, everything: bool) -> list[UnitState]:
 
 
 def require_checkable(run: RunState, unit: UnitState) -> None:
-    """Raise Refused where asking the checks of a unit again cannot say anything about it, with the reason."""
+    """Raise OperationRefused where asking the checks of a unit again cannot say anything about it, with the reason."""
     name, known = name_of(unit), probe_unit(run, unit)
     if known.live:
-        raise Refused(f"{name} is still {known.state}", f"wait for it; git prun status {unit.run} shows it")
+        raise OperationRefused(f"{name} is still {known.state}", f"wait for it; git prun status {unit.run} shows it")
     if known.state == "lost":
-        raise Refused(f"{name} was left by its coordinator", f"git prun run --resume {unit.run}")
+        raise OperationRefused(f"{name} was left by its coordinator", f"git prun run --resume {unit.run}")
     if unit.commit is None:
-        raise Refused(f"{name} is {unit.state} and has no commit to check", f"git prun show {name}")
+        raise OperationRefused(f"{name} is {unit.state} and has no commit to check", f"git prun show {name}")
     if unit.facts.get("unfinished"):
-        raise Refused(
+        raise OperationRefused(
             f"the worker of {name} left a {unit.facts['unfinished']} half done", f"finish it in {unit.facts['path']}"
         )
 
@@ -68,7 +68,7 @@ def verify_units(
 ) -> list[Rechecked]:
     """Run the checks of units of a run again, one after the other; ``heard`` is told each answer.
 
-    ``said`` wins over what the run was asked for. Raises Refused where somebody works on one, or on the run.
+    ``said`` wins over what the run was asked for. Raises OperationRefused where somebody works on one, or on the run.
     """
     specs = {unit.id: unit for unit in kept.units}
     answers: list[Rechecked] = []
@@ -78,7 +78,9 @@ def verify_units(
             if stop.is_set():
                 break
             if unit.id not in specs:
-                raise Refused(f"what {name_of(unit)} was asked for is not known", f"git prun show {name_of(unit)}")
+                raise OperationRefused(
+                    f"what {name_of(unit)} was asked for is not known", f"git prun show {name_of(unit)}"
+                )
             with held(repository, run, unit):
                 answer = recheck(context, run, unit, specs[unit.id])
             answers.append(answer)

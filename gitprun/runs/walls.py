@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from gitprun.errors import PrunError
 from gitprun.executors.catalog import require_executor
-from gitprun.system.confine import Cell, find_walls, make_cell
+from gitprun.model.errors import PrunError
+from gitprun.model.units import Unit
+from gitprun.supervisor.sandbox import Sandbox, find_walls, make_cell
 from gitprun.system.files import folder_identity
-from gitprun.units import Unit
 from gitprun.verify.surroundings import redirected
 from gitprun.workspaces.base import OUTBOX
 
-OPEN = Cell(said="")
+OPEN = Sandbox(said="")
 
 
 def require_walls(unit: Unit) -> None:
@@ -25,7 +25,7 @@ def require_walls(unit: Unit) -> None:
         )
 
 
-def wall_worker(unit: Unit, workspace: Path, temporary: Path, env: Mapping[str, str]) -> tuple[Cell, dict[str, str]]:
+def wall_worker(unit: Unit, workspace: Path, temporary: Path, env: Mapping[str, str]) -> tuple[Sandbox, dict[str, str]]:
     """Make the walls of one worker; gives too what its environment has to say: where temporary files and caches go.
 
     It writes in its workspace (``read-only``: where its result goes), in ``temporary``, and in the state of its

@@ -8,23 +8,23 @@ from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from gitprun.executors.base import Ending, Launch, Place, Progress
+from gitprun.executors.base import Ending, Launch, Progress, WorkerPaths
 from gitprun.executors.catalog import require_executor
 from gitprun.executors.codex import Codex
 from gitprun.git.environment import ceilings
 from gitprun.guards.install import claude_guard
 from gitprun.guards.shims import guard_environment
-from gitprun.prompts import assemble_prompt, continue_prompt
+from gitprun.ledger.events import UnitState
+from gitprun.ledger.stall import was_ended
+from gitprun.model.prompts import assemble_prompt, continue_prompt
+from gitprun.model.units import ExecutorSettings, Exit, Unit
 from gitprun.runs.context import Attempt, RunContext
-from gitprun.runs.events import UnitState
 from gitprun.runs.listen import Listener, read_output
-from gitprun.runs.stall import was_ended
 from gitprun.runs.stall_watch import Subject
 from gitprun.runs.walls import wall_worker
-from gitprun.system.files import write_whole
-from gitprun.system.process import (
+from gitprun.supervisor.process import (
     KILLED,
-    Identity,
+    ProcessIdentity,
     end_orphans,
     find_warden,
     new_mark,
@@ -33,7 +33,7 @@ from gitprun.system.process import (
     wait_for_stranger,
     worker_environment,
 )
-from gitprun.units import ExecutorSettings, Exit, Unit
+from gitprun.system.files import write_whole
 from gitprun.workspaces.base import OUTBOX, Workspace
 from gitprun.workspaces.scratch import drop_temporary, make_temporary
 
@@ -64,7 +64,7 @@ def work(context: RunContext, unit: Unit, attempt: Attempt, workspace: Workspace
     mark = new_mark()
     subject = _subject(context, unit, workspace, output)
 
-    def started(identity: Identity | None) -> None:
+    def started(identity: ProcessIdentity | None) -> None:
         who = asdict(identity) if identity else {}
         context.note(unit, "started", process=who, program=launch.argv[0], log=str(output), mark=mark)
         subject.warden = identity
@@ -96,7 +96,7 @@ def rejoin(context: RunContext, unit: Unit, known: UnitState, workspace: Workspa
     """Wait for a worker whose coordinator is gone, be it alive or ended; a stop reaches it too."""
     folder = context.folder(unit)
     record, output = known.facts.get("process"), folder / "output.log"
-    warden = Identity(**record) if record else find_warden(folder)
+    warden = ProcessIdentity(**record) if record else find_warden(folder)
     subject = _subject(context, unit, workspace, output)
     subject.warden, subject.stalled = warden, bool(known.facts.get("stalled"))
     if warden is not None:
@@ -138,7 +138,7 @@ def _launch(context: RunContext, unit: Unit, attempt: Attempt, workspace: Worksp
     """Say how to start the worker: with the whole prompt, or where its thread broke off."""
     settings = context.settings.executors.get(unit.executor, ExecutorSettings())
     executor = require_executor(unit.executor)
-    place = Place(
+    place = WorkerPaths(
         cwd=str(workspace.path),
         result=str(_result_file(workspace)),
         last_message=str(context.folder(unit) / "last-message.txt"),

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gitprun.names import is_run_id
-from gitprun.runs.arrivals import Writer
-from gitprun.runs.events import History, RunState
-from gitprun.runs.ledger import Ledger
-from gitprun.runs.lookup import probe_unit
-from gitprun.runs.statedir import StateDir, list_state_dirs, place_of, read_line, read_state_dir
-from gitprun.system.process import Identity, is_gone
+from gitprun.ledger.arrivals import Writer
+from gitprun.ledger.events import History, RunState
+from gitprun.ledger.ledger import Ledger
+from gitprun.ledger.lookup import probe_unit
+from gitprun.model.names import is_run_id
+from gitprun.registry.state_folder import StateDir, list_state_dirs, place_of, read_line, read_state_dir
+from gitprun.supervisor.process import ProcessIdentity, is_gone
 
 # While its run goes on, a unit that ended like this may be tried again: its result is not the last word.
 TRIED_AGAIN = ("failed", "rate-limited", "timed-out", "empty")
@@ -90,7 +90,7 @@ class Writers:
 
 def _goes_on(run: RunState) -> bool:
     record = run.facts.get("coordinator") or {}
-    return run.ended is None and bool(record) and not is_gone(Identity(**record))
+    return run.ended is None and bool(record) and not is_gone(ProcessIdentity(**record))
 
 
 def _age(path: Path) -> int:

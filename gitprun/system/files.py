@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from gitprun.errors import PrunError
+from gitprun.model.errors import PrunError
 from gitprun.system.sharing import shared_mode
 from gitprun.system.stop import Stop
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from gitprun.errors import PrunError
+from gitprun.model.errors import PrunError
 from gitprun.system.files import sync_folder, write_whole
 from gitprun.system.sharing import shared_mode
 

@@ -7,8 +7,8 @@ import threading
 import time
 from types import FrameType, TracebackType
 
-from gitprun import budget
-from gitprun.budget import BUDGET
+from gitprun.model import budget
+from gitprun.model.budget import BUDGET
 
 # How often the clocks are read, in seconds.
 TICK = 0.05

@@ -7,14 +7,15 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from gitprun.errors import PrunError
 from gitprun.git.environment import ceilings
-from gitprun.system import files, process
-from gitprun.units import CheckResult, Exit, Verdict, VerdictState
+from gitprun.model.environment import missed, speaks_of_denial
+from gitprun.model.errors import PrunError
+from gitprun.model.units import CheckResult, Exit, Verdict, VerdictState
+from gitprun.supervisor import process
+from gitprun.system import files
 from gitprun.verify import recipes
 from gitprun.verify.judge import NOT_FOUND, judge
 from gitprun.verify.output import shown
-from gitprun.verify.scrub import missed, speaks_of_denial
 from gitprun.verify.surroundings import Surroundings
 from gitprun.workspaces.base import empty_submodules
 

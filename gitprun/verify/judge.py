@@ -10,7 +10,7 @@ import re
 import signal
 from collections.abc import Sequence
 
-from gitprun.units import CheckState, Exit
+from gitprun.model.units import CheckState, Exit
 from gitprun.verify.complaint import first_complaint
 from gitprun.verify.missing import name_missing, name_not_executable
 from gitprun.verify.output import plain_lines, shown

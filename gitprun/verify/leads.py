@@ -17,7 +17,7 @@ from pathlib import Path
 
 from gitprun.system.files import read_plain
 from gitprun.verify.keep import INSTALLED, is_below
-from gitprun.verify.view import View, installed, obstacle
+from gitprun.verify.view import CheckoutView, installed, obstacle
 
 # What leads back lies near the top: npm's links in node_modules, .pth files in site-packages. Breadth first, so many
 # entries hold them all, and a look at so many takes about a quarter of a second.
@@ -39,14 +39,14 @@ class Lead:
     target: str
 
 
-def find_leads(view: View, env: Mapping[str, str]) -> tuple[Lead, ...]:
+def find_leads(view: CheckoutView, env: Mapping[str, str]) -> tuple[Lead, ...]:
     """List what leads back into the checkout of all that is linked, copied, or an environment of the checks."""
     names = (*view.link, *view.copy)
     things = dict.fromkeys((*(f"{view.checkout}/{name}" for name in names), *installed(view, env)))
     return _look(str(view.checkout), tuple(things))
 
 
-def follow_leads(view: View, env: Mapping[str, str], why: str) -> str:
+def follow_leads(view: CheckoutView, env: Mapping[str, str], why: str) -> str:
     """Return why a check without a view would prove nothing, empty where it does; ``why`` there is no view."""
     leads = find_leads(view, env)
     if not leads:
@@ -58,7 +58,7 @@ def follow_leads(view: View, env: Mapping[str, str], why: str) -> str:
     return ""
 
 
-def tell_leads(view: View | None, env: Mapping[str, str]) -> tuple[str, ...]:
+def tell_leads(view: CheckoutView | None, env: Mapping[str, str]) -> tuple[str, ...]:
     """Say for a place what leads from it back into the checkout, where no view can be had."""
     why = obstacle(view, env) if view is not None else ""
     leads = find_leads(view, env) if view is not None and why else ()

@@ -15,24 +15,24 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from gitprun.errors import PrunError
 from gitprun.git.command import Git
 from gitprun.git.repo import Repository
 from gitprun.git.trees import show_path
-from gitprun.globs import matches
-from gitprun.names import Oid, is_run_id
-from gitprun.plan import DEFAULT_VERIFY_TIMEOUT, MAY_CHANGE, Settings, VerifyView
+from gitprun.model.errors import PrunError
+from gitprun.model.globs import matches
+from gitprun.model.names import Oid, is_run_id
+from gitprun.model.plan import DEFAULT_VERIFY_TIMEOUT, MAY_CHANGE, Settings, VerifyView
+from gitprun.model.units import CheckResult, Verdict
+from gitprun.supervisor.process import Stop
 from gitprun.system.files import folder_identity, is_held, make_held, read_plain, remove_tree, write_whole
-from gitprun.system.process import Stop
 from gitprun.system.sharing import make_private
-from gitprun.units import CheckResult, Verdict
 from gitprun.verify.check import judge_all, run_checks, workspace_checks
 from gitprun.verify.recipes import Check
-from gitprun.verify.surroundings import Surroundings, Wish, surroundings
+from gitprun.verify.setup import SetupFailed, run_setup
+from gitprun.verify.surroundings import ConfinementRequest, Surroundings, surroundings
 from gitprun.verify.view import differing, view_of
 from gitprun.workspaces.base import QUIET, provide
 from gitprun.workspaces.clone import make_clone, read_source
-from gitprun.workspaces.setup import SetupFailed, run_setup
 
 # Below the folder for workspaces: where the places are made.
 CHECKS = "checks"
@@ -59,7 +59,7 @@ class CheckPlan:
     shared by all commands; ``may_change`` are globs of tracked files a command may rewrite and still pass.
     """
 
-    wish: Wish
+    wish: ConfinementRequest
     branch: str
     commands: tuple[str, ...] = ()
     detect: bool = False
@@ -79,7 +79,7 @@ class CheckPlan:
 
 
 def plan_checks(
-    settings: Settings, wish: Wish, branch: str, commands: Sequence[str], setup: Sequence[str]
+    settings: Settings, wish: ConfinementRequest, branch: str, commands: Sequence[str], setup: Sequence[str]
 ) -> CheckPlan:
     """Return how commits outside of a landing are checked: as a landing would with the same settings.
 
@@ -108,7 +108,7 @@ class Changes:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class PristinePlace:
     """A pristine place; ``git`` looks at ``path`` with a git folder of its own, which nothing that runs there reaches.
 
     ``inside`` is the identity of its ``.git``; ``given`` are the untracked paths that were there before the first
@@ -196,7 +196,7 @@ def pristine_place(
     logs: Path,
     stop: Stop | None = None,
     note: Note = lambda _: None,
-) -> Iterator[Place]:
+) -> Iterator[PristinePlace]:
     """Make a place of a commit below ``top``, the folder for workspaces, set up, and remove it in the end.
 
     Raises WorkspaceProblem where it cannot be made or set up. What a killed process left there is removed, too.
@@ -226,7 +226,7 @@ def pristine_place(
                 note(text)
             if plan.setup:
                 run_setup(path, plan.setup, log=logs / "setup.log", stop=stop, around=around)
-            place = Place(path=path, git=git, inside=folder_identity(path / ".git"), around=around)
+            place = PristinePlace(path=path, git=git, inside=folder_identity(path / ".git"), around=around)
             if provided or plan.setup:
                 place = replace(place, given=frozenset(place.look()[1]))
                 changed = place.put_back().tracked
@@ -346,7 +346,7 @@ def not_set_up(problem: SetupFailed, logs: Path) -> CheckResult:
 class _Settler:
     """Looks after each command at what it did to its place, and puts that back."""
 
-    place: Place
+    place: PristinePlace
     may_change: tuple[str, ...]
     note: Note
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from gitprun.git.refs import write_object
-from gitprun.git.trees import ABSENT, REGULAR, Change, read_blob, show_path
+from gitprun.git.trees import ABSENT, REGULAR, TreeChange, read_blob, show_path
 from gitprun.git.walk import Trees
-from gitprun.names import ZERO, Oid
+from gitprun.model.names import ZERO, Oid
 from gitprun.verify.gate_changes import FileChange, GateChange, find_gate_changes, put_back_text
 
 Version = tuple[str, Oid]
@@ -27,7 +27,7 @@ def read_gate_changes(
     old: Oid,
     new: Oid,
     declared: Sequence[str],
-    changes: Sequence[Change] | None = None,
+    changes: Sequence[TreeChange] | None = None,
     *,
     detect: bool = False,
 ) -> tuple[GateChange, ...]:
@@ -69,7 +69,7 @@ def put_back(trees: Trees, old: Oid, new: Oid, changes: Iterable[GateChange]) ->
     by_path: dict[str, list[GateChange]] = {}
     for change in changes:
         by_path.setdefault(change.path, []).append(change)
-    rows: dict[bytes, Change] = {}
+    rows: dict[bytes, TreeChange] = {}
     done: list[GateChange] = []
     before, after = reader(trees, old), reader(trees, new)
     for path, (first, *also) in by_path.items():
@@ -90,7 +90,7 @@ def put_back(trees: Trees, old: Oid, new: Oid, changes: Iterable[GateChange]) ->
     return None if made is None or made == new else PutBack(made, tuple(done))
 
 
-def _make_room(trees: Trees, tree: Oid, path: bytes) -> dict[bytes, Change]:
+def _make_room(trees: Trees, tree: Oid, path: bytes) -> dict[bytes, TreeChange]:
     """Take away what lies in the way of a file: a link or a submodule in place of its folder, a folder in its place."""
     parts = path.split(b"/")
     above = [b"/".join(parts[:number]) for number in range(1, len(parts))]
@@ -101,12 +101,12 @@ def _make_room(trees: Trees, tree: Oid, path: bytes) -> dict[bytes, Change]:
     }
 
 
-def _change(path: bytes, old: Version | None, new: Version | None) -> Change:
+def _change(path: bytes, old: Version | None, new: Version | None) -> TreeChange:
     was, now = old or (ABSENT, ZERO), new or (ABSENT, ZERO)
-    return Change(path, was[0], now[0], was[1], now[1])
+    return TreeChange(path, was[0], now[0], was[1], now[1])
 
 
-def _row(change: Change) -> FileChange:
+def _row(change: TreeChange) -> FileChange:
     path = change.path.decode("utf-8", "surrogateescape")
     return FileChange(path, change.old_mode, change.new_mode, change.old, change.new)
 

@@ -9,21 +9,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gitprun.errors import PrunError
-from gitprun.system.confine import Cell, Row, Walls, find_walls, make_cell, open_cell
+from gitprun.model.environment import scrub_environment, withheld
+from gitprun.model.errors import PrunError
+from gitprun.model.units import DEFAULT_OUTPUT_MAX, UNCONFINED, was_confined
+from gitprun.supervisor.process import DEFAULT_GRACE
+from gitprun.supervisor.sandbox import Row, Sandbox, SandboxKind, find_walls, make_cell, open_cell
 from gitprun.system.files import folder_identity
-from gitprun.system.process import DEFAULT_GRACE
-from gitprun.units import DEFAULT_OUTPUT_MAX, UNCONFINED, was_confined
 from gitprun.verify.keep import TEMPORARIES
 from gitprun.verify.leads import follow_leads, tell_leads
-from gitprun.verify.scrub import scrub_environment, withheld
-from gitprun.verify.view import Shown, View, obstacle, shown
+from gitprun.verify.view import CheckoutView, Shown, obstacle, shown
 from gitprun.workspaces.scratch import drop_temporary, make_temporary
 
 if TYPE_CHECKING:
-    from gitprun.plan import VerifySandbox
+    from gitprun.model.plan import VerifySandbox
 
-UNASKED_FOR = Cell(said="")
+UNASKED_FOR = Sandbox(said="")
 # The folder of a view lies beside the one for temporary files, whose name is one of a unit: none holds this.
 BESIDE = "~view"
 ASKED_NOT_TO = '[run] verify_sandbox = "none"'
@@ -44,7 +44,7 @@ CACHES = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class ConfinementRequest:
     """Whether checks are to be confined; ``required``: else they do not run at all; ``why``: what speaks against it.
 
     Without ``own_files`` they may not even write where they run, as the worker might not.
@@ -68,7 +68,7 @@ class Surroundings:
 
     env: Mapping[str, str]
     withheld: frozenset[str] = field(default_factory=frozenset)
-    cell: Cell = UNASKED_FOR
+    cell: Sandbox = UNASKED_FOR
     shown: Shown | None = None
     notes: tuple[str, ...] = ()
     obstacle: str = ""
@@ -76,40 +76,42 @@ class Surroundings:
     output_max: int = DEFAULT_OUTPUT_MAX
 
 
-def wish_for_worker(executor: str, sandbox: str, asked: VerifySandbox | None, *, walled: bool = False) -> Wish:
+def wish_for_worker(
+    executor: str, sandbox: str, asked: VerifySandbox | None, *, walled: bool = False
+) -> ConfinementRequest:
     """Say how the work of one worker is to be checked: as it was confined itself, unless something else is asked."""
     if asked == "none":
-        return Wish(confined=False, why=ASKED_NOT_TO)
+        return ConfinementRequest(confined=False, why=ASKED_NOT_TO)
     if asked == "workspace-write":
-        return Wish(confined=True, required=True)
+        return ConfinementRequest(confined=True, required=True)
     if was_confined(executor, sandbox, walled):
-        return Wish(confined=True, own_files=sandbox != "read-only")
-    return Wish(confined=False, why=UNCONFINED)
+        return ConfinementRequest(confined=True, own_files=sandbox != "read-only")
+    return ConfinementRequest(confined=False, why=UNCONFINED)
 
 
-def wish_for_landing(confined: bool, asked: VerifySandbox | None) -> Wish:
+def wish_for_landing(confined: bool, asked: VerifySandbox | None) -> ConfinementRequest:
     """Say how a merged tree is to be checked; ``confined`` tells whether any of its workers was.
 
     One is enough: what it wrote would else run with more rights than it had itself.
     """
     if asked == "none":
-        return Wish(confined=False, why=ASKED_NOT_TO)
+        return ConfinementRequest(confined=False, why=ASKED_NOT_TO)
     if asked == "workspace-write":
-        return Wish(confined=True, required=True)
+        return ConfinementRequest(confined=True, required=True)
     if confined:
-        return Wish(confined=True)
-    return Wish(confined=False, why="nothing in it came from a confined worker")
+        return ConfinementRequest(confined=True)
+    return ConfinementRequest(confined=False, why="nothing in it came from a confined worker")
 
 
 @contextmanager
 def surroundings(
-    wish: Wish,
+    wish: ConfinementRequest,
     workspace: Path,
     temporary: Path,
     own: Mapping[str, str],
     extra: Iterable[tuple[str, str]] = (),
     *,
-    view: View | None = None,
+    view: CheckoutView | None = None,
 ) -> Iterator[Surroundings]:
     """Make what the checks of a workspace run in; ``temporary`` is theirs while the block runs, and removed then.
 
@@ -152,7 +154,9 @@ def redirected(temporary: Path) -> dict[str, str]:
     return dict.fromkeys(TEMPORARIES, str(temporary)) | caches
 
 
-def _cell(wish: Wish, walls: Walls | None, workspace: Path, temporary: Path, rows: Sequence[Row]) -> Cell:
+def _cell(
+    wish: ConfinementRequest, walls: SandboxKind | None, workspace: Path, temporary: Path, rows: Sequence[Row]
+) -> Sandbox:
     if walls is None or walls.kind is None:
         return open_cell(f"none: {walls.reason if walls else wish.why}", rows)
     folders = [workspace, temporary] if wish.own_files else [temporary]

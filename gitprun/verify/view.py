@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gitprun.git.repo import Repository
-from gitprun.names import Oid
-from gitprun.plan import Settings, VerifyView
-from gitprun.system.confine import Row, find_view
+from gitprun.model.names import Oid
+from gitprun.model.plan import Settings, VerifyView
+from gitprun.supervisor.sandbox import Row, find_view
 from gitprun.system.files import read_plain
 from gitprun.verify.keep import TEMPORARIES, installations, is_below, why_covered_never
 from gitprun.workspaces.clone import render_alternates
@@ -31,7 +31,7 @@ OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class View:
+class CheckoutView:
     """The checkout whose path shows what is checked, and what leads to it.
 
     ``common`` is the shared git folder, ``commands`` those of the checks; ``changed`` lists the paths in which the
@@ -57,11 +57,11 @@ def view_of(
     commands: Iterable[str] | None,
     changed: Callable[[], Iterable[str]] | None = None,
     hidden: Iterable[Path] = (),
-) -> View | None:
+) -> CheckoutView | None:
     """Return the view the checks of a repository are to run in; None without a checkout, or where none is wanted."""
     if repository.top is None or wanted == "none":
         return None
-    return View(
+    return CheckoutView(
         checkout=Path(os.path.realpath(repository.top)),
         common=Path(os.path.realpath(repository.common)),
         link=tuple(link or ()),
@@ -72,7 +72,9 @@ def view_of(
     )
 
 
-def view_for(repository: Repository, said: Settings, changed: Callable[[], Iterable[str]] | None = None) -> View | None:
+def view_for(
+    repository: Repository, said: Settings, changed: Callable[[], Iterable[str]] | None = None
+) -> CheckoutView | None:
     """Return the view the settings ask for."""
     return view_of(repository, said.verify_view, link=said.link, copy=said.copy, commands=said.verify, changed=changed)
 
@@ -83,7 +85,7 @@ def differing(repository: Repository, commit: Oid) -> tuple[str, ...]:
     return tuple(map(os.fsdecode, repository.git.run(*words).fields))
 
 
-def obstacle(view: View, env: Mapping[str, str]) -> str:
+def obstacle(view: CheckoutView, env: Mapping[str, str]) -> str:
     """Return why a view cannot be had, empty where it can."""
     checkout, home = str(view.checkout), os.path.realpath(os.environ.get("HOME") or "/nowhere")
     kept = installed(view, env)
@@ -98,7 +100,7 @@ def obstacle(view: View, env: Mapping[str, str]) -> str:
     )
 
 
-def installed(view: View, env: Mapping[str, str]) -> tuple[str, ...]:
+def installed(view: CheckoutView, env: Mapping[str, str]) -> tuple[str, ...]:
     """List the installations below the checkout that an environment and the checks point into."""
     checkout = str(view.checkout)
     # A path that goes through a link above the checkout, or within it, means the same folder.
@@ -120,7 +122,13 @@ def _kept(path: str, kept: Iterable[str]) -> bool:
 
 @contextmanager
 def shown(
-    view: View, place: Path, folder: Path, env: Mapping[str, str], *, inside: Iterable[Path] = (), writable: bool = True
+    view: CheckoutView,
+    place: Path,
+    folder: Path,
+    env: Mapping[str, str],
+    *,
+    inside: Iterable[Path] = (),
+    writable: bool = True,
 ) -> Iterator[Shown]:
     """Make ready what the checkout's path shows while the block runs; ``folder`` is made for that, and removed.
 
@@ -151,7 +159,7 @@ def shown(
         drop_temporary(folder)
 
 
-def _hide(view: View, folder: Path, env: Mapping[str, str]) -> list[Row]:
+def _hide(view: CheckoutView, folder: Path, env: Mapping[str, str]) -> list[Row]:
     """Cover folders with an empty one, but for those that programs come from."""
     nothing = folder / "nothing"
     nothing.mkdir(mode=0o755)
@@ -167,7 +175,7 @@ def _real(path: Path) -> Path:
 
 
 def _keep(
-    view: View, place: Path, folder: Path, env: Mapping[str, str], inside: tuple[Path, ...], *, writable: bool
+    view: CheckoutView, place: Path, folder: Path, env: Mapping[str, str], inside: tuple[Path, ...], *, writable: bool
 ) -> dict[str, bool]:
     """List the paths that stay what they are, and whether they may be written; no path is in it that is not there."""
     checkout = str(view.checkout)
@@ -196,7 +204,7 @@ def _points(checkout: Path, kept: Iterable[str]) -> dict[str, bool]:
     return {os.path.relpath(path, checkout): os.path.isdir(path) for path in tops}
 
 
-def _git_rows(view: View, place: Path, folder: Path, *, writable: bool) -> list[Row]:
+def _git_rows(view: CheckoutView, place: Path, folder: Path, *, writable: bool) -> list[Row]:
     """Give a linked worktree a git folder to write into that is not the user's: a copy, and a place for objects."""
     if not _is_file(place / ".git") or (admin := admin_folder(view.common, place)) is None:
         return []

@@ -1,0 +1,1 @@
+"""How the place a unit works in is made."""

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gitprun.errors import GitFailed, GitTimeout, PrunError
-from gitprun.names import RunId, UnitId
+from gitprun.model.errors import GitFailed, GitTimeout, PrunError
+from gitprun.model.names import RunId, UnitId
+from gitprun.model.units import WorkspaceKind
 from gitprun.system.files import folder_identity, read_plain
 from gitprun.system.sharing import make_private
-from gitprun.units import WorkspaceKind
 
 # The folder inside a workspace where the worker writes its result: the one place every sandbox lets it write.
 OUTBOX = ".prun"

@@ -11,14 +11,14 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from gitprun.drift.rulebook import read_rules
-from gitprun.errors import GitFailed, GitTimeout
 from gitprun.git.command import Git
 from gitprun.git.repo import Repository, read_config
-from gitprun.names import Oid
+from gitprun.model.errors import GitFailed, GitTimeout
+from gitprun.model.names import Oid
 from gitprun.system.files import folder_identity, remove_tree
 from gitprun.workspaces.base import QUIET, Workspace, WorkspaceProblem, explain_checkout, require_room
 from gitprun.workspaces.remotes import NONE, PREFIX, Remotes, ask_for_remotes, read_remotes
+from gitprun.workspaces.rulebook import read_rules
 
 # Local settings of the user's repository that decide what a checkout holds; they are his own, and carried over.
 CARRIED = ("core.autocrlf", "core.eol", "core.safecrlf", "core.longpaths", "core.precomposeunicode")

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from gitprun.drift.rulebook import Rules
 from gitprun.git.repo import Repository
-from gitprun.names import Oid
+from gitprun.model.names import Oid
 from gitprun.workspaces.base import Workspace, empty_submodules, provide
 from gitprun.workspaces.gitdir import make_own_git
+from gitprun.workspaces.rulebook import SharedRules
 
 
 def furnish(
@@ -23,7 +23,7 @@ def furnish(
     base: Oid,
     copy: Sequence[str],
     link: Sequence[str],
-    rules: Rules | None = None,
+    rules: SharedRules | None = None,
 ) -> Workspace:
     """Copy and link things of the user's checkout into a fresh workspace at ``base``.
 

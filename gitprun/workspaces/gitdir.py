@@ -12,18 +12,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gitprun.drift.rulebook import Rules, read_rules
 from gitprun.git.command import Git
 from gitprun.git.repo import Repository, read_config
-from gitprun.names import Oid
+from gitprun.model.names import Oid
+from gitprun.model.units import WorkspaceKind
 from gitprun.system.files import folder_identity, read_plain, sync_all, write_whole
-from gitprun.units import WorkspaceKind
 from gitprun.workspaces.clone import render_alternates
+from gitprun.workspaces.rulebook import SharedRules, read_rules
 from gitprun.workspaces.worktree import admin_folder
 
 NAME = "capture.git"
 SNAPSHOT = "snapshot.json"
-# What the setup commands made of the workspace (see ``gitprun.collect.prepared``); a workspace filled anew has none.
+# What the setup commands made of the workspace (see ``gitprun.capture.prepared``); a workspace filled anew has none.
 PREPARED = "prepared.json"
 FILES = ("HEAD", "objects/info/alternates", "info/exclude", "info/attributes", "info/sparse-checkout", "shallow",
          "ignore", "attributes", SNAPSHOT)  # fmt: skip
@@ -53,7 +53,7 @@ _MOST = 16_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class SourceSettings:
     """What counts and is no setting: the user's filters, where his hooks lie, whether objects may be missing.
 
     ``signing`` are his settings about signatures, key and value.
@@ -116,7 +116,7 @@ def follow_alternates(common: Path, folder: Path, clone: Path) -> None:
 
 
 def make_own_git(
-    repository: Repository, index: Path, base: Oid, *, worktree: Path | None, rules: Rules | None = None
+    repository: Repository, index: Path, base: Oid, *, worktree: Path | None, rules: SharedRules | None = None
 ) -> Path:
     """Make the git folder beside a private index, anew if there is one: its objects stay, its settings do not.
 
@@ -154,7 +154,7 @@ def _fill(
     said: Mapping[str, str],
     *,
     sparse: bool,
-    rules: Rules | None = None,
+    rules: SharedRules | None = None,
 ) -> None:
     common, rules = repository.common, rules or read_rules(repository)
     for inner in ("objects/info", "objects/pack", "refs", "info"):
@@ -184,7 +184,7 @@ def _fill(
     write_whole(folder / "config", _render(_settings(said, folder, common, sparse=sparse)))
 
 
-def read_snapshot(folder: Path) -> Snapshot:
+def read_snapshot(folder: Path) -> SourceSettings:
     """Read what was taken down beside the settings when the folder was made."""
     record = json.loads(read_plain(folder / SNAPSHOT, _MOST) or b"{}")
     filters: dict[str, dict[str, str]] = {}
@@ -192,7 +192,7 @@ def read_snapshot(folder: Path) -> Snapshot:
         name, _, setting = key.removeprefix("filter.").rpartition(".")
         filters.setdefault(name, {})[setting] = value
     hooks, partial = str(record.get("hooks", "")), bool(record.get("partial"))
-    return Snapshot(filters, hooks, partial, record.get("signing", {}))
+    return SourceSettings(filters, hooks, partial, record.get("signing", {}))
 
 
 def _settings(said: Mapping[str, str], folder: Path, common: Path, *, sparse: bool) -> dict[str, str]:

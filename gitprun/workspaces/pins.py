@@ -16,10 +16,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from gitprun.errors import GitFailed
 from gitprun.git.command import Git
 from gitprun.git.repo import Repository
-from gitprun.names import ZERO, Oid, base_tips_ref
+from gitprun.model.errors import GitFailed
+from gitprun.model.names import ZERO, Oid, base_tips_ref
 from gitprun.system.files import locked, sync_all
 from gitprun.workspaces.clone import CloneSource
 

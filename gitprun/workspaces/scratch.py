@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from pathlib import Path
 
-from gitprun.errors import PrunError
+from gitprun.model.errors import PrunError
 from gitprun.system.files import folder_identity, remove_tree
 from gitprun.system.sharing import usual_umask
 from gitprun.workspaces.base import Workspace, WorkspaceProblem, require_room

@@ -15,9 +15,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from gitprun.errors import PrunError
 from gitprun.git.repo import Repository
-from gitprun.powers import Power
+from gitprun.model.errors import PrunError
+from gitprun.model.powers import Power
 from gitprun.system.files import locked, read_plain, write_whole
 
 MAX_FILE = 16_000_000
@@ -98,8 +98,8 @@ def show_power(power: Power) -> str:
 
 
 def _shown(name: str, value: object) -> str:
-    from gitprun.collect.secrets import find_secret
-    from gitprun.verify.scrub import is_credential, names_secret
+    from gitprun.model.environment import is_credential, names_secret
+    from gitprun.model.secrets import find_secret
 
     text = json.dumps(value, ensure_ascii=False)
     # Where a program finds its settings has to be seen: the name alone hides nothing but what says that it is secret.

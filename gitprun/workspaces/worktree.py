@@ -9,11 +9,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from gitprun.errors import GitFailed, GitTimeout, Refused
 from gitprun.git.command import Git
 from gitprun.git.repo import Repository, read_checkouts
 from gitprun.git.stale import COMMONDIR, mend_entry
-from gitprun.names import Oid
+from gitprun.model.errors import GitFailed, GitTimeout, OperationRefused
+from gitprun.model.names import Oid
 from gitprun.system.files import TRASH, empty_trash, folder_identity, locked, read_plain, remove_tree, write_whole
 from gitprun.workspaces.base import QUIET, Workspace, WorkspaceProblem, explain_checkout, require_room
 
@@ -169,7 +169,7 @@ def require_unlocked(common: Path, path: Path) -> None:
     """Refuse a worktree that somebody locked with ``git worktree lock``."""
     reason = lock_reason(common, path)
     if reason is not None:
-        raise Refused(
+        raise OperationRefused(
             f"the worktree {path} is locked" + (f": {reason}" if reason else ""), f"git worktree unlock {path}"
         )
 
@@ -183,7 +183,8 @@ def remove_worktree(
 ) -> None:
     """Remove a worktree prun made: its folder (never through a link), then its registration.
 
-    ``noted`` hears of the trash folder as ``remove_tree`` says. Raises Refused, with nothing changed, when somebody
+    ``noted`` hears of the trash folder as ``remove_tree`` says. Raises OperationRefused, with nothing changed,
+    when somebody
     locked it.
     """
     with locked(repository.state / "locks" / "worktree.lock", doing="removing a worktree"):

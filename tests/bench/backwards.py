@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from gitprun.git.command import Git
 from gitprun.git.trees import read_bases, tree_of
 from gitprun.git.walk import Trees
-from gitprun.merge.lost import find_lost
-from gitprun.merge.older import Back, find_taken_back
-from gitprun.merge.past import Past
-from gitprun.merge.reverts import Asking, find_reverted
-from gitprun.names import Oid
+from gitprun.landing.evil_merge import find_lost
+from gitprun.landing.older import Back, find_taken_back
+from gitprun.landing.past import Past
+from gitprun.landing.reverts import Asking, find_reverted
+from gitprun.model.names import Oid
 
 KINDS = ("taken back", "with its first base", "inner merge", "reverted", "shown")
 _NAME = re.compile(r"(?:Merge branch '|from [\w.-]+/)([\w./-]+)")

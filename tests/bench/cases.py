@@ -145,8 +145,8 @@ def status(quick: bool) -> list[Row]:
 def monitor(quick: bool) -> list[Row]:
     """Measure one tick over 20 workspaces in which 10 files each changed against ``git status`` in all of them."""
     from gitprun.git.repo import find_repository
-    from gitprun.runs.ledger import Ledger
-    from gitprun.watch.loop import Monitor, Watching
+    from gitprun.ledger.ledger import Ledger
+    from gitprun.monitor.loop import Monitor, Watching
 
     files, units = (1_000, 20) if quick else (10_000, 20)
     with scratch() as folder:

@@ -10,9 +10,9 @@ from itertools import combinations
 from pathlib import Path
 
 from gitprun.git.repo import find_repository
-from gitprun.merge.forecast import forecast as look_ahead
-from gitprun.merge.forecast_branches import Asked
-from gitprun.runs.events import History
+from gitprun.landing.forecast import forecast as look_ahead
+from gitprun.landing.forecast_branches import Asked
+from gitprun.ledger.events import History
 from tests.bench.cases import Row, call, environment, make_repository, medians, scratch
 
 OWN_FILES = 5

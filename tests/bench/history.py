@@ -17,22 +17,22 @@ from typing import cast
 
 import pygit2
 
-from gitprun.collect.portable import describe_names
+from gitprun.capture.portable import describe_names
 from gitprun.git.repo import find_repository
-from gitprun.git.trees import Change, tree_of
+from gitprun.git.trees import TreeChange, tree_of
 from gitprun.git.walk import Trees
-from gitprun.merge.aside import Aside, aside
-from gitprun.merge.cuts import find_cuts
-from gitprun.merge.deletions import describe_deletions
-from gitprun.merge.installed import Checkouts, read_live
-from gitprun.merge.settings import MergeSettings
-from gitprun.merge.squashed import find_holder
-from gitprun.merge.surface import RUNNERS, Touch
-from gitprun.merge.surface import describe as describe_touches
-from gitprun.merge.touched import find_touches
-from gitprun.merge.unresolved import find_markers
-from gitprun.names import Oid
-from gitprun.plan import MAX_DELETED
+from gitprun.landing.conflicts_committed import find_markers
+from gitprun.landing.cuts import find_cuts
+from gitprun.landing.deletions import describe_deletions
+from gitprun.landing.installed import Checkouts, read_live
+from gitprun.landing.settings import MergeSettings
+from gitprun.landing.squashed import find_holder
+from gitprun.landing.surface import RUNNERS, Touch
+from gitprun.landing.surface import describe as describe_touches
+from gitprun.landing.temporary_objects import TemporaryObjects, aside
+from gitprun.landing.touched import find_touches
+from gitprun.model.names import Oid
+from gitprun.model.plan import MAX_DELETED
 from gitprun.verify.gate_changes import describe
 from gitprun.verify.put_back import put_back, read_gate_changes
 from tests.bench.backwards import KINDS, Backwards
@@ -70,7 +70,7 @@ def replay(arguments: Sequence[str]) -> int:
 
 
 def _replay(
-    room: Aside, given: argparse.Namespace, counts: Counter[str], kinds: Counter[str], reasons: Counter[str]
+    room: TemporaryObjects, given: argparse.Namespace, counts: Counter[str], kinds: Counter[str], reasons: Counter[str]
 ) -> None:
     repo, trees = cast("pygit2.Repository", room.repo), Trees(room.repo)
     looked = Backwards(room.git, trees)
@@ -101,7 +101,7 @@ def _replay(
             print(commit[:10], "; ".join(filter(None, said)))
 
 
-def _known(room: Aside, trees: Trees, base: Oid, target: Oid, branch: Oid, merged: Oid) -> dict[str, str]:
+def _known(room: TemporaryObjects, trees: Trees, base: Oid, target: Oid, branch: Oid, merged: Oid) -> dict[str, str]:
     """Say what else of a merge would be held or told, by the names of KNOWN."""
     before, tip = tree_of(trees.repo, target), tree_of(trees.repo, branch)
     brought = trees.compare(tree_of(trees.repo, base), tip)
@@ -118,7 +118,7 @@ def _known(room: Aside, trees: Trees, base: Oid, target: Oid, branch: Oid, merge
     return {name: said for name, said in found.items() if said}
 
 
-def _touches(trees: Trees, tree: Oid, step: Sequence[Change], *, installed: bool) -> tuple[Touch, ...]:
+def _touches(trees: Trees, tree: Oid, step: Sequence[TreeChange], *, installed: bool) -> tuple[Touch, ...]:
     """Find what a merge touches, with no hook and no driver here, or with all that a repository may bring."""
     with tempfile.TemporaryDirectory() as name:
         hooks = Path(name) / "hooks"

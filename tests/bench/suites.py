@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from gitprun.merge.file import FileMerge, merge_file
+from gitprun.landing.file import FileMerge, merge_file
 
 ROOT = Path(__file__).resolve().parents[1]
 HOTSPOTS = ROOT / "cases" / "hotspots"

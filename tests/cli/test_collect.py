@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gitprun.units import WorkspaceKind
+from gitprun.model.units import WorkspaceKind
 from tests.support.cli import prun
 from tests.support.repos import Repo, make_repo
 from tests.support.runs import RESULT, events_of, run_units, sh, unit_of, workspace

@@ -7,7 +7,7 @@ import pytest
 from gitprun.cli import console
 from gitprun.cli.console import coloured, said_above, say, table
 from gitprun.cli.live import Watch
-from gitprun.runs.events import Event
+from gitprun.ledger.events import Event
 from tests.support.runs import sh
 
 ROWS = [

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from gitprun.contract import contract_for
+from gitprun.model.contract import contract_for
 from gitprun.runs.standalone import VARIABLES
-from gitprun.system.process import probe_identity
+from gitprun.supervisor.process import probe_identity
 from tests.support.cli import ROOT, Said, prun, start_prun
 from tests.support.repos import make_repo
 

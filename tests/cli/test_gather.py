@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gitprun.contract import fallback_result
+from gitprun.model.contract import fallback_result
 from tests.support.cli import Said, prun
 
 pytestmark = pytest.mark.slow

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from gitprun.config import read_settings
-from gitprun.plan import parse_settings
-from gitprun.starter import render
+from gitprun.cli.starter import render
+from gitprun.model.plan import parse_settings
+from gitprun.system.config import read_settings
 from tests.support.cli import Said, prun
 from tests.support.inside import inside, timeless
 from tests.support.repos import Repo, make_bare, make_repo
@@ -187,7 +187,7 @@ def test_a_root_in_the_checkout(repo: Repo, init: Init) -> None:
 
 def test_no_codex(init: Init, programs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (programs / "codex").unlink()
-    monkeypatch.setattr("gitprun.system.programs.EXTRA", "no_such_module")
+    monkeypatch.setattr("gitprun.supervisor.programs.EXTRA", "no_such_module")
     said = init()
     assert (said.code, facts(said)["codex"], said.err.splitlines()[:2]) == (
         0,
@@ -204,7 +204,7 @@ def test_the_codex_of_the_extra(init: Init, programs: Path, monkeypatch: pytest.
     extra = types.ModuleType("fake_codex_cli_bin")
     extra.bundled_codex_path = lambda: programs / "bundled"  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "fake_codex_cli_bin", extra)
-    monkeypatch.setattr("gitprun.system.programs.EXTRA", "fake_codex_cli_bin")
+    monkeypatch.setattr("gitprun.supervisor.programs.EXTRA", "fake_codex_cli_bin")
     said = init()
     assert (said.code, facts(said)["codex"]) == (0, "codex-cli 0.171.0 from the codex extra")
     assert "codex" not in said.err

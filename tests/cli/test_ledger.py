@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from gitprun.runs.archive import read_archived
+from gitprun.ledger.archive import read_archived
 from tests.support.cli import Said, prun
 from tests.support.repos import Repo, make_repo
 from tests.support.runs import run_units, sh, unit_of, workspace

@@ -16,7 +16,7 @@ from rich.console import Console
 
 from gitprun.cli.live import Watch
 from gitprun.executors.base import Progress
-from gitprun.runs.events import Event
+from gitprun.ledger.events import Event
 from tests.support.cli import program_environment, prun, start_prun
 from tests.support.inside import inside, timeless
 from tests.support.processes import start_program

@@ -205,7 +205,7 @@ def test_only_what_is_needed_is_loaded(tmp_path: Path) -> None:
     heavy = {
         f"gitprun.merge.{name}" for name in ("prove", "train", "settle", "audit", "lost", "hooks", "after", "green")
     }
-    heavy |= {"gitprun.merge.resolvers", "gitprun.verify.check", "gitprun.workspaces.clone", "gitprun.runs.review"}
+    heavy |= {"gitprun.resolvers", "gitprun.verify.check", "gitprun.workspaces.clone", "gitprun.ledger.review"}
     assert set(done.stdout.splitlines()[-1].split()) & heavy == set()
 
 

@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from gitprun.cli.file_words import main, parse_words
-from gitprun.merge import doubts, file
-from gitprun.merge.file import FileMerge
-from gitprun.merge.resolvers import outline
-from gitprun.merge.resolvers.base import FileConflict
-from gitprun.merge.resolvers.ladder import Answer
+from gitprun.judging import doubts
+from gitprun.landing import file
+from gitprun.landing.file import FileMerge
+from gitprun.resolvers import outline
+from gitprun.resolvers.base import FileConflict
+from gitprun.resolvers.ladder import CascadeResult
 from tests.support.cli import Said, program_environment, prun
 from tests.support.repos import make_repo
 
@@ -186,7 +187,7 @@ class TestResolversThatGoWrong:
     def test_one_that_raises_is_a_bug_report(
         self, folder: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
     ) -> None:
-        def climb(conflict: FileConflict) -> Answer:
+        def climb(conflict: FileConflict) -> CascadeResult:
             raise IndexError(conflict.path)
 
         monkeypatch.setattr(file, "climb", climb)
@@ -204,7 +205,7 @@ class TestResolversThatGoWrong:
     def test_one_that_does_not_end_is_stopped(
         self, folder: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
     ) -> None:
-        def climb(conflict: FileConflict) -> Answer:
+        def climb(conflict: FileConflict) -> CascadeResult:
             while True:
                 try:
                     len(conflict.path)
@@ -231,7 +232,7 @@ def test_a_clean_merge_with_a_fault_does_not_pass(
     """Nothing else could be proved: git's text, but not git's exit code."""
     folder = lay_out(tmp_path, BASE, MAIN, UNIT)
     monkeypatch.setattr(outline, "audit", suspicious)
-    monkeypatch.setattr(file, "climb", lambda conflict: Answer((), ("json: no",)))
+    monkeypatch.setattr(file, "climb", lambda conflict: CascadeResult((), ("json: no",)))
     clean = git(folder, "merge-file", "-p", "ours", "base", "theirs")
     assert clean[0] == 0
     assert main(["--path", "x.json", "ours", "base", "theirs"], folder) == 1

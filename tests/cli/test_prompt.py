@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gitprun.prompts import BYPASS
+from gitprun.model.prompts import BYPASS
 from tests.support.cli import prun
 from tests.support.repos import Repo, make_repo
 

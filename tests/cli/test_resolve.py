@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gitprun.merge.recorded import find_resolution
+from gitprun.judging.recorded_resolutions import find_resolution
 from tests.support.cli import Said
 from tests.support.inside import inside, timeless
 from tests.support.landing import land_branches, states

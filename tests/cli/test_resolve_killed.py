@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from gitprun.merge.resolution import read_resolutions
-from gitprun.runs.statedir import read_state_dir
+from gitprun.landing.resolution import read_resolutions
+from gitprun.registry.state_folder import read_state_dir
 from tests.support.cli import Said, start_prun
 from tests.support.inside import inside
 from tests.support.killed_step import prun_and_die

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from gitprun.cli import signals
 from gitprun.cli.signals import PRESS, Ended, Presses, signals_end, signals_stop
-from gitprun.errors import Interrupted, Refused
-from gitprun.system.process import probe_identity
+from gitprun.model.errors import Interrupted, OperationRefused
+from gitprun.supervisor.process import probe_identity
 from gitprun.system.stop import Stop, current_stop
 from tests.support.cli import program_environment, start_prun
 from tests.support.repos import Repo, make_repo
@@ -92,8 +92,8 @@ def test_a_flood_of_signals_meets_every_lock(capsys: pytest.CaptureFixture[str])
 def test_everything_is_as_before_afterwards() -> None:
     before = [signal.getsignal(number) for number in ALL]
     threads, files = threading.active_count(), len(os.listdir("/dev/fd"))
-    with pytest.raises(Refused, match="no"), signals_stop(Stop(), quiet=True):
-        raise Refused("no")
+    with pytest.raises(OperationRefused, match="no"), signals_stop(Stop(), quiet=True):
+        raise OperationRefused("no")
     assert [signal.getsignal(number) for number in ALL] == before
     assert (threading.active_count(), len(os.listdir("/dev/fd"))) == (threads, files)
     assert signal.set_wakeup_fd(-1) == -1
@@ -104,7 +104,7 @@ def test_a_problem_after_a_press_is_an_interruption() -> None:
         with signals_stop(stop, quiet=True):
             os.kill(os.getpid(), signal.SIGTERM)
             await_press(stop)
-            raise Refused("half done", "go on")
+            raise OperationRefused("half done", "go on")
 
     with pytest.raises(Interrupted, match="half done") as caught:
         work(Stop())

@@ -15,8 +15,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from gitprun.runs.ledger import Ledger
-from gitprun.system.process import probe_identity
+from gitprun.ledger.ledger import Ledger
+from gitprun.supervisor.process import probe_identity
 from tests.support.cli import program_environment, prun, start_prun
 from tests.support.inside import inside
 from tests.support.repos import Repo, make_repo

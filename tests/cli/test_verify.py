@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from gitprun.runs.events import Event
+from gitprun.ledger.events import Event
 from tests.support.cli import prun, start_prun
 from tests.support.repos import Repo, make_repo
 from tests.support.runs import RESULT, events_of, fingerprint, run_units, sh, unit_of, workspace

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gitprun.guards.gitwords import COMMITS, PUSHES
-from gitprun.prompts import BYPASS
+from gitprun.model.prompts import BYPASS
 from tests.e2e import test_real_claude as claude
 from tests.e2e import test_real_codex as codex
 from tests.support.agents import agent_home, claude_program, codex_program

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gitprun.prompts import named_paths
+from gitprun.model.prompts import named_paths
 from tests.support.cli import prun
 from tests.support.inside import inside
 from tests.support.repos import Repo, make_repo

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-import gitprun.merge.commit
-from gitprun.system.process import probe_identity
+import gitprun.landing.commit
+from gitprun.supervisor.process import probe_identity
 from tests.support.inside import inside
 from tests.support.landing import land_branches, states
 from tests.support.processes import start_program
@@ -231,7 +231,7 @@ def test_changes_of_line_ends_alone_are_called_that(repo: Repo) -> None:
 def test_a_signer_that_waits_leaves_the_work_and_says_what_helps(
     repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(gitprun.merge.commit, "SIGNING_TIMEOUT", 0.3)
+    monkeypatch.setattr(gitprun.landing.commit, "SIGNING_TIMEOUT", 0.3)
     signer = tmp_path / "slow"
     signer.write_text(f"#!/bin/sh\necho $$ >{tmp_path}/pid\nsleep 60\n")
     signer.chmod(0o755)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gitprun.collect.advice import programs_named
+from gitprun.capture.advice import programs_named
 
 
 @pytest.mark.parametrize(

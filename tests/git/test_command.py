@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from gitprun.errors import GitFailed, GitTimeout, PrunError
 from gitprun.git import command
 from gitprun.git.command import Git, GitMissing, parse_version, require_git
 from gitprun.git.environment import git_environment
+from gitprun.model.errors import GitFailed, GitTimeout, PrunError
 from tests.support.repos import make_repo
 
 

@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from gitprun.errors import GitFailed, GitStopped, GitTimeout, PrunError
 from gitprun.git import command, limits
 from gitprun.git.command import Git
 from gitprun.git.limits import DEFAULT_TIMEOUT, keeping_work, limit_of
 from gitprun.git.pipe import pipe
 from gitprun.git.refs import delete_ref, move_ref, open_repository, read_ref
-from gitprun.git.store import Store
-from gitprun.names import ZERO
-from gitprun.system.process import probe_identity
+from gitprun.git.store import ObjectStore
+from gitprun.model.errors import GitFailed, GitStopped, GitTimeout, PrunError
+from gitprun.model.names import ZERO
+from gitprun.supervisor.process import probe_identity
 from gitprun.system.stop import Stop, stops_everything
 from tests.support.repos import Repo, make_repo
 
@@ -209,7 +209,7 @@ def test_a_pipe_and_a_conversation_have_limits_too(tmp_path: Path, monkeypatch: 
     with pytest.raises(GitTimeout, match=r"git index-pack did not finish within 0\.6 s"):
         pipe((git, ("pack-objects",)), (git, ("index-pack",)), timeout=SHORT)
     monkeypatch.setattr("gitprun.git.store._TIMEOUT", SHORT)
-    store = Store(git, tmp_path / "none", lambda: open_repository(repo.path / ".git"))
+    store = ObjectStore(git, tmp_path / "none", lambda: open_repository(repo.path / ".git"))
     with pytest.raises(GitTimeout, match=r"git cat-file did not finish within 0\.6 s"):
         store.content("0" * 40)
     store.close()

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from gitprun.errors import Refused
 from gitprun.git.layout import require_seen_checkout
 from gitprun.git.repo import NoRepository, find_repository
+from gitprun.model.errors import OperationRefused
 from tests.support.inside import inside
 from tests.support.repos import Repo, make_bare, make_repo
 
@@ -23,7 +23,7 @@ def repo(tmp_path: Path) -> Repo:
 
 
 def said(start: Path) -> tuple[str, str]:
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(OperationRefused) as caught:
         require_seen_checkout(find_repository(start))
     return caught.value.message, caught.value.hint
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from gitprun.errors import GitFailed, GitTimeout
 from gitprun.git.command import Bounds, Git
 from gitprun.git.pipe import MOST_SAID, pipe
+from gitprun.model.errors import GitFailed, GitTimeout
 from tests.support.repos import make_repo
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 import pygit2
 import pytest
 
-from gitprun.errors import PrunError
 from gitprun.git.refs import (
     ObjectsLost,
     Signature,
@@ -20,7 +19,8 @@ from gitprun.git.refs import (
     write_object,
 )
 from gitprun.git.trees import tree_of
-from gitprun.names import ZERO, Oid
+from gitprun.model.errors import PrunError
+from gitprun.model.names import ZERO, Oid
 from tests.support.repos import Repo, make_repo
 from tests.support.small_disk import fill, small_disk
 

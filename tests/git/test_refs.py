@@ -7,7 +7,6 @@ from pathlib import Path
 import pygit2
 import pytest
 
-from gitprun.errors import PrunError
 from gitprun.git.refs import (
     ObjectsLost,
     RefLocked,
@@ -22,7 +21,8 @@ from gitprun.git.refs import (
     require_object,
     write_commit,
 )
-from gitprun.names import ZERO, Oid
+from gitprun.model.errors import PrunError
+from gitprun.model.names import ZERO, Oid
 from tests.support.repos import Repo, make_repo
 
 REF = "refs/prun/r1/u"

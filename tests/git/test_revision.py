@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from gitprun.errors import Refused
 from gitprun.git.repo import resolve_commit
 from gitprun.git.revision import SeveralMeanings, read_tips, require_branch_name, require_no_tag
+from gitprun.model.errors import OperationRefused
 from tests.support.repos import Repo, make_repo
 
 
@@ -63,7 +63,7 @@ def test_every_place_git_looks_in(repo: Repo, ref: str, kind: str) -> None:
     "name", ["@", "HEAD", "FETCH_HEAD", "-x", "a b", "a..b", "refs/heads/x", "1234567890" * 4, "x\n", "", "a/"]
 )
 def test_no_name_for_a_branch(repo: Repo, name: str) -> None:
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(OperationRefused) as caught:
         require_branch_name(repo.repository.git, name, "wave1/x")
     assert (caught.value.message, caught.value.hint) == (
         f"{name!r} is no name for a branch",
@@ -75,5 +75,5 @@ def test_names_for_a_branch(repo: Repo) -> None:
     for name in ("a@b", "HEADS", "head", "decade", "rf/heads/x"):
         require_branch_name(repo.repository.git, name, "x")
         require_no_tag(repo.repository.git, name)
-    with pytest.raises(Refused, match="'wip' is the name of a tag: a branch would be taken for it"):
+    with pytest.raises(OperationRefused, match="'wip' is the name of a tag: a branch would be taken for it"):
         require_no_tag(repo.repository.git, "wip")

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from gitprun.git.stash import read_stash, shared_with_stash
-from gitprun.merge.choose import choose
-from gitprun.names import Oid
+from gitprun.landing.choose import choose
+from gitprun.model.names import Oid
 from tests.support.inside import inside
 from tests.support.repos import Repo, make_repo
 from tests.support.workshop import Workshop, open_workshop

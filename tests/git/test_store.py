@@ -10,14 +10,14 @@ import pytest
 
 from gitprun.git.command import Git
 from gitprun.git.refs import Signature, open_repository
-from gitprun.git.store import ObjectMissing, Store
-from gitprun.names import Oid
+from gitprun.git.store import ObjectMissing, ObjectStore
+from gitprun.model.names import Oid
 from tests.support.repos import Repo, make_repo
 
 
-def opened(repo: Repo) -> Store:
+def opened(repo: Repo) -> ObjectStore:
     git_dir = repo.path / ".git"
-    return Store(Git(cwd=repo.path), git_dir / "objects", lambda: open_repository(git_dir))
+    return ObjectStore(Git(cwd=repo.path), git_dir / "objects", lambda: open_repository(git_dir))
 
 
 def test_loose_and_packed_objects_are_read(tmp_path: Path) -> None:

@@ -9,13 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gitprun.errors import GitFailed, PrunError
 from gitprun.git.command import Git
 from gitprun.git.refs import open_repository
 from gitprun.git.trees import (
-    Change,
     Message,
     Stage,
+    TreeChange,
     TreeMerge,
     merge_trees,
     parse_merge_tree,
@@ -26,7 +25,8 @@ from gitprun.git.trees import (
     tree_of,
 )
 from gitprun.git.walk import Trees
-from gitprun.names import Oid
+from gitprun.model.errors import GitFailed, PrunError
+from gitprun.model.names import Oid
 from tests.support.repos import make_repo
 
 TREE = Oid("1" * 40)
@@ -109,9 +109,9 @@ def test_changes_are_whole_paths(tmp_path: Path) -> None:
     new = repo.commit("change")
     zero = "0" * 40
     assert read_changes(Git(cwd=repo.path), old, new) == (
-        Change(b"f", "100644", "100755", one, one),
-        Change(b"gone", "100644", "000000", two, Oid(zero)),
-        Change(b"new\nname", "000000", "100644", Oid(zero), two),
+        TreeChange(b"f", "100644", "100755", one, one),
+        TreeChange(b"gone", "100644", "000000", two, Oid(zero)),
+        TreeChange(b"new\nname", "000000", "100644", Oid(zero), two),
     )
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from gitprun.merge import gate
-from gitprun.merge.gate import clean_message, merged_heads, refuse_message
-from gitprun.system.process import probe_identity
+from gitprun.landing import gate
+from gitprun.landing.gate import clean_message, merged_heads, refuse_message
+from gitprun.supervisor.process import probe_identity
 from tests.support.cli import Said, program_environment, prun
 from tests.support.landing import land_branches, states
 from tests.support.live_unit import shell_out
@@ -124,7 +124,7 @@ def test_a_suspect_merge(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
         seen.append((path, base, main, unit, merged))
         return ("the key a is there twice", "so is b")
 
-    monkeypatch.setattr("gitprun.merge.resolvers.outline.audit", audit)
+    monkeypatch.setattr("gitprun.resolvers.outline.audit", audit)
     unit = repo.oid("topic")
     repo.git("merge", "--no-commit", "topic")
     assert gate.refuse_merge(repo.repository, repo.ledger.read().history, {unit: "topic"}, print) == (

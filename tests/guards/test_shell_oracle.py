@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gitprun.guards.commands import find_refused
-from tests.pure.test_guard_commands import HARMLESS_HERE, HERE, INERT, RUNS, WAYS, wrapped
+from tests.guards.test_commands import HARMLESS_HERE, HERE, INERT, RUNS, WAYS, wrapped
 
 BASH = shutil.which("bash")
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(BASH is None, reason="no bash here")]

@@ -12,7 +12,7 @@ import pytest
 from gitprun.guards.gitwords import PUSHES, REFS, STASH
 from gitprun.guards.refs import NOT_ITS_OWN
 from gitprun.guards.shims import NAMES, guard_environment
-from gitprun.names import RunId, UnitId, unit_branch
+from gitprun.model.names import RunId, UnitId, unit_branch
 from gitprun.workspaces.worktree import make_worktree
 from tests.support.cli import Said
 from tests.support.live_unit import shell_out

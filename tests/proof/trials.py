@@ -20,7 +20,7 @@ from tests.proof.verdicts import verdicts
 from tests.proof.workers import clocks, floods, orphans
 from tests.support.cli import ROOT, program_environment
 
-OBJECTS = ("tests/collect/test_crossing_objects.py",)
+OBJECTS = ("tests/capture/test_import_objects.py",)
 FIELD = ("tests/field",)
 
 

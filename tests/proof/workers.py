@@ -8,7 +8,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from gitprun.system.process import probe_identity
+from gitprun.supervisor.process import probe_identity
 from tests.proof.plans import sh, write_plan
 from tests.proof.rows import Row, Size
 from tests.support.forker import Forker

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gitprun.system import programs
+from gitprun.supervisor import programs
 from tests.support.codex import codex, completed, scripted
 from tests.support.inside import inside
 from tests.support.repos import Repo, make_repo

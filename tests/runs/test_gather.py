@@ -10,16 +10,16 @@ from pathlib import Path
 
 import pytest
 
+from gitprun.ledger.ledger import Ledger
+from gitprun.registry.state_folder import make_state_dir, write_line, write_record
 from gitprun.runs.gather import Arrival, Pace, gather
-from gitprun.runs.ledger import Ledger
-from gitprun.runs.statedir import make_state_dir, write_line, write_record
 from gitprun.runs.writers import Writers
-from gitprun.system.process import Identity, probe_identity
+from gitprun.supervisor.process import ProcessIdentity, probe_identity
 
 GOOD = "# u1 result\nConclusion: ok\nFiles: a.py\nOpen items: none\nVerification: pytest\n\nbody\n"
 ME = probe_identity(os.getpid())
 assert ME is not None
-GONE = Identity(ME.pid, "0", ME.boot)
+GONE = ProcessIdentity(ME.pid, "0", ME.boot)
 
 
 @dataclass(slots=True)
@@ -77,7 +77,7 @@ class Scene:
             say=self.said.append,
         )
 
-    def dispatched(self, name: str, who: Identity | None, unit: str = "u1") -> Path:
+    def dispatched(self, name: str, who: ProcessIdentity | None, unit: str = "u1") -> Path:
         """Make a state folder as a dispatcher does."""
         state = make_state_dir(self.folder / "tmp", "/somewhere", unit)
         if who is not None:

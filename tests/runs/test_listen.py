@@ -11,8 +11,8 @@ import pytest
 from gitprun.executors.claude import Claude
 from gitprun.executors.codex import Codex
 from gitprun.executors.command import Command
+from gitprun.model.units import Exit
 from gitprun.runs.listen import END, HEAD, Listener, read_output
-from gitprun.units import Exit
 
 GIGABYTE = 1 << 30
 FAILED = Exit(code=1, signal=None, reason="exited", seconds=1.0)

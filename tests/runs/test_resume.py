@@ -13,15 +13,15 @@ from typing import Any
 
 import pytest
 
-from gitprun.errors import Refused
-from gitprun.names import UnitId
-from gitprun.plan import Settings
+from gitprun.ledger.events import Event, encode
+from gitprun.ledger.lookup import probe_unit
+from gitprun.model.errors import OperationRefused
+from gitprun.model.names import UnitId
+from gitprun.model.plan import Settings
+from gitprun.model.units import ExecutorSettings, Unit
 from gitprun.runs.dispatch import RunReport
-from gitprun.runs.events import Event, encode
-from gitprun.runs.lookup import probe_unit
 from gitprun.runs.resume import Occupied, resume_run, take_over
-from gitprun.system.process import Identity, Stop, is_alive, probe_identity, wait_for_stranger
-from gitprun.units import ExecutorSettings, Unit
+from gitprun.supervisor.process import ProcessIdentity, Stop, is_alive, probe_identity, wait_for_stranger
 from tests.support.alarm import LeapingClock
 from tests.support.cli import prun, start_prun
 from tests.support.codex import codex, completed, failed, scripted, starts
@@ -193,7 +193,7 @@ def test_a_run_whose_settings_are_lost(repo: Repo) -> None:
     run_units(repo, sh("a", "exit 1"))
     path = repo.path / ".git" / "prun" / "runs" / "r1" / "settings.json"
     path.write_text("{")
-    with pytest.raises(Refused, match="what run r1 was asked for cannot be read from"):
+    with pytest.raises(OperationRefused, match="what run r1 was asked for cannot be read from"):
         resume(repo)
     assert unit_of(repo, "a").attempt == 1
 
@@ -339,7 +339,7 @@ def test_a_coordinator_killed_as_codex_was_to_go_on(
         )
 
 
-def kill_coordinator(repo: Repo, marks: Path) -> Identity:
+def kill_coordinator(repo: Repo, marks: Path) -> ProcessIdentity:
     """Start a run whose first worker waits at a gate, kill the run; gives the warden, which lives on."""
     os.mkfifo(marks / "gate")
     (marks / "wait").touch()
@@ -351,12 +351,12 @@ def kill_coordinator(repo: Repo, marks: Path) -> Identity:
     return warden
 
 
-def _await_worker(repo: Repo, marks: Path) -> Identity:
+def _await_worker(repo: Repo, marks: Path) -> ProcessIdentity:
     """Wait for the worker's mark, and for what is written down about it."""
     while True:
         rows = [event for event in events_of(repo, "a") if event.kind == "unit.started"]
         if rows and count(marks, "a"):
-            return Identity(**rows[0].facts["process"])
+            return ProcessIdentity(**rows[0].facts["process"])
 
 
 def test_a_worker_that_lives_is_rejoined(repo: Repo, tmp_path: Path) -> None:
@@ -594,7 +594,7 @@ def test_a_run_of_a_living_coordinator_is_left_alone(repo: Repo) -> None:
     me = probe_identity(os.getpid())
     assert me is not None
     repo.ledger.append("run.started", run="r1", facts={"base": repo.head, "coordinator": asdict(me)})
-    with pytest.raises(Refused, match=f"run r1 is still being worked on, by process {me.pid}"):
+    with pytest.raises(OperationRefused, match=f"run r1 is still being worked on, by process {me.pid}"):
         resume(repo)
 
 

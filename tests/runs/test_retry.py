@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from gitprun.runs.ledger import Ledger
-from gitprun.system.process import Stop
-from gitprun.units import ExecutorSettings
+from gitprun.ledger.ledger import Ledger
+from gitprun.model.units import ExecutorSettings
+from gitprun.supervisor.process import Stop
 from tests.support.alarm import LeapingClock, StuckClock
 from tests.support.cli import prun, start_prun
 from tests.support.codex import codex, completed, failed, scripted, starts

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from gitprun.contract import contract_for
 from gitprun.executors.command import Command
-from gitprun.names import UnitId
+from gitprun.model.contract import contract_for
+from gitprun.model.names import UnitId
+from gitprun.model.units import ExecutorSettings, Unit
 from gitprun.runs.dispatch import RunReport, default_jobs
-from gitprun.system.process import Stop
-from gitprun.units import ExecutorSettings, Unit
+from gitprun.supervisor.process import Stop
 from tests.support.cli import prun
 from tests.support.repos import Repo, make_repo
 from tests.support.runs import RESULT, events_of, fingerprint, kept, run_units, sh, unit_of, workspace

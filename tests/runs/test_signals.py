@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gitprun.system.process import Identity, is_alive
+from gitprun.supervisor.process import ProcessIdentity, is_alive
 from tests.support.cli import program_environment, prun, start_prun
 from tests.support.processes import start_program
 from tests.support.repos import Repo, make_repo
@@ -49,16 +49,16 @@ def repo(tmp_path: Path) -> Repo:
     return made
 
 
-def await_worker(repo: Repo, marks: Path) -> Identity:
+def await_worker(repo: Repo, marks: Path) -> ProcessIdentity:
     """Wait until the worker has begun; gives its warden."""
     while True:
         rows = [event for event in events_of(repo, "a") if event.kind == "unit.started"]
         # The shell makes the file before it writes into it.
         if rows and (marks / "starts").exists() and (marks / "starts").read_text():
-            return Identity(**rows[-1].facts["process"])
+            return ProcessIdentity(**rows[-1].facts["process"])
 
 
-def require_stopped(repo: Repo, marks: Path, warden: Identity) -> None:
+def require_stopped(repo: Repo, marks: Path, warden: ProcessIdentity) -> None:
     """Check that the run stopped cleanly, that its work is kept, and that it can be gone on with."""
     assert not is_alive(warden)
     unit = unit_of(repo, "a")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-import gitprun.collect.signing
+import gitprun.capture.signing
 from tests.support.landing import candidate, land_branches, states
 from tests.support.repos import Repo, make_repo_for_workers
 from tests.support.runs import run_units, sh, unit_of
@@ -61,7 +61,7 @@ def test_a_signer_that_fails_holds_no_work_up(
     signer = Repo(tmp_path).write("signer", f"#!/bin/sh\n{script}\n", executable=True)
     for key, value in {"commit.gpgSign": "true", "gpg.program": str(signer), "user.signingKey": "ABCD"}.items():
         repo.git("config", key, value)
-    monkeypatch.setattr(gitprun.collect.signing, "TIMEOUT", 0.3 if "sleep" in script else 30.0)
+    monkeypatch.setattr(gitprun.capture.signing, "TIMEOUT", 0.3 if "sleep" in script else 30.0)
     run_units(repo, sh("u", "echo b >b.txt"), verify=("true",))
     unit = unit_of(repo, "u")
     assert (unit.state, repo.files("refs/prun/r1/u")["b.txt"]) == ("ready", "b")

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from gitprun.errors import PrunError
+from gitprun.model.errors import PrunError
 from gitprun.runs.stall_watch import StallWatch, Subject, survey_files
 from tests.support.clock import FakeClock
 from tests.support.repos import Repo, make_repo

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from gitprun.runs.events import fold
+from gitprun.ledger.events import fold
 from gitprun.runs.stopping import ask_to_stop, find_at_work
-from gitprun.system.process import Identity, is_alive, probe_identity
+from gitprun.supervisor.process import ProcessIdentity, is_alive, probe_identity
 from tests.support.cli import program_environment, prun, start_prun
 from tests.support.inside import inside
 from tests.support.repos import Repo, make_repo
@@ -44,14 +44,14 @@ def start(repo: Repo, *units: str, jobs: int = 8, deaf: str = "") -> subprocess.
     return start_prun(repo.path, "run", "../plan.toml")
 
 
-def await_begun(repo: Repo, *units: str) -> dict[str, Identity]:
+def await_begun(repo: Repo, *units: str) -> dict[str, ProcessIdentity]:
     """Wait until workers have begun; gives their wardens."""
-    found: dict[str, Identity] = {}
+    found: dict[str, ProcessIdentity] = {}
     while len(found) < len(units):
         for unit in units:
             rows = [event for event in events_of(repo, unit) if event.kind == "unit.started"]
             if rows and (repo.path.parent / unit).exists():
-                found[unit] = Identity(**rows[-1].facts["process"])
+                found[unit] = ProcessIdentity(**rows[-1].facts["process"])
     return found
 
 
@@ -219,7 +219,7 @@ def test_a_pid_that_is_somebody_elses_now_is_never_ended(repo: Repo) -> None:
 
 DYING = """
 import os, signal, sys
-from gitprun.runs.ledger import Ledger
+from gitprun.ledger.ledger import Ledger
 from gitprun.cli.main import run_cli
 write = Ledger.append_all
 def append_all(ledger, rows):

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from gitprun.plan import Settings
-from gitprun.runs.verified_trees import read_verified
-from gitprun.system.confine import find_walls
+from gitprun.ledger.verified_trees import read_verified
+from gitprun.model.plan import Settings
+from gitprun.supervisor.sandbox import find_walls
 from gitprun.verify.pristine import plan_checks
 from gitprun.verify.surroundings import wish_for_landing
 from tests.support.cli import prun

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from gitprun.plan import Settings, parse_unit
+from gitprun.model.plan import Settings, parse_unit
+from gitprun.model.tables import Table
+from gitprun.model.units import ExecutorSettings, Unit, spec_confined
 from gitprun.runs import walls as module
-from gitprun.system.confine import Walls, find_walls
-from gitprun.tables import Table
-from gitprun.units import ExecutorSettings, Unit, spec_confined
+from gitprun.supervisor.sandbox import SandboxKind, find_walls
 from tests.support.cli import prun
 from tests.support.repos import make_repo
 from tests.support.runs import RESULT, run_units, unit_of, workspace
@@ -119,7 +119,7 @@ def test_claude_writes_what_it_keeps_and_nothing_else(tmp_path: Path, sealed: Pa
 
 
 def test_where_there_are_no_walls_the_unit_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "find_walls", lambda: Walls(kind=None, reason="no Landlock in the kernel"))
+    monkeypatch.setattr(module, "find_walls", lambda: SandboxKind(kind=None, reason="no Landlock in the kernel"))
     repo = make_repo(tmp_path / "repo")
     run_units(repo, worker(f"echo 1 >{tmp_path}/out", sandbox="workspace-write"))
     unit = unit_of(repo, "u")

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gitprun.system import kin
-from gitprun.system.process import run, worker_environment
-from gitprun.units import Exit
+from gitprun.model.units import Exit
+from gitprun.supervisor import process_tree
+from gitprun.supervisor.process import run, worker_environment
 
 
 @dataclass
@@ -51,9 +51,9 @@ class Bench:
         """Name the living processes that work in this folder (Linux)."""
         found = set()
         # One look misses what starts the next one and ends at once.
-        for pid in (pid for _ in range(10) for pid in kin.list_processes() or ()):
+        for pid in (pid for _ in range(10) for pid in process_tree.list_processes() or ()):
             try:
-                if os.readlink(f"/proc/{pid}/cwd") == str(self.path) and kin.started_at(pid):
+                if os.readlink(f"/proc/{pid}/cwd") == str(self.path) and process_tree.started_at(pid):
                     found.add(Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace"))
             except OSError:
                 continue

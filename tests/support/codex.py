@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from gitprun.names import UnitId
-from gitprun.units import ExecutorSettings, Unit
+from gitprun.model.names import UnitId
+from gitprun.model.units import ExecutorSettings, Unit
 
 STARTED = """printf '%s\\n' '{"type":"thread.started","thread_id":"0199a213-81c0-7800"}' '{"type":"turn.started"}'"""
 

@@ -7,12 +7,12 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from gitprun.drift.evidence import Suspect
-from gitprun.drift.record import Drift, read_drifts
-from gitprun.drift.rules import rank
-from gitprun.drift.witness import Witness, suspect_of
-from gitprun.names import RunId, UnitId, unit_branch
-from gitprun.runs.ledger import Ledger
+from gitprun.ledger.drift_findings import rank
+from gitprun.ledger.drift_record import Drift, read_drifts
+from gitprun.ledger.ledger import Ledger
+from gitprun.model.names import RunId, UnitId, unit_branch
+from gitprun.observe.attribution import PossibleAuthor
+from gitprun.observe.snapshotter import DriftObserver, suspect_of
 from gitprun.workspaces.worktree import make_worktree
 from tests.support.clock import FakeClock
 from tests.support.repos import Repo, make_repo
@@ -29,8 +29,8 @@ class Scene:
     other: Repo
     work: Repo
     ledger: Ledger
-    witness: Witness
-    suspect: Suspect
+    witness: DriftObserver
+    suspect: PossibleAuthor
 
     def act(self, script: str, *, cwd: Path | None = None) -> None:
         """Let the worker of r1/u run a script in the user's checkout."""
@@ -90,7 +90,7 @@ def make_scene(path: Path) -> Scene:
     made = make_worktree(repo.repository, path / "r.prun" / "r1" / "u", base, unit_branch(RunId("r1"), UnitId("u")))
     ledger = Ledger(repo.repository.state, FakeClock(NOW))
     ledger.append("unit.prepared", run="r1", unit="u", facts={"path": str(made.path), "workspace": "worktree"})
-    witness = Witness(repo.repository, ledger, "r1", path / "r.prun")
+    witness = DriftObserver(repo.repository, ledger, "r1", path / "r.prun")
     suspect = suspect_of("r1", "u", made)
     return Scene(repo, other, Repo(made.path), ledger, witness, suspect, first, base, topic)
 

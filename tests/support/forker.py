@@ -133,7 +133,7 @@ def _serve() -> None:
     import pygit2
 
     import gitprun.cli.main
-    import gitprun.merge.train
+    import gitprun.landing.train
     import gitprun.runs.dispatch  # noqa: F401
 
     for level in (

@@ -12,12 +12,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-from gitprun.collect.capture import Site, capture, commit_capture
+from gitprun.capture.capture import CaptureContext, capture, commit_capture
 from gitprun.git.refs import open_repository, read_ref, read_signatures
 from gitprun.git.repo import Repository, find_repository
-from gitprun.names import ZERO, Oid, RunId, UnitId, unit_ref
-from gitprun.runs.ledger import Ledger
-from gitprun.runs.remove import recall_workspace
+from gitprun.ledger.ledger import Ledger
+from gitprun.model.names import ZERO, Oid, RunId, UnitId, unit_ref
+from gitprun.registry.remove import recall_workspace
 from gitprun.workspaces.clone import read_source
 from gitprun.workspaces.gitdir import ensure_own_git
 from tests.support.cli import program_environment
@@ -33,13 +33,13 @@ def capture_and_die(repo: Repo, unit: str, touch: int) -> subprocess.CompletedPr
     return subprocess.run(argv, cwd=root, env=program_environment(), check=False, timeout=120, capture_output=True)
 
 
-def open_known(repository: Repository, run: str, name: str) -> Site:
+def open_known(repository: Repository, run: str, name: str) -> CaptureContext:
     """Open the workspace of a unit as its ledger knows it."""
     state = Ledger(repository.state).read().history.runs[run]
     workspace, source = recall_workspace(repository.state, state.units[name]), read_source(repository)
     assert workspace.index is not None
     base = Oid(state.base)
-    return Site(
+    return CaptureContext(
         repository=repository,
         repo=open_repository(repository.common),
         workspace=workspace,

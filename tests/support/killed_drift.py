@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from gitprun.drift.find import find_damaged
-from gitprun.drift.undo import put_back
-from gitprun.runs.events import Event
-from gitprun.runs.ledger import Ledger
+from gitprun.ledger.events import Event
+from gitprun.ledger.ledger import Ledger
+from gitprun.observe.find import find_damaged
+from gitprun.recovery.undo_drift import put_back
 
 
 class CountingLedger(Ledger):

@@ -11,9 +11,9 @@ from typing import Any
 
 import pygit2
 
-import gitprun.merge.landed as landed
-from gitprun.merge.recover import record_landed
-from gitprun.runs.ledger import Ledger
+import gitprun.landing.landed as landed
+from gitprun.landing.recover import record_landed
+from gitprun.ledger.ledger import Ledger
 from tests.support.landing import land_branches
 from tests.support.repos import Repo
 

@@ -14,13 +14,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from gitprun.config import read_plan
 from gitprun.git.repo import find_repository
-from gitprun.plan import Settings
+from gitprun.ledger.events import Event
+from gitprun.ledger.ledger import Ledger
+from gitprun.model.plan import Settings
 from gitprun.runs.dispatch import run_plan
-from gitprun.runs.events import Event
-from gitprun.runs.ledger import Ledger
-from gitprun.system.process import Stop
+from gitprun.supervisor.process import Stop
+from gitprun.system.config import read_plan
 from tests.support.cli import program_environment
 from tests.support.repos import Repo
 

@@ -43,7 +43,7 @@ def _watch(number: int) -> None:
     for name in WATCHED:
         setattr(os, name, deadly(getattr(os, name)))
     from gitprun.git import refs
-    from gitprun.runs.ledger import Ledger
+    from gitprun.ledger.ledger import Ledger
 
     Ledger.append_all = deadly(Ledger.append_all)  # type: ignore[method-assign]
     for name in ("move_ref", "delete_ref"):

@@ -13,9 +13,9 @@ from typing import Any
 
 import pygit2
 
-import gitprun.merge.undo as flow
-from gitprun.merge.move import follow
-from gitprun.merge.recover import record_undone
+import gitprun.landing.undo as flow
+from gitprun.landing.move import follow
+from gitprun.landing.recover import record_undone
 from tests.support.killed_landing import die, half_way
 from tests.support.repos import Repo
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from gitprun.merge.engine import land
-from gitprun.merge.plan import Candidate, LandingOptions, LandingReport
-from gitprun.runs.events import Event
+from gitprun.landing.engine import land
+from gitprun.landing.plan import Candidate, LandingOptions, LandingReport
+from gitprun.ledger.events import Event
 from tests.support.repos import Repo
 
 GREEN = ("true",)

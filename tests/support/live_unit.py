@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from gitprun.names import RunId, UnitId, unit_branch
-from gitprun.system.process import probe_identity
+from gitprun.model.names import RunId, UnitId, unit_branch
+from gitprun.supervisor.process import probe_identity
 from gitprun.workspaces.worktree import make_worktree
 from tests.support.cli import Said, program_environment, prun
 from tests.support.repos import Repo

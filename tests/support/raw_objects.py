@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from gitprun.names import Oid
+from gitprun.model.names import Oid
 
 Entry = tuple[int | bytes, bytes, Oid]
 WHO = b"Eve Evil <eve@example.test> 1767607200 +0000"

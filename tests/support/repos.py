@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from gitprun.config import read_settings
 from gitprun.git.repo import Repository, find_repository
-from gitprun.names import Oid
-from gitprun.runs.ledger import Ledger
+from gitprun.ledger.ledger import Ledger
+from gitprun.model.names import Oid
+from gitprun.system.config import read_settings
 from gitprun.workspaces.trust import record_trust
 
 

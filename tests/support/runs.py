@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from gitprun.executors.base import Progress
-from gitprun.names import UnitId
-from gitprun.plan import Plan, Settings
+from gitprun.ledger.events import Event, UnitState
+from gitprun.model.names import UnitId
+from gitprun.model.plan import Plan, Settings
+from gitprun.model.units import Unit
 from gitprun.runs.dispatch import RunReport, run_plan
-from gitprun.runs.events import Event, UnitState
+from gitprun.supervisor.process import Stop
 from gitprun.system.clock import Alarm
-from gitprun.system.process import Stop
-from gitprun.units import Unit
 from tests.support.repos import Repo
 
 # Writes a result that follows the contract.

@@ -12,14 +12,14 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gitprun.collect.capture import Capture
+from gitprun.capture.capture import Capture
 from gitprun.git.refs import move_ref, open_repository
-from gitprun.names import ZERO, UnitId, base_ref
-from gitprun.system.process import probe_identity
-from gitprun.units import WorkspaceKind
-from gitprun.watch.loop import Monitor, Watching
-from gitprun.watch.rules import Limits, Tick
-from gitprun.watch.shared import BASELINE, FINAL, SharedEye, record_shared
+from gitprun.model.names import ZERO, UnitId, base_ref
+from gitprun.model.units import WorkspaceKind
+from gitprun.monitor.loop import Monitor, Watching
+from gitprun.observe.flags import FlagLimits, Tick
+from gitprun.observe.shared import BASELINE, FINAL, SharedReader, record_shared
+from gitprun.supervisor.process import probe_identity
 from tests.support.clock import FakeClock
 from tests.support.processes import start_program
 from tests.support.repos import Repo, make_repo
@@ -87,12 +87,12 @@ class Scene:
 
     def over(self) -> None:
         """Write down that the run is over, and what it left behind."""
-        record_shared(self.state, RUN, FINAL, SharedEye(self.repo.repository, self.root).look(self.clock.now()))
+        record_shared(self.state, RUN, FINAL, SharedReader(self.repo.repository, self.root).look(self.clock.now()))
         self.note("run.finished")
 
-    def monitor(self, *, attentive: bool = True, limits: Limits | None = None, run: str | None = None) -> Monitor:
+    def monitor(self, *, attentive: bool = True, limits: FlagLimits | None = None, run: str | None = None) -> Monitor:
         """Make a monitor; it is closed with the scene."""
-        watching = Watching(run=run, attentive=attentive, limits=limits or Limits())
+        watching = Watching(run=run, attentive=attentive, limits=limits or FlagLimits())
         made = Monitor(self.repo.repository, self.repo.ledger, watching, self.clock)
         self.monitors.append(made)
         return made
@@ -152,7 +152,7 @@ def begin(scene: Scene) -> None:
     """Write down what is shared, as a run does before its workers start."""
     folder = scene.state / "runs" / RUN
     folder.mkdir(parents=True, exist_ok=True)
-    record_shared(scene.state, RUN, BASELINE, SharedEye(scene.repo.repository, scene.root).look(scene.clock.now()))
+    record_shared(scene.state, RUN, BASELINE, SharedReader(scene.repo.repository, scene.root).look(scene.clock.now()))
 
 
 __all__ = ["RUN", "Scene", "UnitId", "begin", "end_session", "flags", "open_scene", "wait_for_child"]

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gitprun.git.repo import find_repository
-from gitprun.names import Oid
-from gitprun.plan import Settings
+from gitprun.model.names import Oid
+from gitprun.model.plan import Settings
 from gitprun.system.files import folder_identity
 from gitprun.verify.check import run_shell
-from gitprun.verify.surroundings import Surroundings, Wish, surroundings
+from gitprun.verify.surroundings import ConfinementRequest, Surroundings, surroundings
 from gitprun.verify.view import view_for
 from gitprun.workspaces.base import provide
 from gitprun.workspaces.clone import make_clone, read_source
@@ -113,7 +113,7 @@ class Trial:
     def around(self, *, confined: bool, own_files: bool = True) -> Iterator[Surroundings]:
         """Make what checks run in."""
         view = view_for(find_repository(self.checkout), self.settings)
-        wish = Wish(confined=confined, why="nobody asked", own_files=own_files)
+        wish = ConfinementRequest(confined=confined, why="nobody asked", own_files=own_files)
         with surroundings(wish, self.place, self.place.parent / ".tmp" / "u", {}, view=view) as made:
             yield made
 

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from gitprun.collect.capture import Capture, Site, capture, commit_capture
+from gitprun.capture.capture import Capture, CaptureContext, capture, commit_capture
 from gitprun.git.refs import move_ref, open_repository, read_ref, read_signatures
-from gitprun.names import ZERO, Oid, RunId, UnitId, base_ref, unit_branch, unit_ref
-from gitprun.runs.events import RunState, UnitState
-from gitprun.runs.remove import Removal, remove_workspace
-from gitprun.units import WorkspaceKind
+from gitprun.ledger.events import RunState, UnitState
+from gitprun.model.names import ZERO, Oid, RunId, UnitId, base_ref, unit_branch, unit_ref
+from gitprun.model.units import WorkspaceKind
+from gitprun.registry.remove import Removal, remove_workspace
 from gitprun.workspaces.base import make_outbox, provide
 from gitprun.workspaces.clone import make_clone, read_source
 from gitprun.workspaces.gitdir import make_own_git
@@ -30,7 +30,7 @@ class Workshop:
 
     repo: Repo
     unit: UnitId
-    site: Site
+    site: CaptureContext
     work: Repo
 
     @property
@@ -117,7 +117,7 @@ def open_workshop(
     workspace = replace(workspace, index=kept, provided=tuple(provided), notes=(*workspace.notes, *notes))
     facts = {"workspace": kind, "path": str(path), "identity": list(workspace.identity), "branch": branch}
     repo.ledger.append("unit.prepared", run=RUN, unit=unit_id, facts={**facts, "provided": provided})
-    site = Site(
+    site = CaptureContext(
         repository=repository,
         repo=store,
         workspace=workspace,

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from gitprun.collect.crossing import Crossing, cross
-from gitprun.names import Oid
+from gitprun.capture.import_objects import Imported, cross
+from gitprun.model.names import Oid
 from gitprun.workspaces.clone import read_source
 from tests.support.raw_objects import Entry, RawStore, in_order
 from tests.support.repos import Repo, make_repo
@@ -37,7 +37,7 @@ class Yard:
         """Commit one more file at the top."""
         return self.with_entry((mode, name, self.store.blob(body)))
 
-    def cross(self, tip: Oid | Mapping[str, Oid], **more: object) -> Crossing:
+    def cross(self, tip: Oid | Mapping[str, Oid], **more: object) -> Imported:
         """Bring one commit over, or several by name."""
         tips = {"head": tip} if isinstance(tip, str) else tip
         fixed: dict[str, object] = {"run": "r1", "unit": "u", "objects": self.store.path, "base": self.base}

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from gitprun.budget import BUDGET, unbroken
+from gitprun.model.budget import BUDGET, unbroken
 from gitprun.system import limit
 from gitprun.system.limit import TimeLimit, limited
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gitprun.system.birth import folder_birth
+from gitprun.system.btime import folder_birth
 from gitprun.system.files import UnsafeRemoval, empty_trash, folder_identity, is_held, remove_tree
 
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from gitprun.errors import PrunError
-from gitprun.system.process import Stop
-from gitprun.units import CheckResult, CheckState, Verdict
+from gitprun.model.errors import PrunError
+from gitprun.model.units import CheckResult, CheckState, Verdict
+from gitprun.supervisor.process import Stop
 from gitprun.verify.check import check_workspace
 from gitprun.verify.surroundings import Surroundings
 

@@ -13,14 +13,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gitprun.plan import Settings
-from gitprun.system.process import Stop
-from gitprun.units import Verdict
-from gitprun.verify.pristine import Changes, CheckPlan, Place, check_commit, plan_checks, pristine_place
-from gitprun.verify.surroundings import Wish
+from gitprun.model.plan import Settings
+from gitprun.model.units import Verdict
+from gitprun.supervisor.process import Stop
+from gitprun.verify.pristine import Changes, CheckPlan, PristinePlace, check_commit, plan_checks, pristine_place
+from gitprun.verify.surroundings import ConfinementRequest
 from tests.support.repos import Repo, make_repo
 
-WISH = Wish(confined=False, why="a test")
+WISH = ConfinementRequest(confined=False, why="a test")
 IGNORED = "*.log\ncache/\n"
 
 
@@ -38,7 +38,7 @@ def plan(*commands: str, **rest: object) -> CheckPlan:
 
 
 @contextmanager
-def place_of(repo: Repo, asked: CheckPlan | None = None, notes: list[str] | None = None) -> Iterator[Place]:
+def place_of(repo: Repo, asked: CheckPlan | None = None, notes: list[str] | None = None) -> Iterator[PristinePlace]:
     said = [] if notes is None else notes
     top = repo.path.parent
     with pristine_place(repo.repository, repo.head, asked or plan(), top=top, logs=top, note=said.append) as place:
@@ -303,8 +303,8 @@ def test_the_settings_that_decide_what_a_verdict_means_are_in_its_way() -> None:
         plan_checks(Settings(verify_may_change=()), WISH, "main", ("true",), ()),
         plan_checks(Settings(verify_view="none"), WISH, "main", ("true",), ()),
         plan_checks(Settings(verify_timeout=5.0), WISH, "main", ("true",), ()),
-        plan_checks(Settings(), Wish(confined=True), "main", ("true",), ()),
-        plan_checks(Settings(), Wish(confined=True, required=True), "main", ("true",), ()),
+        plan_checks(Settings(), ConfinementRequest(confined=True), "main", ("true",), ()),
+        plan_checks(Settings(), ConfinementRequest(confined=True, required=True), "main", ("true",), ()),
     ]
     assert len({way, *(one.way for one in others)}) == len(others) + 1
-    assert plan_checks(Settings(), Wish(confined=False, why="another"), "main", ("true",), ()).way == way
+    assert plan_checks(Settings(), ConfinementRequest(confined=False, why="another"), "main", ("true",), ()).way == way

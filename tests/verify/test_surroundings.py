@@ -8,35 +8,35 @@ from pathlib import Path
 
 import pytest
 
-from gitprun.errors import PrunError
-from gitprun.plan import VerifySandbox
-from gitprun.system import confine
-from gitprun.system.confine import Cell, Walls, find_walls
-from gitprun.units import CheckResult, Verdict
+from gitprun.model.environment import UNASKED
+from gitprun.model.errors import PrunError
+from gitprun.model.plan import VerifySandbox
+from gitprun.model.units import CheckResult, Verdict
+from gitprun.supervisor import sandbox
+from gitprun.supervisor.sandbox import Sandbox, SandboxKind, find_walls
 from gitprun.verify import surroundings as module
 from gitprun.verify.check import check_workspace
-from gitprun.verify.scrub import UNASKED
 from gitprun.verify.surroundings import (
     CACHES,
+    ConfinementRequest,
     Surroundings,
-    Wish,
     surroundings,
     wish_for_landing,
     wish_for_worker,
 )
 
-NOT_EITHER = Wish(confined=False, why="its worker was not confined either")
-NOTHING = Wish(confined=False, why="nothing in it came from a confined worker")
-REFUSED = Wish(confined=False, why='[run] verify_sandbox = "none"')
-ALWAYS = Wish(confined=True, required=True)
+NOT_EITHER = ConfinementRequest(confined=False, why="its worker was not confined either")
+NOTHING = ConfinementRequest(confined=False, why="nothing in it came from a confined worker")
+REFUSED = ConfinementRequest(confined=False, why='[run] verify_sandbox = "none"')
+ALWAYS = ConfinementRequest(confined=True, required=True)
 
 
 @pytest.mark.parametrize(
     ("executor", "sandbox", "asked", "wish"),
     [
-        ("codex", "workspace-write", None, Wish(confined=True)),
-        ("claude", "workspace-write", "worker", Wish(confined=True)),
-        ("codex", "read-only", None, Wish(confined=True, own_files=False)),
+        ("codex", "workspace-write", None, ConfinementRequest(confined=True)),
+        ("claude", "workspace-write", "worker", ConfinementRequest(confined=True)),
+        ("codex", "read-only", None, ConfinementRequest(confined=True, own_files=False)),
         ("codex", "danger-full-access", None, NOT_EITHER),
         ("claude", "danger-full-access", "worker", NOT_EITHER),
         ("command", "workspace-write", None, NOT_EITHER),
@@ -46,7 +46,7 @@ ALWAYS = Wish(confined=True, required=True)
     ],
 )
 def test_checks_are_confined_as_their_worker_was(
-    executor: str, sandbox: str, asked: VerifySandbox | None, wish: Wish
+    executor: str, sandbox: str, asked: VerifySandbox | None, wish: ConfinementRequest
 ) -> None:
     assert wish_for_worker(executor, sandbox, asked) == wish
 
@@ -56,17 +56,19 @@ def test_checks_are_confined_as_their_worker_was(
     [
         (False, None, NOTHING),
         (False, "worker", NOTHING),
-        (True, "worker", Wish(confined=True)),
+        (True, "worker", ConfinementRequest(confined=True)),
         (False, "workspace-write", ALWAYS),
         (True, "none", REFUSED),
     ],
 )
-def test_one_confined_worker_confines_the_merged_tree(confined: bool, asked: VerifySandbox | None, wish: Wish) -> None:
+def test_one_confined_worker_confines_the_merged_tree(
+    confined: bool, asked: VerifySandbox | None, wish: ConfinementRequest
+) -> None:
     assert wish_for_landing(confined, asked) == wish
 
 
 @pytest.fixture
-def walls() -> Walls:
+def walls() -> SandboxKind:
     found = find_walls()
     if found.kind is None:
         pytest.skip(found.reason)
@@ -85,12 +87,14 @@ def check(place: Path, around: Surroundings, *commands: str) -> Verdict:
     return replace(verdict, checks=tuple(replace(one, seconds=0.0, log="") for one in verdict.checks))
 
 
-def test_a_confined_check_has_folders_of_its_own(place: Path, walls: Walls, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_confined_check_has_folders_of_its_own(
+    place: Path, walls: SandboxKind, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("GH_TOKEN", "hunter2")
     monkeypatch.setenv("GIT_DIR", "/other")
     workspace, temporary = place / "workspace", place / ".tmp" / "a"
     own, extra = {"PRUN_UNIT": "a"}, [("MY_FLAG", "1"), ("MY_SECRET", "2")]
-    with surroundings(Wish(confined=True), workspace, temporary, own, extra) as around:
+    with surroundings(ConfinementRequest(confined=True), workspace, temporary, own, extra) as around:
         assert temporary.is_dir()
         moved = dict.fromkeys(("TMPDIR", "TMP", "TEMP"), str(temporary))
         moved |= {name: f"{temporary}/caches/{folder}" for name, folder in CACHES.items()}
@@ -108,11 +112,11 @@ def test_a_confined_check_has_folders_of_its_own(place: Path, walls: Walls, monk
 
 
 def test_a_confined_check_that_fails_says_what_it_may_lack(
-    place: Path, walls: Walls, monkeypatch: pytest.MonkeyPatch
+    place: Path, walls: SandboxKind, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GH_TOKEN", "hunter2")
     outside = f"echo bad >{place}/mine"
-    with surroundings(Wish(confined=True), place / "workspace", place / ".tmp" / "a", {}) as around:
+    with surroundings(ConfinementRequest(confined=True), place / "workspace", place / ".tmp" / "a", {}) as around:
         verdict = check(place, around, outside, "echo GH_TOKEN is not set; exit 3", "exit 4")
     assert [one.reason.partition(";")[2] for one in verdict.checks] == [
         ' it ran confined ([run] verify_sandbox = "none" lets it write elsewhere)',
@@ -123,10 +127,10 @@ def test_a_confined_check_that_fails_says_what_it_may_lack(
     assert (verdict.state, (place / "mine").read_text()) == ("fail", "mine\n")
 
 
-def test_a_check_that_may_not_write_even_where_it_runs(place: Path, walls: Walls) -> None:
+def test_a_check_that_may_not_write_even_where_it_runs(place: Path, walls: SandboxKind) -> None:
     if walls.kind == "codex":
         pytest.skip("codex lets its sandbox write there")
-    wish = Wish(confined=True, own_files=False)
+    wish = ConfinementRequest(confined=True, own_files=False)
     with surroundings(wish, place / "workspace", place / ".tmp" / "a", {}) as around:
         verdict = check(place, around, "cat ../mine; mktemp; ! touch in")
     assert (verdict.state, list((place / "workspace").iterdir())) == ("pass", [])
@@ -145,13 +149,13 @@ def test_a_check_that_is_not_confined_says_why(place: Path, monkeypatch: pytest.
 @pytest.fixture
 def wall_less(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take every kind of wall away."""
-    monkeypatch.setattr(module, "find_walls", lambda: Walls(kind=None, reason="no Landlock in the kernel"))
+    monkeypatch.setattr(module, "find_walls", lambda: SandboxKind(kind=None, reason="no Landlock in the kernel"))
 
 
 @pytest.mark.usefixtures("wall_less")
 def test_without_walls_a_check_runs_and_says_so(place: Path) -> None:
-    with surroundings(Wish(confined=True), place / "workspace", place / ".tmp" / "a", {}) as around:
-        assert around.cell == Cell(said="none: no Landlock in the kernel")
+    with surroundings(ConfinementRequest(confined=True), place / "workspace", place / ".tmp" / "a", {}) as around:
+        assert around.cell == Sandbox(said="none: no Landlock in the kernel")
         verdict = check(place, around, "true")
     assert (verdict.state, verdict.confined) == ("pass", "none: no Landlock in the kernel")
 
@@ -166,9 +170,9 @@ def test_walls_that_were_asked_for_are_not_done_without(place: Path) -> None:
     assert list((place / "workspace").iterdir()) == []
 
 
-def test_walls_that_fall_while_they_are_made_are_no_pass(place: Path, walls: Walls) -> None:
+def test_walls_that_fall_while_they_are_made_are_no_pass(place: Path, walls: SandboxKind) -> None:
     """A kernel that lets us try, and refuses later: the check is not started."""
-    cell = confine.make_cell(Walls(kind="landlock"), [place / "workspace", place / "gone"])
+    cell = sandbox.make_cell(SandboxKind(kind="landlock"), [place / "workspace", place / "gone"])
     verdict = check(place, Surroundings(env={"PATH": os.environ["PATH"]}, cell=cell), "touch ran")
     assert verdict.state == "could-not-run"
     assert verdict.checks[0].reason.startswith("could not be started (confinement: ")

@@ -13,19 +13,19 @@ from typing import Any
 
 import pytest
 
-from gitprun.plan import Settings
-from gitprun.system import confine
-from gitprun.system.confine import Viewer, find_view, find_walls
+from gitprun.model.plan import Settings
+from gitprun.supervisor import sandbox
+from gitprun.supervisor.sandbox import Viewer, find_view, find_walls
 from gitprun.verify import surroundings
 from gitprun.verify import view as module
 from gitprun.verify.keep import installations, why_covered_never
 from gitprun.verify.leads import find_leads, follow_leads
-from gitprun.verify.view import View
+from gitprun.verify.view import CheckoutView
+from tests.supervisor.test_sandbox import bundled, walls_of
 from tests.support.landing import candidate, land_branches, states
 from tests.support.repos import make_repo
 from tests.support.runs import run_units, sh, unit_of, workspace
 from tests.support.views import ANSWERS, KINDS, Trial, snapshot, trial, write
-from tests.system.test_confine import bundled, walls_of
 
 needs_view = pytest.mark.skipif(find_view().reason != "", reason=f"no view: {find_view().reason}")
 ROOT = Path(__file__).resolve().parents[2]
@@ -215,7 +215,7 @@ def test_what_is_never_covered(checkout: str, home: str, why: str) -> None:
 def test_what_leads_back_is_found(tmp_path: Path, things: dict[str, str], leads: list[tuple[str, str]]) -> None:
     write(tmp_path, {name: text.format(R=tmp_path) for name, text in things.items()})
     tops = tuple(dict.fromkeys(name.split("/")[0] for name in things))
-    found = find_leads(View(checkout=tmp_path, common=tmp_path / ".git", link=tops), {})
+    found = find_leads(CheckoutView(checkout=tmp_path, common=tmp_path / ".git", link=tops), {})
     assert [(lead.what, lead.target) for lead in found] == leads
 
 
@@ -225,7 +225,7 @@ def test_links_that_lead_back_are_found(tmp_path: Path) -> None:
     (tmp_path / "node_modules/@w/lib").symlink_to("../../packages/lib")
     (tmp_path / "node_modules/in").symlink_to("real")
     (tmp_path / "node_modules/out").symlink_to("/usr")
-    view = View(checkout=tmp_path, common=tmp_path / ".git", link=("node_modules",))
+    view = CheckoutView(checkout=tmp_path, common=tmp_path / ".git", link=("node_modules",))
     assert [(lead.what, lead.target) for lead in find_leads(view, {})] == [("node_modules/@w/lib", "packages/lib")]
     said = "node_modules/@w/lib leads to your checkout, and the path cannot show what is checked: why"
     for changed, answer in ((None, said), (("packages/lib/b/c",), said), (("packages/lib2", "src"), ""), ((), "")):
@@ -302,7 +302,7 @@ def test_so_does_a_landing(tmp_path: Path) -> None:
 
 
 def test_the_probe_says_no_where_there_are_no_namespaces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(confine, "_views", [])
+    monkeypatch.setattr(sandbox, "_views", [])
     monkeypatch.setattr(sys, "platform", "darwin")
     assert find_view() == Viewer(reason="this system has no mount namespaces")
 
@@ -313,9 +313,9 @@ def test_bwrap_shows_it_where_only_that_may(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, confined: bool
 ) -> None:
     program = shutil.which("bwrap") or bundled("bwrap")
-    if program is None or not confine._shows(Viewer(program=program)):
+    if program is None or not sandbox._shows(Viewer(program=program)):
         pytest.skip("bwrap is not installed, or does not work here")
-    monkeypatch.setattr(confine, "_views", [Viewer(program=program)])
+    monkeypatch.setattr(sandbox, "_views", [Viewer(program=program)])
     assert trial(tmp_path, kind, confined=confined) == ANSWERS
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gitprun.errors import GitFailed, GitTimeout
+from gitprun.model.errors import GitFailed, GitTimeout
 from gitprun.workspaces.base import WorkspaceProblem, choose_root, explain_checkout, make_outbox, provide
 from gitprun.workspaces.scratch import make_scratch
 

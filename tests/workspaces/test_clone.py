@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gitprun.units import WorkspaceKind
+from gitprun.model.units import WorkspaceKind
 from gitprun.workspaces.base import Workspace, WorkspaceProblem
 from gitprun.workspaces.clone import make_clone, read_source
 from gitprun.workspaces.pins import pin_source, unpin_source

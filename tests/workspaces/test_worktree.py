@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from gitprun.errors import Refused
 from gitprun.git.refs import delete_ref, open_repository
-from gitprun.names import Oid
+from gitprun.model.errors import OperationRefused
+from gitprun.model.names import Oid
 from gitprun.workspaces import worktree
 from gitprun.workspaces.base import Workspace, WorkspaceProblem
 from gitprun.workspaces.worktree import admin_folder, make_worktree, remove_worktree, require_free_branch
@@ -104,7 +104,7 @@ def test_entries_of_others_that_are_stale_or_locked_stay(repo: Repo, tmp_path: P
 def test_a_locked_worktree_is_not_removed(repo: Repo, tmp_path: Path) -> None:
     workspace = make(repo, tmp_path / "w")
     repo.git("worktree", "lock", "--reason", "mine now", str(workspace.path))
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(OperationRefused) as caught:
         remove_worktree(repo.repository, workspace.path, workspace.identity)
     assert caught.value.message == f"the worktree {workspace.path} is locked: mine now"
     assert Repo(workspace.path).status() == []

@@ -1,0 +1,1 @@
+"""Everything a unit did becomes one commit under ``refs/prun/``."""

@@ -1,0 +1,391 @@
+"""Bring objects a worker could write into the user's repository: one pack, checked before it is let in.
+
+Git packs what the tips reach, reading the worker's objects with our configuration alone, straight into another git
+that indexes it in a quarantine. What passes there is linked in, what does not is kept there and named.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from gitprun.capture.context import quoted_place
+from gitprun.capture.inspect import ImportLimits, Inspection, TooLarge, UnfitObjects
+from gitprun.capture.object_dir import copy_plain, plain_files, tell_strange
+from gitprun.capture.quarantine import Room, adopt, keep, open_room, users_objects
+from gitprun.git.command import Bounds, Git
+from gitprun.git.pipe import pipe
+from gitprun.git.repo import Repository
+from gitprun.model.errors import GitFailed, GitTimeout, PrunError
+from gitprun.model.names import Oid
+
+__all__ = ["GONE", "ImportLimits", "ImportProblem", "Imported", "Rejected", "cross", "room_git"]
+
+# Why a tip that names no object at all is rejected.
+GONE = "it is not there"
+_BROKEN = "broken object"
+# So many tips are tried one by one when they cannot be taken together.
+MOST_ALONE = 32
+LIMITS = ImportLimits()
+BOUNDS = Bounds(memory=256 << 20, processor=240)
+# Zeros shrink to a thousandth at most: what is smaller on disk cannot hold an object that is too large.
+_SHRINK = 1040
+# Signs of a sick machine; and signals nobody but a person or a machine short of memory sends.
+_SICK = ("No space left", "Disk quota exceeded", "Read-only file system", "Input/output error", "Too many open files")
+_KILLED = (-signal.SIGKILL, -signal.SIGTERM, -signal.SIGINT, -signal.SIGHUP, -signal.SIGQUIT)
+# No index over packs or commits is believed; large objects go through in pieces, few of them at a time.
+_CONFIG = (
+    "core.commitGraph=false",
+    "core.multiPackIndex=false",
+    "pack.useBitmaps=false",
+    "pack.readReverseIndex=false",
+    "pack.threads=1",
+    "pack.windowMemory=32m",
+    "pack.deltaCacheSize=16m",
+    "core.bigFileThreshold=8m",
+    "core.packedGitWindowSize=1m",
+    "core.packedGitLimit=32m",
+    "core.deltaBaseCacheLimit=16m",
+    "core.fsync=all",
+)
+
+
+class ImportProblem(PrunError):
+    """Nothing was found out about the work: the machine failed, not what the worker wrote. To be tried again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """A tip that was not taken, why, and the quarantine folder that keeps what was received ('' if nothing was)."""
+
+    name: str
+    oid: Oid
+    reason: str
+    place: str
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What is whole in the user's repository now, what was rejected, and what only deserves a word."""
+
+    taken: Mapping[str, Oid]
+    rejected: tuple[Rejected, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def cross(
+    repository: Repository,
+    *,
+    run: str,
+    unit: str,
+    objects: Path,
+    tips: Mapping[str, Oid],
+    base: Oid,
+    limits: ImportLimits = LIMITS,
+    parent: bool = False,
+    alternates: bytes | None = None,
+) -> Imported:
+    """Bring what ``tips`` reach in the object folder ``objects`` into the user's repository, each tip whole or not.
+
+    ``base`` is a commit of the user's own. ``parent``: each tip has exactly the base as its one parent.
+    ``alternates`` is what prun wrote into a clone's objects/info/alternates: when something else is there now, or
+    objects lie behind links, nothing is taken from it; None means a folder of our own. No ref is moved.
+    """
+    if not tips:
+        return Imported({})
+    deadline = time.monotonic() + limits.seconds
+    trip = _Trip(repository, run, unit, objects, base, (base,), limits, parent, alternates, deadline)
+    strange = trip.look()
+    if strange is not None:
+        return trip.without_objects(tips, strange)
+    try:
+        return Imported(tips, (), trip.attempt(tips))
+    except GitTimeout as problem:
+        return Imported({}, trip.reject(tips, problem))
+    except (GitFailed, UnfitObjects):
+        return trip.take_apart(tips)
+
+
+@dataclass(frozen=True, slots=True)
+class _Trip:
+    """Everything about one crossing; ``whole`` are commits of the user's, ``objects`` None: his objects alone."""
+
+    repository: Repository
+    run: str
+    unit: str
+    objects: Path | None
+    base: Oid
+    whole: tuple[Oid, ...]
+    limits: ImportLimits
+    parent: bool
+    alternates: bytes | None
+    deadline: float
+
+    @property
+    def time(self) -> float:
+        """Give the seconds that are left."""
+        return max(0.1, self.deadline - time.monotonic())
+
+    def look(self) -> str | None:
+        """Tell what is strange about a folder of objects that a worker could write."""
+        if self.objects is None or self.alternates is None:
+            return None
+        return tell_strange(self.objects, self.alternates)
+
+    def attempt(self, tips: Mapping[str, Oid]) -> tuple[str, ...]:
+        """Take tips over together, or raise with nothing changed in the user's repository."""
+        room = open_room(self.repository, self.run, self.unit)
+        try:
+            return self._pass(room, tips)
+        except GitFailed as problem:
+            _require_healthy(problem)
+            raise
+        finally:
+            room.close()
+
+    def _pass(self, room: Room, tips: Mapping[str, Oid]) -> tuple[str, ...]:
+        """Send, receive, check and let in."""
+        sender, receiver = self._sender(room), _git(room)
+        wanted = self._wanted(tips)
+        if self._may_be_heavy():
+            self._weigh(sender, wanted)
+        partial = _is_partial(self.repository)
+        send = ("pack-objects", "--revs", "--stdout", "--quiet", *(() if partial else ("--thin",)))
+        # In a partial clone links lead to what was never fetched; those of new commits are followed by the checks.
+        strict = ("--fsck-objects",) if partial else ("--strict=badFilemode=error", "--fsck-objects")
+        size = f"--max-input-size={self.limits.max_total + (1 << 20)}"
+        receive = ("index-pack", "--stdin", "--fix-thin", *strict, size)
+        pipe((sender, send), (receiver, receive), stdin=wanted, timeout=self.time)
+        look = Inspection(
+            room=room, git=receiver, tips=tips, base=self.base, whole=self.whole, limits=self.limits,
+            deadline=self.deadline,
+        )  # fmt: skip
+        notes = look.inspect(parent=self.parent)
+        strange = self.look()
+        if strange is not None:
+            raise UnfitObjects(strange)
+        adopt(room)
+        return notes
+
+    def _sender(self, room: Room) -> Git:
+        return room_git(room, self.objects)
+
+    def _wanted(self, tips: Mapping[str, Oid]) -> bytes:
+        names = [*dict.fromkeys(tips.values()), *(f"^{oid}" for oid in self.whole)]
+        return "".join(f"{name}\n" for name in names).encode()
+
+    def _may_be_heavy(self) -> bool:
+        if self.objects is None or self.alternates is None:
+            return False
+        least = self.limits.max_object // _SHRINK
+        try:
+            return any(entry.stat(follow_symlinks=False).st_size > least for entry in plain_files(self.objects))
+        except OSError:
+            return True
+
+    def _weigh(self, sender: Git, wanted: bytes) -> None:
+        """Refuse what would be too large before anybody unpacks it, by the sizes the objects claim."""
+        total, rest = 0, b""
+
+        def take(chunk: bytes) -> None:
+            nonlocal total, rest
+            *rows, rest = (rest + chunk).split(b"\n")
+            for row in rows:
+                size = int(row.rpartition(b" ")[2])
+                total += size
+                if size > self.limits.max_object:
+                    raise TooLarge(
+                        f"an object of {size} bytes unpacked, more than the {self.limits.max_object} allowed"
+                    )
+            if total > self.limits.max_total:
+                raise TooLarge(f"at least {total} bytes unpacked, more than the {self.limits.max_total} allowed")
+
+        walk = ("rev-list", "--objects", "--no-object-names", "--stdin")
+        measure = ("cat-file", "--batch-check=%(objectsize)", "--buffer")
+        pipe((sender, walk), (sender, measure), stdin=wanted, sink=take, timeout=self.time)
+
+    def take_apart(self, tips: Mapping[str, Oid]) -> Imported:
+        """Find which tips can be taken when not all can: leave out what is not there, then try one by one.
+
+        From here on everything the user's own branches and tags hold counts as whole, too.
+        """
+        room = open_room(self.repository, self.run, self.unit)
+        try:
+            there, others = _commits_among(self._sender(room), tips, self.time)
+            own, _ = _commits_among(_git(room), _refs_of(self.repository), self.time)
+        except (GitFailed, GitTimeout) as worse:
+            return Imported({}, self.reject(tips, worse))
+        finally:
+            room.close()
+        rejected: tuple[Rejected, ...] = ()
+        for name, kind in others.items():
+            if kind == "missing" and not self._is_loose(tips[name]):
+                rejected = (*rejected, Rejected(name, tips[name], GONE, ""))
+            else:
+                rejected = (
+                    *rejected,
+                    *self.reject(
+                        {name: tips[name]},
+                        UnfitObjects(f"it is a {kind} and no commit" if kind != "missing" else "it cannot be read"),
+                    ),
+                )
+        trip = replace(self, whole=tuple(dict.fromkeys((self.base, *own.values()))))
+        if not there:
+            return Imported({}, rejected)
+        notes = [f"the tag {name} was taken as the commit it names" for name in there if there[name] != tips[name]]
+        try:
+            return Imported(there, rejected, (*trip.attempt(there), *notes))
+        except GitTimeout as worse:
+            return Imported({}, (*rejected, *self.reject(there, worse)))
+        except (GitFailed, UnfitObjects) as worse:
+            if len(there) == 1 or len(there) > MOST_ALONE:
+                return Imported({}, (*rejected, *self.reject(there, worse)))
+        taken: dict[str, Oid] = {}
+        for name, oid in there.items():
+            try:
+                notes += trip.attempt({name: oid})
+                taken[name] = oid
+            except (GitFailed, GitTimeout, UnfitObjects) as reason:
+                rejected = (*rejected, *self.reject({name: oid}, reason))
+        return Imported(taken, rejected, tuple(dict.fromkeys(notes)))
+
+    def _is_loose(self, oid: Oid) -> bool:
+        """Tell whether there is a file for an object, be it as broken as it may."""
+        return self.objects is not None and os.path.lexists(self.objects / oid[:2] / oid[2:])
+
+    def without_objects(self, tips: Mapping[str, Oid], strange: str) -> Imported:
+        """Take only what is in the user's own repository already; the worker's objects are not read at all."""
+        trip = replace(self, objects=None)
+        room = open_room(self.repository, self.run, self.unit)
+        try:
+            there, _ = _commits_among(_git(room), tips, self.time)
+        finally:
+            room.close()
+        found = trip.take_apart(there) if there else Imported({})
+        rest = {name: oid for name, oid in tips.items() if name not in there}
+        if not rest:
+            return found
+        room = open_room(self.repository, self.run, self.unit)
+        self._save_files(room)
+        place = str(keep(room, rest, strange, None, self.objects))
+        rejected = tuple(Rejected(name, oid, strange, place) for name, oid in rest.items())
+        return Imported(found.taken, (*found.rejected, *rejected), found.notes)
+
+    def reject(self, tips: Mapping[str, Oid], problem: PrunError) -> tuple[Rejected, ...]:
+        """Keep what can be packed of rejected tips in a room of its own, unread, with the reason."""
+        reason = _explain(problem)
+        room = open_room(self.repository, self.run, self.unit)
+        pack: Path | None = room.path / "received.pack"
+        try:
+            if isinstance(problem, TooLarge):
+                raise problem
+            self._store(room, tips, room.path / "received.pack")
+        except (GitFailed, GitTimeout, UnfitObjects):
+            (room.path / "received.pack").unlink(missing_ok=True)
+            pack = None
+            self._save_files(room)
+        place = str(keep(room, tips, reason, pack, self.objects))
+        return tuple(Rejected(name, oid, reason, place) for name, oid in tips.items())
+
+    def _save_files(self, room: Room) -> None:
+        """Keep the worker's files as they are, where git cannot pack them; git never looks at these."""
+        if self.objects is not None:
+            copy_plain(self.objects, room.path / "files", self.limits.max_total)
+
+    def _store(self, room: Room, tips: Mapping[str, Oid], target: Path) -> None:
+        left = self.limits.max_total
+
+        with open(target, "wb") as out:
+
+            def take(chunk: bytes) -> None:
+                nonlocal left
+                left -= len(chunk)
+                if left < 0:
+                    raise UnfitObjects("too large to be kept")
+                out.write(chunk)
+
+            words = ("pack-objects", "--revs", "--stdout", "--quiet")
+            timeout = min(self.time + 30, self.limits.seconds)
+            pipe((self._sender(room), words), stdin=self._wanted(tips), sink=take, timeout=timeout)
+
+
+def room_git(room: Room, objects: Path | None) -> Git:
+    """Return git in a room that reads the user's objects first, then those of a folder a worker could write."""
+    places = [users_objects(room.repository), *([objects] if objects else [])]
+    return _git(room, GIT_ALTERNATE_OBJECT_DIRECTORIES=":".join(map(quoted_place, places)))
+
+
+def _git(room: Room, **env: str) -> Git:
+    """Call git in a room: no configuration but ours, no fetching, bounded."""
+    fixed = {"GIT_DIR": str(room.path), "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+    return Git(
+        cwd=room.path,
+        env={**fixed, "GIT_NO_LAZY_FETCH": "1", **env},
+        config=_CONFIG,
+        neutral=True,
+        bounds=BOUNDS,
+    )
+
+
+def _refs_of(repository: Repository) -> dict[str, Oid]:
+    words = ("for-each-ref", "--format=%(objectname) %(refname)", "refs/heads", "refs/tags", "refs/remotes")
+    rows = [row.split(" ", 1) for row in repository.git.run(*words).text.split("\n") if row]
+    return {name: Oid(oid) for oid, name in rows}
+
+
+def _commits_among(git: Git, named: Mapping[str, Oid], timeout: float) -> tuple[dict[str, Oid], dict[str, str]]:
+    """Find the commits that names mean in the end, through tags; and what the others are ('missing' if nothing)."""
+    listing = "".join(f"{oid}\n{oid}^{{}}\n" for oid in named.values()).encode()
+    words = ("cat-file", "--batch-check=%(objectname) %(objecttype)", "--buffer")
+    try:
+        rows = git.run(*words, stdin=listing, timeout=timeout).text.split("\n")
+    except GitFailed as problem:
+        _require_healthy(problem)
+        return _ask_apart(git, named, timeout)
+    found: dict[str, Oid] = {}
+    others: dict[str, str] = {}
+    for name, own, end in zip(named, rows[::2], rows[1::2], strict=False):
+        oid, _, kind = end.rpartition(" ")
+        if kind == "commit":
+            found[name] = Oid(oid)
+        else:
+            others[name] = "missing" if own.endswith(" missing") else _BROKEN if kind == "missing" else kind
+    return found, others
+
+
+def _ask_apart(git: Git, named: Mapping[str, Oid], timeout: float) -> tuple[dict[str, Oid], dict[str, str]]:
+    """Ask for one at a time, since git dies over one that is broken; of very many none is believed."""
+    if len(named) == 1 or len(named) > MOST_ALONE:
+        return {}, dict.fromkeys(named, _BROKEN)
+    answers = [_commits_among(git, {name: oid}, timeout) for name, oid in named.items()]
+    found = {name: oid for good, _ in answers for name, oid in good.items()}
+    return found, {name: kind for _, bad in answers for name, kind in bad.items()}
+
+
+def _is_partial(repository: Repository) -> bool:
+    packs = users_objects(repository) / "pack"
+    return packs.is_dir() and any(name.endswith(".promisor") for name in os.listdir(packs))
+
+
+def _require_healthy(problem: GitFailed) -> None:
+    """Raise CrossingProblem when git failed for want of space, of itself, or because somebody killed it."""
+    line = next((line for line in problem.stderr.splitlines() if any(sign in line for sign in _SICK)), None)
+    if line is not None:
+        raise ImportProblem(f"the objects could not be brought over: {line.strip()}", "is the disk full?") from None
+    if problem.code in (126, 127, *_KILLED):
+        raise ImportProblem(f"the objects could not be brought over: {_explain(problem)}", "try again") from None
+
+
+def _explain(problem: PrunError) -> str:
+    """Say why in one line; a git that was ended by a signal is told for what it was."""
+    if isinstance(problem, GitFailed) and problem.code < 0:
+        program = problem.argv[0] if problem.argv else ""
+        why = {-24: f"used more than {BOUNDS.processor} s of processor time", -11: "crashed over it (too deep?)"}
+        return f"git {program} {why.get(problem.code, f'was ended by signal {-problem.code}')}"
+    if isinstance(problem, GitFailed) and "Out of memory" in problem.stderr:
+        return f"git {problem.argv[0]} would need more than {BOUNDS.memory >> 20} MiB of memory"
+    return problem.message

@@ -1,1 +1,0 @@
-"""What a worker changed of the user's repository: seen, told, put back."""

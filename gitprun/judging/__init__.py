@@ -1,0 +1,1 @@
+"""What git's or a resolver's text is worth: one judge for every entrance."""

@@ -1,1 +1,0 @@
-"""What is kept and for how long: the trash, what can be rescued, what may go, and the life of workspaces."""

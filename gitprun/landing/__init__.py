@@ -1,0 +1,1 @@
+"""Bringing branches home: chosen, built in memory, checked, moved, taken back."""

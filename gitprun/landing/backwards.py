@@ -1,0 +1,54 @@
+"""What a branch would take away by landing, or leave away: one answer for a landing and for those who only look."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gitprun.git.trees import parents_of
+from gitprun.landing.context import LandingContext
+from gitprun.landing.plan import Candidate
+from gitprun.model.names import Oid, short
+
+if TYPE_CHECKING:
+    from gitprun.landing.older import TakenBack
+
+
+def look_back(site: LandingContext, candidate: Candidate, tree: Oid) -> TakenBack:
+    """Look for work of others that a branch lost in merges of its own, or takes back although it has it.
+
+    ``tree`` is what it brings: its own, or one that was mended.
+    """
+    from gitprun.landing.older import Back, find_all_taken_back
+
+    target, tip = site.target.tip, candidate.tip
+    bases, first = site.ancestry.bases(target, tip), candidate.base or candidate.made
+    back = Back(target=target, bases=bases, tip=tip, tree=tree, first=first)
+    return find_all_taken_back(site.merging, site.past, back)
+
+
+def describe_reverted(site: LandingContext, candidate: Candidate) -> str:
+    """Say what the target has of a branch and took back since, and how it comes back; empty where there is nothing.
+
+    What somebody has mended by hand is what he wants.
+    """
+    if candidate.mended:
+        return ""
+    from gitprun.landing.reverts import Asking, find_reverted
+
+    target = site.target
+    asking = Asking(
+        name=candidate.branch,
+        tip=candidate.tip,
+        target=target.tip,
+        ref=target.ref,
+        places=site.ancestry.places(candidate.tip),
+        ledger=candidate.reverted,
+    )
+    found = find_reverted(site.past, asking)
+    if found is None:
+        return ""
+    by = short(found.by)
+    known = any(row.by == found.by for row in candidate.reverted)
+    merge = "-m 1 " if len(parents_of(site.repo, found.by)) > 1 else ""
+    back = f"git prun undo --redo {by}" if known else f"git revert {merge}{by}"
+    return f"{target.branch} had it: {found}; {back} brings it back"

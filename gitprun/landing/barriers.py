@@ -1,0 +1,107 @@
+"""What a merge would do that somebody has to let pass first: rules over one merged tree, all asked before any check."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from gitprun.git.trees import TreeChange
+from gitprun.landing.along import BASE, describe_along
+from gitprun.landing.context import LandingContext
+from gitprun.landing.cuts import find_cuts
+from gitprun.landing.deletions import DELETIONS, describe_deletions
+from gitprun.landing.fence import OUTSIDE, allowed_by, describe_outside, find_outside
+from gitprun.landing.own_check import accept_words
+from gitprun.landing.plan import Candidate, LandingItem
+from gitprun.landing.surface import TITLES, describe
+from gitprun.landing.touched import accepted_by, find_touches, unaccepted
+from gitprun.model.names import Oid
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposed:
+    """A merge about to be made: ``candidate`` into the commit ``tip``.
+
+    ``base`` is their merge base, ``before`` the tree of ``tip``, ``tree`` the merged one, ``step`` what differs
+    between these two.
+    """
+
+    candidate: Candidate
+    tip: Oid
+    base: Oid
+    before: Oid
+    tree: Oid
+    step: Sequence[TreeChange]
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """Why a merge is held ("it ..."), and what ``accept`` has to name for it to pass."""
+
+    reason: str
+    accept: tuple[str, ...]
+
+
+Barrier = Callable[[LandingContext, Proposed], Iterator[Hold]]
+
+
+def hold_deletions(site: LandingContext, proposed: Proposed) -> Iterator[Hold]:
+    """Hold what deletes much of the target."""
+    deletes = describe_deletions(site.trees, proposed.before, proposed.step, site.options.max_deleted)
+    if deletes and DELETIONS not in site.options.accept:
+        yield Hold(f"it {deletes}", (DELETIONS,))
+
+
+def hold_surface(site: LandingContext, proposed: Proposed) -> Iterator[Hold]:
+    """Hold what changes programs of the user, or what starts them, where nobody accepted it by name."""
+    touches = find_touches(site.trees, proposed.step, site.live())
+    held = unaccepted(touches, site.options, proposed.candidate)
+    if held:
+        yield Hold(f"it {TITLES['held']}: {describe(held)}", accept_words([one.path for one in held]))
+
+
+def hold_cuts(site: LandingContext, proposed: Proposed) -> Iterator[Hold]:
+    """Hold what takes away a file, or most of it, that a policy keeps."""
+    changed = [change.path for change in proposed.step if not change.added]
+    found = find_cuts(site.trees, proposed.step, site.options.hotspots, site.attributes.of(changed))
+    for path, words in found:
+        name = path.decode("utf-8", "surrogateescape")
+        if not accepted_by(name, site.options, proposed.candidate):
+            yield Hold(f"it {words}", (name,))
+
+
+def hold_base(site: LandingContext, proposed: Proposed) -> Iterator[Hold]:
+    """Hold what brings commits of its base that the target does not have."""
+    brings = describe_along(site, proposed.tip, proposed.candidate)
+    if brings and site.options.with_base:
+        site.note(f"{proposed.candidate.branch} {brings}")
+    elif brings:
+        yield Hold(f"it {brings}", (BASE,))
+
+
+def hold_outside(site: LandingContext, proposed: Proposed) -> Iterator[Hold]:
+    """Hold what a unit changed outside the paths it was given."""
+    found = find_outside(site, proposed.candidate, proposed.before, proposed.step)
+    held = [path for path in found.held if not allowed_by(site, path)]
+    if held:
+        yield Hold(f"it {describe_outside(held)}", (OUTSIDE,))
+
+
+BARRIERS: tuple[Barrier, ...] = (hold_deletions, hold_surface, hold_outside, hold_base, hold_cuts)
+
+
+def list_holds(site: LandingContext, proposed: Proposed) -> Hold | None:
+    """Return everything that holds a merge as one; None where nothing is in its way."""
+    holds = [hold for barrier in BARRIERS for hold in barrier(site, proposed)]
+    if not holds:
+        return None
+    accept = dict.fromkeys(word for hold in holds for word in hold.accept)
+    return Hold("; ".join(hold.reason for hold in holds), tuple(accept))
+
+
+def find_holds(site: LandingContext, proposed: Proposed) -> LandingItem | None:
+    """Return the item that holds a merge for everything somebody has to let pass; None where nothing is in its way."""
+    hold = list_holds(site, proposed)
+    if hold is None:
+        return None
+    return LandingItem(candidate=proposed.candidate, state="held", reason=hold.reason, accept=hold.accept)

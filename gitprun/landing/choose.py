@@ -1,0 +1,242 @@
+"""Which branches are meant: the words of a command line, or the last run, become candidates for landing."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from gitprun.git.command import Git
+from gitprun.git.repo import NoCommit, Repository, resolve_commit
+from gitprun.git.revision import read_tips
+from gitprun.landing.guard import list_paths
+from gitprun.landing.plan import Candidate
+from gitprun.ledger.events import History, RunState, UnitState, base_of
+from gitprun.ledger.lookup import NotKnown, find_run, find_unit, probe_unit
+from gitprun.model.errors import PrunError
+from gitprun.model.names import Oid, UnitId, is_run_id, nearest, unit_branch
+from gitprun.model.units import spec_confined
+from gitprun.registry.standing import describe_later
+
+_OID = re.compile(r"[0-9a-f]{40}")
+# As git words it where a branch is made, or put somewhere else with all that is checked out.
+_MADE = ("branch: Created from", "branch: Reset to")
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """What asks to land, and what does not with the reason; ``runs`` are those whose settings hold.
+
+    ``ahead`` is what workers may have done to the user's checkout, to be told before anything lands.
+    """
+
+    candidates: tuple[Candidate, ...]
+    skipped: tuple[tuple[str, str], ...] = ()
+    runs: tuple[str, ...] = ()
+    ahead: tuple[str, ...] = ()
+
+
+def choose(repository: Repository, history: History, names: Sequence[str], *, allow_unverified: bool) -> Chosen:
+    """Find what is meant by ``names``: units, runs, branches; nothing means every verified unit of the last run."""
+    candidates: list[Candidate] = []
+    skipped: list[tuple[str, str]] = []
+    runs: list[str] = []
+    asked = names or (find_run(history, None).id,)
+    others = [name for name in asked if name not in history.runs and _find_unit(history, name) is None]
+    tips = read_tips(repository.git, others)
+    for name in asked:
+        if is_run_id(name) and name in history.runs:
+            require_one_meaning(repository.git, name, "a run")
+            run = history.runs[name]
+            runs.append(run.id)
+            for unit in run.units.values():
+                _add_unit(repository, run, unit, candidates, skipped, allow_unverified=allow_unverified)
+        elif (found := _find_unit(history, name)) is not None:
+            require_one_meaning(repository.git, name, "a unit")
+            run, unit = found
+            runs.append(run.id)
+            _add_unit(repository, run, unit, candidates, skipped, allow_unverified=allow_unverified, named=True)
+        else:
+            candidates.append(_branch(repository, history, name, tips.get(name)))
+    if history.undoings:
+        from gitprun.landing.undo_plan import taken_out
+
+        candidates = [replace(one, reverted=taken_out(history)) for one in candidates]
+    stashed = _stashed(repository, history, candidates)
+    candidates = [replace(one, notes=(*one.notes, *stashed.get(one.tip, ()))) for one in candidates]
+    distinct = {(c.branch, c.tip): c for c in candidates}
+    landing = {one.run for one in distinct.values() if one.run}
+    ahead = [text for run_id in dict.fromkeys(runs) if run_id in landing for text in _meanwhile(repository, run_id)]
+    for one in distinct.values():
+        if one.unit:
+            ahead += _in_checkout(history.runs[one.run].units[UnitId(one.unit)])
+    return Chosen(tuple(distinct.values()), tuple(skipped), tuple(dict.fromkeys(runs)), tuple(ahead))
+
+
+def _find_unit(history: History, name: str) -> tuple[RunState, UnitState] | None:
+    try:
+        unit = find_unit(history, name)
+    except NotKnown:
+        return None
+    return history.runs[unit.run], unit
+
+
+def _add_unit(
+    repository: Repository,
+    run: RunState,
+    known: UnitState,
+    candidates: list[Candidate],
+    skipped: list[tuple[str, str]],
+    *,
+    allow_unverified: bool,
+    named: bool = False,
+) -> None:
+    """Take a unit that is ready; with ``allow_unverified`` an unverified one, and a failed one only by its name."""
+    unit = probe_unit(run, known)
+    label = f"{unit.run}/{unit.id}"
+    wanted = ("ready", "landed", *(("unverified",) if allow_unverified else ()))
+    willing = named and allow_unverified and not unit.live
+    if unit.facts.get("mode") == "read" and unit.state == "done" and not named:
+        # It has nothing to land, and did what it was there for.
+        return
+    if unit.commit is None or (unit.state not in wanted and not willing):
+        reason = str(unit.facts.get("reason") or "")
+        skipped.append((label, f"{unit.state}{': ' + reason if reason else ''}"))
+        return
+    if unit.facts.get("unfinished"):
+        where = unit.facts.get("path")
+        skipped.append((label, f"its worker left a {unit.facts['unfinished']} half done: finish it in {where}"))
+        return
+    verdict: dict[str, Any] = dict(unit.facts.get("verdict") or {})
+    spec: dict[str, Any] = dict(unit.facts.get("spec") or {})
+    candidates.append(
+        Candidate(
+            branch=unit_branch(unit.run, unit.id),
+            tip=Oid(unit.commit),
+            run=unit.run,
+            unit=unit.id,
+            verdict=str(verdict.get("state") or "absent"),
+            tree=str(unit.facts.get("tree", "")),
+            since=unit.ended or unit.since,
+            confined=bool(spec) and spec_confined(spec),
+            notes=tuple(_beside(unit)),
+            stray=str(unit.facts.get("stray") or ""),
+            fence=tuple(map(str, spec.get("paths") or ())),
+            base=base_of(run, unit),
+            later=describe_later(repository, unit),
+        )
+    )
+
+
+def _beside(unit: UnitState) -> Iterator[str]:
+    """Say what a worker did that is not in its commit, and which hook never saw it."""
+    own, label = f"refs/prun/kept/{unit.run}/{unit.id}/", f"{unit.run}/{unit.id}"
+    refs = [str(row[0]).removeprefix(own) for row in unit.facts.get("kept") or () if str(row[0]).startswith(own)]
+    # What HEAD led to is in the commit, file by file; of earlier attempts, and of versions that were staged on the way,
+    # nobody asks here.
+    apart = [name for name in refs if not name.startswith(("head", "staged", "attempt-", "left-in-workspace"))]
+    if apart:
+        yield f"{label}: its worker's {', '.join(apart)} did not come along; see {own}"
+    left = [str(row["path"]) for row in unit.facts.get("left_out") or ()]
+    if left:
+        more = f" and {len(left) - 1} more" if len(left) > 1 else ""
+        yield f"{label}: {left[0]}{more} did not come along; git prun show {unit.id} says why"
+    if any(str(text).startswith("hooks not run: ") and "pre-commit" in str(text) for text in _notes(unit)):
+        yield "the pre-commit hook has not seen what units did: git runs it for no merge"
+
+
+def _in_checkout(unit: UnitState) -> Iterator[str]:
+    """Say what a worker did to what is the user's: through links, or (where it is known to be its doing) beside."""
+    label, drift = f"{unit.run}/{unit.id}", unit.facts.get("drift") or {}
+    linked = [str(path) for path in unit.facts.get("linked") or ()]
+    if linked:
+        count = len(linked) + int(unit.facts.get("linked_more") or 0) - 1
+        more = f" and {count} more" if count else ""
+        yield f"{label}: {linked[0]}{more} changed in your checkout while it ran, through what is linked"
+    # What holds it is said where it does not land.
+    if drift.get("sure") and not drift.get("holds"):
+        yield f"{label}: {drift.get('text')}"
+
+
+def _stashed(repository: Repository, history: History, candidates: Sequence[Candidate]) -> dict[Oid, tuple[str, ...]]:
+    """Say of units whose workers could reach the user's stash what of their work is in it as well."""
+    if not os.path.lexists(repository.common / "logs" / "refs" / "stash"):
+        return {}
+    from gitprun.git.stash import shared_with_stash
+
+    said: dict[Oid, tuple[str, ...]] = {}
+    for one in candidates:
+        unit = history.runs[one.run].units.get(one.unit) if one.run in history.runs else None
+        if unit is None or unit.facts.get("workspace") != "worktree":
+            continue
+        base = Oid(base_of(history.runs[one.run], unit))
+        try:
+            found = shared_with_stash(repository.git, base, one.tip)
+        except PrunError:
+            # A base that is gone, say: the landing itself finds out what that means.
+            continue
+        if found:
+            paths, entries = list_paths([path for path, _ in found]), ", ".join(sorted({name for _, name in found}))
+            said[one.tip] = (f"{one.run}/{one.unit}: {paths} is what you stashed ({entries}): did its worker take it?",)
+    return said
+
+
+def _meanwhile(repository: Repository, run: str) -> tuple[str, ...]:
+    """Say what changed in the user's checkout while a run was at work, and is committed nowhere."""
+    from gitprun.observe.shared import BASELINE, FINAL, recorded_shared
+
+    start, end = (recorded_shared(repository.state, run, name) for name in (BASELINE, FINAL))
+    if not start or not end or not start.checkout or not end.checkout or start.checkout.path != end.checkout.path:
+        return ()
+    before, after = start.checkout.dirty or {}, end.checkout.dirty or {}
+    changed = sorted(path for path, stamp in after.items() if before.get(path) != stamp)
+    if not changed:
+        return ()
+    more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
+    return (
+        f"while {run} ran, {changed[0]}{more} changed in your checkout: if that was not you, a worker left its place",
+    )
+
+
+def _notes(unit: UnitState) -> list[str]:
+    return [str(text) for text in unit.facts.get("collect_notes") or ()]
+
+
+def _branch(repository: Repository, history: History, name: str, tip: Oid | None) -> Candidate:
+    try:
+        tip = tip or resolve_commit(repository.git, name)
+    except NoCommit:
+        branches = repository.git.run("for-each-ref", "--format=%(refname:short)", "refs/heads").text.splitlines()
+        units = {unit for run in history.runs.values() for unit in run.units}
+        meant = nearest(name, {*branches, *units})
+        raise NotKnown(
+            f"{name!r} is no unit, no run and no branch",
+            f"did you mean {meant!r}?" if meant else "git prun status lists units, git branch lists branches",
+        ) from None
+    branch = name.removeprefix("refs/heads/")
+    return Candidate(branch=branch, tip=tip, made=read_made(repository, branch))
+
+
+def read_made(repository: Repository, branch: str) -> str:
+    """Return the commit at which a branch was made, or made anew; else that of the oldest entry of its reflog."""
+    try:
+        log = (repository.common / "logs" / "refs" / "heads" / branch).read_bytes()
+    except (OSError, ValueError):
+        return ""
+    rows = log.decode("utf-8", "replace").split("\n")
+    made = next((row for row in reversed(rows) if row.partition("\t")[2].startswith(_MADE)), "")
+    old, _, rest = (made or rows[0]).partition(" ")
+    # An oldest entry that tells of a move tells what was before, too.
+    found = old if old.strip("0") and not made else rest.partition(" ")[0]
+    return found if _OID.fullmatch(found) and found.strip("0") else ""
+
+
+def require_one_meaning(git: Git, name: str, other: str) -> None:
+    """Raise NotKnown where a name is that of a branch, and of something else too."""
+    if git.run("show-ref", "--verify", "--quiet", f"refs/heads/{name}", ok=(0, 1, 128)).code == 0:
+        raise NotKnown(
+            f"{name!r} is both a branch and {other}",
+            f"write refs/heads/{name} for the branch, or RUN/UNIT (see git prun status) for the unit",
+        )

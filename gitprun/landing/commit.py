@@ -1,0 +1,105 @@
+"""The merge commit: its message as ``git merge`` would clean it, its signature, its encoding."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from gitprun.git.command import Git
+from gitprun.git.refs import Signature, require_object, write_commit
+from gitprun.git.trees import Objects
+from gitprun.landing.plan import Candidate
+from gitprun.landing.settings import MergeSettings
+from gitprun.model.errors import GitFailed, GitStopped, GitTimeout, PrunError
+from gitprun.model.names import Oid, parse_oid
+
+SIGNING_TIMEOUT = 30.0
+# Stands for the comment sign in shortlogs; nothing a person writes starts with it.
+_CREDIT = "\x01"
+# One line with nothing to clean up: what almost every merge message is.
+_PLAIN = re.compile(r"\S(?:[^\n]*\S)?\n?", re.ASCII)
+
+
+def finish_message(git: Git, settings: MergeSettings, text: str) -> str:
+    """Clean a message up the way ``commit.cleanup`` asks for when nobody edits it; empty if nothing is left."""
+    if settings.cleanup == "verbatim":
+        return text
+    if settings.cleanup != "strip" and _PLAIN.fullmatch(text):
+        return text.rstrip("\n") + "\n"
+    options = ("--strip-comments",) if settings.cleanup == "strip" else ()
+    return _text(git.run("stripspace", *options, stdin=_bytes(text)).out)
+
+
+def append_shortlog(git: Git, settings: MergeSettings, candidate: Candidate, text: str) -> str:
+    """Append the subjects of the merged commits, if ``merge.log`` asks for them."""
+    if not settings.shortlog:
+        return text
+    known = git.run("show-ref", "--verify", "--quiet", f"refs/heads/{candidate.branch}", ok=(0, 1, 128)).code == 0
+    name = f"branch '{candidate.branch}' of ." if known else f"commit '{candidate.branch}'"
+    row = f"{candidate.tip}\t\t{name}\n"
+    apart = Git(cwd=git.cwd, env=git.env, config=(*git.config, f"core.commentChar={_CREDIT}"))
+    out = _text(apart.run("fmt-merge-msg", "-m", text, stdin=_bytes(row)).out)
+    said = "".join(line for line in out.splitlines(keepends=True) if not line.startswith(_CREDIT))
+    # As git has it, and shows it to hooks.
+    return said.removesuffix("\n")
+
+
+def write_merge(
+    git: Git,
+    repo: Objects,
+    settings: MergeSettings,
+    who: tuple[Signature, Signature],
+    *,
+    tree: Oid,
+    parents: tuple[Oid, ...],
+    message: str,
+) -> Oid:
+    """Write the commit, moving no ref; raises PrunError when it cannot be signed."""
+    what = "the merge commit" if len(parents) > 1 else "the commit"
+    plain = not settings.sign and not settings.encoding
+    if plain and _encodable(message, *(text for one in who for text in (one.name, one.email))):
+        return write_commit(repo, tree, parents, message, *who)
+    options = ["-S"] if settings.sign else []
+    for parent in parents:
+        options += ["-p", parent]
+    try:
+        answer = git.run("commit-tree", *options, tree, stdin=_bytes(message), timeout=SIGNING_TIMEOUT)
+    except GitStopped:
+        raise
+    except GitTimeout:
+        raise PrunError(
+            f"signing {what} did not finish within {SIGNING_TIMEOUT:g} s; nothing was changed",
+            "unlock the key first (nobody sees a prompt here), or set commit.gpgSign to false",
+        ) from None
+    except GitFailed as problem:
+        raise PrunError(
+            f"{what} could not be written: {problem.message}; nothing was changed",
+            "check user.signingKey and gpg.program" if settings.sign else "",
+        ) from None
+    oid = parse_oid(answer.text)
+    require_object(repo, oid)
+    return oid
+
+
+def read_message_file(path: Path) -> str:
+    """Read a message a hook may have rewritten."""
+    return _text(path.read_bytes())
+
+
+def write_message_file(path: Path, text: str) -> None:
+    """Write a message for a hook to read."""
+    path.write_bytes(_bytes(text))
+
+
+def _encodable(*texts: str) -> bool:
+    """Tell whether texts are what git would write; in names U+FFFD stands for bytes that were no UTF-8."""
+    whole = "".join(texts)
+    return "\ufffd" not in whole and not any("\udc80" <= character <= "\udcff" for character in whole)
+
+
+def _text(raw: bytes) -> str:
+    return raw.decode("utf-8", "surrogateescape")
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")

@@ -1,0 +1,395 @@
+"""Land branches: build every merge in memory, prove the result, move the branch once, let its checkout follow."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from gitprun.git.command import Git
+from gitprun.git.refs import has_refs, open_repository, read_signatures
+from gitprun.git.repo import Checkout, Repository, read_checkouts
+from gitprun.git.store import ObjectStore, stand_in
+from gitprun.git.trees import Objects, tree_of
+from gitprun.git.upstream import describe_behind
+from gitprun.git.walk import Trees
+from gitprun.landing.ancestry import Ancestry
+from gitprun.landing.batch import Batch, build_batch, set_aside
+from gitprun.landing.build import lay_out_attributes
+from gitprun.landing.combine import Combined, combine
+from gitprun.landing.context import LandingContext, Memory
+from gitprun.landing.drivers import find_attributes
+from gitprun.landing.fence import outside_rows, tell_outside
+from gitprun.landing.guard import (
+    AskedAhead,
+    LocalChanges,
+    Target,
+    free_index,
+    index_stamp,
+    read_local_changes,
+    read_target,
+    require_clean_elsewhere,
+    require_mergeable,
+    require_quiet,
+)
+from gitprun.landing.holds import remember_held
+from gitprun.landing.hook_list import Hooks, find_hooks
+from gitprun.landing.installed import places_of, read_live
+from gitprun.landing.landed import move
+from gitprun.landing.move import TargetMoved, require_passage
+from gitprun.landing.order import plan_safe_order
+from gitprun.landing.past import Past
+from gitprun.landing.plan import Candidate, LandingItem, LandingOptions, LandingReport, News, plan_order
+from gitprun.landing.recover import landing_place, recover_landing, sweep_rooms, workspaces_root
+from gitprun.landing.settings import MergeSettings, hooks_folder, read_merge_settings
+from gitprun.landing.uncommitted import detached_ahead, dirty_checkout, later_commits
+from gitprun.ledger.ledger import Ledger
+from gitprun.model.names import Oid
+from gitprun.model.powers import Power
+from gitprun.supervisor.process import Stop
+from gitprun.system.files import locked
+from gitprun.workspaces.trust import Untrusted
+
+if TYPE_CHECKING:
+    from gitprun.landing.after import AfterCommands
+    from gitprun.landing.hooks import HookRoom
+
+# How often a train is built anew because somebody else moved the target meanwhile.
+TRIES = 4
+
+
+def land(
+    repository: Repository,
+    ledger: Ledger,
+    candidates: Sequence[Candidate],
+    options: LandingOptions,
+    *,
+    stop: Stop | None = None,
+    say: Callable[[str], None] = lambda _: None,
+    ahead: AskedAhead | None = None,
+) -> LandingReport:
+    """Land branches on one target with --no-ff merges; what cannot land is set aside and told.
+
+    Raises OperationRefused when the checkout is in no state to follow, TargetMoved when the target keeps
+    moving: then nothing
+    was changed. One landing at a time runs in a repository; a dry run waits for nobody and moves nothing. What was
+    asked ``ahead`` holds only as long as the index is the one it was then.
+    """
+    ahead = ahead or AskedAhead(repository.git, index_stamp(repository.git_dir))
+    git, stamp = ahead.git, ahead.stamp
+    try:
+        if options.dry_run:
+            return _land(repository, ledger, candidates, options, stop, say, (), git, Memory())
+        with locked(repository.state / "locks" / "landing.lock", doing="landing", stop=stop):
+            notes = recover_landing(repository, ledger)
+            place = landing_place(repository, options.root)
+            notes += sweep_rooms(repository, place.parent)
+            if notes or stamp != index_stamp(repository.git_dir):
+                git.forget()
+            try:
+                report = _land_on_moving(repository, ledger, candidates, options, stop, say, notes, git)
+                # What a stop cut off is no answer.
+                return report if stop is not None and stop.is_set() else remember_held(ledger, report)
+            finally:
+                _drop_empty(place, place.parent)
+    finally:
+        git.forget()
+
+
+def _land_on_moving(
+    repository: Repository,
+    ledger: Ledger,
+    candidates: Sequence[Candidate],
+    options: LandingOptions,
+    stop: Stop | None,
+    say: Callable[[str], None],
+    notes: Sequence[str],
+    git: Git,
+) -> LandingReport:
+    """Land; when the target moved while the train was checked, build it anew on the target as it is then."""
+    memory, asked = Memory(), options
+    for left in reversed(range(TRIES)):
+        try:
+            return _land(repository, ledger, candidates, asked, stop, say, notes, git, memory)
+        except TargetMoved as moved:
+            if not left or (stop is not None and stop.is_set()):
+                raise
+            git.forget()
+            say(f"{moved.branch} moved meanwhile; building on it anew")
+            notes = (*notes, News(f"{moved.branch} moved meanwhile, so everything was built on it anew"))
+            # The same branch, even if another one is checked out now.
+            asked = replace(options, into=moved.branch)
+    raise AssertionError
+
+
+def _drop_empty(*folders: Path) -> None:
+    for folder in folders:
+        try:
+            folder.rmdir()
+        except OSError:
+            return
+
+
+def _land(
+    repository: Repository,
+    ledger: Ledger,
+    candidates: Sequence[Candidate],
+    options: LandingOptions,
+    stop: Stop | None,
+    say: Callable[[str], None],
+    notes: Sequence[str],
+    git: Git,
+    memory: Memory,
+) -> LandingReport:
+    checkouts = read_checkouts(git)
+    target = read_target(repository, options.into, git, checkouts)
+    notes = (*notes, *_make_ready(repository, ledger, target, candidates, options, say, git))
+    with _site(repository, target, checkouts, candidates, options, git, memory) as site:
+        for note in notes:
+            site.note(note)
+        ordered = _order(site, candidates)
+        say(f"merging {len(ordered)} branch{'' if len(ordered) == 1 else 'es'} into {target.branch}")
+        batch = build_batch(site, ordered)
+        new = batch.tip(site)
+        if batch.taken and not options.dry_run:
+            made: Mapping[Oid, AfterCommands] = {}
+            if not options.no_verify or any(row.after for row in options.hotspots):
+                batch, made = _prove(repository, ledger, site, ordered, batch, stop, say)
+            if stop is not None and stop.is_set():
+                batch = set_aside(batch, "unverified", "stopped before it could land", batch.verdict)
+            new = target.tip
+            if batch.taken:
+                batch, new = move(repository, ledger, site, batch, made.get(batch.taken[-1].tree))
+        _tell(site, ordered, batch)
+        return LandingReport(
+            target=target.ref,
+            old=target.tip,
+            new=new if not options.dry_run else target.tip,
+            items=batch.items,
+            verdict=batch.verdict,
+            notes=tuple(site.notes),
+        )
+
+
+def _tell(site: LandingContext, ordered: Sequence[Candidate], batch: Batch) -> None:
+    """Note what the user should know about each branch that landed, or would."""
+    for built in batch.taken:
+        candidate = built.item.candidate
+        for text in tell_outside(candidate, outside_rows(site, candidate, built.commit, built.step)):
+            site.note(text)
+    for item in batch.items:
+        for text in _beside(site, item, ordered) if item.state in ("landed", "would-land") else ():
+            site.note(text)
+
+
+def _beside(site: LandingContext, item: LandingItem, ordered: Sequence[Candidate]) -> Iterator[str]:
+    """Say what of a branch that lands did not come along, came after its checks, or changed them."""
+    from gitprun.landing.own_check import OwnCheck
+
+    candidate = item.candidate
+    if not candidate.unit:
+        dirty, ahead = dirty_checkout(site, candidate), detached_ahead(site, candidate)
+        if dirty is not None:
+            yield f"{candidate.branch}: work in {dirty} that is not committed is not part of it"
+        if ahead is not None:
+            yield f"{candidate.branch}: {ahead}"
+    later = later_commits(site, candidate)
+    if later:
+        yield f"{candidate.branch}: {later}"
+    yield from candidate.notes
+    yield from OwnCheck(site, tuple(ordered)).tell(candidate)
+
+
+def _make_ready(
+    repository: Repository,
+    ledger: Ledger,
+    target: Target,
+    candidates: Sequence[Candidate],
+    options: LandingOptions,
+    say: Callable[[str], None],
+    git: Git,
+) -> Iterator[str]:
+    """Wait for what is under way in the target's checkout, and get what the landing may fetch; yields notes."""
+    if not options.dry_run:
+        yield from free_index(target)
+    require_quiet(target, repository.common)
+    behind = describe_behind(git, repository.common, target.ref)
+    if behind:
+        yield behind
+    if options.deepen and not options.dry_run:
+        from gitprun.landing.history import deepen
+
+        yield from deepen(repository, ledger, target, candidates, say)
+
+
+def combine_alone(repository: Repository, candidate: Candidate, options: LandingOptions) -> Combined | LandingItem:
+    """Merge one branch into the target in memory, as a landing would, whatever its checkout looks like."""
+    git = Git(cwd=repository.top or repository.common)
+    target = replace(read_target(repository, options.into), checkout=None, git_dir=None)
+    with _site(repository, target, read_checkouts(git), (candidate,), options, git, Memory()) as site:
+        return combine(site, target.tip, candidate, site.ancestry.bases(target.tip, candidate.tip), None)
+
+
+def _prove(
+    repository: Repository,
+    ledger: Ledger,
+    site: LandingContext,
+    ordered: Sequence[Candidate],
+    batch: Batch,
+    stop: Stop | None,
+    say: Callable[[str], None],
+) -> tuple[Batch, Mapping[Oid, AfterCommands]]:
+    """Have the train checked; gives what of it is green, and what the after commands made of which tree."""
+    from gitprun.landing.own_check import OwnCheck
+    from gitprun.landing.prove import Proof, came_confined, landing_checks
+    from gitprun.landing.train import Train
+    from gitprun.ledger.verified_trees import note_verified, read_verified
+    from gitprun.verify.surroundings import wish_for_landing
+
+    options = site.options
+    wish = wish_for_landing(came_confined(ordered, ledger.read().events), options.verify_sandbox)
+    plan = landing_checks(options, wish, site.target.branch)
+    proof = Proof(
+        repository=repository,
+        site=site,
+        top=workspaces_root(repository, options.root),
+        logs=repository.state / "landing",
+        stop=stop,
+        plan=plan,
+        own_check=OwnCheck(site, tuple(ordered)),
+        proved=read_verified(ledger, plan.way, reuse=options.reuse_green, run=options.verified_run),
+    )
+    rows = proof.after(batch.taken[-1].tree)
+    if rows and not options.may_run_after:
+        commands = dict.fromkeys(command for row in rows for command in row.after)
+        raise Untrusted([Power("[[hotspot]] after", json.dumps([*commands], ensure_ascii=False), True)])
+    if options.no_verify and not rows:
+        return batch, {}
+    if not options.no_verify:
+        # What would refuse at the end had better refuse before minutes of checking.
+        require_passage(site.target, repository.common, site.settings, batch.tip(site))
+    batch = Train(site, proof, tuple(ordered), say).prove(batch)
+    verdicts = site.memory.verdicts
+    note_verified(ledger, (tree for tree in proof.checked if verdicts[tree].state == "pass"), plan.way)
+    return batch, proof.made
+
+
+@contextmanager
+def _site(
+    repository: Repository,
+    target: Target,
+    checkouts: tuple[Checkout, ...],
+    candidates: Sequence[Candidate],
+    options: LandingOptions,
+    git: Git,
+    memory: Memory,
+) -> Iterator[LandingContext]:
+    """Read all a landing needs, and keep its private folders while it runs."""
+    with ExitStack() as stack:
+        local, stamp = LocalChanges(), None
+        top = target.checkout or repository.top or repository.common
+        here = git if git.cwd == top else Git(cwd=top)
+        if target.checkout is not None:
+            stamp = index_stamp(target.git_dir) if target.git_dir else None
+            local = read_local_changes(target.checkout, here)
+            require_mergeable(target, local)
+            require_clean_elsewhere(target, local, repository.top)
+        settings = read_merge_settings(here)
+        hooks = find_hooks(hooks_folder(settings, repository.common, here.cwd))
+        repo = _objects(stack, repository, target)
+        merging = (lambda: here) if target.checkout is not None else _apart_later(stack, repository, target)
+        trees, old_tree = Trees(repo), tree_of(repo, target.tip)
+        tops = (target.checkout, repository.top, *(one.path for one in checkouts if not one.bare))
+        places = places_of(repository.common, settings, here.cwd, tops)
+        site = LandingContext(
+            git=here,
+            merging=merging,
+            attributes=find_attributes(merging, trees, target.checkout, repository.common, target.tip, settings),
+            replaced=has_refs(repository.common, "refs/replace/"),
+            repo=repo,
+            trees=trees,
+            state=repository.state,
+            target=target,
+            old_tree=old_tree,
+            local=local,
+            settings=settings,
+            hooks=hooks,
+            room=_room_later(stack, repository, trees, target, options),
+            live=functools.cache(lambda: read_live(trees, old_tree, places, settings, options.protected)),
+            who=read_signatures(here),
+            checkouts=checkouts,
+            options=options,
+            memory=memory,
+            ancestry=Ancestry(here, repo, target.tip, [one.tip for one in candidates]),
+            past=Past(here, trees),
+            index=stamp,
+        )
+        for text in _hook_notes(settings, hooks):
+            site.note(text)
+        yield site
+
+
+def _objects(stack: ExitStack, repository: Repository, target: Target) -> Objects:
+    git_dir = target.git_dir or repository.common
+    repo = stand_in(repository.git, repository.common / "objects", lambda: open_repository(git_dir))
+    stack.callback(cast("ObjectStore", repo).close)
+    return repo
+
+
+def _room_later(
+    stack: ExitStack, repository: Repository, trees: Trees, target: Target, options: LandingOptions
+) -> Callable[[], HookRoom]:
+    """Give the place for hooks when somebody asks for it."""
+
+    @functools.cache
+    def room() -> HookRoom:
+        from gitprun.landing.hooks import hook_room
+
+        place = landing_place(repository, options.root)
+        made = hook_room(repository, trees, place, target.ref, target.tip, copy=options.copy, link=options.link)
+        return stack.enter_context(made)
+
+    return room
+
+
+def _apart_later(stack: ExitStack, repository: Repository, target: Target) -> Callable[[], Git]:
+    """Lay out the target's attributes when somebody has to merge contents."""
+    return functools.cache(lambda: _apart(stack, repository, target))
+
+
+def _apart(stack: ExitStack, repository: Repository, target: Target) -> Git:
+    """Give git a folder with nothing but the target's attributes: those of another branch must not steer the merge."""
+    import tempfile
+
+    folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="prun-attributes-")))
+    lay_out_attributes(repository.git, target.tip, folder)
+    return Git(cwd=folder, env={"GIT_DIR": str(repository.common), "GIT_WORK_TREE": str(folder)})
+
+
+def _hook_notes(settings: MergeSettings, hooks: Hooks) -> Iterator[str]:
+    yield from hooks.notes
+    if hooks.names:
+        yield News(f"hooks run on each merge: {', '.join(hooks.names)}")
+    if settings.hooks and not hooks.folder.is_dir() and settings.hooks != os.devnull:
+        yield f"core.hooksPath names {hooks.folder}, which is not there: no hook is active"
+
+
+def _order(site: LandingContext, candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
+    """Put ancestors first; then as given, as captured, or so that as many as possible get along."""
+    contained = site.ancestry.contained()
+    ordered = plan_order(candidates, contained, by_time=site.options.order == "captured")
+    if site.options.order != "safe" or len(ordered) < 2:
+        return ordered
+    paths: dict[str, set[bytes]] = {}
+    for one in ordered:
+        base = site.git.run("merge-base", site.target.tip, one.tip, ok=(0, 1)).text.partition("\n")[0]
+        changes = site.trees.compare(tree_of(site.repo, base), tree_of(site.repo, one.tip)) if base else ()
+        paths[one.branch] = {change.path for change in changes}
+    partners = {one: [other for other in paths if other != one and paths[one] & paths[other]] for one in paths}
+    names = plan_safe_order({name: len(found) for name, found in paths.items()}, partners, list(paths))
+    return plan_order(sorted(ordered, key=lambda one: names.index(one.branch)), contained)

@@ -1,0 +1,142 @@
+"""Merges inside a branch that threw away what nothing spoke against, or left conflict markers: git finds no fault."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import pygit2
+
+from gitprun.git.batch import merge_many
+from gitprun.git.command import Git
+from gitprun.git.trees import GITLINK, REGULAR, Objects, TreeMerge, read_bases, read_blob, show_path, tree_of
+from gitprun.git.walk import Trees
+from gitprun.landing.losses import is_text, lost_alone, lost_lines
+from gitprun.model.findings import Suspect
+from gitprun.model.names import Oid, short
+
+MOST = 500
+_Version = tuple[str, Oid]
+
+
+@dataclass(frozen=True, slots=True)
+class EvilMerge:
+    """What merges inside a branch lost: what is wrong, and what is only told (whole files that did not come along)."""
+
+    suspects: tuple[Suspect, ...] = ()
+    told: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Inner:
+    """A merge of a branch, and the trees of its sides and of what it made."""
+
+    commit: Oid
+    parents: tuple[Oid, Oid]
+    sides: tuple[Oid, Oid]
+    made: Oid
+
+
+def find_lost(git: Git, trees: Trees, *, bases: Sequence[Oid], tip: Oid, last: Oid) -> EvilMerge:
+    """Make every merge of a branch again; name the paths at which it lost a change that was in no conflict there, or
+    committed what git had written for somebody to resolve.
+
+    Who settles a conflict by taking one side loses nothing: he had to choose. A path counts while the tree ``last``
+    (that of the branch's tip, or a mended one) still lacks it. What is in the history of ``bases`` is not looked at.
+    """
+    repo = trees.repo
+    merges = _merges(repo, tip, bases)[:MOST]
+    again = merge_many(git, [(one[1], one[2]) for one in merges])
+    suspects: dict[str, Suspect] = {}
+    told: dict[str, None] = {}
+    for row, merge in zip(merges, again, strict=True):
+        if isinstance(merge, str):
+            continue
+        inner = _read(repo, row)
+        wrong = dict.fromkeys(_marked(trees, inner, merge, last), "left markers in it")
+        changes = trees.compare(merge.tree, inner.made)
+        bases = tuple(tree_of(repo, base) for base in read_bases(git, repo, *inner.parents)) if changes else ()
+        for change in changes:
+            lost = _lost_side(trees, inner, bases, change.path, last)
+            if lost is not None:
+                wrong[change.path] = f"threw away what {short(lost)} had changed here"
+        for path, what in wrong.items():
+            shown = show_path(path)
+            suspects[shown] = Suspect(path=shown, reason=f"the merge {short(inner.commit)} in the branch {what}")
+        told |= dict.fromkeys(_whole_files(trees, inner, merge, last))
+    return EvilMerge(tuple(suspects[path] for path in sorted(suspects)), tuple(told))
+
+
+def _read(repo: Objects, row: tuple[Oid, Oid, Oid]) -> _Inner:
+    commit, one, other = row
+    return _Inner(
+        commit=commit,
+        parents=(one, other),
+        sides=(tree_of(repo, one), tree_of(repo, other)),
+        made=tree_of(repo, commit),
+    )
+
+
+def _lost_side(trees: Trees, inner: _Inner, bases: Sequence[Oid], path: bytes, last: Oid) -> Oid | None:
+    """Name the parent that changed a file with nothing against it, and of whose change something is gone; or None."""
+    places = [trees.find(tree, path) for tree in (*inner.sides, inner.made, last)]
+    befores = [trees.find(base, path) for base in bases]
+    whole = [place for place in places if place is not None]
+    if len(whole) < len(places) or whole[0] == whole[1] or not befores:
+        return None
+    # With several bases it is lost only if it is so whichever of them is asked.
+    found = {_lost_from(trees, before, *whole) if before is not None else None for before in befores}
+    return None if None in found else inner.parents[found.pop() or 0]
+
+
+def _lost_from(trees: Trees, before: _Version, *places: _Version) -> int | None:
+    """Tell which of the two first versions (0 or 1) lost something in both of the others."""
+    versions = before, *places
+    if all(mode in REGULAR for mode, _ in versions):
+        modes = lost_alone([mode for mode, _ in versions])
+        texts = [read_blob(trees.repo, oid) for _, oid in versions]
+        if modes is not None or is_text(*texts):
+            return modes if modes is not None else lost_lines(*texts)
+    return lost_alone(versions)
+
+
+def _whole_files(trees: Trees, inner: _Inner, merge: TreeMerge, last: Oid) -> Iterator[str]:
+    """Tell which files that one side added, or deleted, a merge left out, or kept; one that came up elsewhere moved."""
+    disputed = {stage.path for stage in merge.stages}
+    changes = [change for change in trees.compare(merge.tree, inner.made) if change.path not in disputed]
+    placed = {change.new for change in changes if change.added}
+    for change in changes:
+        having = [bool(trees.find(side, change.path)) for side in inner.sides]
+        now, path = trees.find(last, change.path), show_path(change.path)
+        if having[0] == having[1] or change.old in placed:
+            continue
+        if change.removed and now is None:
+            who = inner.parents[having.index(True)]
+            yield f"{path}: the merge {short(inner.commit)} in the branch left out what {short(who)} had added"
+        elif change.added and now is not None:
+            who = inner.parents[having.index(False)]
+            yield f"{path}: the merge {short(inner.commit)} in the branch kept what {short(who)} had deleted"
+
+
+def _marked(trees: Trees, inner: _Inner, merge: TreeMerge, last: Oid) -> Iterator[bytes]:
+    """List the files that hold lines which begin and end a conflict, and which neither side has."""
+    for path in {stage.path for stage in merge.stages}:
+        left = trees.find(inner.made, path)
+        if left is None or left[0] == GITLINK or left != trees.find(last, path):
+            continue
+        rows = [found for side in inner.sides if (found := trees.find(side, path)) and found[0] != GITLINK]
+        texts = [read_blob(trees.repo, oid) for _, oid in (left, *rows)]
+        marked = [sum(line.startswith((b"<<<<<<< ", b">>>>>>> ")) for line in text.split(b"\n")) for text in texts]
+        if marked[0] > max(marked[1:], default=0):
+            yield path
+
+
+def _merges(repo: Objects, tip: Oid, known: Sequence[Oid]) -> list[tuple[Oid, Oid, Oid]]:
+    walk = repo.walk(pygit2.Oid(hex=tip), pygit2.enums.SortMode.NONE)
+    for oid in known:
+        walk.hide(pygit2.Oid(hex=oid))
+    return [
+        (Oid(str(commit.id)), *(Oid(str(parent)) for parent in commit.parent_ids))  # type: ignore[misc]
+        for commit in walk
+        if len(commit.parent_ids) == 2
+    ]

@@ -1,0 +1,85 @@
+"""Recorded resolutions taken back: by path, by branch, or with the landing that used them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from gitprun.git.command import Git
+from gitprun.git.repo import Repository
+from gitprun.git.trees import Stage, merge_trees, show_path
+from gitprun.judging.conflicts import RECORDED
+from gitprun.judging.recorded_resolutions import choice_name, forget, is_recorded, recorded_for, text_name
+from gitprun.landing.undo_plan import read_landings
+from gitprun.ledger.events import Event
+from gitprun.ledger.ledger import Ledger
+from gitprun.model.errors import GitFailed
+from gitprun.model.names import Oid
+
+# The path, as it is printed, and the name of the file that keeps what was recorded for it.
+Row = tuple[str, str]
+
+
+def forget_rows(repository: Repository, ledger: Ledger, rows: Sequence[Row], *, by: str) -> None:
+    """Move recorded resolutions aside and write that down; ``by`` is what the user asked for."""
+    ledger.append("resolve.forgotten", facts={"by": by, "rows": [[*row] for row in rows]})
+    forget(repository.state, [name for _, name in rows])
+
+
+def rows_of_path(repository: Repository, events: Iterable[Event], path: str) -> list[Row]:
+    """List what is recorded for a path, or for paths in a folder."""
+    found = recorded_for(events, path.rstrip("/"))
+    return sorted((own, name) for name, own in found.items() if is_recorded(repository.state, name))
+
+
+def rows_of_branch(
+    repository: Repository, events: Sequence[Event], branch: str, tip: Oid | None, main: Oid | None
+) -> list[Row]:
+    """List what the merge of a branch would use, what its landings used, and what was recorded when it was resolved."""
+    state, git = repository.state, repository.git
+    found: dict[str, str] = {}
+    for event in events:
+        if event.kind == "resolve.recorded" and event.facts.get("branch") == branch:
+            found |= {str(name): str(path) for path, name in event.facts.get("rows", ())}
+    merges = [(main, tip)] if main is not None and tip is not None else []
+    landings = [one for landing in read_landings(events) for one in landing.merges if one.branch == branch]
+    merges += [(Oid(f"{one.commit}^1"), Oid(one.tip)) for one in landings]
+    for one, other in merges:
+        found |= {name: path for path, name in _rows_of_merge(repository, git, one, other)}
+    return sorted((path, name) for name, path in found.items() if is_recorded(state, name))
+
+
+def rows_of_landings(repository: Repository, events: Iterable[Event], git: Git, commits: Iterable[str]) -> list[Row]:
+    """List the recorded resolutions that merge commits of landings used."""
+    asked, found = {*commits}, dict[Row, None]()
+    for event in events:
+        facts = event.facts
+        if event.kind != "landing.landed" or facts.get("commit") not in asked:
+            continue
+        used = {str(row.get("path")) for row in facts.get("resolved", ()) if _is_recorded(str(row.get("resolver")))}
+        if used:
+            rows = _rows_of_merge(repository, git, Oid(f"{facts['commit']}^1"), Oid(str(facts["tip"])))
+            found |= dict.fromkeys(row for row in rows if row[0] in used)
+    return list(found)
+
+
+def _is_recorded(resolver: str) -> bool:
+    return resolver.partition(":")[0] == RECORDED
+
+
+def _rows_of_merge(repository: Repository, git: Git, main: Oid, unit: Oid) -> list[Row]:
+    """List what is recorded for the conflicts of a merge; nothing where it cannot be made."""
+    try:
+        merge = merge_trees(git, main, unit)
+    except GitFailed:
+        return []
+    stages: dict[bytes, dict[int, Stage]] = {}
+    for stage in merge.stages:
+        stages.setdefault(stage.path, {})[stage.number] = stage
+    rows = []
+    for path, sides in stages.items():
+        versions = [sides.get(number) for number in (1, 2, 3)]
+        base, one, other = (stage.oid if stage else None for stage in versions)
+        names = [text_name(base, one, other)] if one and other else []
+        names.append(choice_name(path, [f"{stage.mode} {stage.oid}" if stage else None for stage in versions]))
+        rows += [(show_path(path), name) for name in names if is_recorded(repository.state, name)]
+    return rows

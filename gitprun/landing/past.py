@@ -1,0 +1,124 @@
+"""What the last commits of a target did, one first parent after the other, and which of them a branch has."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from gitprun.git.command import Git
+from gitprun.git.trees import parents_of, tree_of
+from gitprun.git.walk import Trees
+from gitprun.landing.reversals import FirstParentStep
+from gitprun.model.errors import PrunError
+from gitprun.model.names import Oid
+
+# How far back the work of others is looked for.
+MOST = 300
+# A branch seldom is further behind; beyond that nobody waits for the answer.
+FURTHEST = 20_000
+# Steps are kept while they are few enough.
+_KEPT = 3_000
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """The first-parent commits of a target, newest first: those a branch has not, and the first that it has."""
+
+    newer: tuple[Oid, ...]
+    joint: Oid | None
+
+
+class Past:
+    """The first-parent history of targets; what was read is remembered, since many branches left at one place."""
+
+    def __init__(self, git: Git, trees: Trees) -> None:
+        self.git, self.trees = git, trees
+        self._chains: dict[tuple[Oid, frozenset[Oid]], Chain] = {}
+        self._rows: dict[Oid, list[tuple[Oid, Oid]]] = {}
+        self._steps: dict[Oid, FirstParentStep] = {}
+        self._messages: dict[tuple[Oid, frozenset[Oid]], list[tuple[Oid, str]]] = {}
+        self._lines: dict[Oid, dict[Oid, tuple[Oid, ...]]] = {}
+
+    def chain(self, target: Oid, known: Collection[Oid]) -> Chain:
+        """Split the first-parent commits of a target by whether they are in the history of ``known``."""
+        if target in known:
+            return Chain((), target)
+        key = target, frozenset(known)
+        if key not in self._chains:
+            rows = self._list("--parents", target, *(f"^{one}" for one in sorted(known)))
+            joint = Oid(rows[-1][1]) if rows and len(rows[-1]) > 1 else None
+            self._chains[key] = Chain(tuple(Oid(row[0]) for row in rows), joint)
+        return self._chains[key]
+
+    def line(self, target: Oid) -> dict[Oid, tuple[Oid, ...]]:
+        """Return all first-parent commits of a target with their parents, newest first."""
+        if target not in self._lines:
+            rows = self._list("--parents", f"--max-count={FURTHEST}", target)
+            self._lines[target] = {Oid(commit): tuple(map(Oid, parents)) for commit, *parents in rows}
+        return self._lines[target]
+
+    def messages(self, target: Oid, known: Collection[Oid]) -> list[tuple[Oid, str]]:
+        """Return all commits that a target has and ``known`` have not, oldest first, with their messages."""
+        key = target, frozenset(known)
+        if key not in self._messages:
+            words = ("--topo-order", "--reverse", "-z", "--no-show-signature", "--format=%H%n%B")
+            rows = self.git.run("log", *words, target, *(f"^{one}" for one in sorted(known))).text.split("\0")
+            parts = (row.partition("\n") for row in rows if row)
+            self._messages[key] = [(Oid(commit), message) for commit, _, message in parts]
+        return self._messages[key]
+
+    def message(self, commit: Oid) -> str:
+        """Return what the message of a commit says."""
+        return self.git.run("log", "-1", "--no-show-signature", "--format=%B", commit).text
+
+    def steps(self, start: Oid) -> tuple[FirstParentStep, ...]:
+        """Return the last steps that led to a commit, newest first; one without a parent is none."""
+        if start not in self._rows:
+            words = (f"--max-count={MOST + 1}", "--no-commit-header", "--format=%H %T")
+            self._rows[start] = [(Oid(commit), Oid(tree)) for commit, tree in self._list(*words, start)]
+        rows = self._rows[start]
+        pairs = [(commit, old, new) for (commit, new), (_, old) in pairwise(rows)]
+        wanted = [(old, new) for commit, old, new in pairs if commit not in self._steps]
+        if wanted:
+            self.trees.read_ahead(wanted)
+        return tuple(self._step(*pair) for pair in pairs)
+
+    def step(self, commit: Oid) -> FirstParentStep:
+        """Return what one commit changed of its first parent; of one without, nothing is known."""
+        parents = self.parents(commit)
+        if not parents:
+            return FirstParentStep(commit, ())
+        try:
+            return self._step(commit, tree_of(self.trees.repo, parents[0]), tree_of(self.trees.repo, commit))
+        except (PrunError, KeyError):
+            return FirstParentStep(commit, ())
+
+    def parents(self, commit: Oid) -> tuple[Oid, ...]:
+        """Return the parents of a commit; of one that a shallow history does not hold, nothing is known."""
+        try:
+            return parents_of(self.trees.repo, commit)
+        except (PrunError, KeyError):
+            return ()
+
+    def between(self, joint: Oid, first: str) -> Sequence[Oid]:
+        """Return the first-parent commits up to ``joint`` that the history of ``first`` has not, newest first.
+
+        None where that commit is not there any more.
+        """
+        if first == joint:
+            return ()
+        return self.chain(joint, (Oid(first),)).newer
+
+    def _step(self, commit: Oid, old: Oid, new: Oid) -> FirstParentStep:
+        found = self._steps.get(commit)
+        if found is None:
+            if len(self._steps) >= _KEPT:
+                self._steps.clear()
+            found = self._steps[commit] = FirstParentStep(commit, self.trees.compare(old, new))
+        return found
+
+    def _list(self, *words: str) -> list[list[str]]:
+        # A commit that a reflog names may be gone.
+        answer = self.git.run("rev-list", "--first-parent", *words, ok=(0, 128))
+        return [row.split(" ") for row in answer.text.splitlines()] if answer.code == 0 else []

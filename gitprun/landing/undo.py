@@ -1,0 +1,389 @@
+"""Take a landing back: the branch goes back where nothing came after, else revert commits take out what it brought."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pygit2
+
+from gitprun.git.command import Git
+from gitprun.git.refs import Signature, move_ref, open_repository, read_ref, read_signatures, write_commit
+from gitprun.git.repo import Repository
+from gitprun.git.trees import Objects, merge_trees, read_changes, tree_of
+from gitprun.judging.conflicts import CombinedTree, Means, settle_conflicts
+from gitprun.judging.recorded_resolutions import forget
+from gitprun.landing.build import lay_out_attributes
+from gitprun.landing.commit import write_merge
+from gitprun.landing.exposure import find_silenced
+from gitprun.landing.forget import Row, rows_of_landings
+from gitprun.landing.guard import Target, list_paths, read_local_changes, read_target, require_mergeable, require_quiet
+from gitprun.landing.move import CheckoutMoved, MoveUndone, TargetMoved, follow, move_target, read_tip, require_free_way
+from gitprun.landing.plan import Candidate, LandingOptions, News
+from gitprun.landing.recover import record_undone, recover_landing
+from gitprun.landing.settings import MergeSettings, read_merge_settings
+from gitprun.landing.undo_plan import (
+    Landed,
+    Merge,
+    UndoChoice,
+    UndoneItem,
+    UndoReport,
+    Way,
+    can_move_back,
+    choose_landing,
+    read_landings,
+)
+from gitprun.ledger.events import Event, fold
+from gitprun.ledger.ledger import Ledger
+from gitprun.model.errors import GitFailed, Interrupted, OperationRefused
+from gitprun.model.names import PRUN_REFS, ZERO, Oid, is_run_id, parse_oid, short
+from gitprun.supervisor.process import Stop
+from gitprun.system.files import locked
+
+__all__ = ["UndoReport", "UndoneItem", "undo"]
+
+# How what is brought back is checked, by the runs it comes from.
+Checking = Callable[[Sequence[str]], LandingOptions]
+MADE_ANEW = "files that commands made after the landing are left as they are; run the commands again"
+# Of no importance: these commits are in no history.
+_NOBODY = Signature("git-prun", "git-prun", 0, 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _UndoTarget:
+    """The target, and what is needed to build on it; ``merging`` runs where attributes are read."""
+
+    repository: Repository
+    target: Target
+    git: Git
+    merging: Git
+    repo: Objects
+    settings: MergeSettings
+    who: tuple[Signature, Signature]
+
+
+@dataclass(frozen=True, slots=True)
+class _Undoing:
+    """Where the target would go, how, and what of the merges each commit takes back."""
+
+    way: Way
+    new: Oid
+    items: tuple[UndoneItem, ...]
+    notes: tuple[str, ...] = ()
+    forgets: tuple[Row, ...] = ()
+
+
+def undo(
+    repository: Repository,
+    ledger: Ledger,
+    name: str | None = None,
+    *,
+    redo: bool = False,
+    dry_run: bool = False,
+    stop: Stop | None = None,
+    say: Callable[[str], None] = lambda _: None,
+    options: Checking | None = None,
+) -> UndoReport:
+    """Take the last landing back, or the one that is named; ``redo`` brings back what was taken back.
+
+    What is brought back has to be green, as in any landing, where ``options`` say how for given runs. Raises
+    OperationRefused,
+    with nothing changed, when it is not, when later changes are in the way, or something of the user's is.
+    """
+    if dry_run:
+        return _undo(repository, ledger, name, redo, True, stop, (), options)
+    say("looking for the landing")
+    with locked(repository.state / "locks" / "landing.lock", doing="landing", stop=stop):
+        notes = recover_landing(repository, ledger)
+        return _undo(repository, ledger, name, redo, False, stop, notes, options)
+
+
+def _undo(
+    repository: Repository,
+    ledger: Ledger,
+    name: str | None,
+    redo: bool,
+    dry_run: bool,
+    stop: Stop | None,
+    notes: Sequence[str],
+    options: Checking | None,
+) -> UndoReport:
+    events = ledger.read().events
+    landings = read_landings(events)
+    tips = {one.target: read_tip(repository.git, one.target) for one in landings if redo}
+    choice = choose_landing(landings, name, redo=redo, tips=tips)
+    target = read_target(repository, choice.landing.target)
+    with _ground(repository, target) as ground:
+        planned = _forgetting(ground, choice, _plan(ground, choice), events)
+        changes = read_changes(ground.git, target.tip, planned.new)
+        if told := find_silenced(repository, target, ground.git, ground.settings, changes, planned.new):
+            # Neither those that go nor those that come are run unasked.
+            target, notes = replace(target, silent=True), (*notes, told)
+            ground = replace(ground, target=target)
+        require_free_way(target, repository.common, ground.settings, planned.new, changes)
+        if choice.redo and not dry_run and options is not None:
+            how = options([one.run for one in choice.merges])
+            if not how.no_verify:
+                notes = (*notes, *_require_green(repository, events, target, choice, planned.new, how, stop))
+        if stop is not None and stop.is_set():
+            raise Interrupted(2, "stopped before anything was changed")
+        if not dry_run:
+            _move(ground, ledger, choice, planned, events)
+    return UndoReport(
+        landing=choice.landing.number,
+        target=target.ref,
+        old=target.tip,
+        new=planned.new,
+        way=planned.way,
+        items=planned.items,
+        notes=(*notes, *planned.notes),
+        forgotten=tuple(dict.fromkeys(path for path, _ in planned.forgets)),
+    )
+
+
+def _require_green(
+    repository: Repository,
+    events: Sequence[Event],
+    target: Target,
+    choice: UndoChoice,
+    new: Oid,
+    options: LandingOptions,
+    stop: Stop | None,
+) -> tuple[str, ...]:
+    """Check what is brought back as any landing is; returns notes, raises Refused where nothing proves it."""
+    from gitprun.landing.prove import check_apart
+
+    brings = [Candidate(branch=one.branch, tip=parse_oid(one.tip)) for one in choice.merges]
+    notes: list[str] = []
+    verdict = check_apart(repository, events, new, target.branch, brings, options, stop=stop, note=notes.append)
+    if verdict.state != "pass":
+        what = "is red" if verdict.state == "fail" else "is not proved"
+        raise OperationRefused(
+            f"{target.branch} with what is brought back {what}: {verdict.reason}; nothing was changed",
+            "git prun undo --redo --no-verify brings it back unchecked",
+        )
+    return tuple(dict.fromkeys(notes))
+
+
+@contextmanager
+def _ground(repository: Repository, target: Target) -> Iterator[_UndoTarget]:
+    require_quiet(target, repository.common)
+    if target.checkout is not None:
+        require_mergeable(target, read_local_changes(target.checkout))
+    here = Git(cwd=target.checkout or repository.top or repository.common)
+    with ExitStack() as stack:
+        merging = here
+        if target.checkout is None:
+            # The attributes of another branch must not steer the merge.
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="prun-attributes-")))
+            lay_out_attributes(repository.git, target.tip, folder)
+            merging = Git(cwd=folder, env={"GIT_DIR": str(repository.common), "GIT_WORK_TREE": str(folder)})
+        yield _UndoTarget(
+            repository=repository,
+            target=target,
+            git=here,
+            merging=merging,
+            repo=open_repository(target.git_dir or repository.common),
+            settings=read_merge_settings(here),
+            who=read_signatures(here),
+        )
+
+
+def _plan(ground: _UndoTarget, choice: UndoChoice) -> _Undoing:
+    """Decide how, and build what is needed in memory."""
+    landing, merges, tip = choice.landing, choice.merges, ground.target.tip
+    made = (MADE_ANEW,) if landing.after else ()
+    if choice.redo and merges[0].undone == "moved":
+        # Nothing came instead: what was taken off is put on again, as it was.
+        _parent(ground.repo, landing.new)
+        return _Undoing("redone", parse_oid(landing.new), _items(merges))
+    if choice.redo:
+        planned = _revert(ground, "redone", [(one, one.by) for one in merges])
+        return replace(planned, notes=(*made, *planned.notes))
+    notes: tuple[str, ...] = ()
+    parents = {commit: _parent(ground.repo, commit) for commit in _commits(landing)}
+    if can_move_back(landing, merges, tip, parents):
+        published = _holders(ground.git, merges[0].commit, "refs/remotes")
+        if not published:
+            back = parse_oid(parents[merges[0].commit])
+            return _Undoing("moved", back, _items(merges), _builders(ground, choice))
+        notes = (News(f"{published[0]} has it already, so it is reverted and not taken out of the history"),)
+    rows = [(one, one.commit) for one in reversed(merges)]
+    planned = _revert(ground, "reverted", rows, after=landing.after if len(merges) == len(landing.merges) else "")
+    partly = made if len(merges) < len(landing.merges) else ()
+    return replace(planned, notes=(*notes, *partly, *planned.notes))
+
+
+def _forgetting(ground: _UndoTarget, choice: UndoChoice, planned: _Undoing, events: Sequence[Event]) -> _Undoing:
+    """Add the recorded resolutions that what is taken back used: who undoes a landing may undo it for their sake."""
+    if choice.redo:
+        return planned
+    rows = rows_of_landings(ground.repository, events, ground.git, [one.commit for one in planned.items])
+    return replace(planned, forgets=tuple(rows))
+
+
+def _commits(landing: Landed) -> list[str]:
+    return [*(one.commit for one in landing.merges), *([landing.after] if landing.after else [])]
+
+
+def _parent(repo: Objects, commit: str) -> str:
+    found = repo.get(pygit2.Oid(hex=commit))
+    if not isinstance(found, pygit2.Commit) or not found.parent_ids:
+        raise OperationRefused(f"{short(commit)} is not in this repository any more; nothing was changed")
+    return str(found.parent_ids[0])
+
+
+def _items(merges: Sequence[Merge]) -> tuple[UndoneItem, ...]:
+    return tuple(UndoneItem(branch=one.branch, commit=one.commit, run=one.run, unit=one.unit) for one in merges)
+
+
+def _holders(git: Git, commit: str, *prefixes: str) -> list[str]:
+    """List the refs whose history has a commit."""
+    words = ("for-each-ref", "--format=%(refname)", "--contains", commit, *prefixes)
+    return [name.removeprefix("refs/").removeprefix("remotes/") for name in git.run(*words).text.splitlines()]
+
+
+def _builders(ground: _UndoTarget, choice: UndoChoice) -> tuple[str, ...]:
+    """Name the branches that were built on what is taken back: landing them would bring it back."""
+    held = _holders(ground.git, choice.merges[0].commit, "refs/heads", "refs/prun")
+    own = ground.target.ref.removeprefix("refs/")
+    # What else lies below refs/prun are pins of prun's: they land nowhere.
+    names = [
+        name.removeprefix("heads/")
+        for name in held
+        if name != own and (name.startswith("heads/") or is_run_id(name.split("/")[1]))
+    ]
+    shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    return (f"built on it, so that landing them brings it back: {shown}",) if names else ()
+
+
+def _revert(ground: _UndoTarget, way: Way, rows: Sequence[tuple[Merge, str]], after: str = "") -> _Undoing:
+    """Revert commits one on the other, in their order; raises Refused naming the paths that changed since."""
+    tip, items, notes = ground.target.tip, list[UndoneItem](), list[str]()
+    if after:
+        tip = _revert_one(ground, tip, after) or tip
+    for one, commit in rows:
+        made = _revert_one(ground, tip, commit)
+        if made is None:
+            notes.append(f"{one.branch}: {ground.target.branch} holds nothing of it any more")
+        tip = made or tip
+        items.append(UndoneItem(branch=one.branch, commit=one.commit, run=one.run, unit=one.unit, by=made or ""))
+    if tip == ground.target.tip:
+        names = ", ".join(one.branch for one, _ in rows)
+        raise OperationRefused(f"there is nothing to do: {ground.target.branch} holds nothing of {names} any more")
+    kept = tuple(one for one in items if one.by)
+    return _Undoing(way, tip, tuple(reversed(kept)) if way == "reverted" else kept, tuple(notes))
+
+
+def _revert_one(ground: _UndoTarget, tip: Oid, commit: str) -> Oid | None:
+    """Write the revert of a commit (of a merge: what it brought to its first parent); None if it changes nothing.
+
+    Git merges a commit that undoes it, and whose only parent it is: so the base is the commit itself.
+    """
+    git, repo = ground.git, ground.repo
+    if git.run("merge-base", "--is-ancestor", commit, tip, ok=(0, 1, 128)).code != 0:
+        raise OperationRefused(f"{short(commit)} is not in {ground.target.branch} any more; nothing was changed")
+    parent = _parent(repo, commit)
+    undoing = write_commit(repo, tree_of(repo, parent), (parse_oid(commit),), "undo\n", _NOBODY, _NOBODY)
+    try:
+        merge = merge_trees(ground.merging, tip, undoing)
+    except GitFailed as problem:
+        raise OperationRefused(f"git cannot revert {short(commit)}: {problem.message}; nothing was changed") from None
+    # What came after may stand right beside what goes: there the resolvers know one from the other.
+    settled = (
+        settle_conflicts(repo, merge, Means(), several_bases=False) if not merge.clean else CombinedTree(merge.tree)
+    )
+    if settled.refused is not None:
+        named = {path for note in merge.messages if note.kind.startswith("CONFLICT") for path in note.paths}
+        paths = {stage.path for stage in merge.stages} | named
+        raise OperationRefused(
+            f"what came after {short(commit)} changed the same places: {list_paths(paths)}; nothing was changed",
+            f"take back what came after first, or revert by hand: git revert -m 1 {short(commit)}",
+        )
+    if settled.tree == tree_of(repo, tip):
+        return None
+    message = _message(repo, commit, parent)
+    return write_merge(git, repo, ground.settings, ground.who, tree=settled.tree, parents=(tip,), message=message)
+
+
+def _message(repo: Objects, commit: str, parent: str) -> str:
+    """Write what ``git revert`` would."""
+    found = repo[pygit2.Oid(hex=commit)].peel(pygit2.Commit)
+    subject = found.raw_message.decode("utf-8", "surrogateescape").lstrip("\n").partition("\n")[0]
+    of_merge = f", reversing\nchanges made to {parent}" if len(found.parent_ids) > 1 else ""
+    return f'Revert "{subject}"\n\nThis reverts commit {commit}{of_merge}.\n'
+
+
+def _move(ground: _UndoTarget, ledger: Ledger, choice: UndoChoice, planned: _Undoing, events: Sequence[Event]) -> None:
+    """Pin what goes, then move the target and record it, so that a crash in between is repaired."""
+    target = ground.target
+    _require_still(ground)
+    if planned.way == "moved":
+        name = f"{PRUN_REFS}undone/{short(target.tip)}"
+        if read_ref(ground.repo, name) != target.tip:
+            move_ref(ground.repo, name, target.tip, ZERO, "prun: taken back")
+    facts = {
+        "target": target.ref,
+        "old": target.tip,
+        "new": planned.new,
+        "checkout": str(target.checkout) if target.checkout else "",
+        "way": planned.way,
+        "landing": choice.landing.number,
+        "landings": _rows(choice, planned, events),
+        **({"forgets": [[*row] for row in planned.forgets]} if planned.forgets else {}),
+    }
+    verb = "brought back" if choice.redo else "took back"
+    reason = f"prun undo: {verb} {', '.join(one.branch for one in planned.items)}"
+    ends = {key: facts[key] for key in ("target", "old", "new")}
+    ledger.append("undo.started", facts=facts)
+    try:
+        move_target(target, target.git(ground.repository.common), planned.new, reason)
+    except OperationRefused:
+        ledger.append("undo.finished", facts={**ends, "outcome": "not-moved"})
+        raise
+    try:
+        follow(target, planned.new, reason)
+    except MoveUndone:
+        ledger.append("undo.finished", facts={**ends, "outcome": "taken-back"})
+        raise
+    forget(ground.repository.state, [name for _, name in planned.forgets])
+    record_undone(ledger, facts, _rows(choice, planned, events))
+
+
+def _require_still(ground: _UndoTarget) -> None:
+    """Check right before that the target and its checkout are where they were; raises Refused."""
+    target = ground.target
+    if read_tip(ground.git, target.ref) != target.tip:
+        raise TargetMoved(target.branch)
+    require_quiet(target, ground.repository.common)
+    if target.checkout is not None:
+        head = Git(cwd=target.checkout).run("symbolic-ref", "--quiet", "HEAD", ok=(0, 1)).text
+        if head != target.ref:
+            raise CheckoutMoved(f"{target.checkout} is on another branch now; nothing was changed", "try again")
+
+
+def _rows(choice: UndoChoice, planned: _Undoing, events: Sequence[Event]) -> list[Mapping[str, str]]:
+    """Write down each branch; ``state`` is what its unit was before it landed."""
+    tips = {one.commit: one.tip for one in choice.merges}
+    states: dict[tuple[str, str], str] = {}
+    for run in fold(events).runs.values():
+        # Of a run in a compacted ledger this is all there is.
+        states |= {(run.id, unit.id): str(unit.facts["state"]) for unit in run.units.values() if "state" in unit.facts}
+    for event in events:
+        if event.kind == "unit.finished":
+            states[event.run, event.unit] = str(event.facts.get("state", ""))
+    return [
+        {
+            "branch": one.branch,
+            "commit": one.commit,
+            "tip": tips[one.commit],
+            "run": one.run,
+            "unit": one.unit,
+            "by": one.by,
+            "state": states.get((one.run, one.unit), "ready"),
+        }
+        for one in planned.items
+    ]

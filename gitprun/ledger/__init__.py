@@ -1,0 +1,1 @@
+"""What happened, as events, and the state that follows from them."""

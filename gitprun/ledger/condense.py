@@ -1,0 +1,112 @@
+"""Which lines of a ledger can go: a run that is over becomes one line; whatever is read from them stays the same."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from gitprun.ledger.events import COMPACTED, SUM, SUM_END, Event, History, RunState, fold, read_sum, sum_facts
+from gitprun.ledger.held import read_held, spent_rows
+from gitprun.ledger.roster import NAMED, roster
+
+# Rows of other nouns are read by others too (landings by undo, say), and stay.
+_OWN: Final = ("run.", "unit.", "workspace.")
+_LASTING: Final = ("workspace.made", "workspace.removed")
+_ERRAND: Final = ("unit.", "workspace.setup", "workspace.removing")
+# For an hour a landing that was cut off looks for these.
+_PROOF, _PROOF_HOLDS = "verify.passed", 3600.0
+
+_Place = tuple[int, Event]
+
+
+@dataclass(frozen=True, slots=True)
+class Condensed:
+    """A shorter ledger: ``lines`` are numbers of lines (from 0) that stay as they are, and new events between them."""
+
+    lines: tuple[int | Event, ...]
+    gone: tuple[int, ...]
+    runs: tuple[str, ...]
+
+
+def condense(rows: Sequence[Event | None], before: float) -> Condensed:
+    """Choose what can go of lines (None: unreadable) of which nothing happened since ``before``; pure.
+
+    ``fold`` and ``roster`` give of the shorter ledger exactly what they give of this one.
+    """
+    places: dict[str, list[_Place]] = {}
+    for number, event in enumerate(rows):
+        if event is not None:
+            places.setdefault(event.run, []).append((number, event))
+    history = fold(event for event in rows if event is not None)
+    gone = {number for number, event in enumerate(rows) if event is None}
+    inserted: dict[int, list[Event]] = {}
+    runs = [run for run in history.runs.values() if _can_go(run, places[run.id], before)]
+    for run in runs:
+        own = [number for number, event in places[run.id] if event.kind.startswith(_OWN)]
+        gone.update(own)
+        for number, event in _sum(run, places[run.id], frozenset(own)):
+            inserted.setdefault(number, []).append(event)
+    gone.update(number for number, event in places.get("", ()) if not event.unit and _is_spent(event, before))
+    told = ((number, event) for number, event in enumerate(rows) if event is not None)
+    gone.update(number for number in spent_rows(told) if (event := rows[number]) is not None and event.time < before)
+    if NAMED not in history.runs:
+        gone.update(_forgotten(places.get(NAMED, ()), before))
+    lines: list[int | Event] = []
+    for number in range(len(rows)):
+        if number not in gone:
+            lines.append(number)
+        lines.extend(inserted.get(number, ()))
+    return Condensed(tuple(lines), tuple(sorted(gone)), tuple(run.id for run in runs))
+
+
+def say_the_same(left: Sequence[Event], right: Sequence[Event]) -> bool:
+    """Tell whether two ledgers come to the same: runs, landings and named workspaces, and all in the same order."""
+    one, other, ours, theirs = fold(left), fold(right), roster(left), roster(right)
+    same = one == other and ours == theirs and read_held(left) == read_held(right)
+    return same and _names(one, ours) == _names(other, theirs)
+
+
+def _names(history: History, named: RunState) -> list[tuple[str, list[str]]]:
+    return [(run.id, list(run.units)) for run in (*history.runs.values(), named)]
+
+
+def _can_go(run: RunState, places: Sequence[_Place], before: float) -> bool:
+    """Tell whether a run ended long ago, has no workspace left, and is more than one line."""
+    if run.ended is None or run.id == NAMED or any(event.time >= before for _, event in places):
+        return False
+    if any(unit.live or (unit.facts.get("path") and not unit.facts.get("removed")) for unit in run.units.values()):
+        return False
+    return any(event.kind.startswith(_OWN) and event.kind not in (SUM, SUM_END) for _, event in places)
+
+
+def _sum(run: RunState, places: Sequence[_Place], own: frozenset[int]) -> list[_Place]:
+    """Give the new rows of a run, each after the line of that number."""
+    start, first = next(place for place in places if _begins(place[1]))
+    last, event = places[-1]
+    more = any(number > start for number, _ in places if number not in own)
+    found = [(start, Event(SUM, first.time, run.id, facts={**sum_facts(run), "more": more}))]
+    if more:
+        found.append((last, Event(SUM_END, event.time, run.id)))
+    return found
+
+
+def _begins(event: Event) -> bool:
+    return event.kind == "run.started" or (event.kind == SUM and read_sum(event) is not None)
+
+
+def _is_spent(event: Event, before: float) -> bool:
+    return event.kind == COMPACTED or (event.kind == _PROOF and event.time < before - _PROOF_HOLDS)
+
+
+def _forgotten(places: Sequence[_Place], before: float) -> list[int]:
+    """Choose the errands in named workspaces that were removed, or made anew, since: the roster forgets them."""
+    settled: set[str] = set()
+    found = []
+    for number, event in reversed(places):
+        if event.kind in _LASTING:
+            if event.time < before:
+                settled.add(event.unit)
+        elif event.unit in settled and event.kind.startswith(_ERRAND):
+            found.append(number)
+    return found

@@ -1,0 +1,130 @@
+"""What changed of the user's repository while a worker ran, as the ledger keeps it and people read it; pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+from gitprun.model.names import short
+
+Kind = Literal["ref", "head", "config", "hook", "info", "worktree", "reflog", "checkout"]
+
+
+STASH = "refs/stash"
+
+
+WORKTREES = "worktrees/"
+
+
+# A file of settings git cannot read has this one key.
+UNREADABLE = "?"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One difference: what it is, and what stood there before and after (empty: nothing). ``file`` holds a key."""
+
+    kind: Kind
+    name: str
+    old: str = ""
+    new: str = ""
+    file: str = ""
+
+    @property
+    def key(self) -> str:
+        """Give what tells it from all others of the same repository."""
+        return " ".join(filter(None, (self.kind, self.file, self.name)))
+
+
+def worktree_of(name: str) -> str:
+    """Name the linked worktree a name under ``worktrees/`` belongs to; empty for anything else."""
+    return name.split("/")[1] if name.startswith(WORKTREES) and name.count("/") > 1 else ""
+
+
+def listed(names: Collection[str], most: int = 3) -> str:
+    """Name a few things in a message, and how many more there are."""
+    shown = list(names)[:most]
+    return ", ".join(shown) + (f" and {len(names) - len(shown)} more" if len(names) > len(shown) else "")
+
+
+BRANCHES, TAGS, REMOTES, REPLACED = "refs/heads/", "refs/tags/", "refs/remotes/", "refs/replace/"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DriftFinding:
+    """One difference that counts; ``gate`` keeps units from landing, ``why`` says more, ``by`` who surely did it."""
+
+    thing: Change
+    gate: bool
+    why: str = ""
+    by: tuple[str, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """Give it as plain values."""
+        thing = self.thing
+        row: dict[str, Any] = {"kind": thing.kind, "name": thing.name, "old": thing.old, "new": thing.new}
+        extra = {"file": thing.file, "why": self.why, "by": list(self.by)}
+        return row | {"gate": self.gate} | {key: value for key, value in extra.items() if value}
+
+    @property
+    def text(self) -> str:
+        """Say it in one line."""
+        return describe(self.thing) + (f" ({self.why})" if self.why else "")
+
+
+def read_finding(row: Mapping[str, Any]) -> DriftFinding:
+    """Read what ``as_json`` wrote."""
+    kind = cast("Kind", str(row["kind"]))
+    thing = Change(kind, str(row["name"]), str(row["old"]), str(row["new"]), str(row.get("file", "")))
+    by = tuple(map(str, row.get("by", ())))
+    return DriftFinding(thing=thing, gate=bool(row["gate"]), why=str(row.get("why", "")), by=by)
+
+
+def describe(thing: Change) -> str:
+    """Say in a few words what differs."""
+    old, new = _shown(thing.old), _shown(thing.new)
+    if thing.kind == "ref":
+        return _changed(
+            thing, thing.name, f"is new, at {new}", f"is gone (it was at {old})", f"moved from {old} to {new}"
+        )
+    if thing.kind == "head":
+        return f"{thing.name} is {new or 'gone'}, it was {old or 'not there'}"
+    if thing.kind == "config":
+        if thing.name == UNREADABLE:
+            return f"{thing.file} {'can be read by git again' if thing.old else 'cannot be read by git any more'}"
+        return f"{thing.file}: {_changed(thing, thing.name, 'is new', 'is gone', 'has another value')}"
+    if thing.kind == "worktree" and not worktree_of(thing.name):
+        gone = f"is no longer registered (it lay at {thing.old})"
+        moved = f"is registered at {thing.new} now, it was at {thing.old}"
+        return _changed(thing, f"the worktree {thing.name}", f"is new, at {thing.new}", gone, moved)
+    if thing.kind == "reflog":
+        return f"the reflog of {thing.name} was cut"
+    if thing.kind == "checkout":
+        changed = "changed in your checkout"
+        return _changed(thing, thing.name, changed, "is not among the changes in your checkout any more", changed)
+    same = thing.old.partition(" ")[2] == thing.new.partition(" ")[2]
+    return _changed(thing, thing.name, "is new", "is gone", "has another mode" if same else "changed")
+
+
+def _changed(thing: Change, name: str, new: str, gone: str, moved: str) -> str:
+    return f"{name} {new if not thing.old else gone if not thing.new else moved}"
+
+
+def _shown(value: str) -> str:
+    name = value.removeprefix("ref: ")
+    return name if name != value or not re.fullmatch(r"[0-9a-f]{40,64}", value) else short(value)
+
+
+def rank(one: DriftFinding) -> int:
+    """Order findings by what they mean to the user: what counts, what is checked out, what branches hold, the rest."""
+    if one.gate:
+        return 0
+    return 1 if one.thing.kind == "head" else 2 if one.thing.name.startswith(BRANCHES) else 3
+
+
+def summarize(findings: tuple[DriftFinding, ...]) -> str:
+    """Sum up findings in one line, those that count first."""
+    ranked = sorted(findings, key=rank)
+    return listed([describe(one.thing) for one in ranked], 1)

@@ -1,0 +1,161 @@
+"""Drift as the ledger tells it: what was found, while which units ran, and what became of it since."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from gitprun.ledger.drift_findings import DriftFinding, rank, read_finding, summarize
+from gitprun.ledger.events import Event
+
+# No events of a unit or a run, so that they outlive what is condensed of an old run.
+FOUND, SETTLED, OVER = "drift.found", "drift.settled", "drift.over"
+# What an event lists; the rest is in the file it names.
+MOST_LISTED = 1000
+MOST_SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drift:
+    """What changed in one stretch of time; ``units`` are those that ran then, ``sure`` that they are known to have
+    done it. ``settled`` holds the keys of what was put back or accepted since; ``more`` counts what is not listed,
+    ``place`` names the file that lists everything.
+    """
+
+    run: str
+    id: str
+    units: tuple[str, ...]
+    time: float
+    findings: tuple[DriftFinding, ...]
+    sure: bool = False
+    more: int = 0
+    place: str = ""
+    settled: frozenset[str] = frozenset()
+    accepted: bool = False
+
+    @property
+    def open(self) -> tuple[DriftFinding, ...]:
+        """List what still keeps the units from landing."""
+        if self.accepted:
+            return ()
+        return tuple(one for one in self.findings if one.gate and one.thing.key not in self.settled)
+
+    @property
+    def is_open(self) -> bool:
+        """Tell whether anything is left to be decided."""
+        return bool(self.open)
+
+    @property
+    def who(self) -> str:
+        """Say whose doing it is, as far as that is known."""
+        names = ", ".join(self.units)
+        return f"done by {names}" if self.sure else f"changed while {names} ran"
+
+
+def facts_of(drift: Drift) -> dict[str, Any]:
+    """Write a drift down as facts of an event."""
+    shown = sorted(drift.findings, key=rank)[:MOST_LISTED]
+    return {
+        "drift": {
+            "id": drift.id,
+            "units": list(drift.units),
+            "sure": drift.sure,
+            "findings": [one.as_json() for one in shown],
+            "more": len(drift.findings) - len(shown),
+            "place": drift.place,
+            "text": render_drift(drift),
+            "lines": texts(drift)[:MOST_SHOWN],
+            "holds": any(one.gate for one in drift.findings),
+            # News of branches is shown even where it holds nobody up: a commit of the user's looks like that, too.
+            "shown": any(rank(one) < 3 for one in drift.findings),
+        }
+    }
+
+
+def render_drift(drift: Drift) -> str:
+    """Say in one line what a drift is about."""
+    found = drift.open or drift.findings
+    whose = "its worker changed your repository" if drift.sure else "your repository changed while it ran"
+    return f"{whose}: {summarize(found)}"
+
+
+def read_drifts(events: Iterable[Event]) -> tuple[Drift, ...]:
+    """Fold the ledger into all drifts there were, in their order."""
+    found: dict[tuple[str, str], Drift] = {}
+    for event in events:
+        if event.kind == FOUND and isinstance(event.facts.get("drift"), Mapping):
+            row = event.facts["drift"]
+            key = (event.run, str(row.get("id")))
+            found.setdefault(key, _read(event, row))
+        elif event.kind == SETTLED:
+            key = (event.run, str(event.facts.get("id")))
+            if key in found:
+                found[key] = _settle(found[key], event.facts)
+    return tuple(found.values())
+
+
+def _read(event: Event, row: Mapping[str, Any]) -> Drift:
+    return Drift(
+        run=event.run,
+        id=str(row.get("id")),
+        units=tuple(map(str, row.get("units", ()))),
+        time=event.time,
+        findings=tuple(read_finding(one) for one in row.get("findings", ())),
+        sure=bool(row.get("sure")),
+        more=int(row.get("more", 0)),
+        place=str(row.get("place", "")),
+    )
+
+
+def _settle(drift: Drift, facts: Mapping[str, Any]) -> Drift:
+    if facts.get("how") == "accepted" and not facts.get("key"):
+        return replace(drift, accepted=True)
+    return replace(drift, settled=drift.settled | {str(facts.get("key"))})
+
+
+def open_drifts(events: Iterable[Event]) -> tuple[Drift, ...]:
+    """List the drifts that keep units from landing."""
+    return tuple(one for one in read_drifts(events) if one.is_open)
+
+
+def awaits(events: Iterable[Event], run: str, unit: str = "") -> bool:
+    """Tell whether a drift of a run (or of one of its workspaces) is still open, so that what was kept is needed."""
+    mine = f"{run}/{unit}"
+    return any(one.run == run and (not unit or mine in one.units) for one in open_drifts(events))
+
+
+def over_rows(events: Iterable[Event], drifts: Iterable[Drift]) -> list[tuple[str, str, str, dict[str, Any]]]:
+    """Give the events that tell units that nothing holds them up any more; ``drifts`` are those looked at."""
+    waiting = {unit for drift in open_drifts(events) for unit in drift.units}
+    calm = dict.fromkeys((drift.run, unit) for drift in drifts for unit in drift.units if unit not in waiting)
+    return [(OVER, run, unit.partition("/")[2], {"drift": None}) for run, unit in calm]
+
+
+def gates(events: Iterable[Event]) -> dict[str, str]:
+    """Say for each unit (``RUN/UNIT``) that must not land why that is."""
+    found: dict[str, list[Drift]] = {}
+    for drift in open_drifts(events):
+        for name in drift.units:
+            found.setdefault(name, []).append(drift)
+    return {name: _gate(name, drifts) for name, drifts in found.items()}
+
+
+def _gate(name: str, drifts: list[Drift]) -> str:
+    shown = name.removeprefix("named/")
+    findings = tuple(one for drift in drifts for one in drift.open)
+    others = sorted({other for drift in drifts for other in drift.units if not drift.sure} - {name})
+    beside = f" (so did {', '.join(others)})" if others else ""
+    whose = (
+        "its worker changed your repository"
+        if all(d.sure for d in drifts)
+        else (f"your repository changed while it ran{beside}")
+    )
+    way = f"git prun undo --drift {shown} puts it back, with --accept it stays as it is"
+    return f"{whose}: {summarize(findings)}; {way}"
+
+
+def texts(drift: Drift) -> list[str]:
+    """Describe all that was found, what counts first."""
+    ranked = sorted(drift.findings, key=rank)
+    return [one.text for one in ranked]

@@ -1,0 +1,238 @@
+"""The ledger: one synced line an event in ``<common>/prun/ledger.jsonl``, written under a lock.
+
+Its format is described in references/ledger.md.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from gitprun.ledger.events import FORMAT, Event, History, decode, encode, fold, follows, is_newer
+from gitprun.model.errors import PrunError
+from gitprun.system.clock import Clock, SystemClock
+from gitprun.system.files import locked
+from gitprun.system.journal import FULL, MARK, Journal, ensure_reserve, mark_before, release_reserve
+
+if TYPE_CHECKING:
+    from gitprun.ledger.archive import Compaction
+
+# What begins something: on a full disk nothing of the kind is written, so that there is room for the ends.
+BEGINNINGS = frozenset(
+    {
+        "run.started",
+        "run.resumed",
+        "unit.queued",
+        "unit.preparing",
+        "landing.started",
+        "undo.started",
+        "resolve.started",
+        "workspace.made",
+    }
+)
+RESERVE_KIND = "ledger.reserve"
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a ledger says: its events, and the numbers of the lines (from 1) that could not be read.
+
+    ``newer`` are the lines that a later version of git prun wrote: what they say is not known here.
+    """
+
+    events: tuple[Event, ...]
+    unreadable: tuple[int, ...] = ()
+    newer: tuple[int, ...] = ()
+
+    @property
+    def history(self) -> History:
+        """Fold the events."""
+        return fold(self.events)
+
+
+class LedgerProblem(PrunError):
+    """The ledger cannot be read or written."""
+
+
+class Ledger:
+    """The events of one repository, shared by everything that runs in it."""
+
+    def __init__(self, state: Path, clock: Clock | None = None) -> None:
+        self.path = state / "ledger.jsonl"
+        self.lock = state / "locks" / "ledger.lock"
+        self.reserve = state / "ledger.reserve"
+        self.clock: Clock = clock or SystemClock()
+        self.listeners: list[Callable[[Event], None]] = []
+        self._journal = Journal(self.path, follows)
+        self._reading = threading.Lock()
+        self._file: tuple[int, int] | None = None
+        self._at = self._lines = 0
+        self._mark = b""
+        self._events: list[Event] = []
+        self._unreadable: list[int] = []
+        self._newer: list[int] = []
+
+    def append(self, kind: str, *, run: str = "", unit: str = "", facts: Mapping[str, Any] | None = None) -> Event:
+        """Write one event; when this returns it is on disk."""
+        return self.append_all([(kind, run, unit, facts or {})])[0]
+
+    def append_all(self, rows: Sequence[tuple[str, str, str, Mapping[str, Any]]]) -> tuple[Event, ...]:
+        """Write events (kind, run, unit, facts) in one go; when this returns all are on disk.
+
+        Raises LedgerProblem, and then none of them is. On a full disk the reserve is given up for the ends of what
+        was begun; what begins something is refused until there is space again.
+        """
+        noted: list[Event] = []
+        try:
+            with locked(self.lock, doing="writing its ledger"):
+                # The time is taken under the lock, so that the order of lines is the order of times.
+                now = round(self.clock.now(), 6)
+                events = tuple(Event(kind, now, run, unit, dict(facts)) for kind, run, unit, facts in rows)
+                self._write(events, now, noted)
+        except OSError as problem:
+            raise self._unwritable(problem, rows) from None
+        finally:
+            self._tell(noted)
+        self._tell(events)
+        return events
+
+    def _tell(self, events: Sequence[Event]) -> None:
+        for event in events:
+            for listener in self.listeners:
+                listener(event)
+
+    def _write(self, events: Sequence[Event], now: float, noted: list[Event]) -> None:
+        """Write events, and before them what there is to say about the reserve (``noted``)."""
+
+        def note(state: str, **facts: Any) -> Event:
+            return Event(RESERVE_KIND, now, facts={"state": state, **facts})
+
+        begins = any(event.kind in BEGINNINGS for event in events)
+        there = os.path.lexists(self.path)
+        if not there and self._lines and not self._journal.is_known:
+            raise LedgerProblem(f"the ledger {self.path} was deleted meanwhile", "put it back; nothing was written")
+        before: list[Event] = []
+        if (begins or not there) and ensure_reserve(self.reserve) and there:
+            before.append(note("made again"))
+        try:
+            self._append([*before, *events])
+        except OSError as problem:
+            if problem.errno not in FULL or not release_reserve(self.reserve):
+                raise
+            kinds = sorted({event.kind for event in events})
+            before = [note("released", error=os.strerror(problem.errno), kinds=kinds)]
+            self._append(before if begins else [*before, *events])
+            if begins:
+                noted.extend(before)
+                raise
+        noted.extend(before)
+
+    def _append(self, events: Sequence[Event]) -> None:
+        if self._journal.append(b"".join(map(encode, events)), last=self._require_known_format):
+            self._journal.append(encode(Event("ledger.restored", events[0].time)), last=self._require_known_format)
+
+    def _require_known_format(self, line: bytes) -> None:
+        if is_newer(line) or self._newer:
+            raise LedgerProblem(
+                f"the ledger {self.path} was written by a newer git prun (its format is later than {FORMAT})",
+                "use that version, or a newer one; nothing was written",
+            )
+
+    def _unwritable(self, problem: OSError, rows: Sequence[tuple[str, str, str, Mapping[str, Any]]]) -> LedgerProblem:
+        if problem.errno in FULL and any(row[0] in BEGINNINGS for row in rows):
+            return LedgerProblem(
+                f"the disk is full, so nothing new is begun: {self.path} cannot be written",
+                "free some space, then try again",
+            )
+        return LedgerProblem(
+            f"the ledger {self.path} cannot be written: {problem.strerror}",
+            "free some space, then try again" if problem.errno in FULL else "is it yours to write?",
+        )
+
+    def compact(self, *, days: float, dry_run: bool = False) -> Compaction:
+        """Write every run that ended so many days ago and has no workspace as one line; what is read stays the same.
+
+        What goes is kept compressed in ``<state>/archive``. A kill at any moment leaves the old ledger or the new one.
+        """
+        # Not needed by those who only read and write, and slow to load.
+        from gitprun.ledger.archive import compact
+
+        try:
+            with locked(self.lock, doing="compacting its ledger"):
+                return compact(
+                    self.path, self._journal, now=self.clock.now(), days=days, dry_run=dry_run,
+                    require_known=self._require_known_format,
+                )  # fmt: skip
+        except OSError as problem:
+            raise self._unwritable(problem, ()) from None
+
+    def stamp(self) -> tuple[int, int, int] | None:
+        """Give what changes whenever the ledger does: those who follow it need not read it to know; None without one.
+
+        A ledger that cannot be looked at is found out by reading it.
+        """
+        try:
+            found = os.stat(self.path)
+        except OSError:
+            return None
+        return found.st_ino, found.st_size, found.st_mtime_ns
+
+    def read(self) -> Reading:
+        """Read all events; a torn or altered line is passed over and its number reported.
+
+        What was read before is remembered: a ledger only grows, so only its new lines are read again. Raises
+        LedgerProblem where it cannot be read, or is gone although it was there.
+        """
+        with self._reading:
+            while True:
+                try:
+                    with open(self.path, "rb", buffering=0) as source:
+                        self._catch_up(source)
+                        rest = source.read()
+                    return self._take_in(rest)
+                except FileNotFoundError:
+                    if not self._lines and not self._journal.is_known:
+                        return Reading(())
+                    if not self._put_back():
+                        raise LedgerProblem(
+                            f"the ledger {self.path} was deleted meanwhile", "a run that goes on puts it back"
+                        ) from None
+                except OSError as problem:
+                    raise LedgerProblem(
+                        f"the ledger {self.path} cannot be read: {problem.strerror}", "check its permissions"
+                    ) from None
+
+    def _put_back(self) -> bool:
+        """Write a deleted ledger again, if this process still has it in reach."""
+        with locked(self.lock, doing="writing its ledger"):
+            return self._journal.restore() or os.path.lexists(self.path)
+
+    def _catch_up(self, source: BinaryIO) -> None:
+        """Stand where the last reading ended, or at the start if this is another file now, or not that far."""
+        found = os.fstat(source.fileno())
+        same = self._file == (found.st_dev, found.st_ino) and mark_before(source.fileno(), self._at) == self._mark
+        if not same:
+            self._file, self._at, self._lines = (found.st_dev, found.st_ino), 0, 0
+            self._events, self._unreadable, self._newer = [], [], []
+            self._mark = b""
+        source.seek(self._at)
+
+    def _take_in(self, rest: bytes) -> Reading:
+        """Decode new lines; one without its end is reported and looked at again the next time."""
+        whole, _, torn = rest.rpartition(b"\n")
+        for line in whole.split(b"\n") if whole else ():
+            self._lines += 1
+            event = decode(line) if line else None
+            if event is not None:
+                self._events.append(event)
+            elif line:
+                (self._newer if is_newer(line) else self._unreadable).append(self._lines)
+        taken = len(rest) - len(torn)
+        self._at += taken
+        self._mark = (self._mark + rest[max(0, taken - MARK) : taken])[-MARK:]
+        unreadable = (*self._unreadable, self._lines + 1) if torn else tuple(self._unreadable)
+        return Reading(tuple(self._events), unreadable, tuple(self._newer))

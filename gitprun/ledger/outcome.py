@@ -1,0 +1,120 @@
+"""How a unit's run is judged: rules over what its worker, its capture and its checks said."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gitprun.executors.lines import one_line
+from gitprun.model.contract import Result
+from gitprun.model.names import RunId
+from gitprun.model.prompts import subject_of
+from gitprun.model.units import Exit, Mode, Unit
+
+NO_RESULT = "the worker wrote no result file"
+
+
+def judge_worker(ended: Exit, state: str) -> str | None:
+    """Judge the worker alone: None when it says it is done, else the final state of its unit.
+
+    ``state`` is what the executor read out of the output (``done``, ``failed``, ``rate-limited``, ``unknown``).
+    """
+    if ended.reason == "stopped":
+        return "stopped"
+    if ended.reason in ("timeout", "stalled"):
+        return "timed-out"
+    if ended.reason == "not-started":
+        return "broken"
+    if state == "rate-limited":
+        return "rate-limited"
+    if state == "done" or (state == "unknown" and ended.code == 0):
+        return None
+    return "failed"
+
+
+def judge_unit(
+    worker: str | None,
+    mode: Mode,
+    *,
+    changed: bool,
+    unfinished: bool,
+    verdict: str,
+    result: bool,
+    inner: bool = False,
+) -> str:
+    """Give the final state of a unit whose work, if any, is captured; ``inner``: some of it is in a submodule."""
+    if worker is not None:
+        return worker
+    if unfinished:
+        return "failed"
+    if mode == "read":
+        return "done" if result else "failed"
+    if not changed:
+        return "unverified" if inner else "empty"
+    return "ready" if verdict == "pass" else "unverified"
+
+
+def explain_unit(
+    state: str,
+    worker: str | None,
+    said: str,
+    *,
+    unfinished: str | None,
+    verdict: str,
+    result: Result,
+    inner: Sequence[str] = (),
+) -> str:
+    """Say in one line why a unit is in its final state; ``said`` is why its worker ended, as far as that is known."""
+    half = f"the worker left a {unfinished} half done: needs a person" if unfinished else ""
+    if worker is not None:
+        return "; ".join(filter(None, (said, half)))
+    if state == "failed":
+        return half or (NO_RESULT if result.fallback else f"the result file: {result.problems[0]}")
+    if state == "unverified":
+        return f"its commits are inside the submodule {inner[0]}, kept and in no tree" if inner else verdict
+    return "the worker ended well and changed nothing" if state == "empty" else ""
+
+
+def commit_message(run: RunId, unit: Unit, worker: str | None, own_commits: Sequence[str]) -> str:
+    """Write the message of a unit's commit: what was asked, where it came from, what the worker committed itself."""
+    subject = one_line(f"{unit.id}: {subject_of(unit.prompt)}")
+    subject = subject if len(subject) <= 72 else subject[:71] + "\u2026"
+    rows = [f"Unit: {run}/{unit.id}", f"Executor: {unit.executor}"]
+    if worker is not None:
+        rows.append(f"State: {worker} (kept, not finished)")
+    if own_commits:
+        rows += ["", "The worker's own commits, newest first:", *(f"  {one_line(row)}" for row in own_commits[:50])]
+    return subject + "\n\n" + "\n".join(rows) + "\n"
+
+
+def exit_facts(ended: Exit) -> dict[str, Any]:
+    """Write an exit down for the ledger; what is not usual only where it is so."""
+    unusual = {"survivors": list(ended.survivors), "unproved": ended.unproved, "dropped": ended.dropped}
+    return {
+        "reason": ended.reason,
+        "code": ended.code,
+        "signal": ended.signal,
+        "seconds": round(ended.seconds, 3),
+        "detail": ended.detail,
+        "leftovers": ended.leftovers,
+        **{name: fact for name, fact in unusual.items() if fact},
+    }
+
+
+def describe_exit(facts: Mapping[str, Any]) -> str:
+    """Say in a few words how a worker ended."""
+    reason, code, signal = facts.get("reason"), facts.get("code"), facts.get("signal")
+    if reason == "timeout":
+        return f"stopped after {facts.get('seconds', 0):.0f} s (its time limit)"
+    if reason == "stopped":
+        return "stopped on request"
+    if reason == "stalled":
+        return f"ended after {facts.get('seconds', 0):.0f} s: {facts.get('detail', '')}"
+    if reason == "not-started":
+        return f"not started: {facts.get('detail', '')}"
+    return f"exit code {code}" if code is not None else f"killed by signal {signal}"
+
+
+def succeeded(state: str) -> bool:
+    """Tell whether a final state lets the whole run count as a success."""
+    return state in ("ready", "done", "landed")

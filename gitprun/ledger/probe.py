@@ -1,0 +1,12 @@
+"""Tell whether somebody is at work in a named workspace."""
+
+from __future__ import annotations
+
+from gitprun.ledger.events import RunState, UnitState
+from gitprun.ledger.lookup import probe_unit
+from gitprun.ledger.roster import NAMED
+
+
+def probe_named(unit: UnitState) -> UnitState:
+    """Give a workspace with the state it really has: what nobody works on any more is ``lost``."""
+    return probe_unit(RunState(NAMED, facts={"coordinator": unit.facts.get("coordinator")}), unit)

@@ -1,0 +1,139 @@
+"""The results of a run: does every unit have one that can be used, and does it agree with what was found?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from gitprun.ledger.claims import check_claims
+from gitprun.ledger.events import RunState, UnitState
+from gitprun.ledger.lookup import probe_unit
+from gitprun.ledger.outcome import NO_RESULT
+from gitprun.model.contract import Result, parse_result
+from gitprun.model.names import RunId, UnitId
+from gitprun.system.files import read_plain
+
+MAX_RESULT = 4_000_000
+
+# pending: its worker may still write one. missing: there is none, and none will come.
+ResultKind = Literal["valid", "invalid", "fallback", "missing", "pending"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Review:
+    """What became of one unit's result: ``reason`` says why it cannot be used, ``folder`` holds its traces.
+
+    ``outside`` are the paths that its worker changed outside of those it was given.
+    """
+
+    run: RunId
+    unit: UnitId
+    state: str
+    kind: ResultKind
+    folder: str
+    reason: str = ""
+    fields: Mapping[str, str]
+    claims: tuple[str, ...] = ()
+    outside: tuple[str, ...] = ()
+
+    @property
+    def complete(self) -> bool:
+        """Tell whether the worker's own result is there and follows the contract."""
+        return self.kind == "valid"
+
+    def as_json(self) -> dict[str, Any]:
+        """Give it as plain values."""
+        return {
+            "run": self.run,
+            "unit": self.unit,
+            "state": self.state,
+            "result": self.kind,
+            "reason": self.reason,
+            "state_dir": self.folder,
+            "fields": dict(self.fields),
+            "claims": list(self.claims),
+            "outside": list(self.outside),
+        }
+
+
+def unit_folder(state: Path, unit: UnitState) -> Path:
+    """Name the folder that keeps prompt, output and result of a unit; ``state`` is the repository's prun folder."""
+    return state / "runs" / unit.run / unit.id
+
+
+def review_run(state: Path, run: RunState) -> tuple[Review, ...]:
+    """Review every unit that was dispatched, those too of which nothing but their name was ever written down."""
+    named = run.facts.get("units")
+    names = [str(name) for name in named] if isinstance(named, list) else []
+    units = {name: UnitState(UnitId(name), run.id, since=run.started) for name in names} | dict(run.units)
+    return tuple(review_unit(state, probe_unit(run, unit)) for unit in units.values())
+
+
+def review_unit(state: Path, unit: UnitState) -> Review:
+    """Read one unit's result and judge it; ``unit`` has the state it really has."""
+    folder = unit_folder(state, unit)
+    text = read_result_text(folder)
+    result = parse_result(text, unit.id)
+    kind, reason = _judge(unit, text, result)
+    return Review(
+        run=unit.run,
+        unit=unit.id,
+        state=unit.state,
+        kind=kind,
+        folder=str(folder),
+        reason=reason,
+        fields=result.fields if kind in ("valid", "invalid") else {},
+        claims=claims_of(unit, result) if kind == "valid" else (),
+        outside=() if unit.live else tuple(map(str, unit.facts.get("outside") or ())),
+    )
+
+
+def read_result_text(folder: Path) -> str:
+    """Read what a unit's folder keeps as its result; empty if there is none."""
+    return (read_plain(folder / "result.md", MAX_RESULT) or b"").decode("utf-8", "replace")
+
+
+def _judge(unit: UnitState, text: str, result: Result) -> tuple[ResultKind, str]:
+    why = str(unit.facts.get("reason") or "")
+    if unit.live:
+        # What lies there now may be left from an earlier attempt.
+        return "pending", f"is still {unit.state}"
+    if not text.strip():
+        lost = "nobody works on it any more" if unit.state == "lost" else ""
+        return "missing", f"{unit.state} without a result file" + (f": {lost or why}" if lost or why else "")
+    if result.fallback:
+        return "fallback", f"salvaged: {why if why and why != NO_RESULT else NO_RESULT}"
+    if result.problems:
+        more = f" and {len(result.problems) - 1} more" if len(result.problems) > 1 else ""
+        return "invalid", result.problems[0] + more
+    return "valid", ""
+
+
+def claims_of(unit: UnitState, result: Result) -> tuple[str, ...]:
+    """List where a result disagrees with the unit's capture and checks, as far as these are known."""
+    facts = unit.facts
+    changed = facts.get("changed")
+    if unit.live or (changed is None and facts.get("mode") != "read"):
+        return ()
+    verdict = facts.get("verdict")
+    verdict = verdict if isinstance(verdict, Mapping) else {}
+    return check_claims(
+        result,
+        changed=changed,
+        left_out={str(row["path"]): str(row["reason"]) for row in facts.get("left_out", ())},
+        verdict=str(verdict.get("state", "")),
+        checks=[(str(check["command"]), str(check["state"])) for check in verdict.get("checks", ())],
+    )
+
+
+def read_claims(state: Path, unit: UnitState) -> tuple[str, ...]:
+    """Read a unit's result and list where it disagrees with what was found."""
+    text = read_result_text(unit_folder(state, unit))
+    return claims_of(unit, parse_result(text, unit.id)) if text.strip() else ()
+
+
+def incomplete(reviews: Iterable[Review]) -> tuple[Review, ...]:
+    """Pick the units without a result of their own that can be used."""
+    return tuple(review for review in reviews if not review.complete)

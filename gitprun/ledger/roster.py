@@ -1,0 +1,77 @@
+"""Names of workspaces, and which there are: a fold over the ledger beside the one for runs.
+
+Their events carry the run ``named``, which no ``run.started`` ever opens, so that runs know nothing of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Final
+
+from gitprun.ledger.events import Event, RunState, UnitState, step
+from gitprun.model.errors import PlanError
+from gitprun.model.names import RunId, UnitId, is_run_id
+
+NAMED: Final = RunId("named")
+MAX_NAME = 100
+LASTING: Final = frozenset(
+    {"workspace", "path", "identity", "birth", "branch", "base", "provided", "notes", "setup", "lock"}
+)
+
+_PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+# What refs and logs cannot take, and what Windows keeps for its devices.
+_UNUSABLE = re.compile(r"(?i).*\.\..*|.*\.(?:lock|log)?|(?:con|prn|aux|nul|com[1-9]|lpt[1-9])(?:\..*)?")
+
+
+def parse_name(text: str) -> UnitId:
+    """Check the name of a workspace: parts of ``A-Z a-z 0-9 _ - .`` with slashes between them; raises PlanError."""
+    parts = text.split("/")
+    if len(text) > MAX_NAME or not all(_PART.fullmatch(part) and not _UNUSABLE.fullmatch(part) for part in parts):
+        shown = text if len(text) <= MAX_NAME else text[:40] + "..."
+        raise PlanError(
+            f"{shown!r} cannot be the name of a workspace",
+            f"letters, digits, _, - and dots inside, with slashes between them, at most {MAX_NAME} (wave1/reports)",
+        )
+    if is_run_id(parts[0]) or parts[0] in (NAMED, "prun"):
+        raise PlanError(f"the name {text!r} would read like a unit of a run", "let it begin with another word")
+    return UnitId(text)
+
+
+def flat(name: str) -> str:
+    """Give a name as one part of a path; no two names share it."""
+    return name.replace("/", "+")
+
+
+def roster(events: Iterable[Event]) -> RunState:
+    """Compute which named workspaces there are, and what is known of each; pure."""
+    units: dict[str, UnitState] = {}
+    for event in events:
+        if event.run != NAMED or not event.unit:
+            continue
+        if event.kind == "workspace.made":
+            facts = dict(event.facts)
+            units[event.unit] = UnitState(UnitId(event.unit), NAMED, state="idle", since=event.time, facts=facts)
+        elif event.kind == "workspace.removed":
+            units.pop(event.unit, None)
+        elif event.unit in units:
+            units[event.unit] = _step(units[event.unit], event)
+    return RunState(NAMED, units=units)
+
+
+def _step(unit: UnitState, event: Event) -> UnitState:
+    """Move one workspace on by one event; what it is outlives the errands that are done in it."""
+    lasting = {key: fact for key, fact in unit.facts.items() if key in LASTING}
+    after = step(unit, event)
+    return replace(after, facts={**lasting, **after.facts})
+
+
+def colliding(name: str, known: Iterable[str]) -> str | None:
+    """Find a name that is the same folder, or one inside the other (also where case does not count)."""
+    own = name.lower()
+    for other in known:
+        theirs = other.lower()
+        if own == theirs or own.startswith(f"{theirs}/") or theirs.startswith(f"{own}/"):
+            return other
+    return None

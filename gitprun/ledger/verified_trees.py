@@ -1,0 +1,41 @@
+"""Trees that were found green in a pristine place, as the ledger tells them, and for whom they count.
+
+A verdict stands on more than its tree: on programs, linked folders, copied files. So what was green for one command is
+not taken for green by the next, unless ``[merge] reuse_green`` says for how long it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from gitprun.ledger.events import Event
+from gitprun.ledger.ledger import Ledger
+from gitprun.supervisor.process import new_mark
+
+VERIFIED = "verify.passed"
+# Tells this process's rows from those of every other.
+_SESSION = new_mark()
+
+
+def read_verified(ledger: Ledger, way: str, *, reuse: float, run: str) -> frozenset[str]:
+    """List the trees that count as green, checked in the same ``way``.
+
+    Those of the last ``reuse`` seconds (0: none), and those that this process found while it worked on ``run``.
+    """
+    if not reuse and not run:
+        return frozenset()
+    now = ledger.clock.now()
+
+    def counts(event: Event) -> bool:
+        mine = bool(run) and event.run == run and event.facts.get("by") == _SESSION
+        return mine or now - event.time < reuse
+
+    rows = (one for one in ledger.read().events if one.kind == VERIFIED and one.facts.get("way") == way)
+    return frozenset(str(one.facts.get("tree")) for one in rows if counts(one))
+
+
+def note_verified(ledger: Ledger, trees: Iterable[str], way: str, run: str = "") -> None:
+    """Write down which trees were found green, for a unit of ``run`` or for a landing."""
+    rows = [(VERIFIED, run, "", {"tree": tree, "way": way, "by": _SESSION}) for tree in trees]
+    if rows:
+        ledger.append_all(rows)

@@ -1,0 +1,1 @@
+"""The values everybody speaks: units, plans, names, errors; pure."""

@@ -1,0 +1,66 @@
+"""What is found of a path that was merged: settled, in conflict, or suspect; as values."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+# How a conflict is told that is only there because another one of its branch could not be settled.
+WOULD_SETTLE = "would settle it"
+
+
+# The kind of a conflict that a branch brings along: no merge of it opens anything.
+UNRESOLVED = "unresolved in jj"
+
+
+# The word for every finding, where findings are accepted by name.
+EVERY_FINDING = ("all", ".")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suspect:
+    """One path that was merged without a conflict, and what is wrong with it that neither side has.
+
+    ``path`` is empty where the branch as a whole is suspect.
+    """
+
+    path: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.reason}" if self.path else self.reason
+
+
+def accepts(allowed: Collection[str], suspect: Suspect) -> bool:
+    """Check whether a finding was accepted: by its path, word for word as it is printed, or with all others."""
+    return any(word in (suspect.path or suspect.reason, str(suspect), *EVERY_FINDING) for word in allowed)
+
+
+def describe_suspects(suspects: Sequence[Suspect]) -> str:
+    """Say what is suspect in a line: the first finding, and how many more there are."""
+    more = len(suspects) - 1
+    return f"{suspects[0]}" + (f" (and {more} more)" if more else "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConflictPath:
+    """One path git could not merge: the kind of conflict, git's own words, and why no resolver settled it."""
+
+    path: str
+    kind: str
+    detail: str
+    resolver: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResolvedPath:
+    """One conflicted path a resolver settled: the lines it brought to the main side, and those it dropped."""
+
+    path: str
+    resolver: str
+    added: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
+
+
+# Why a unit is not proved, where asking its checks again may help.
+CHECK_AGAIN = ("its checks could not run", "it was never verified")

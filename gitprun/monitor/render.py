@@ -1,0 +1,87 @@
+"""How ticks are written: one line each for people, one object each for programs."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from gitprun.ledger.roster import NAMED
+from gitprun.observe.flags import Tick
+from gitprun.observe.snapshot import Snapshot, UnitReading
+
+
+def clock_time(time: float) -> str:
+    """Write a time of day as ``HH:MM:SSZ``."""
+    return datetime.fromtimestamp(time, UTC).strftime("%H:%M:%SZ")
+
+
+def startup_line(now: float, baseline: str, interval: float, *, notify: bool) -> str:
+    """Write the first line."""
+    return f"[startup {clock_time(now)}] baseline={baseline} interval={interval:g}s notify={'on' if notify else 'off'}"
+
+
+def shutdown_line(now: float, reason: str = "") -> str:
+    """Write the last line."""
+    return f"[shutdown {clock_time(now)}] monitor stopping" + (f": {reason}" if reason else "")
+
+
+def tick_line(tick: Tick) -> str:
+    """Write one tick."""
+    summary = " ".join(f"{name}={_count(unit.commits)}c/{_dirty(unit)}d" for name, unit in named_units(tick.now))
+    return f"{clock_time(tick.now.time)}  {headline(tick)}  :: {summary}".rstrip()
+
+
+def headline(tick: Tick) -> str:
+    """Write what a tick says beside its time and its units; parts are two blanks apart."""
+    now = tick.now
+    flags = f"[{','.join(flag.text for flag in tick.flags)}]" if tick.flags else ""
+    parts = (
+        f"procs=codex:{now.codex}/wrap:{now.wrap}",
+        f"commits=main:{_count(now.main_commits)}/all:{_count(now.all_commits)}",
+        f"({tick.note})",
+        flags,
+    )
+    return "  ".join(filter(None, parts))
+
+
+def named_units(now: Snapshot) -> list[tuple[str, UnitReading]]:
+    """Name the units; the run goes before the name where several runs have units."""
+    several = len({unit.run for unit in now.units} - {NAMED}) > 1
+    return [(f"{unit.run}/{unit.id}" if several and unit.run != NAMED else unit.id, unit) for unit in now.units]
+
+
+def _count(number: int | None) -> str:
+    return "?" if number is None else str(number)
+
+
+def _dirty(unit: UnitReading) -> str:
+    return "?" if unit.dirty is None else str(len(unit.dirty))
+
+
+def tick_row(tick: Tick) -> dict[str, Any]:
+    """Give one tick as plain values."""
+    now = tick.now
+    return {
+        "time": now.time,
+        "base": now.base,
+        "procs": {"codex": now.codex, "wrap": now.wrap},
+        "commits": {"main": now.main_commits, "all": now.all_commits},
+        "note": tick.note,
+        "streak": tick.streak,
+        "flags": [
+            {"flag": flag.name, "text": flag.text, "unit": flag.unit or None, "about": list(flag.about)}
+            for flag in tick.flags
+        ],
+        "units": [
+            {
+                "run": unit.run,
+                "unit": unit.id,
+                "state": unit.state,
+                "commits": unit.commits,
+                "dirty": None if unit.dirty is None else len(unit.dirty),
+                "quiet": round(unit.quiet, 1),
+            }
+            for unit in now.units
+        ],
+        "line": tick_line(tick),
+    }

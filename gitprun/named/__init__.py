@@ -1,1 +1,0 @@
-"""Named workspaces: places of their own, outside of any run, that a person or ``git prun exec`` works in."""

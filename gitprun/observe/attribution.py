@@ -1,0 +1,159 @@
+"""Find out what can be known about differences: from the reflogs, from history, from the workspaces of units."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from gitprun.git.repo import Repository
+from gitprun.ledger.drift_findings import BRANCHES, STASH, Change
+from gitprun.model.errors import PrunError
+from gitprun.observe.changes import RepositorySnapshot
+from gitprun.observe.drift_rules import Evidence
+from gitprun.observe.files import stat_of
+from gitprun.observe.keep import shared_git
+from gitprun.observe.reflogs import last_entry, lost_lines, read_entry, untimely
+from gitprun.observe.repository import log_place
+from gitprun.system.files import read_plain
+
+MOST_LOG = 64 << 20
+MOST_ASKED = 200
+MOST_COMPARED = 1 << 20
+TIMEOUT = 60.0
+Kept = Callable[[str], bytes | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PossibleAuthor:
+    """A unit whose worker ran: where it worked, in what kind of workspace, on which branch."""
+
+    name: str
+    path: str = ""
+    kind: str = ""
+    branch: str = ""
+
+
+class Inquiry:
+    """Asks about the differences between two looks; ``kept`` gives a content by its digest."""
+
+    def __init__(
+        self,
+        repository: Repository,
+        before: RepositorySnapshot,
+        after: RepositorySnapshot,
+        suspects: Sequence[PossibleAuthor],
+        kept: Kept,
+    ) -> None:
+        self.repository, self.before, self.after = repository, before, after
+        self.suspects, self.kept = suspects, kept
+        self._asked = 0
+        self._old = {*before.refs.values(), *before.heads.values()}
+
+    def about(self, thing: Change) -> Evidence:
+        """Find out what can be known about one difference."""
+        if thing.kind == "ref":
+            return self._about_ref(thing)
+        if thing.kind == "head":
+            entry = last_entry(self._log(thing.name))
+            followed = entry is not None and entry.new == self._resolve(thing.new) and self._grew(thing.name)
+            return Evidence(followed=followed, said=entry.said if entry and followed else None)
+        if thing.kind == "reflog":
+            return Evidence(lost=self._lost(thing.name, thing.old))
+        if thing.kind == "checkout":
+            return Evidence(writers=self._twins(thing.name))
+        return Evidence()
+
+    def _about_ref(self, thing: Change) -> Evidence:
+        entry = last_entry(self._log(thing.name))
+        ours = entry is not None and entry.new == thing.new
+        found = Evidence(
+            logged=os.path.lexists(self.repository.common / "logs" / "HEAD"),
+            said=entry.said if entry and ours else None,
+            at=entry.time if entry and ours else None,
+            writers=self._owners(thing),
+        )
+        if thing.name == STASH:
+            old = (self.before.logs or {}).get(STASH, "")
+            return replace(found, lost=self._lost(STASH, old) if old else 0)
+        if thing.name.startswith(BRANCHES) and thing.old and thing.new:
+            return self._way(thing, found)
+        return found
+
+    def _way(self, thing: Change, found: Evidence) -> Evidence:
+        """Tell how a branch moved: on top of what it was or not, and whether in the checkout that is on it."""
+        on_it = [name for name, head in self.before.heads.items() if head == f"ref: {thing.name}"]
+        ends = [last_entry(self._log(name)) for name in on_it]
+        followed = any(end is not None and end.new == thing.new for end in ends)
+        found = replace(found, checked_out=bool(on_it), followed=followed)
+        self._asked += 1
+        if self._asked > MOST_ASKED or "ref: " in thing.old + thing.new:
+            return found
+        git = shared_git(self.repository)
+        try:
+            words = ("merge-base", "--is-ancestor", thing.old, thing.new)
+            if git.run(*words, ok=(0, 1, 128), timeout=TIMEOUT).code != 0:
+                return found
+            count = int(git.run("rev-list", "--count", f"{thing.old}..{thing.new}", timeout=TIMEOUT).text)
+        except (PrunError, ValueError):
+            return found
+        return replace(found, on_top=True, commits=count)
+
+    def _owners(self, thing: Change) -> tuple[str, ...]:
+        """Name the unit that has the new commit of a ref in its own workspace, if just one has."""
+        if thing.name == STASH:
+            entry = last_entry(self._log(STASH))
+            said = entry.said if entry is not None and entry.new == thing.new else ""
+            # A unit of a run is on no branch, as git words it.
+            on = [one for one in self.suspects if f"on {one.branch or '(no branch)'}: " in said]
+            stashed = [one.name for one in on if one.branch or one.kind == "worktree"]
+            return tuple(stashed) if len(stashed) == 1 else ()
+        if not thing.new or thing.new in self._old or "ref: " in thing.new:
+            return ()
+        found = [one.name for one in self.suspects if self._made(one, thing.new)]
+        return tuple(found) if len(found) == 1 else ()
+
+    def _made(self, suspect: PossibleAuthor, oid: str) -> bool:
+        if suspect.kind == "clone":
+            about = stat_of(os.path.join(suspect.path, ".git", "objects", oid[:2], oid[2:]))
+            return about is not None and stat.S_ISREG(about[0])
+        entry = next((name for name, place in self.after.places.items() if place == suspect.path), None)
+        if entry is None:
+            return False
+        lines = self._log(f"worktrees/{entry}/HEAD").split(b"\n")
+        return any(found.new == oid for line in lines if (found := read_entry(line)) is not None)
+
+    def _twins(self, name: str) -> tuple[str, ...]:
+        """Name the unit that holds the same content at the same path, if just one does."""
+        top = self.repository.top
+        self._asked += 1
+        if top is None or self._asked > MOST_ASKED:
+            return ()
+        mine = read_plain(top / name, MOST_COMPARED)
+        if not mine:
+            return ()
+        found = [
+            one.name for one in self.suspects if one.path and read_plain(Path(one.path) / name, MOST_COMPARED) == mine
+        ]
+        return tuple(found) if len(found) == 1 else ()
+
+    def _log(self, name: str) -> bytes:
+        return read_plain(self.repository.common / log_place(name), MOST_LOG) or b""
+
+    def _grew(self, name: str) -> bool:
+        if self.before.logs is None or self.after.logs is None:
+            return True
+        return self.before.logs.get(name) != self.after.logs.get(name)
+
+    def _lost(self, name: str, old: str) -> int:
+        """Count the entries a reflog lost that git would not have forgotten by itself; the stash it never forgets."""
+        content = self.kept(old.partition(" ")[2])
+        if content is None:
+            return 0
+        lost = lost_lines(content, self._log(name))
+        return len(lost if name == STASH else untimely(lost, self.after.time))
+
+    def _resolve(self, head: str) -> str:
+        return self.after.refs.get(head.removeprefix("ref: "), head)

@@ -1,0 +1,224 @@
+"""One look at one unit: its workspace, its fence, its output."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from gitprun.capture.worker_refs import read_worktree_head
+from gitprun.executors.catalog import require_executor
+from gitprun.executors.limits import find_limit
+from gitprun.git.repo import Repository
+from gitprun.ledger.events import RunState, UnitState
+from gitprun.ledger.roster import NAMED
+from gitprun.model.errors import PrunError
+from gitprun.model.globs import outside_fence
+from gitprun.observe.commits import CommitCounts
+from gitprun.observe.snapshot import Stamp, UnitReading
+from gitprun.observe.touched import Anything, Watcher, skipped
+from gitprun.observe.tree import Ground, Tree, may_convert
+from gitprun.system.clock import Clock
+from gitprun.system.files import tail
+from gitprun.workspaces.base import OUTBOX
+
+TAIL = 64 << 10
+_Key = tuple[str, str]
+_Sight = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Quiet:
+    """What a unit looked like, and since when (monotonic) it has."""
+
+    seen: object
+    since: float
+
+
+class UnitReader:
+    """Looks at units and remembers what it need not read again."""
+
+    def __init__(self, repository: Repository, clock: Clock, commits: CommitCounts, watcher: Watcher | None) -> None:
+        self._repository, self._clock, self._commits, self._watcher = repository, clock, commits, watcher
+        self._trees: dict[_Key, Tree] = {}
+        self._quiet: dict[_Key, _Quiet] = {}
+        self._limits: dict[_Key, tuple[_Sight | None, str]] = {}
+        self._names: dict[bytes, bytes] = {}
+        self._converts: bool | None = None
+
+    def close(self) -> None:
+        """Stop watching."""
+        for tree in self._trees.values():
+            tree.close()
+
+    def look(
+        self, run: RunState, unit: UnitState, refs: Mapping[str, str], *, works: bool, whole: bool = False
+    ) -> UnitReading:
+        """Look at one unit; ``works`` says that its worker lives."""
+        dirty = self._dirty(unit, whole=whole)
+        began, ended = window(unit)
+        key, log, tip = (unit.run, unit.id), self._log(unit), tip_of(unit, refs, self._repository.common)
+        quiet = self._quiet_for(key, log, dirty, began) if works else 0.0
+        return UnitReading(
+            run=unit.run,
+            id=unit.id,
+            state=unit.state,
+            live=unit.live,
+            worker=works,
+            commits=self._commits.past(str(unit.facts.get("base") or run.base), tip) if tip else 0,
+            committed=_committed(unit),
+            dirty=dirty,
+            outside=_outside(unit, dirty or {}),
+            began=began,
+            ended=ended,
+            quiet=quiet,
+            limited=self._limit(key, unit, log) if works else _refused(unit),
+            drift=_held(unit),
+        )
+
+    def forget(self, others: Iterable[_Key]) -> None:
+        """Look no longer at units that are not among these."""
+        kept = set(others)
+        for key in [key for key in self._trees if key not in kept]:
+            self._trees.pop(key).close()
+
+    def _dirty(self, unit: UnitState, *, whole: bool) -> Mapping[str, Stamp] | None:
+        key, facts = (unit.run, unit.id), unit.facts
+        begun = unit.started is not None or unit.run == NAMED
+        if facts.get("removed") or facts.get("workspace") not in ("clone", "worktree") or not begun:
+            if key in self._trees:
+                self._trees.pop(key).close()
+            return {}
+        ground = self._ground(unit)
+        if ground is None:
+            return None
+        if key in self._trees and self._trees[key].ground.identity != ground.identity:
+            # A later attempt works in a workspace of its own.
+            self._trees.pop(key).close()
+        if key not in self._trees:
+            rule = skipped(map(os.fsencode, (OUTBOX, *ground.apart)))
+            source = self._watcher.source(os.fsencode(ground.path), rule) if self._watcher else Anything()
+            self._trees[key] = Tree(ground, source)
+        return self._trees[key].look(whole=whole)
+
+    def _ground(self, unit: UnitState) -> Ground | None:
+        try:
+            if self._converts is None:
+                self._converts = may_convert(self._repository)
+            device, inode = unit.facts["identity"]
+            return Ground(
+                path=Path(str(unit.facts["path"])),
+                identity=(int(device), int(inode)),
+                common=self._repository.common,
+                index=self._repository.state / "runs" / unit.run / unit.id / "index",
+                apart=tuple(map(str, unit.facts.get("provided", ()))),
+                converts=self._converts,
+                names=self._names,
+            )
+        except (KeyError, TypeError, ValueError, PrunError):
+            return None
+
+    def _log(self, unit: UnitState) -> Path:
+        said = unit.facts.get("log")
+        usual = self._repository.state / "runs" / unit.run / unit.id / "output.log"
+        return Path(said) if isinstance(said, str) and said else usual
+
+    def _quiet_for(self, key: _Key, log: Path, dirty: Mapping[str, Stamp] | None, began: float | None) -> float:
+        """Tell for how many seconds nothing has come out of a worker.
+
+        What happened before our first look can only be told by the files' own times; from then on it is what we
+        saw ourselves, on the clock that never jumps.
+        """
+        output, monotonic = _sight(log), self._clock.monotonic()
+        seen = (output, tuple(sorted((dirty or {}).items())))
+        known = self._quiet.get(key)
+        if known is None:
+            times = [began or 0.0, output[1] / 1e9 if output else 0.0, *(m / 1e9 for _, m in (dirty or {}).values())]
+            known = _Quiet(seen, monotonic - max(0.0, self._clock.now() - max(times)))
+        elif known.seen != seen:
+            known = _Quiet(seen, monotonic)
+        self._quiet[key] = known
+        return max(0.0, monotonic - known.since)
+
+    def _limit(self, key: _Key, unit: UnitState, log: Path) -> str:
+        """Read off the end of a worker's output whether the service is turning it away."""
+        output = _sight(log)
+        known = self._limits.get(key)
+        if known is None or known[0] != output:
+            known = (output, _last_limit(str(unit.facts.get("executor", "")), tail(log, TAIL)))
+            self._limits[key] = known
+        return known[1]
+
+
+def _sight(path: Path) -> _Sight | None:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_size, found.st_mtime_ns
+
+
+def _last_limit(executor: str, output: bytes) -> str:
+    """Give what the service said, if that is the last thing that happened."""
+    try:
+        reader = require_executor(executor)
+    except PrunError:
+        return ""
+    for line in reversed(output.split(b"\n")):
+        progress = reader.progress(line) if line else None
+        if progress is not None:
+            limited = progress.kind == "waiting" and find_limit(progress.text) is not None
+            return progress.text if limited else ""
+    return ""
+
+
+def _refused(unit: UnitState) -> str:
+    waits = unit.state == "waiting" and unit.facts.get("kind") != "bail"
+    turned_away = waits or unit.state == "rate-limited"
+    return str(unit.facts.get("reason") or "the service is at its limit") if turned_away else ""
+
+
+def _held(unit: UnitState) -> str:
+    """Say what changed in the user's repository while a unit ran, as long as it waits for an answer."""
+    drift = unit.facts.get("drift") or {}
+    return str(drift.get("text", "")) if drift.get("holds") else ""
+
+
+def _outside(unit: UnitState, dirty: Mapping[str, Stamp]) -> tuple[str, ...]:
+    """List what a unit touched outside its fence: as captured, before that as its workspace is."""
+    if unit.state == "landed":
+        return ()
+    captured = unit.facts.get("outside")
+    if captured is not None:
+        return tuple(map(str, captured))
+    fence = (unit.facts.get("spec") or {}).get("paths") or ()
+    return tuple(sorted(outside_fence(tuple(dirty), tuple(fence))))
+
+
+def _committed(unit: UnitState) -> bool:
+    """Tell whether the last work of a unit is in a commit (of a workspace with a history, that work's own)."""
+    return unit.facts.get("outcome") in ("committed", "own") if unit.run == NAMED else unit.commit is not None
+
+
+def tip_of(unit: UnitState, refs: Mapping[str, str], common: Path) -> str:
+    """Return the last commit of a unit: the captured one, or what its worktree has where its worker may commit there.
+
+    ``common`` is the shared git folder.
+    """
+    branch = refs.get(f"refs/heads/{unit.facts.get('branch')}", "")
+    if unit.run == NAMED:
+        return branch or unit.commit or ""
+    if unit.commit or unit.facts.get("workspace") != "worktree":
+        return unit.commit or ""
+    head = read_worktree_head(common, Path(str(unit.facts["path"]))) if unit.facts.get("path") else ""
+    return branch or ("" if head.startswith("refs/") else head)
+
+
+def window(unit: UnitState) -> tuple[float | None, float | None]:
+    """Give the times between which a unit's worker ran; None for one that is not known (yet)."""
+    ended = unit.facts.get("exit")
+    if unit.started is not None and isinstance(ended, Mapping):
+        return unit.started, unit.started + float(ended.get("seconds") or 0.0)
+    again = unit.started is not None and unit.ended is not None and unit.ended < unit.started
+    return unit.started, None if again else unit.ended

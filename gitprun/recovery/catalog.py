@@ -1,0 +1,91 @@
+"""What a ref of prun's pins, told from its name alone, so that it can be found when nothing else is left."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+
+from gitprun.ledger.roster import NAMED
+from gitprun.model.names import PRUN_REFS, TRASH_REFS, is_run_id
+
+# Where the channel of a kept ref begins; the name of a workspace may have slashes, as a channel may.
+_CHANNEL = re.compile(
+    r"head|stash|staged|submodule|branch|lost|worktree|adopted|attempt-[0-9]+|base-[0-9]+|left-in-workspace(?:-[0-9]+)?"
+    r"|stood-on-[0-9a-f]+"
+)
+_MARK = re.compile(r"[0-9a-f]{12}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Label:
+    """What is pinned: ``kind`` is captured, kept, attempt, base, trash, undone, resolve, baseline or other.
+
+    ``source`` is the ref something in the trash was pinned by before, ``day`` since when it is there.
+    """
+
+    kind: str
+    run: str = ""
+    unit: str = ""
+    channel: str = ""
+    source: str = ""
+    day: str = ""
+
+    @property
+    def name(self) -> str:
+        """Write whose work it is, as people do."""
+        return self.unit if self.run == NAMED else f"{self.run}/{self.unit}" if self.unit else self.run
+
+
+def read_label(ref: str) -> Label:
+    """Tell what a ref below ``refs/prun/`` pins."""
+    parts = ref.removeprefix(PRUN_REFS).split("/")
+    if ref.startswith(TRASH_REFS):
+        day, source = parts[1] if len(parts) > 1 else "", "/".join(parts[2:])
+        head, _, mark = source.rpartition("/")
+        source = f"refs/{head if _MARK.fullmatch(mark) else source}"
+        before = read_label(source) if source.startswith(PRUN_REFS) else Label(kind="other", channel=source)
+        if source.startswith("refs/heads/prun/"):
+            before = read_label(f"{PRUN_REFS}{source.removeprefix('refs/heads/prun/')}")
+        return Label(kind="trash", run=before.run, unit=before.unit, channel=source, source=source, day=day)
+    if is_run_id(parts[0]) and len(parts) > 1:
+        return Label(kind="captured", run=parts[0], unit="/".join(parts[1:]))
+    if parts[0] == "kept" and len(parts) > 3:
+        return _read_kept(parts[1], parts[2:])
+    if parts[0] == "base" and len(parts) > 1:
+        return Label(kind="base", run=parts[1], unit="/".join(parts[2:]))
+    if parts[0] == "base-tips" and len(parts) > 1:
+        return Label(kind="base", run=parts[1], unit="/".join(parts[2:]), channel="tips")
+    if parts[0] in ("undone", "resolve", "baseline"):
+        return Label(kind=parts[0], channel="/".join(parts[1:]))
+    return Label(kind="other", channel="/".join(parts))
+
+
+def _read_kept(run: str, rest: list[str]) -> Label:
+    cut = 1
+    if run == NAMED:
+        cut = next((at for at in range(1, len(rest)) if _CHANNEL.fullmatch(rest[at])), len(rest) - 1)
+    channel = "/".join(rest[cut:])
+    kind = "attempt" if channel.startswith("attempt-") else "base" if channel.startswith("base-") else "kept"
+    return Label(kind=kind, run=run, unit="/".join(rest[:cut]), channel=channel)
+
+
+def days_in_trash(day: str, now: float) -> int | None:
+    """Count the whole days something has been in the trash; None where its day cannot be read."""
+    try:
+        return (datetime.fromtimestamp(now, UTC).date() - date.fromisoformat(day)).days
+    except ValueError:
+        return None
+
+
+def branch_for(label: Label, oid: str) -> str:
+    """Name the branch something is brought back as."""
+    end = re.sub(r"[^A-Za-z0-9_.-]+", "-", label.channel).strip("-.")
+    if label.kind == "captured":
+        return f"rescue/{label.name}"
+    if label.kind == "trash":
+        name = label.source.removeprefix("refs/heads/").removeprefix("refs/").replace("/", "-")
+        return f"rescue/trash/{re.sub(r'[^A-Za-z0-9_.-]+', '-', name).strip('-.')}-{oid[:7]}"
+    if label.name:
+        return f"rescue/{label.name}-{end or label.kind}"
+    return f"rescue/{label.kind}-{end or oid[:7]}"

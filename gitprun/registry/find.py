@@ -1,0 +1,61 @@
+"""Find the workspace a name means, and have it for oneself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from gitprun.git.repo import Repository
+from gitprun.ledger.events import History, RunState, UnitState
+from gitprun.ledger.lookup import find_unit, probe_unit
+from gitprun.ledger.roster import NAMED
+from gitprun.model.errors import OperationRefused, UsageProblem
+from gitprun.registry.site import alone
+from gitprun.system.files import LockBusy, locked
+
+
+def find_workspace(history: History, named: RunState, name: str) -> tuple[RunState, UnitState]:
+    """Find the unit, or the named workspace, that a name means; ``named/NAME`` is always the latter."""
+    own = named.units.get(name.removeprefix(f"{NAMED}/"))
+    if own is None:
+        unit = find_unit(history, name)
+        return history.runs[unit.run], unit
+    if name == own.id and any(name in run.units for run in history.runs.values()):
+        raise UsageProblem(f"{name} is a unit of a run and a named workspace too", f"say {NAMED}/{name}, or RUN/{name}")
+    return named, own
+
+
+def name_of(unit: UnitState) -> str:
+    """Write the name people use for a workspace: ``RUN/UNIT``, or its own."""
+    return unit.id if unit.run == NAMED else f"{unit.run}/{unit.id}"
+
+
+@contextmanager
+def held(repository: Repository, run: RunState, unit: UnitState) -> Iterator[None]:
+    """Keep everybody else from a workspace; raises Refused while somebody works in it, or on it."""
+    if run.id == NAMED:
+        with alone(repository, unit):
+            yield
+        return
+    name = name_of(unit)
+    if probe_unit(run, unit).live:
+        raise OperationRefused(f"{name} is still {unit.state}", f"git prun stop {name}, or wait")
+    with hold_unit(repository, unit):
+        yield
+
+
+@contextmanager
+def hold_unit(repository: Repository, unit: UnitState) -> Iterator[None]:
+    """Let nobody else move or remove the workspace of a unit meanwhile; raises Refused when somebody does."""
+    lock = repository.state / "runs" / unit.run / unit.id / "remove.lock"
+    try:
+        with locked(lock, timeout=0.0, doing=f"with the workspace of {name_of(unit)}"):
+            yield
+    except LockBusy as problem:
+        raise OperationRefused(problem.message, problem.hint) from None
+
+
+def require_workspace(unit: UnitState) -> None:
+    """Refuse a unit that has no workspace (any more)."""
+    if unit.facts.get("removed") or not unit.facts.get("path"):
+        raise OperationRefused(f"{name_of(unit)} has no workspace", "git prun workspace list shows those there are")

@@ -1,0 +1,14 @@
+"""Finish what a killed command left of a named workspace half done, before anything else is done with it."""
+
+from __future__ import annotations
+
+from gitprun.git.repo import Repository
+from gitprun.ledger.events import UnitState
+from gitprun.ledger.ledger import Ledger
+from gitprun.registry.move import settle_move
+from gitprun.registry.reset import settle_reset
+
+
+def settle_named(repository: Repository, ledger: Ledger, unit: UnitState) -> UnitState:
+    """Finish a move or a reset that broke off; call it with the workspace for oneself. Gives it as it is now."""
+    return settle_reset(repository, ledger, settle_move(repository, ledger, unit))

@@ -1,0 +1,108 @@
+"""May this folder go? Only what prun made, what nobody locked, and what holds nothing of anybody else's."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from gitprun.git.repo import Repository, read_checkouts
+from gitprun.ledger.events import UnitState
+from gitprun.model.errors import OperationRefused
+from gitprun.system.btime import folder_birth
+from gitprun.system.files import TRASH, empty_trash, folder_identity, is_held, require_no_mounts
+from gitprun.workspaces.worktree import lock_reason, require_unlocked
+
+
+def identity_of(unit: UnitState) -> tuple[int, int]:
+    """Give device and inode of a workspace's folder as they were written down."""
+    device, inode = unit.facts["identity"]
+    return int(device), int(inode)
+
+
+def stands(unit: UnitState) -> bool:
+    """Tell whether the very folder prun made for a workspace is where it was made."""
+    path, born = Path(str(unit.facts["path"])), unit.facts.get("birth")
+    if folder_identity(path) != identity_of(unit):
+        return False
+    # An inode number is given to another folder once its own is gone; the time of birth tells them apart.
+    return born is None or folder_birth(path) in (None, born)
+
+
+def require_ours(unit: UnitState, name: str) -> bool:
+    """Tell whether the folder of a workspace is there; raises Refused when something else stands in its place."""
+    path = Path(str(unit.facts["path"]))
+    if not os.path.lexists(path):
+        return False
+    if not stands(unit):
+        raise OperationRefused(f"{path} is not the folder prun made for {name}", "look at it; prun leaves it alone")
+    return True
+
+
+def lock_of(repository: Repository, unit: UnitState) -> str | None:
+    """Give the reason for which a workspace is locked (perhaps empty); None if it is not."""
+    if unit.facts.get("workspace") == "worktree":
+        return lock_reason(repository.common, Path(str(unit.facts["path"])))
+    lock = unit.facts.get("lock")
+    return str(lock.get("reason", "")) if isinstance(lock, dict) else None
+
+
+def require_not_locked(repository: Repository, unit: UnitState, name: str) -> None:
+    """Refuse a workspace that somebody locked, be it with git or with ``git prun workspace lock``."""
+    if unit.facts.get("workspace") == "worktree":
+        require_unlocked(repository.common, Path(str(unit.facts["path"])))
+        return
+    reason = lock_of(repository, unit)
+    if reason is not None:
+        raise OperationRefused(
+            f"the workspace {name} is locked" + (f": {reason}" if reason else ""), f"git prun workspace unlock {name}"
+        )
+
+
+def require_lonely(repository: Repository, path: Path) -> None:
+    """Refuse a folder that holds what is not prun's: a mount, us, the repository, or a worktree of it."""
+    require_no_mounts(path)
+    top = os.path.realpath(path)
+    try:
+        here = os.path.realpath(os.getcwd())
+    except OSError:
+        here = ""
+    if within(here, top):
+        raise OperationRefused(f"you are in {path}", "change to another folder first")
+    if within(os.path.realpath(repository.common), top):
+        raise OperationRefused(f"{path} holds the repository itself", "look at it; prun leaves it alone")
+    for row in read_checkouts(repository.git):
+        place = os.path.realpath(row.path)
+        if place != top and within(place, top) and os.path.lexists(row.path):
+            raise OperationRefused(
+                f"{path} holds the worktree {row.path}", f"move it first: git worktree move {row.path} ..."
+            )
+
+
+def within(path: str, top: str) -> bool:
+    """Tell whether a path is a folder or something inside it; both are real paths."""
+    return path == top or path.startswith(top.rstrip("/") + "/")
+
+
+def finish_removal(unit: UnitState, name: str) -> None:
+    """Empty what a removal that broke off has renamed; raises Refused while that one is still at it."""
+    _drop_empty_trash(Path(str(unit.facts["path"])).parent)
+    trash = unit.facts.get("trash")
+    if not trash:
+        return
+    place, device, inode = trash
+    path = Path(str(place))
+    if not empty_trash(path, (int(device), int(inode))) and os.path.lexists(path):
+        raise OperationRefused(f"another git prun is removing the workspace of {name}", "wait for it to end")
+
+
+def _drop_empty_trash(folder: Path) -> None:
+    """Remove trash folders that were made for a removal which then never came to use them."""
+    try:
+        names = [name for name in os.listdir(folder) if name.startswith(TRASH)]
+    except OSError:
+        return
+    for name in names:
+        if not is_held(folder / name):
+            with suppress(OSError):
+                os.rmdir(folder / name)

@@ -1,0 +1,90 @@
+"""What a named workspace leaves behind: captured and pinned, then its folder taken away."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from gitprun.capture.capture import Capture, commit_capture
+from gitprun.capture.context import CaptureContext
+from gitprun.git.refs import open_repository, read_ref, read_signatures
+from gitprun.git.repo import Repository
+from gitprun.git.trees import tree_of
+from gitprun.ledger.events import UnitState
+from gitprun.ledger.ledger import Ledger
+from gitprun.ledger.roster import NAMED
+from gitprun.model.errors import OperationRefused
+from gitprun.model.names import Oid, kept_ref
+from gitprun.registry.guard import identity_of
+from gitprun.registry.remove import Rest, capture_rest, keep_rest
+from gitprun.registry.site import open_site, pin_name, stands_on
+from gitprun.system.files import remove_tree
+from gitprun.workspaces.worktree import remove_worktree
+
+
+def take_folder(repository: Repository, ledger: Ledger, unit: UnitState, facts: Mapping[str, object]) -> None:
+    """Remove the folder of a workspace and its registration; the ledger knows before where the rest lies."""
+    path, identity = Path(str(unit.facts["path"])), identity_of(unit)
+
+    def note(trash: Path, found: tuple[int, int]) -> None:
+        known = {**facts, "trash": [str(trash), *found]}
+        ledger.append("workspace.removing", run=NAMED, unit=unit.id, facts=known)
+
+    if not os.path.lexists(path):
+        ledger.append("workspace.removing", run=NAMED, unit=unit.id, facts={**facts, "trash": None})
+    if unit.facts["workspace"] == "worktree":
+        remove_worktree(repository, path, identity, noted=note)
+    elif os.path.lexists(path):
+        remove_tree(path, identity, noted=note)
+
+
+def known_leaving(unit: UnitState) -> Rest:
+    """Give what a removal that broke off had saved."""
+    return Rest(saved=unit.facts.get("saved"), ignored=tuple(unit.facts.get("ignored", ())))
+
+
+def save_named(repository: Repository, ledger: Ledger, unit: UnitState, *, discard: bool) -> Rest:
+    """Pin what is in no commit yet, refuse over what cannot be pinned, and keep ignored work beside it."""
+    site = open_site(repository, unit, base=_base(repository, unit))
+    advice = f"git prun remove --discard-left-out {unit.id}"
+    found, going = capture_rest(site, NAMED, unit.id, advice=advice, discard=discard)
+    if found is None:
+        return Rest()
+    provided = site.workspace.provided
+    rest = keep_rest(repository, ledger, unit, going, provided, advice=advice, discard=discard)
+    return replace(rest, saved=_pin_rest(site, unit, found))
+
+
+def _base(repository: Repository, unit: UnitState) -> Oid:
+    """Find the commit to compare with, also where the branch is gone or another one is checked out."""
+    try:
+        return stands_on(repository, unit)
+    except OperationRefused:
+        return pinned_commit(repository, unit)
+
+
+def pinned_commit(repository: Repository, unit: UnitState) -> Oid:
+    """Give the commit that is pinned for a workspace."""
+    pinned = read_ref(open_repository(repository.common), pin_name(unit.id))
+    return pinned or Oid(str(unit.facts["base"]))
+
+
+def _pin_rest(site: CaptureContext, unit: UnitState, found: Capture) -> str | None:
+    """Pin the work that is in no commit, unless an attempt that was pinned holds the very same."""
+    if not found.changed:
+        return None
+    message = f"{unit.id}: left in the workspace when it was removed\n\nWorkspace: {unit.id}\n"
+    attempts = (kept_ref(NAMED, unit.id, f"attempt-{number}") for number in itertools.count(1))
+    for ref in itertools.takewhile(lambda ref: read_ref(site.repo, ref) is not None, attempts):
+        old = read_ref(site.repo, ref)
+        if old is not None and tree_of(site.repo, old) == found.tree:
+            return ref
+    for number in itertools.count(1):
+        ref = kept_ref(NAMED, unit.id, f"left-in-workspace-{number}")
+        if read_ref(site.repo, ref) is None:
+            commit_capture(site, found, ref, message, read_signatures(site.repository.git))
+            return ref
+    raise AssertionError("numbers do not end")

@@ -1,0 +1,42 @@
+"""Lock a workspace: nothing of prun removes, moves or resets it until it is unlocked."""
+
+from __future__ import annotations
+
+from gitprun.git.repo import Repository
+from gitprun.ledger.events import UnitState
+from gitprun.ledger.ledger import Ledger
+from gitprun.model.errors import OperationRefused
+from gitprun.registry.find import name_of, require_workspace
+from gitprun.registry.guard import lock_of, require_ours
+
+LONGEST = 500
+
+
+def lock_workspace(repository: Repository, ledger: Ledger, unit: UnitState, reason: str) -> None:
+    """Lock a workspace: a linked worktree with git's own lock, so that git heeds it too; others in the ledger."""
+    name = name_of(unit)
+    require_workspace(unit)
+    held = lock_of(repository, unit)
+    if held is not None:
+        raise OperationRefused(f"the workspace {name} is locked already" + (f": {held}" if held else ""))
+    if not reason.isprintable() or len(reason) > LONGEST:
+        raise OperationRefused(
+            "a reason is one line of text", f"at most {LONGEST} characters, without control characters"
+        )
+    if not require_ours(unit, name):
+        raise OperationRefused(f"the folder {unit.facts['path']} of {name} is gone", "there is nothing to lock")
+    if unit.facts["workspace"] == "worktree":
+        words = ("--reason", reason) if reason else ()
+        repository.git.run("worktree", "lock", *words, str(unit.facts["path"]))
+    ledger.append("workspace.locked", run=unit.run, unit=unit.id, facts={"lock": {"reason": reason}})
+
+
+def unlock_workspace(repository: Repository, ledger: Ledger, unit: UnitState) -> None:
+    """Unlock a workspace; raises Refused when it is not locked."""
+    name = name_of(unit)
+    require_workspace(unit)
+    if lock_of(repository, unit) is None:
+        raise OperationRefused(f"the workspace {name} is not locked")
+    if unit.facts["workspace"] == "worktree":
+        repository.git.run("worktree", "unlock", str(unit.facts["path"]))
+    ledger.append("workspace.unlocked", run=unit.run, unit=unit.id, facts={"lock": None})

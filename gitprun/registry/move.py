@@ -1,0 +1,173 @@
+"""Move a workspace: one rename on one file system, and git's registration with it; a kill in between is mended."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from gitprun.git.repo import Repository, read_checkouts
+from gitprun.ledger.events import UnitState
+from gitprun.ledger.ledger import Ledger
+from gitprun.ledger.review import unit_folder
+from gitprun.model.errors import OperationRefused
+from gitprun.registry.find import held, name_of, require_workspace
+from gitprun.registry.guard import (
+    finish_removal,
+    identity_of,
+    require_lonely,
+    require_not_locked,
+    require_ours,
+    stands,
+    within,
+)
+from gitprun.registry.orphans import choose_roots, list_folders
+from gitprun.registry.place import workspaces_of
+from gitprun.system.btime import folder_birth
+from gitprun.system.files import folder_identity
+from gitprun.workspaces.gitdir import borrows_elsewhere, follow_alternates, own_git
+from gitprun.workspaces.worktree import admin_folder, relocate_worktree
+
+
+def move_workspace(
+    repository: Repository, ledger: Ledger, unit: UnitState, target: Path, *, others: Iterable[str] = ()
+) -> Path:
+    """Move a workspace nobody is at work in to ``target``; gives its real path. ``others`` are workspaces too.
+
+    Raises OperationRefused, with all as it was, where that cannot be one rename, or would put it where it does
+    not belong.
+    """
+    name = name_of(unit)
+    require_workspace(unit)
+    unit = settle_move(repository, ledger, unit)
+    finish_removal(unit, name)
+    path = Path(str(unit.facts["path"]))
+    if not require_ours(unit, name):
+        raise OperationRefused(f"the folder {path} of {name} is gone", "there is nothing to move")
+    require_not_locked(repository, unit, name)
+    require_lonely(repository, path)
+    target = _require_target(repository, path, target, others)
+    if unit.facts["workspace"] == "worktree":
+        _require_movable(repository, path)
+    moving = {"from": str(path), "to": str(target)}
+    ledger.append("workspace.moving", run=unit.run, unit=unit.id, facts={"moving": moving})
+    try:
+        os.rename(path, target)
+    except OSError as problem:
+        _note_moved(ledger, unit, path)
+        raise OperationRefused(
+            f"{path} cannot be renamed to {target}: {problem.strerror}", "it is where it was"
+        ) from None
+    settle_move(repository, ledger, replace(unit, facts={**unit.facts, "moving": moving}))
+    _tidy(path, (unit.run, *unit.id.split("/")))
+    return target
+
+
+def _tidy(path: Path, own: tuple[str, ...]) -> None:
+    """Remove the folders above a place prun chose, as far as they are empty."""
+    if path.parts[-len(own) :] == own:
+        for folder in list(path.parents)[: len(own)]:
+            try:
+                folder.rmdir()
+            except OSError:
+                return
+
+
+def settle_move(repository: Repository, ledger: Ledger, unit: UnitState) -> UnitState:
+    """Finish a move that broke off, whichever way it stands; gives the workspace as it is now."""
+    moving = unit.facts.get("moving")
+    if not moving:
+        return unit
+    before, after = Path(str(moving["from"])), Path(str(moving["to"]))
+    arrived = folder_identity(after) == identity_of(unit)
+    if arrived and unit.facts["workspace"] == "worktree":
+        relocate_worktree(repository, before, after)
+    return _note_moved(ledger, unit, after if arrived else before)
+
+
+def follow_moved(repository: Repository, ledger: Ledger, path: Path) -> UnitState | None:
+    """Take down where a workspace is that somebody moved by hand; None if a folder is none that prun made."""
+    for run, unit in workspaces_of(ledger.read()):
+        before, born = Path(str(unit.facts["path"])), unit.facts.get("birth")
+        if folder_identity(path) != identity_of(unit) or os.path.lexists(before):
+            continue
+        if born is not None and folder_birth(path) not in (None, born):
+            continue
+        with held(repository, run, unit):
+            after = Path(os.path.realpath(path))
+            if unit.facts["workspace"] == "worktree":
+                relocate_worktree(repository, before, after)
+            return _note_moved(ledger, unit, after)
+    return None
+
+
+def follow_all(repository: Repository, ledger: Ledger, roots: Iterable[Path]) -> tuple[tuple[str, Path], ...]:
+    """Find workspaces that are not where they were, by what their folders are; give names and the places found.
+
+    What leads from a workspace into a repository that was moved itself is mended on the way. ``roots`` are folders in
+    which workspaces may lie. Nobody is waited for: what somebody works in is left alone.
+    """
+    reading = ledger.read()
+    known = workspaces_of(reading)
+    lost = {identity_of(unit) for _, unit in known if not os.path.lexists(str(unit.facts["path"]))}
+    found: list[tuple[str, Path]] = []
+    if lost:
+        beside = repository.home.parent.glob("*.prun")
+        for root in choose_roots(reading, (*roots, *beside)):
+            for path in list_folders(root):
+                if folder_identity(path) in lost:
+                    with suppress(OperationRefused):
+                        unit = follow_moved(repository, ledger, path)
+                        found += [(name_of(unit), path)] if unit is not None else []
+    for run, unit in workspaces_of(ledger.read()) if found else known:
+        own = own_git(unit_folder(repository.state, unit) / "index")
+        if stands(unit) and borrows_elsewhere(repository.common, own):
+            with suppress(OperationRefused), held(repository, run, unit):
+                path = Path(str(unit.facts["path"]))
+                if unit.facts["workspace"] == "worktree":
+                    relocate_worktree(repository, path, path)
+                elif unit.facts["workspace"] == "clone":
+                    follow_alternates(repository.common, own, path)
+    return tuple(found)
+
+
+def _note_moved(ledger: Ledger, unit: UnitState, path: Path) -> UnitState:
+    facts = {"path": str(path), "moving": None}
+    ledger.append("workspace.moved", run=unit.run, unit=unit.id, facts=facts)
+    return replace(unit, facts={**unit.facts, **facts})
+
+
+def _require_target(repository: Repository, path: Path, target: Path, others: Iterable[str]) -> Path:
+    """Check where a workspace is to go; gives the place without any link above it."""
+    if os.path.lexists(target):
+        raise OperationRefused(f"{target} is already there", "choose a path that is free")
+    if folder_identity(target.parent) is None:
+        raise OperationRefused(f"{target.parent} is no folder", "make it first; a link to one is none")
+    real = Path(os.path.realpath(target.parent)) / target.name
+    if within(str(real), os.path.realpath(path)):
+        raise OperationRefused(f"{target} lies in the workspace itself", "choose a path outside of it")
+    if within(str(real), os.path.realpath(repository.common)):
+        raise OperationRefused(f"{target} lies in the git folder", "choose a path outside of it")
+    for row in read_checkouts(repository.git):
+        if not row.bare and within(str(real), os.path.realpath(row.path)):
+            raise OperationRefused(f"{target} lies in the checkout {row.path}", "choose a path outside of it")
+    for other in others:
+        if within(str(real), os.path.realpath(other)):
+            raise OperationRefused(f"{target} lies in the workspace {other}", "choose a path outside of it")
+    if os.lstat(real.parent).st_dev != os.lstat(path).st_dev:
+        raise OperationRefused(
+            f"{target.parent} is on another file system than {path}", "choose a path on the same one; nothing is copied"
+        )
+    return real
+
+
+def _require_movable(repository: Repository, path: Path) -> None:
+    admin = admin_folder(repository.common, path)
+    if admin is None:
+        raise OperationRefused(f"git does not know {path} as one worktree (any more)", "git worktree repair mends that")
+    if os.path.lexists(admin / "modules"):
+        raise OperationRefused(
+            f"{path} holds submodules, whose folders name its path", "move it with git worktree move --force"
+        )

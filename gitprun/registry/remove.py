@@ -1,0 +1,390 @@
+"""Take workspaces away: captured again first, never through a link, never the only copy of anything."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pygit2
+
+from gitprun.capture.capture import (
+    Capture,
+    CaptureContext,
+    CaptureProblem,
+    capture,
+    commit_capture,
+    pin_commits,
+    require_ended,
+)
+from gitprun.capture.context import exact_rule
+from gitprun.capture.scan import cannot_follow
+from gitprun.capture.screen import goes_along, within
+from gitprun.git.refs import delete_ref, open_repository, read_ref, read_signatures
+from gitprun.git.repo import Repository, read_checkouts
+from gitprun.git.stash import read_stash
+from gitprun.ledger.events import RunState, UnitState
+from gitprun.ledger.ledger import Ledger
+from gitprun.ledger.lookup import probe_unit
+from gitprun.ledger.review import unit_folder
+from gitprun.model.errors import OperationRefused, PrunError
+from gitprun.model.names import Oid, RunId, UnitId, base_ref, kept_ref
+from gitprun.model.plan import DEFAULT_MAX_FILE
+from gitprun.registry.find import hold_unit, name_of
+from gitprun.registry.guard import finish_removal, identity_of, require_lonely, require_not_locked, require_ours
+from gitprun.registry.ignored import keep_files, precious_of, require_small
+from gitprun.registry.move import settle_move
+from gitprun.registry.precious import KeptFiles, Precious
+from gitprun.registry.survivors import living_survivors
+from gitprun.registry.trash import retire_ref
+from gitprun.system.files import folder_identity, remove_tree
+from gitprun.workspaces.base import OUTBOX, Workspace
+from gitprun.workspaces.clone import read_source
+from gitprun.workspaces.gitdir import ensure_own_git, own_git
+from gitprun.workspaces.pins import started_with
+from gitprun.workspaces.worktree import remove_worktree
+
+SHOWN = 20
+LONG = 120
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Removal:
+    """What became of one workspace: removed or not, what was pinned before, which ignored files went with it.
+
+    ``kept`` is the folder in which those ignored files lie now that no tool makes again, ``kept_files`` names them;
+    ``discarded`` are those that went all the same, as was asked for; ``stashed`` are entries of the user's stash that
+    were made there.
+    """
+
+    run: str
+    unit: str
+    path: str
+    removed: bool
+    saved: str | None = None
+    ignored: tuple[str, ...] = ()
+    kept: str = ""
+    kept_files: tuple[str, ...] = ()
+    discarded: tuple[str, ...] = ()
+    stashed: tuple[str, ...] = ()
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rest:
+    """What was saved of a workspace about to go: the ref of what was in no commit, ignored files kept and gone."""
+
+    saved: str | None = None
+    ignored: tuple[str, ...] = ()
+    kept: KeptFiles | None = None
+    discarded: tuple[str, ...] = ()
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Write it down."""
+        kept = {"kept_files": self.kept.folder} if self.kept else {}
+        return {"saved": self.saved, "ignored": list(self.ignored[:SHOWN])} | kept
+
+
+def remove_workspace(
+    repository: Repository, ledger: Ledger, run: RunState, unit: UnitState, *, discard_left_out: bool = False
+) -> Removal:
+    """Remove the workspace of one unit; raises Refused, with the workspace as it was, when something would be lost."""
+    if probe_unit(run, unit).live:
+        raise OperationRefused(
+            f"{unit.run}/{unit.id} is still {unit.state}", f"git prun stop {unit.run}/{unit.id}, or wait"
+        )
+    removal = take_away(repository, ledger, unit, discard_left_out=discard_left_out)
+    if removal.removed and Path(removal.path).parts[-2:] == (unit.run, unit.id):
+        # Of a place the user chose for it, nothing is ours.
+        _tidy_parents(Path(removal.path))
+    return removal
+
+
+def take_away(
+    repository: Repository, ledger: Ledger, unit: UnitState, *, discard_left_out: bool = False, keep_all: bool = False
+) -> Removal:
+    """Remove the workspace of a unit nobody works on, as ``remove_workspace`` does; goes on where one broke off.
+
+    ``keep_all`` keeps ignored files however large they are: where nobody is there to be asked.
+    """
+    path = Path(str(unit.facts.get("path", "")))
+    name = f"{unit.run}/{unit.id}"
+    if unit.facts.get("removed") or not unit.facts.get("path"):
+        return Removal(run=unit.run, unit=unit.id, path=str(path), removed=False, reason="it has no workspace")
+    with hold_unit(repository, unit):
+        unit = settle_move(repository, ledger, unit)
+        path = Path(str(unit.facts["path"]))
+        finish_removal(unit, name)
+        there = require_ours(unit, name)
+        require_not_locked(repository, unit, name)
+        if there:
+            require_lonely(repository, path)
+            require_ended(living_survivors(unit_folder(repository.state, unit)))
+        stashed = stash_entries(repository, unit)
+        rest = _save(repository, ledger, unit, path, discard=discard_left_out, keep_all=keep_all)
+        _remove(repository, ledger, unit, rest.facts | {"trash": None})
+        ledger.append("workspace.removed", run=unit.run, unit=unit.id, facts={"removed": True})
+        # All it captured is in the user's repository, or in quarantine.
+        shutil.rmtree(own_git(unit_folder(repository.state, unit) / "index"), ignore_errors=True)
+    return removal_of(unit, path, rest, stashed, there=there)
+
+
+def removal_of(unit: UnitState, path: Path, rest: Rest, stashed: tuple[str, ...], *, there: bool) -> Removal:
+    """Sum up a removal that was done."""
+    return Removal(
+        run=unit.run,
+        unit=unit.id,
+        path=str(path),
+        removed=True,
+        saved=rest.saved,
+        ignored=rest.ignored,
+        kept=rest.kept.folder if rest.kept else "",
+        kept_files=rest.kept.paths if rest.kept else (),
+        discarded=rest.discarded,
+        stashed=stashed,
+        reason="" if there or unit.facts.get("trash") else f"{path} was not there; if you moved it, it is yours now",
+    )
+
+
+def stash_entries(repository: Repository, unit: UnitState) -> tuple[str, ...]:
+    """Name the entries of the user's stash that were made in a linked worktree: they stay when it goes."""
+    if unit.facts.get("workspace") != "worktree":
+        return ()
+    branch = str(unit.facts.get("branch") or "")
+    own = {unit.commit, *(str(oid) for _, oid in unit.facts.get("kept", ()))} - {None, ""}
+    try:
+        found = [one for one in read_stash(repository.git) if one.is_of(branch, {str(oid) for oid in own})]
+    except PrunError:
+        return ()
+    return tuple(f"{one.name} ({one.said})" for one in found)
+
+
+def _remove(repository: Repository, ledger: Ledger, unit: UnitState, facts: Mapping[str, object]) -> None:
+    """Remove the folder and what belongs to it; the ledger knows before where the rest lies if that breaks off."""
+    path, identity = Path(str(unit.facts["path"])), identity_of(unit)
+
+    def note(trash: Path, found: tuple[int, int]) -> None:
+        known = {**facts, "trash": [str(trash), *found]}
+        ledger.append("workspace.removing", run=unit.run, unit=unit.id, facts=known)
+
+    if not os.path.lexists(path):
+        ledger.append("workspace.removing", run=unit.run, unit=unit.id, facts=facts)
+    if unit.facts["workspace"] == "worktree":
+        remove_worktree(repository, path, identity, noted=note)
+        _drop_branch(repository, ledger, unit)
+    elif os.path.lexists(path):
+        remove_tree(path, identity, noted=note)
+
+
+def _save(
+    repository: Repository, ledger: Ledger, unit: UnitState, path: Path, *, discard: bool, keep_all: bool
+) -> Rest:
+    """Pin what is in no commit yet, refuse over what cannot be pinned, and keep ignored work beside it."""
+    if unit.facts["workspace"] == "scratch":
+        rows = _leave_scratch(unit, path, discard)
+        return keep_rest(repository, ledger, unit, rows, (), advice=_discard(unit), discard=discard, keep_all=keep_all)
+    site = _site(repository, unit)
+    if not os.path.lexists(path):
+        # Its files are gone already; its commits are not.
+        pin_commits(site, unit.run, unit.id)
+        return Rest(saved=unit.facts.get("saved"), ignored=tuple(unit.facts.get("ignored", ())))
+    found, going = capture_rest(site, unit.run, unit.id, advice=_discard(unit), discard=discard)
+    if found is None:
+        return Rest()
+    going |= set(_outbox(path))
+    provided = site.workspace.provided
+    rest = keep_rest(
+        repository, ledger, unit, going, provided, advice=_discard(unit), discard=discard, keep_all=keep_all
+    )
+    return replace(rest, saved=_pin_rest(site, unit, found))
+
+
+def keep_rest(
+    repository: Repository,
+    ledger: Ledger,
+    unit: UnitState,
+    going: Iterable[str],
+    provided: Sequence[str],
+    *,
+    advice: str,
+    discard: bool,
+    keep_all: bool = False,
+) -> Rest:
+    """Keep those ignored files of a workspace about to go that no tool makes again; raises Refused over many."""
+    path = Path(str(unit.facts["path"]))
+    if not os.path.lexists(path):
+        return Rest()
+    found = precious_of(repository, unit, going, provided, full=keep_all or discard)
+    if not keep_all and not found.is_small:
+        if not discard:
+            require_small(found, path, advice)
+        return Rest(ignored=tuple(sorted(going)), discarded=found.paths)
+    kept = keep_files(repository, ledger, unit, name_of(unit), found)
+    gone = (row for row in going if not any(within(path, (row.rstrip("/"),)) for path in found.paths))
+    return Rest(ignored=tuple(sorted(gone)), kept=kept)
+
+
+def capture_rest(
+    site: CaptureContext, run: RunId, unit: UnitId, *, advice: str, discard: bool
+) -> tuple[Capture | None, set[str]]:
+    """Capture a workspace about to go; give what was found and which files in no commit go with it.
+
+    Raises OperationRefused, with ``advice`` on how to insist, over what cannot be pinned. With ``discard`` that
+    goes too, and
+    of a workspace that cannot be captured nothing is found.
+    """
+    try:
+        found = capture(site, run, unit)
+    except CaptureProblem as problem:
+        if discard:
+            return None, set()
+        raise OperationRefused(problem.message, f"{problem.hint or 'look at it'}; or {advice}") from None
+    built = {row.path for row in found.left_out if goes_along(row)}
+    lost = [row for row in found.left_out if not goes_along(row)]
+    if lost and not discard:
+        names = ", ".join(f"{_shorten(row.path)} ({row.reason})" for row in lost[:SHOWN])
+        raise OperationRefused(
+            f"{site.workspace.path} holds what is in no commit: {names}", f"take what you need, then: {advice}"
+        )
+    # Git is kept out of the folders it could not follow; by that they look ignored, and all above them.
+    away = [row.path for row in found.left_out if row.path.endswith("/") and cannot_follow(row.reason)][:SHOWN]
+    return found, built | _list_ignored(site, away)
+
+
+def _list_ignored(site: CaptureContext, away: Sequence[str]) -> set[str]:
+    """List what git ignores in a workspace, folders with a slash at the end; ``away`` are folders to keep out of."""
+    words = ("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
+    excludes = (b"--exclude=" + exact_rule(os.fsencode(path[:-1])) for path in away)
+    ignored = {os.fsdecode(row) for row in site.git.run(*words, *excludes).fields}
+    ignored = {row for row in ignored if not any(path.startswith(row) for path in away)}
+    return {row for row in ignored if not within(row.rstrip("/"), site.apart)}
+
+
+def find_ignored(repository: Repository, unit: UnitState) -> Precious:
+    """Find the ignored files in the workspace of a unit that no tool makes again; raises PrunError where that fails."""
+    path = Path(str(unit.facts["path"]))
+    if unit.facts["workspace"] == "scratch":
+        return precious_of(repository, unit, _outbox(path), ())
+    site = _site(repository, unit)
+    return precious_of(repository, unit, _list_ignored(site, ()) | set(_outbox(path)), site.workspace.provided)
+
+
+def _shorten(path: str) -> str:
+    return path if len(path) <= LONG else f"{path[: LONG - 20]}...{path[-17:]}"
+
+
+def _discard(unit: UnitState) -> str:
+    return f"git prun remove --discard-left-out {unit.run}/{unit.id}"
+
+
+def _leave_scratch(unit: UnitState, path: Path, discard: bool) -> tuple[str, ...]:
+    """Refuse a scratch folder that a worker which only reads has written to; list what goes with it."""
+    if not os.path.lexists(path):
+        return ()
+    found = sorted(entry for entry in os.listdir(path) if entry != OUTBOX)
+    if found and not discard:
+        raise OperationRefused(
+            f"{unit.run}/{unit.id} was read-only, yet {path} holds {', '.join(found[:SHOWN])}",
+            f"take what you need, then: {_discard(unit)}",
+        )
+    return (*found, *_outbox(path))
+
+
+def _outbox(path: Path) -> list[str]:
+    """List what the worker put into its outbox beside the result, which is kept."""
+    if folder_identity(path / OUTBOX) is None:
+        return []
+    return sorted(f"{OUTBOX}/{name}" for name in os.listdir(path / OUTBOX) if name not in ("result.md", ".gitignore"))
+
+
+def _site(repository: Repository, unit: UnitState) -> CaptureContext:
+    """Open the place a unit was captured from."""
+    repo = open_repository(repository.common)
+    source = read_source(repository)
+    own = unit.facts.get("base")
+    base = Oid(own) if isinstance(own, str) else read_ref(repo, base_ref(unit.run))
+    if base is None or base not in repo:
+        raise OperationRefused(
+            f"the base of run {unit.run} is no longer pinned", "look at the workspace and remove it yourself"
+        )
+    workspace = recall_workspace(repository.state, unit)
+    index = workspace.index
+    return CaptureContext(
+        repository=repository,
+        repo=repo,
+        workspace=workspace,
+        base=base,
+        max_file=DEFAULT_MAX_FILE,
+        own=ensure_own_git(repository, index, base, workspace.kind) if index and index.is_file() else None,
+        known=source.tips | started_with(repository, unit.run) | {base},
+        alternates=source.alternates,
+    )
+
+
+def recall_workspace(state: Path, unit: UnitState) -> Workspace:
+    """Give the workspace of a unit as it was written down; ``state`` is the repository's prun folder."""
+    facts = unit.facts
+    scratch = facts["workspace"] == "scratch"
+    return Workspace(
+        kind=None if scratch else facts["workspace"],
+        path=Path(str(facts["path"])),
+        identity=(facts["identity"][0], facts["identity"][1]),
+        branch=facts.get("branch"),
+        index=None if scratch else unit_folder(state, unit) / "index",
+        provided=tuple(facts.get("provided", ())),
+        notes=tuple(facts.get("notes", ())),
+    )
+
+
+def _pin_rest(site: CaptureContext, unit: UnitState, found: Capture) -> str | None:
+    """Pin a tree that differs from the unit's commit, beside whatever was pinned like that before."""
+    captured = str(unit.facts.get("tree") or site.repo[site.base].peel(pygit2.Tree).id)
+    if not found.changed or found.tree == captured:
+        return None
+    message = f"{unit.id}: left in the workspace when it was removed\n\nUnit: {unit.run}/{unit.id}\n"
+    for number in itertools.count(1):
+        saved = kept_ref(unit.run, unit.id, "left-in-workspace" + (f"-{number}" if number > 1 else ""))
+        old = read_ref(site.repo, saved)
+        if old is None:
+            commit_capture(site, found, saved, message, read_signatures(site.repository.git))
+            return saved
+        if str(site.repo[old].peel(pygit2.Tree).id) == found.tree:
+            return saved
+    return None
+
+
+def _drop_branch(repository: Repository, ledger: Ledger, unit: UnitState) -> None:
+    """Delete the branch an older prun made for a linked worktree, if nobody went on with it since its capture."""
+    if not unit.facts.get("branch"):
+        return
+    repo = open_repository(repository.common)
+    name = f"refs/heads/{unit.facts.get('branch')}"
+    at = read_ref(repo, name)
+    base = unit.facts.get("base") or read_ref(repo, base_ref(unit.run))
+    captured = {unit.commit, base, *(oid for _, oid in unit.facts.get("kept", ()))}
+    if at is None or at not in captured or any(row.branch == name for row in read_checkouts(repository.git)):
+        return
+    if at == base:
+        delete_ref(repo, name, at)
+    else:
+        retire_ref(repository, ledger, name, why="its worktree was removed", of=f"{unit.run}/{unit.id}", old=at)
+
+
+def _tidy_parents(path: Path) -> None:
+    """Remove the folders above a workspace that are empty now: the run's, and the repository's."""
+    for folder in (path.parent, path.parent.parent):
+        try:
+            folder.rmdir()
+        except OSError:
+            return
+
+
+def removable(run: RunState) -> Sequence[UnitState]:
+    """List the units of a run whose workspace is there and whose work is over."""
+    kept = (unit for unit in run.units.values() if unit.facts.get("path") and not unit.facts.get("removed"))
+    return [unit for unit in kept if not probe_unit(run, unit).live]

@@ -1,0 +1,221 @@
+"""Put a named workspace on a new base: what it holds is pinned, a fresh folder is made, and takes its place.
+
+Nothing is ever reset in a folder a worker wrote. Until the fresh one is whole the old one is as it was; from then on
+a kill is followed by the rest of the way.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from gitprun.git.command import Git
+from gitprun.git.layout import require_seen_checkout
+from gitprun.git.refs import move_ref, open_repository, read_ref
+from gitprun.git.repo import Repository, read_checkouts, resolve_commit
+from gitprun.ledger.events import UnitState
+from gitprun.ledger.ledger import Ledger
+from gitprun.ledger.roster import NAMED
+from gitprun.model.errors import OperationRefused, PrunError
+from gitprun.model.names import ZERO, Oid
+from gitprun.registry.guard import finish_removal, require_lonely, require_not_locked, require_ours, stands
+from gitprun.registry.leave import save_named, take_folder
+from gitprun.registry.make import furnish_named, made_facts
+from gitprun.registry.move import settle_move
+from gitprun.registry.site import alone, pin_name
+from gitprun.registry.trash import keep_in_trash
+from gitprun.system.files import folder_identity, remove_tree
+from gitprun.workspaces.base import Workspace
+from gitprun.workspaces.clone import make_clone, read_source
+from gitprun.workspaces.pins import pin_source
+from gitprun.workspaces.worktree import (
+    admin_folder,
+    make_detached,
+    relocate_worktree,
+    remove_worktree,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reset:
+    """What became of a workspace: its new base, and where what it held is pinned."""
+
+    base: Oid
+    path: str
+    branch: str
+    saved: str | None
+    trash: str | None
+    ignored: tuple[str, ...]
+    kept: str = ""
+    kept_files: tuple[str, ...] = ()
+    discarded: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def reset_named(
+    repository: Repository,
+    ledger: Ledger,
+    unit: UnitState,
+    revision: str,
+    *,
+    discard_left_out: bool = False,
+    copy: Sequence[str] = (),
+    link: Sequence[str] = (),
+) -> Reset:
+    """Fill a workspace anew from ``revision``, its branch with it; raises PrunError, with all as it was."""
+    require_seen_checkout(repository)
+    with alone(repository, unit):
+        unit = settle_reset(repository, ledger, settle_move(repository, ledger, unit))
+        base, path, branch = resolve_commit(repository.git, revision), Path(str(unit.facts["path"])), _branch(unit)
+        finish_removal(unit, unit.id)
+        if not require_ours(unit, unit.id):
+            raise OperationRefused(
+                f"the folder {path} of the workspace {unit.id} is gone",
+                f"git prun new {unit.id} {unit.facts['branch']} --resume makes it anew",
+            )
+        require_not_locked(repository, unit, unit.id)
+        require_lonely(repository, path)
+        _require_own_branch(repository, path, branch)
+        leaving = save_named(repository, ledger, unit, discard=discard_left_out)
+        fresh = path.with_name(f".{path.name}.fresh-{secrets.token_hex(4)}")
+        asked: dict[str, Any] = {"to": base, "fresh": str(fresh), "copy": list(copy), "link": list(link)}
+        ledger.append("workspace.resetting", run=NAMED, unit=unit.id, facts={"reset": asked})
+        try:
+            made = _make(repository, unit, fresh, base)
+        except BaseException:
+            ledger.append("workspace.kept", run=NAMED, unit=unit.id, facts={"reset": None})
+            raise
+        asked |= {"identity": list(made.identity), "notes": list(made.notes)}
+        asked["old"] = read_ref(open_repository(repository.common), branch)
+        asked["leaving"] = leaving.facts
+        ledger.append("workspace.swapping", run=NAMED, unit=unit.id, facts={"reset": asked})
+        unit = replace(unit, facts={**unit.facts, "reset": asked})
+        after, trash = _swap(repository, ledger, unit)
+    return Reset(
+        base=base,
+        path=str(after.facts["path"]),
+        branch=str(after.facts["branch"]),
+        saved=leaving.saved,
+        trash=trash,
+        ignored=leaving.ignored,
+        kept=leaving.kept.folder if leaving.kept else "",
+        kept_files=leaving.kept.paths if leaving.kept else (),
+        discarded=leaving.discarded,
+        notes=tuple(after.facts["notes"]),
+    )
+
+
+def settle_reset(repository: Repository, ledger: Ledger, unit: UnitState) -> UnitState:
+    """Finish a reset that broke off, or take it back where the fresh folder was not whole yet."""
+    asked = unit.facts.get("reset")
+    if not asked:
+        return unit
+    if "identity" in asked:
+        return _swap(repository, ledger, unit)[0]
+    # Nobody has ever been in there.
+    fresh = Path(str(asked["fresh"]))
+    identity = folder_identity(fresh)
+    if unit.facts["workspace"] == "worktree":
+        remove_worktree(repository, fresh, identity or (0, 0))
+    elif identity is not None:
+        remove_tree(fresh, identity)
+    ledger.append("workspace.kept", run=NAMED, unit=unit.id, facts={"reset": None})
+    return replace(unit, facts={**unit.facts, "reset": None})
+
+
+def _branch(unit: UnitState) -> str:
+    return f"refs/heads/{unit.facts['branch']}"
+
+
+def _require_own_branch(repository: Repository, path: Path, branch: str) -> None:
+    """Refuse to move a branch that is checked out elsewhere."""
+    for row in read_checkouts(repository.git):
+        if row.branch == branch and os.path.realpath(row.path) != os.path.realpath(path):
+            raise OperationRefused(
+                f"the branch {branch.removeprefix('refs/heads/')} is checked out in {row.path} too, so it is not moved",
+                "change to another branch there first",
+            )
+
+
+def _make(repository: Repository, unit: UnitState, fresh: Path, base: Oid) -> Workspace:
+    if unit.facts["workspace"] == "worktree":
+        return make_detached(repository, fresh, base)
+    source = pin_source(repository, f"{NAMED}/{unit.id}", read_source(repository), base)
+    others = tuple(row for row in source.refs if row[0] != _branch(unit))
+    return make_clone(replace(source, refs=others), fresh, base, str(unit.facts["branch"]))
+
+
+def _swap(repository: Repository, ledger: Ledger, unit: UnitState) -> tuple[UnitState, str | None]:
+    """Take the old folder away and put the fresh one in its place; every step can be taken twice."""
+    asked: Mapping[str, Any] = unit.facts["reset"]
+    path, fresh, base = Path(str(unit.facts["path"])), Path(str(asked["fresh"])), Oid(str(asked["to"]))
+    identity = (int(asked["identity"][0]), int(asked["identity"][1]))
+    finish_removal(unit, unit.id)
+    gone = not os.path.lexists(path) and unit.facts["workspace"] == "worktree"
+    if stands(unit) or gone:
+        # Where only the folder went, its registration is still there.
+        take_folder(repository, ledger, unit, asked["leaving"])
+    trash = _move_branch(repository, ledger, unit, asked.get("old"), base)
+    if folder_identity(fresh) == identity:
+        if os.path.lexists(path):
+            raise OperationRefused(
+                f"{path} is not the folder prun made for {unit.id}", "look at it; prun leaves it alone"
+            )
+        os.rename(fresh, path)
+    if folder_identity(path) != identity:
+        raise OperationRefused(
+            f"the fresh folder for {unit.id} is gone", f"git prun new {unit.id} {unit.facts['branch']} --resume"
+        )
+    if unit.facts["workspace"] == "worktree":
+        relocate_worktree(repository, fresh, path)
+        _attach(repository, path, _branch(unit))
+    return _fill(repository, ledger, unit, base, identity), trash
+
+
+def _move_branch(repository: Repository, ledger: Ledger, unit: UnitState, old: str | None, base: Oid) -> str | None:
+    """Put the branch, and the pin of where the workspace stands, on the new base; gives where the old tip is kept."""
+    repo, branch = open_repository(repository.common), _branch(unit)
+    now, trash = read_ref(repo, branch), None
+    if now not in (base, None) and now != old:
+        raise PrunError(f"the branch {unit.facts['branch']} was moved meanwhile", "look at it, then try again")
+    if now is None:
+        move_ref(repo, branch, base, ZERO, "prun: its workspace was reset")
+    elif now != base:
+        trash = keep_in_trash(repository, ledger, branch, now, why="its workspace was reset", of=f"{NAMED}/{unit.id}")
+        move_ref(repo, branch, base, now, "prun: its workspace was reset")
+    pin = pin_name(unit.id)
+    pinned = read_ref(repo, pin)
+    if pinned != base:
+        if pinned is not None and pinned != now:
+            keep_in_trash(repository, ledger, pin, pinned, why="its workspace was reset", of=f"{NAMED}/{unit.id}")
+        move_ref(repo, pin, base, pinned or ZERO, "prun: base of a workspace")
+    return trash
+
+
+def _attach(repository: Repository, path: Path, branch: str) -> None:
+    """Let a worktree made on no branch stand on its own; both are the same commit."""
+    admin = admin_folder(repository.common, path)
+    if admin is None:
+        raise PrunError(f"git does not know the worktree {path}", "git worktree repair mends that")
+    git = Git(cwd=repository.common, env={"GIT_DIR": str(admin)}, neutral=True)
+    git.run("symbolic-ref", "-m", "prun: its workspace was reset", "HEAD", branch)
+
+
+def _fill(repository: Repository, ledger: Ledger, unit: UnitState, base: Oid, identity: tuple[int, int]) -> UnitState:
+    """Put in what it needs of the user's, keep its index out of its reach, and write down what it is now."""
+    asked, path = unit.facts["reset"], Path(str(unit.facts["path"]))
+    bare = Workspace(
+        kind=unit.facts["workspace"],
+        path=path,
+        identity=identity,
+        branch=str(unit.facts["branch"]),
+        notes=tuple(asked["notes"]),
+    )
+    workspace = furnish_named(repository, unit.id, bare, base, tuple(asked["copy"]), tuple(asked["link"]))
+    facts = made_facts(workspace, base)
+    event = ledger.append("workspace.made", run=NAMED, unit=unit.id, facts=facts)
+    return UnitState(unit.id, NAMED, state="idle", since=event.time, facts=facts)

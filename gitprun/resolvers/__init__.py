@@ -1,0 +1,14 @@
+"""Resolvers: one kind of file a module, each a pure function from a conflict to a proved text or a refusal."""
+
+from __future__ import annotations
+
+from gitprun.resolvers import lines, policies, sides
+from gitprun.resolvers.base import Resolver
+
+POLICIES: dict[str, Resolver] = {
+    "union": lines.union,
+    "ours": sides.prefer_main,
+    "theirs": sides.prefer_unit,
+    policies.HIGHER_VERSION: policies.higher_version,
+    policies.RENUMBER: policies.renumber,
+}

@@ -1,0 +1,62 @@
+"""Every kind of file that has a resolver of its own, the most specific first; loaded when a path asks for it."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from importlib import import_module
+from typing import Final
+
+from gitprun.model.globs import Patterns, matches
+from gitprun.resolvers.base import SIZE_LIMIT, Kind, no_faults
+from gitprun.resolvers.index import INDEX
+
+# Families with the table of theirs that counts here.
+FAMILIES: Final[tuple[tuple[str, str], ...]] = (
+    ("listed", "KINDS"),
+    ("blocks", "KINDS"),
+    ("json", "KINDS"),
+    ("toml", "KINDS"),
+    ("yaml", "KINDS"),
+    ("syntax", "KINDS"),
+    ("listed", "FALLBACKS"),
+)
+
+
+def load_family(family: str, table: str) -> tuple[Kind, ...]:
+    """Import a family, and give one of its tables."""
+    kinds: tuple[Kind, ...] = getattr(import_module(f"gitprun.resolvers.{family}"), table)
+    return kinds
+
+
+def all_kinds() -> tuple[Kind, ...]:
+    """Load every family."""
+    return tuple(kind for family, table in FAMILIES for kind in load_family(family, table))
+
+
+_NEAR: Final = Patterns((pattern, family) for family, patterns in INDEX.items() for pattern in patterns)
+
+
+# One path is asked about by each rung, each proof and each audit.
+@lru_cache(maxsize=1024)
+def kinds_for(path: str) -> tuple[Kind, ...]:
+    """Give the kinds a path may be of, in the order in which they are tried."""
+    near = _NEAR.find(path)
+    kinds = (kind for family, table in FAMILIES if family in near for kind in load_family(family, table))
+    return tuple(kind for kind in kinds if any(matches(pattern, path) for pattern in kind.files))
+
+
+def find_faults(path: str, text: bytes) -> tuple[str, ...]:
+    """Name what is wrong with a file: left conflict markers, and whatever its kinds know."""
+    return tuple(dict.fromkeys(fault for kind in kinds_for(path) for fault in kind.faults(path, text)))
+
+
+def why_unjudged(path: str, size: int) -> str:
+    """Return why faults of a file of ``size`` bytes cannot be found; empty where they can, or where none are known."""
+    if size > SIZE_LIMIT:
+        megabytes = f"{size / 1_000_000:.1f}".removesuffix(".0")
+        return f"too large ({megabytes} MB)"
+    judges = [kind for kind in kinds_for(path) if kind.faults is not no_faults]
+    if not judges or any(kind.is_able() for kind in judges):
+        return ""
+    name = path.rpartition("/")[2]
+    return f"no grammar for {name[name.rfind('.') :] if '.' in name else name}"

@@ -1,0 +1,121 @@
+"""TypeScript and JavaScript."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gitprun.resolvers.syntax.rows import Grammar, Group, Named, Scope, Unique
+
+_DECLARED = (
+    "function_declaration",
+    "generator_function_declaration",
+    "class_declaration",
+    "abstract_class_declaration",
+    "interface_declaration",
+    "type_alias_declaration",
+    "enum_declaration",
+)
+_IMPORTS = Group(("import_statement",), head=True, tidy=True)
+_BARREL = Group(("export_statement",), tidy=True)
+_CALLS = Group(("expression_statement",), only="registration", alike=True)
+_CONSTANTS = Group(("lexical_declaration", "variable_declaration"))
+
+_SCOPES = (
+    Scope(("program",), (_IMPORTS, _BARREL, Group((*_DECLARED, "lexical_declaration")), _CALLS)),
+    Scope(("statement_block",), (_CALLS,), only="registering"),
+    Scope(("internal_module", "module"), (Group(_DECLARED),)),
+    Scope(
+        ("class_body",),
+        (Group(("method_definition", "public_field_definition", "field_definition", "abstract_method_signature",
+                "method_signature", "index_signature", "property_signature")),),
+    ),
+    Scope(
+        ("interface_body", "object_type"),
+        (Group(("property_signature", "method_signature", "index_signature", "call_signature")),),
+        separator=b";",
+    ),
+    Scope(("enum_body",), (Group(("property_identifier", "enum_assignment", "string")),), separator=b","),
+    Scope(
+        ("object",),
+        (Group(("pair", "shorthand_property_identifier", "method_definition")),),
+        separator=b",",
+    ),
+    Scope(
+        ("object_pattern",),
+        (Group(("shorthand_property_identifier_pattern", "pair_pattern", "object_assignment_pattern")),),
+        separator=b",",
+    ),
+    Scope(("named_imports",), (Group(("import_specifier",), tidy=True),), separator=b","),
+    Scope(("export_clause",), (Group(("export_specifier",), tidy=True),), separator=b","),
+    Scope(("jsx_opening_element", "jsx_self_closing_element"), (Group(("jsx_attribute",)),)),
+    Scope(("union_type", "intersection_type"), (Group(
+        ("literal_type", "predefined_type", "type_identifier", "generic_type", "array_type", "object_type",
+         "nested_type_identifier", "template_literal_type", "parenthesized_type", "undefined", "null")),),
+         separator=b"|"),
+    Scope(("switch_body",), (Group(("switch_case",), only="leaves", guarded=True),)),
+)  # fmt: skip
+
+_NAMES = (
+    Named(("import_statement",), ("source", "#type"), twice=True),
+    Named(("import_specifier", "export_specifier"), ("alias|name",)),
+    Named(("export_statement",), ("source", "#type", "#*|#namespace_export", "#default")),
+    Named(("function_declaration", "generator_function_declaration", "class_declaration",
+           "abstract_class_declaration", "enum_declaration"), ("name",), "value"),
+    Named(("lexical_declaration", "variable_declaration"), ("#variable_declarator/name",), "value"),
+    Named(("interface_declaration", "type_alias_declaration"), ("name",), "type"),
+    Named(("method_definition", "public_field_definition", "field_definition", "abstract_method_signature"),
+          ("name|property", "#static", "#get", "#set"), "member"),
+    Named(("method_signature", "property_signature"), ("name", "parameters"), "signature"),
+    Named(("pair",), ("key",), "property"),
+    Named(("shorthand_property_identifier",), (".",), "property"),
+    Named(("shorthand_property_identifier_pattern",), (".",), "bound"),
+    Named(("pair_pattern",), ("value",), "bound"),
+    Named(("object_assignment_pattern",), ("left",), "bound"),
+    Named(("enum_assignment",), ("name",), "enum"),
+    Named(("property_identifier",), (".",), "enum"),
+    Named(("jsx_attribute",), ("*",), "attribute"),
+    Named(("expression_statement",), ("!call",), "call"),
+    Named(("switch_case",), ("value",), "case"),
+)  # fmt: skip
+
+_UNIQUE = (
+    Unique(("program",), ("#import_statement/#import_clause/#named_imports/#import_specifier",
+                          "#import_statement/#import_clause/#identifier"), "the import", ("alias|name|.",)),
+    Unique(("program", "statement_block"), tuple(
+        f"{way}{kind}" for kind in ("function_declaration", "class_declaration", "enum_declaration",
+                                    "lexical_declaration", "generator_function_declaration")
+        for way in ("#", "#export_statement/#")), "the definition of"),
+    Unique(("program", "statement_block"), ("#type_alias_declaration", "#export_statement/#type_alias_declaration"),
+           "the type"),
+    Unique(("object",), ("#pair", "#shorthand_property_identifier"), "the key", ("key|.",)),
+    Unique(("class_body",), ("#method_definition", "#public_field_definition", "#field_definition"), "the member"),
+    Unique(("enum_body",), ("#property_identifier", "#enum_assignment"), "the enum member", ("name|.",)),
+    Unique(("enum_body",), ("#enum_assignment/value",), "the enum value", (".",), only="literal"),
+    Unique(("switch_body",), ("#switch_case/value",), "the case", (".",), only="literal"),
+    Unique(("named_imports",), ("#import_specifier",), "the import"),
+)  # fmt: skip
+
+TYPESCRIPT = Grammar(
+    name="typescript",
+    files=("*.ts", "*.mts", "*.cts"),
+    wheel="tree_sitter_typescript",
+    maker="language_typescript",
+    scopes=_SCOPES,
+    names=_NAMES,
+    unique=_UNIQUE,
+    via={"export_statement": "declaration", "ambient_declaration": "*"},
+    flat=frozenset({"union_type", "intersection_type"}),
+    leads=frozenset({"decorator"}),
+    joins=frozenset({"export_statement", "export_clause", "import_statement", "import_clause", "named_imports"}),
+    separators={"union_type": b"|", "intersection_type": b"&"},
+)
+
+TSX = replace(TYPESCRIPT, name="tsx", files=("*.tsx",), maker="language_tsx")
+
+JAVASCRIPT = replace(
+    TYPESCRIPT,
+    name="javascript",
+    files=("*.js", "*.jsx", "*.mjs", "*.cjs"),
+    wheel="tree_sitter_javascript",
+    maker="language",
+)

@@ -1,0 +1,115 @@
+"""A second opinion on a merge, from plain values that another reader made of the four texts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gitprun.resolvers.entries import ABSENT, show_key
+from gitprun.resolvers.tree.rules import Path
+
+NESTING_LIMIT = 100
+# How a reader that gives scalars as texts shows a value that is not there.
+NOTHING = "p"
+
+_NAMES = (("name",), ("id",), ("key",), ("name", "version"), ("name", "version", "source"))
+
+
+def prove_plain(base: Any, main: Any, unit: Any, merged: Any, path: Path = ()) -> str | None:
+    """Check merged values (maps, lists, scalars) against three versions; None when proved, else what is wrong.
+
+    Keys are proved one by one. A list that both sides changed holds every item as often as both sides' changes make
+    due, whatever its order.
+    """
+    if _same(main, unit) or _same(unit, base):
+        return _expect(main, merged, path)
+    if _same(main, base):
+        return _expect(unit, merged, path)
+    fresh = base is ABSENT or base == NOTHING
+    if all(isinstance(value, Mapping) for value in (main, unit, merged)) and (fresh or isinstance(base, Mapping)):
+        old = {} if fresh else base
+        for key in dict.fromkeys((*old, *main, *unit, *merged)):
+            one, two, three, four = (each.get(key, ABSENT) for each in (old, main, unit, merged))
+            fault = prove_plain(one, two, three, four, (*path, str(key)))
+            if fault:
+                return fault
+        return None
+    if all(isinstance(value, list) for value in (main, unit, merged)) and (fresh or isinstance(base, list)):
+        return _prove_list([] if fresh else base, main, unit, merged, path)
+    return f"{show_key(path)} is changed on both sides, differently"
+
+
+def is_deep(value: Any) -> bool:
+    """Tell whether values are nested deeper than may be walked."""
+    level = [value]
+    for _ in range(NESTING_LIMIT):
+        below = (each.values() if isinstance(each, Mapping) else each for each in level)
+        level = [one for each in below for one in each if isinstance(one, Mapping | list)]
+        if not level:
+            return False
+    return True
+
+
+def _prove_list(base: list[Any], main: list[Any], unit: list[Any], merged: list[Any], path: Path) -> str | None:
+    versions = (base, main, unit, merged)
+    was, now = ({isinstance(item, Mapping) for item in items} for items in (base, (*main, *unit)))
+    if len(was) == 1 and now - was:
+        return f"{show_key(path)} is changed on both sides, differently"
+    for fields in _NAMES:
+        maps = [_by_name(each, fields) for each in versions]
+        if None not in maps:
+            return prove_plain(maps[0], maps[1], maps[2], maps[3], path)
+    old, by_main, by_unit, have = (Counter(repr(_freeze(item)) for item in each) for each in versions)
+    for item in {**have, **old, **by_main, **by_unit}:
+        one, two = by_main[item] - old[item], by_unit[item] - old[item]
+        both = old[item] + one + two
+        # Both added or both removed: it may have been the same one.
+        once = old[item] + (max(one, two) if one > 0 else min(one, two))
+        least, most = sorted((both, once)) if one * two > 0 else (both, both)
+        if not least <= have[item] <= most:
+            # An item that is itself changed by both sides is proved where it has a name; here it must not be.
+            return f"an item of {show_key(path)} is {'lost' if have[item] < least else 'there too often'}"
+    return None
+
+
+def _by_name(items: Sequence[Any], fields: tuple[str, ...]) -> dict[str, Any] | None:
+    named: dict[str, Any] = {}
+    for item in items:
+        if not isinstance(item, Mapping) or not all(field in item for field in fields):
+            return None
+        name = repr([_freeze(item[field]) for field in fields])
+        if name in named:
+            return None
+        named[name] = item
+    return named
+
+
+def _expect(due: Any, merged: Any, path: Path) -> str | None:
+    if _same(due, merged):
+        return None
+    if due is ABSENT:
+        return f"{show_key(path)} came back"
+    return f"{show_key(path)} is {'lost' if merged is ABSENT else 'not what the sides make it'}"
+
+
+def _same(one: Any, two: Any) -> bool:
+    """Tell whether two values are the same; 1, 1.0 and true are three."""
+    if one is two:
+        return True
+    if type(one) is not type(two):
+        return False
+    if isinstance(one, Mapping):
+        return one.keys() == two.keys() and all(_same(value, two[key]) for key, value in one.items())
+    if isinstance(one, list):
+        return len(one) == len(two) and all(map(_same, one, two))
+    return bool(one == two) or repr(one) == repr(two)  # the latter for what is not equal to itself
+
+
+def _freeze(value: Any) -> Any:
+    """Make a value comparable: maps whatever their order, numbers apart from texts and truth values."""
+    if isinstance(value, Mapping):
+        return sorted((str(key), _freeze(below)) for key, below in value.items())
+    if isinstance(value, list):
+        return [_freeze(below) for below in value]
+    return value

@@ -1,0 +1,17 @@
+"""What lock files have in common."""
+
+from __future__ import annotations
+
+from gitprun.resolvers.base import quote
+
+# The versions that are locked, by package.
+Versions = dict[str, set[str]]
+
+
+def contested(base: Versions, main: Versions, unit: Versions) -> str | None:
+    """Find a package that both sides locked at other versions than before, and differently."""
+    for name in sorted({*base, *main, *unit}):
+        old, one, two = (each.get(name, set()) for each in (base, main, unit))
+        if one not in (old, two) and two != old:
+            return f"the package {quote(name.encode())} is locked on both sides, differently"
+    return None

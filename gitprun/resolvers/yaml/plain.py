@@ -1,0 +1,64 @@
+"""Plain values of a YAML tree, its doubled keys, and its anchors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gitprun.resolvers.tree import EntryGroup, KeyedEntry, TextUnreadable, Value
+from gitprun.resolvers.tree.nodes import dedent
+from gitprun.resolvers.tree.rules import Path
+from gitprun.resolvers.yaml.scalars import ANCHOR, canon
+
+
+def plain_value(value: Value) -> Any:
+    """Give the maps, lists and scalars of a tree.
+
+    Raises:
+        Unreadable: a map has a key twice.
+    """
+    if not isinstance(value, EntryGroup):
+        text = canon(value.text)
+        return dedent(value.text, value.col) if text is None else text
+    entries = [entry for entry in value.entries if not is_comment(entry)]
+    if value.kind == "list":
+        return [plain_value(entry.value) for entry in entries]
+    pairs: dict[str, Any] = {}
+    for entry in entries:
+        key = entry.name[0] if entry.name else str(entry.key)
+        if key in pairs:
+            raise TextUnreadable(f"the key {entry.name[0]} is there twice")
+        pairs[key] = plain_value(entry.value)
+    return pairs
+
+
+def double_keys(value: Value, path: Path = ()) -> list[Path]:
+    """List the paths of keys that stand twice in a map."""
+    if not isinstance(value, EntryGroup):
+        return []
+    found: list[Path] = []
+    known = set()
+    for entry in value.entries:
+        if is_comment(entry):
+            continue
+        below = (*path, *entry.name)
+        if value.kind == "map":
+            if entry.name in known and entry.name != ("<<",):
+                found.append(below)
+            known.add(entry.name)
+        found += double_keys(entry.value, below)
+    return list(dict.fromkeys(found))
+
+
+def is_comment(entry: KeyedEntry) -> bool:
+    """Tell whether an entry is a comment that belongs to no key."""
+    return isinstance(entry.key, tuple) and entry.key[0] == "#"
+
+
+def anchors(text: str) -> list[str]:
+    """List the names that a text gives to nodes, in order."""
+    return [found.group(2) for found in ANCHOR.finditer(text) if found.group(1) == "&"]
+
+
+def uses_anchor(line: str, names: set[str]) -> bool:
+    """Tell whether a line names or calls up a named node."""
+    return any(found.group(2) in names for found in ANCHOR.finditer(line))

@@ -1,0 +1,219 @@
+"""Capture a unit that is over once more, with what was left out and is asked for; then it is verified as before."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+
+from gitprun.capture.capture import Capture, CaptureContext, capture, changed_paths, commit_capture, require_ended
+from gitprun.capture.classification import included
+from gitprun.capture.worker_refs import read_worktree_head
+from gitprun.git.refs import move_ref, read_ref
+from gitprun.git.repo import Repository
+from gitprun.git.trees import tree_of
+from gitprun.ledger.events import RunState, UnitState
+from gitprun.ledger.ledger import Ledger
+from gitprun.ledger.outcome import commit_message, explain_unit, judge_unit
+from gitprun.ledger.review import read_result_text, unit_folder
+from gitprun.ledger.roster import NAMED
+from gitprun.ledger.settings import Remembered, recall, reread_executors
+from gitprun.model.contract import parse_result
+from gitprun.model.errors import OperationRefused
+from gitprun.model.globs import outside_fence
+from gitprun.model.names import ZERO, Oid, RunId, kept_ref, unit_ref
+from gitprun.model.plan import Settings
+from gitprun.model.units import Unit, Verdict
+from gitprun.registry.find import held, name_of, require_workspace
+from gitprun.registry.remove import recall_workspace
+from gitprun.registry.standing import show_in_worktree
+from gitprun.registry.survivors import living_survivors
+from gitprun.runs.context import Attempt, RunContext, open_site
+from gitprun.runs.dispatch import make_context, open_root
+from gitprun.runs.finish import list_gate_changes, verify
+from gitprun.runs.recheck import attempt_of, index_kept, worker_state
+from gitprun.runs.resume import require_alone
+from gitprun.supervisor.process import Stop, probe_identity
+from gitprun.system.files import locked
+
+NOTHING_SAID = Settings()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recaptured:
+    """What a second capture brought: new paths in the commit, what stays out although asked for, where both lie."""
+
+    commit: Oid | None
+    before: Oid | None
+    kept: str = ""
+    brought: tuple[str, ...] = ()
+    stays_out: tuple[tuple[str, str], ...] = ()
+    state: str = ""
+    reason: str = ""
+
+
+def collect_again(
+    repository: Repository, ledger: Ledger, run: RunState, unit: UnitState, include: Sequence[str], *, stop: Stop
+) -> Recaptured:
+    """Capture the workspace of a unit that is over once more, with the left-out paths that ``include`` matches.
+
+    The commit it had stays pinned. Raises OperationRefused, with everything as it was, where that cannot be.
+    """
+    require_workspace(unit)
+    _require_over(unit)
+    with held(repository, run, unit):
+        require_ended(living_survivors(unit_folder(repository.state, unit)))
+        kept = recall(repository.state, run)
+        spec = next((one for one in kept.units if one.id == unit.id), None)
+        if spec is None:
+            raise OperationRefused(f"what {name_of(unit)} was asked for is not known", f"git prun show {name_of(unit)}")
+        context = open_context(repository, ledger, run, kept, stop)
+        attempt = attempt_of(repository, run, unit)
+        site = open_site(context, attempt, recall_workspace(repository.state, unit), spec.paths)
+        site = replace(site, include=tuple(include))
+        with index_kept(site) as bring:
+            found = capture(site, run.id, unit.id)
+            before = read_ref(site.repo, unit_ref(run.id, unit.id))
+            old = tree_of(site.repo, before or site.base)
+            stays = tuple((row.path, row.reason) for row in found.left_out if _asked(site, row.path))
+            if found.tree == old:
+                return Recaptured(commit=before, before=before, stays_out=stays, state=unit.state)
+            brought = changed_paths(site.store, Oid(old), found.tree)
+            with coordinated(ledger, repository, run, "collecting a unit again"):
+                pinned = _keep_old(site, run, unit, before)
+                commit = _commit(context, spec, unit, site, found, before)
+                bring.append(True)
+                state, reason = _judge(context, spec, unit, attempt, site, found)
+    return Recaptured(
+        commit=commit, before=before, kept=pinned, brought=brought, stays_out=stays, state=state, reason=reason
+    )
+
+
+def _require_over(unit: UnitState) -> None:
+    name = name_of(unit)
+    if unit.run == NAMED:
+        raise OperationRefused(
+            f"{name} is a named workspace", "add and commit there what you want: it is on a branch of yours"
+        )
+    if unit.state == "landed":
+        raise OperationRefused(f"{name} has landed", f"take what you need from {unit.facts['path']}")
+    if unit.facts.get("workspace") not in ("clone", "worktree"):
+        raise OperationRefused(f"{name} only reads, so there is nothing to collect", f"git prun show {name}")
+    if not unit.facts.get("exit"):
+        raise OperationRefused(f"the worker of {name} never came to its end", f"git prun run --resume {unit.run}")
+
+
+def open_context(
+    repository: Repository, ledger: Ledger, run: RunState, kept: Remembered, stop: Stop, said: Settings = NOTHING_SAID
+) -> RunContext:
+    """Put together what the units of a run shared, as it was asked for then; ``said`` wins over that."""
+    settings, _ = reread_executors(kept, repository.top)
+    settings = said.over(settings)
+    return make_context(
+        repository,
+        settings,
+        ledger=ledger,
+        run=RunId(run.id),
+        base=Oid(run.base),
+        revision=kept.revision,
+        root=open_root(repository, str(run.facts.get("root") or settings.root or "")),
+        stop=stop,
+        heard=lambda unit, progress: None,
+        clock=None,
+        grace=None,
+    )
+
+
+def _asked(site: CaptureContext, path: str) -> bool:
+    return included(site, path.rstrip("/*")) or included(site, path.rstrip("*") + "x")
+
+
+@contextmanager
+def coordinated(ledger: Ledger, repository: Repository, run: RunState, doing: str) -> Iterator[None]:
+    """Be the coordinator of the run meanwhile, so that nobody else goes on with it; raises Occupied if one is there."""
+    with locked(repository.state / "locks" / "run.lock", doing=doing):
+        require_alone(ledger.read().history.runs[run.id])
+        me = probe_identity(os.getpid())
+        ledger.append("run.resumed", run=run.id, facts={"coordinator": asdict(me) if me else {}, "again": []})
+    try:
+        yield
+    finally:
+        states = {one.id: one.state for one in ledger.read().history.runs[run.id].units.values()}
+        ledger.append("run.finished", run=run.id, facts={"states": states})
+
+
+def _keep_old(site: CaptureContext, run: RunState, unit: UnitState, old: Oid | None) -> str:
+    """Pin the commit the unit has had, under the first number that is free."""
+    if old is None:
+        return ""
+    for number in itertools.count(1):
+        name = kept_ref(run.id, unit.id, f"collected-{number}")
+        there = read_ref(site.repo, name)
+        if there is None:
+            move_ref(site.repo, name, old, ZERO, "prun: kept before it was collected again")
+        if there in (None, old):
+            return name
+    raise AssertionError("numbers do not end")
+
+
+def _commit(
+    context: RunContext, spec: Unit, unit: UnitState, site: CaptureContext, found: Capture, before: Oid | None
+) -> Oid | None:
+    """Make the new commit and write it down, the verdict of the old one with it taken back."""
+    facts = found.facts() | {"outside": list(outside_fence(found.changed, spec.paths)), "verdict": None}
+    facts |= {"gate": list_gate_changes(context, site, found)}
+    commit: Oid | None = None
+    if found.changed:
+        ref, worker = unit_ref(context.run, spec.id), worker_state(unit)
+        message = commit_message(context.run, spec, worker, found.own_commits)
+        commit = commit_capture(site, found, ref, message, context.who, before or ZERO, facts["collect_notes"].append)
+        facts |= {"commit": commit, "ref": ref}
+        if site.workspace.kind == "worktree" and _stands_on(context, site) in (before, site.base, *_tips(found)):
+            facts |= show_in_worktree(context.repository, site, commit)
+    context.note(spec, "captured", **facts)
+    return commit
+
+
+def _stands_on(context: RunContext, site: CaptureContext) -> str | None:
+    if site.workspace.branch is not None:
+        return read_ref(site.repo, f"refs/heads/{site.workspace.branch}")
+    return read_worktree_head(context.repository.common, site.workspace.path)
+
+
+def _tips(found: Capture) -> Iterator[str]:
+    """Name the commits made there that are pinned beside the captured one: the workspace may leave them."""
+    return (oid for _, oid in found.kept)
+
+
+def _judge(
+    context: RunContext, spec: Unit, unit: UnitState, attempt: Attempt, site: CaptureContext, found: Capture
+) -> tuple[str, str]:
+    """Verify the new commit as the run would, and end the unit anew."""
+    worker, verdict = worker_state(unit), Verdict(state="absent")
+    if worker is None and not found.unfinished and found.changed:
+        verdict = verify(context, spec, attempt, site.workspace, found)
+    result = parse_result(read_result_text(unit_folder(context.repository.state, unit)), spec.id)
+    inner = () if found.changed else found.inner
+    state = judge_unit(
+        worker,
+        spec.mode,
+        changed=bool(found.changed),
+        unfinished=bool(found.unfinished),
+        verdict=verdict.state,
+        result=result.valid,
+        inner=bool(inner),
+    )
+    said = str(unit.facts.get("reason") or "")
+    reason = explain_unit(
+        state,
+        worker,
+        said,
+        unfinished=found.unfinished,
+        verdict=verdict.reason,
+        result=result,
+        inner=inner,
+    )
+    context.note(spec, "finished", state=state, reason=reason, hint="")
+    return state, reason

@@ -1,0 +1,112 @@
+"""The verification after a worker: checks first, tests only when those are clean, as the second seed has it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from gitprun.executors.lines import one_line
+from gitprun.model.plan import VerifySandbox
+from gitprun.model.units import CheckResult, Verdict, VerdictState
+from gitprun.runs.messages import count_errors, skipped_line, summary_line, verify_line
+from gitprun.supervisor.process import Stop
+from gitprun.system.files import tail
+from gitprun.verify.check import read_markers, run_checks
+from gitprun.verify.recipes import Check, declared, detect
+from gitprun.verify.surroundings import Surroundings
+
+# What looks at code without running it; all other checks found are tests.
+LOOKING = frozenset({"tsc", "mypy", "cargo check", "go vet"})
+READ = 4_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PostVerify:
+    """Which commands verify: the environment's, else the declared ones, else (None) what is found."""
+
+    checks: str = ""
+    tests: str = ""
+    declared: tuple[str, ...] | None = None
+    timeout: float
+    sandbox: VerifySandbox | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verified:
+    """What the verification said: its line, and the verdict over all that ran."""
+
+    line: str
+    verdict: Verdict
+
+
+def verify(wish: PostVerify, path: Path, folder: Path, *, around: Surroundings, skip: str, stop: Stop) -> Verified:
+    """Verify a workspace; ``skip`` says why no tests are to be run (empty: they are), the checks are in any case."""
+    checks, tests = choose(wish, path)
+    looked = run_checks(path, checks, folder / "verify", around=around, timeout=wish.timeout, stop=stop)
+    errors = _errors(looked)
+    if skip:
+        return Verified(line=skipped_line(errors, skip), verdict=looked)
+    left = wish.timeout - sum(result.seconds for result in looked.checks)
+    if errors == "0":
+        tried = run_checks(path, tests, folder / "tests", around=around, timeout=max(left, 0.1), stop=stop)
+        said = _tests_said(tried)
+    else:
+        tried, said = Verdict(state="absent"), "skipped"
+    line = verify_line(errors, _shown(checks), said, _shown(tests))
+    results = (*looked.checks, *tried.checks)
+    verdict = Verdict(
+        state=_overall(errors, looked, tried),
+        checks=results,
+        confined=looked.confined or tried.confined,
+        notes=tuple(dict.fromkeys((*looked.notes, *tried.notes))),
+    )
+    return Verified(line=line, verdict=verdict)
+
+
+def choose(wish: PostVerify, path: Path) -> tuple[tuple[Check, ...], tuple[Check, ...]]:
+    """Choose the checks, and the tests that run when those are clean.
+
+    A declared command takes the place of whichever of the two the environment does not name.
+    """
+    checks, tests = declared([wish.checks]), declared([wish.tests])
+    if wish.declared is not None:
+        rest = declared(wish.declared)
+        return (checks, tests or rest) if checks else (rest, tests)
+    found = detect(read_markers(path))
+    return (
+        checks or tuple(check for check in found if check.label in LOOKING),
+        tests or tuple(check for check in found if check.label not in LOOKING),
+    )
+
+
+def _errors(verdict: Verdict) -> str:
+    """Count errors: a number, or ``?`` where a check failed without a line that says so."""
+    count = sum(count_errors(_output(check)) for check in verdict.checks)
+    return str(count) if count or verdict.state in ("pass", "absent") else "?"
+
+
+def _tests_said(verdict: Verdict) -> str:
+    if not verdict.checks:
+        return "none found"
+    said = summary_line(line for check in verdict.checks for line in _output(check).splitlines())
+    bad = next((check for check in verdict.checks if check.state == verdict.state != "pass"), None)
+    if bad is None or (said and bad.state == "fail"):
+        return said or "no-summary-line"
+    return one_line(f"{bad.state}: {bad.reason or f'exit code {bad.code}'}")
+
+
+def _output(check: CheckResult) -> str:
+    return tail(Path(check.log), READ).decode("utf-8", "replace") if check.log else ""
+
+
+def _overall(errors: str, looked: Verdict, tried: Verdict) -> VerdictState:
+    if looked.state not in ("pass", "absent"):
+        return looked.state
+    if errors != "0":
+        return "fail"
+    return looked.state if tried.state == "absent" else tried.state
+
+
+def _shown(checks: Sequence[Check]) -> str:
+    return " && ".join(check.command for check in checks)

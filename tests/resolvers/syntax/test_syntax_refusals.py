@@ -1,0 +1,93 @@
+"""What the syntax resolver leaves to a person, and how it says so."""
+
+from __future__ import annotations
+
+import pytest
+
+from gitprun.resolvers.base import FileConflict, Refused, Unread
+from gitprun.resolvers.kinds import kinds_for
+from gitprun.resolvers.syntax.grammars import load_language
+from gitprun.resolvers.syntax.languages import GRAMMARS
+from gitprun.resolvers.syntax.resolver import resolve
+from gitprun.resolvers.syntax.rows import Grammar
+
+REFUSED = (
+    ("a.ts", "const r = {\n  a: '/a'\n};\n", "const r = {\n  a: '/b'\n};\n", "const r = {\n  a: '/c'\n};\n",
+     "both sides changed \"'/a'\""),
+    ("a.ts", "const r = {\n  a: 1,\n  b: 2,\n};\n", "const r = {\n  a: 1,\n};\n", "const r = {\n  a: 1,\n  b: 3,\n};\n",
+     'one side removed what the other changed: "b: 2"'),
+    ("a.ts", "const r = {\n  a: 1,\n};\n", "const r = {\n  a: 1,\n  b: 2,\n};\n", "const r = {\n  b: 3,\n  a: 1,\n};\n",
+     'both sides added "b: 2", each in another way'),
+    ("a.ts", "q.on('a', a);\n", "q.on('a', a);\nq.on('b', b);\n", "q.on('a', a);\nq.on('b', c);\n",
+     "both sides added \"q.on('b', b);\", each in another way"),
+    ("a.ts", "q.on('a', a);\n", "q.on('a', a);\ndb.put('b', b);\n", "q.on('a', a);\nlog.to('c', c);\n",
+     "both sides inserted at one place: \"db.put('b', b);\" and \"log.to('c', c);\""),
+    ("a.ts", "app.get('/a', a);\n", "app.get('/a', a);\napp.get('/:id', b);\n",
+     "app.get('/a', a);\napp.get('/new', c);\n",
+     "both sides inserted at one place: \"app.get('/:id', b);\" and \"app.get('/new', c);\""),
+    ("a.js", "f();\n", "f();\nconsole.log('a', 1);\n", "f();\nconsole.log('b', 2);\n",
+     "both sides inserted at one place: \"console.log('a', 1);\" and \"console.log('b', 2);\""),
+    ("a.js", "const r = [\n  a,\n];\n", "const r = [\n  a,\n  b,\n];\n", "const r = [\n  a,\n  c,\n];\n",
+     'both sides inserted at one place: "b" and "c"'),
+    ("a.js", "switch (x) {\n  case 1:\n    f();\n}\n", "switch (x) {\n  case 1:\n    f();\n  case 2:\n    break;\n}\n",
+     "switch (x) {\n  case 1:\n    f();\n  case 3:\n    break;\n}\n",
+     'both sides inserted at one place: "case 2:" and "case 3:"'),
+    ("a.py", "def f():\n    a()\n", "def f():\n    a()\n    b()\n", "def f():\n    a()\n    c()\n",
+     'both sides inserted at one place: "b()" and "c()"'),
+    ("a.py", "a()\nb()\nc()\n", "a()\nc()\n", "a()\nb()\nd()\nc()\n",
+     'one side removed what stands beside an insertion: "b()"'),
+    ("a.py", "a()\nb()\nc()\nd()\n", "a()\nc()\nd()\n", "a()\nb()\nd()\n", 'the sides removed neighbours: "b()"'),
+    ("a.py", "def f(a):\n    pass\n", "def f(a, b=1):\n    pass\n", "def f(a, c=2):\n    pass\n",
+     'both sides inserted at one place: "b=1" and "c=2"'),
+    ("a.py", "f()\n", "f(x=1)\n", "f(x=2)\n", 'both sides added "x=1", each in another way'),
+    ("a.py", "# a\nf()\n", "# b\nf(1)\n", "# c\nf(1)\n", 'both sides changed the comments of "f(1)"'),
+    ("a.py", "f()  # a\n", "f()  # b\n", "f()  # c\n", "both sides changed the comment behind an entry"),
+    ("a.go", 'package p\n\nimport (\n\t"io"\n)\n', 'package p\n\nimport (\n\t"os"\n)\n',
+     'package p\n\nimport (\n\t"fmt"\n)\n',
+     'both sides replaced ""io""'),
+    ("A.java", "class A {\n    void f() {}\n}\n", "class A {\n    void f() {}\n    void g() { a(); }\n}\n",
+     "class A {\n    void g() { b(); }\n    void f() {}\n}\n",
+     'both sides added "void g() { a(); }", each in another way'),
+    ("A.java", "static class A {}\n", "public static class A {}\n", "private static class A {}\n",
+     'both sides added "public", each in another way'),
+    ("a.rs", "fn f(x: u8) {\n    match x {\n        1 => a(),\n    }\n}\n",
+     "fn f(x: u8) {\n    match x {\n        1 => a(),\n        n if n > 2 => b(),\n    }\n}\n",
+     "fn f(x: u8) {\n    match x {\n        1 => a(),\n        n if n > 3 => c(),\n    }\n}\n",
+     'both sides inserted at one place: "n if n > 2 => b()" and "n if n > 3 => c()"'),
+    ("a.py", "x()\np()\nq()\nr()\n", "p()\nx()\nq()\nr()\n", "p()\nq()\nr()\nx()\n",
+     'one side moved what the other removed or moved elsewhere: "x()"'),
+    ("a.py", "x()\np()\nq()\n", "p()\nq()\nx()\n", "p()\nq()\n",
+     'one side moved what the other removed or moved elsewhere: "x()"'),
+    ("a.py", "f(\n", "f(1\n", "f(2\n", "a version does not parse"),
+    ("a.py", "x = 1\n", "x = (\n", "y = 1\n", "a version does not parse"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("path", "base", "main", "unit", "reason"), REFUSED, ids=lambda value: None)
+def test_refuses(path: str, base: str, main: str, unit: str, reason: str) -> None:
+    (kind,) = kinds_for(path)
+    answer = kind.resolvers[0](FileConflict(path, base.encode(), main.encode(), unit.encode()))
+    assert isinstance(answer, Unread if reason == "a version does not parse" else Refused)
+    assert answer.reason == reason
+    assert isinstance(kind.resolvers[0](FileConflict(path, base.encode(), unit.encode(), main.encode())), Refused)
+
+
+def test_refuses_a_language_whose_grammar_is_not_installed() -> None:
+    row = Grammar(name="klingon", files=("*.kl",), wheel="tree_sitter_klingon")
+    assert resolve(row, FileConflict("a.kl", b"a\n", b"b\n", b"c\n")) == Unread(
+        "the grammar of klingon is not installed"
+    )
+
+
+@pytest.mark.parametrize("row", GRAMMARS, ids=lambda row: row.name)
+def test_every_row_names_kinds_of_its_grammars(row: Grammar) -> None:
+    if load_language(row) is None:
+        pytest.skip("the grammar is not installed")
+    told = {kind for scope in row.scopes for kind in scope.parents}
+    told |= {member.rpartition(":")[2] for scope in row.scopes for group in scope.groups for member in group.members}
+    told |= {kind for named in row.names for kind in named.kinds} | row.joins | row.leads | row.flat | row.atomic
+    told |= {kind for unique in row.unique for kind in unique.scopes}
+    # Rows of one family share what they say: TypeScript and JavaScript, C and C++.
+    family = [load_language(other) for other in GRAMMARS if other.names is row.names or other is row]
+    known = {each.node_kind_for_id(i) for each in family if each is not None for i in range(each.node_kind_count)}
+    assert told - known == set()
