@@ -90,6 +90,19 @@ def test_no_private_words(page: Path) -> None:
     assert words_in(page.read_text(), RETIRED + PERSONS) == set()
 
 
+def anchors_of(page: Path) -> set[str]:
+    """Return the anchors that a page's headings have where Markdown is shown as a page."""
+    text = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@BY_NAME
+def test_anchors_lead_to_headings(page: Path) -> None:
+    links = re.findall(r"\]\(([\w./-]*)#([^)\s]+)\)", page.read_text())
+    assert [link for link in links if link[1] not in anchors_of(page.parent / link[0] if link[0] else page)] == []
+
+
 def test_what_these_rules_see() -> None:
     text = "A warden, the\nladder. `warden.json` is he\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n```\n| a walls |\n```\n"
     assert words_in(text, RETIRED + PERSONS) == {"warden", "ladder", "he"}
