@@ -14,7 +14,7 @@ from tests.support.pages import blocks_of, run_script
 
 REFERENCES = ROOT / "references"
 # The code map is generated, with one line a module; the table of packages has a licence a row.
-OTHERS = {"architecture.md", "dependencies.md"}
+OTHERS = {"dependencies.md"}
 SKILL = ROOT / "gitprun" / "skill" / "SKILL.md"
 PAGES = (ROOT / "README.md", SKILL, *(page for page in sorted(REFERENCES.glob("*.md")) if page.name not in OTHERS))
 BY_NAME = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
