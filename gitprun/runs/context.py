@@ -21,8 +21,8 @@ from gitprun.model.errors import GitFailed, GitTimeout, PrunError
 from gitprun.model.names import Oid, RunId
 from gitprun.model.plan import DEFAULT_MAX_FILES, DEFAULT_MAX_TOTAL, Settings
 from gitprun.model.units import DEFAULT_OUTPUT_MAX, Unit
+from gitprun.observe.drift_observer import DriftObserver, author_of
 from gitprun.observe.linked import begin_look, end_look
-from gitprun.observe.snapshotter import DriftObserver, suspect_of
 from gitprun.runs.stall_watch import StallWatch
 from gitprun.supervisor.process import Stop
 from gitprun.system.clock import Alarm, SystemClock
@@ -69,7 +69,7 @@ class RunContext:
     def begin_watch(self, unit: Unit, workspace: Workspace) -> None:
         """Look at the user's repository, and at what is linked of the checkout, right before a worker starts."""
         begin_look(self._linked(unit), workspace.path, workspace.provided)
-        note = self.witness.begin(suspect_of(self.run, unit.id, workspace)) if self.witness else ""
+        note = self.witness.begin(author_of(self.run, unit.id, workspace)) if self.witness else ""
         if note:
             self.note(unit, "watched", drift_note=note)
 

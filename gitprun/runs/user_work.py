@@ -30,8 +30,8 @@ from gitprun.model.errors import PrunError
 from gitprun.model.names import Oid
 from gitprun.model.prompts import BYPASS, bypass_wanted, without_bypass
 from gitprun.model.units import Exit
+from gitprun.observe.drift_observer import DriftObserver, author_of
 from gitprun.observe.linked import begin_look, end_look
-from gitprun.observe.snapshotter import DriftObserver, suspect_of
 from gitprun.registry.finish import settle_named
 from gitprun.registry.fork import fork_of
 from gitprun.registry.site import alone, open_site
@@ -149,7 +149,7 @@ def _watched(session: Session, site: CaptureContext) -> Iterator[None]:
     root = session.repository.home.parent / "\0"
     witness = DriftObserver(session.repository, session.ledger, NAMED, root, session.place.id)
     begin_look(linked := session.folder / "linked.json", site.workspace.path, site.workspace.provided)
-    note = witness.begin(suspect_of(NAMED, session.place.id, site.workspace))
+    note = witness.begin(author_of(NAMED, session.place.id, site.workspace))
     if note:
         session.warn(note)
     try:
