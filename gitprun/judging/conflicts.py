@@ -181,9 +181,9 @@ def climb_guarded(
     proved: list[Resolved] = []
 
     def first(each: FileConflict) -> Resolved | Refused:
-        from gitprun.resolvers.ladder import climb
+        from gitprun.resolvers.cascade import run_cascade
 
-        answer = climb(each, every=every)
+        answer = run_cascade(each, every=every)
         proved.extend(answer.texts)
         return answer.texts[0] if answer.texts else Refused(answer.reason)
 
@@ -193,7 +193,7 @@ def climb_guarded(
 
 def _guarded(resolver: Resolver, conflict: FileConflict, state: Path | None) -> Resolved | Refused:
     """Run a resolver: one that takes too long or fails leaves a conflict, never a lost landing."""
-    from gitprun.resolvers.ladder import prepare
+    from gitprun.resolvers.cascade import prepare
 
     doing, before = f"resolving {conflict.path!r}", lambda: prepare(conflict.path)
     return guarded(lambda: resolver(conflict), state, doing, NOT_SETTLED, before)

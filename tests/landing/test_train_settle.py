@@ -32,7 +32,7 @@ def clash(path: Path, name: str = "f.txt", base: str = "1\n", main: str = "main\
     return repo
 
 
-def test_the_ladder_needs_no_configuration(tmp_path: Path) -> None:
+def test_the_cascade_needs_no_configuration(tmp_path: Path) -> None:
     repo = clash(tmp_path / "repo", base="a\nb\n", main="A\nb\n", unit="a\nB\n")
     report = land_branches(repo, "topic")
     assert states(report) == {"topic": "landed"}
@@ -142,7 +142,7 @@ def test_a_resolver_that_fails_is_a_conflict_and_a_report(tmp_path: Path, monkey
     report = land_branches(repo, "topic", "other")
     assert states(report) == {"topic": "conflict", "other": "landed"}
     said = report.items[0].conflicts[0].resolver
-    assert said.startswith("the ladder resolver failed: IndexError('out of range'); this is a bug, please report it: ")
+    assert said.startswith("the cascade resolver failed: IndexError('out of range'); this is a bug, please report it: ")
     [written] = (repo.path / ".git/prun/bugs").iterdir()
     assert str(written) in said
     assert "out of range" in written.read_text()
