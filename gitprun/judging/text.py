@@ -7,14 +7,13 @@ the merge driver for one file, ``merge_text`` for three texts without a reposito
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gitprun.judging.doubts import NOT_SETTLED, Doubts, find_doubts, guarded
-from gitprun.model.findings import Suspect, accepts
+from gitprun.model.findings import MergeState
 from gitprun.resolvers.base import FileConflict, Refused, Resolved, Resolver
 from gitprun.resolvers.cascade import prepare, run_cascade
 
@@ -26,32 +25,13 @@ SEVERAL_BASES = "not tried: the histories have several merge bases"
 RECORDED = "recorded"
 
 
-class MergeState(StrEnum):
-    """What a merge comes to, of a file or of a whole tree; the values are the words that forecasts print.
-
-    CLEAN: git merges it, and nothing is wrong with that. UNITED: each conflict has a resolver, or a resolver made
-    another text where git's was faulty. SUSPECT: there is a text, and something is wrong with it that neither side
-    has. CONFLICT: a person has to decide.
-    """
-
-    CLEAN = "clean"
-    UNITED = "settled"
-    SUSPECT = "suspect"
-    CONFLICT = "conflict"
-
-    @property
-    def lands(self) -> bool:
-        """Check whether it lands without a person."""
-        return self in (MergeState.CLEAN, MergeState.UNITED)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Means:
     """What may settle a conflict beside the resolvers of its kind: see LandingOptions.
 
     ``state`` is the folder that holds recorded resolutions and reports of bugs (None: there is no repository),
     ``rerere`` git's own memory of resolutions. ``picks`` asks for all texts that can be proved, and says which of them
-    to take at a path (the first is 0). ``accepted`` are the findings that somebody let pass, as ``accepts`` has them.
+    to take at a path (the first is 0).
     """
 
     hotspots: Sequence[Hotspot] = ()
@@ -59,7 +39,6 @@ class Means:
     state: Path | None = None
     picks: Mapping[bytes, int] | None = None
     rerere: Rerere | None = None
-    accepted: Collection[str] = ()
 
 
 # Where there is no repository: the resolvers alone, and the policies of files that are lists by convention.
@@ -131,7 +110,7 @@ def judge_text(
     With several merge bases only git's own text counts: what a side changed is not told by one base.
     """
     if merged is not None:
-        return review_text(conflict, merged, means, fixed=several_bases)
+        return review_text(conflict, merged, means, lambda: several_bases)
     resolved = Refused(SEVERAL_BASES) if several_bases else resolve_text(conflict, means)
     if isinstance(resolved, Refused):
         return JudgedText(state=MergeState.CONFLICT, reason=resolved.reason)
@@ -141,15 +120,16 @@ def judge_text(
     return JudgedText(state=state, text=answer.text, answer=answer, doubts=doubts)
 
 
-def review_text(conflict: FileConflict, merged: bytes, means: Means, *, fixed: bool) -> JudgedText:
+def review_text(conflict: FileConflict, merged: bytes, means: Means, fixed: Callable[[], bool]) -> JudgedText:
     """Return what a text is worth that was merged without a conflict; where it is faulty, a proved one without faults
-    takes its place, unless it is ``fixed``: proved already, made by hand, or of several merge bases.
+    takes its place, unless it is ``fixed``: proved already, made by hand, or of several merge bases. That is asked only
+    of a faulty text, for it may take a program of git.
     """
     doubts = find_doubts(conflict, merged, means.state)
     if not doubts.faults:
         return JudgedText(state=MergeState.CLEAN, text=merged, doubts=doubts)
     # Who could not look at a text in time will not make a better one in time.
-    offered = () if fixed or doubts.late else cascade_guarded(conflict, means.state)[0]
+    offered = () if doubts.late or fixed() else cascade_guarded(conflict, means.state)[0]
     for one in offered:
         if find_doubts(conflict, one.text, means.state) == Doubts():
             return JudgedText(state=MergeState.UNITED, text=one.text, answer=one)
@@ -193,7 +173,7 @@ def _find_recorded(conflict: FileConflict, means: Means) -> Resolved | Refused |
     if text is None:
         return None
     doubts = find_doubts(conflict, text, means.state)
-    wrong = refuse_doubts(conflict.path, doubts, means.accepted)
+    wrong = faults_of_hand(doubts)
     return Refused(f"the recorded resolution is faulty: {wrong[0]}") if wrong else Resolved(text, RECORDED)
 
 
@@ -231,15 +211,25 @@ def _apply_policies(conflict: FileConflict, means: Means) -> ResolvedText | list
     return refused
 
 
-def refuse_doubts(path: str, doubts: Doubts, accepted: Collection[str] = ()) -> tuple[str, ...]:
+def policy_for(conflict: FileConflict, state: Path | None) -> Policy | None:
+    """Return a policy that would settle a conflict without picking a side, if a hotspot named it."""
+    from gitprun.judging.hotspots import WITHOUT_SIDES, Hotspot, settle
+
+    for policy in WITHOUT_SIDES:
+        row = Hotspot(conflict.path, policy)
+        answer = run_guarded(lambda each, row=row: settle(each, row), conflict, state)  # type: ignore[misc]
+        if isinstance(answer, Resolved):
+            return policy
+    return None
+
+
+def faults_of_hand(doubts: Doubts) -> tuple[str, ...]:
     """Return the faults for which a text that a person made is not taken.
 
     What could not be looked at in time is no such fault: somebody wrote this very text, and the landing says that
-    nobody looked at it. Nor is what that person accepted by name.
+    nobody looked at it to the end.
     """
-    if doubts.late:
-        return ()
-    return tuple(fault for fault in doubts.faults if not accepts(accepted, Suspect(path=path, reason=fault)))
+    return () if doubts.late else doubts.faults
 
 
 def cascade_guarded(
