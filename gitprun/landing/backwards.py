@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
-from gitprun.git.trees import parents_of
+from gitprun.git.trees import TreeChange, parents_of, tree_of
+from gitprun.landing.conflicts_committed import find_markers
 from gitprun.landing.context import LandingContext
 from gitprun.landing.plan import Candidate
 from gitprun.model.names import Oid, short
@@ -24,6 +26,26 @@ def look_back(site: LandingContext, candidate: Candidate, tree: Oid) -> TakenBac
     bases, first = site.ancestry.bases(target, tip), candidate.base or candidate.made
     back = Back(target=target, bases=bases, tip=tip, tree=tree, first=first)
     return find_all_taken_back(site.merging, site.past, back)
+
+
+def find_branch_faults(
+    site: LandingContext,
+    candidate: Candidate,
+    changes: Sequence[TreeChange],
+    merged: Oid,
+    known: Collection[str] = (),
+) -> TakenBack:
+    """Look at what a branch does as a whole, whatever it meets: what it takes back, conflicts that it committed.
+
+    ``changes`` are its own since the merge base, ``merged`` is the tree it would land as. Of paths in
+    ``known`` something worse is told already than that conflict markers are left in them.
+    """
+    from gitprun.landing.older import TakenBack
+
+    seen = look_back(site, candidate, merged if candidate.mended else tree_of(site.repo, candidate.tip))
+    marked = find_markers(site.git, site.trees, candidate.tip, changes, merged)
+    told = {*known, *(one.path for one in seen.suspects)}
+    return TakenBack((*seen.suspects, *(one for one in marked if one.path not in told)), seen.told)
 
 
 def describe_reverted(site: LandingContext, candidate: Candidate) -> str:

@@ -18,12 +18,12 @@ from gitprun.git.store import ObjectStore, stand_in
 from gitprun.git.trees import Objects, tree_of
 from gitprun.git.upstream import describe_behind
 from gitprun.git.walk import Trees
+from gitprun.judging.drivers import find_attributes
 from gitprun.landing.ancestry import Ancestry
 from gitprun.landing.batch import Batch, build_batch, set_aside
 from gitprun.landing.build import lay_out_attributes
 from gitprun.landing.combine import Combined, combine
 from gitprun.landing.context import LandingContext, Memory
-from gitprun.landing.drivers import find_attributes
 from gitprun.landing.fence import outside_rows, tell_outside
 from gitprun.landing.guard import (
     AskedAhead,

@@ -6,11 +6,11 @@ import functools
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Protocol
 
 from gitprun.git.command import Git
 from gitprun.git.trees import REGULAR, TreeMerge, read_blob, show_path, tree_of
 from gitprun.git.walk import Trees
-from gitprun.landing.settings import MergeSettings
 from gitprun.model.findings import Suspect
 from gitprun.model.names import Oid
 from gitprun.system.files import read_plain
@@ -21,6 +21,21 @@ BUILTIN = ("text", "binary", "union")
 _MOST = 1 << 20
 # A driver may drop what both sides dropped; one that leaves less than half of what it must keep has gone wrong.
 FAR = 2
+
+
+class DriverSettings(Protocol):
+    """What git's configuration says of merge drivers.
+
+    ``drivers`` are their programs by name, ``driver`` is that of paths nobody speaks of, ``attributes`` the file of
+    attributes for all repositories.
+    """
+
+    @property
+    def drivers(self) -> Mapping[str, str]: ...
+    @property
+    def driver(self) -> str: ...
+    @property
+    def attributes(self) -> str: ...
 
 
 class MergeAttributes:
@@ -35,7 +50,7 @@ class MergeAttributes:
         git: Callable[[], Git],
         read: Callable[[bytes], bytes],
         everywhere: Sequence[Path],
-        settings: MergeSettings,
+        settings: DriverSettings,
     ) -> None:
         self._git, self._read, self._everywhere, self._settings = git, read, everywhere, settings
         self._known: dict[bytes, str] = {}
@@ -82,7 +97,7 @@ class MergeAttributes:
 
 
 def find_attributes(
-    git: Callable[[], Git], trees: Trees, checkout: Path | None, common: Path, tip: Oid, settings: MergeSettings
+    git: Callable[[], Git], trees: Trees, checkout: Path | None, common: Path, tip: Oid, settings: DriverSettings
 ) -> MergeAttributes:
     """Return the attributes for merges into a commit, as git would read them: from its checkout, if it has one."""
 
