@@ -17,6 +17,7 @@ from gitprun.git.command import Git
 from gitprun.git.repo import Repository, read_config
 from gitprun.git.walk import Trees
 from gitprun.landing.commit import read_message_file, write_message_file
+from gitprun.landing.guard import Target
 from gitprun.landing.hook_list import Hooks
 from gitprun.landing.staged import UnfitContent, copy_staged
 from gitprun.model.errors import GitFailed, GitStopped, GitTimeout, OperationRefused, PrunError, first_words
@@ -140,13 +141,13 @@ def hook_room(
     repository: Repository,
     trees: Trees,
     folder: Path,
-    ref: str,
-    start: Oid,
+    target: Target,
     *,
     copy: Sequence[str] = (),
     link: Sequence[str] = (),
 ) -> Iterator[HookRoom]:
     """Keep such a checkout in ``folder`` while the block runs, with the untracked things named in it."""
+    ref, start = target.ref, target.tip
     path = folder / f"hooks-{secrets.token_hex(4)}"
     require_room(folder, path)
     branch = ref.removeprefix("refs/heads/")
