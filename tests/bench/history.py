@@ -106,8 +106,8 @@ def _known(room: TemporaryObjects, trees: Trees, base: Oid, target: Oid, branch:
     before, tip = tree_of(trees.repo, target), tree_of(trees.repo, branch)
     brought = trees.compare(tree_of(trees.repo, base), tip)
     step = trees.compare(before, merged)
-    ends = {"base": base, "target": target, "tip": branch}
-    holder = find_holder(room.git, lambda: room.git, trees, changes=brought, **ends) if step else None
+    fork = Fork(base, target, branch)
+    holder = find_holder(room.git, lambda: room.git, trees, fork, brought) if step else None
     marked = find_markers(room.git, trees, branch, brought, merged)
     found = {
         "in by another name": f"in since {holder.commit[:10]}" if holder else "",
