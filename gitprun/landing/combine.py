@@ -8,12 +8,12 @@ from typing import Any
 
 from gitprun.git.trees import TreeChange, TreeMerge, merge_trees, show_path, tree_of
 from gitprun.judging.locks import meet_in_locks
-from gitprun.landing.backwards import look_back
 from gitprun.landing.conflicts_committed import find_markers
 from gitprun.landing.context import LandingContext
 from gitprun.landing.disjoint import Since, merge_apart
-from gitprun.landing.drivers import judge_drivers
 from gitprun.landing.plan import Candidate, LandingItem, News
+from gitprun.landing.settings import judge_drivers
+from gitprun.landing.taken_back import look_back
 from gitprun.model.errors import GitStopped, PrunError
 from gitprun.model.findings import ResolvedPath, Suspect, accepts, describe_suspects
 from gitprun.model.names import Oid

@@ -12,18 +12,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from gitprun.git.command import Git
-from gitprun.git.refs import has_refs, open_repository, read_signatures
+from gitprun.git.refs import describe_behind, has_refs, open_repository, read_signatures
 from gitprun.git.repo import Checkout, Repository, read_checkouts
 from gitprun.git.store import ObjectStore, stand_in
 from gitprun.git.trees import Objects, tree_of
-from gitprun.git.upstream import describe_behind
 from gitprun.git.walk import Trees
-from gitprun.landing.ancestry import Ancestry
 from gitprun.landing.batch import Batch, build_batch, set_aside
 from gitprun.landing.build import lay_out_attributes
 from gitprun.landing.combine import Combined, combine
 from gitprun.landing.context import LandingContext, Memory
-from gitprun.landing.drivers import find_attributes
 from gitprun.landing.fence import outside_rows, tell_outside
 from gitprun.landing.guard import (
     AskedAhead,
@@ -38,15 +35,22 @@ from gitprun.landing.guard import (
     require_quiet,
 )
 from gitprun.landing.holds import remember_held
-from gitprun.landing.hook_list import Hooks, find_hooks
+from gitprun.landing.hooks import Hooks, find_hooks
 from gitprun.landing.installed import places_of, read_live
-from gitprun.landing.landed import move
+from gitprun.landing.landed import landing_place, move, recover_landing, sweep_rooms, workspaces_root
+from gitprun.landing.merge_bases import Ancestry
 from gitprun.landing.move import TargetMoved, require_passage
-from gitprun.landing.order import plan_safe_order
 from gitprun.landing.past import Past
-from gitprun.landing.plan import Candidate, LandingItem, LandingOptions, LandingReport, News, plan_order
-from gitprun.landing.recover import landing_place, recover_landing, sweep_rooms, workspaces_root
-from gitprun.landing.settings import MergeSettings, hooks_folder, read_merge_settings
+from gitprun.landing.plan import (
+    Candidate,
+    LandingItem,
+    LandingOptions,
+    LandingReport,
+    News,
+    plan_order,
+    plan_safe_order,
+)
+from gitprun.landing.settings import MergeSettings, find_attributes, hooks_folder, read_merge_settings
 from gitprun.landing.uncommitted import detached_ahead, dirty_checkout, later_commits
 from gitprun.ledger.ledger import Ledger
 from gitprun.model.names import Oid

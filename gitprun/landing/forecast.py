@@ -21,8 +21,7 @@ from gitprun.landing.forecast_plan import Branch, Forecast, Meeting, Reach, fold
 from gitprun.landing.guard import BRANCHES, Target, read_target
 from gitprun.landing.history import explain_unrelated
 from gitprun.landing.merge_bases import MergeBases, New, find_forks, has_one_base, read_new
-from gitprun.landing.order import plan_safe_order
-from gitprun.landing.plan import Candidate
+from gitprun.landing.plan import Candidate, plan_safe_order
 from gitprun.landing.squashed import Fork, find_holder
 from gitprun.landing.temporary_objects import TemporaryObjects, aside
 from gitprun.landing.undo_plan import taken_out

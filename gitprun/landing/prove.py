@@ -13,18 +13,18 @@ from gitprun.git.trees import parents_of, tree_of
 from gitprun.judging.hotspots import Hotspot, after_commands
 from gitprun.landing.after import AfterCommands, list_ignored, run_after, take_in, write_after
 from gitprun.landing.context import LandingContext
+from gitprun.landing.hooks import UnfitContent
+from gitprun.landing.landed import workspaces_root
 from gitprun.landing.own_check import OwnCheck, judge, not_run
 from gitprun.landing.plan import Candidate, LandingOptions, News
-from gitprun.landing.recover import workspaces_root
-from gitprun.landing.staged import UnfitContent
 from gitprun.ledger.events import Event
 from gitprun.ledger.roster import NAMED
 from gitprun.model.names import Oid, short
 from gitprun.model.units import CheckResult, Verdict, spec_confined
 from gitprun.supervisor.process import Stop
+from gitprun.verify.check import SetupFailed
 from gitprun.verify.pristine import CheckPlan, check_commit, not_set_up, pristine_place
 from gitprun.verify.put_back import PutBack
-from gitprun.verify.setup import SetupFailed
 from gitprun.verify.surroundings import ConfinementRequest
 
 PASS = Verdict(state="pass")

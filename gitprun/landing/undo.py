@@ -18,13 +18,13 @@ from gitprun.judging.conflicts import CombinedTree, Means, settle_conflicts
 from gitprun.judging.recorded_resolutions import forget
 from gitprun.landing.build import lay_out_attributes
 from gitprun.landing.commit import write_merge
-from gitprun.landing.exposure import find_silenced
 from gitprun.landing.forget import Row, rows_of_landings
 from gitprun.landing.guard import Target, list_paths, read_local_changes, read_target, require_mergeable, require_quiet
+from gitprun.landing.landed import record_undone, recover_landing
 from gitprun.landing.move import CheckoutMoved, MoveUndone, TargetMoved, follow, move_target, read_tip, require_free_way
 from gitprun.landing.plan import Candidate, LandingOptions, News
-from gitprun.landing.recover import record_undone, recover_landing
 from gitprun.landing.settings import MergeSettings, read_merge_settings
+from gitprun.landing.touched import find_silenced
 from gitprun.landing.undo_plan import (
     Landed,
     Merge,

@@ -17,9 +17,8 @@ from gitprun.capture.preview import list_work
 from gitprun.executors.base import Ending, WorkerPaths
 from gitprun.executors.catalog import require_executor
 from gitprun.git.environment import ceilings
-from gitprun.git.layout import require_seen_checkout
 from gitprun.git.refs import read_ref
-from gitprun.git.repo import Repository
+from gitprun.git.repo import Repository, require_seen_checkout
 from gitprun.guards.install import claude_guard
 from gitprun.guards.shims import guard_environment
 from gitprun.ledger.events import UnitState

@@ -22,11 +22,10 @@ from gitprun.git.repo import find_repository
 from gitprun.git.trees import TreeChange, tree_of
 from gitprun.git.walk import Trees
 from gitprun.landing.conflicts_committed import find_markers
-from gitprun.landing.cuts import find_cuts
-from gitprun.landing.deletions import describe_deletions
+from gitprun.landing.deletions import describe_deletions, find_cuts
 from gitprun.landing.installed import Checkouts, read_live
 from gitprun.landing.settings import MergeSettings
-from gitprun.landing.squashed import find_holder
+from gitprun.landing.squashed import Fork, find_holder
 from gitprun.landing.surface import RUNNERS, Touch
 from gitprun.landing.surface import describe as describe_touches
 from gitprun.landing.temporary_objects import TemporaryObjects, aside
