@@ -19,8 +19,8 @@ from gitprun.runs.walls import require_walls
 from gitprun.supervisor.process import worker_environment
 from gitprun.system.btime import folder_birth
 from gitprun.system.files import remove_tree
+from gitprun.verify.check import run_setup
 from gitprun.verify.leads import tell_leads
-from gitprun.verify.setup import run_setup
 from gitprun.verify.surroundings import Surroundings
 from gitprun.verify.view import view_for
 from gitprun.workspaces.base import Workspace, WorkspaceProblem, make_outbox, workspace_path

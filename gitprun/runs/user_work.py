@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitprun.capture.preview import list_work
-from gitprun.git.layout import require_seen_checkout
+from gitprun.git.repo import require_seen_checkout
 from gitprun.model.errors import PrunError
 from gitprun.registry.finish import settle_named
 from gitprun.registry.site import alone, open_site

@@ -1,18 +1,17 @@
-"""Work of others that a branch takes back although it has it: versions from before a commit of the target.
-
-A tree from before, committed on a new parent, is no conflict for git: it says that what came between is not wanted.
-"""
+"""What a branch would take away of others' work by landing, or leave away of its own; and work it has from before."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from gitprun.git.command import Git
-from gitprun.git.trees import ABSENT, REGULAR, parents_of, read_blob, show_path, tree_of
-from gitprun.landing.past import Past
-from gitprun.landing.reversals import (
+from gitprun.git.trees import ABSENT, REGULAR, TreeChange, parents_of, read_blob, show_path, tree_of
+from gitprun.landing.conflicts_committed import find_markers
+from gitprun.landing.context import LandingContext
+from gitprun.landing.past import (
     FirstParentStep,
+    Past,
     Reversal,
     Version,
     find_reversals,
@@ -20,8 +19,66 @@ from gitprun.landing.reversals import (
     reverted_commits,
     speaks_of_reverting,
 )
+from gitprun.landing.plan import Candidate
 from gitprun.model.findings import Suspect
 from gitprun.model.names import Oid, short
+
+
+def look_back(site: LandingContext, candidate: Candidate, tree: Oid) -> TakenBack:
+    """Look for work of others that a branch lost in merges of its own, or takes back although it has it.
+
+    ``tree`` is what it brings: its own, or one that was mended.
+    """
+    target, tip = site.target.tip, candidate.tip
+    bases, first = site.ancestry.bases(target, tip), candidate.base or candidate.made
+    back = Back(target=target, bases=bases, tip=tip, tree=tree, first=first)
+    return find_all_taken_back(site.merging, site.past, back)
+
+
+def find_branch_faults(
+    site: LandingContext,
+    candidate: Candidate,
+    changes: Sequence[TreeChange],
+    merged: Oid,
+    known: Collection[str] = (),
+) -> TakenBack:
+    """Look at what a branch does as a whole, whatever it meets: what it takes back, conflicts that it committed.
+
+    ``changes`` are its own since the merge base, ``merged`` is the tree it would land as. Of paths in
+    ``known`` something worse is told already than that conflict markers are left in them.
+    """
+    seen = look_back(site, candidate, merged if candidate.mended else tree_of(site.repo, candidate.tip))
+    marked = find_markers(site.git, site.trees, candidate.tip, changes, merged)
+    told = {*known, *(one.path for one in seen.suspects)}
+    return TakenBack((*seen.suspects, *(one for one in marked if one.path not in told)), seen.told)
+
+
+def describe_reverted(site: LandingContext, candidate: Candidate) -> str:
+    """Say what the target has of a branch and took back since, and how it comes back; empty where there is nothing.
+
+    What somebody has mended by hand is what he wants.
+    """
+    if candidate.mended:
+        return ""
+    from gitprun.landing.reverts import Asking, find_reverted
+
+    target = site.target
+    asking = Asking(
+        name=candidate.branch,
+        tip=candidate.tip,
+        target=target.tip,
+        ref=target.ref,
+        places=site.ancestry.places(candidate.tip),
+        ledger=candidate.reverted,
+    )
+    found = find_reverted(site.past, asking)
+    if found is None:
+        return ""
+    by = short(found.by)
+    known = any(row.by == found.by for row in candidate.reverted)
+    merge = "-m 1 " if len(parents_of(site.repo, found.by)) > 1 else ""
+    back = f"git prun undo --redo {by}" if known else f"git revert {merge}{by}"
+    return f"{target.branch} had it: {found}; {back} brings it back"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +163,7 @@ def _taken_lines(
     past: Past, branch: Back, steps: Sequence[FirstParentStep], given: Mapping[bytes, Version]
 ) -> Iterator[Reversal]:
     """Find the files in which lines are as they were before some steps, though the branch changed others there."""
-    from gitprun.landing.losses import is_text, lost_lines
+    from gitprun.landing.evil_merge import is_text, lost_lines
 
     trees, repo = past.trees, past.trees.repo
     before, after = parents_of(repo, steps[-1].commit), tree_of(repo, steps[0].commit)
