@@ -97,7 +97,6 @@ HOMES = {
     "click": ("gitprun.cli",),
     "rich": ("gitprun.cli",),
     "tomllib": ("gitprun.config", "gitprun.verify.recipes", "gitprun.merge.resolvers.toml"),
-    "tomlkit": ("gitprun.merge.resolvers.toml",),
     "ruamel": ("gitprun.merge.resolvers.yaml",),
     "tree_sitter": ("gitprun.merge.resolvers.syntax",),
     "nbdime": ("gitprun.merge.resolvers.blocks",),
