@@ -85,7 +85,7 @@ def verify(
 
 def _said(asked: CheckRequest) -> Settings:
     """Read what is said about checks."""
-    from gitprun.runs.standalone import read_limit
+    from gitprun.runs.dispatch_unit import read_limit
 
     if any(not command.strip() for command in asked.commands):
         raise UsageProblem("--verify must not be empty", "leave it out to run the checks of the unit")

@@ -27,8 +27,7 @@ from gitprun.model.names import is_run_id
 from gitprun.model.units import Verdict, join_few
 
 if TYPE_CHECKING:
-    from gitprun.judging.judge import PathForecast
-    from gitprun.landing.forecast_plan import Forecast, Meeting
+    from gitprun.landing.forecast_plan import Forecast, Meeting, PathForecast
     from gitprun.landing.guard import AskedAhead
     from gitprun.landing.plan import LandingItem, LandingReport
     from gitprun.ledger.events import History
@@ -300,7 +299,7 @@ def _forecast_of(seen: Forecast) -> LandingForecast:
 
 
 def _pair(one: Meeting) -> ForecastPair:
-    return ForecastPair(one=one.one, other=one.other, state=one.state, paths=tuple(map(_path, one.paths)))
+    return ForecastPair(one=one.one, other=one.other, state=one.state.value, paths=tuple(map(_path, one.paths)))
 
 
 def _path(row: PathForecast) -> ForecastPath:

@@ -107,7 +107,7 @@ def open_damaged(
 ) -> Opened:
     """Find the repository also where a worker left settings or a HEAD that git cannot read."""
     from gitprun.git.repo import NoRepository
-    from gitprun.observe.find import find_damaged
+    from gitprun.observe.snapshotter import find_damaged
 
     try:
         return open_at(start, tell=tell, confirm=confirm)

@@ -138,7 +138,7 @@ def make(
 
 def _warn_hooks(opened: Opened, name: str, path: Path) -> None:
     """Warn that commits made by hand in the workspace run no hook, where a relative core.hooksPath leads to none."""
-    from gitprun.landing.hook_list import find_hooks
+    from gitprun.landing.hooks import find_hooks
     from gitprun.landing.settings import hooks_folder, read_merge_settings
     from gitprun.runs.user_commit import COMMIT_HOOKS, main_checkout
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from gitprun.judging.doubts import NOT_SETTLED, find_doubts, guarded
 from gitprun.resolvers.base import FileConflict, Refused
-from gitprun.resolvers.ladder import climb, prepare
+from gitprun.resolvers.cascade import prepare, run_cascade
 
 __all__ = ["Merged", "Refused", "merge_text"]
 
@@ -31,7 +31,7 @@ def merge_text(base: bytes | None, ours: bytes, theirs: bytes, path: str) -> Mer
     plain = one_sided(conflict)
     resolver = ""
     if plain is None:
-        found = guarded(lambda: climb(conflict), None, f"merging {path!r}", NOT_SETTLED, lambda: prepare(path))
+        found = guarded(lambda: run_cascade(conflict), None, f"merging {path!r}", NOT_SETTLED, lambda: prepare(path))
         if isinstance(found, Refused):
             return found
         if not found.texts:

@@ -51,13 +51,13 @@ def dispatch(ctx: click.Context, /, prompt_file: str, result_file: str, unit_id:
     """
     from gitprun.cli.signals import signals_stop
     from gitprun.registry.state_folder import state_base
-    from gitprun.runs.dispatch_unit import DispatchPolicy, DispatchRequest, dispatch_unit, read_wishes
+    from gitprun.runs.dispatch_unit import DispatchPolicy, DispatchSpec, dispatch_unit, read_wishes
     from gitprun.supervisor.process import Stop
 
     start: Path = ctx.obj
     wishes, stop = read_wishes(os.environ), Stop()
     unit, executor, project = _unit(start, prompt_file, unit_id, wishes, given)
-    request = DispatchRequest(
+    request = DispatchSpec(
         unit=unit,
         executor=executor,
         result=(start / result_file).absolute(),

@@ -154,7 +154,7 @@ def _work(place: Here, opened: Resolution, worker: str) -> bool:
     from gitprun.model.names import UnitId
     from gitprun.model.units import ExecutorSettings, Unit
     from gitprun.registry.state_folder import state_base
-    from gitprun.runs.dispatch_unit import DispatchPolicy, DispatchRequest, dispatch_unit
+    from gitprun.runs.dispatch_unit import DispatchPolicy, DispatchSpec, dispatch_unit
     from gitprun.supervisor.process import Stop
     from gitprun.system.files import read_plain
     from gitprun.workspaces.base import OUTBOX
@@ -165,7 +165,7 @@ def _work(place: Here, opened: Resolution, worker: str) -> bool:
     command = ("sh", "-c", worker) if executor == "command" else ()
     unit = Unit(id=UnitId("resolve"), prompt=prompt, executor=executor, command=command)
     path, stop, project = Path(opened.workspace), Stop(), read_settings_of(place)
-    request = DispatchRequest(
+    request = DispatchSpec(
         unit=unit,
         executor=project.executors.get(executor, ExecutorSettings()),
         result=path / OUTBOX / "result.md",

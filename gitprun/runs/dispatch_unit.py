@@ -100,7 +100,7 @@ def read_limit(text: str, name: str) -> float:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DispatchRequest:
+class DispatchSpec:
     """One worker to be dispatched without a run.
 
     State folders are made in ``base``, ``caller`` is the folder they are named by, ``scratch`` where the worker works
@@ -142,7 +142,7 @@ class DispatchRequest:
 class DispatchPolicy(ForegroundPolicy):
     """One attempt in a state folder; ``announce`` hears that before the first worker starts, ``say`` what to know."""
 
-    request: DispatchRequest
+    request: DispatchSpec
     stop: Stop
     announce: Callable[[Path], None]
     say: Callable[[str], None]

@@ -19,7 +19,7 @@ from gitprun.model.plan import Plan, Settings
 from gitprun.model.units import Unit
 from gitprun.registry.make import WorkspaceSpec, make_named
 from gitprun.runs.dispatch import run_plan
-from gitprun.runs.dispatch_unit import DispatchPolicy, DispatchRequest, dispatch_unit
+from gitprun.runs.dispatch_unit import DispatchPolicy, DispatchSpec, dispatch_unit
 from gitprun.runs.request import Session, WorkerRequest
 from gitprun.runs.user_verify import PostVerify
 from gitprun.runs.user_work import work_in
@@ -139,7 +139,7 @@ class Use:
 
     def _dispatch(self, unit: Unit, settings: Settings, stop: Stop, clock: Alarm) -> Came:
         tmp = self.repo.path.parent / "tmp"
-        request = DispatchRequest(
+        request = DispatchSpec(
             unit=unit,
             executor=self.executors.get(unit.executor) or _none(),
             result=self.result,
