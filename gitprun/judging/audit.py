@@ -1,4 +1,4 @@
-"""What a merge without a conflict may still have got wrong: each path both sides changed, and files that go together."""
+"""What a merge without a conflict may still have got wrong: paths both sides changed, files that go together."""
 
 from __future__ import annotations
 

@@ -32,6 +32,7 @@ class Means:
     ``state`` is the folder that holds recorded resolutions and reports of bugs (None: there is no repository),
     ``rerere`` git's own memory of resolutions. ``picks`` asks for all texts that can be proved, and says which of them
     to take at a path (the first is 0).
+    ``further`` returns what there is once the resolvers settled nothing, where that takes programs of git to find.
     """
 
     hotspots: Sequence[Hotspot] = ()
@@ -39,6 +40,7 @@ class Means:
     state: Path | None = None
     picks: Mapping[bytes, int] | None = None
     rerere: Rerere | None = None
+    further: Callable[[], Means] | None = None
 
 
 # Where there is no repository: the resolvers alone, and the policies of files that are lists by convention.
@@ -103,15 +105,16 @@ def merge_text(base: bytes | None, ours: bytes, theirs: bytes, path: str) -> Mer
 
 
 def judge_text(
-    conflict: FileConflict, merged: bytes | None, means: Means, *, several_bases: bool = False
+    conflict: FileConflict, merged: bytes | None, means: Means, several_bases: Callable[[], bool] = lambda: False
 ) -> JudgedText:
     """Return what one file comes to; ``merged`` is the text git made of it without a conflict, None where it left one.
 
-    With several merge bases only git's own text counts: what a side changed is not told by one base.
+    With several merge bases only git's own text counts: what a side changed is not told by one base. Whether there are
+    is asked only of a conflict or a faulty text.
     """
     if merged is not None:
-        return review_text(conflict, merged, means, lambda: several_bases)
-    resolved = Refused(SEVERAL_BASES) if several_bases else resolve_text(conflict, means)
+        return review_text(conflict, merged, means, several_bases)
+    resolved = Refused(SEVERAL_BASES) if several_bases() else resolve_text(conflict, means)
     if isinstance(resolved, Refused):
         return JudgedText(state=MergeState.CONFLICT, reason=resolved.reason)
     answer = resolved.answer
@@ -148,6 +151,8 @@ def resolve_text(conflict: FileConflict, means: Means, marked: bytes | None = No
         pick = (means.picks or {}).get(conflict.path.encode("utf-8", "surrogateescape"), 0)
         return ResolvedText(texts[min(pick, len(texts) - 1)], len(texts))
     reasons = [reason] if reason else []
+    if means.further is not None:
+        means = means.further()
     for known in (_find_recorded(conflict, means), _find_rerere(conflict, means, marked)):
         if isinstance(known, Resolved):
             return ResolvedText(known)
@@ -256,3 +261,15 @@ def run_guarded(resolver: Resolver, conflict: FileConflict, state: Path | None) 
 def blob_name(text: bytes) -> str:
     """Return the object id git gives a text, by which resolutions of it are recorded."""
     return hashlib.sha1(b"blob %d\0" % len(text) + text, usedforsecurity=False).hexdigest()
+
+
+def show_dropped(answer: Resolved) -> tuple[str, ...]:
+    """Return the lines that a policy left out as they are told: the side, the line in its file, what it was."""
+    return tuple(
+        f"{line.side} {line.line}: {'-' if line.removal else '+'}{show_line(line.text)}" for line in answer.dropped
+    )
+
+
+def show_line(line: bytes) -> str:
+    """Return a line of a file as text, bytes that are no UTF-8 as escapes."""
+    return line.decode("utf-8", "backslashreplace")

@@ -125,7 +125,9 @@ def test_plain_form() -> None:
                 "state": "conflict",
                 "commit": "",
                 "reason": "conflicts with main in 1 path",
-                "conflicts": [{"path": "f", "kind": "contents", "detail": "CONFLICT", "resolver": "", "reason": "not proved"}],
+                "conflicts": [
+                    {"path": "f", "kind": "contents", "detail": "CONFLICT", "resolver": "", "reason": "not proved"}
+                ],
                 "resolved": [{"path": "g", "resolver": "lines", "added": ["x"], "dropped": ["y"]}],
                 "suspects": [{"path": "h", "reason": "twice"}],
                 "accept": [],
