@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gitprun.git.trees import TreeChange, parents_of, tree_of
 from gitprun.landing.conflicts_committed import find_markers
 from gitprun.landing.context import LandingContext
 from gitprun.landing.plan import Candidate
+from gitprun.model.findings import Suspect
 from gitprun.model.names import Oid, short
 
 if TYPE_CHECKING:
@@ -40,12 +42,15 @@ def find_branch_faults(
     ``changes`` are its own since the merge base, ``merged`` is the tree it would land as. Of paths in
     ``known`` something worse is told already than that conflict markers are left in them.
     """
-    from gitprun.landing.older import TakenBack
-
     seen = look_back(site, candidate, merged if candidate.mended else tree_of(site.repo, candidate.tip))
     marked = find_markers(site.git, site.trees, candidate.tip, changes, merged)
+    return add_markers(seen, marked, known)
+
+
+def add_markers(seen: TakenBack, marked: Sequence[Suspect], known: Collection[str]) -> TakenBack:
+    """Add files with markers to what a branch takes back, but for those of which something worse is told."""
     told = {*known, *(one.path for one in seen.suspects)}
-    return TakenBack((*seen.suspects, *(one for one in marked if one.path not in told)), seen.told)
+    return replace(seen, suspects=(*seen.suspects, *(one for one in marked if one.path not in told)))
 
 
 def describe_reverted(site: LandingContext, candidate: Candidate) -> str:
