@@ -14,7 +14,7 @@ from gitprun.judging import doubts, text
 from gitprun.landing.file import FileMerge
 from gitprun.resolvers import outline
 from gitprun.resolvers.base import FileConflict
-from gitprun.resolvers.cascade import CascadeResult
+from gitprun.resolvers.cascade import CascadeResult, StrategyRefusal
 from tests.support.cli import Said, program_environment, prun
 from tests.support.repos import make_repo
 
@@ -231,7 +231,9 @@ def test_a_clean_merge_with_a_fault_does_not_pass(
     """Nothing else could be proved: git's text, but not git's exit code."""
     folder = lay_out(tmp_path, BASE, MAIN, UNIT)
     monkeypatch.setattr(outline, "audit", suspicious)
-    monkeypatch.setattr(text, "run_cascade", lambda conflict, every: CascadeResult((), ("json: no",)))
+    monkeypatch.setattr(
+        text, "run_cascade", lambda conflict, every: CascadeResult((), (StrategyRefusal("json", "no"),))
+    )
     clean = git(folder, "merge-file", "-p", "ours", "base", "theirs")
     assert clean[0] == 0
     assert main(["--path", "x.json", "ours", "base", "theirs"], folder) == 1
