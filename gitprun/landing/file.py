@@ -11,7 +11,7 @@ from gitprun.git.command import Git
 from gitprun.judging.doubts import NOT_SETTLED, Doubts, find_doubts, guarded
 from gitprun.model.errors import PrunError
 from gitprun.resolvers.base import FileConflict, Refused, quote
-from gitprun.resolvers.ladder import CascadeResult, climb, prepare
+from gitprun.resolvers.cascade import CascadeResult, prepare, run_cascade
 from gitprun.system.files import write_whole
 
 CANNOT = 128
@@ -71,7 +71,7 @@ def _climb(conflict: FileConflict, by_git: FileAnswer, doubts: Doubts, shown: st
     doing, before = f"resolving {conflict.path!r}", lambda: prepare(conflict.path)
     tried: CascadeResult | Refused = Refused(NOT_SETTLED)
     if not doubts.late:
-        tried = guarded(lambda: climb(conflict), None, doing, NOT_SETTLED, before)
+        tried = guarded(lambda: run_cascade(conflict), None, doing, NOT_SETTLED, before)
     if isinstance(tried, CascadeResult) and tried.texts:
         found = tried.texts[0]
         return FileAnswer(0, found.text, (f"{shown}: settled ({found.resolver})",))

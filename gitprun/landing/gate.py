@@ -109,8 +109,8 @@ def _suspects(repository: Repository, unit: str, note: Callable[[str], None]) ->
 def _taken_back(repository: Repository, unit: str, name: str, note: Callable[[str], None]) -> Iterator[str]:
     """Name what of others' work the branch takes back, as a landing would."""
     from gitprun.landing.choose import read_made
-    from gitprun.landing.older import Back, find_all_taken_back
     from gitprun.landing.past import Past
+    from gitprun.landing.taken_back import Back, find_all_taken_back
 
     git, repo = repository.git, open_repository(repository.git_dir)
     head, tip = parse_oid(git.run("rev-parse", "HEAD").text), parse_oid(unit)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -87,9 +86,10 @@ class RunContext:
         """Name the file of the look at what is linked."""
         return self.folder(unit) / "linked.json"
 
-    def now(self) -> datetime:
-        """Give the time as the user's own clock shows it."""
-        return datetime.fromtimestamp(self.clock.now()).astimezone()
+    @property
+    def home(self) -> str:
+        """Return the folder workers hear of as the user's repository."""
+        return str(self.repository.top or self.repository.common)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,16 +121,6 @@ class Attempt:
     source: CloneSource
     known: frozenset[str] = frozenset()
     thread: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Retry:
-    """A unit that is to be tried again, not before ``until``; ``shared`` holds for all workers of its executor."""
-
-    until: float
-    kind: str
-    shared: bool
-    counts: bool = True
 
 
 def open_site(

@@ -15,9 +15,8 @@ from gitprun import __version__
 from gitprun.executors.base import Progress
 from gitprun.executors.catalog import require_executor
 from gitprun.git.command import Git, require_git
-from gitprun.git.layout import require_seen_checkout
 from gitprun.git.refs import Signature, delete_ref, move_ref, open_repository, read_signatures
-from gitprun.git.repo import Repository, resolve_commit
+from gitprun.git.repo import Repository, require_seen_checkout, resolve_commit
 from gitprun.ledger.ledger import Ledger
 from gitprun.ledger.retry_policy import patience_of
 from gitprun.ledger.settings import remember

@@ -15,7 +15,7 @@ from gitprun.landing import file
 from gitprun.landing.file import FileMerge
 from gitprun.resolvers import outline
 from gitprun.resolvers.base import FileConflict
-from gitprun.resolvers.ladder import CascadeResult
+from gitprun.resolvers.cascade import CascadeResult
 from tests.support.cli import Said, program_environment, prun
 from tests.support.repos import make_repo
 
