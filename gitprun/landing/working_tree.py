@@ -9,7 +9,7 @@ from dataclasses import replace
 import pygit2
 
 from gitprun.capture.context import CaptureContext, quoted_place
-from gitprun.capture.scan import scan_workspace
+from gitprun.capture.tree_scan import scan_workspace
 from gitprun.capture.stage import stage
 from gitprun.git.trees import show_path
 from gitprun.landing.temporary_objects import TemporaryObjects

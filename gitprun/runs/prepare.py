@@ -13,7 +13,7 @@ from gitprun.capture.preview import noting_setup
 from gitprun.model.errors import PrunError
 from gitprun.model.names import Oid, unit_branch
 from gitprun.model.units import Unit
-from gitprun.observe.safe_mode import require_calm
+from gitprun.observe.safe_mode import require_trusted_config
 from gitprun.runs.context import Attempt, RunContext, open_site
 from gitprun.runs.walls import require_walls
 from gitprun.supervisor.process import worker_environment
@@ -36,7 +36,7 @@ def prepare(context: RunContext, unit: Unit, attempt: Attempt) -> Workspace:
     """Make the workspace and everything the worker finds in it; on failure nothing of it is left."""
     began = time.monotonic()
     require_walls(unit)
-    require_calm(context.repository)
+    require_trusted_config(context.repository)
     context.folder(unit).mkdir(parents=True, exist_ok=True)
     path = workspace_path(context.root, context.run, unit.id)
     if unit.mode == "read":
