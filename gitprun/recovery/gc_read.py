@@ -21,7 +21,7 @@ from gitprun.model.errors import PrunError
 from gitprun.model.names import PRUN_REFS, is_run_id
 from gitprun.observe.keep import keep_folder, own_bytes
 from gitprun.observe.tree import may_convert
-from gitprun.recovery.gc_plan import DAY, GcInventory, Leftover, RunFound, UnitFound
+from gitprun.recovery.gc_plan import DAY, GcInventory, GcScope, Leftover, RunFound, UnitFound
 from gitprun.registry.disk import disk_use
 from gitprun.registry.find import name_of
 from gitprun.registry.guard import lock_of, stands
@@ -42,17 +42,16 @@ _TEMPORARY = re.compile(r"(?P<name>.+)-(?P<pid>[0-9]+)")
 
 
 def read_found(
-    repository: Repository, ledger: Ledger, reading: Reading, roots: Iterable[Path], *, keep_for: float,
-    workspaces: bool = False,
-) -> GcInventory:  # fmt: skip
-    """Read all that gc decides upon; ``workspaces`` asks to look into those too."""
+    repository: Repository, ledger: Ledger, reading: Reading, roots: Iterable[Path], scope: GcScope
+) -> GcInventory:
+    """Read all that gc decides upon; workspaces are looked into only where they may go."""
     named, history = roster(reading.events), reading.history
     tops = choose_roots(reading, roots)
     refs = read_refs(repository)
-    look = _Look(repository, refs, workspaces=workspaces)
+    look = _Look(repository, refs, workspaces=scope.workspaces)
     units = [look.unit(run, unit) for run in history.runs.values() for unit in run.units.values()]
     units += [look.unit(named, unit) for unit in named.units.values()]
-    compaction = ledger.compact(days=keep_for / DAY, dry_run=True)
+    compaction = ledger.compact(days=scope.keep_for / DAY, dry_run=True)
     state = repository.state
     return GcInventory(
         units=tuple(units),

@@ -27,7 +27,7 @@ from gitprun.runs.context import Attempt, RunContext, modified, open_site
 from gitprun.runs.prepare import temporary_of
 from gitprun.system.files import read_plain, tail, write_whole
 from gitprun.verify.check import check_workspace
-from gitprun.verify.pristine import check_commit, plan_checks
+from gitprun.verify.pristine import CheckContext, check_commit, plan_checks
 from gitprun.verify.put_back import read_gate_changes
 from gitprun.verify.surroundings import surroundings, wish_for_landing, wish_for_worker
 from gitprun.verify.view import view_for
@@ -244,15 +244,10 @@ def _verify_commit(
     wish = wish_for_landing(was_confined(unit.executor, unit.sandbox, unit.walled), settings.verify_sandbox)
     plan = plan_checks(settings, wish, branch, context.verify, settings.setup or ())
     notes: list[str] = []
-    verdict = check_commit(
-        context.repository,
-        commit,
-        plan,
-        top=context.root,
-        logs=logs,
-        stop=context.stop,
-        note=notes.append,
+    where = CheckContext(
+        repository=context.repository, top=context.root, logs=logs, stop=context.stop, note=notes.append
     )
+    verdict = check_commit(where, commit, plan)
     if verdict.state == "pass":
         note_verified(context.ledger, (tree,), plan.way, context.run)
     return verdict, NOTHING_CHANGED | {"verify_in": "pristine", "check_notes": list(dict.fromkeys(notes))}

@@ -21,7 +21,7 @@ from gitprun.git.command import Git
 from gitprun.git.refs import Signature, delete_ref, move_ref, read_ref
 from gitprun.git.repo import Repository
 from gitprun.git.trees import tree_of
-from gitprun.landing.commit import finish_message, read_message_file, write_merge, write_message_file
+from gitprun.landing.commit import NewCommit, finish_message, read_message_file, write_message_file, write_new_commit
 from gitprun.landing.hooks import Hooks, find_hooks, run_hook
 from gitprun.landing.settings import hooks_folder, read_merge_settings
 from gitprun.landing.touched import withhold_changed
@@ -156,7 +156,8 @@ def _through_hooks(work: Work, parent: Oid, text: str) -> tuple[Oid, tuple[str, 
             raise OperationRefused("a hook left no message")
         if tree == tree_of(site.repo, parent):
             raise OperationRefused("the pre-commit hook took every change back")
-        commit = write_merge(repository.git, site.repo, settings, work.who, tree=tree, parents=(parent,), message=text)
+        new = NewCommit(tree=tree, parents=(parent,), message=text, who=work.who)
+        commit = write_new_commit(repository.git, site.repo, settings, new)
         if read_ref(site.repo, work.branch) != parent:
             raise OperationRefused(f"a hook moved the branch {site.workspace.branch}")
         move_ref(site.repo, work.branch, commit, parent, f"commit: {text.splitlines()[0]}")

@@ -20,7 +20,7 @@ from gitprun.runs.dispatch import open_root
 from gitprun.runs.recapture import coordinated, open_context
 from gitprun.runs.recheck import Rechecked, is_checkable, recheck
 from gitprun.supervisor.process import Stop
-from gitprun.verify.pristine import check_commit, plan_checks
+from gitprun.verify.pristine import CheckContext, check_commit, plan_checks
 from gitprun.verify.surroundings import wish_for_landing
 
 
@@ -106,7 +106,8 @@ def verify_commit(
     )
     logs = repository.state / "verify" / short(commit)
     try:
-        verdict = check_commit(repository, commit, plan, top=root, logs=logs, stop=stop, note=notes.append)
+        context = CheckContext(repository=repository, top=root, logs=logs, stop=stop, note=notes.append)
+        verdict = check_commit(context, commit, plan)
     finally:
         with suppress(OSError):
             # Made for this alone, where nothing else is in it.

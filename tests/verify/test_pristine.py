@@ -16,7 +16,15 @@ from hypothesis import strategies as st
 from gitprun.model.plan import Settings
 from gitprun.model.units import Verdict
 from gitprun.supervisor.process import Stop
-from gitprun.verify.pristine import Changes, CheckPlan, PristinePlace, check_commit, plan_checks, pristine_place
+from gitprun.verify.pristine import (
+    Changes,
+    CheckContext,
+    CheckPlan,
+    PristinePlace,
+    check_commit,
+    plan_checks,
+    pristine_place,
+)
 from gitprun.verify.surroundings import ConfinementRequest
 from tests.support.repos import Repo, make_repo
 
@@ -41,14 +49,16 @@ def plan(*commands: str, **rest: object) -> CheckPlan:
 def place_of(repo: Repo, asked: CheckPlan | None = None, notes: list[str] | None = None) -> Iterator[PristinePlace]:
     said = [] if notes is None else notes
     top = repo.path.parent
-    with pristine_place(repo.repository, repo.head, asked or plan(), top=top, logs=top, note=said.append) as place:
+    context = CheckContext(repository=repo.repository, top=top, logs=top, note=said.append)
+    with pristine_place(context, repo.head, asked or plan()) as place:
         yield place
 
 
 def check(repo: Repo, asked: CheckPlan, *, stop: Stop | None = None) -> tuple[Verdict, list[str]]:
     notes: list[str] = []
     top = repo.path.parent
-    verdict = check_commit(repo.repository, repo.head, asked, top=top, logs=top / "logs", stop=stop, note=notes.append)
+    context = CheckContext(repository=repo.repository, top=top, logs=top / "logs", stop=stop, note=notes.append)
+    verdict = check_commit(context, repo.head, asked)
     assert not (top / "checks").exists(), "a place was left behind"
     return verdict, notes
 
