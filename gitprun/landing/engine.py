@@ -45,7 +45,7 @@ from gitprun.landing.move import TargetMoved, require_passage
 from gitprun.landing.order import plan_safe_order
 from gitprun.landing.past import Past
 from gitprun.landing.plan import Candidate, LandingItem, LandingOptions, LandingReport, News, plan_order
-from gitprun.landing.recover import landing_place, recover_landing, sweep_rooms, workspaces_root
+from gitprun.landing.recover import landing_place, recover_landing, sweep_rooms
 from gitprun.landing.settings import MergeSettings, hooks_folder, read_merge_settings
 from gitprun.landing.uncommitted import detached_ahead, dirty_checkout, later_commits
 from gitprun.ledger.ledger import Ledger
@@ -250,6 +250,7 @@ def _prove(
     from gitprun.landing.train import Train
     from gitprun.ledger.verified_trees import note_verified, read_verified
     from gitprun.verify.surroundings import wish_for_landing
+    from gitprun.workspaces.root import workspaces_root
 
     options = site.options
     wish = wish_for_landing(came_confined(ordered, ledger.read().events), options.verify_sandbox)

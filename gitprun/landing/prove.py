@@ -15,7 +15,6 @@ from gitprun.landing.after import AfterCommands, list_ignored, run_after, take_i
 from gitprun.landing.context import LandingContext
 from gitprun.landing.own_check import OwnCheck, judge, not_run
 from gitprun.landing.plan import Candidate, LandingOptions, News
-from gitprun.landing.recover import workspaces_root
 from gitprun.landing.staged import UnfitContent
 from gitprun.ledger.events import Event
 from gitprun.ledger.roster import NAMED
@@ -26,6 +25,7 @@ from gitprun.verify.pristine import CheckPlan, check_commit, not_set_up, pristin
 from gitprun.verify.put_back import PutBack
 from gitprun.verify.setup import SetupFailed
 from gitprun.verify.surroundings import ConfinementRequest, wish_for_landing
+from gitprun.workspaces.root import workspaces_root
 
 PASS = Verdict(state="pass")
 

@@ -117,16 +117,10 @@ def record_undone(ledger: Ledger, facts: Mapping[str, Any], rows: Sequence[Mappi
     ledger.append_all([*undone, ("undo.finished", "", "", {**_ends(facts), "outcome": "done"})])
 
 
-def workspaces_root(repository: Repository, root: str) -> Path:
-    """Return the folder for workspaces: the one that is set, or the usual one."""
-    from gitprun.workspaces.base import choose_root
-
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return Path(root) if root else choose_root(None, repository.home, cache)
-
-
 def landing_place(repository: Repository, root: str) -> Path:
     """Name the folder for what landings in this repository need for a while; several may share the one above it."""
+    from gitprun.workspaces.root import workspaces_root
+
     return workspaces_root(repository, root) / "landing" / room_mark(repository)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -36,9 +36,8 @@ from gitprun.supervisor.process import Stop, probe_identity, worker_environment
 from gitprun.supervisor.programs import find_program, with_program
 from gitprun.system.clock import Alarm, SteadyClock
 from gitprun.system.files import locked
-from gitprun.system.sharing import make_private
-from gitprun.workspaces.base import WorkspaceProblem, choose_root
 from gitprun.workspaces.clone import CloneSource, read_source
+from gitprun.workspaces.root import made_root, open_root
 from gitprun.workspaces.trust import require_trusted
 
 MEMORY_PER_WORKER = 1_500_000_000
@@ -130,7 +129,7 @@ def run_plan(
     root = open_root(repository, settings.root)
     jobs = choose_jobs(settings, len(plan.units))
     eye = SharedReader(repository, root)
-    with ThreadPoolExecutor(max_workers=2) as aside, _made(root):
+    with ThreadPoolExecutor(max_workers=2) as aside, made_root(root):
         # Nothing slow comes before the run's own row: who looks for it right after it was started must find it.
         sourced = aside.submit(read_source, repository)
         # Before any worker starts: what the user's checkout, refs and settings look like without them.
@@ -208,14 +207,6 @@ def choose_jobs(settings: Settings, units: int) -> int:
     return min(settings.jobs or default_jobs(units), units)
 
 
-def open_root(repository: Repository, configured: str | None) -> Path:
-    """Choose the folder for workspaces and check that it lies where it may."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    root = choose_root(configured or None, repository.home, cache)
-    require_outside(repository, root)
-    return root
-
-
 def follow_revision(git: Git, revision: str, base: Oid) -> str:
     """Name what later attempts start from: the branch or tag that is meant, else the commit itself.
 
@@ -230,45 +221,6 @@ def _note_shared(repository: Repository, run: RunId, name: str, look: Callable[[
     """Keep what is shared with the user, for the monitor to compare with; a run goes on without it."""
     with contextlib.suppress(PrunError, OSError):
         record_shared(repository.state, run, name, look())
-
-
-def require_outside(repository: Repository, root: Path) -> None:
-    """Refuse a workspace root that would show up in the user's checkout, or lie in his git folder."""
-    if repository.common.resolve() in (root, *root.parents):
-        raise WorkspaceProblem(f"the workspace root {root} lies in the git folder", "choose a folder outside of it")
-    for top in {repository.top, repository.home} - {None, repository.common}:
-        assert top is not None
-        if top.resolve() not in (root, *root.parents):
-            continue
-        ignored = Git(cwd=top).run("check-ignore", "--quiet", f"{root}/", ok=(0, 1, 128)).code == 0
-        if not ignored or root == top.resolve():
-            raise WorkspaceProblem(
-                f"the workspace root {root} lies in your checkout",
-                "choose a folder outside of it, or one that git ignores",
-            )
-
-
-@contextlib.contextmanager
-def _made(root: Path) -> Iterator[None]:
-    """Make the workspace root and prove that it can be written; take it back if the block fails."""
-    missing = [folder for folder in (root, *root.parents) if not os.path.lexists(folder)]
-    try:
-        try:
-            make_private(root)
-            probe = root / f".probe-{os.getpid()}"
-            probe.mkdir()
-            probe.rmdir()
-        except OSError as problem:
-            raise WorkspaceProblem(
-                f"the workspace root {root} cannot be used: {problem.strerror}",
-                'choose another folder: --root, or [workspace] root = "..." in prun.toml',
-            ) from None
-        yield
-    except BaseException:
-        for folder in missing:
-            with contextlib.suppress(OSError):
-                folder.rmdir()
-        raise
 
 
 def _open_run(

@@ -27,7 +27,7 @@ from gitprun.runs.context import Attempt, RunContext, modified, open_site
 from gitprun.runs.prepare import temporary_of
 from gitprun.system.files import read_plain, tail, write_whole
 from gitprun.verify.check import check_workspace
-from gitprun.verify.pristine import check_commit, plan_checks
+from gitprun.verify.pristine import check_commit
 from gitprun.verify.put_back import read_gate_changes
 from gitprun.verify.surroundings import surroundings, wish_for_landing, wish_for_worker
 from gitprun.verify.view import view_for
@@ -238,11 +238,15 @@ def _verify_commit(
     context: RunContext, unit: Unit, commit: Oid, tree: Oid, logs: Path
 ) -> tuple[Verdict, dict[str, Any]]:
     """Check the captured commit as a landing on the branch its run began from would: that counts for such a one."""
+    # Only who asks for a pristine check pays for loading the landing.
+    from gitprun.landing.plan import checking_options
+    from gitprun.landing.prove import landing_checks
+
     settings, heads = context.settings, "refs/heads/"
     own = unit_branch(context.run, unit.id)
     branch = context.revision.removeprefix(heads) if context.revision.startswith(heads) else own
     wish = wish_for_landing(was_confined(unit.executor, unit.sandbox, unit.walled), settings.verify_sandbox)
-    plan = plan_checks(settings, wish, branch, context.verify, settings.setup or ())
+    plan = landing_checks(checking_options(settings), wish, branch)
     notes: list[str] = []
     verdict = check_commit(
         context.repository,

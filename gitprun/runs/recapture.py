@@ -28,13 +28,14 @@ from gitprun.registry.find import held, name_of, require_workspace
 from gitprun.registry.remove import recall_workspace
 from gitprun.registry.survivors import living_survivors
 from gitprun.runs.context import Attempt, RunContext, open_site
-from gitprun.runs.dispatch import make_context, open_root
+from gitprun.runs.dispatch import make_context
 from gitprun.runs.finish import Outcome, capture_unit, judge_work, needs_checks, verify
 from gitprun.runs.next_attempt import recall_attempt
 from gitprun.runs.recheck import worker_state
 from gitprun.runs.resume import require_alone
 from gitprun.supervisor.process import Stop, probe_identity
 from gitprun.system.files import locked
+from gitprun.workspaces.root import open_root
 
 NOTHING_SAID = Settings()
 

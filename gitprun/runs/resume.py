@@ -29,7 +29,6 @@ from gitprun.runs.dispatch import (
     close_run,
     hear_nothing,
     make_context,
-    open_root,
     require_programs,
 )
 from gitprun.runs.pool import Pool
@@ -38,6 +37,7 @@ from gitprun.supervisor.exit_record import PART
 from gitprun.supervisor.process import RECORD, SPEC, ProcessIdentity, Stop, find_warden, is_gone, probe_identity
 from gitprun.system.clock import Alarm
 from gitprun.system.files import locked
+from gitprun.workspaces.root import open_root
 from gitprun.workspaces.trust import require_trusted
 
 

@@ -7,6 +7,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from gitprun.git.repo import Repository
+from gitprun.landing.plan import checking_options
+from gitprun.landing.prove import landing_checks
 from gitprun.ledger.events import RunState, UnitState
 from gitprun.ledger.ledger import Ledger
 from gitprun.ledger.lookup import probe_unit
@@ -16,12 +18,12 @@ from gitprun.model.names import Oid, short
 from gitprun.model.plan import Settings
 from gitprun.model.units import Verdict
 from gitprun.registry.find import held, name_of
-from gitprun.runs.dispatch import open_root
 from gitprun.runs.recapture import coordinated, open_context
 from gitprun.runs.recheck import Rechecked, is_checkable, recheck
 from gitprun.supervisor.process import Stop
-from gitprun.verify.pristine import check_commit, plan_checks
+from gitprun.verify.pristine import check_commit
 from gitprun.verify.surroundings import wish_for_landing
+from gitprun.workspaces.root import open_root
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,13 +99,8 @@ def verify_commit(
     """
     notes: list[str] = []
     root = open_root(repository, settings.root)
-    plan = plan_checks(
-        settings,
-        wish_for_landing(confined, settings.verify_sandbox),
-        branch,
-        settings.verify or (),
-        settings.setup or (),
-    )
+    wish = wish_for_landing(confined, settings.verify_sandbox)
+    plan = landing_checks(checking_options(settings), wish, branch)
     logs = repository.state / "verify" / short(commit)
     try:
         verdict = check_commit(repository, commit, plan, top=root, logs=logs, stop=stop, note=notes.append)
