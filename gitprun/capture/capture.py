@@ -17,7 +17,7 @@ import pygit2
 
 from gitprun.capture.advice import advise
 from gitprun.capture.context import CaptureContext
-from gitprun.capture.import_objects import ImportLimits, ImportProblem, Rejected, cross
+from gitprun.capture.import_objects import ImportLimits, ImportProblem, ImportRequest, Rejected, import_objects
 from gitprun.capture.portable import describe_names
 from gitprun.capture.scan import Scan, ScanProblem, scan_workspace
 from gitprun.capture.screen import LeftOut, gather_left_out
@@ -240,42 +240,34 @@ def changed_paths(repo: pygit2.Repository, base: Oid, tree: Oid) -> tuple[str, .
 
 
 @keeping_work()
-def commit_capture(
-    site: CaptureContext,
-    found: Capture,
-    ref: str,
-    message: str,
-    who: tuple[Signature, Signature],
-    old: Oid = ZERO,
-    note: Callable[[str], None] | None = None,
-) -> Oid:
-    """Make the one commit of a unit on its base and pin it; the ref moves only after all of it is whole there.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitText:
+    """What a commit says: its message, author and committer.
 
-    Where ``note`` hears of it when that fails, it is signed if the user signs his commits.
+    Where ``note`` hears of it when that fails, it is signed if the user signs commits.
     """
+
+    message: str
+    who: tuple[Signature, Signature]
+    note: Callable[[str], None] | None = None
+
+
+def commit_capture(site: CaptureContext, found: Capture, ref: str, text: CommitText, old: Oid = ZERO) -> Oid:
+    """Make the one commit of a unit on its base and pin it; the ref moves only after all of it is whole there."""
     run, _, unit = ref.removeprefix("refs/prun/").removeprefix("kept/").partition("/")
     names = {"run": run, "unit": unit.partition("/")[0]}
-    commit = bring_commit(site, found.tree, site.base, message, who, **names, note=note)
+    commit = bring_commit(site, found.tree, site.base, text, **names)
     move_ref(site.repo, ref, commit, old, "prun: captured")
     return commit
 
 
 @keeping_work()
-def bring_commit(
-    site: CaptureContext,
-    tree: Oid,
-    parent: Oid,
-    message: str,
-    who: tuple[Signature, Signature],
-    *,
-    run: str,
-    unit: str,
-    note: Callable[[str], None] | None = None,
-) -> Oid:
-    """Make a commit of a captured tree and bring it into the user's repository; no ref moves; ``note`` as above.
+def bring_commit(site: CaptureContext, tree: Oid, parent: Oid, text: CommitText, *, run: str, unit: str) -> Oid:
+    """Make a commit of a captured tree and bring it into the user's repository; no ref moves.
 
     Raises CaptureProblem, with the user's repository as it was, when the work is not fit for it.
     """
+    message, who, note = text.message, text.who, text.note
     if site.own is None:
         return write_commit(site.repo, tree, (parent,), message, *who)
     own, objects = site.own, site.own / "objects"
@@ -289,10 +281,12 @@ def bring_commit(
     if commit is None:
         writer = stand_in(site.git, objects, lambda: open_repository(own))
         commit = write_commit(writer, tree, (parent,), message, *who)
-    came = cross(
-        site.repository, run=run, unit=unit, objects=objects, tips={"capture": commit}, base=parent,
-        limits=UNBOUNDED, parent=True,
-    )  # fmt: skip
+    came = import_objects(
+        site.repository,
+        ImportRequest(
+            run=run, unit=unit, objects=objects, tips={"capture": commit}, base=parent, limits=UNBOUNDED, parent=True
+        ),
+    )
     if "capture" not in came.taken:
         row = came.rejected[0]
         raise CaptureProblem(

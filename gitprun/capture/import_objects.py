@@ -23,7 +23,16 @@ from gitprun.git.repo import Repository
 from gitprun.model.errors import GitFailed, GitTimeout, PrunError
 from gitprun.model.names import Oid
 
-__all__ = ["GONE", "ImportLimits", "ImportProblem", "Imported", "Rejected", "cross", "room_git"]
+__all__ = [
+    "GONE",
+    "ImportLimits",
+    "ImportProblem",
+    "ImportRequest",
+    "Imported",
+    "Rejected",
+    "import_objects",
+    "room_git",
+]
 
 # Why a tip that names no object at all is rejected.
 GONE = "it is not there"
@@ -77,28 +86,44 @@ class Imported:
     notes: tuple[str, ...] = ()
 
 
-def cross(
-    repository: Repository,
-    *,
-    run: str,
-    unit: str,
-    objects: Path,
-    tips: Mapping[str, Oid],
-    base: Oid,
-    limits: ImportLimits = LIMITS,
-    parent: bool = False,
-    alternates: bytes | None = None,
-) -> Imported:
-    """Bring what ``tips`` reach in the object folder ``objects`` into the user's repository, each tip whole or not.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportRequest:
+    """What is to be brought into the user's repository: what ``tips`` reach in the object folder ``objects``.
 
-    ``base`` is a commit of the user's own. ``parent``: each tip has exactly the base as its one parent.
-    ``alternates`` is what prun wrote into a clone's objects/info/alternates: when something else is there now, or
-    objects lie behind links, nothing is taken from it; None means a folder of our own. No ref is moved.
+    ``run`` and ``unit`` name whose quarantine keeps what is not taken. ``base`` is a commit of the user's own.
+    ``parent``: each tip has exactly the base as its one parent. ``alternates`` is what prun wrote into a clone's
+    objects/info/alternates: when something else is there now, or objects lie behind links, nothing is taken from it;
+    None means a folder of our own.
     """
+
+    run: str
+    unit: str
+    objects: Path
+    tips: Mapping[str, Oid]
+    base: Oid
+    limits: ImportLimits = LIMITS
+    parent: bool = False
+    alternates: bytes | None = None
+
+
+def import_objects(repository: Repository, request: ImportRequest) -> Imported:
+    """Bring commits into the user's repository, each tip whole or not at all; no ref is moved."""
+    tips, limits = request.tips, request.limits
     if not tips:
         return Imported({})
     deadline = time.monotonic() + limits.seconds
-    trip = _Trip(repository, run, unit, objects, base, (base,), limits, parent, alternates, deadline)
+    trip = _Trip(
+        repository,
+        request.run,
+        request.unit,
+        request.objects,
+        request.base,
+        (request.base,),
+        limits,
+        request.parent,
+        request.alternates,
+        deadline,
+    )
     strange = trip.look()
     if strange is not None:
         return trip.without_objects(tips, strange)

@@ -17,7 +17,7 @@ from pathlib import Path
 from gitprun.capture.classification import included
 from gitprun.capture.contents import FIRST
 from gitprun.capture.context import TREE, CaptureContext
-from gitprun.capture.import_objects import Rejected, cross, room_git
+from gitprun.capture.import_objects import ImportRequest, Rejected, import_objects, room_git
 from gitprun.capture.inspect import split_batch
 from gitprun.capture.lint import lint_path
 from gitprun.capture.object_dir import tell_strange
@@ -171,7 +171,9 @@ def _take(
     if site.own is None:
         return StagedContent(commit, told, notes=(note,))
     tips, objects = {CHANNEL: commit}, site.own / "objects"
-    came = cross(site.repository, run=run, unit=unit, objects=objects, tips=tips, base=site.base)
+    came = import_objects(
+        site.repository, ImportRequest(run=run, unit=unit, objects=objects, tips=tips, base=site.base)
+    )
     if CHANNEL not in came.taken:
         return StagedContent(None, told, came.rejected)
     return StagedContent(commit, told, notes=(note, *came.notes))

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gitprun.capture.context import GITLINK, CaptureContext
-from gitprun.capture.import_objects import GONE, Rejected, cross, room_git
+from gitprun.capture.import_objects import GONE, ImportRequest, Rejected, import_objects, room_git
 from gitprun.capture.object_dir import tell_strange
 from gitprun.capture.quarantine import open_room
 from gitprun.capture.tree_scan import read_pointer
@@ -79,7 +79,9 @@ def _bring(site: CaptureContext, run: RunId, unit: UnitId, folder: str, git_dir:
         return None
     name = safe_name(folder)
     asked = {f"{CHANNEL}/{name}/{channel}": oid for channel, oid in tips.items()}
-    came = cross(site.repository, run=run, unit=unit, objects=objects, tips=asked, base=site.base, alternates=b"")
+    came = import_objects(
+        site.repository, ImportRequest(run=run, unit=unit, objects=objects, tips=asked, base=site.base, alternates=b"")
+    )
     # A log tells of commits that git has long dropped; nothing was lost by us.
     rejected = tuple(row for row in came.rejected if row.reason != GONE or "/lost/" not in row.name)
     return Inner(folder, came.taken, rejected) if came.taken or rejected else None

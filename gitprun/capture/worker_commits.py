@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import pygit2
 
 from gitprun.capture.context import CaptureContext
-from gitprun.capture.import_objects import GONE, Rejected, cross
+from gitprun.capture.import_objects import GONE, ImportRequest, Rejected, import_objects
 from gitprun.capture.index_only import CHANNEL, bring_staged
 from gitprun.capture.inner import bring_inner
 from gitprun.capture.screen import LeftOut
@@ -116,8 +116,9 @@ def _bring(
     if not missing:
         return tips, (), ()
     objects = site.workspace.path / ".git" / "objects"
-    found = cross(
-        site.repository, run=run, unit=unit, objects=objects, tips=missing, base=site.base, alternates=site.alternates
+    found = import_objects(
+        site.repository,
+        ImportRequest(run=run, unit=unit, objects=objects, tips=missing, base=site.base, alternates=site.alternates),
     )
     # A log tells of commits that git has long dropped; nothing was lost by us.
     rejected = tuple(row for row in found.rejected if row.reason != GONE or not row.name.startswith("lost/"))

@@ -199,6 +199,8 @@ def reset(ctx: click.Context, name: str, revision: str, discard_left_out: bool, 
             f"{unit.run}/{unit.id} is a unit of a run, and the workspace of a unit is never used again",
             f"git prun run --resume {unit.run} makes what is missing anew; git prun new makes a workspace of your own",
         )
+    from gitprun.workspaces.base import Provision
+
     copy, link = provisions(place, read_settings(place.repository.top), os.environ)
     done = reset_named(
         place.repository,
@@ -206,8 +208,7 @@ def reset(ctx: click.Context, name: str, revision: str, discard_left_out: bool, 
         unit,
         revision,
         discard_left_out=discard_left_out,
-        copy=copy,
-        link=link,
+        provision=Provision(copy=copy, link=link),
     )
     if as_json:
         put(json.dumps({"name": unit.id, **asdict(done)}))

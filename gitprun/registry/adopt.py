@@ -9,7 +9,7 @@ import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from gitprun.capture.capture import CaptureProblem, capture, commit_capture, pin_commits
+from gitprun.capture.capture import CaptureProblem, CommitText, capture, commit_capture, pin_commits
 from gitprun.capture.context import CaptureContext
 from gitprun.capture.worker_refs import read_channels, read_head
 from gitprun.git.command import Git
@@ -188,7 +188,8 @@ def _take_in(
     if captured.changed:
         saved = kept_ref(NAMED, unit.id, "adopted")
         message = f"{unit.id}: what was in the folder when it was taken in\n\nWorkspace: {unit.id}\n"
-        commit_capture(site, captured, saved, message, read_signatures(repository.git), read_ref(repo, saved) or ZERO)
+        text = CommitText(message=message, who=read_signatures(repository.git))
+        commit_capture(site, captured, saved, text, read_ref(repo, saved) or ZERO)
     made = found.kind == "clone" and read_ref(repo, f"refs/heads/{found.branch}") is None
     try:
         if made:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from gitprun.capture.capture import Capture, commit_capture
+from gitprun.capture.capture import Capture, CommitText, commit_capture
 from gitprun.capture.context import CaptureContext
 from gitprun.git.refs import open_repository, read_ref, read_signatures
 from gitprun.git.repo import Repository
@@ -19,7 +19,7 @@ from gitprun.ledger.roster import NAMED
 from gitprun.model.errors import OperationRefused
 from gitprun.model.names import Oid, kept_ref
 from gitprun.registry.guard import identity_of
-from gitprun.registry.remove import Rest, capture_rest, keep_rest
+from gitprun.registry.remove import Rest, RestRules, capture_rest, keep_rest
 from gitprun.registry.site import open_site, pin_name, stands_on
 from gitprun.system.files import remove_tree
 from gitprun.workspaces.worktree import remove_worktree
@@ -54,7 +54,7 @@ def save_named(repository: Repository, ledger: Ledger, unit: UnitState, *, disca
     if found is None:
         return Rest()
     provided = site.workspace.provided
-    rest = keep_rest(repository, ledger, unit, going, provided, advice=advice, discard=discard)
+    rest = keep_rest(repository, ledger, unit, going, provided, RestRules(advice=advice, discard=discard))
     return replace(rest, saved=_pin_rest(site, unit, found))
 
 
@@ -85,6 +85,6 @@ def _pin_rest(site: CaptureContext, unit: UnitState, found: Capture) -> str | No
     for number in itertools.count(1):
         ref = kept_ref(NAMED, unit.id, f"left-in-workspace-{number}")
         if read_ref(site.repo, ref) is None:
-            commit_capture(site, found, ref, message, read_signatures(site.repository.git))
+            commit_capture(site, found, ref, CommitText(message=message, who=read_signatures(site.repository.git)))
             return ref
     raise AssertionError("numbers do not end")

@@ -30,7 +30,7 @@ from gitprun.supervisor.process import Stop
 from gitprun.system.btime import folder_birth
 from gitprun.system.files import locked, remove_tree, write_whole
 from gitprun.verify.setup import run_setup
-from gitprun.workspaces.base import Workspace, WorkspaceProblem, workspace_path
+from gitprun.workspaces.base import Provision, Workspace, WorkspaceProblem, workspace_path
 from gitprun.workspaces.clone import make_clone, read_source
 from gitprun.workspaces.furnish import furnish
 from gitprun.workspaces.pins import pin_source, unpin_source
@@ -75,7 +75,7 @@ def make_named(repository: Repository, ledger: Ledger, wish: WorkspaceSpec) -> U
         notes = settle_branch(repository, wish.name, wish.branch, path, resume=wish.resume)
         workspace = _make(repository, wish, path, base)
         try:
-            workspace = furnish_named(repository, wish.name, workspace, base, wish.copy, wish.link)
+            workspace = furnish_named(repository, wish.name, workspace, base, Provision(copy=wish.copy, link=wish.link))
             _pin(repository, wish, workspace, base)
             # What the branch has already is work of the workspace, too.
             fork = find_fork(repository, events, wish.branch, base) if wish.resume else base
@@ -133,13 +133,13 @@ def _make(repository: Repository, wish: WorkspaceSpec, path: Path, base: Oid) ->
 
 
 def furnish_named(
-    repository: Repository, name: str, workspace: Workspace, base: Oid, copy: Sequence[str], link: Sequence[str]
+    repository: Repository, name: str, workspace: Workspace, base: Oid, provision: Provision
 ) -> Workspace:
     """Put in what it needs of the user's, and write down the tips of all refs, which are no work of anybody there."""
     folder = repository.state / "runs" / NAMED / name
     folder.mkdir(parents=True, exist_ok=True)
     write_whole(folder / KNOWN, json.dumps(sorted(read_source(repository).tips)).encode())
-    return furnish(repository, workspace, folder, base, copy, link)
+    return furnish(repository, workspace, folder, base, provision)
 
 
 def _pin(repository: Repository, wish: WorkspaceSpec, workspace: Workspace, base: Oid) -> None:

@@ -16,6 +16,7 @@ from gitprun.capture.capture import (
     Capture,
     CaptureContext,
     CaptureProblem,
+    CommitText,
     capture,
     commit_capture,
     pin_commits,
@@ -187,7 +188,9 @@ def _save(
     """Pin what is in no commit yet, refuse over what cannot be pinned, and keep ignored work beside it."""
     if unit.facts["workspace"] == "scratch":
         rows = _leave_scratch(unit, path, discard)
-        return keep_rest(repository, ledger, unit, rows, (), advice=_discard(unit), discard=discard, keep_all=keep_all)
+        return keep_rest(
+            repository, ledger, unit, rows, (), RestRules(advice=_discard(unit), discard=discard, keep_all=keep_all)
+        )
     site = _site(repository, unit)
     if not os.path.lexists(path):
         # Its files are gone already; its commits are not.
@@ -198,10 +201,21 @@ def _save(
         return Rest()
     going |= set(_outbox(path))
     provided = site.workspace.provided
-    rest = keep_rest(
-        repository, ledger, unit, going, provided, advice=_discard(unit), discard=discard, keep_all=keep_all
-    )
+    rules = RestRules(advice=_discard(unit), discard=discard, keep_all=keep_all)
+    rest = keep_rest(repository, ledger, unit, going, provided, rules)
     return replace(rest, saved=_pin_rest(site, unit, found))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestRules:
+    """What happens to the ignored files of a workspace about to go; ``advice`` is how to insist where that is refused.
+
+    ``discard``: they go with it; ``keep_all``: they are kept, however many.
+    """
+
+    advice: str
+    discard: bool
+    keep_all: bool = False
 
 
 def keep_rest(
@@ -210,19 +224,19 @@ def keep_rest(
     unit: UnitState,
     going: Iterable[str],
     provided: Sequence[str],
-    *,
-    advice: str,
-    discard: bool,
-    keep_all: bool = False,
+    rules: RestRules,
 ) -> Rest:
-    """Keep those ignored files of a workspace about to go that no tool makes again; raises Refused over many."""
+    """Keep those ignored files of a workspace about to go that no tool makes again.
+
+    Raises OperationRefused over many.
+    """
     path = Path(str(unit.facts["path"]))
     if not os.path.lexists(path):
         return Rest()
-    found = precious_of(repository, unit, going, provided, full=keep_all or discard)
-    if not keep_all and not found.is_small:
-        if not discard:
-            require_small(found, path, advice)
+    found = precious_of(repository, unit, going, provided, full=rules.keep_all or rules.discard)
+    if not rules.keep_all and not found.is_small:
+        if not rules.discard:
+            require_small(found, path, rules.advice)
         return Rest(ignored=tuple(sorted(going)), discarded=found.paths)
     kept = keep_files(repository, ledger, unit, name_of(unit), found)
     gone = (row for row in going if not any(within(path, (row.rstrip("/"),)) for path in found.paths))
@@ -351,7 +365,7 @@ def _pin_rest(site: CaptureContext, unit: UnitState, found: Capture) -> str | No
         saved = kept_ref(unit.run, unit.id, "left-in-workspace" + (f"-{number}" if number > 1 else ""))
         old = read_ref(site.repo, saved)
         if old is None:
-            commit_capture(site, found, saved, message, read_signatures(site.repository.git))
+            commit_capture(site, found, saved, CommitText(message=message, who=read_signatures(site.repository.git)))
             return saved
         if str(site.repo[old].peel(pygit2.Tree).id) == found.tree:
             return saved

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ from gitprun.registry.move import settle_move
 from gitprun.registry.site import alone, pin_name
 from gitprun.registry.trash import keep_in_trash
 from gitprun.system.files import folder_identity, remove_tree
-from gitprun.workspaces.base import Workspace
+from gitprun.workspaces.base import Provision, Workspace
 from gitprun.workspaces.clone import make_clone, read_source
 from gitprun.workspaces.pins import pin_source
 from gitprun.workspaces.worktree import (
@@ -38,6 +38,8 @@ from gitprun.workspaces.worktree import (
     relocate_worktree,
     remove_worktree,
 )
+
+NOTHING = Provision()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,8 +65,7 @@ def reset_named(
     revision: str,
     *,
     discard_left_out: bool = False,
-    copy: Sequence[str] = (),
-    link: Sequence[str] = (),
+    provision: Provision = NOTHING,
 ) -> Reset:
     """Fill a workspace anew from ``revision``, its branch with it; raises PrunError, with all as it was."""
     require_seen_checkout(repository)
@@ -82,7 +83,8 @@ def reset_named(
         _require_own_branch(repository, path, branch)
         leaving = save_named(repository, ledger, unit, discard=discard_left_out)
         fresh = path.with_name(f".{path.name}.fresh-{secrets.token_hex(4)}")
-        asked: dict[str, Any] = {"to": base, "fresh": str(fresh), "copy": list(copy), "link": list(link)}
+        asked: dict[str, Any] = {"to": base, "fresh": str(fresh), "copy": list(provision.copy)}
+        asked["link"] = list(provision.link)
         ledger.append("workspace.resetting", run=NAMED, unit=unit.id, facts={"reset": asked})
         try:
             made = _make(repository, unit, fresh, base)
@@ -215,7 +217,9 @@ def _fill(repository: Repository, ledger: Ledger, unit: UnitState, base: Oid, id
         branch=str(unit.facts["branch"]),
         notes=tuple(asked["notes"]),
     )
-    workspace = furnish_named(repository, unit.id, bare, base, tuple(asked["copy"]), tuple(asked["link"]))
+    workspace = furnish_named(
+        repository, unit.id, bare, base, Provision(copy=tuple(asked["copy"]), link=tuple(asked["link"]))
+    )
     facts = made_facts(workspace, base)
     event = ledger.append("workspace.made", run=NAMED, unit=unit.id, facts=facts)
     return UnitState(unit.id, NAMED, state="idle", since=event.time, facts=facts)

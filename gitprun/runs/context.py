@@ -92,6 +92,39 @@ class RunContext:
         return str(self.repository.top or self.repository.common)
 
 
+def hear_nothing(_unit: str, _progress: Progress) -> None:
+    """Let what workers do go unheard."""
+
+
+def announce_nothing(_context: RunContext, _jobs: int) -> None:
+    """Let a run begin unannounced."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Coordinator:
+    """The process that works on a run: where it writes down, what stops it, who hears of it.
+
+    ``announce`` is called before the first worker starts, with how many work at once. ``clock`` and ``grace`` (seconds)
+    are the machine's and the settings' unless a test has others.
+    """
+
+    ledger: Ledger
+    stop: Stop
+    heard: Callable[[str, Progress], None] = hear_nothing
+    announce: Callable[[RunContext, int], None] = announce_nothing
+    clock: Alarm | None = None
+    grace: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunStart:
+    """What a run starts from: its base, the ``revision`` later attempts follow, and the folder for its workspaces."""
+
+    base: Oid
+    revision: str
+    root: Path
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkItem:
     """One unit to be worked on.

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from gitprun import __version__
-from gitprun.executors.base import Progress
 from gitprun.executors.catalog import require_executor
 from gitprun.git.command import Git, require_git
 from gitprun.git.layout import require_seen_checkout
@@ -29,12 +28,12 @@ from gitprun.model.units import DEFAULT_OUTPUT_MAX, ExecutorSettings, Unit
 from gitprun.observe.shared import BASELINE, FINAL, SharedReader, record_shared
 from gitprun.observe.snapshot import Shared
 from gitprun.observe.snapshotter import DriftObserver
-from gitprun.runs.context import GRACE, RunContext, WorkItem
+from gitprun.runs.context import GRACE, Coordinator, RunContext, RunStart, WorkItem
 from gitprun.runs.pool import Pool
 from gitprun.runs.stall_watch import StallWatch
-from gitprun.supervisor.process import Stop, probe_identity, worker_environment
+from gitprun.supervisor.process import probe_identity, worker_environment
 from gitprun.supervisor.programs import find_program, with_program
-from gitprun.system.clock import Alarm, SteadyClock
+from gitprun.system.clock import SteadyClock
 from gitprun.system.files import locked
 from gitprun.workspaces.clone import CloneSource, read_source
 from gitprun.workspaces.root import made_root, open_root
@@ -97,94 +96,73 @@ def _advice(executor: str) -> str:
     return f"install it{extra}, or set [executor.{executor}] program in prun.toml"
 
 
-def hear_nothing(_unit: str, _progress: Progress) -> None:
-    """Let what workers do go unheard."""
-
-
-def announce_nothing(_context: RunContext, _jobs: int) -> None:
-    """Let a run begin unannounced."""
-
-
-def run_plan(
-    repository: Repository,
-    plan: Plan,
-    *,
-    ledger: Ledger,
-    stop: Stop,
-    heard: Callable[[str, Progress], None] = hear_nothing,
-    announce: Callable[[RunContext, int], None] = announce_nothing,
-    plan_source: str = "",
-    clock: Alarm | None = None,
-    grace: float | None = None,
-) -> RunReport:
-    """Run all units of a plan and give their final states; raises PrunError before anything was made."""
-    settings = plan.settings
+def run_plan(repository: Repository, plan: Plan, coordinator: Coordinator, *, plan_source: str = "") -> RunReport:
+    """Run all units of a plan and return their final states; raises PrunError before anything was made."""
+    settings, ledger = plan.settings, coordinator.ledger
     require_git(repository.top or repository.common)
     require_seen_checkout(repository)
     base = resolve_commit(repository.git, settings.base or "HEAD")
-    revision = follow_revision(repository.git, settings.base or "HEAD", base)
+    start = RunStart(
+        base=base,
+        revision=follow_revision(repository.git, settings.base or "HEAD", base),
+        root=open_root(repository, settings.root),
+    )
     who = read_signatures(repository.git)
     require_programs(plan.units, dict(settings.executors), repository.top or repository.common)
     require_trusted(repository, started_by(settings.powers, {unit.executor for unit in plan.units}))
-    root = open_root(repository, settings.root)
     jobs = choose_jobs(settings, len(plan.units))
-    eye = SharedReader(repository, root)
-    with ThreadPoolExecutor(max_workers=2) as aside, made_root(root):
+    eye = SharedReader(repository, start.root)
+    with ThreadPoolExecutor(max_workers=2) as aside, made_root(start.root):
         # Nothing slow comes before the run's own row: who looks for it right after it was started must find it.
         sourced = aside.submit(read_source, repository)
         # Before any worker starts: what the user's checkout, refs and settings look like without them.
         begun = aside.submit(eye.look, ledger.clock.now())
-        run = _open_run(repository, plan, ledger, base, revision, root, jobs, plan_source, stop)
+        run = _open_run(repository, plan, coordinator, start, jobs, plan_source)
         source = sourced.result()
         _note_shared(repository, run, BASELINE, begun.result)
-    context = make_context(
-        repository,
-        settings,
-        ledger=ledger,
-        run=run,
-        base=base,
-        revision=revision,
-        root=root,
-        stop=stop,
-        heard=heard,
-        clock=clock,
-        grace=grace,
-        who=who,
-        source=source,
-    )
-    announce(context, jobs)
+    context = make_context(repository, settings, coordinator, run, start, taken_down=(who, source))
+    coordinator.announce(context, jobs)
     return close_run(context, Pool(context, jobs).run([WorkItem(unit=unit) for unit in plan.units]), eye)
 
 
 def make_context(
     repository: Repository,
     settings: Settings,
+    coordinator: Coordinator,
+    run: RunId,
+    start: RunStart,
     *,
-    clock: Alarm | None,
-    grace: float | None,
-    who: tuple[Signature, Signature] | None = None,
-    source: CloneSource | None = None,
-    **rest: Any,
+    taken_down: tuple[tuple[Signature, Signature], CloneSource] | None = None,
 ) -> RunContext:
-    """Put together what the units of a run share."""
+    """Put together what the units of a run share; who commits, and what clones start with, as they are now.
+
+    ``taken_down``: both as they were before the run's number was known.
+    """
     codex = with_program(
         "codex", settings.executors.get("codex", ExecutorSettings()), worker_environment({}).get("PATH")
     )
+    who, source = taken_down or (read_signatures(repository.git), read_source(repository))
     return RunContext(
         repository=repository,
+        ledger=coordinator.ledger,
+        run=run,
+        base=start.base,
+        revision=start.revision,
+        root=start.root,
         settings=replace(settings, executors={**settings.executors, "codex": codex}),
-        source=source or read_source(repository),
-        who=who or read_signatures(repository.git),
+        source=source,
+        who=who,
         max_file=settings.max_file or DEFAULT_MAX_FILE,
         verify=settings.verify or (),
         verify_timeout=settings.verify_timeout or DEFAULT_VERIFY_TIMEOUT,
+        stop=coordinator.stop,
+        heard=coordinator.heard,
         patience=patience_of(settings),
-        clock=clock or SteadyClock(),
-        grace=(settings.grace or GRACE) if grace is None else grace,
+        clock=coordinator.clock or SteadyClock(),
+        grace=(settings.grace or GRACE) if coordinator.grace is None else coordinator.grace,
         output_max=settings.output_max or DEFAULT_OUTPUT_MAX,
         stalls=StallWatch(settings.stall or DEFAULT_STALL, settings.stall_action or "report"),
-        witness=DriftObserver(repository, rest["ledger"], rest["run"], rest["root"]),
-        **rest,
+        witness=DriftObserver(repository, coordinator.ledger, run, start.root),
     )
 
 
@@ -224,24 +202,16 @@ def _note_shared(repository: Repository, run: RunId, name: str, look: Callable[[
 
 
 def _open_run(
-    repository: Repository,
-    plan: Plan,
-    ledger: Ledger,
-    base: Oid,
-    revision: str,
-    root: Path,
-    jobs: int,
-    plan_source: str,
-    stop: Stop,
+    repository: Repository, plan: Plan, coordinator: Coordinator, start: RunStart, jobs: int, plan_source: str
 ) -> RunId:
     """Number the run, pin its base, write down its units; two runs at once get two numbers."""
     repo = open_repository(repository.common)
-    with locked(repository.state / "locks" / "run.lock", doing="starting a run", stop=stop):
-        run = _next_run(repository, ledger, root)
+    with locked(repository.state / "locks" / "run.lock", doing="starting a run", stop=coordinator.stop):
+        run = _next_run(repository, coordinator.ledger, start.root)
         me = probe_identity(os.getpid())
         facts = {
-            "base": base,
-            "root": str(root),
+            "base": start.base,
+            "root": str(start.root),
             "jobs": jobs,
             "plan": plan_source,
             "verify": list(plan.settings.verify) if plan.settings.verify is not None else None,
@@ -255,13 +225,13 @@ def _open_run(
             for unit in plan.units:
                 (kept / unit.id).mkdir(parents=True)
                 (kept / unit.id / "task.md").write_text(unit.prompt, encoding="utf-8")
-            remember(kept, plan, revision)
-            move_ref(repo, base_ref(run), base, ZERO, "prun: base of a run")
+            remember(kept, plan, start.revision)
+            move_ref(repo, base_ref(run), start.base, ZERO, "prun: base of a run")
             # All in one go: a run without its units would look as if all were over.
             queued = [("unit.queued", run, unit.id, _asked_of(unit)) for unit in plan.units]
-            ledger.append_all([("run.started", run, "", facts), *queued])
+            coordinator.ledger.append_all([("run.started", run, "", facts), *queued])
         except BaseException:
-            delete_ref(repo, base_ref(run), base)
+            delete_ref(repo, base_ref(run), start.base)
             shutil.rmtree(kept, ignore_errors=True)
             raise
     return run

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from gitprun.capture.capture import Capture, CaptureContext, Rejected, commit_capture
+from gitprun.capture.capture import Capture, CaptureContext, CommitText, Rejected, commit_capture
 from gitprun.capture.screen import LeftOut
 from gitprun.capture.worker_refs import read_worktree_head
 from gitprun.executors.base import Ending
@@ -64,7 +64,8 @@ def capture_unit(
         # There is one already where a coordinator was killed right after it had made it, or it is captured again.
         before = read_ref(site.repo, ref)
         message = commit_message(context.run, unit, worker, found.own_commits)
-        commit = commit_capture(site, found, ref, message, context.who, before or ZERO, facts["collect_notes"].append)
+        text = CommitText(message=message, who=context.who, note=facts["collect_notes"].append)
+        commit = commit_capture(site, found, ref, text, before or ZERO)
         facts |= {"commit": commit, "ref": ref}
         # The commits made there are pinned beside the captured one, so the worktree may leave them; not a place that a
         # person has gone to since.
@@ -170,25 +171,28 @@ def verify(context: RunContext, unit: Unit, attempt: Attempt, workspace: Workspa
     context.note(unit, "verifying")
     site = open_site(context, attempt, workspace)
     commit = read_ref(site.repo, unit_ref(context.run, unit.id))
-    verdict, facts = ask_checks(context, unit, found.tree, commit, site=site, found=found, logs=context.folder(unit))
+    work = WorkToCheck(tree=found.tree, commit=commit, site=site, found=found)
+    verdict, facts = ask_checks(context, unit, work, context.folder(unit))
     context.note(unit, "verified", **facts)
     return verdict
 
 
-def ask_checks(
-    context: RunContext,
-    unit: Unit,
-    tree: Oid,
-    commit: Oid | None,
-    *,
-    site: CaptureContext | None,
-    found: Capture | None,
-    logs: Path,
-) -> tuple[Verdict, dict[str, Any]]:
-    """Run the checks of a unit where its settings want them; return the verdict, and what is to be noted of it.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkToCheck:
+    """A unit's work as its checks get it: its tree, the commit that pins it, its workspace as it was captured.
 
-    Without ``site``, its workspace as it was captured, they run in a pristine place of ``commit``.
+    Without ``site`` and ``found`` (there is no such workspace any more) the checks run in a pristine place.
     """
+
+    tree: Oid
+    commit: Oid | None
+    site: CaptureContext | None
+    found: Capture | None
+
+
+def ask_checks(context: RunContext, unit: Unit, work: WorkToCheck, logs: Path) -> tuple[Verdict, dict[str, Any]]:
+    """Run the checks of a unit where its settings want them; return the verdict, and what is to be noted of it."""
+    tree, commit, site, found = work.tree, work.commit, work.site, work.found
     settings = context.settings
     if settings.verify == ():
         # An empty list of commands asks for none; only without any list are they looked for.

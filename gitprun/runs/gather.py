@@ -57,22 +57,24 @@ class _Awaited:
     hopeless: str = ""
 
 
-def gather(
-    paths: Sequence[str],
-    pace: Pace,
-    *,
-    writers: Writers,
-    clock: Clock,
-    wait: Callable[[float], object],
-    arrived: Callable[[Arrival], None],
-    say: Callable[[str], None],
-    units: Sequence[str] = (),
-) -> int:
-    """Wait for result files, tell of each as it lands, and give how many have not when the time is over.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GatherCalls:
+    """Whom a gathering asks and tells: who writes a file, what time it is, how to wait; what arrived, what to know."""
+
+    writers: Writers
+    clock: Clock
+    wait: Callable[[float], object]
+    arrived: Callable[[Arrival], None]
+    say: Callable[[str], None]
+
+
+def gather(paths: Sequence[str], pace: Pace, calls: GatherCalls, units: Sequence[str] = ()) -> int:
+    """Wait for result files, tell of each as it lands, and return how many have not when the time is over.
 
     ``units`` are the ids that their headings must have, one for all or one for each (empty: as their writers say).
-    Ends early only when none of the rest can come any more: then ``say`` has heard why.
+    Ends early only when none of the rest can come any more: then ``calls.say`` has heard why.
     """
+    writers, clock = calls.writers, calls.clock
     began = clock.monotonic()
     ids = list(units) * len(paths) if len(units) == 1 else list(units) or [""] * len(paths)
     waiting = [_Awaited(path, unit) for path, unit in zip(paths, ids, strict=True)]
@@ -80,16 +82,16 @@ def gather(
         writers.look_again()
         left = []
         for one in waiting:
-            arrival = _look(one, pace, writers, clock, say)
+            arrival = _look(one, pace, writers, clock, calls.say)
             if arrival is None:
                 left.append(one)
             else:
-                arrived(arrival)
+                calls.arrived(arrival)
         waiting = left
         remaining = pace.timeout - (clock.monotonic() - began)
         if not waiting or remaining <= 0 or all(one.hopeless for one in waiting):
             return len(waiting)
-        wait(min(pace.poll, remaining))
+        calls.wait(min(pace.poll, remaining))
 
 
 def _look(one: _Awaited, pace: Pace, writers: Writers, clock: Clock, say: Callable[[str], None]) -> Arrival | None:

@@ -23,7 +23,7 @@ from gitprun.verify.leads import tell_leads
 from gitprun.verify.setup import run_setup
 from gitprun.verify.surroundings import Surroundings
 from gitprun.verify.view import view_for
-from gitprun.workspaces.base import Workspace, WorkspaceProblem, make_outbox, workspace_path
+from gitprun.workspaces.base import Provision, Workspace, WorkspaceProblem, make_outbox, workspace_path
 from gitprun.workspaces.clone import make_clone
 from gitprun.workspaces.furnish import furnish
 from gitprun.workspaces.pins import pin_source
@@ -89,10 +89,10 @@ def _furnish(context: RunContext, unit: Unit, attempt: Attempt, workspace: Works
     """Put in what the settings ask for, put aside the fresh index, make it ready for work."""
     settings, folder = context.settings, context.folder(unit)
     if workspace.kind is not None:
-        copy, link = settings.copy or (), settings.link or ()
+        provision = Provision(copy=settings.copy or (), link=settings.link or ())
         # One worker's rule in the files all share must say nothing to those that start after it.
         rules = SharedRules(attempt.source.exclude, attempt.source.attributes)
-        workspace = furnish(context.repository, workspace, folder, attempt.base, copy, link, rules)
+        workspace = furnish(context.repository, workspace, folder, attempt.base, provision, rules)
         if workspace.provided:
             leads = tell_leads(view_for(context.repository, settings), os.environ)
             workspace = replace(workspace, notes=(*workspace.notes, *leads))

@@ -27,7 +27,7 @@ from gitprun.model.units import Unit, Verdict
 from gitprun.registry.find import held, name_of, require_workspace
 from gitprun.registry.remove import recall_workspace
 from gitprun.registry.survivors import living_survivors
-from gitprun.runs.context import Attempt, RunContext, open_site
+from gitprun.runs.context import Attempt, Coordinator, RunContext, RunStart, open_site
 from gitprun.runs.dispatch import make_context
 from gitprun.runs.finish import Outcome, capture_unit, judge_work, needs_checks, verify
 from gitprun.runs.next_attempt import recall_attempt
@@ -117,19 +117,9 @@ def open_context(
     """Put together what the units of a run shared, as it was asked for then; ``said`` wins over that."""
     settings, _ = reread_executors(kept, repository.top)
     settings = said.over(settings)
-    return make_context(
-        repository,
-        settings,
-        ledger=ledger,
-        run=RunId(run.id),
-        base=Oid(run.base),
-        revision=kept.revision,
-        root=open_root(repository, str(run.facts.get("root") or settings.root or "")),
-        stop=stop,
-        heard=lambda unit, progress: None,
-        clock=None,
-        grace=None,
-    )
+    root = open_root(repository, str(run.facts.get("root") or settings.root or ""))
+    start = RunStart(base=Oid(run.base), revision=kept.revision, root=root)
+    return make_context(repository, settings, Coordinator(ledger=ledger, stop=stop), RunId(run.id), start)
 
 
 def _asked(site: CaptureContext, path: str) -> bool:

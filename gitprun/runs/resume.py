@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from gitprun.executors.base import Progress
 from gitprun.git.command import require_git
 from gitprun.git.layout import require_seen_checkout
 from gitprun.git.repo import Repository
@@ -21,21 +19,18 @@ from gitprun.model.plan import Settings
 from gitprun.model.powers import started_by
 from gitprun.model.units import Unit
 from gitprun.registry.find import hold_unit
-from gitprun.runs.context import RunContext, WorkItem
+from gitprun.runs.context import Coordinator, RunContext, RunStart, WorkItem
 from gitprun.runs.dispatch import (
     RunReport,
-    announce_nothing,
     choose_jobs,
     close_run,
-    hear_nothing,
     make_context,
     require_programs,
 )
 from gitprun.runs.pool import Pool
 from gitprun.runs.recheck import could_not_run, recheck
 from gitprun.supervisor.exit_record import PART
-from gitprun.supervisor.process import RECORD, SPEC, ProcessIdentity, Stop, find_warden, is_gone, probe_identity
-from gitprun.system.clock import Alarm
+from gitprun.supervisor.process import RECORD, SPEC, ProcessIdentity, find_warden, is_gone, probe_identity
 from gitprun.system.files import locked
 from gitprun.workspaces.root import open_root
 from gitprun.workspaces.trust import require_trusted
@@ -123,37 +118,16 @@ def take_over(
     )
 
 
-def resume_run(
-    repository: Repository,
-    resumed: Resumed,
-    *,
-    ledger: Ledger,
-    stop: Stop,
-    heard: Callable[[str, Progress], None] = hear_nothing,
-    announce: Callable[[RunContext, int], None] = announce_nothing,
-    clock: Alarm | None = None,
-    grace: float | None = None,
-) -> RunReport:
-    """Work on what is missing in a run that was taken over, and give the final states of all its units."""
+def resume_run(repository: Repository, resumed: Resumed, coordinator: Coordinator) -> RunReport:
+    """Work on what is missing in a run that was taken over, and return the final states of all its units."""
     run, base = resumed.run, Oid(resumed.run.base)
     root = open_root(repository, str(run.facts.get("root") or resumed.settings.root or ""))
-    context = make_context(
-        repository,
-        resumed.settings,
-        ledger=ledger,
-        run=RunId(run.id),
-        base=base,
-        revision=resumed.revision,
-        root=root,
-        stop=stop,
-        heard=heard,
-        clock=clock,
-        grace=grace,
-    )
+    start = RunStart(base=base, revision=resumed.revision, root=root)
+    context = make_context(repository, resumed.settings, coordinator, RunId(run.id), start)
     if not resumed.pieces and not resumed.unchecked:
         return RunReport(run=context.run, base=base, root=root, states=resumed.states)
     jobs = choose_jobs(resumed.settings, len(resumed.pieces)) if resumed.pieces else 1
-    announce(context, jobs)
+    coordinator.announce(context, jobs)
     states = dict(resumed.states)
     for piece in resumed.unchecked:
         states[piece.unit.id] = _check_again(context, run, piece)

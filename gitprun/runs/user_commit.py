@@ -14,7 +14,7 @@ from typing import Literal
 
 import pygit2
 
-from gitprun.capture.capture import Capture, bring_commit, stage_workspace
+from gitprun.capture.capture import Capture, CommitText, bring_commit, stage_workspace
 from gitprun.capture.context import CaptureContext
 from gitprun.capture.worker_refs import read_head
 from gitprun.git.command import Git
@@ -132,7 +132,9 @@ def _pin(work: Work, parent: Oid, text: str) -> tuple[str, Oid]:
         ref = kept_ref(NAMED, work.name, f"attempt-{number}")
         old = read_ref(repo, ref)
         if old is None:
-            commit = bring_commit(work.site, tree, parent, text, work.who, run=NAMED, unit=work.name)
+            commit = bring_commit(
+                work.site, tree, parent, CommitText(message=text, who=work.who), run=NAMED, unit=work.name
+            )
             move_ref(repo, ref, commit, ZERO, "prun: kept before it is committed")
             return ref, commit
         if tree_of(repo, old) == tree and [str(oid) for oid in repo[old].peel(pygit2.Commit).parent_ids] == [parent]:
@@ -178,7 +180,7 @@ def _take_mended(work: Work, git: Git, parent: Oid, text: str) -> bool:
         staged = stage_workspace(site)[0]
     if staged.tree == work.found.tree:
         return False
-    bring_commit(site, staged.tree, parent, text, work.who, run=NAMED, unit=work.name)
+    bring_commit(site, staged.tree, parent, CommitText(message=text, who=work.who), run=NAMED, unit=work.name)
     shutil.copy2(index, git.env["GIT_INDEX_FILE"])
     return True
 

@@ -57,6 +57,14 @@ class Workspace:
     notes: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Provision:
+    """What of the user's checkout a workspace is given: untracked paths that are copied into it, and linked."""
+
+    copy: Sequence[str] = ()
+    link: Sequence[str] = ()
+
+
 def require_room(root: Path, path: Path) -> None:
     """Make the folder above a workspace and check that the workspace itself is not there yet."""
     try:

@@ -19,6 +19,7 @@ from gitprun.model.errors import OperationRefused
 from gitprun.model.names import UnitId
 from gitprun.model.plan import Settings
 from gitprun.model.units import ExecutorSettings, Unit
+from gitprun.runs.context import Coordinator
 from gitprun.runs.dispatch import RunReport
 from gitprun.runs.resume import Occupied, resume_run, take_over
 from gitprun.supervisor.process import ProcessIdentity, Stop, is_alive, probe_identity, wait_for_stranger
@@ -48,7 +49,8 @@ def resume(
 ) -> RunReport:
     ledger = repo.ledger
     resumed = take_over(repo.repository, ledger, None, said=said or Settings(), retry_empty=retry_empty)
-    return resume_run(repo.repository, resumed, ledger=ledger, stop=Stop(), clock=clock or LeapingClock(), grace=0.1)
+    coordinator = Coordinator(ledger=ledger, stop=Stop(), clock=clock or LeapingClock(), grace=0.1)
+    return resume_run(repo.repository, resumed, coordinator)
 
 
 def once(marks: Path, unit: str, first: str, later: str) -> Unit:
@@ -415,7 +417,7 @@ def test_a_stop_reaches_a_worker_that_was_rejoined(repo: Repo, tmp_path: Path) -
     resumed = take_over(repo.repository, ledger, None, said=Settings())
     assert [(piece.unit.id, piece.attach) for piece in resumed.pieces] == [("a", True), ("b", False)]
     stop.set()
-    report = resume_run(repo.repository, resumed, ledger=ledger, stop=stop, grace=0.1)
+    report = resume_run(repo.repository, resumed, Coordinator(ledger=ledger, stop=stop, grace=0.1))
     assert report.states == {"a": "stopped", "b": "stopped"}
     assert not is_alive(warden)
     assert repo.files("refs/prun/r1/a") == {"a.txt": "x"}
@@ -641,8 +643,7 @@ def test_units_of_a_run_can_be_asked_for_with_another_number_at_once(repo: Repo)
     heard: list[Any] = []
     ledger = repo.ledger
     resumed = take_over(repo.repository, ledger, "r1", said=Settings(jobs=2))
-    resume_run(
-        repo.repository, resumed, ledger=ledger, stop=Stop(), announce=lambda _, jobs: heard.append(jobs), grace=0.1
-    )
+    announce = lambda _, jobs: heard.append(jobs)  # noqa: E731
+    resume_run(repo.repository, resumed, Coordinator(ledger=ledger, stop=Stop(), announce=announce, grace=0.1))
     assert heard == [2]
     assert ExecutorSettings().jobs is None

@@ -18,6 +18,7 @@ from gitprun.model.names import UnitId
 from gitprun.model.plan import Plan, Settings
 from gitprun.model.units import Unit
 from gitprun.registry.make import WorkspaceSpec, make_named
+from gitprun.runs.context import Coordinator
 from gitprun.runs.dispatch import run_plan
 from gitprun.runs.dispatch_unit import DispatchPolicy, DispatchRequest, dispatch_unit
 from gitprun.runs.request import Session, WorkerRequest
@@ -80,9 +81,7 @@ class Use:
         report = run_plan(
             self.repo.repository,
             Plan(units=(unit,), settings=settings),
-            ledger=self._ledger(),
-            stop=stop,
-            clock=clock,
+            Coordinator(ledger=self._ledger(), stop=stop, clock=clock),
         )
         known = self.repo.ledger.read().history.runs[report.run].units[unit.id]
         refs = (f"refs/prun/{report.run}/{unit.id}",)
