@@ -75,7 +75,7 @@ class Capture:
     own_commits: tuple[str, ...] = ()
     rejected: tuple[Rejected, ...] = ()
     unfinished: str | None = None
-    stray: str = ""
+    diverged: str = ""
     notes: tuple[str, ...] = ()
     inner: tuple[str, ...] = ()
 
@@ -90,7 +90,7 @@ class Capture:
             "own_commits": list(self.own_commits),
             "rejected": [asdict(row) for row in self.rejected],
             "unfinished": self.unfinished,
-            "stray": self.stray,
+            "stray": self.diverged,
             "collect_notes": list(self.notes),
             "inner": list(self.inner),
         }
@@ -139,7 +139,7 @@ def capture(site: CaptureContext, run: RunId, unit: UnitId) -> Capture:
         raise CaptureProblem(f"the work in {path} could not be captured: {said}") from None
     left_out = gather_left_out([*staged.left_out, *pinned.left_out])
     notes += advise(site, left_out)
-    stray = _taken_back(site, pinned.parted, staged.tree, changed)
+    diverged = _taken_back(site, pinned.parted, staged.tree, changed)
     return Capture(
         tree=staged.tree,
         changed=changed,
@@ -148,9 +148,9 @@ def capture(site: CaptureContext, run: RunId, unit: UnitId) -> Capture:
         own_commits=pinned.own_commits,
         rejected=pinned.rejected,
         unfinished=pinned.unfinished,
-        stray=stray,
+        diverged=diverged,
         inner=pinned.inner,
-        notes=(*notes, *pinned.notes, *([stray] if stray else [])),
+        notes=(*notes, *pinned.notes, *([diverged] if diverged else [])),
     )
 
 
@@ -164,7 +164,7 @@ def pin_commits(site: CaptureContext, run: RunId, unit: UnitId) -> tuple[tuple[s
 
 
 def stage_workspace(site: CaptureContext) -> tuple[StagedTree, list[str]]:
-    """Write the tree of what is in a workspace now, in its private index; gives notes too."""
+    """Write the tree of what is in a workspace now, in its private index; returns notes too."""
     path = site.workspace.path
     most = site.max_files if site.max_files > DEFAULT_MAX_FILES else 0
     scan = scan_workspace(path, frozenset(map(os.fsencode, (".git", *site.apart))), most=most)
@@ -178,7 +178,7 @@ def stage_workspace(site: CaptureContext) -> tuple[StagedTree, list[str]]:
 
 
 def _names(repo: pygit2.Repository, base: Oid, tree: Oid) -> tuple[str, ...]:
-    """Say which new names trouble other systems."""
+    """List which new names trouble other systems."""
     trees, before = Trees(repo), tree_of(repo, base)
     try:
         return describe_names(trees, before, tree, trees.compare(before, tree))
@@ -208,7 +208,7 @@ def _defuse(site: CaptureContext, scan: Scan) -> list[str]:
 
 
 def _hook_notes(site: CaptureContext, configured: str) -> list[str]:
-    """Name the user's hooks that a commit of his would have started."""
+    """List the hooks of the user's that a commit would have started."""
     folder = site.repository.common / "hooks"
     if configured:
         # A relative one counts from the checkout.
@@ -218,7 +218,7 @@ def _hook_notes(site: CaptureContext, configured: str) -> list[str]:
 
 
 def _taken_back(site: CaptureContext, parted: Oid | None, tree: Oid, changed: Sequence[str]) -> str:
-    """Say which changes the base had since a commit are gone again, since the worker worked on from that one."""
+    """List which changes the base had since a commit are gone again, since the worker worked on from that one."""
     if parted is None:
         return ""
     # What differs from the base, and not from that commit.

@@ -167,10 +167,10 @@ def _resume(place: Here, name: str | None, given: dict[str, Any], *, land: bool,
 
     def announce(context: RunContext, jobs: int) -> None:
         if not as_json:
-            over = len(resumed.states) - len(resumed.pieces)
+            over = len(resumed.states) - len(resumed.items)
             again = len(resumed.unchecked)
-            if resumed.pieces:
-                say(f"run {context.run}: going on with {_count(len(resumed.pieces))} ({over} over), {jobs} at a time")
+            if resumed.items:
+                say(f"run {context.run}: going on with {_count(len(resumed.items))} ({over} over), {jobs} at a time")
             if again:
                 say(f"run {context.run}: the checks of {_count(again)} could not run; they are asked again")
             if resumed.files:
@@ -181,9 +181,9 @@ def _resume(place: Here, name: str | None, given: dict[str, Any], *, land: bool,
         coordinator = Coordinator(ledger=place.ledger, stop=stop, heard=heard, announce=announce)
         return resume_run(place.repository, resumed, coordinator)
 
-    if not resumed.pieces and not resumed.unchecked and not as_json:
+    if not resumed.items and not resumed.unchecked and not as_json:
         say(f"run {resumed.run.id}: nothing is missing")
-    units = (*resumed.units, *(piece.unit for piece in resumed.unchecked))
+    units = (*resumed.units, *(item.unit for item in resumed.unchecked))
     return _report(place, units, work, land=land, as_json=as_json)
 
 

@@ -19,8 +19,8 @@ from gitprun.ledger.roster import NAMED
 from gitprun.model.errors import OperationRefused
 from gitprun.model.names import Oid, kept_ref
 from gitprun.registry.guard import identity_of
+from gitprun.registry.open_workspace import open_workspace_capture, pin_name, stands_on
 from gitprun.registry.remove import Rest, RestRules, capture_rest, keep_rest
-from gitprun.registry.site import open_site, pin_name, stands_on
 from gitprun.system.files import remove_tree
 from gitprun.workspaces.worktree import remove_worktree
 
@@ -42,13 +42,13 @@ def take_folder(repository: Repository, ledger: Ledger, unit: UnitState, facts: 
 
 
 def known_leaving(unit: UnitState) -> Rest:
-    """Give what a removal that broke off had saved."""
+    """Return what a removal that broke off had saved."""
     return Rest(saved=unit.facts.get("saved"), ignored=tuple(unit.facts.get("ignored", ())))
 
 
-def save_named(repository: Repository, ledger: Ledger, unit: UnitState, *, discard: bool) -> Rest:
+def save_user_workspace(repository: Repository, ledger: Ledger, unit: UnitState, *, discard: bool) -> Rest:
     """Pin what is in no commit yet, refuse over what cannot be pinned, and keep ignored work beside it."""
-    site = open_site(repository, unit, base=_base(repository, unit))
+    site = open_workspace_capture(repository, unit, base=_base(repository, unit))
     advice = f"git prun remove --discard-left-out {unit.id}"
     found, going = capture_rest(site, NAMED, unit.id, advice=advice, discard=discard)
     if found is None:
@@ -67,7 +67,7 @@ def _base(repository: Repository, unit: UnitState) -> Oid:
 
 
 def pinned_commit(repository: Repository, unit: UnitState) -> Oid:
-    """Give the commit that is pinned for a workspace."""
+    """Return the commit that is pinned for a workspace."""
     pinned = read_ref(open_repository(repository.common), pin_name(unit.id))
     return pinned or Oid(str(unit.facts["base"]))
 

@@ -38,7 +38,7 @@ from gitprun.model.plan import DEFAULT_MAX_FILE
 from gitprun.registry.find import hold_unit, name_of
 from gitprun.registry.guard import finish_removal, identity_of, require_lonely, require_not_locked, require_ours
 from gitprun.registry.ignored import keep_files, precious_of, require_small
-from gitprun.registry.move import settle_move
+from gitprun.registry.move import recover_move
 from gitprun.registry.precious import KeptFiles, Precious
 from gitprun.registry.survivors import living_survivors
 from gitprun.registry.trash import retire_ref
@@ -94,7 +94,10 @@ class Rest:
 def remove_workspace(
     repository: Repository, ledger: Ledger, run: RunState, unit: UnitState, *, discard_left_out: bool = False
 ) -> Removal:
-    """Remove the workspace of one unit; raises Refused, with the workspace as it was, when something would be lost."""
+    """Remove the workspace of one unit.
+
+    Raises OperationRefused, with the workspace as it was, when something would be lost.
+    """
     if probe_unit(run, unit).live:
         raise OperationRefused(
             f"{unit.run}/{unit.id} is still {unit.state}", f"git prun stop {unit.run}/{unit.id}, or wait"
@@ -118,7 +121,7 @@ def take_away(
     if unit.facts.get("removed") or not unit.facts.get("path"):
         return Removal(run=unit.run, unit=unit.id, path=str(path), removed=False, reason="it has no workspace")
     with hold_unit(repository, unit):
-        unit = settle_move(repository, ledger, unit)
+        unit = recover_move(repository, ledger, unit)
         path = Path(str(unit.facts["path"]))
         finish_removal(unit, name)
         there = require_ours(unit, name)
@@ -153,7 +156,7 @@ def removal_of(unit: UnitState, path: Path, rest: Rest, stashed: tuple[str, ...]
 
 
 def stash_entries(repository: Repository, unit: UnitState) -> tuple[str, ...]:
-    """Name the entries of the user's stash that were made in a linked worktree: they stay when it goes."""
+    """List the entries of the user's stash that were made in a linked worktree: they stay when it goes."""
     if unit.facts.get("workspace") != "worktree":
         return ()
     branch = str(unit.facts.get("branch") or "")
@@ -341,7 +344,7 @@ def _site(repository: Repository, unit: UnitState) -> CaptureContext:
 
 
 def recall_workspace(state: Path, unit: UnitState) -> Workspace:
-    """Give the workspace of a unit as it was written down; ``state`` is the repository's prun folder."""
+    """Return the workspace of a unit as it was written down; ``state`` is the repository's prun folder."""
     facts = unit.facts
     scratch = facts["workspace"] == "scratch"
     return Workspace(

@@ -18,7 +18,7 @@ from gitprun.git.layout import require_seen_checkout
 from gitprun.git.refs import Signature, delete_ref, move_ref, open_repository, read_signatures
 from gitprun.git.repo import Repository, resolve_commit
 from gitprun.ledger.ledger import Ledger
-from gitprun.ledger.retry_policy import patience_of
+from gitprun.ledger.retry_policy import read_retry_policy
 from gitprun.ledger.settings import remember
 from gitprun.model.errors import PrunError
 from gitprun.model.names import PRUN_BRANCHES, PRUN_REFS, ZERO, Oid, RunId, base_ref, is_run_id, run_id
@@ -64,7 +64,7 @@ def default_jobs(units: int) -> int:
 
 
 def _free_memory() -> int:
-    """Give the bytes of memory programs can still have; what the kernel merely caches counts as free."""
+    """Return the bytes of memory programs can still have; what the kernel merely caches counts as free."""
     try:
         rows = Path("/proc/meminfo").read_text().splitlines()
         return next(int(row.split()[1]) * 1024 for row in rows if row.startswith("MemAvailable:"))
@@ -157,12 +157,12 @@ def make_context(
         verify_timeout=settings.verify_timeout or DEFAULT_VERIFY_TIMEOUT,
         stop=coordinator.stop,
         heard=coordinator.heard,
-        patience=patience_of(settings),
+        retry_policy=read_retry_policy(settings),
         clock=coordinator.clock or SteadyClock(),
         grace=(settings.grace or GRACE) if coordinator.grace is None else coordinator.grace,
         output_max=settings.output_max or DEFAULT_OUTPUT_MAX,
         stalls=StallWatch(settings.stall or DEFAULT_STALL, settings.stall_action or "report"),
-        witness=DriftObserver(repository, coordinator.ledger, run, start.root),
+        observer=DriftObserver(repository, coordinator.ledger, run, start.root),
     )
 
 
@@ -175,8 +175,8 @@ def close_run(context: RunContext, states: dict[str, str], eye: SharedReader | N
     seer = eye or SharedReader(repository, context.root)
     _note_shared(repository, context.run, FINAL, lambda: seer.look(ledger.clock.now()))
     ledger.append("run.finished", run=context.run, facts={"states": states})
-    if context.witness is not None:
-        context.witness.close()
+    if context.observer is not None:
+        context.observer.close()
     return RunReport(run=context.run, base=context.base, root=context.root, states=states)
 
 
@@ -186,7 +186,7 @@ def choose_jobs(settings: Settings, units: int) -> int:
 
 
 def follow_revision(git: Git, revision: str, base: Oid) -> str:
-    """Name what later attempts start from: the branch or tag that is meant, else the commit itself.
+    """Return what later attempts start from: the branch or tag that is meant, else the commit itself.
 
     HEAD stands for the branch that is checked out now: the user may go to another one while the run goes on.
     """

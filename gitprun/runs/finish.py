@@ -23,7 +23,7 @@ from gitprun.model.globs import outside_fence
 from gitprun.model.names import ZERO, Oid, unit_branch, unit_ref
 from gitprun.model.units import ExecutorSettings, Unit, Verdict, was_confined
 from gitprun.registry.standing import show_in_worktree
-from gitprun.runs.context import Attempt, RunContext, modified, open_site
+from gitprun.runs.context import Attempt, RunContext, modified, open_unit_capture
 from gitprun.runs.prepare import temporary_of
 from gitprun.system.files import read_plain, tail, write_whole
 from gitprun.verify.check import check_workspace
@@ -122,7 +122,7 @@ def list_gate_changes(context: RunContext, site: CaptureContext, found: Capture)
 
 
 def recall_capture(known: UnitState) -> Capture | None:
-    """Give what was captured of this attempt before, as far as it was; its workspace may have changed since."""
+    """Return what was captured of this attempt before, as far as it was; its workspace may have changed since."""
     facts = known.facts
     if "tree" not in facts:
         return None
@@ -169,7 +169,7 @@ def verify(context: RunContext, unit: Unit, attempt: Attempt, workspace: Workspa
     In the workspace it says that the worker is done; for a tree that is to land it proves nothing.
     """
     context.note(unit, "verifying")
-    site = open_site(context, attempt, workspace)
+    site = open_unit_capture(context, attempt, workspace)
     commit = read_ref(site.repo, unit_ref(context.run, unit.id))
     work = WorkToCheck(tree=found.tree, commit=commit, site=site, found=found)
     verdict, facts = ask_checks(context, unit, work, context.folder(unit))
@@ -219,11 +219,11 @@ def _verify_workspace(
     settings, workspace = context.settings, site.workspace
     # Only these can differ from the commit already; usually there are none, and the question is spared.
     before = modified(site) if found.left_out or found.notes else set()
-    wish = wish_for_worker(unit.executor, unit.sandbox, settings.verify_sandbox, walled=unit.walled)
+    confinement = wish_for_worker(unit.executor, unit.sandbox, settings.verify_sandbox, walled=unit.walled)
     own = {"PRUN_RUN": context.run, "PRUN_UNIT": unit.id}
     extra = settings.executors.get(unit.executor, ExecutorSettings()).env
     view = view_for(context.repository, settings, lambda: found.changed)
-    with surroundings(wish, workspace.path, temporary_of(workspace, unit), own, extra, view=view) as usual:
+    with surroundings(confinement, workspace.path, temporary_of(workspace, unit), own, extra, view=view) as usual:
         around = replace(usual, grace=context.grace, output_max=context.output_max)
         verdict = check_workspace(
             workspace.path,
@@ -249,8 +249,8 @@ def _verify_commit(
     settings, heads = context.settings, "refs/heads/"
     own = unit_branch(context.run, unit.id)
     branch = context.revision.removeprefix(heads) if context.revision.startswith(heads) else own
-    wish = wish_for_landing(was_confined(unit.executor, unit.sandbox, unit.walled), settings.verify_sandbox)
-    plan = landing_checks(checking_options(settings), wish, branch)
+    confinement = wish_for_landing(was_confined(unit.executor, unit.sandbox, unit.walled), settings.verify_sandbox)
+    plan = landing_checks(checking_options(settings), confinement, branch)
     notes: list[str] = []
     verdict = check_commit(
         context.repository,

@@ -95,7 +95,7 @@ def gather(paths: Sequence[str], pace: Pace, calls: GatherCalls, units: Sequence
 
 
 def _look(one: _Awaited, pace: Pace, writers: Writers, clock: Clock, say: Callable[[str], None]) -> Arrival | None:
-    """Look at one file; gives it once it has landed."""
+    """Look at one file; returns it once it has landed."""
     writer, now = writers.writer_of(one.path), clock.monotonic()
     sight = read_sight(one.path)
     if not one.seen:
@@ -103,7 +103,7 @@ def _look(one: _Awaited, pace: Pace, writers: Writers, clock: Clock, say: Callab
     else:
         one.watched = look_again(one.watched, sight, now=now)
     if sight is None or sight.size == 0:
-        _mind_the_absent(one, writer, writers, say)
+        _see_to_missing(one, writer, writers, say)
         return None
     certain = is_certain(one.watched, writer)
     if not certain and not is_quiet(one.watched, writer, now=now, window=pace.window):
@@ -123,7 +123,7 @@ def _look(one: _Awaited, pace: Pace, writers: Writers, clock: Clock, say: Callab
     )
 
 
-def _mind_the_absent(one: _Awaited, writer: Writer, writers: Writers, say: Callable[[str], None]) -> None:
+def _see_to_missing(one: _Awaited, writer: Writer, writers: Writers, say: Callable[[str], None]) -> None:
     """See to a file that nobody will write: salvage for a killed dispatcher, or say that nothing will come."""
     orphan = writers.orphan_of(one.path)
     if orphan is not None:

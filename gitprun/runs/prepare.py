@@ -14,7 +14,7 @@ from gitprun.model.errors import PrunError
 from gitprun.model.names import Oid, unit_branch
 from gitprun.model.units import Unit
 from gitprun.observe.safe_mode import require_calm
-from gitprun.runs.context import Attempt, RunContext, open_site
+from gitprun.runs.context import Attempt, RunContext, open_unit_capture
 from gitprun.runs.walls import require_walls
 from gitprun.supervisor.process import worker_environment
 from gitprun.system.btime import folder_birth
@@ -98,7 +98,7 @@ def _furnish(context: RunContext, unit: Unit, attempt: Attempt, workspace: Works
             workspace = replace(workspace, notes=(*workspace.notes, *leads))
     make_outbox(workspace.path)
     if workspace.kind is not None and settings.setup:
-        with noting_setup(open_site(context, attempt, workspace, unit.paths), fresh=True) as made:
+        with noting_setup(open_unit_capture(context, attempt, workspace, unit.paths), fresh=True) as made:
             run_setup(
                 workspace.path,
                 settings.setup,

@@ -27,7 +27,7 @@ from gitprun.model.units import Unit, Verdict
 from gitprun.registry.find import held, name_of, require_workspace
 from gitprun.registry.remove import recall_workspace
 from gitprun.registry.survivors import living_survivors
-from gitprun.runs.context import Attempt, Coordinator, RunContext, RunStart, open_site
+from gitprun.runs.context import Attempt, Coordinator, RunContext, RunStart, open_unit_capture
 from gitprun.runs.dispatch import make_context
 from gitprun.runs.finish import Outcome, capture_unit, judge_work, needs_checks, verify
 from gitprun.runs.next_attempt import recall_attempt
@@ -53,7 +53,7 @@ class Recaptured:
     reason: str = ""
 
 
-def collect_again(
+def recapture(
     repository: Repository, ledger: Ledger, run: RunState, unit: UnitState, include: Sequence[str], *, stop: Stop
 ) -> Recaptured:
     """Capture the workspace of a unit that is over once more, with the left-out paths that ``include`` matches.
@@ -70,7 +70,7 @@ def collect_again(
             raise OperationRefused(f"what {name_of(unit)} was asked for is not known", f"git prun show {name_of(unit)}")
         context = open_context(repository, ledger, run, kept, stop)
         attempt = recall_attempt(repository, run.base, unit)
-        site = open_site(context, attempt, recall_workspace(repository.state, unit), spec.paths)
+        site = open_unit_capture(context, attempt, recall_workspace(repository.state, unit), spec.paths)
         site = replace(site, include=tuple(include))
         with index_kept(site) as bring:
             found = capture(site, run.id, unit.id)

@@ -115,8 +115,8 @@ def verify_commit(repository: Repository, asked: CommitToCheck, settings: Settin
     commit = asked.commit
     notes: list[str] = []
     root = open_root(repository, settings.root)
-    wish = wish_for_landing(asked.confined, settings.verify_sandbox)
-    plan = landing_checks(checking_options(settings), wish, asked.branch)
+    confinement = wish_for_landing(asked.confined, settings.verify_sandbox)
+    plan = landing_checks(checking_options(settings), confinement, asked.branch)
     logs = repository.state / "verify" / short(commit)
     try:
         verdict = check_commit(repository, commit, plan, top=root, logs=logs, stop=stop, note=notes.append)

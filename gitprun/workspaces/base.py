@@ -157,7 +157,7 @@ def make_outbox(path: Path) -> None:
 
 
 def workspace_path(root: Path, run: RunId, unit: UnitId) -> Path:
-    """Name the folder of a unit."""
+    """Return the folder of a unit."""
     return root / run / unit
 
 

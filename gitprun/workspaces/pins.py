@@ -68,7 +68,7 @@ def pin_source(repository: Repository, run: str, source: CloneSource, base: Oid)
 
 
 def unpin_source(repository: Repository, run: str) -> None:
-    """Let go of what the clones of a run started with; only when none of them is left."""
+    """Unpin what the clones of a run started with; only when none of them is left."""
     git = Git(cwd=repository.common, neutral=True)
     if git.run("rev-parse", "--verify", "--quiet", base_tips_ref(run), ok=(0, 1)).code == 0:
         _update(git, "-d", base_tips_ref(run))
@@ -175,7 +175,7 @@ def _known_chain(git: Git, listing: str) -> str:
 
 
 def _make_chain(git: Git, commits: Sequence[str]) -> str:
-    """Make a chain of commits that hold others; gives its last commit and its length."""
+    """Make a chain of commits that hold others; returns its last commit and its length."""
     who, bodies, last = f"git prun <prun@localhost> {int(time.time())} +0000", [b""], ""
     for at in range(0, len(commits), _WIDTH):
         parents = "".join(f"parent {oid}\n" for oid in filter(None, (last, *commits[at : at + _WIDTH])))

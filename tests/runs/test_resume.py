@@ -415,7 +415,7 @@ def test_a_stop_reaches_a_worker_that_was_rejoined(repo: Repo, tmp_path: Path) -
     warden = kill_coordinator(repo, tmp_path)
     ledger, stop = repo.ledger, Stop()
     resumed = take_over(repo.repository, ledger, None, said=Settings())
-    assert [(piece.unit.id, piece.attach) for piece in resumed.pieces] == [("a", True), ("b", False)]
+    assert [(piece.unit.id, piece.attach) for piece in resumed.items] == [("a", True), ("b", False)]
     stop.set()
     report = resume_run(repo.repository, resumed, Coordinator(ledger=ledger, stop=stop, grace=0.1))
     assert report.states == {"a": "stopped", "b": "stopped"}
@@ -567,7 +567,7 @@ def test_a_warden_that_has_not_read_its_orders_never_will(repo: Repo, tmp_path: 
     orders = repo.path / ".git" / "prun" / "runs" / "r1" / "a" / "spec"
     orders.write_bytes(b"orders")
     resumed = take_over(repo.repository, repo.ledger, None, said=Settings())
-    assert [(piece.unit.id, piece.attach) for piece in resumed.pieces] == [("a", False), ("b", False)]
+    assert [(piece.unit.id, piece.attach) for piece in resumed.items] == [("a", False), ("b", False)]
     assert not orders.exists()
 
 

@@ -17,7 +17,7 @@ from gitprun.model.errors import PrunError
 from gitprun.model.names import UnitId
 from gitprun.model.plan import Plan, Settings
 from gitprun.model.units import Unit
-from gitprun.registry.make import WorkspaceSpec, make_named
+from gitprun.registry.make import WorkspaceSpec, make_user_workspace
 from gitprun.runs.context import Coordinator
 from gitprun.runs.dispatch import run_plan
 from gitprun.runs.dispatch_unit import DispatchPolicy, DispatchRequest, dispatch_unit
@@ -91,7 +91,7 @@ class Use:
         repository, ledger = self.repo.repository, self._ledger()
         root = self.repo.path.parent / "places"
         names = roster(ledger.read().events).units
-        place = names.get("w") or make_named(
+        place = names.get("w") or make_user_workspace(
             repository, ledger, WorkspaceSpec(name=UnitId("w"), branch="topic", root=root)
         )
         request = WorkerRequest(
