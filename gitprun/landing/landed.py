@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gitprun.git.command import Git
 from gitprun.git.refs import loose_place
@@ -20,11 +20,13 @@ from gitprun.landing.hook_list import AFTER_LANDING, describe_not_run, find_hook
 from gitprun.landing.move import MoveUndone, follow, move_target, require_way
 from gitprun.landing.own_check import OwnCheck
 from gitprun.landing.plan import News, render_reason
-from gitprun.landing.recover import record_landed
+from gitprun.landing.recover import end_of, record_landed
 from gitprun.landing.surface import TITLES, describe
 from gitprun.landing.touched import find_touches, rows_of, touch_hooks, unaccepted
 from gitprun.ledger.held import accept_flags
+from gitprun.ledger.landing_events import LandingFinished, LandingRow, LandingStarted
 from gitprun.ledger.ledger import Ledger
+from gitprun.ledger.rows import AfterRow, DroppedRow, PresentRow, ResolvedRow, SuspectRow
 from gitprun.model.errors import GitFailed, GitTimeout, OperationRefused
 from gitprun.model.names import Oid
 from gitprun.system.files import sync_all
@@ -46,7 +48,7 @@ def move(
 
         _require_accepted(site, batch, made)
         new = write_after(site, new, made)
-        after = {"commit": new, "commands": [*made.commands], "paths": [*made.paths]}
+        after = AfterRow(commit=new, commands=tuple(made.commands), paths=tuple(made.paths))
         count = f"{len(made.paths)} file{'s were' if len(made.paths) != 1 else ' was'}"
         site.note(News(f"after {', '.join(made.commands)}: {count} made anew, in {new[:10]}"))
     require_way(site, repository.common, new)
@@ -57,26 +59,32 @@ def move(
         )
     _sync(repository, site, batch, new)
     rows = _rows(site, batch, new, made)
-    ends = {"target": target.ref, "old": target.tip, "new": new}
-    checkout = str(target.checkout) if target.checkout else ""
     names = [built.item.candidate.branch for built in batch.taken]
-    begun: dict[str, Any] = {**ends, "checkout": checkout, "branches": names, "order": site.options.order}
-    ledger.append("landing.started", facts={**begun, "landings": rows, **({"after": after} if after else {})})
+    begun = LandingStarted(
+        target=target.ref,
+        old=target.tip,
+        new=new,
+        checkout=str(target.checkout) if target.checkout else "",
+        branches=tuple(names),
+        order=site.options.order,
+        landings=rows,
+    )
+    ledger.append(begun.into(LandingStarted, after=after) if after else begun)
     reason = render_reason(names)
     git = Git(cwd=target.checkout or repository.common)
     try:
         move_target(target, git, new, reason)
     except OperationRefused:
-        ledger.append("landing.finished", facts={**ends, "outcome": "not-moved"})
+        ledger.append(end_of(begun, LandingFinished, "not-moved"))
         raise
     # The hooks that would run from here on are those that the landing brings.
     changed = touch_hooks(site.trees, site.trees.compare(site.old_tree, tree_of(site.repo, new)), site.live())
     try:
         follow(replace(target, silent=bool(changed)), new, reason)
     except MoveUndone:
-        ledger.append("landing.finished", facts={**ends, "outcome": "taken-back"})
+        ledger.append(end_of(begun, LandingFinished, "taken-back"))
         raise
-    record_landed(ledger, target.ref, rows, ends)
+    record_landed(ledger, begun, rows)
     approve(repository, site, new)
     if target.checkout is not None and changed:
         site.note(describe_not_run(site.hooks.folder, changed, target, new, AFTER_LANDING))
@@ -97,8 +105,8 @@ def _require_accepted(site: LandingContext, batch: Batch, made: AfterCommands) -
         )
 
 
-def _rows(site: LandingContext, batch: Batch, new: Oid, made: AfterCommands | None) -> list[dict[str, Any]]:
-    """Write down each branch: its merge, what was settled and dropped, and that what it brought is there."""
+def _rows(site: LandingContext, batch: Batch, new: Oid, made: AfterCommands | None) -> tuple[LandingRow, ...]:
+    """Return a row for each branch: its merge, what was settled and dropped, and that what it brought is there."""
     others = frozenset(path.encode("utf-8", "surrogateescape") for path in (made.paths if made else ()))
     presences = find_presence(site.trees, batch.taken, tree_of(site.repo, new), others)
     own_check = OwnCheck(site, tuple(built.item.candidate for built in batch.taken))
@@ -109,26 +117,28 @@ def _rows(site: LandingContext, batch: Batch, new: Oid, made: AfterCommands | No
         below = built.commit
         if presence.missing:
             site.note(f"{item.candidate.branch}: not in {site.target.branch} as it was: {', '.join(presence.missing)}")
-        rows.append(
-            {
-                "branch": item.candidate.branch,
-                "commit": item.commit,
-                "tip": item.candidate.tip,
-                "run": item.candidate.run,
-                "unit": item.candidate.unit,
-                "resolved": [
-                    {"path": one.path, "resolver": one.resolver, "added": [*one.added]} for one in item.resolved
-                ],
-                "dropped": [{"path": one.path, "lines": [*one.dropped]} for one in item.resolved if one.dropped],
-                "suspects": [{"path": one.path, "reason": one.reason} for one in item.suspects],
-                "present": presence.as_json(),
-                **({"gate": changed} if (changed := own_check.rows(item.candidate)) else {}),
-                **({"trust": touched} if (touched := rows_of(site, item.candidate, built.step)) else {}),
-                **({"outside": outside} if outside else {}),
-                **({"with_base": [*along]} if along else {}),
-            }
+        row = LandingRow(
+            branch=item.candidate.branch,
+            commit=item.commit,
+            tip=item.candidate.tip,
+            run=item.candidate.run,
+            unit=item.candidate.unit,
+            resolved=tuple(
+                ResolvedRow(path=one.path, resolver=one.resolver, added=tuple(one.added)) for one in item.resolved
+            ),
+            dropped=tuple(DroppedRow(path=one.path, lines=tuple(one.dropped)) for one in item.resolved if one.dropped),
+            suspects=tuple(SuspectRow(path=one.path, reason=one.reason) for one in item.suspects),
+            present=PresentRow(whole=presence.whole, united=tuple(presence.united), missing=tuple(presence.missing)),
         )
-    return rows
+        # What is seldom said is written only where it is.
+        more = {
+            "gate": own_check.rows(item.candidate),
+            "trust": rows_of(site, item.candidate, built.step),
+            "outside": outside,
+            "with_base": tuple(along),
+        }
+        rows.append(row.into(LandingRow, **{name: value for name, value in more.items() if value}))
+    return tuple(rows)
 
 
 def _sync(repository: Repository, site: LandingContext, batch: Batch, new: Oid) -> None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 from gitprun.git.command import Git
 from gitprun.git.repo import Repository
@@ -15,10 +14,25 @@ from gitprun.landing.guard import NO_HOOKS
 from gitprun.landing.move import CheckoutStuck, finish_checkout, read_tip
 from gitprun.landing.plan import News
 from gitprun.ledger.events import Event
-from gitprun.ledger.ledger import Ledger
+from gitprun.ledger.landing_events import (
+    LandingFinished,
+    LandingLanded,
+    LandingRedone,
+    LandingRow,
+    LandingStarted,
+    LandingUndone,
+    ResolveForgotten,
+    UndoFacts,
+    UndoFinished,
+    UndoRow,
+    UndoStarted,
+)
+from gitprun.ledger.ledger import Ledger, Row
 from gitprun.model.errors import PrunError
 from gitprun.model.names import Oid, short
 from gitprun.system.files import folder_identity, remove_tree
+
+Begun = LandingStarted | UndoStarted
 
 
 def recover_landing(repository: Repository, ledger: Ledger) -> tuple[str, ...]:
@@ -31,90 +45,89 @@ def recover_landing(repository: Repository, ledger: Ledger) -> tuple[str, ...]:
     if begun is None:
         return ()
     started, landed = begun
-    facts = started.facts
-    noun, what = ("undo", "an undo") if started.kind == "undo.started" else ("landing", "a landing")
+    noun, ended = ("an undo", UndoFinished) if isinstance(started, UndoStarted) else ("a landing", LandingFinished)
     git = Git(cwd=repository.common)
-    now = read_tip(git, facts["target"])
-    branch = facts["target"].removeprefix("refs/heads/")
-    if not now or not _has_moved(git, facts, now):
-        ledger.append(f"{noun}.finished", facts={**_ends(facts), "outcome": "not-moved"})
-        return (News(f"{what} on {branch} was cut off before anything moved"),)
-    if now == facts["new"] and facts["checkout"]:
-        _complete(Path(facts["checkout"]), facts)
-    left = [row for row in facts.get("landings") or () if (row["branch"], row["commit"]) not in landed]
-    if noun == "undo":
-        forget(repository.state, [name for _, name in facts.get("forgets", ())])
-        record_undone(ledger, facts, left)
+    now = read_tip(git, started.target)
+    branch = started.target.removeprefix("refs/heads/")
+    if not now or not _has_moved(git, started, now):
+        ledger.append(end_of(started, ended, "not-moved"))
+        return (News(f"{noun} on {branch} was cut off before anything moved"),)
+    if now == started.new and started.checkout:
+        _complete(Path(started.checkout), started)
+    if isinstance(started, UndoStarted):
+        forget(repository.state, [name for _, name in started.forgets])
+        record_undone(ledger, started, [row for row in started.landings if (row.branch, row.commit) not in landed])
     else:
-        record_landed(ledger, facts["target"], left, _ends(facts))
-    return (News(f"{what} on {branch} that was cut off is complete now, at {short(facts['new'])}"),)
+        record_landed(ledger, started, [row for row in started.landings if (row.branch, row.commit) not in landed])
+    return (News(f"{noun} on {branch} that was cut off is complete now, at {short(started.new)}"),)
 
 
-def _has_moved(git: Git, facts: Mapping[str, Any], now: str) -> bool:
-    """Tell whether a branch got from ``old`` to ``new``, whatever was built on it since."""
-    if facts.get("way") == "moved":
+def _has_moved(git: Git, begun: Begun, now: str) -> bool:
+    """Check whether a branch got from ``old`` to ``new``, whatever was built on it since."""
+    if isinstance(begun, UndoStarted) and begun.way == "moved":
         # The way back: old is the later commit here.
-        return git.run("merge-base", "--is-ancestor", facts["old"], now, ok=(0, 1, 128)).code != 0
-    return git.run("merge-base", "--is-ancestor", facts["new"], now, ok=(0, 1, 128)).code == 0
+        return git.run("merge-base", "--is-ancestor", begun.old, now, ok=(0, 1, 128)).code != 0
+    return git.run("merge-base", "--is-ancestor", begun.new, now, ok=(0, 1, 128)).code == 0
 
 
-def find_cut_off(events: Iterable[Event]) -> tuple[Event, set[tuple[str, str]]] | None:
-    """Find a landing or an undo that began and has no end, and what of it was recorded."""
-    started: Event | None = None
+def find_cut_off(events: Iterable[Event]) -> tuple[Begun, set[tuple[str, str]]] | None:
+    """Return a landing or an undo that began and has no end, and what of it was recorded."""
+    started: Begun | None = None
     landed: set[tuple[str, str]] = set()
     for event in events:
-        if event.kind in ("landing.started", "undo.started"):
-            started, landed = event, set()
-        elif event.kind in ("landing.landed", "landing.undone", "landing.redone"):
-            landed.add((event.facts["branch"], event.facts["commit"]))
-        elif event.kind in ("landing.finished", "undo.finished"):
+        one = event.payload
+        if isinstance(one, LandingStarted | UndoStarted):
+            started, landed = one, set()
+        elif isinstance(one, LandingLanded | UndoFacts):
+            landed.add((one.branch, one.commit))
+        elif isinstance(one, LandingFinished | UndoFinished):
             started = None
     return (started, landed) if started is not None else None
 
 
-def _complete(checkout: Path, facts: Mapping[str, Any]) -> None:
+def _complete(checkout: Path, begun: Begun) -> None:
     if not checkout.is_dir():
         return
     git = Git(cwd=checkout)
-    if git.run("symbolic-ref", "--quiet", "HEAD", ok=(0, 1, 128)).text != facts["target"]:
+    if git.run("symbolic-ref", "--quiet", "HEAD", ok=(0, 1, 128)).text != begun.target:
         return
     try:
         # Without hooks: those of a folder in the tree may be half there, or be what the landing brings.
         silent = Git(cwd=checkout, config=NO_HOOKS)
-        finish_checkout(silent, Oid(facts["old"]), Oid(facts["new"]), trust_index=True)
+        finish_checkout(silent, Oid(begun.old), Oid(begun.new), trust_index=True)
     except CheckoutStuck:
         raise
     except PrunError as problem:
         raise CheckoutStuck(
-            f"{checkout} stands half way between {short(facts['old'])} and {short(facts['new'])}: {problem.message}",
+            f"{checkout} stands half way between {short(begun.old)} and {short(begun.new)}: {problem.message}",
             "once the cause is gone, git prun merge finishes this landing first",
         ) from None
 
 
-def _ends(facts: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: facts[name] for name in ("target", "old", "new")}
+def end_of(begun: Begun, ended: type[LandingFinished | UndoFinished], outcome: str) -> LandingFinished | UndoFinished:
+    """Return the end of what began."""
+    return ended(target=begun.target, old=begun.old, new=begun.new, outcome=outcome)
 
 
-def record_landed(ledger: Ledger, target: str, rows: Sequence[Mapping[str, Any]], ends: Mapping[str, Any]) -> None:
-    """Write that branches landed and that the landing is over; ``rows`` are the ``landings`` of ``landing.started``."""
-    beside = ("run", "unit")
-    landed = [
-        ("landing.landed", row["run"], row["unit"], {"target": target} | {k: row[k] for k in row if k not in beside})
-        for row in rows
+def record_landed(ledger: Ledger, begun: LandingStarted, rows: Sequence[LandingRow]) -> None:
+    """Write that branches landed and that the landing is over; ``rows`` are those of its ``landings`` left to write."""
+    landed = [(_landed(begun, row), row.run, row.unit) for row in rows]
+    ledger.append_all([*landed, (end_of(begun, LandingFinished, "landed"), "", "")])
+
+
+def _landed(begun: LandingStarted, row: LandingRow) -> LandingLanded:
+    return LandingLanded(target=begun.target).joined(row.into(LandingLanded))
+
+
+def record_undone(ledger: Ledger, begun: UndoStarted, rows: Sequence[UndoRow]) -> None:
+    """Write that merges were taken (or brought) back and that it is over; ``rows`` are those left to write."""
+    kind = LandingRedone if begun.way == "redone" else LandingUndone
+    undone: list[Row] = [
+        (kind(way=begun.way, target=begun.target).joined(row.into(kind)), row.run, row.unit) for row in rows
     ]
-    ledger.append_all([*landed, ("landing.finished", "", "", {**ends, "outcome": "landed"})])
-
-
-def record_undone(ledger: Ledger, facts: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> None:
-    """Write that merges were taken (or brought) back and that it is over; ``facts`` are those of ``undo.started``."""
-    kind = "landing.redone" if facts["way"] == "redone" else "landing.undone"
-    both = {"way": facts["way"], "target": facts["target"]}
-    undone = [
-        (kind, row["run"], row["unit"], both | {k: row[k] for k in row if k not in ("run", "unit")}) for row in rows
-    ]
-    if facts.get("forgets"):
-        undone.append(("resolve.forgotten", "", "", {"by": "undo", "rows": facts["forgets"]}))
-    ledger.append_all([*undone, ("undo.finished", "", "", {**_ends(facts), "outcome": "done"})])
+    if begun.forgets:
+        undone.append((ResolveForgotten(by="undo", rows=begun.forgets), "", ""))
+    ledger.append_all([*undone, (end_of(begun, UndoFinished, "done"), "", "")])
 
 
 def workspaces_root(repository: Repository, root: str) -> Path:

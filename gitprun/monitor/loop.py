@@ -9,11 +9,13 @@ from pathlib import Path
 from gitprun.git.repo import Repository
 from gitprun.ledger.baseline import BASELINE as PINNED
 from gitprun.ledger.events import Event, RunState, fold
+from gitprun.ledger.landing_events import Ends, LandingLanded, LandingStarted, UndoFacts, UndoStarted
 from gitprun.ledger.ledger import Ledger
 from gitprun.ledger.lookup import find_run, probe_unit
 from gitprun.ledger.outcome import succeeded
 from gitprun.ledger.probe import probe_named
 from gitprun.ledger.roster import NAMED, roster
+from gitprun.ledger.unit_events import WorkspaceMade
 from gitprun.model.errors import PrunError
 from gitprun.observe.commits import checked_out
 from gitprun.observe.flags import FlagLimits, Tick, judge
@@ -42,36 +44,39 @@ class _Scene:
     def __init__(self, events: tuple[Event, ...]) -> None:
         self.events, told = events, fold(events)
         runs = {
-            name: replace(run, units={key: probe_unit(run, unit) for key, unit in run.units.items()})
+            name: run.with_units({key: probe_unit(run, unit) for key, unit in run.units.items()})
             for name, run in told.runs.items()
         }
         self.history = replace(told, runs=runs)
         there = roster(events)
-        self.named = replace(there, units={key: probe_named(unit) for key, unit in there.units.items()})
+        self.named = there.with_units({key: probe_named(unit) for key, unit in there.units.items()})
 
     def wardens(self) -> Iterator[int]:
         """Give the living wardens of all that are at work."""
         for run in (*self.history.runs.values(), self.named):
             for unit in run.units.values():
-                if unit.live and (found := living(unit.facts.get("process"))) is not None:
+                if unit.live and (found := living(unit.process)) is not None:
                     yield found.pid
 
     def moves(self, since: float) -> frozenset[tuple[str, str]]:
         """Collect where the last landing on each branch put it; it counts from the moment before it moves anything."""
         found: dict[str, set[str]] = {}
         for event in self.events:
-            if not event.kind.startswith(("landing.", "undo.")) or event.time < since:
+            one = event.payload
+            if event.time < since:
                 continue
-            target, new = str(event.facts.get("target", "")), event.facts.get("new") or event.facts.get("commit")
-            if event.kind in ("landing.started", "undo.started"):
-                found[target] = set()
-            found.setdefault(target, set()).add(str(new))
+            if isinstance(one, LandingStarted | UndoStarted):
+                found[one.target] = set()
+            if isinstance(one, Ends):
+                found.setdefault(one.target, set()).add(one.new)
+            elif isinstance(one, LandingLanded | UndoFacts):
+                found.setdefault(one.target, set()).add(one.commit)
         return frozenset((target, oid) for target, oids in found.items() for oid in oids)
 
     def branches(self) -> frozenset[str]:
         """Name the branches of all named workspaces there ever were: work is committed to them."""
-        made = (event for event in self.events if event.run == NAMED and event.kind == "workspace.made")
-        return frozenset(f"refs/heads/{event.facts.get('branch')}" for event in made)
+        made = (event.payload for event in self.events if event.run == NAMED)
+        return frozenset(f"refs/heads/{one.branch}" for one in made if isinstance(one, WorkspaceMade))
 
 
 class Monitor:
@@ -90,7 +95,7 @@ class Monitor:
         if watching.run is not None:
             find_run(scene.history, watching.run)
         last = scene.history.last
-        root = str(last.facts.get("root") or "") if last else ""
+        root = last.root if last else ""
         self._probe = Probe(repository, self.clock, root=Path(root) if root else None, attentive=watching.attentive)
         # What is shared as it was when nobody worked.
         self._errand: Shared | None = None
@@ -138,7 +143,7 @@ class Monitor:
         first = next((run for run in runs if run.id != NAMED), None)
         if first is not None:
             return first.base, self._start_of(first)
-        bases = [str(unit.facts.get("base", "")) for run in runs for unit in run.units.values()]
+        bases = [unit.base or "" for run in runs for unit in run.units.values()]
         pinned = self.repository.git.run("rev-parse", "--verify", "--quiet", PINNED, ok=(0, 1, 128)).text
         return pinned or next(filter(None, bases), "") or checked_out(self._calm or self._probe.shared()), None
 

@@ -100,7 +100,7 @@ class Probe:
         pairs = [(run, unit) for run in wanted.runs for unit in run.units.values()]
         self._units.forget((unit.run, unit.id) for _, unit in pairs)
         for number, (run, unit) in enumerate(pairs):
-            warden = living(unit.facts.get("process")) if unit.state == "running" else None
+            warden = living(unit.process) if unit.state == "running" else None
             if warden is not None:
                 wardens.add(warden.pid)
             works = warden is not None and has_worker(warden.pid, processes)
@@ -116,17 +116,16 @@ class Probe:
         known = {(str(unit.run), str(unit.id)): unit for run in wanted.runs for unit in run.units.values()}
         units = []
         for sight in snapshot.units:
-            facts = known[sight.key].facts
-            worked_on = frozenset(map(str, facts.get("changed", ()))) | frozenset(sight.dirty or ())
-            units.append(Suspect(sight, Path(str(facts.get("path", ""))), worked_on))
+            unit = known[sight.key]
+            units.append(Suspect(sight, Path(unit.path), frozenset(unit.changed) | frozenset(sight.dirty or ())))
         stamps = {path: checkout.dirty[path] for path in changed if path in checkout.dirty}
         return self._blame.find(Path(checkout.path), stamps, units)
 
 
 def _coordinators(runs: Sequence[RunState]) -> set[int]:
     """Find the living processes that see to runs which are not over, or to a single workspace somebody works in."""
-    records = [run.facts.get("coordinator") for run in runs if run.ended is None]
-    records += [unit.facts.get("coordinator") for run in runs for unit in run.units.values() if unit.live]
+    records = [run.coordinator for run in runs if run.ended is None]
+    records += [unit.coordinator for run in runs for unit in run.units.values() if unit.live]
     return {found.pid for record in records if (found := living(record)) is not None}
 
 

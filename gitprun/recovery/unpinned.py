@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from gitprun.git.command import Git
 from gitprun.git.repo import Repository
 from gitprun.ledger.events import Event, RunState, UnitState
+from gitprun.ledger.house_events import GcDone
 from gitprun.model.names import PRUN_REFS, unit_ref
 
 
@@ -38,7 +39,7 @@ def find_unpinned(repository: Repository, runs: Iterable[RunState], events: Iter
     held = set(repository.git.run("for-each-ref", "--format=%(objectname)", PRUN_REFS).text.split("\n"))
     gone = [unit for unit in units if unit.commit not in held]
     if gone:
-        released = {str(event.facts.get("oid")) for event in events if event.kind == "gc.done"}
+        released = {event.payload.oid for event in events if isinstance(event.payload, GcDone)}
         gone = [unit for unit in gone if unit.commit not in released]
     if not gone:
         return ()

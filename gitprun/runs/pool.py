@@ -9,6 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 
 from gitprun.ledger.stop_requests import StopRequests
+from gitprun.ledger.unit_events import UnitWaiting
 from gitprun.runs.context import Retry, RunContext, WorkItem
 from gitprun.runs.supervise import leave_unit, run_unit
 
@@ -27,6 +28,8 @@ class Pool:
         self.told: dict[str, float] = {}
         self.pending: list[WorkItem] = []
         self.running: dict[Future[str | Retry], WorkItem] = {}
+        # What the service of an executor last said no with.
+        self.failure: dict[str, str] = {}
         self.states: dict[str, str] = {}
         self.wake = threading.Event()
         self.contexts: dict[str, RunContext] = {}
@@ -70,6 +73,7 @@ class Pool:
             return
         if answer.shared:
             self.peace[unit.executor] = max(self.peace.get(unit.executor, 0.0), answer.until)
+            self.failure[unit.executor] = answer.kind
         known = self.context.ledger.read().history.runs[self.context.run].units[unit.id]
         tried = piece.tried + 1 if answer.counts else piece.tried
         self.pending.append(replace(piece, known=known, tried=tried, until=answer.until, attach=False))
@@ -101,4 +105,5 @@ class Pool:
         if peace <= max(piece.until, self.told.get(unit.id, 0.0)):
             return
         self.told[unit.id] = peace
-        self.context.note(unit, "waiting", until=peace, reason=f"the service of {unit.executor} is at its limit")
+        reason = f"the service of {unit.executor} is at its limit"
+        self.context.note(unit, UnitWaiting(until=peace, failure=self.failure[unit.executor], reason=reason))

@@ -6,7 +6,7 @@ import itertools
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 
 from gitprun.capture.capture import Capture, CaptureContext, capture, changed_paths, commit_capture, require_ended
 from gitprun.capture.classification import included
@@ -15,14 +15,15 @@ from gitprun.git.refs import move_ref, read_ref
 from gitprun.git.repo import Repository
 from gitprun.git.trees import tree_of
 from gitprun.ledger.events import RunState, UnitState
+from gitprun.ledger.house_events import RunFinished, RunResumed
 from gitprun.ledger.ledger import Ledger
 from gitprun.ledger.outcome import commit_message, explain_unit, judge_unit
 from gitprun.ledger.review import read_result_text, unit_folder
 from gitprun.ledger.roster import NAMED
 from gitprun.ledger.settings import Remembered, recall, reread_executors
+from gitprun.ledger.unit_events import UnitCaptured, UnitFinished
 from gitprun.model.contract import parse_result
 from gitprun.model.errors import OperationRefused
-from gitprun.model.globs import outside_fence
 from gitprun.model.names import ZERO, Oid, RunId, kept_ref, unit_ref
 from gitprun.model.plan import Settings
 from gitprun.model.units import Unit, Verdict
@@ -32,7 +33,7 @@ from gitprun.registry.standing import show_in_worktree
 from gitprun.registry.survivors import living_survivors
 from gitprun.runs.context import Attempt, RunContext, open_site
 from gitprun.runs.dispatch import make_context, open_root
-from gitprun.runs.finish import list_gate_changes, verify
+from gitprun.runs.finish import judged_capture, verify
 from gitprun.runs.recheck import attempt_of, index_kept, worker_state
 from gitprun.runs.resume import require_alone
 from gitprun.supervisor.process import Stop, probe_identity
@@ -98,10 +99,10 @@ def _require_over(unit: UnitState) -> None:
             f"{name} is a named workspace", "add and commit there what you want: it is on a branch of yours"
         )
     if unit.state == "landed":
-        raise OperationRefused(f"{name} has landed", f"take what you need from {unit.facts['path']}")
-    if unit.facts.get("workspace") not in ("clone", "worktree"):
+        raise OperationRefused(f"{name} has landed", f"take what you need from {unit.path}")
+    if unit.workspace not in ("clone", "worktree"):
         raise OperationRefused(f"{name} only reads, so there is nothing to collect", f"git prun show {name}")
-    if not unit.facts.get("exit"):
+    if not unit.exit:
         raise OperationRefused(f"the worker of {name} never came to its end", f"git prun run --resume {unit.run}")
 
 
@@ -118,7 +119,7 @@ def open_context(
         run=RunId(run.id),
         base=Oid(run.base),
         revision=kept.revision,
-        root=open_root(repository, str(run.facts.get("root") or settings.root or "")),
+        root=open_root(repository, str(run.root or settings.root or "")),
         stop=stop,
         heard=lambda unit, progress: None,
         clock=None,
@@ -136,12 +137,12 @@ def coordinated(ledger: Ledger, repository: Repository, run: RunState, doing: st
     with locked(repository.state / "locks" / "run.lock", doing=doing):
         require_alone(ledger.read().history.runs[run.id])
         me = probe_identity(os.getpid())
-        ledger.append("run.resumed", run=run.id, facts={"coordinator": asdict(me) if me else {}, "again": []})
+        ledger.append(RunResumed(coordinator=me, again=()), run=run.id)
     try:
         yield
     finally:
-        states = {one.id: one.state for one in ledger.read().history.runs[run.id].units.values()}
-        ledger.append("run.finished", run=run.id, facts={"states": states})
+        states = {str(one.id): one.state for one in ledger.read().history.runs[run.id].units.values()}
+        ledger.append(RunFinished(states=states), run=run.id)
 
 
 def _keep_old(site: CaptureContext, run: RunState, unit: UnitState, old: Oid | None) -> str:
@@ -162,17 +163,17 @@ def _commit(
     context: RunContext, spec: Unit, unit: UnitState, site: CaptureContext, found: Capture, before: Oid | None
 ) -> Oid | None:
     """Make the new commit and write it down, the verdict of the old one with it taken back."""
-    facts = found.facts() | {"outside": list(outside_fence(found.changed, spec.paths)), "verdict": None}
-    facts |= {"gate": list_gate_changes(context, site, found)}
+    row = judged_capture(context, site, found, spec).into(UnitCaptured, checked=None)
     commit: Oid | None = None
     if found.changed:
         ref, worker = unit_ref(context.run, spec.id), worker_state(unit)
         message = commit_message(context.run, spec, worker, found.own_commits)
-        commit = commit_capture(site, found, ref, message, context.who, before or ZERO, facts["collect_notes"].append)
-        facts |= {"commit": commit, "ref": ref}
+        notes = list(row.collect_notes)
+        commit = commit_capture(site, found, ref, message, context.who, before or ZERO, notes.append)
+        row = row.into(UnitCaptured, collect_notes=tuple(notes), commit=commit, ref=ref)
         if site.workspace.kind == "worktree" and _stands_on(context, site) in (before, site.base, *_tips(found)):
-            facts |= show_in_worktree(context.repository, site, commit)
-    context.note(spec, "captured", **facts)
+            row = row.joined(show_in_worktree(context.repository, site, commit))
+    context.note(spec, row)
     return commit
 
 
@@ -205,7 +206,7 @@ def _judge(
         result=result.valid,
         inner=bool(inner),
     )
-    said = str(unit.facts.get("reason") or "")
+    said = unit.reason
     reason = explain_unit(
         state,
         worker,
@@ -215,5 +216,5 @@ def _judge(
         result=result,
         inner=inner,
     )
-    context.note(spec, "finished", state=state, reason=reason, hint="")
+    context.note(spec, UnitFinished(final=state, reason=reason, hint=""))
     return state, reason

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, cast
 
 from gitprun.capture.capture import Capture, CaptureContext, capture, require_ended
 from gitprun.git.refs import open_repository
@@ -17,10 +17,11 @@ from gitprun.git.trees import tree_of
 from gitprun.ledger.events import RunState, UnitState, base_of
 from gitprun.ledger.outcome import explain_unit, judge_unit, judge_worker
 from gitprun.ledger.review import read_result_text, unit_folder
+from gitprun.ledger.unit_events import UnitFinished, UnitVerified
 from gitprun.model.contract import parse_result
 from gitprun.model.errors import PrunError
 from gitprun.model.names import Oid
-from gitprun.model.units import Exit, Unit, Verdict
+from gitprun.model.units import Exit, ExitReason, Unit, Verdict
 from gitprun.registry.remove import recall_workspace
 from gitprun.registry.survivors import living_survivors
 from gitprun.runs.context import Attempt, RunContext, open_site
@@ -51,10 +52,8 @@ class Rechecked:
 
 def is_checkable(unit: UnitState) -> bool:
     """Check whether another verdict can change what a unit is: its worker ended well, and its work is captured."""
-    ended = bool(unit.facts.get("exit")) and worker_state(unit) is None
-    return (
-        ended and unit.commit is not None and unit.state in ("ready", "unverified") and not unit.facts.get("unfinished")
-    )
+    ended = unit.exit is not None and worker_state(unit) is None
+    return ended and unit.commit is not None and unit.state in ("ready", "unverified") and not unit.unfinished
 
 
 def could_not_run(unit: UnitState) -> bool:
@@ -73,21 +72,21 @@ def recheck(context: RunContext, run: RunState, known: UnitState, spec: Unit) ->
     tree = Oid(tree_of(open_repository(repository.common), commit))
     site, found, why = _workspace_of(context, run, known, tree)
     logs = _free_folder(context.folder(spec))
-    verdict, facts = ask_checks(context, spec, tree, commit, site=site, found=found, logs=logs)
-    where: Where = "pristine" if site is None or facts.get("verify_in") == "pristine" else "workspace"
-    said = str(known.facts.get("reason") or "")
-    notes = tuple(facts.get("check_notes", ()))
+    verdict, noted = ask_checks(context, spec, tree, commit, site=site, found=found, logs=logs)
+    where: Where = "pristine" if site is None or noted.verify_in == "pristine" else "workspace"
+    said = known.reason
+    notes = noted.check_notes
     if context.stop.is_set():
         return Rechecked(unit=known, verdict=verdict, state=known.state, reason=said, where=where, why=why, notes=notes)
     result = parse_result(read_result_text(unit_folder(repository.state, known)), spec.id)
     state = judge_unit(None, spec.mode, changed=True, unfinished=False, verdict=verdict.state, result=result.valid)
     reason = explain_unit(state, None, "", unfinished=None, verdict=verdict.reason, result=result)
     # One write: whoever is killed now leaves the old verdict or the new one, and what goes with it.
-    noted = {"check_notes": [], "verify_in": "", **facts}
+    finished = UnitFinished(final=state, reason=reason, hint="")
     context.ledger.append_all(
         [
-            ("unit.verified", context.run, spec.id, noted),
-            ("unit.finished", context.run, spec.id, {"state": state, "reason": reason, "hint": ""}),
+            (UnitVerified(check_notes=(), verify_in="").joined(noted), context.run, spec.id),
+            (finished, context.run, spec.id),
         ]
     )
     return Rechecked(
@@ -99,11 +98,7 @@ def _workspace_of(
     context: RunContext, run: RunState, known: UnitState, tree: Oid
 ) -> tuple[CaptureContext | None, Capture | None, str]:
     """Return the workspace of a unit if it is there and holds exactly this tree; else say why it does not serve."""
-    facts = known.facts
-    identity = facts.get("identity")
-    if facts.get("removed") or not facts.get("path") or not identity:
-        return None, None, "its workspace is gone"
-    if folder_identity(Path(str(facts["path"]))) != tuple(identity):
+    if not known.there or known.identity is None or folder_identity(Path(known.path)) != known.identity:
         return None, None, "its workspace is gone"
     try:
         workspace = recall_workspace(context.repository.state, known)
@@ -128,10 +123,9 @@ def _free_folder(folder: Path) -> Path:
 
 def attempt_of(repository: Repository, run: RunState, unit: UnitState) -> Attempt:
     """Return what the last attempt at a unit started from, with all its commits known."""
-    earlier = frozenset(str(row["commit"]) for row in unit.facts.get("earlier", ()) if row.get("commit"))
     own = {unit.commit} if unit.commit else set()
     base = Oid(base_of(run, unit))
-    known = earlier | own | started_with(repository, run.id)
+    known = unit.earlier_commits | own | started_with(repository, run.id)
     return Attempt(number=unit.attempt, base=base, source=read_source(repository), known=known)
 
 
@@ -154,12 +148,13 @@ def index_kept(site: CaptureContext) -> Iterator[list[bool]]:
 
 def worker_state(unit: UnitState) -> str | None:
     """Judge the worker of a unit alone, by what is written down of its end."""
-    record, ending = unit.facts["exit"], unit.facts.get("ending") or {}
+    record, ending = unit.exit, unit.ending
+    assert record is not None
     ended = Exit(
-        code=record.get("code"),
-        signal=record.get("signal"),
-        reason=record.get("reason", "exited"),
-        seconds=float(record.get("seconds") or 0.0),
-        detail=str(record.get("detail") or ""),
+        code=record.code,
+        signal=record.signal,
+        reason=cast("ExitReason", record.reason),
+        seconds=record.seconds,
+        detail=record.detail,
     )
-    return judge_worker(ended, str(ending.get("state") or "unknown"))
+    return judge_worker(ended, ending.state or "unknown" if ending is not None else "unknown")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from gitprun.git.refs import Signature
 from gitprun.git.repo import Repository
@@ -13,6 +12,7 @@ from gitprun.ledger.events import UnitState
 from gitprun.ledger.ledger import Ledger
 from gitprun.ledger.review import unit_folder
 from gitprun.ledger.roster import NAMED
+from gitprun.ledger.unit_events import UnitPart
 from gitprun.model.plan import Settings
 from gitprun.model.units import ExecutorSettings, Unit
 from gitprun.runs.user_verify import PostVerify
@@ -47,9 +47,9 @@ class Session:
     start: int = 0
     end: int = 0
 
-    def note(self, kind: str, **facts: Any) -> None:
+    def note(self, payload: UnitPart) -> None:
         """Write one event."""
-        self.ledger.append(f"unit.{kind}", run=NAMED, unit=self.place.id, facts=facts)
+        self.ledger.append(payload, run=NAMED, unit=self.place.id)
 
     def tell(self, text: str) -> None:
         """Write a status line to stdout and into the log."""

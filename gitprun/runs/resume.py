@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from gitprun.executors.base import Progress
@@ -12,9 +12,11 @@ from gitprun.git.command import require_git
 from gitprun.git.layout import require_seen_checkout
 from gitprun.git.repo import Repository
 from gitprun.ledger.events import RunState, UnitState
+from gitprun.ledger.house_events import RunResumed
 from gitprun.ledger.ledger import Ledger
 from gitprun.ledger.lookup import find_run, probe_unit
 from gitprun.ledger.settings import Remembered, recall, reread_executors
+from gitprun.ledger.unit_events import UnitRechecked
 from gitprun.model.errors import OperationRefused, PrunError
 from gitprun.model.names import Oid, RunId
 from gitprun.model.plan import Settings
@@ -110,8 +112,7 @@ def take_over(
         require_trusted(repository, started_by(settings.powers, {unit.executor for unit in units}))
         if pieces or unchecked:
             me = probe_identity(os.getpid())
-            facts = {"coordinator": asdict(me) if me else {}, "again": [unit.id for unit in units]}
-            ledger.append("run.resumed", run=run.id, facts=facts)
+            ledger.append(RunResumed(coordinator=me, again=tuple(unit.id for unit in units)), run=run.id)
     return Resumed(
         run=run,
         revision=kept.revision,
@@ -136,7 +137,7 @@ def resume_run(
 ) -> RunReport:
     """Work on what is missing in a run that was taken over, and give the final states of all its units."""
     run, base = resumed.run, Oid(resumed.run.base)
-    root = open_root(repository, str(run.facts.get("root") or resumed.settings.root or ""))
+    root = open_root(repository, str(run.root or resumed.settings.root or ""))
     context = make_context(
         repository,
         resumed.settings,
@@ -164,9 +165,8 @@ def resume_run(
 
 def require_alone(run: RunState) -> None:
     """Raise Occupied where a coordinator works on a run, or may."""
-    record = run.facts.get("coordinator")
-    if run.ended is None and record and not is_gone(ProcessIdentity(**record)):
-        raise Occupied(run, ProcessIdentity(**record))
+    if run.ended is None and run.coordinator is not None and not is_gone(run.coordinator):
+        raise Occupied(run, run.coordinator)
 
 
 def _check_again(context: RunContext, run: RunState, piece: WorkItem) -> str:
@@ -179,7 +179,8 @@ def _check_again(context: RunContext, run: RunState, piece: WorkItem) -> str:
         with hold_unit(context.repository, known):
             return recheck(context, run, known, piece.unit).state
     except PrunError as problem:
-        context.note(piece.unit, "rechecked", check_notes=[f"its checks could not be asked again: {problem.message}"])
+        note = f"its checks could not be asked again: {problem.message}"
+        context.note(piece.unit, UnitRechecked(check_notes=(note,)))
         return known.state
 
 
@@ -206,11 +207,11 @@ def _piece(repository: Repository, run: RunState, unit: Unit, known: UnitState |
     if known is None or known.attempt == 0:
         return WorkItem(unit=unit, known=known)
     if known.state == "waiting":
-        return WorkItem(unit=unit, known=known, until=float(known.facts.get("until") or 0.0))
-    if known.state == "broken" and (known.facts.get("exit") or {}).get("survivors") and "tree" not in known.facts:
+        return WorkItem(unit=unit, known=known, until=float(known.until or 0.0))
+    if known.state == "broken" and known.exit is not None and known.exit.survivors and not known.captured:
         # Its processes could not be ended then: its work is still to be captured.
-        return WorkItem(unit=unit, known=known, attach=bool(known.facts.get("path")))
-    if not known.live or not known.facts.get("path"):
+        return WorkItem(unit=unit, known=known, attach=bool(known.path))
+    if not known.live or not known.path:
         return WorkItem(unit=unit, known=known)
     return WorkItem(unit=unit, known=known, attach=_was_started(repository.state / "runs" / run.id / unit.id, known))
 

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from gitprun.executors.lines import one_line, plain_text
-from gitprun.ledger.stall import Quiet, WorkerSight, has_moved, observe, stall_facts, watch_begins
+from gitprun.ledger.stall import Quiet, WorkerSight, has_moved, observe, stall_row, watch_begins
+from gitprun.ledger.unit_events import UnitMoving, UnitStalled
 from gitprun.model.errors import PrunError
 from gitprun.model.plan import DEFAULT_STALL, StallAction
 from gitprun.supervisor.process import ProcessIdentity, ask_to_end
@@ -29,13 +29,13 @@ TAIL = 4096
 class Subject:
     """One worker that is watched: where it prints and works, and who hears of it.
 
-    ``say`` writes an event (``stalled`` or ``moving``); ``stalled`` says that the ledger knows already; ``ended``
+    ``say`` writes an event; ``stalled`` says that the ledger knows already; ``ended``
     that it was told to end for it.
     """
 
     output: Path
     places: tuple[Path, ...]
-    say: Callable[[str, dict[str, Any] | None], None]
+    say: Callable[[UnitStalled | UnitMoving], None]
     warden: ProcessIdentity | None = None
     stalled: bool = False
     ended: bool = False
@@ -114,7 +114,7 @@ class StallWatch:
             if subject.gone:
                 return
             if not stalled:
-                subject.say("moving", None)
+                subject.say(UnitMoving(stalled=None))
             else:
                 self._say_stalled(subject, known, sight)
             subject.stalled = stalled
@@ -123,7 +123,8 @@ class StallWatch:
         end = tail(subject.output, TAIL)
         words = [line for line in map(one_line, plain_text(end).split("\n")) if line]
         ends = self.action == "end" and subject.warden is not None
-        subject.say("stalled", stall_facts(known, sight, ends=ends, last=words[-1] if words else "", tail=end))
+        row = stall_row(known, sight, ends=ends, last=words[-1] if words else "", tail=end)
+        subject.say(UnitStalled(stalled=row))
         if ends and subject.warden is not None:
             subject.ended = True
             ask_to_end(subject.warden)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import traceback
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from gitprun.capture.capture import require_ended
 from gitprun.executors.base import Ending
 from gitprun.ledger.events import ENDED
-from gitprun.ledger.outcome import exit_facts, explain_unit, judge_unit, judge_worker
+from gitprun.ledger.outcome import ending_row, exit_row, explain_unit, judge_unit, judge_worker
 from gitprun.ledger.retry_policy import SHARED_KINDS, judge_next_try, kind_of_failure
+from gitprun.ledger.unit_events import UnitExited, UnitFinished, UnitWaiting
 from gitprun.model.errors import PrunError
 from gitprun.model.names import Oid
 from gitprun.model.units import Exit, Verdict
@@ -47,7 +46,7 @@ def run_unit(context: RunContext, piece: WorkItem) -> str | Retry:
         reason, hint = "a bug of git prun; the work is untouched", _report_bug(context.folder(unit))
     try:
         context.end_watch(unit)
-        context.note(unit, "finished", state="broken", reason=reason, hint=hint)
+        context.note(unit, UnitFinished(final="broken", reason=reason, hint=hint))
     except PrunError:
         # The ledger itself cannot be written: the run's own last event will say so.
         return "broken"
@@ -67,18 +66,18 @@ def leave_unit(context: RunContext, piece: WorkItem, why: str = "") -> str:
     """End a unit that is not tried (again), in the state its last attempt left it in."""
     unit, known = piece.unit, piece.known
     if known is None or known.attempt == 0:
-        context.note(unit, "finished", state="stopped", reason="stopped before it was started")
+        context.note(unit, UnitFinished(final="stopped", reason="stopped before it was started"))
         return "stopped"
-    outcome = known.facts.get("outcome")
+    outcome = known.outcome
     if outcome is None and known.state not in ENDED:
         if not why:
             # Lost, and nothing new is known about it.
             return known.state
-        outcome = {"state": "broken"}
-    facts: dict[str, Any] = dict(outcome or {"state": known.state, "reason": known.facts.get("reason", "")})
-    facts["reason"] = "; ".join(filter(None, (str(facts.get("reason", "")), why)))
-    context.note(unit, "finished", **facts)
-    return str(facts["state"])
+        outcome = UnitFinished(final="broken")
+    outcome = outcome or UnitFinished(final=known.state, reason=known.reason)
+    reason = "; ".join(filter(None, (outcome.reason, why)))
+    context.note(unit, outcome.into(UnitFinished, reason=reason))
+    return outcome.final
 
 
 def _attempt(context: RunContext, piece: WorkItem) -> str | Retry:
@@ -100,7 +99,7 @@ def _attempt(context: RunContext, piece: WorkItem) -> str | Retry:
         # The setup that was ended, or a git that laid out the files.
         if not context.stop.is_set():
             raise
-        context.note(unit, "finished", state="stopped", reason="stopped while its workspace was made ready")
+        context.note(unit, UnitFinished(final="stopped", reason="stopped while its workspace was made ready"))
         return "stopped"
     context.begin_watch(unit, workspace)
     ended, ending = work(context, unit, attempt, workspace)
@@ -112,13 +111,12 @@ def _rejoin(context: RunContext, piece: WorkItem) -> str | Retry:
     known = piece.known
     assert known is not None
     workspace = recall_workspace(context.repository.state, known)
-    earlier = frozenset(str(row["commit"]) for row in known.facts.get("earlier", ()) if row.get("commit"))
     attempt = Attempt(
         number=known.attempt,
-        base=Oid(str(known.facts.get("base") or context.base)),
+        base=Oid(str(known.base or context.base)),
         source=read_source(context.repository),
-        known=earlier | started_with(context.repository, context.run),
-        thread=known.facts.get("thread"),
+        known=known.earlier_commits | started_with(context.repository, context.run),
+        thread=known.thread,
     )
     ended, ending = rejoin(context, piece.unit, known, workspace)
     return _finish(context, piece, attempt, workspace, ended, ending)
@@ -132,7 +130,7 @@ def _finish(
     worker = judge_worker(ended, ending.state)
     # First of all: what it changed outside of its workspace must not be taken for somebody else's doing.
     context.end_watch(unit)
-    context.note(unit, "exited", exit=exit_facts(ended), ending=asdict(ending) | {"message": ""})
+    context.note(unit, UnitExited(exit=exit_row(ended), ending=ending_row(ending)))
     # The work first: whatever fails from here on, it is pinned.
     found = recall_capture(piece.known) if piece.attach and piece.known else None
     if found is None and unit.mode == "write":
@@ -154,9 +152,9 @@ def _finish(
         inner=bool(inner),
     )
     said = (ended.reason == "stopped" and ended.detail) or ending.reason or ended.detail
-    outcome = {
-        "state": state,
-        "reason": explain_unit(
+    outcome = UnitFinished(
+        final=state,
+        reason=explain_unit(
             state,
             worker,
             said,
@@ -165,36 +163,38 @@ def _finish(
             result=result,
             inner=found.inner if found else (),
         ),
-        "failure": kind_of_failure(
+        failure=kind_of_failure(
             unit.executor, unit.mode, worker, ending, changed=changed or bool(unfinished), result=result.valid
         ),
-        "fallback": fallback,
-        "result_problems": [] if fallback else list(result.problems),
-    }
-    again = None if unfinished else _next_try(context, piece, attempt, ended, ending, outcome)
+        fallback=fallback,
+        result_problems=() if fallback else tuple(result.problems),
+    )
+    again: Retry | None = None
+    if not unfinished:
+        outcome, again = _next_try(context, piece, attempt, ended, ending, outcome)
     if again is None:
-        context.note(unit, "finished", **outcome)
+        context.note(unit, outcome)
         return state
-    facts = {"until": again.until, "failure": again.kind, "reason": outcome["reason"], "outcome": outcome}
-    context.note(unit, "waiting", **facts)
+    context.note(unit, UnitWaiting(until=again.until, failure=again.kind, reason=outcome.reason, outcome=outcome))
     return again
 
 
 def _next_try(
-    context: RunContext, piece: WorkItem, attempt: Attempt, ended: Exit, ending: Ending, outcome: dict[str, Any]
-) -> Retry | None:
-    """Decide about another attempt; where there is none for a reason worth a word, ``outcome`` is told."""
+    context: RunContext, piece: WorkItem, attempt: Attempt, ended: Exit, ending: Ending, outcome: UnitFinished
+) -> tuple[UnitFinished, Retry | None]:
+    """Decide about another attempt; return the outcome, with why there is none where that is worth a word."""
     if context.stop.is_set():
-        return None
-    now, kind = context.clock.now(), str(outcome["failure"])
+        return outcome, None
+    now, kind = context.clock.now(), outcome.failure
     if piece.attach and ended.detail == KILLED:
-        return Retry(until=now, kind="lost", shared=False, counts=False)
+        return outcome, Retry(until=now, kind="lost", shared=False, counts=False)
     if attempt.thread is not None and ended.reason == "exited" and ended.code != 0 and ending.thread is None:
         # Codex says so before any event: the thread is not there (any more).
-        outcome |= {"failure": NO_THREAD, "reason": f"codex has no thread {attempt.thread} any more"}
-        return Retry(until=now, kind=NO_THREAD, shared=False, counts=False)
+        reason = f"codex has no thread {attempt.thread} any more"
+        outcome = outcome.into(UnitFinished, failure=NO_THREAD, reason=reason)
+        return outcome, Retry(until=now, kind=NO_THREAD, shared=False, counts=False)
     answer = judge_next_try(context.patience, piece.unit.executor, kind, ending, piece.tried + 1, context.now())
     if answer.wait is None:
-        outcome["reason"] = "; ".join(filter(None, (outcome["reason"], answer.why)))
-        return None
-    return Retry(until=now + answer.wait, kind=kind, shared=kind in SHARED_KINDS)
+        reason = "; ".join(filter(None, (outcome.reason, answer.why)))
+        return outcome.into(UnitFinished, reason=reason), None
+    return outcome, Retry(until=now + answer.wait, kind=kind, shared=kind in SHARED_KINDS)

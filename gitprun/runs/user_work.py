@@ -6,10 +6,9 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from gitprun.capture.capture import Capture, capture, changed_paths, require_ended
 from gitprun.capture.context import CaptureContext
@@ -24,8 +23,17 @@ from gitprun.guards.install import claude_guard
 from gitprun.guards.shims import guard_environment
 from gitprun.ledger.events import UnitState
 from gitprun.ledger.ledger import Ledger
-from gitprun.ledger.outcome import exit_facts, judge_worker
+from gitprun.ledger.outcome import ending_row, exit_row, judge_worker, verdict_row
 from gitprun.ledger.roster import NAMED, flat
+from gitprun.ledger.unit_events import (
+    UnitCaptured,
+    UnitExited,
+    UnitFinished,
+    UnitPreparing,
+    UnitStarted,
+    UnitVerified,
+    UnitVerifying,
+)
 from gitprun.model.errors import PrunError
 from gitprun.model.names import Oid
 from gitprun.model.prompts import BYPASS, bypass_wanted, without_bypass
@@ -75,19 +83,22 @@ def work_in(
         if left:
             warn(f"{place.id} holds uncommitted work already (such as {left[0]}); it will be part of the commit")
         me = probe_identity(os.getpid())
-        spec: dict[str, Any] = {
-            "executor": errand.unit.executor,
-            "mode": "write",
-            "slug": errand.unit.id,
-            "log": str(errand.log),
-        }
-        spec |= {"sandbox": errand.unit.sandbox, "walled": errand.unit.walled}
-        session.note("preparing", coordinator=asdict(me) if me else {}, **spec)
+        session.note(
+            UnitPreparing(
+                coordinator=me,
+                executor=errand.unit.executor,
+                mode="write",
+                slug=errand.unit.id,
+                log=str(errand.log),
+                sandbox=errand.unit.sandbox,
+                walled=errand.unit.walled,
+            )
+        )
         try:
             return _live(session, site)
         except BaseException as problem:
             reason = problem.message if isinstance(problem, PrunError) else repr(problem)
-            session.note("finished", state="broken", reason=reason)
+            session.note(UnitFinished(final="broken", reason=reason))
             raise
 
 
@@ -98,7 +109,7 @@ def _live(session: Session, site: CaptureContext) -> int:
     with _watched(session, site):
         ended, ending = _run_worker(session, site)
     worker = judge_worker(ended, ending.state)
-    session.note("exited", exit=exit_facts(ended), ending=asdict(ending) | {"message": ""})
+    session.note(UnitExited(exit=exit_row(ended), ending=ending_row(ending)))
     session.tell(f"exit={ended.shell_code} runtime={ended.seconds:.0f}s")
     if worker is not None:
         why = ending.reason or ended.detail or f"exit code {ended.shell_code}"
@@ -118,9 +129,9 @@ def _live(session: Session, site: CaptureContext) -> int:
         state, reason = "unverified", f"its commits are inside the submodule {found.inner[0]}, kept and in no tree"
     if session.stop.is_set():
         # Nobody waits for a verification now.
-        session.note("finished", state=state, reason=reason)
+        session.note(UnitFinished(final=state, reason=reason))
         return code or 1
-    session.note("verifying")
+    session.note(UnitVerifying())
     changed = outcome.state in ("committed", "own")
     # What the branch has from before is looked at again, though nothing came of this worker.
     skip = (
@@ -139,7 +150,7 @@ def _live(session: Session, site: CaptureContext) -> int:
         state, reason = "unverified", verified.verdict.reason
         if verified.verdict.state == "absent":
             session.warn("nothing proves this work: no check is declared and none was found (POST_VERIFY_CMD)")
-    session.note("finished", state=state, reason=reason)
+    session.note(UnitFinished(final=state, reason=reason))
     return code or (1 if worker is not None or not changed or bad else 0)
 
 
@@ -156,7 +167,8 @@ def _watched(session: Session, site: CaptureContext) -> Iterator[None]:
         yield
     finally:
         try:
-            for path in end_look(linked).get("linked", ()):
+            seen = end_look(linked)
+            for path in seen.linked if seen is not None else ():
                 session.warn(f"changed in your checkout while it ran, through what is linked: {path}")
             for one in witness.end(f"{NAMED}/{session.place.id}"):
                 if one.gate or one.thing.kind == "ref":
@@ -194,7 +206,7 @@ def _run_worker(session: Session, site: CaptureContext) -> tuple[Exit, Ending]:
     own |= ceilings(os.environ, path)
 
     def started(identity: ProcessIdentity | None) -> None:
-        session.note("started", process=asdict(identity) if identity else {}, program=launch.argv[0])
+        session.note(UnitStarted(process=identity, program=launch.argv[0]))
 
     cell, walled = wall_worker(unit, path, temporary, worker_environment(dict(launch.env)))
     given = worker_environment(walled | dict(launch.env))
@@ -334,17 +346,17 @@ def _report(session: Session, site: CaptureContext, found: Capture, outcome: Com
         if not text.startswith("hooks not run"):
             session.warn(text)
     ref = outcome.ref or f"refs/heads/{site.workspace.branch}"
-    facts = found.facts() | _since_fork(session, site, found)
-    session.note("captured", **(facts | {"commit": outcome.commit, "ref": ref, "outcome": outcome.state}))
+    captured = found.row.into(UnitCaptured, commit=outcome.commit, ref=ref, committed=outcome.state)
+    session.note(captured.joined(_since_fork(session, site, found)))
 
 
-def _since_fork(session: Session, site: CaptureContext, found: Capture) -> dict[str, Any]:
+def _since_fork(session: Session, site: CaptureContext, found: Capture) -> UnitCaptured:
     """Return what the workspace changed since its branch forked, not only in this errand."""
     fork = fork_of(session.repository, session.place, site.base)
     if fork == site.base:
-        return {}
-    changed = changed_paths(site.store, fork, found.tree)
-    return {"changed": list(changed), "files": len(changed)}
+        return UnitCaptured()
+    changed = tuple(changed_paths(site.store, fork, found.tree))
+    return UnitCaptured(changed=changed, files=len(changed))
 
 
 def _judge(worker: str | None, outcome: CommitOutcome, ended: Exit) -> str:
@@ -355,7 +367,5 @@ def _judge(worker: str | None, outcome: CommitOutcome, ended: Exit) -> str:
 
 def _note_verdict(session: Session, verified: Verified, found: Capture) -> None:
     verdict = verified.verdict
-    facts = {"state": verdict.state, "reason": verdict.reason, "checks": [asdict(check) for check in verdict.checks]}
-    facts |= {"confined": verdict.confined} if verdict.confined else {}
-    notes = {"check_notes": list(verdict.notes)} if verdict.notes else {}
-    session.note("verified", verdict=facts, tree=found.tree, **notes)
+    row = UnitVerified(checked=verdict_row(verdict), tree=found.tree)
+    session.note(row.into(UnitVerified, check_notes=verdict.notes) if verdict.notes else row)

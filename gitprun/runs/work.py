@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 from gitprun.executors.base import Ending, Launch, Progress, WorkerPaths
@@ -16,6 +16,7 @@ from gitprun.guards.install import claude_guard
 from gitprun.guards.shims import guard_environment
 from gitprun.ledger.events import UnitState
 from gitprun.ledger.stall import was_ended
+from gitprun.ledger.unit_events import UnitStarted
 from gitprun.model.prompts import assemble_prompt, continue_prompt
 from gitprun.model.units import ExecutorSettings, Exit, Unit
 from gitprun.runs.context import Attempt, RunContext
@@ -65,8 +66,7 @@ def work(context: RunContext, unit: Unit, attempt: Attempt, workspace: Workspace
     subject = _subject(context, unit, workspace, output)
 
     def started(identity: ProcessIdentity | None) -> None:
-        who = asdict(identity) if identity else {}
-        context.note(unit, "started", process=who, program=launch.argv[0], log=str(output), mark=mark)
+        context.note(unit, UnitStarted(process=identity, program=launch.argv[0], log=str(output), mark=mark))
         subject.warden = identity
 
     try:
@@ -95,10 +95,10 @@ def work(context: RunContext, unit: Unit, attempt: Attempt, workspace: Workspace
 def rejoin(context: RunContext, unit: Unit, known: UnitState, workspace: Workspace) -> tuple[Exit, Ending]:
     """Wait for a worker whose coordinator is gone, be it alive or ended; a stop reaches it too."""
     folder = context.folder(unit)
-    record, output = known.facts.get("process"), folder / "output.log"
-    warden = ProcessIdentity(**record) if record else find_warden(folder)
+    output = folder / "output.log"
+    warden = known.process or find_warden(folder)
     subject = _subject(context, unit, workspace, output)
-    subject.warden, subject.stalled = warden, bool(known.facts.get("stalled"))
+    subject.warden, subject.stalled = warden, known.stalled is not None
     if warden is not None:
         with _attended(context, unit, subject):
             wait_for_stranger(warden, context.stop)
@@ -106,15 +106,15 @@ def rejoin(context: RunContext, unit: Unit, known: UnitState, workspace: Workspa
     ended = read_exit(folder / "exit.json")
     if ended is None:
         # Before anything is read: what the worker had started may write on.
-        ended = end_orphans(folder, str(known.facts.get("mark") or ""), context.grace)
-    ended = _judge_stop(context, ended, subject.ended or was_ended(known.facts))
+        ended = end_orphans(folder, known.mark, context.grace)
+    ended = _judge_stop(context, ended, subject.ended or was_ended(known))
     return ended, _read_ending(unit, output, ended)
 
 
 def _subject(context: RunContext, unit: Unit, workspace: Workspace, output: Path) -> Subject:
     """Say what of a worker is watched for a stall."""
     places = (workspace.path, temporary_of(workspace, unit))
-    return Subject(output, places, lambda kind, facts: context.note(unit, kind, stalled=facts))
+    return Subject(output, places, lambda payload: context.note(unit, payload))
 
 
 @contextmanager

@@ -22,6 +22,7 @@ from gitprun.runs.messages import (
     summary_line,
     verify_line,
 )
+from tests.support.rows import event_of
 
 
 @pytest.mark.parametrize("name", ["a", "wave1-reports", "wave1/x", "a/b/c", "v1.2", "_x", "1", "x" * 100, "r", "rx1"])
@@ -74,33 +75,35 @@ def test_collisions(name: str, known: list[str], found: str | None) -> None:
     assert colliding(name, known) == found
 
 
-def event(kind: str, unit: str = "a", run: str = "named", **facts: Any) -> Event:
-    return Event(kind, 5.0, run, unit, facts)
+def event_of(kind: str, unit: str = "a", run: str = "named", **facts: Any) -> Event:
+    return event_of(kind, 5.0, run, unit, facts)
 
 
 def test_the_roster_is_a_fold_that_runs_know_nothing_of() -> None:
     events = [
-        event("unit.started", process={}),
-        event("workspace.made", path="/w/a", branch="x"),
-        event("workspace.setup", setup="done"),
-        event("unit.started", process={"pid": 1}),
-        event("workspace.made", "b", path="/w/b"),
-        event("workspace.removed", "b"),
-        event("workspace.made", "c", run="", path="/w/c"),
-        event("unit.finished", "d", state="ready"),
+        event_of("unit.started", process={}),
+        event_of("workspace.made", path="/w/a", branch="x"),
+        event_of("workspace.setup", setup="done"),
+        event_of("unit.started", process={"pid": 1}),
+        event_of("workspace.made", "b", path="/w/b"),
+        event_of("workspace.removed", "b"),
+        event_of("workspace.made", "c", run="", path="/w/c"),
+        event_of("unit.finished", "d", state="ready"),
     ]
     found = roster(events)
     assert list(found.units) == ["a"]
     unit = found.units["a"]
-    assert (unit.state, unit.live, unit.facts) == (
+    assert (unit.state, unit.live, unit.as_json()) == (
         "running",
         True,
         {"path": "/w/a", "branch": "x", "setup": "done", "process": {"pid": 1}},
     )
-    assert roster([*events, event("unit.finished", state="ready")]).units["a"].state == "ready"
-    again = roster([*events, event("unit.finished", state="ready", reason="x"), event("unit.preparing", slug="s")])
-    assert again.units["a"].facts == {"path": "/w/a", "branch": "x", "setup": "done", "slug": "s"}
-    assert roster([*events, event("workspace.made", path="/w/2")]).units["a"].facts == {"path": "/w/2"}
+    assert roster([*events, event_of("unit.finished", state="ready")]).units["a"].state == "ready"
+    again = roster(
+        [*events, event_of("unit.finished", state="ready", reason="x"), event_of("unit.preparing", slug="s")]
+    )
+    assert again.units["a"].as_json() == {"path": "/w/a", "branch": "x", "setup": "done", "slug": "s"}
+    assert roster([*events, event_of("workspace.made", path="/w/2")]).units["a"].as_json() == {"path": "/w/2"}
     assert (dict(fold(events).runs), fold(events).landings) == ({}, ())
 
 
