@@ -249,7 +249,7 @@ def read_events(opened: Opened, *, archived: bool = False) -> Iterator[LedgerEve
 
 def as_event(event: Event) -> LedgerEvent:
     """Copy an event of the ledger."""
-    facts = cast("dict[str, Json]", to_json(event.facts))
+    facts = cast("dict[str, Json]", to_json(event.payload.as_json()))
     return LedgerEvent(t=event.time, kind=event.kind, run=event.run, unit=event.unit, facts=facts)
 
 

@@ -29,6 +29,7 @@ from gitprun.ledger.held import HeldBranch
 from gitprun.ledger.lookup import probe_unit
 from gitprun.ledger.outcome import describe_exit
 from gitprun.ledger.review import read_claims
+from gitprun.ledger.rows import ExitRow
 from gitprun.ledger.stall import stalled_for
 from gitprun.model.names import unit_branch
 
@@ -46,7 +47,7 @@ def run_status(run: RunState, now: float, state: Path, *, claims: bool = True) -
         base=run.base,
         started=run.started,
         ended=run.ended,
-        root=run.facts.get("root"),
+        root=run.root,
         units=tuple(unit_status(unit, now, state, claims=claims) for unit in units),
     )
 
@@ -57,9 +58,9 @@ def unit_status(unit: UnitState, now: float, state: Path, *, claims: bool = True
 
 
 def _common(unit: UnitState, now: float, state: Path, *, claims: bool = True) -> dict[str, Any]:
-    facts = unit.facts
+    facts: dict[str, Any] = unit.as_json()
     stall, ending = facts.get("stalled") or {}, facts.get("ending") or {}
-    seconds = stalled_for(facts, unit.state, now)
+    seconds = stalled_for(unit, now)
     undone = facts.get("undone") or {}
     return {
         "id": unit.id,
@@ -104,7 +105,7 @@ def unit_details(
     unit: UnitState, now: float, state: Path, *, landing: HeldStatus | None, trust: tuple[TrustTouch, ...], result: str
 ) -> UnitDetails:
     """Return all that is known of a unit; ``result`` is the text of its result file."""
-    facts = unit.facts
+    facts: dict[str, Any] = unit.as_json()
     more = facts.get("linked_more") or 0
     unseen = tuple(str(facts[name]) for name in ("drift_note", "linked_note") if facts.get(name))
     return UnitDetails(
@@ -129,22 +130,22 @@ def unit_details(
 
 def facts_of(unit: UnitState) -> Mapping[str, Json]:
     """Return everything the ledger says of a unit, as plain values."""
-    return cast("Mapping[str, Json]", json.loads(json.dumps(dict(unit.facts))))
+    return cast("Mapping[str, Json]", json.loads(json.dumps(unit.as_json())))
 
 
 def checks_of(unit: UnitState) -> tuple[CheckOutcome, ...]:
     """Return what the checks of a unit said, in the order in which they ran."""
-    rows = (unit.facts.get("verdict") or {}).get("checks") or ()
+    rows = unit.checked.checks if unit.checked is not None else ()
     return tuple(
         CheckOutcome(
-            command=str(row.get("command", "")),
-            state=str(row.get("state", "")),
-            code=row.get("code"),
-            seconds=float(row.get("seconds") or 0.0),
-            log=str(row.get("log") or ""),
-            reason=str(row.get("reason") or ""),
-            changed=tuple(map(str, row.get("changed") or ())),
-            flaky=bool(row.get("flaky")),
+            command=row.command,
+            state=row.state,
+            code=row.code,
+            seconds=row.seconds,
+            log=row.log or "",
+            reason=row.reason,
+            changed=row.changed,
+            flaky=row.flaky,
         )
         for row in rows
     )
@@ -152,12 +153,12 @@ def checks_of(unit: UnitState) -> tuple[CheckOutcome, ...]:
 
 def has_worker(unit: UnitState) -> bool:
     """Check whether the worker of a unit was ever started."""
-    return bool(unit.facts.get("process"))
+    return bool(unit.process)
 
 
 def named_status(unit: UnitState, now: float) -> NamedStatus:
     """Return a workspace of the user's own, whose ``state`` is taken as it is."""
-    facts = unit.facts
+    facts: dict[str, Any] = unit.as_json()
     keys = ("path", "branch", "workspace", "base", "setup", "commit", "ref", "files", "outcome", "log")
     return NamedStatus(
         name=unit.id,
@@ -217,7 +218,7 @@ def _exit(said: Facts | None) -> WorkerExit | None:
     if not said:
         return None
     return WorkerExit(
-        words=describe_exit(said),
+        words=describe_exit(ExitRow.read(said)),
         reason=str(said.get("reason") or ""),
         code=said.get("code"),
         signal=said.get("signal"),

@@ -93,10 +93,10 @@ def execute(ctx: click.Context, /, name: str, slug: str, prompt: str | None, **g
         hint(f"make it first: git prun new {shell_word(name)} BRANCH")
         return EXIT_MISSING
     request, stop = _request(place, name, slug, _read_prompt(place, prompt, given["prompt_file"]), given), Stop()
-    if unit.facts.get("setup") in ("not run", "failed"):
-        warn(f"the setup of {name}: {unit.facts['setup']}")
+    if unit.setup in ("not run", "failed"):
+        warn(f"the setup of {name}: {unit.setup}")
     if place.repository.top is not None:
-        warn_absent(place.repository.top, Path(str(unit.facts["path"])), request.unit.prompt)
+        warn_absent(place.repository.top, Path(unit.path), request.unit.prompt)
     try:
         with signals_stop(stop) as caught:
             code = work_in(

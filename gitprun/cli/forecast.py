@@ -60,7 +60,7 @@ def forecast(ctx: click.Context, /, names: tuple[str, ...], into: str | None, ev
         every=every,
         into=into,
         hotspots=hotspots,
-        checks=settings.verify or tuple((history.last.facts.get("verify") or ()) if history.last else ()),
+        checks=settings.verify or (history.last.verify if history.last else None) or (),
         max_deleted=MAX_DELETED if settings.max_deleted is None else settings.max_deleted,
         protected=settings.protected or (),
     )

@@ -108,10 +108,7 @@ def _told(place: Here, run: RunState) -> Settings:
     try:
         return recall(place.repository.state, run).settings
     except OperationRefused:
-        verify = run.facts.get("verify")
-        return Settings(
-            verify=None if verify is None else tuple(verify), verify_sandbox=run.facts.get("verify_sandbox")
-        )
+        return Settings(verify=run.verify, verify_sandbox=run.verify_sandbox)
 
 
 def _unapproved(place: Here, settings: Settings, *, yes: bool) -> tuple[Power, ...]:

@@ -57,7 +57,13 @@ def show(ctx: click.Context, run: str | None, archived: bool) -> None:
         if run is None or event.run == run:
             put(
                 json.dumps(
-                    {"t": event.time, "kind": event.kind, "run": event.run, "unit": event.unit, "facts": event.facts}
+                    {
+                        "t": event.time,
+                        "kind": event.kind,
+                        "run": event.run,
+                        "unit": event.unit,
+                        "facts": event.payload.as_json(),
+                    }
                 )
             )
     if not events:

@@ -14,6 +14,15 @@ from gitprun.cli.console import COLOURS, age, clock_time, note_output, safe, sai
 from gitprun.executors.base import Progress
 from gitprun.ledger.events import STATES, Event, UnitState, step
 from gitprun.ledger.stall import stalled_for
+from gitprun.ledger.unit_events import (
+    UnitFinished,
+    UnitMoving,
+    UnitPreparing,
+    UnitStalled,
+    UnitStarted,
+    UnitVerifying,
+    UnitWaiting,
+)
 from gitprun.model.names import RunId, UnitId
 from gitprun.model.units import Unit
 
@@ -21,7 +30,7 @@ if TYPE_CHECKING:
     from rich.console import Group
 
 IDLE = ("queued", "waiting")
-SHOWN = ("unit.waiting", "unit.preparing", "unit.started", "unit.verifying")
+SHOWN = (UnitWaiting, UnitPreparing, UnitStarted, UnitVerifying, UnitFinished)
 
 
 class Watch:
@@ -55,13 +64,21 @@ class Watch:
 
     def _step(self, event: Event) -> None:
         if event.unit:
-            before = self.states.get(event.unit) or UnitState(UnitId(event.unit), RunId(event.run), since=event.time)
+            before = self.states.get(event.unit) or UnitState(
+                id=UnitId(event.unit), run=RunId(event.run), since=event.time
+            )
             self.states[event.unit] = step(before, event)
 
     def _write(self, event: Event) -> None:
         if self.deaf:
             return
-        row = {"t": event.time, "kind": event.kind, "run": event.run, "unit": event.unit, "facts": dict(event.facts)}
+        row = {
+            "t": event.time,
+            "kind": event.kind,
+            "run": event.run,
+            "unit": event.unit,
+            "facts": event.payload.as_json(),
+        }
         try:
             note_output()
             sys.stdout.write(json.dumps(row) + "\n")
@@ -71,16 +88,17 @@ class Watch:
 
     def _plain(self, event: Event) -> None:
         clock = time.strftime("%H:%M:%S", time.localtime(event.time))
-        if event.kind in ("unit.stalled", "unit.moving"):
-            facts = event.facts.get("stalled") or {}
-            what = f"stalled, nothing has come of it for {age(facts['quiet'])}" if facts else "goes on"
-            say(f"{clock} {event.unit}: {what}" + ("; it is ended" if facts.get("ends") else ""))
-        if event.kind in SHOWN or event.kind == "unit.finished":
+        one = event.payload
+        if isinstance(one, UnitStalled | UnitMoving):
+            stall = one.stalled
+            what = f"stalled, nothing has come of it for {age(stall.quiet)}" if stall else "goes on"
+            say(f"{clock} {event.unit}: {what}" + ("; it is ended" if stall and stall.ends else ""))
+        if isinstance(one, SHOWN):
             state = self.states[event.unit].state
-            if event.kind == "unit.waiting":
-                state = f"waiting until {clock_time(event.facts.get('until'))}"
-            reason = event.facts.get("reason", "")
-            say(f"{clock} {event.unit}: {state}" + (f" ({safe(str(reason))})" if reason else ""))
+            if isinstance(one, UnitWaiting):
+                state = f"waiting until {clock_time(one.until)}"
+            reason = one.reason if isinstance(one, UnitWaiting | UnitFinished) else ""
+            say(f"{clock} {event.unit}: {state}" + (f" ({safe(reason)})" if reason else ""))
 
     def on_progress(self, unit: str, progress: Progress) -> None:
         """Take in what a worker just did."""
@@ -134,11 +152,11 @@ class Watch:
             shown = sorted(states, key=lambda unit: not unit.live or unit.state in IDLE)[: max(room, 1)]
         over = sum(not unit.live for unit in states)
         for unit in shown:
-            last = str(unit.facts.get("reason", "")) if not unit.live else said.get(unit.id, "")
-            if (stalled := stalled_for(unit.facts, unit.state, now)) is not None:
+            last = unit.reason if not unit.live else said.get(unit.id, "")
+            if (stalled := stalled_for(unit, now)) is not None:
                 last = f"stalled {age(stalled)}: {last}"
             if unit.state == "waiting":
-                last = f"until {clock_time(unit.facts.get('until'))}: {unit.facts.get('reason', '')}"
+                last = f"until {clock_time(unit.until)}: {unit.reason}"
             # Text, not markup: what a worker says must not be read as instructions for the screen.
             table.add_row(
                 Text(unit.id),

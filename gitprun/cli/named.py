@@ -13,7 +13,7 @@ def render_named(units: Sequence[UnitState], now: float) -> str:
     """Lay out named workspaces as a table under a title."""
     rows = []
     for unit in units:
-        files = unit.facts.get("files")
+        files = unit.files
         rows.append(
             [
                 unit.id,
@@ -21,7 +21,7 @@ def render_named(units: Sequence[UnitState], now: float) -> str:
                 age(now - unit.since),
                 "-" if files is None else str(files),
                 unit.verdict or "-",
-                safe(str(unit.facts.get("branch", "-"))),
+                safe(unit.branch or "-"),
                 safe(_note(unit)),
             ]
         )
@@ -31,27 +31,35 @@ def render_named(units: Sequence[UnitState], now: float) -> str:
 
 def _note(unit: UnitState) -> str:
     """Say in one line what about a workspace deserves a look, else where it is."""
-    said = [str(unit.facts["reason"])] if unit.facts.get("reason") else []
-    if unit.facts.get("setup") in ("not run", "failed"):
-        said.append(f"setup {unit.facts['setup']}")
-    if unit.facts.get("left_out"):
-        said.append(f"{len(unit.facts['left_out'])} left out (such as {unit.facts['left_out'][0]['path']})")
+    said = [unit.reason] if unit.reason else []
+    if unit.setup in ("not run", "failed"):
+        said.append(f"setup {unit.setup}")
+    if unit.left_out:
+        said.append(f"{len(unit.left_out)} left out (such as {unit.left_out[0].path})")
     if unit.state == "lost":
         said.append("nobody works on it any more")
-    return "; ".join(said) or str(unit.facts.get("path", ""))
+    return "; ".join(said) or unit.path
 
 
 def named_rows(units: Sequence[UnitState], now: float) -> list[dict[str, Any]]:
     """Give named workspaces as plain values."""
-    keys = ("path", "branch", "workspace", "base", "setup", "commit", "ref", "files", "outcome", "log")
     return [
         {
             "name": unit.id,
             "state": unit.state,
-            "reason": unit.facts.get("reason", ""),
+            "reason": unit.reason,
             "age": round(now - unit.since, 3),
             "verdict": unit.verdict,
-            **{key: unit.facts.get(key) for key in keys},
+            "path": unit.path,
+            "branch": unit.branch,
+            "workspace": unit.workspace,
+            "base": unit.base,
+            "setup": unit.setup or None,
+            "commit": unit.commit,
+            "ref": unit.ref,
+            "files": unit.files,
+            "outcome": unit.committed or None,
+            "log": unit.log or None,
         }
         for unit in units
     ]

@@ -13,6 +13,7 @@ import click
 from gitprun.cli.console import hint, put, safe, say, warn
 from gitprun.cli.options import Here, json_option
 from gitprun.cli.places import project, say_untrusted, settle_trust, workspace_root
+from gitprun.ledger.unit_events import WorkspaceSetup
 from gitprun.model.errors import OperationRefused, PrunError
 
 if TYPE_CHECKING:
@@ -64,12 +65,12 @@ def new(ctx: click.Context, /, name: str, branch: str, base: str | None, as_json
     )
     tell = say if as_json else put
     made = make_user_workspace(place.repository, place.ledger, spec)
-    path = str(made.facts["path"])
-    tell(f"[setup] {made.facts['workspace']} {safe(path)} on branch {safe(branch)} from {_start(base, made)}")
-    own = count_own(place.repository, made, str(made.facts["base"])) if given["resume"] else 0
+    path = made.path
+    tell(f"[setup] {made.workspace} {safe(path)} on branch {safe(branch)} from {_start(base, made)}")
+    own = count_own(place.repository, made, made.base or "") if given["resume"] else 0
     if own:
         tell(f"[setup] the branch {safe(branch)} has {own} commit{'s' if own > 1 else ''} of its own")
-    for text in made.facts.get("notes", ()):
+    for text in made.notes:
         warn(safe(text))
     _say_unseen(place, name, {*copy, *link})
     _say_hooks(place, name, Path(path))
@@ -78,8 +79,8 @@ def new(ctx: click.Context, /, name: str, branch: str, base: str | None, as_json
         tell(f"[setup] ready: {safe(path)} (branch {safe(branch)})")
         tell(f'[setup] next: git prun exec {name} <slug> "<prompt>"')
     if as_json:
-        facts = {key: made.facts[key] for key in ("path", "branch", "base", "workspace", "provided", "notes")}
-        put(json.dumps({"name": name, **facts, "setup": state}))
+        row = {"name": name, "path": path, "branch": made.branch, "base": made.base, "workspace": made.workspace}
+        put(json.dumps({**row, "provided": [*made.provided], "notes": [*made.notes], "setup": state}))
     return code
 
 
@@ -109,7 +110,7 @@ def _say_hooks(place: Here, name: str, path: Path) -> None:
 def _start(base: str | None, made: UnitState) -> str:
     from gitprun.model.names import short
 
-    commit = short(str(made.facts["base"]))
+    commit = short(made.base or "")
     return f"{safe(base)} ({commit})" if base else commit
 
 
@@ -143,12 +144,12 @@ def _set_up(place: Here, made: UnitState, settings: Settings, *, yes: bool, skip
 
     own, commands = _setup_commands(settings, os.environ)
     asked = [power for power in settings.powers if power.name == "setup"] if commands else []
-    if (not own and not commands) or made.facts.get("setup") == "done" or skip:
-        return str(made.facts.get("setup", "none")), 0
+    if (not own and not commands) or made.setup == "done" or skip:
+        return made.setup or "none", 0
     if settle_trust(place, asked, yes=yes):
-        place.ledger.append("workspace.setup", run=made.run, unit=made.id, facts={"setup": "not run"})
+        place.ledger.append(WorkspaceSetup(setup="not run"), run=made.run, unit=made.id)
         say_untrusted(commands)
-        hint(f"the workspace is there; git prun new {made.id} {made.facts['branch']} --resume --yes makes it ready")
+        hint(f"the workspace is there; git prun new {made.id} {made.branch} --resume --yes makes it ready")
         return "not run", 1
     stop = Stop()
     try:

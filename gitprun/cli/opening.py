@@ -145,7 +145,7 @@ def _brief(
 def verify_of(place: Here, one: Candidate | Resolution) -> tuple[str, ...]:
     """Find the checks that a unit's run declared."""
     run = place.history().runs.get(one.run)
-    return tuple(run.facts.get("verify") or ()) if run else ()
+    return (run.verify or ()) if run else ()
 
 
 def _texts(brief: ConflictReport) -> dict[str, str]:

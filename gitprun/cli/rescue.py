@@ -12,6 +12,7 @@ import click
 
 from gitprun.cli.console import clock_time, hint, put, safe, say, size_text, table, warn
 from gitprun.cli.options import Here, here, json_option
+from gitprun.ledger.house_events import RescueRestored
 from gitprun.model.errors import PrunError, UsageProblem
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ def _rescue_ignored(place: Here, names: tuple[str, ...], folder: str | None, *, 
 def _note(place: Here, done: tuple[Restored, ...]) -> None:
     """Write down what was brought back; a ledger that cannot be written hinders nobody."""
     try:
-        rows = [("rescue.restored", "", "", asdict(one)) for one in done]
+        rows = [(RescueRestored.build(asdict(one)), "", "") for one in done]
         if rows:
             place.ledger.append_all(rows)
     except (PrunError, OSError) as problem:

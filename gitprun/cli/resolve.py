@@ -87,7 +87,12 @@ def _list(place: Here, *, as_json: bool) -> int:
     found = swept(place)
     if as_json:
         rows = [
-            {**one.facts(), "why": one.why, "workspace": one.workspace, "paths": [row.path for row in one.paths]}
+            {
+                **one.about.as_json(),
+                "why": one.why,
+                "workspace": one.workspace,
+                "paths": [row.path for row in one.paths],
+            }
             for one in found
         ]
         put(json.dumps(rows))

@@ -320,7 +320,7 @@ def _say_walls(run: RunState) -> None:
 
     found: dict[str, list[str]] = {}
     for unit in run.units.values():
-        said = str((unit.facts.get("verdict") or {}).get("confined") or "")
+        said = unit.checked.confined if unit.checked is not None else ""
         # Where the worker was not confined either nobody expects that its checks are.
         if said and said != f"none: {UNCONFINED}":
             found.setdefault(said, []).append(unit.id)
@@ -345,7 +345,7 @@ def _say_next(run: RunState) -> None:
         elif state == "unverified":
             hint(f"git prun log --verify {name} shows why its checks do not pass")
         elif state == "rate-limited":
-            wait = (units[0].facts.get("ending") or {}).get("retry_after")
+            wait = units[0].ending.retry_after if units[0].ending is not None else None
             when = f"in {age(wait)}" if wait else "later"
             hint(f"the service is at its limit: git prun run --resume {run.id} goes on {when}")
         elif state == "stopped":
@@ -353,4 +353,4 @@ def _say_next(run: RunState) -> None:
         elif state == "ready":
             hint(f"git prun diff {name} shows what it changed; git prun merge lands what is ready")
         elif state != "done":
-            hint(str(units[0].facts.get("hint") or f"git prun show {name} and git prun log {name} tell more"))
+            hint(units[0].hint or f"git prun show {name} and git prun log {name} tell more")

@@ -6,9 +6,8 @@ import gzip
 import json
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -22,6 +21,7 @@ from gitprun.ledger.held import HeldBranch
 from gitprun.ledger.lookup import find_unit, probe_unit
 from gitprun.ledger.outcome import describe_exit
 from gitprun.ledger.review import read_claims
+from gitprun.ledger.rows import EarlierRow, LeftOutRow, RejectedRow
 from gitprun.model.errors import OperationRefused
 from gitprun.model.escapes import safe_text
 from gitprun.model.names import short, unit_branch
@@ -59,7 +59,7 @@ def show(ctx: click.Context, unit_name: str, as_json: bool) -> None:
                     **row,
                     "landing": landing,
                     "trust": [touch.as_json() for touch in touches],
-                    "facts": dict(unit.facts),
+                    "facts": unit.as_json(),
                     "result": result,
                 }
             )
@@ -67,31 +67,29 @@ def show(ctx: click.Context, unit_name: str, as_json: bool) -> None:
         return
     for name, value in (*_rows(unit), *(_held_rows(hold) if hold is not None else ())):
         put(f"{name + ':':<11}{value}")
-    facts = unit.facts
-    _section("changed", facts.get("changed", ()))
-    _section("outside its paths", facts.get("outside", ()))
+    _section("changed", unit.changed)
+    _section("outside its paths", unit.outside or ())
     for grade, title in TITLES.items():
         _section(title, [touch.words for touch in touches if touch.grade == grade])
-    _section("changes its own check", facts.get("gate", ()))
-    drift = facts.get("drift") or {}
-    whose = "by its worker" if drift.get("sure") else "while it ran"
-    _section(f"changed in your repository {whose}", drift.get("lines", ()))
-    more = facts.get("linked_more") or 0
-    linked = [*facts.get("linked", ()), *([f"... and {more} more"] if more else ())]
+    _section("changes its own check", unit.gate)
+    drift = unit.drift
+    whose = "by its worker" if drift is not None and drift.sure else "while it ran"
+    _section(f"changed in your repository {whose}", drift.lines if drift is not None else ())
+    linked = [*unit.linked, *([f"... and {unit.linked_more} more"] if unit.linked_more else ())]
     _section("changed in your checkout while it ran, through what is linked", linked)
-    _section("left out (still in the workspace)", [_left_out(row) for row in facts.get("left_out", ())])
-    _section("rejected (kept in quarantine)", [_rejected(row) for row in facts.get("rejected", ())])
-    _section("kept beside the commit", [f"{ref} {short(oid)}" for ref, oid in facts.get("kept", ())])
-    _section("earlier attempts", [_earlier(row) for row in facts.get("earlier", ())])
-    _section("the worker's own commits", facts.get("own_commits", ()))
-    checks = (facts.get("verdict") or {}).get("checks", ())
-    _section("checks", [f"{c['state']}: {c['command']} ({c['seconds']:.1f} s) {c['reason']}".rstrip() for c in checks])
-    _section("changed by the checks", facts.get("verify_changed", ()))
-    _section("about the checks", facts.get("check_notes", ()))
-    _section("the result does not follow the contract", facts.get("result_problems", ()))
+    _section("left out (still in the workspace)", [_left_out(row) for row in unit.left_out])
+    _section("rejected (kept in quarantine)", [_rejected(row) for row in unit.rejected])
+    _section("kept beside the commit", [f"{ref} {short(oid)}" for ref, oid in unit.kept])
+    _section("earlier attempts", [_earlier(row) for row in unit.earlier])
+    _section("the worker's own commits", unit.own_commits)
+    checks = unit.checked.checks if unit.checked is not None else ()
+    _section("checks", [f"{c.state}: {c.command} ({c.seconds:.1f} s) {c.reason}".rstrip() for c in checks])
+    _section("changed by the checks", unit.verify_changed)
+    _section("about the checks", unit.check_notes)
+    _section("the result does not follow the contract", unit.result_problems)
     _section("the result does not agree with what was found", claims)
-    unseen = [facts[name] for name in ("drift_note", "linked_note") if facts.get(name)]
-    _section("notes", [*facts.get("notes", ()), *facts.get("collect_notes", ()), *unseen])
+    unseen = filter(None, (unit.drift_note, unit.linked_note))
+    _section("notes", [*unit.notes, *unit.collect_notes, *unseen])
     if result:
         put("\nresult:")
         put("\n".join(f"  {line}" for line in safe_text(result).rstrip("\n").split("\n")))
@@ -99,31 +97,29 @@ def show(ctx: click.Context, unit_name: str, as_json: bool) -> None:
 
 def _rows(unit: UnitState) -> list[tuple[str, str]]:
     """List the facts that take one line each."""
-    facts, name = unit.facts, f"{unit.run}/{unit.id}"
-    reason = f" ({safe(str(facts['reason']))})" if facts.get("reason") else ""
-    ended = facts.get("exit")
+    ended, reason = unit.exit, f" ({safe(unit.reason)})" if unit.reason else ""
     rows = [
-        ("unit", name),
+        ("unit", f"{unit.run}/{unit.id}"),
         ("state", coloured(unit.state) + reason),
-        ("executor", f"{facts.get('executor', '-')} ({facts.get('mode', '-')})"),
-        ("worker", safe(f"{describe_exit(ended)} after {ended['seconds']:.1f} s") if ended else "-"),
+        ("executor", f"{unit.executor or '-'} ({unit.mode or '-'})"),
+        ("worker", safe(f"{describe_exit(ended)} after {ended.seconds:.1f} s") if ended is not None else "-"),
         ("commit", f"{short(unit.commit)}  {unit_branch(unit.run, unit.id)}" if unit.commit else "-"),
         ("verdict", unit.verdict or "-"),
-        *_walls(facts),
-        ("workspace", "removed" if facts.get("removed") else safe(str(facts.get("path", "-")))),
-        ("output", safe(str(facts.get("log", "-")))),
+        *_walls(unit),
+        ("workspace", "removed" if unit.removed else safe(unit.path or "-")),
+        ("output", safe(unit.log or "-")),
     ]
-    if unit.commit and facts.get("workspace") == "worktree":
+    if unit.commit and unit.workspace == "worktree":
         # There is no branch to switch to.
         rows.append(("to look", f"git switch --detach {unit_branch(unit.run, unit.id)}"))
     if stall := describe_stall(unit, time.time()):
         rows.insert(2, ("stalled", safe(stall.removeprefix("stalled "))))
-    if ended and ended.get("dropped"):
-        rows.append(("dropped", f"{ended['dropped'] / 1e6:.1f} MB of output, out of its middle ([run] output_max)"))
-    if facts.get("earlier"):
-        rows.insert(3, ("attempt", _attempts(facts)))
-    if facts.get("hint") and not unit.live:
-        rows.insert(2, ("hint", safe(str(facts["hint"]))))
+    if ended is not None and ended.dropped:
+        rows.append(("dropped", f"{ended.dropped / 1e6:.1f} MB of output, out of its middle ([run] output_max)"))
+    if unit.earlier:
+        rows.insert(3, ("attempt", _attempts(unit)))
+    if unit.hint and not unit.live:
+        rows.insert(2, ("hint", safe(unit.hint)))
     return rows
 
 
@@ -148,39 +144,39 @@ def _held_rows(hold: HeldBranch) -> list[tuple[str, str]]:
     return [("landing", safe(said)), ("next", safe(hold.next_step))]
 
 
-def _walls(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _walls(unit: UnitState) -> list[tuple[str, str]]:
     """Say within which walls the checks ran, if any ran."""
-    said = str((facts.get("verdict") or {}).get("confined") or "")
+    said = unit.checked.confined if unit.checked is not None else ""
     return [("confined", safe(said))] if said else []
 
 
-def _left_out(row: Mapping[str, Any]) -> str:
+def _left_out(row: LeftOutRow) -> str:
     """Say what is in no commit, why, and how large it is."""
-    size = int(row.get("size") or 0)
+    size = row.size
     large = f"{size / 1e3:.0f} kB" if size < 10_000_000 else f"{size / 1e6:.0f} MB"
     shown = f"{size} bytes" if size < 10_000 else large
-    return f"{row['path']}: {row['reason']}" + (f" ({shown})" if size else "")
+    return f"{row.path}: {row.reason}" + (f" ({shown})" if size else "")
 
 
-def _rejected(row: Mapping[str, Any]) -> str:
+def _rejected(row: RejectedRow) -> str:
     """Say which of the worker's own commits was not taken over, and where it is kept."""
-    return f"{row['name']} {short(row['oid'])}: {row['reason']}" + (f" ({row['place']})" if row.get("place") else "")
+    return f"{row.name} {short(row.oid)}: {row.reason}" + (f" ({row.place})" if row.place else "")
 
 
-def _earlier(row: Mapping[str, Any]) -> str:
+def _earlier(row: EarlierRow) -> str:
     """Say what one earlier attempt came to, and where it is kept."""
-    kept = f"; kept as {row['ref']}" if row.get("ref") else ""
-    return f"{row['attempt']}: {row['state']} ({row['reason'] or row['kind'] or '-'}){kept}; output in {row['folder']}"
+    kept = f"; kept as {row.ref}" if row.ref else ""
+    return f"{row.attempt}: {row.state} ({row.reason or row.kind or '-'}){kept}; output in {row.folder}"
 
 
-def _attempts(facts: Mapping[str, Any]) -> str:
+def _attempts(unit: UnitState) -> str:
     """Say which attempt this is, and why the ones before it ended."""
-    earlier = [f"{row['attempt']}: {row['kind'] or row['state']}" for row in facts.get("earlier", ())]
-    return f"{facts.get('attempt')} (before it {safe(', '.join(earlier))})"
+    earlier = [f"{row.attempt}: {row.kind or row.state}" for row in unit.earlier]
+    return f"{unit.attempt} (before it {safe(', '.join(earlier))})"
 
 
-def _section(title: str, rows: object) -> None:
-    shown = [safe(str(row)) for row in rows] if isinstance(rows, list | tuple) else []
+def _section(title: str, rows: Sequence[str]) -> None:
+    shown = list(map(safe, rows))
     if shown:
         put(f"\n{title}:")
         for row in shown[:200]:
@@ -206,19 +202,19 @@ def log(ctx: click.Context, unit_name: str, whole: bool, verification: bool, pro
         rows = place.ledger.read().events
         for event in (*read_archived(place.ledger.path.parent, rows[0] if rows else None), *rows):
             if (event.run, event.unit) == (unit.run, unit.id):
-                put(json.dumps({"t": event.time, "kind": event.kind, **event.facts}))
+                put(json.dumps({"t": event.time, "kind": event.kind, **event.payload.as_json()}))
         return
     name = f"{unit.run}/{unit.id}"
     if verification:
-        checks = (unit.facts.get("verdict") or {}).get("checks", ())
-        paths = [Path(check["log"]) for check in checks if check["log"]]
+        checks = unit.checked.checks if unit.checked is not None else ()
+        paths = [Path(check.log) for check in checks if check.log]
         if not paths:
             raise OperationRefused(
                 f"no check of {name} was run ({unit.verdict or unit.state})", f"git prun show {name}"
             )
     else:
         paths = [folder / ("prompt.md" if prompt else "output.log")]
-        if not _is_there(paths[0]) and not unit.facts.get("process"):
+        if not _is_there(paths[0]) and not unit.process:
             raise OperationRefused(f"the worker of {name} was not started ({unit.state})", f"git prun show {name}")
     gone = [path for path in paths if not _is_there(path)]
     if gone:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +21,10 @@ from gitprun.ledger.held import HeldBranch
 from gitprun.ledger.lookup import find_run, probe_unit
 from gitprun.ledger.outcome import NO_RESULT
 from gitprun.ledger.probe import probe_named
+from gitprun.ledger.record import plain
 from gitprun.ledger.review import read_claims
 from gitprun.ledger.roster import roster
+from gitprun.ledger.rows import ExitRow
 from gitprun.ledger.stall import stalled_for
 from gitprun.model.errors import UsageProblem
 from gitprun.model.names import short, unit_branch
@@ -59,7 +60,7 @@ def status(ctx: click.Context, run_name: str | None, every: bool, as_json: bool)
         put(json.dumps({"runs": shown, **more, **({"held": told} if told else {})}))
         return
     for run in (probe_run(run) for run in runs):
-        put(f"{headline(run, now)}; base {short(run.base)}; workspaces {safe(str(run.facts.get('root', '')))}/{run.id}")
+        put(f"{headline(run, now)}; base {short(run.base)}; workspaces {safe(run.root)}/{run.id}")
         put(render_units(run, now))
         lost = [unit for unit in run.units.values() if unit.state == "lost"]
         say_drift(run)
@@ -101,7 +102,7 @@ def hold_row(one: HeldBranch) -> dict[str, Any]:
 
 def probe_run(run: RunState) -> RunState:
     """Give a run with the states its units really have."""
-    return replace(run, units={name: probe_unit(run, unit) for name, unit in run.units.items()})
+    return run.with_units({name: probe_unit(run, unit) for name, unit in run.units.items()})
 
 
 def headline(run: RunState, now: float) -> str:
@@ -122,14 +123,14 @@ def run_rows(run: RunState, now: float, state: Path) -> dict[str, Any]:
         "base": run.base,
         "started": run.started,
         "ended": run.ended,
-        "root": run.facts.get("root"),
+        "root": run.root or None,
         "units": [{**unit_row(unit, now), "claims": list(read_claims(state, unit))} for unit in units],
     }
 
 
 def say_drift(run: RunState) -> None:
     """Say how to answer what changed in the user's repository while units ran."""
-    held = [unit.id for unit in run.units.values() if (unit.facts.get("drift") or {}).get("holds")]
+    held = [unit.id for unit in run.units.values() if unit.drift is not None and unit.drift.holds]
     if held:
         hint(f"git prun undo --drift {run.id}/{held[0]} puts it back; with --accept it stays, and the unit may land")
 
@@ -140,26 +141,26 @@ def unit_row(unit: UnitState, now: float) -> dict[str, Any]:
         "id": unit.id,
         "run": unit.run,
         "state": unit.state,
-        "reason": unit.facts.get("reason", ""),
-        "kind": unit.facts.get("failure", ""),
+        "reason": unit.reason,
+        "kind": unit.failure,
         "attempt": unit.attempt,
-        "earlier": unit.facts.get("earlier", []),
-        "until": unit.facts.get("until") if unit.state == "waiting" else None,
-        "stalled": None if (stalled := stalled_for(unit.facts, unit.state, now)) is None else round(stalled, 3),
+        "earlier": plain(unit.earlier),
+        "until": unit.until if unit.state == "waiting" else None,
+        "stalled": None if (stalled := stalled_for(unit, now)) is None else round(stalled, 3),
         "age": round(now - unit.since, 3),
-        "seconds": (unit.facts.get("exit") or {}).get("seconds"),
-        "executor": unit.facts.get("executor"),
-        "mode": unit.facts.get("mode"),
-        "files": unit.facts.get("files"),
-        "outside": unit.facts.get("outside", []),
-        "left_out": unit.facts.get("left_out", []),
-        "fallback": unit.facts.get("fallback"),
-        "drift": unit.facts.get("drift"),
+        "seconds": unit.exit.seconds if unit.exit is not None else None,
+        "executor": unit.executor or None,
+        "mode": unit.mode or None,
+        "files": unit.files,
+        "outside": plain(unit.outside or ()),
+        "left_out": plain(unit.left_out),
+        "fallback": unit.fallback,
+        "drift": plain(unit.drift),
         "verdict": unit.verdict,
         "branch": unit_branch(unit.run, unit.id) if unit.commit else None,
         "commit": unit.commit,
-        "ref": unit.facts.get("ref"),
-        "workspace": None if unit.facts.get("removed") else unit.facts.get("path"),
+        "ref": unit.ref,
+        "workspace": unit.path if unit.there else None,
     }
 
 
@@ -167,7 +168,7 @@ def render_units(run: RunState, now: float) -> str:
     """Lay out the units of a run, as they are given, as a table."""
     rows = []
     for unit in run.units.values():
-        files = unit.facts.get("files")
+        files = unit.files
         rows.append(
             [
                 unit.id,
@@ -182,67 +183,61 @@ def render_units(run: RunState, now: float) -> str:
     return table(["unit", "state", "age", "files", "verdict", "branch", "note"], rows)
 
 
-def _left_running(ended: Mapping[str, Any]) -> list[str]:
+def _left_running(ended: ExitRow) -> list[str]:
     """Say what a worker left running, and what came of that."""
-    said, leftovers = [], ended.get("leftovers")
-    if ended.get("survivors"):
-        said.append(f"still running, could not be ended: {', '.join(map(str, ended['survivors']))}")
-    elif ended.get("unproved"):
-        said.append(f"not known whether anything of it still runs: {ended['unproved']}")
-    if leftovers:
-        said.append(f"{leftovers} process{'es' if leftovers > 1 else ''} left behind, ended")
+    said = []
+    if ended.survivors:
+        said.append(f"still running, could not be ended: {', '.join(map(str, ended.survivors))}")
+    elif ended.unproved:
+        said.append(f"not known whether anything of it still runs: {ended.unproved}")
+    if ended.leftovers:
+        said.append(f"{ended.leftovers} process{'es' if ended.leftovers > 1 else ''} left behind, ended")
     return said
 
 
 def describe_stall(unit: UnitState, now: float) -> str:
     """Say for how long nothing has come of a worker; empty where something does."""
-    seconds = stalled_for(unit.facts, unit.state, now)
-    if seconds is None:
+    seconds = stalled_for(unit, now)
+    if seconds is None or unit.stalled is None:
         return ""
-    reason = unit.facts["stalled"].get("hint") or unit.facts["stalled"].get("last")
+    reason = unit.stalled.hint or unit.stalled.last
     return f"stalled {age(seconds)}" + (f" ({reason})" if reason else "")
-
-
-def _gate(facts: Mapping[str, Any]) -> list[str]:
-    """Say what of its own checks a unit changed."""
-    return [f"changes its own check: {join_few(map(str, facts['gate']))}"] if facts.get("gate") else []
 
 
 def flags(unit: UnitState, now: float | None = None) -> str:
     """Say in one line what about a unit deserves a look."""
-    said = [str(unit.facts["reason"])] if unit.facts.get("reason") and unit.state != "landed" else []
+    said = [unit.reason] if unit.reason and unit.state != "landed" else []
     if unit.state == "waiting":
-        said.insert(0, f"until {clock_time(unit.facts.get('until'))}")
+        said.insert(0, f"until {clock_time(unit.until)}")
     elif unit.attempt > 1:
         said.append(f"attempt {unit.attempt}")
     said += filter(None, [describe_stall(unit, time.time() if now is None else now)])
-    drift = unit.facts.get("drift") or {}
-    if drift.get("shown"):
-        said.append(str(drift["text"]))
-    if unit.facts.get("outside"):
-        said.append(f"{len(unit.facts['outside'])} outside its paths (such as {unit.facts['outside'][0]})")
-    said += _gate(unit.facts)
-    if unit.facts.get("left_out"):
-        said.append(f"{len(unit.facts['left_out'])} left out (such as {unit.facts['left_out'][0]['path']})")
-    if unit.facts.get("fallback") and NO_RESULT not in said:
+    if unit.drift is not None and unit.drift.shown:
+        said.append(unit.drift.text)
+    if unit.outside:
+        said.append(f"{len(unit.outside)} outside its paths (such as {unit.outside[0]})")
+    if unit.gate:
+        said.append(f"changes its own check: {join_few(unit.gate)}")
+    if unit.left_out:
+        said.append(f"{len(unit.left_out)} left out (such as {unit.left_out[0].path})")
+    if unit.fallback and NO_RESULT not in said:
         said.append("no result file")
-    if unit.facts.get("result_problems") and unit.state in ("ready", "unverified", "empty"):
+    if unit.result_problems and unit.state in ("ready", "unverified", "empty"):
         said.append("the result file does not follow the contract")
-    said += _left_running(unit.facts.get("exit") or {})
-    said += _kept(unit.facts)
-    if unit.facts.get("verify_changed"):
-        touched = unit.facts["verify_changed"]
+    said += _left_running(unit.exit) if unit.exit is not None else []
+    said += _kept(unit)
+    if unit.verify_changed:
+        touched = unit.verify_changed
         said.append(f"verify changed {len(touched)} tracked file{'s' if len(touched) > 1 else ''} ({touched[0]})")
-    undone = unit.facts.get("undone") or {}
-    if undone.get("way") == "reverted":
-        said.append(f"reverted by {short(str(undone.get('by', '')))}")
+    if unit.undone is not None and unit.undone.way == "reverted":
+        said.append(f"reverted by {short(unit.undone.by)}")
     if unit.state == "lost":
         said.append("nobody works on it any more")
     return "; ".join(said)
 
 
-def _kept(facts: Mapping[str, Any]) -> list[str]:
+def _kept(unit: UnitState) -> list[str]:
     """Say what of a unit is pinned beside its commit."""
-    names = (str(row[0]).removeprefix("refs/prun/kept/").split("/", 2)[-1] for row in facts.get("kept") or ())
+    names = (name.removeprefix("refs/prun/kept/").split("/", 2)[-1] for name, _ in unit.kept)
     kinds = {"staged": "staged content kept", "submodule": "commits in a submodule kept"}
     return list(dict.fromkeys(kinds.get(name.partition("/")[0], "own commits kept") for name in names))

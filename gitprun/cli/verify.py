@@ -97,7 +97,7 @@ def _one(place: Here, name: str, said: Settings, given: dict[str, Any], *, as_js
         unit = None
     if unit is None:
         own = roster(reading.events).units.get(name)
-        revision = f"refs/heads/{own.facts['branch']}" if own is not None and own.facts.get("branch") else name
+        revision = f"refs/heads/{own.branch}" if own is not None and own.branch else name
         commit = resolve_commit(place.repository.git, revision)
         return _commit(place, revision.removeprefix("refs/heads/"), commit, None, said, given, as_json=as_json)
     require_one_meaning(place.repository.git, name, "a unit")
@@ -158,8 +158,8 @@ def _commit(
     from gitprun.system.config import read_settings
 
     settings, stop = said.over(read_settings(place.repository.top)), Stop()
-    if settings.verify is None and run is not None and run.facts.get("verify"):
-        settings = Settings(verify=tuple(run.facts["verify"])).over(settings)
+    if settings.verify is None and run is not None and run.verify:
+        settings = Settings(verify=run.verify).over(settings)
     settings = approved(place, settings, yes=given["yes"])
     confined = came_confined([Candidate(branch=name, tip=commit)], place.ledger.read().events)
     git = place.repository.git

@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -94,7 +94,7 @@ def lock(ctx: click.Context, name: str, reason: str) -> None:
     place = here(ctx)
     _, _, unit = _find(place, name)
     lock_workspace(place.repository, place.ledger, unit, reason)
-    say(f"locked {safe(str(unit.facts['path']))}")
+    say(f"locked {safe(unit.path)}")
 
 
 @workspace.command()
@@ -107,7 +107,7 @@ def unlock(ctx: click.Context, name: str) -> None:
     place = here(ctx)
     _, _, unit = _find(place, name)
     unlock_workspace(place.repository, place.ledger, unit)
-    say(f"unlocked {safe(str(unit.facts['path']))}")
+    say(f"unlocked {safe(unit.path)}")
 
 
 @workspace.command()
@@ -123,7 +123,7 @@ def move(ctx: click.Context, name: str, path: str) -> None:
 
     place = here(ctx)
     reading, run, unit = _find(place, name)
-    others = [str(other.facts["path"]) for _, other in workspaces_of(reading)]
+    others = [other.path for _, other in workspaces_of(reading)]
     target = Path(os.path.abspath(place.start / path))
     with held(place.repository, run, unit):
         if unit.run == "named":
@@ -155,19 +155,26 @@ def adopt(ctx: click.Context, path: str, name: str | None, branch: str | None, a
     target = Path(os.path.abspath(place.start / path))
     moved = follow_moved(place.repository, place.ledger, target)
     if moved is not None:
-        say(f"{safe(name_of(moved))} was moved to {safe(str(moved.facts['path']))}, which is written down now")
+        say(f"{safe(name_of(moved))} was moved to {safe(moved.path)}, which is written down now")
         if as_json:
-            put(json.dumps({"name": moved.id, "path": moved.facts["path"], "moved": True}))
+            put(json.dumps({"name": moved.id, "path": moved.path, "moved": True}))
         return
     adopted = take_in(place.repository, place.ledger, target, name=name, branch=branch)
-    facts: dict[str, Any] = {key: adopted.unit.facts[key] for key in ("path", "branch", "base", "workspace")}
+    unit = adopted.unit
     if as_json:
+        row = {
+            "name": unit.id,
+            "path": unit.path,
+            "branch": unit.branch,
+            "base": unit.base,
+            "workspace": unit.workspace,
+        }
         more = {"saved": adopted.saved, "kept": list(adopted.kept), "notes": list(adopted.notes)}
-        put(json.dumps({"name": adopted.unit.id, **facts, **more}))
+        put(json.dumps({**row, "workspace": unit.workspace, **more}))
         return
-    own = count_own(place.repository, adopted.unit, str(facts["base"]))
+    own = count_own(place.repository, unit, unit.base or "")
     has = f", with {own} commit{'s' if own > 1 else ''} of its own" if own else ""
-    say(f"took in {safe(str(facts['path']))} as {adopted.unit.id}, on branch {safe(str(facts['branch']))}{has}")
+    say(f"took in {safe(unit.path)} as {unit.id}, on branch {safe(unit.branch or '-')}{has}")
     if adopted.saved:
         say(f"  what is in no commit there is pinned as {adopted.saved}")
     for ref in adopted.kept:

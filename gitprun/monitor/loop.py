@@ -14,6 +14,7 @@ from gitprun.ledger.lookup import find_run, probe_unit
 from gitprun.ledger.outcome import succeeded
 from gitprun.ledger.probe import probe_named
 from gitprun.ledger.roster import NAMED, roster
+from gitprun.ledger.unit_events import WorkspaceMade
 from gitprun.model.errors import PrunError
 from gitprun.observe.flags import FlagLimits, Observation, Tick, judge
 from gitprun.observe.own_changes import OwnChanges, last_landings
@@ -41,24 +42,24 @@ class _Scene:
     def __init__(self, events: tuple[Event, ...]) -> None:
         self.events, told = events, fold(events)
         runs = {
-            name: replace(run, units={key: probe_unit(run, unit) for key, unit in run.units.items()})
+            name: run.with_units({key: probe_unit(run, unit) for key, unit in run.units.items()})
             for name, run in told.runs.items()
         }
         self.history = replace(told, runs=runs)
         there = roster(events)
-        self.named = replace(there, units={key: probe_named(unit) for key, unit in there.units.items()})
+        self.named = there.with_units({key: probe_named(unit) for key, unit in there.units.items()})
 
     def wardens(self) -> Iterator[int]:
         """Give the living wardens of all that are at work."""
         for run in (*self.history.runs.values(), self.named):
             for unit in run.units.values():
-                if unit.live and (found := live_identity(unit.facts.get("process"))) is not None:
+                if unit.live and (found := live_identity(unit.process)) is not None:
                     yield found.pid
 
     def branches(self) -> frozenset[str]:
         """Name the branches of all named workspaces there ever were: work is committed to them."""
-        made = (event for event in self.events if event.run == NAMED and event.kind == "workspace.made")
-        return frozenset(f"refs/heads/{event.facts.get('branch')}" for event in made)
+        made = (event.payload for event in self.events if event.run == NAMED)
+        return frozenset(f"refs/heads/{one.branch}" for one in made if isinstance(one, WorkspaceMade))
 
 
 class Monitor:
@@ -77,7 +78,7 @@ class Monitor:
         if watching.run is not None:
             find_run(scene.history, watching.run)
         last = scene.history.last
-        root = str(last.facts.get("root") or "") if last else ""
+        root = last.root if last else ""
         self._probe = Probe(repository, self.clock, root=Path(root) if root else None, attentive=watching.attentive)
         # What is shared as it was when nobody worked.
         self._errand: RepositorySnapshot | None = None
@@ -124,7 +125,7 @@ class Monitor:
         first = next((run for run in runs if run.id != NAMED), None)
         if first is not None:
             return first.base, self._start_of(first)
-        bases = [str(unit.facts.get("base", "")) for run in runs for unit in run.units.values()]
+        bases = [unit.base or "" for run in runs for unit in run.units.values()]
         pinned = self.repository.git.run("rev-parse", "--verify", "--quiet", PINNED, ok=(0, 1, 128)).text
         return pinned or next(filter(None, bases), "") or (self._calm or self._probe.look_at_repository()).head, None
 

@@ -16,8 +16,9 @@ from typing import Any
 
 from gitprun.git.repo import Repository
 from gitprun.ledger.drift_findings import STASH, Change, DriftFinding
-from gitprun.ledger.drift_record import FOUND, SETTLED, Drift, awaits, facts_of, over_rows, read_drifts
+from gitprun.ledger.drift_record import Drift, awaits, drift_found, over_rows, read_drifts
 from gitprun.ledger.events import Event, fold
+from gitprun.ledger.house_events import DriftSettled
 from gitprun.ledger.ledger import Ledger
 from gitprun.ledger.lookup import probe_unit
 from gitprun.ledger.probe import probe_named
@@ -193,7 +194,7 @@ class DriftObserver:
         for found in again:
             del self._open[found]
             mark, key = found
-            self.ledger.append(SETTLED, run=self.run, facts={"id": mark, "key": key, "how": "by-itself"})
+            self.ledger.append(DriftSettled(id=mark, key=key, how="by-itself"), run=self.run)
         if again:
             events = self.ledger.read().events
             mine = [one for one in read_drifts(events) if one.run == self.run]
@@ -238,10 +239,9 @@ class DriftObserver:
             place=str(self.folder / place),
         )
         self._open |= {(mark, one.thing.key): one.thing for one in findings if one.gate}
-        facts = facts_of(drift)
         # Units of other runs are named in the facts, and held by that; the event is of this run.
         mine = [name.partition("/")[2] for name in units if name in self._running]
-        self.ledger.append_all([(FOUND, self.run, unit, facts) for unit in mine or [""]])
+        self.ledger.append_all([(drift_found(drift), self.run, unit) for unit in mine or [""]])
 
     def _keep(self) -> str:
         """Keep the objects; where they cannot be linked, pin what refs and the stash name."""

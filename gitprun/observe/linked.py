@@ -11,8 +11,8 @@ import time
 from collections import deque
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
+from gitprun.ledger.unit_events import UnitWatched
 from gitprun.system.files import read_plain, write_whole
 
 # A node_modules of usual size is looked over as a whole in a fifth of a second; of larger ones the outer folders are.
@@ -79,18 +79,20 @@ def begin_look(file: Path, place: Path, provided: Iterable[str]) -> None:
         write_whole(file, json.dumps({"places": places, "stamps": stamps, "whole": whole}).encode())
 
 
-def end_look(file: Path) -> dict[str, Any]:
-    """Look after a worker ended; gives what changed as facts of an event, nothing where nothing did."""
+def end_look(file: Path) -> UnitWatched | None:
+    """Look after a worker ended; return what changed as an event, None where nothing did."""
     said = read_plain(file, MOST_READ)
     if said is None:
-        return {}
+        return None
     try:
         record = json.loads(said)
         before = {name: tuple(stamp) for name, stamp in record["stamps"].items()}
         places, whole = record["places"], bool(record["whole"])
     except (ValueError, TypeError, KeyError, AttributeError):
-        return {"linked_note": "what changed behind its links cannot be told: the look before it is lost"}
+        return UnitWatched(linked_note="what changed behind its links cannot be told: the look before it is lost")
     after, end = look(places)
     file.unlink(missing_ok=True)
     changed = compare(before, after, whole=whole and end)
-    return {"linked": changed[:MOST_SHOWN], "linked_more": max(0, len(changed) - MOST_SHOWN)} if changed else {}
+    if not changed:
+        return None
+    return UnitWatched(linked=tuple(changed[:MOST_SHOWN]), linked_more=max(0, len(changed) - MOST_SHOWN))

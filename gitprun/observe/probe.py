@@ -103,7 +103,7 @@ class Probe:
         pairs = [(run, unit) for run in wanted.runs for unit in run.units.values()]
         self._units.forget((unit.run, unit.id) for _, unit in pairs)
         for number, (run, unit) in enumerate(pairs):
-            warden = live_identity(unit.facts.get("process")) if unit.state == "running" else None
+            warden = live_identity(unit.process) if unit.state == "running" else None
             if warden is not None:
                 wardens.add(warden.pid)
             works = warden is not None and has_worker(warden.pid, processes)
@@ -119,11 +119,11 @@ class Probe:
         known = {(str(unit.run), str(unit.id)): unit for run in wanted.runs for unit in run.units.values()}
         authors = []
         for sight in snapshot.units:
-            facts = known[sight.key].facts
+            unit = known[sight.key]
             author = PossibleAuthor(
                 name=sight.id,
-                path=str(facts.get("path", "")),
-                worked_on=frozenset(map(str, facts.get("changed", ()))) | frozenset(sight.dirty or ()),
+                path=unit.path,
+                worked_on=frozenset(unit.changed) | frozenset(sight.dirty or ()),
                 began=sight.began,
                 ended=sight.ended,
             )
@@ -134,8 +134,8 @@ class Probe:
 
 def _coordinators(runs: Sequence[RunState]) -> set[int]:
     """Find the living processes that see to runs which are not over, or to a single workspace somebody works in."""
-    records = [run.facts.get("coordinator") for run in runs if run.ended is None]
-    records += [unit.facts.get("coordinator") for run in runs for unit in run.units.values() if unit.live]
+    records = [run.coordinator for run in runs if run.ended is None]
+    records += [unit.coordinator for run in runs for unit in run.units.values() if unit.live]
     return {found.pid for record in records if (found := live_identity(record)) is not None}
 
 

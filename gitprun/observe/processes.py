@@ -42,20 +42,9 @@ def probe_processes() -> dict[int, Process] | None:
     return found or None
 
 
-def read_identity(record: object) -> ProcessIdentity | None:
-    """Read a recorded identity; None if there is none."""
-    if not isinstance(record, Mapping):
-        return None
-    try:
-        return ProcessIdentity(int(record["pid"]), str(record["start"]), str(record["boot"]))
-    except (KeyError, TypeError, ValueError):
-        return None
-
-
-def live_identity(record: object) -> ProcessIdentity | None:
-    """Give a recorded identity if that very process still runs."""
-    identity = read_identity(record)
-    return identity if identity is not None and is_alive(identity) else None
+def live_identity(who: ProcessIdentity | None) -> ProcessIdentity | None:
+    """Return a recorded identity if that very process still runs."""
+    return who if who is not None and is_alive(who) else None
 
 
 def has_worker(warden: int, processes: Mapping[int, Process] | None) -> bool:

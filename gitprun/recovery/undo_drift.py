@@ -9,8 +9,9 @@ from typing import Any
 
 from gitprun.git.repo import Repository
 from gitprun.ledger.drift_findings import UNREADABLE, Change, DriftFinding, describe, read_finding
-from gitprun.ledger.drift_record import SETTLED, Drift, awaits, open_drifts, over_rows, read_drifts
+from gitprun.ledger.drift_record import Drift, awaits, open_drifts, over_rows, read_drifts
 from gitprun.ledger.events import Event, fold
+from gitprun.ledger.house_events import DriftSettled, DriftUndoing
 from gitprun.ledger.ledger import Ledger
 from gitprun.ledger.roster import NAMED
 from gitprun.model.errors import OperationRefused, PrunError
@@ -25,7 +26,6 @@ from gitprun.system.content_store import ContentStore
 from gitprun.system.files import locked
 from gitprun.workspaces.rulebook import STORE
 
-UNDOING = "drift.undoing"
 GROUPS = {"refs": ("ref", "reflog", "head", "worktree"), "config": ("config", "info"), "hooks": ("hook",)}
 # After the settings: git must be able to read the repository before refs move.
 ORDER = ("hook", "info", "worktree", "ref", "reflog", "head", "checkout")
@@ -102,7 +102,7 @@ def accept(repository: Repository, ledger: Ledger, name: str) -> DriftReport:
     with _alone(repository):
         drifts = choose_drifts(ledger.read().events, name)
         for drift in drifts:
-            ledger.append(SETTLED, run=drift.run, facts={"id": drift.id, "how": "accepted"})
+            ledger.append(DriftSettled(id=drift.id, how="accepted"), run=drift.run)
             settle_trust(repository, Path(drift.place).parent)
         _close(repository, ledger, drifts)
     items = tuple(UndoItem(d.id, one, RestoreOutcome("left", "accepted")) for d in drifts for one in d.open)
@@ -150,7 +150,7 @@ def _put_back(repository: Repository, ledger: Ledger, name: str, only: Sequence[
             continue
         if not dry:
             keys = [one.thing.key for one in chosen]
-            ledger.append(UNDOING, run=drift.run, facts={"id": drift.id, "keys": keys[:1000]})
+            ledger.append(DriftUndoing(id=drift.id, keys=tuple(keys[:1000])), run=drift.run)
         found, count = _restore(repository, ledger, drift, kept, chosen, dry)
         items += found
         brought += count
@@ -204,9 +204,10 @@ def _restore(
     def note(one: DriftFinding, outcome: RestoreOutcome) -> None:
         items.append(UndoItem(drift.id, one, outcome))
         if not dry and outcome.state != "refused":
-            facts = {"id": drift.id, "key": one.thing.key, "how": outcome.state}
-            moved = {"ref": one.thing.name, "value": outcome.value} if one.thing.kind == "ref" else {}
-            ledger.append(SETTLED, run=drift.run, facts=facts | moved)
+            settled = DriftSettled(id=drift.id, key=one.thing.key, how=outcome.state)
+            if one.thing.kind == "ref":
+                settled = settled.into(DriftSettled, ref=one.thing.name, value=outcome.value)
+            ledger.append(settled, run=drift.run)
 
     for file in dict.fromkeys(one.thing.file for one in chosen if one.thing.kind == "config"):
         same = [one for one in chosen if one.thing.kind == "config" and one.thing.file == file]

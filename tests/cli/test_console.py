@@ -7,7 +7,7 @@ import pytest
 from gitprun.cli import console
 from gitprun.cli.console import coloured, said_above, say, table
 from gitprun.cli.live import Watch
-from gitprun.ledger.events import Event
+from tests.support.rows import event_of
 from tests.support.runs import sh
 
 ROWS = [
@@ -59,7 +59,7 @@ def test_what_is_said_while_lines_are_drawn_stands_above_them(
     monkeypatch.setenv("FORCE_COLOR", "1")
     watch = Watch([sh("a", "")], as_json=False)
     watch.live = True
-    watch.on_event(Event("unit.queued", 1.0, "r1", "a"))
+    watch.on_event(event_of("unit.queued", 1.0, "r1", "a"))
     with watch.shown():
         say("run r1: " + "long " * 30 + "\x1b[8mhidden")
     drawn = capsys.readouterr().err

@@ -16,11 +16,11 @@ from rich.console import Console
 
 from gitprun.cli.live import Watch
 from gitprun.executors.base import Progress
-from gitprun.ledger.events import Event
 from tests.support.cli import program_environment, prun, start_prun
 from tests.support.inside import inside, timeless
 from tests.support.processes import start_program
 from tests.support.repos import Repo, make_repo
+from tests.support.rows import event_of
 from tests.support.runs import RESULT, run_units, sh, unit_of
 
 
@@ -220,7 +220,7 @@ def test_a_single_unit_without_a_plan(repo: Repo, capsys: pytest.CaptureFixture[
     args = ("--unit", "id=a", "--unit", "mode=write", "--prompt-file", "../p.md", "--command", "sh -c 'cat >x'")
     said = inside(capsys, repo.path, "run", *args, "--path", "x", "--path", "y", "--timeout", "40m", "--verify", "true")
     assert said.code == 0, said.err
-    spec = unit_of(repo, "a").facts["spec"]
+    spec = unit_of(repo, "a").as_json()["spec"]
     assert (spec["executor"], spec["command"], spec["paths"], spec["timeout"]) == (
         "command",
         ["sh", "-c", "cat >x"],
@@ -234,11 +234,11 @@ def test_lists_of_a_single_unit_are_written_as_in_a_plan(repo: Repo, capsys: pyt
     words = """command=["sh", '-c', "cat >x; echo ] >'a b'"]"""
     args = ("--unit", "id=a", "--unit", words, "--unit", 'paths=["x", "a b"]', "--prompt", "p", "--verify", "true")
     assert inside(capsys, repo.path, "run", *args).code == 0
-    spec = unit_of(repo, "a").facts["spec"]
+    spec = unit_of(repo, "a").as_json()["spec"]
     assert (spec["command"], spec["paths"]) == (["sh", "-c", "cat >x; echo ] >'a b'"], ["x", "a b"])
     args = ("--unit", "id=b", "--unit", "command=[ -f a.txt ]", "--prompt", "p", "--verify", "true")
     assert inside(capsys, repo.path, "run", *args).code == 1
-    assert unit_of(repo, "b").facts["spec"]["command"] == ["[", "-f", "a.txt", "]"]
+    assert unit_of(repo, "b").as_json()["spec"]["command"] == ["[", "-f", "a.txt", "]"]
     said = inside(capsys, repo.path, "run", "--unit", "id=c", "--unit", "command=[sh,-c,true]", "--prompt", "p")
     assert (said.code, said.err) == (
         128,
@@ -326,9 +326,9 @@ def test_the_live_picture(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gitprun.cli.live.time.time", lambda: 105.0)
     watch.began = 100.0
     for name in ("a", "b", "c"):
-        watch.on_event(Event("unit.queued", 100.0, "r1", name))
-    watch.on_event(Event("unit.finished", 101.0, "r1", "a", {"state": "failed", "reason": "exit \x1b[1m1"}))
-    watch.on_event(Event("unit.started", 102.0, "r1", "c"))
+        watch.on_event(event_of("unit.queued", 100.0, "r1", name))
+    watch.on_event(event_of("unit.finished", 101.0, "r1", "a", {"state": "failed", "reason": "exit \x1b[1m1"}))
+    watch.on_event(event_of("unit.started", 102.0, "r1", "c"))
     watch.on_progress("c", Progress("said", "[bold]hello[/bold] and much, much more"))
     assert drawn(watch, 10) == [
         "a  failed        4.0s   exit \\x1b[1m1",

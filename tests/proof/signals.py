@@ -142,5 +142,5 @@ def _left(repo: Repo) -> Iterator[str]:
     unit = run.units["sleeper"]
     if unit.state != "stopped" or repo.files(f"refs/prun/{run.id}/sleeper").get("half.txt") != "half":
         yield f"the work of {run.id} is not captured: {unit.state}"
-    if is_alive(ProcessIdentity(**unit.facts["process"])):
+    if is_alive(ProcessIdentity(**unit.as_json()["process"])):
         yield "the warden still lives"

@@ -194,16 +194,16 @@ SILENT = "echo Reading additional input from stdin...; exec sleep 1000"
 def test_a_stalled_unit_is_ended_where_that_is_asked_for(repo: Repo) -> None:
     run_units(repo, sh("a", f"echo work >w.txt; {SILENT}"), stall=0.3, stall_action="end", grace=0.1)
     unit = unit_of(repo, "a")
-    assert (unit.state, unit.facts["reason"]) == (
+    assert (unit.state, unit.reason) == (
         "timed-out",
         "stalled: no output and no change of a file for 0.3 s: Reading additional input from stdin...",
     )
-    assert unit.facts["exit"]["reason"] == "stalled"
+    assert unit.as_json()["exit"]["reason"] == "stalled"
     # What it did is kept.
-    assert unit.facts["changed"] == ["w.txt"]
+    assert unit.as_json()["changed"] == ["w.txt"]
     kinds = [event.kind for event in events_of(repo, "a")]
     assert kinds.index("unit.stalled") < kinds.index("unit.exited")
-    stall = unit.facts["stalled"]
+    stall = unit.as_json()["stalled"]
     assert (stall["ends"], stall["hint"]) == (True, "it waits for input that never comes")
 
 
@@ -231,4 +231,4 @@ def test_a_stalled_unit_is_reported_and_goes_on(repo: Repo, tmp_path: Path) -> N
         "unit.moving",
         "unit.exited",
     ]
-    assert unit_of(repo, "a").facts["stalled"] is None
+    assert unit_of(repo, "a").as_json()["stalled"] is None
