@@ -75,20 +75,25 @@ def test_collisions(name: str, known: list[str], found: str | None) -> None:
     assert colliding(name, known) == found
 
 
-def event_of(kind: str, unit: str = "a", run: str = "named", **facts: Any) -> Event:
-    return event_of(kind, 5.0, run, unit, facts)
+def happened(kind: str, unit: str = "a", run: str = "named", **facts: Any) -> Event:
+    place = {"workspace": "clone", "identity": [1, 2], "branch": "x"} if kind == "workspace.made" else {}
+    return event_of(kind, 5.0, run, unit, place | facts)
+
+
+MADE = {"workspace": "clone", "identity": [1, 2], "branch": "x"}
+WHO = {"pid": 1, "start": "2", "boot": "3"}
 
 
 def test_the_roster_is_a_fold_that_runs_know_nothing_of() -> None:
     events = [
-        event_of("unit.started", process={}),
-        event_of("workspace.made", path="/w/a", branch="x"),
-        event_of("workspace.setup", setup="done"),
-        event_of("unit.started", process={"pid": 1}),
-        event_of("workspace.made", "b", path="/w/b"),
-        event_of("workspace.removed", "b"),
-        event_of("workspace.made", "c", run="", path="/w/c"),
-        event_of("unit.finished", "d", state="ready"),
+        happened("unit.started", process={}),
+        happened("workspace.made", path="/w/a", branch="x"),
+        happened("workspace.setup", setup="done"),
+        happened("unit.started", process=WHO),
+        happened("workspace.made", "b", path="/w/b"),
+        happened("workspace.removed", "b"),
+        happened("workspace.made", "c", run="", path="/w/c"),
+        happened("unit.finished", "d", state="ready"),
     ]
     found = roster(events)
     assert list(found.units) == ["a"]
@@ -96,21 +101,25 @@ def test_the_roster_is_a_fold_that_runs_know_nothing_of() -> None:
     assert (unit.state, unit.live, unit.as_json()) == (
         "running",
         True,
-        {"path": "/w/a", "branch": "x", "setup": "done", "process": {"pid": 1}},
+        {**MADE, "path": "/w/a", "setup": "done", "process": WHO},
     )
-    assert roster([*events, event_of("unit.finished", state="ready")]).units["a"].state == "ready"
+    assert roster([*events, happened("unit.finished", state="ready")]).units["a"].state == "ready"
     again = roster(
-        [*events, event_of("unit.finished", state="ready", reason="x"), event_of("unit.preparing", slug="s")]
+        [*events, happened("unit.finished", state="ready", reason="x"), happened("unit.preparing", slug="s")]
     )
-    assert again.units["a"].as_json() == {"path": "/w/a", "branch": "x", "setup": "done", "slug": "s"}
-    assert roster([*events, event_of("workspace.made", path="/w/2")]).units["a"].as_json() == {"path": "/w/2"}
+    assert again.units["a"].as_json() == {**MADE, "path": "/w/a", "setup": "done", "slug": "s"}
+    assert roster([*events, happened("workspace.made", path="/w/2")]).units["a"].as_json() == MADE | {"path": "/w/2"}
     assert (dict(fold(events).runs), fold(events).landings) == ({}, ())
 
 
 kinds = st.sampled_from(["workspace.made", "workspace.removed", "unit.started", "unit.finished", "run.started", "x"])
 
 
-@given(st.lists(st.builds(event, kinds, st.sampled_from(["", "a", "b/c"]), st.sampled_from(["named", "r1", ""]))))
+def some(kind: str, unit: str, run: str) -> Event:
+    return happened(kind, unit, run, **({"path": "/w"} if kind == "workspace.made" else {}))
+
+
+@given(st.lists(st.builds(some, kinds, st.sampled_from(["", "a", "b/c"]), st.sampled_from(["named", "r1", ""]))))
 def test_the_roster_takes_any_events(events: list[Event]) -> None:
     assert set(roster(events).units) <= {"a", "b/c"}
 
