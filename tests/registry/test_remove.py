@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from gitprun.ledger.events import RunState, UnitState
+from gitprun.ledger.events import RunState
 from gitprun.model.errors import OperationRefused, PrunError
-from gitprun.model.names import RunId, UnitId
+from gitprun.model.names import RunId
 from gitprun.model.units import WorkspaceKind
 from gitprun.registry import remove as removing
 from gitprun.registry.find import hold_unit
@@ -23,7 +23,7 @@ from gitprun.workspaces.base import make_outbox
 from gitprun.workspaces.scratch import make_scratch
 from tests.support.killed_step import prun_and_die
 from tests.support.repos import Repo, make_repo
-from tests.support.rows import payload_of
+from tests.support.rows import payload_of, state_of
 from tests.support.workshop import RUN, Workshop, fingerprint, open_workshop
 
 pytestmark = pytest.mark.slow
@@ -253,8 +253,8 @@ def test_scratch_folders(repo: Repo, tmp_path: Path, name: str | None) -> None:
     make_outbox(workspace.path)
     (workspace.path / ".prun" / "result.md").touch()
     facts = {"workspace": "scratch", "path": str(workspace.path), "identity": list(workspace.identity)}
-    unit = UnitState(UnitId("u"), RunId("r1"), "done", facts=facts)
-    run = RunState(RunId("r1"), units={"u": unit})
+    unit = state_of("u", state="done", **facts)
+    run = RunState(id=RunId("r1"), units={"u": unit})
     assert list(removable(run)) == [unit]
     if name:
         (workspace.path / name).touch()

@@ -28,7 +28,7 @@ from tests.support.cli import prun, start_prun
 from tests.support.codex import codex, completed, failed, scripted, starts
 from tests.support.killed_run import run_and_die
 from tests.support.repos import Repo, make_repo
-from tests.support.rows import payload_of
+from tests.support.rows import event_of, payload_of
 from tests.support.runs import RESULT, events_of, kept, run_units, sh, unit_of, workspace
 
 pytestmark = pytest.mark.slow
@@ -551,7 +551,7 @@ def test_after_a_reboot_nobody_lives(repo: Repo, tmp_path: Path) -> None:
     for event in repo.ledger.read().events:
         facts = dict(event.payload.as_json())
         facts |= {key: then for key in ("coordinator", "process") if key in facts}
-        rows.append(encode(event(event.kind, event.time, event.run, event.unit, facts)))
+        rows.append(encode(event_of(event.kind, event.time, event.run, event.unit, facts)))
     (repo.path / ".git" / "prun" / "ledger.jsonl").write_bytes(b"".join(rows))
     assert prun(repo.path, "status", "--json").json["runs"][0]["units"][0]["state"] == "lost"
     assert prun(repo.path, "run", "--resume").code == 0

@@ -6,10 +6,10 @@ import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from gitprun.ledger.unit_events import UnitMoving, UnitStalled
 from gitprun.model.errors import PrunError
 from gitprun.runs.stall_watch import StallWatch, Subject, survey_files
 from tests.support.clock import FakeClock
@@ -29,11 +29,11 @@ class Desk:
         self.place.mkdir()
         (self.place / "a").write_text("a")
         self.output.write_text("begun\n")
-        self.said: list[tuple[str, dict[str, Any] | None]] = []
-        self.subject = Subject(self.output, (self.place,), lambda *row: self.said.append(row), stalled=stalled)
+        self.said: list[UnitStalled | UnitMoving] = []
+        self.subject = Subject(self.output, (self.place,), self.said.append, stalled=stalled)
 
     def kinds(self) -> list[str]:
-        return [kind for kind, _ in self.said]
+        return [payload.kind.removeprefix("unit.") for payload in self.said]
 
     def pass_time(self, seconds: float, wall: float | None = None) -> list[str]:
         """Let time pass, by the wall clock too or another time by that, and look; gives all that was said so far."""
@@ -63,8 +63,8 @@ def test_a_stall_is_said_once_and_its_end_too(desk: Desk) -> None:
         assert desk.pass_time(1.0) == ["stalled", "moving"]
         assert desk.pass_time(599.0) == ["stalled", "moving"]
         assert desk.pass_time(1.0) == ["stalled", "moving", "stalled"]
-    assert desk.said[0] == (
-        "stalled",
+    assert (desk.said[0].kind, desk.said[0].as_json()["stalled"]) == (
+        "unit.stalled",
         {
             "quiet": 600.0,
             "since": 1_800_000_000.0,
@@ -75,7 +75,7 @@ def test_a_stall_is_said_once_and_its_end_too(desk: Desk) -> None:
             "hint": "",
         },
     )
-    assert desk.said[1] == ("moving", None)
+    assert desk.said[1] == UnitMoving(stalled=None)
 
 
 CHANGES: dict[str, Callable[[Path], object]] = {
@@ -141,10 +141,10 @@ def test_nothing_is_said_about_one_that_has_ended(desk: Desk) -> None:
 def test_a_ledger_that_cannot_be_written_is_told_later(desk: Desk) -> None:
     broken = [True, False]
 
-    def say(kind: str, facts: dict[str, Any] | None) -> None:
+    def say(payload: UnitStalled | UnitMoving) -> None:
         if broken.pop(0):
             raise PrunError("the disk is full")
-        desk.said.append((kind, facts))
+        desk.said.append(payload)
 
     desk.subject.say = say
     with desk.watch.watching(desk.subject):

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from gitprun.ledger.rows import SpecRow
 from gitprun.model.plan import Settings, parse_unit
 from gitprun.model.tables import Table
-from gitprun.model.units import ExecutorSettings, Unit, spec_confined
+from gitprun.model.units import ExecutorSettings, Unit
 from gitprun.runs import walls as module
 from gitprun.supervisor.sandbox import SandboxKind, find_walls
 from tests.support.cli import prun
@@ -55,7 +56,7 @@ def test_whether_a_sandbox_was_asked_for(rows: dict[str, Any], sandbox: str, wal
     ],
 )
 def test_what_the_ledger_says_of_it(spec: dict[str, object], confined: bool) -> None:
-    assert spec_confined(spec) is confined
+    assert SpecRow.read(spec).confined is confined
 
 
 def worker(script: str, **rows: Any) -> Unit:
