@@ -19,8 +19,11 @@ if TYPE_CHECKING:
 READ_BY_GIT = frozenset({b".gitignore", b".gitattributes", b".gitmodules"})
 # What git reads to tell whether a folder is a repository, and which commit is checked out there.
 READ_OF_NESTED = (b"HEAD", b"commondir", b"config", b"packed-refs")
+# A nested repository with more is no worker's; git reads its HEAD long before that many.
 MAX_REFS = 100_000
+# So many names of folders fit the memory a child may have, and none of them holds a worker's own files.
 MOST_FOLDERS = 200_000
+# Never through a link, and never waiting for a fifo that took a folder's place.
 OPENED = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
@@ -48,7 +51,7 @@ class TreeWalk:
         }  # fmt: skip
 
     def walk(self) -> dict[str, Any]:
-        """Look at everything; gives what was found."""
+        """Look at everything; returns what was found."""
         stack = [self.enter(os.open(self.top, OPENED), b"")]
         while stack:
             folder = stack[-1]
@@ -75,6 +78,7 @@ class TreeWalk:
             self.found["cut"].append((path, "long"))
             return
         try:
+            # By descriptor of the folder above: a worker that renames one meanwhile leads nobody astray.
             stack.append(self.enter(os.open(name, OPENED, dir_fd=above.descriptor), path))
         except PermissionError:
             self.found["specials"].append(path)
@@ -94,6 +98,7 @@ class TreeWalk:
             os.close(descriptor)
             raise
         if len(folder.below) > MOST_FOLDERS:
+            # What is in it is listed as one folder, so none of its own is entered.
             folder.below.clear()
             self.found["cut"].append((path, "wide"))
         return folder
@@ -189,7 +194,7 @@ def walk_refs(git_dir: bytes) -> Iterator[tuple[bytes, bytes]]:
 
 
 def is_special(path: bytes) -> bool:
-    """Tell whether opening a path could wait: links are followed, as git does."""
+    """Check whether opening a path could wait: links are followed, as git does."""
     try:
         mode = os.stat(path).st_mode
     except OSError:
@@ -198,7 +203,7 @@ def is_special(path: bytes) -> bool:
 
 
 def first_link(top: bytes, name: bytes) -> bytes:
-    """Give the first component of a path that is a link, or the whole path."""
+    """Return the first component of a path that is a link, or the whole path."""
     parts = name.split(b"/")
     for number in range(1, len(parts)):
         here = b"/".join(parts[:number])

@@ -49,7 +49,7 @@ class _Scene:
         self.named = replace(there, units={key: probe_named(unit) for key, unit in there.units.items()})
 
     def wardens(self) -> Iterator[int]:
-        """Give the living wardens of all that are at work."""
+        """Yield the living wardens of all that are at work."""
         for run in (*self.history.runs.values(), self.named):
             for unit in run.units.values():
                 if unit.live and (found := live_identity(unit.facts.get("process"))) is not None:
@@ -116,6 +116,7 @@ class Monitor:
         )
         self.last = judge(self.last, self._probe.look(wanted), self.watching.limits)
         if not any(map(_works, self.runs)):
+            # The start of whatever begins next and has no record of its own.
             self._calm = self.last.now.repository
         return self.last
 
@@ -136,6 +137,7 @@ class Monitor:
         runs = [run for run in self.runs if run.id != NAMED]
         at_work = [run for run in runs if _works(run)]
         if at_work:
+            # Of several, the one that began first: nothing that happened since goes untold.
             return self._start_of(at_work[0]), None
         errands = [unit for run in self.runs if run.id == NAMED for unit in run.units.values() if unit.live]
         if errands:
@@ -149,7 +151,7 @@ class Monitor:
         return self._start_of(runs[0]), recorded_snapshot(self.repository.state, runs[0].id, FINAL)
 
     def is_over(self) -> bool:
-        """Tell whether no unit that is followed is at work any more; cheap while the ledger says nothing new."""
+        """Check whether no unit that is followed is at work any more; cheap while the ledger says nothing new."""
         stamp = self.ledger.stamp()
         if stamp != self._judged[0]:
             scene = _Scene(self._read())
@@ -158,7 +160,7 @@ class Monitor:
         return self._judged[1]
 
     def all_well(self) -> bool:
-        """Tell whether every unit seen at the last tick ended well."""
+        """Check whether every unit seen at the last tick ended well."""
         return all(succeeded(unit.state) or unit.state == "idle" for run in self.runs for unit in run.units.values())
 
     def _choose(self, scene: _Scene) -> tuple[RunState, ...]:
@@ -166,6 +168,7 @@ class Monitor:
         if self.watching.run is not None:
             return (find_run(scene.history, self.watching.run),)
         runs, named = scene.history.runs, (scene.named,) if scene.named.units else ()
+        # One that ended at this very tick is shown with how it ended.
         working: list[str] = [run.id for run in runs.values() if _works(run)]
         shown = [name for name in runs if name in working or name in self._followed]
         if not shown and not any(map(_works, named)):
@@ -191,7 +194,7 @@ def is_at_work(ledger: Ledger) -> bool:
 
 
 def watch(monitor: Monitor, *, pause: Callable[[], bool], until_done: bool = False) -> Iterator[Tick]:
-    """Give tick after tick until ``pause`` says that it is enough, or (``until_done``) no unit is at work."""
+    """Yield tick after tick until ``pause`` says that it is enough, or (``until_done``) no unit is at work."""
     while True:
         tick = monitor.tick()
         yield tick

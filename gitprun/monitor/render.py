@@ -45,6 +45,7 @@ def headline(tick: Tick) -> str:
 
 def named_units(now: Observation) -> list[tuple[str, UnitReading]]:
     """Name the units; the run goes before the name where several runs have units."""
+    # User workspaces belong to no run, so their names never need one.
     several = len({unit.run for unit in now.units} - {NAMED}) > 1
     return [(f"{unit.run}/{unit.id}" if several and unit.run != NAMED else unit.id, unit) for unit in now.units]
 
@@ -58,7 +59,7 @@ def _dirty(unit: UnitReading) -> str:
 
 
 def tick_row(tick: Tick) -> dict[str, Any]:
-    """Give one tick as plain values."""
+    """Return one tick as plain values."""
     now = tick.now
     return {
         "time": now.time,

@@ -107,7 +107,7 @@ class DriftObserver:
                 return f"changes of your repository cannot be told while it runs: {problem}"
 
     def end(self, name: str) -> tuple[DriftFinding, ...]:
-        """Look right after a worker's tree ended; gives what changed since the look before.
+        """Look right after a worker's tree ended; returns what changed since the look before.
 
         Each finding is in the ledger when this returns. Does nothing for a unit that is not at work.
         """
@@ -118,6 +118,7 @@ class DriftObserver:
             except OSError as problem:
                 raise PrunError(f"what changed in your repository cannot be told: {problem}") from None
             finally:
+                # Whatever came of the look, the worker is gone.
                 if self._running.pop(name, None) is not None:
                     self._remember()
 
@@ -182,6 +183,7 @@ class DriftObserver:
             return ()
         everybody = tuple(sorted({*self._running, *self._elsewhere(events)}))
         number = self._next(events)
+        # What a unit is known to have done is one drift, what nobody knows the doer of another: each is undone alone.
         for by, group in groupby(found, key=lambda one: one.by):
             self._write_down(before, after, f"d{number}", by or everybody, bool(by), tuple(group))
             number += 1
@@ -225,6 +227,7 @@ class DriftObserver:
         sure: bool,
         findings: tuple[DriftFinding, ...],
     ) -> None:
+        # Before the event that names it: an event without its record could not be undone.
         place = f"{mark}.json"
         rows = [one.as_json() for one in findings]
         self._write(place, {"before": write_snapshot(before), "after": write_snapshot(after), "findings": rows})

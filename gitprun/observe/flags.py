@@ -156,6 +156,7 @@ def _flags(before: Observation | None, now: Observation, streak: int, limits: Fl
 def silent_edit(before: Observation | None, now: Observation) -> Iterator[Flag]:
     """A running unit's workspace holds other content than at the last tick, and the unit has no new commit."""
     if before is None:
+        # On a first tick everything would be an edit.
         return
     edited = tuple(unit for unit in now.units if unit.state == "running" and _edited(before.unit(unit.key), unit))
     if edited:
@@ -279,6 +280,7 @@ def unit_flags(unit: UnitReading, limits: FlagLimits) -> Iterator[Flag]:
     """What is wrong with one unit as it is now."""
     if unit.outside:
         yield Flag("fence", unit.id, unit.id, unit.outside)
+    # Who is turned away is silent for a reason, and has a flag of its own.
     if unit.worker and unit.quiet >= limits.stalled_after and not unit.limited:
         yield Flag("stalled", unit.id, unit.id, (f"{unit.quiet:.0f} s",))
     if unit.limited:

@@ -138,6 +138,7 @@ def read_own_changes(
 
 def _moves(events: Iterable[Event], since: float) -> Iterable[tuple[str, str]]:
     """Collect the moves of refs that landings, undos and captures made or are about to make."""
+    # A landing that began before the look and is not over may move its branch at any moment.
     begun: dict[str, str] = {}
     found: set[tuple[str, str]] = set()
     for event in events:

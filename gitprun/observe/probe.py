@@ -73,6 +73,7 @@ class Probe:
         """Look at everything wanted."""
         now, turn = self.clock.now(), self._number % WHOLE_EVERY
         self._number += 1
+        # Notices first: what changes while we look is told at the next tick, and never lost in between.
         if self._watcher is not None:
             self._watcher.pump()
         seen = self._repository.look_closely(now, whole=turn == 0)
@@ -103,6 +104,7 @@ class Probe:
         pairs = [(run, unit) for run in wanted.runs for unit in run.units.values()]
         self._units.forget((unit.run, unit.id) for _, unit in pairs)
         for number, (run, unit) in enumerate(pairs):
+            # By identity, never by number alone: the number may be another program's by now.
             warden = live_identity(unit.facts.get("process")) if unit.state == "running" else None
             if warden is not None:
                 wardens.add(warden.pid)

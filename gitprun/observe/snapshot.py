@@ -17,8 +17,9 @@ FORMAT = 2
 BASELINE, FINAL = "baseline.json", "final.json"
 # A million refs are 100 MB of JSON; what is longer is no record of ours.
 MOST_READ = 1 << 30
-# Size in bytes and time of change in nanoseconds; GONE is a path that is not there.
+# Size in bytes and time of change in nanoseconds of what lies at a path.
 Stamp = tuple[int, int]
+# No file has a size below nothing.
 GONE: Stamp = (-1, 0)
 
 

@@ -19,8 +19,11 @@ from gitprun.observe.inotify import (
     Inotify,
 )
 
+# A walk over that many takes seconds, at every tick that has lost track: beyond it nothing is told.
 MAX_FOLDERS = 200_000
+# Beyond that, one whole look costs less than as many single ones (and the set would grow without end between ticks).
 MAX_TOUCHED = 20_000
+# What a build writes is no work, and a tick must not drown in its notices.
 _UNWATCHED = frozenset(os.fsencode(name) for name in BUILD_FOLDERS)
 
 
@@ -28,7 +31,7 @@ class ChangeSource(Protocol):
     """Knows which paths of one folder may have changed; a workspace that keeps its changes apart can be one."""
 
     def changed(self) -> frozenset[bytes] | None:
-        """Give the paths that may have changed since the last call, relative; None: any may have."""
+        """Return the paths that may have changed since the last call, relative; None: any may have."""
         ...
 
     def renew(self) -> None:
@@ -48,7 +51,7 @@ class NoNotices:
     """Knows nothing, so that all is looked at each time: right everywhere, and slow."""
 
     def changed(self) -> frozenset[bytes] | None:
-        """Say that any path may have changed."""
+        """Return None: any path may have changed."""
         return None
 
     def renew(self) -> None:
@@ -156,7 +159,7 @@ class FolderWatcher:
             del self._places[number]
 
     def close(self) -> None:
-        """Give everything back."""
+        """Close everything."""
         self._inotify.close()
         self._places.clear()
 
@@ -192,7 +195,7 @@ class WatchedFolder:
         self._lost = True
 
     def changed(self) -> frozenset[bytes] | None:
-        """Give the touched paths, those in new folders among them; None when track was lost."""
+        """Return the touched paths, those in new folders among them; None when track was lost."""
         touched, new, lost = self._touched, self._new, self._lost
         self._touched, self._new = set(), set()
         try:

@@ -24,6 +24,7 @@ from gitprun.system.clock import Clock
 from gitprun.system.files import tail
 from gitprun.workspaces.base import OUTBOX
 
+# The last events of a worker, each some kilobytes: the output itself may be gigabytes, and is never read whole.
 TAIL = 64 << 10
 _Key = tuple[str, str]
 _Sight = tuple[int, int]
@@ -128,7 +129,7 @@ class UnitReader:
         return Path(said) if isinstance(said, str) and said else usual
 
     def _quiet_for(self, key: _Key, log: Path, dirty: Mapping[str, Stamp] | None, began: float | None) -> float:
-        """Tell for how many seconds nothing has come out of a worker.
+        """Return for how many seconds nothing has come out of a worker.
 
         What happened before our first look can only be told by the files' own times; from then on it is what we
         saw ourselves, on the clock that never jumps.
@@ -163,11 +164,12 @@ def _sight(path: Path) -> _Sight | None:
 
 
 def _last_limit(executor: str, output: bytes) -> str:
-    """Give what the service said, if that is the last thing that happened."""
+    """Return what the service said, if that is the last thing that happened."""
     try:
         reader = require_executor(executor)
     except PrunError:
         return ""
+    # The first line of the tail may be cut; read from the end, it is the last that is tried.
     for line in reversed(output.split(b"\n")):
         progress = reader.progress(line) if line else None
         if progress is not None:
@@ -177,13 +179,14 @@ def _last_limit(executor: str, output: bytes) -> str:
 
 
 def _refused(unit: UnitState) -> str:
+    # A worker that bailed waits for its next attempt, and nobody turned it away.
     waits = unit.state == "waiting" and unit.facts.get("kind") != "bail"
     turned_away = waits or unit.state == "rate-limited"
     return str(unit.facts.get("reason") or "the service is at its limit") if turned_away else ""
 
 
 def _held(unit: UnitState) -> str:
-    """Say what changed in the user's repository while a unit ran, as long as it waits for an answer."""
+    """Return what changed in the user's repository while a unit ran, as long as it waits for an answer."""
     drift = unit.facts.get("drift") or {}
     return str(drift.get("text", "")) if drift.get("holds") else ""
 
@@ -191,6 +194,7 @@ def _held(unit: UnitState) -> str:
 def _outside(unit: UnitState, dirty: Mapping[str, Stamp]) -> tuple[str, ...]:
     """List what a unit touched outside its fence: as captured, before that as its workspace is."""
     if unit.state == "landed":
+        # The user saw and took it.
         return ()
     captured = unit.facts.get("outside")
     if captured is not None:
@@ -200,7 +204,7 @@ def _outside(unit: UnitState, dirty: Mapping[str, Stamp]) -> tuple[str, ...]:
 
 
 def _committed(unit: UnitState) -> bool:
-    """Tell whether the last work of a unit is in a commit (of a workspace with a history, that work's own)."""
+    """Check whether the last work of a unit is in a commit (of a workspace with a history, that work's own)."""
     return unit.facts.get("outcome") in ("committed", "own") if unit.run == NAMED else unit.commit is not None
 
 
@@ -219,9 +223,10 @@ def tip_of(unit: UnitState, seen: RepositorySnapshot, common: Path) -> str:
 
 
 def window(unit: UnitState) -> tuple[float | None, float | None]:
-    """Give the times between which a unit's worker ran; None for one that is not known (yet)."""
+    """Return the times between which a unit's worker ran; None for one that is not known (yet)."""
     ended = unit.facts.get("exit")
     if unit.started is not None and isinstance(ended, Mapping):
         return unit.started, unit.started + float(ended.get("seconds") or 0.0)
+    # The end that is known may be that of an earlier attempt.
     again = unit.started is not None and unit.ended is not None and unit.ended < unit.started
     return unit.started, None if again else unit.ended

@@ -26,6 +26,7 @@ from gitprun.system.files import locked
 from gitprun.workspaces.rulebook import STORE
 
 UNDOING = "drift.undoing"
+# What --only names, by the kinds of changes.
 GROUPS = {"refs": ("ref", "reflog", "head", "worktree"), "config": ("config", "info"), "hooks": ("hook",)}
 # After the settings: git must be able to read the repository before refs move.
 ORDER = ("hook", "info", "worktree", "ref", "reflog", "head", "checkout")
@@ -56,11 +57,11 @@ class DriftReport:
 
     @property
     def is_done(self) -> bool:
-        """Tell whether nothing is left that waits for the user."""
+        """Check whether nothing is left that waits for the user."""
         return all(item.outcome.state != "refused" for item in self.items)
 
     def as_json(self) -> dict[str, Any]:
-        """Give it as plain values."""
+        """Return it as plain values."""
         items = [
             {
                 **item.finding.as_json(),
@@ -98,7 +99,7 @@ def choose_drifts(events: Sequence[Event], name: str) -> tuple[Drift, ...]:
 
 
 def accept(repository: Repository, ledger: Ledger, name: str) -> DriftReport:
-    """Let what changed stay as it is: the units may land."""
+    """Accept what changed: the units may land."""
     with _alone(repository):
         drifts = choose_drifts(ledger.read().events, name)
         for drift in drifts:
@@ -142,6 +143,7 @@ def _put_back(repository: Repository, ledger: Ledger, name: str, only: Sequence[
     items: list[UndoItem] = []
     notes: list[str] = []
     brought = 0
+    # The newest first, so that each finds things as it left them.
     for drift in drifts:
         kept, listed = _recall(repository, drift)
         chosen = [one for one in listed if _is_wanted(one, drift, only)]
@@ -149,6 +151,7 @@ def _put_back(repository: Repository, ledger: Ledger, name: str, only: Sequence[
         if not chosen:
             continue
         if not dry:
+            # Before anything changes; a thousand keys say enough of what was meant, and an event stays readable.
             keys = [one.thing.key for one in chosen]
             ledger.append(UNDOING, run=drift.run, facts={"id": drift.id, "keys": keys[:1000]})
         found, count = _restore(repository, ledger, drift, kept, chosen, dry)
@@ -208,6 +211,7 @@ def _restore(
             moved = {"ref": one.thing.name, "value": outcome.value} if one.thing.kind == "ref" else {}
             ledger.append(SETTLED, run=drift.run, facts=facts | moved)
 
+    # Settings first, file by file: git must be able to read them before anything else can be put back.
     for file in dict.fromkeys(one.thing.file for one in chosen if one.thing.kind == "config"):
         same = [one for one in chosen if one.thing.kind == "config" and one.thing.file == file]
         try:
@@ -219,6 +223,7 @@ def _restore(
     rest = sorted((one for one in chosen if one.thing.kind != "config"), key=_rank)
     brought = -1
     for one in rest:
+        # Objects once, before the first ref that may need them, and not where there is none.
         if brought < 0 and one.thing.kind in ("ref", "reflog"):
             brought = refs.bring_objects([other.thing for other in rest])
         try:
@@ -255,7 +260,7 @@ def _restore_one(thing: Change, files: Restorer, refs: Refs) -> RestoreOutcome:
 
 
 def _close(repository: Repository, ledger: Ledger, drifts: Sequence[Drift]) -> None:
-    """Tell the units that nothing holds them up any more, and drop what was kept for nobody."""
+    """Write down for the units that nothing holds them up any more, and drop what was kept for nobody."""
     events = ledger.read().events
     rows = over_rows(events, drifts)
     if rows:
