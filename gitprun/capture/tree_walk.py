@@ -13,7 +13,29 @@ import stat
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any
+    from typing import TypedDict
+
+    class Question(TypedDict):
+        """What to walk: the top, what to skip (relative paths), and how deep, how long and how full is too much."""
+
+        top: bytes
+        skip: list[bytes]
+        depth: int
+        length: int
+        full: int
+
+    class Found(TypedDict):
+        """What lies in a folder beside plain files, as ``TreeScan`` has it; ``cut`` with one word of a reason."""
+
+        repositories: list[bytes]
+        specials: list[bytes]
+        traps: list[bytes]
+        ignore_files: list[bytes]
+        attribute_files: list[bytes]
+        cut: list[tuple[bytes, str]]
+        crowded: list[tuple[bytes, int]]
+        entries: int
+
 
 # Git opens these wherever it finds them, so a fifo of that name would make it wait for ever.
 READ_BY_GIT = frozenset({b".gitignore", b".gitattributes", b".gitmodules"})
@@ -39,18 +61,18 @@ class Folder:
 class TreeWalk:
     """A walk over a whole folder, and what it has found so far: paths as bytes, relative to the top."""
 
-    def __init__(self, question: dict[str, Any]) -> None:
-        self.top: bytes = question["top"]
+    def __init__(self, question: Question) -> None:
+        self.top = question["top"]
         self.skip = frozenset(question["skip"])
-        self.depth: int = question["depth"]
-        self.length: int = question["length"]
-        self.full: int = question["full"]
-        self.found: dict[str, Any] = {
+        self.depth = question["depth"]
+        self.length = question["length"]
+        self.full = question["full"]
+        self.found: Found = {
             "repositories": [], "specials": [], "traps": [], "ignore_files": [], "attribute_files": [],
             "cut": [], "crowded": [], "entries": 0,
         }  # fmt: skip
 
-    def walk(self) -> dict[str, Any]:
+    def walk(self) -> Found:
         """Look at everything; returns what was found."""
         stack = [self.enter(os.open(self.top, OPENED), b"")]
         while stack:
@@ -126,7 +148,7 @@ class TreeWalk:
             found["attribute_files"].append(path)
 
 
-def answer(question: dict[str, Any]) -> dict[str, Any]:
+def answer(question: Question) -> Found:
     """Look over a folder; the question names it, what to skip, and how deep and long paths may be."""
     return TreeWalk(question).walk()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
 
 from gitprun.ledger.roster import NAMED
 from gitprun.observe.flags import Observation, Tick, UnitReading
@@ -58,7 +57,7 @@ def _dirty(unit: UnitReading) -> str:
     return "?" if unit.dirty is None else str(len(unit.dirty))
 
 
-def tick_row(tick: Tick) -> dict[str, Any]:
+def tick_row(tick: Tick) -> dict[str, object]:
     """Return one tick as plain values."""
     now = tick.now
     return {

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
-from typing import Any
 
 from gitprun.git.repo import Repository
 from gitprun.ledger.drift_findings import STASH, Change, DriftFinding
@@ -185,7 +184,16 @@ class DriftObserver:
         number = self._next(events)
         # What a unit is known to have done is one drift, what nobody knows the doer of another: each is undone alone.
         for by, group in groupby(found, key=lambda one: one.by):
-            self._write_down(before, after, f"d{number}", by or everybody, bool(by), tuple(group))
+            drift = Drift(
+                run=self.run,
+                id=f"d{number}",
+                units=by or everybody,
+                time=after.time,
+                findings=tuple(group),
+                sure=bool(by),
+                place=str(self.folder / f"d{number}.json"),
+            )
+            self._write_down(before, after, drift)
             number += 1
         return tuple(found)
 
@@ -218,32 +226,14 @@ class DriftObserver:
         kept = [path.stem for path in self.folder.glob("d*.json")]
         return 1 + max((int(mark[1:]) for mark in (*told, *kept) if mark[1:].isdigit()), default=0)
 
-    def _write_down(
-        self,
-        before: RepositorySnapshot,
-        after: RepositorySnapshot,
-        mark: str,
-        units: tuple[str, ...],
-        sure: bool,
-        findings: tuple[DriftFinding, ...],
-    ) -> None:
+    def _write_down(self, before: RepositorySnapshot, after: RepositorySnapshot, drift: Drift) -> None:
         # Before the event that names it: an event without its record could not be undone.
-        place = f"{mark}.json"
-        rows = [one.as_json() for one in findings]
-        self._write(place, {"before": write_snapshot(before), "after": write_snapshot(after), "findings": rows})
-        drift = Drift(
-            run=self.run,
-            id=mark,
-            units=units,
-            time=after.time,
-            findings=findings,
-            sure=sure,
-            place=str(self.folder / place),
-        )
-        self._open |= {(mark, one.thing.key): one.thing for one in findings if one.gate}
+        record = {"before": write_snapshot(before), "after": write_snapshot(after)}
+        self._write(f"{drift.id}.json", record | {"findings": [one.as_json() for one in drift.findings]})
+        self._open |= {(drift.id, one.thing.key): one.thing for one in drift.findings if one.gate}
         facts = facts_of(drift)
         # Units of other runs are named in the facts, and held by that; the event is of this run.
-        mine = [name.partition("/")[2] for name in units if name in self._running]
+        mine = [name.partition("/")[2] for name in drift.units if name in self._running]
         self.ledger.append_all([(FOUND, self.run, unit, facts) for unit in mine or [""]])
 
     def _keep(self) -> str:
@@ -272,7 +262,7 @@ class DriftObserver:
             except OSError:
                 continue
 
-    def _write(self, name: str, record: Any) -> None:
+    def _write(self, name: str, record: object) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
         write_whole(self.folder / name, dump(record))
 

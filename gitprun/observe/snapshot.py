@@ -105,7 +105,7 @@ def same(one: RepositorySnapshot, other: RepositorySnapshot) -> bool:
     return one == replace(other, time=one.time)
 
 
-def write_snapshot(snapshot: RepositorySnapshot) -> dict[str, Any]:
+def write_snapshot(snapshot: RepositorySnapshot) -> dict[str, object]:
     """Return a snapshot as plain JSON."""
     names = ("time", "refs", "heads", "settings", "files", "logs", "places", "hooks", "here", "narrow")
     seen = snapshot.checkout
@@ -155,7 +155,7 @@ def _read_checkout(record: Any) -> CheckoutStatus | None:
     )
 
 
-def _read_old_checkout(record: Any) -> CheckoutStatus | None:
+def _read_old_checkout(record: Mapping[str, str] | None) -> CheckoutStatus | None:
     """Read what a drift's look of version 1 says of the checkout: ``XY SIZE TIME`` or ``XY gone`` for each path."""
     if record is None:
         return None
@@ -186,11 +186,11 @@ def _read_shared(record: Any) -> RepositorySnapshot:
     )
 
 
-def _texts(record: Any) -> dict[str, str]:
+def _texts(record: Mapping[object, object]) -> dict[str, str]:
     return {str(key): str(value) for key, value in record.items()}
 
 
-def dump(record: Any) -> bytes:
+def dump(record: object) -> bytes:
     """Write plain JSON; names that are no UTF-8 come back the same."""
     return json.dumps(record, separators=(",", ":")).encode()
 

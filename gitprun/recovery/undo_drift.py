@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from gitprun.git.repo import Repository
 from gitprun.ledger.drift_findings import UNREADABLE, Change, DriftFinding, describe, read_finding
@@ -22,7 +22,7 @@ from gitprun.recovery.history import Refs
 from gitprun.recovery.restore import Busy, KeptState, RestoreOutcome, Restorer
 from gitprun.registry.trash import keep_in_trash
 from gitprun.system.content_store import ContentStore
-from gitprun.system.files import locked
+from gitprun.system.files import Held, locked
 from gitprun.workspaces.rulebook import STORE
 
 UNDOING = "drift.undoing"
@@ -60,7 +60,7 @@ class DriftReport:
         """Check whether nothing is left that waits for the user."""
         return all(item.outcome.state != "refused" for item in self.items)
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """Return it as plain values."""
         items = [
             {
@@ -125,7 +125,7 @@ def put_back(
         return report
 
 
-def _alone(repository: Repository) -> Any:
+def _alone(repository: Repository) -> AbstractContextManager[Held]:
     return locked(repository.state / "locks" / "drift.lock", doing="putting things back")
 
 
