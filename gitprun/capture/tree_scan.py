@@ -58,6 +58,7 @@ def scan_workspace(path: Path, skip: frozenset[bytes], *, most: int = 0) -> Tree
         "length": MAX_PATH,
         "full": max(CROWDED, most),
     }
+    # In a child: a tree made to break the walk breaks that one, within a bound of time and memory.
     try:
         found = ask(Path(tree_walk.__file__), question, timeout=TIMEOUT)
     except ChildFailed as problem:

@@ -102,6 +102,7 @@ class TreeWalk:
         try:
             # By descriptor of the folder above: a worker that renames one meanwhile leads nobody astray.
             stack.append(self.enter(os.open(name, OPENED, dir_fd=above.descriptor), path))
+        # A worker may take its own rights away; what git cannot read is told and not silently left out.
         except PermissionError:
             self.found["specials"].append(path)
         except OSError:
@@ -129,6 +130,7 @@ class TreeWalk:
         """Sort one entry by its kind."""
         own = os.fsencode(entry.name)
         path = folder.name + b"/" + own if folder.name else own
+        # Ours, or linked in: neither is the worker's work.
         if path in self.skip:
             return
         found = self.found

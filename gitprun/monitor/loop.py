@@ -81,6 +81,7 @@ class Monitor:
         self._probe = Probe(repository, self.clock, root=Path(root) if root else None, attentive=watching.attentive)
         # What is shared as it was when nobody worked.
         self._errand: RepositorySnapshot | None = None
+        # A single look (--once) has no earlier one to compare with, and must not take twice as long for it.
         self._calm = self._probe.look_at_repository() if watching.attentive else None
         self.base, self._since = self._begin(self._choose(scene))
 
@@ -122,6 +123,7 @@ class Monitor:
 
     def _begin(self, runs: tuple[RunState, ...]) -> tuple[str, RepositorySnapshot | None]:
         """Choose what commits are counted from, as long as this monitor lives."""
+        # Never another base while this monitor lives: the count of commits would jump without a commit.
         first = next((run for run in runs if run.id != NAMED), None)
         if first is not None:
             return first.base, self._start_of(first)

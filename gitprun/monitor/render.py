@@ -33,6 +33,7 @@ def headline(tick: Tick) -> str:
     """Write what a tick says beside its time and its units; parts are two blanks apart."""
     now = tick.now
     flags = f"[{','.join(flag.text for flag in tick.flags)}]" if tick.flags else ""
+    # Programs read this line since the seed: its parts, their order and the two blanks stay.
     parts = (
         f"procs=codex:{now.codex}/wrap:{now.wrap}",
         f"commits=main:{_count(now.main_commits)}/all:{_count(now.all_commits)}",
@@ -54,6 +55,7 @@ def _count(number: int | None) -> str:
 
 
 def _dirty(unit: UnitReading) -> str:
+    # What could not be looked at is never shown as clean.
     return "?" if unit.dirty is None else str(len(unit.dirty))
 
 

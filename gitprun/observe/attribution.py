@@ -173,6 +173,7 @@ class Attribution:
 
     def _owners(self, thing: Change) -> tuple[str, ...]:
         """Name the unit that has the new commit of a ref in its own workspace, if just one has."""
+        # A stash is made in the shared repository, so no workspace has its commits; the message names the branch.
         if thing.name == STASH:
             entry = last_entry(self._log(STASH))
             said = entry.said if entry is not None and entry.new == thing.new else ""

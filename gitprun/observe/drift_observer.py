@@ -162,6 +162,7 @@ class DriftObserver:
             hooks=before.hooks if before else "",
         )
         found: tuple[DriftFinding, ...] = ()
+        # Without a worker at work it is the user's doing, and nobody's business.
         if before is not None and self._running and not same(before, after):
             found = self._tell(before, after)
         self._last = after
@@ -222,6 +223,7 @@ class DriftObserver:
 
     def _next(self, events: Iterable[Event]) -> int:
         """Choose a number for a drift that no other of this run has, or had."""
+        # By the ledger and by the files: a process may have been killed between the two.
         told = [one.id for one in read_drifts(events) if one.run == self.run]
         kept = [path.stem for path in self.folder.glob("d*.json")]
         return 1 + max((int(mark[1:]) for mark in (*told, *kept) if mark[1:].isdigit()), default=0)
@@ -242,6 +244,7 @@ class DriftObserver:
         kept = self._objects.refresh()
         if not kept.note or self._last is None:
             return ""
+        # Entries of the stash below the first are named by its reflog alone.
         stash = self.store.content((self._last.logs or {}).get(STASH, "").partition(" ")[2]) or b""
         entries = (read_entry(line) for line in stash.split(b"\n"))
         oids = [*self._last.refs.values(), *self._last.heads.values(), *(one.new for one in entries if one)]

@@ -96,6 +96,7 @@ def _is_of_unit(seen: RepositorySnapshot, name: str, head: str, root: str) -> bo
     if head.startswith(f"ref: refs/heads/{PRUN_BRANCHES}"):
         return True
     place = PurePath(entry_at(seen, name) if name.startswith(WORKTREES) else "")
+    # Units of a run are on no branch of their own while they work; on one, somebody moved them there.
     detached = bool(head) and not head.startswith("ref: ")
     return detached and bool(root) and str(place.parent.parent) == root and is_run_id(place.parent.name)
 
@@ -169,6 +170,7 @@ def _named_branches(events: Sequence[Event], since: float) -> Iterable[str]:
 
 def _removed(events: Iterable[Event]) -> set[str]:
     """Name the folders of worktrees that prun took away and did not make again."""
+    # A retry works in a folder of the same name: what was taken away and made again is there.
     places: dict[tuple[str, str], str] = {}
     removed: set[str] = set()
     for event in events:

@@ -71,6 +71,7 @@ class Probe:
 
     def look(self, wanted: Wanted) -> Observation:
         """Look at everything wanted."""
+        # Whole looks take turns, so that no tick is slower than the others.
         now, turn = self.clock.now(), self._number % WHOLE_EVERY
         self._number += 1
         # Notices first: what changes while we look is told at the next tick, and never lost in between.
@@ -136,6 +137,7 @@ class Probe:
 
 def _coordinators(runs: Sequence[RunState]) -> set[int]:
     """Find the living processes that see to runs which are not over, or to a single workspace somebody works in."""
+    # A run that is over may have left its record, and its number may be another program's.
     records = [run.facts.get("coordinator") for run in runs if run.ended is None]
     records += [unit.facts.get("coordinator") for run in runs for unit in run.units.values() if unit.live]
     return {found.pid for record in records if (found := live_identity(record)) is not None}

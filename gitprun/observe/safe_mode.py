@@ -128,6 +128,7 @@ class SafeMode:
                 record = None
             if isinstance(record, dict):
                 found.append(record)
+            # What was kept is dropped with its run; the pointer to it goes when nobody needs it.
             elif not folder.is_dir():
                 (self._index / name).unlink(missing_ok=True)
         return found
@@ -135,6 +136,7 @@ class SafeMode:
 
 def _out_of_play(common: Path) -> tuple[str, ...]:
     """Name the settings that keep every program the repository's settings name from starting."""
+    # Drivers have names of anybody's choosing: those the settings name are emptied one by one.
     settings = list(NEUTRAL)
     for name in CONFIGS:
         for key in read_keys(common / name) or ():

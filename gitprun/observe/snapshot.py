@@ -169,6 +169,7 @@ def _read_old_checkout(record: Mapping[str, str] | None) -> CheckoutStatus | Non
 
 def _read_shared(record: Any) -> RepositorySnapshot:
     """Read a run's start or end as version 0.1 wrote it: refs and HEADs in one, digests that fit no others."""
+    # Git's letters were not kept; only the monitor reads such a record, and compares no letters.
     refs, found = _texts(record["refs"]), record["checkout"]
     dirty = found and found["dirty"]
     return RepositorySnapshot(
@@ -198,6 +199,7 @@ def dump(record: object) -> bytes:
 def record_snapshot(state: Path, run: str, name: str, snapshot: RepositorySnapshot) -> bool:
     """Keep the BASELINE (the first record stays) or the FINAL snapshot of a run; check whether it was written."""
     path = state / "runs" / run / name
+    # A run that is gone on with began when it began; and a run without a folder was removed meanwhile.
     if (name == BASELINE and path.exists()) or not path.parent.is_dir():
         return False
     write_whole(path, dump(write_snapshot(snapshot)))

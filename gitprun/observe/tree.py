@@ -84,14 +84,17 @@ class Tree:
 
     def _look_at_all(self, now: _Signature | None, *, walk: bool) -> None:
         """Have git compare everything; ``walk`` first looks for what would make it wait, and for folders to watch."""
+        # Compared with another index, what was known to differ says nothing.
         before = (self._dirty or {}) if now == self._seen_index else {}
         self._dirty, self._seen_index = None, now
         self._ignored.clear()
         try:
+            # Somebody may have put another folder in its place; that one is not the unit's work.
             if now is None or folder_identity(self.ground.path) != self.ground.identity:
                 return
             if walk and not self._walk():
                 return
+            # No git status: it would refresh an index it has no business writing.
             rows = self._ask("ls-files", "-z", "-t", "--modified", "--deleted", "--others", "--exclude-standard")
         except (PrunError, OverflowError, OSError):
             return
@@ -191,6 +194,7 @@ class Tree:
 
     def _compare(self, name: bytes, entry: IndexEntry) -> bool | None:
         """Check whether a tracked file differs from the index; None where only git can tell."""
+        # Bits the user set (skip-worktree, assume-unchanged) tell git not to look, and it does not.
         if entry.kept or entry.mode == GITLINK:
             return False
         found = self._stat(name)
@@ -203,6 +207,7 @@ class Tree:
         if plain and (found.st_mode ^ entry.mode) & 0o100:
             # Where modes mean nothing (core.fileMode=false) git says so.
             return None
+        # Written in the same tick of the clock as the index: its stat data proves nothing, as git knows too.
         racy = self._seen_index is not None and found.st_mtime_ns >= self._seen_index[2]
         if not racy and entry.mark == file_mark(found.st_ctime_ns, found.st_mtime_ns, found.st_ino, found.st_size):
             return False

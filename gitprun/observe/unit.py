@@ -53,6 +53,7 @@ class UnitReader:
 
     def close(self) -> None:
         """Stop watching."""
+        # The watcher they share is the probe's to close.
         for tree in self._trees.values():
             tree.close()
 
@@ -77,6 +78,7 @@ class UnitReader:
             began=began,
             ended=ended,
             quiet=quiet,
+            # Of a worker that ended, the ledger knows why; of one that runs, only its output does.
             limited=self._limit(key, unit, log) if works else _refused(unit),
             drift=_held(unit),
         )
@@ -94,6 +96,7 @@ class UnitReader:
             if key in self._trees:
                 self._trees.pop(key).close()
             return {}
+        # Anew each time: a later attempt has another folder, and its facts say so before its worker starts.
         ground = self._ground(unit)
         if ground is None:
             return None
@@ -196,6 +199,7 @@ def _outside(unit: UnitState, dirty: Mapping[str, Stamp]) -> tuple[str, ...]:
     if unit.state == "landed":
         # The user saw and took it.
         return ()
+    # Once captured, the workspace says nothing more about the work.
     captured = unit.facts.get("outside")
     if captured is not None:
         return tuple(map(str, captured))
@@ -216,6 +220,7 @@ def tip_of(unit: UnitState, seen: RepositorySnapshot, common: Path) -> str:
     branch = seen.resolve(seen.refs.get(f"refs/heads/{unit.facts.get('branch')}", ""))
     if unit.run == NAMED:
         return branch or unit.commit or ""
+    # A worker in a clone commits to its own repository; nothing of it is here before its capture.
     if unit.commit or unit.facts.get("workspace") != "worktree":
         return unit.commit or ""
     head = read_worktree_head(common, Path(str(unit.facts["path"]))) if unit.facts.get("path") else ""

@@ -117,6 +117,7 @@ class Restorer:
     def restore_settings(self, file: str, findings: Sequence[DriftFinding]) -> dict[str, RestoreOutcome]:
         """Put keys of one file of settings back; the whole file where nothing else in it changed."""
         before, after = (look.settings.get(file, {}) for look in (self.kept.before, self.kept.after))
+        # The whole file where it can be: comments and order come back with it.
         drifted = {key for key in {*before, *after} if before.get(key) != after.get(key)}
         wanted = {one.thing.name for one in findings}
         marks = [look.files.get(file, "") for look in (self.kept.before, self.kept.after)]
@@ -124,6 +125,7 @@ class Restorer:
         if self.eye.mark(file) == marks[1] and (drifted <= wanted or broken):
             outcome = self.restore_file(Change("config", file, marks[0], marks[1]))
             return dict.fromkeys((one.thing.key for one in findings), outcome)
+        # Without git nothing can be set in it key by key.
         if broken or UNREADABLE in self._digests(file):
             why = f"{CHANGED_AGAIN}; git cannot read it"
             return dict.fromkeys((one.thing.key for one in findings), RestoreOutcome("refused", why))
@@ -249,6 +251,7 @@ class Restorer:
 
     def _in_checkout(self, path: str) -> bool:
         tops = {self.repository.top, self._main()} - {None}
+        # Hooks may lie in the checkout (core.hooksPath): files there are the user's to change, never ours.
         real = os.path.realpath(path)
         common = os.path.realpath(self.common)
         inside = [top for top in tops if top is not None and _within(real, os.path.realpath(top))]

@@ -85,6 +85,7 @@ def choose_drifts(events: Sequence[Event], name: str) -> tuple[Drift, ...]:
     """Find the open drifts of a unit, the newest first; raises NothingFound."""
     found = read_drifts(events)
     known = {unit for drift in found for unit in drift.units}
+    # A whole name, a user workspace's, or a unit's of the latest run that has one of that name.
     wanted = next((unit for unit in (name, f"{NAMED}/{name}") if unit in known), None)
     if wanted is None:
         runs = [unit for drift in found for unit in drift.units if unit.partition("/")[2] == name]
@@ -104,6 +105,7 @@ def accept(repository: Repository, ledger: Ledger, name: str) -> DriftReport:
         drifts = choose_drifts(ledger.read().events, name)
         for drift in drifts:
             ledger.append(SETTLED, run=drift.run, facts={"id": drift.id, "how": "accepted"})
+            # From now on safe mode takes what is there for the user's.
             settle_trust(repository, Path(drift.place).parent)
         _close(repository, ledger, drifts)
     items = tuple(UndoItem(d.id, one, RestoreOutcome("left", "accepted")) for d in drifts for one in d.open)
@@ -166,6 +168,7 @@ def _put_back(repository: Repository, ledger: Ledger, name: str, only: Sequence[
 def _is_wanted(one: DriftFinding, drift: Drift, only: Sequence[str]) -> bool:
     if one.thing.key in drift.settled:
         return False
+    # By its whole name even what holds nobody up is put back.
     if one.thing.name in only:
         return True
     groups = [kind for name in only for kind in GROUPS.get(name, ())]
@@ -214,6 +217,7 @@ def _restore(
     # Settings first, file by file: git must be able to read them before anything else can be put back.
     for file in dict.fromkeys(one.thing.file for one in chosen if one.thing.kind == "config"):
         same = [one for one in chosen if one.thing.kind == "config" and one.thing.file == file]
+        # Git holds the lock of a file for moments: the rest goes on, and this may be tried again.
         try:
             outcomes = files.restore_settings(file, same)
         except Busy as problem:
@@ -277,6 +281,7 @@ def drop_settled(repository: Repository, events: Sequence[Event], run: str, unit
     """Remove what was kept for a run (or a named workspace) that is over and whose drifts are settled."""
     if awaits(events, run, unit):
         return
+    # While a run goes on its observer needs what it kept.
     known = fold(events).runs.get(run)
     if known is None or known.ended is not None:
         drop_keep(repository, keep_folder(repository.state, run, unit), pin_prefix(run, unit))
