@@ -21,7 +21,7 @@ from gitprun.git.trees import (
 from gitprun.git.walk import Trees
 from gitprun.judging.recorded_resolutions import Take, find_choice, version_taken
 from gitprun.judging.submodules import describe_sides
-from gitprun.judging.text import RECORDED, SEVERAL_BASES, Means, ResolvedText, resolve_text
+from gitprun.judging.text import RECORDED, SEVERAL_BASES, Means, ResolvedText, resolve_text, show_dropped, show_line
 from gitprun.model.findings import ConflictPath, ResolvedPath
 from gitprun.model.names import Oid
 from gitprun.resolvers.base import FileConflict, Refused, Resolved
@@ -141,7 +141,8 @@ def _answer(trees: Trees, merge: TreeMerge, at: ConflictedPath, means: Means, *,
     base = read_blob(repo, at.stages[1].oid) if 1 in at.stages else None
     sides = (read_blob(repo, at.stages[2].oid), read_blob(repo, at.stages[3].oid))
     conflict = FileConflict(at.path.decode("utf-8", "surrogateescape"), base, *sides)
-    marked = trees.find(merge.tree, at.path) if means.rerere is not None else None
+    # Of git's own text only rerere makes use.
+    marked = trees.find(merge.tree, at.path) if means.rerere is not None or means.further is not None else None
     text = read_blob(repo, marked[1]) if marked is not None and marked[0] in REGULAR else None
     answer = resolve_text(conflict, means, text)
     if isinstance(answer, Refused):
@@ -205,12 +206,5 @@ def _line_ends(text: bytes) -> str:
 
 def show_resolved(path: bytes, answer: Resolved) -> ResolvedPath:
     """Return what a resolver did to a path, as it is told."""
-    dropped = tuple(
-        f"{line.side} {line.line}: {'-' if line.removal else '+'}{_shown(line.text)}" for line in answer.dropped
-    )
-    added = tuple(_shown(line) for line in answer.added)
-    return ResolvedPath(path=show_path(path), resolver=answer.resolver, added=added, dropped=dropped)
-
-
-def _shown(line: bytes) -> str:
-    return line.decode("utf-8", "backslashreplace")
+    added = tuple(map(show_line, answer.added))
+    return ResolvedPath(path=show_path(path), resolver=answer.resolver, added=added, dropped=show_dropped(answer))

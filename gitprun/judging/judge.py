@@ -6,8 +6,8 @@ answer; ``merge-file``, the merge driver and ``merge_text`` ask about a single f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from gitprun.git.trees import TreeMerge, show_path
@@ -15,7 +15,6 @@ from gitprun.git.walk import Trees
 from gitprun.judging.conflicts import ConflictAnswer, answer_conflicts, describe_flip, place_answers, show_conflicts
 from gitprun.judging.drivers import MergeAttributes, judge_drivers
 from gitprun.judging.judged import Judged, Sides
-from gitprun.judging.rerere import Rerere
 from gitprun.judging.shared_folders import may_clash
 from gitprun.judging.text import Means
 from gitprun.model.findings import MergeState, Suspect
@@ -25,15 +24,13 @@ from gitprun.model.findings import MergeState, Suspect
 class Judge:
     """Judges merges of trees; ``trees`` writes where nobody looks, ``checkout`` is that of the target, if it has one.
 
-    ``attributes`` say which merge driver a path has; None where git's text is not what is judged. ``rerere`` reads
-    git's own memory of resolutions: asked only where there is a conflict, for it takes programs of git.
+    ``attributes`` say which merge driver a path has; None where git's text is not what is judged.
     """
 
     trees: Trees
     means: Means
     checkout: Path | None = None
     attributes: MergeAttributes | None = None
-    rerere: Callable[[], Rerere | None] = lambda: None
 
     def judge(self, merge: TreeMerge, sides: Sides) -> Judged:
         """Return what a merge comes to; ``merge`` is what git made of the two sides."""
@@ -51,8 +48,7 @@ class Judge:
 
     def answer(self, merge: TreeMerge, sides: Sides) -> tuple[ConflictAnswer, ...]:
         """Return what settles each conflict, whatever becomes of the others."""
-        means = replace(self.means, rerere=self.rerere())
-        return answer_conflicts(self.trees.repo, merge, means, several_bases=sides.several_bases())
+        return answer_conflicts(self.trees.repo, merge, self.means, several_bases=sides.several_bases())
 
     def _ask_drivers(self, merge: TreeMerge, sides: Sides) -> tuple[tuple[Suspect, ...], tuple[str, ...]]:
         if self.attributes is None:

@@ -10,17 +10,18 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from gitprun.judging.doubts import NOT_SETTLED, Doubts, find_doubts, guarded
 from gitprun.model.findings import MergeState
-from gitprun.resolvers.base import FileConflict, Refused, Resolved, Resolver
-from gitprun.resolvers.cascade import prepare, run_cascade
+from gitprun.resolvers.base import FileConflict, Refused, Resolved
+from gitprun.resolvers.cascade import CascadeResult, StrategyRefusal, prepare, run_cascade
 
 if TYPE_CHECKING:
     from gitprun.judging.hotspots import Hotspot, Policy
     from gitprun.judging.rerere import Rerere
 
+_T = TypeVar("_T")
 SEVERAL_BASES = "not tried: the histories have several merge bases"
 RECORDED = "recorded"
 
@@ -32,6 +33,7 @@ class Means:
     ``state`` is the folder that holds recorded resolutions and reports of bugs (None: there is no repository),
     ``rerere`` git's own memory of resolutions. ``picks`` asks for all texts that can be proved, and says which of them
     to take at a path (the first is 0).
+    ``further`` returns what there is once the resolvers settled nothing, where that takes programs of git to find.
     """
 
     hotspots: Sequence[Hotspot] = ()
@@ -39,6 +41,7 @@ class Means:
     state: Path | None = None
     picks: Mapping[bytes, int] | None = None
     rerere: Rerere | None = None
+    further: Callable[[], Means] | None = None
 
 
 # Where there is no repository: the resolvers alone, and the policies of files that are lists by convention.
@@ -103,15 +106,16 @@ def merge_text(base: bytes | None, ours: bytes, theirs: bytes, path: str) -> Mer
 
 
 def judge_text(
-    conflict: FileConflict, merged: bytes | None, means: Means, *, several_bases: bool = False
+    conflict: FileConflict, merged: bytes | None, means: Means, several_bases: Callable[[], bool] = lambda: False
 ) -> JudgedText:
     """Return what one file comes to; ``merged`` is the text git made of it without a conflict, None where it left one.
 
-    With several merge bases only git's own text counts: what a side changed is not told by one base.
+    With several merge bases only git's own text counts: what a side changed is not told by one base. Whether there are
+    is asked only of a conflict or a faulty text.
     """
     if merged is not None:
-        return review_text(conflict, merged, means, lambda: several_bases)
-    resolved = Refused(SEVERAL_BASES) if several_bases else resolve_text(conflict, means)
+        return review_text(conflict, merged, means, several_bases)
+    resolved = Refused(SEVERAL_BASES) if several_bases() else resolve_text(conflict, means)
     if isinstance(resolved, Refused):
         return JudgedText(state=MergeState.CONFLICT, reason=resolved.reason)
     answer = resolved.answer
@@ -129,7 +133,7 @@ def review_text(conflict: FileConflict, merged: bytes, means: Means, fixed: Call
     if not doubts.faults:
         return JudgedText(state=MergeState.CLEAN, text=merged, doubts=doubts)
     # Who could not look at a text in time will not make a better one in time.
-    offered = () if doubts.late or fixed() else cascade_guarded(conflict, means.state)[0]
+    offered = () if doubts.late or fixed() else cascade_guarded(conflict, means.state).texts
     for one in offered:
         if find_doubts(conflict, one.text, means.state) == Doubts():
             return JudgedText(state=MergeState.UNITED, text=one.text, answer=one)
@@ -143,11 +147,13 @@ def resolve_text(conflict: FileConflict, means: Means, marked: bytes | None = No
     The order is that of trust: a proof needs nobody's word, a person's answer to these very texts comes before rules
     for whatever text there may be. ``marked`` is the text git left in conflict, if git may know an answer to it.
     """
-    texts, reason = cascade_guarded(conflict, means.state, every=means.picks is not None)
-    if texts:
+    tried = cascade_guarded(conflict, means.state, every=means.picks is not None)
+    if tried.texts:
         pick = (means.picks or {}).get(conflict.path.encode("utf-8", "surrogateescape"), 0)
-        return ResolvedText(texts[min(pick, len(texts) - 1)], len(texts))
-    reasons = [reason] if reason else []
+        return ResolvedText(tried.texts[min(pick, len(tried.texts) - 1)], len(tried.texts))
+    reasons = [tried.reason]
+    if means.further is not None:
+        means = means.further()
     for known in (_find_recorded(conflict, means), _find_rerere(conflict, means, marked)):
         if isinstance(known, Resolved):
             return ResolvedText(known)
@@ -155,10 +161,9 @@ def resolve_text(conflict: FileConflict, means: Means, marked: bytes | None = No
     by_policy = _apply_policies(conflict, means)
     if isinstance(by_policy, ResolvedText):
         return by_policy
-    for name, refusal in by_policy:
-        # A policy that asks the resolvers again is refused as they were: that is said once.
-        if all(refusal not in said for said in reasons):
-            reasons.append(f"{name}: {refusal}")
+    # A policy that asks the same resolvers is refused as they were: that is said once.
+    told = {tried.reason, *(one.reason for one in tried.refusals)}
+    reasons += [str(one) for one in by_policy if one.reason not in told]
     return Refused("; ".join(reasons))
 
 
@@ -194,7 +199,7 @@ def _find_rerere(conflict: FileConflict, means: Means, marked: bytes | None) -> 
     return Refused(HINT + (f"; that one is faulty: {faults[0]}" if faults else ""))
 
 
-def _apply_policies(conflict: FileConflict, means: Means) -> ResolvedText | list[tuple[str, str]]:
+def _apply_policies(conflict: FileConflict, means: Means) -> ResolvedText | list[StrategyRefusal]:
     """Settle a conflict as it is configured for its path, then by the strategy; else say why each policy refuses."""
     from gitprun.judging.hotspots import Hotspot, hotspot_for, settle
 
@@ -207,7 +212,7 @@ def _apply_policies(conflict: FileConflict, means: Means) -> ResolvedText | list
         if isinstance(answer, Resolved):
             return ResolvedText(answer, forced=forced)
         # Why -X refuses, nobody asked: what it is for is said by the others.
-        refused += [] if forced else [(str(row.policy), answer.reason)]
+        refused += [] if forced else [StrategyRefusal(row.policy or "", answer.reason)]
     return refused
 
 
@@ -232,22 +237,13 @@ def faults_of_hand(doubts: Doubts) -> tuple[str, ...]:
     return () if doubts.late else doubts.faults
 
 
-def cascade_guarded(
-    conflict: FileConflict, state: Path | None, *, every: bool = False
-) -> tuple[tuple[Resolved, ...], str]:
-    """Run the cascade; returns what was proved, and why not more. Whatever a resolver does, it ends in time."""
-    proved: list[Resolved] = []
-
-    def first(each: FileConflict) -> Resolved | Refused:
-        answer = run_cascade(each, every=every)
-        proved.extend(answer.texts)
-        return answer.texts[0] if answer.texts else Refused(answer.reason)
-
-    answer = run_guarded(first, conflict, state)
-    return tuple(proved), answer.reason if isinstance(answer, Refused) else ""
+def cascade_guarded(conflict: FileConflict, state: Path | None, *, every: bool = False) -> CascadeResult:
+    """Run the cascade: whatever a resolver does, it ends in time, and an error of ours is a refusal."""
+    tried = run_guarded(lambda each: run_cascade(each, every=every), conflict, state)
+    return CascadeResult((), (StrategyRefusal("", tried.reason),)) if isinstance(tried, Refused) else tried
 
 
-def run_guarded(resolver: Resolver, conflict: FileConflict, state: Path | None) -> Resolved | Refused:
+def run_guarded(resolver: Callable[[FileConflict], _T], conflict: FileConflict, state: Path | None) -> _T | Refused:
     """Run a resolver: one that takes too long or fails leaves a conflict, never a lost landing."""
     doing, before = f"resolving {conflict.path!r}", lambda: prepare(conflict.path)
     return guarded(lambda: resolver(conflict), state, doing, NOT_SETTLED, before)
@@ -256,3 +252,15 @@ def run_guarded(resolver: Resolver, conflict: FileConflict, state: Path | None) 
 def blob_name(text: bytes) -> str:
     """Return the object id git gives a text, by which resolutions of it are recorded."""
     return hashlib.sha1(b"blob %d\0" % len(text) + text, usedforsecurity=False).hexdigest()
+
+
+def show_dropped(answer: Resolved) -> tuple[str, ...]:
+    """Return the lines that a policy left out as they are told: the side, the line in its file, what it was."""
+    return tuple(
+        f"{line.side} {line.line}: {'-' if line.removal else '+'}{show_line(line.text)}" for line in answer.dropped
+    )
+
+
+def show_line(line: bytes) -> str:
+    """Return a line of a file as text, bytes that are no UTF-8 as escapes."""
+    return line.decode("utf-8", "backslashreplace")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from gitprun.git.trees import TreeChange, TreeMerge, merge_trees, tree_of
 from gitprun.judging.judge import Judge
@@ -17,9 +16,6 @@ from gitprun.landing.taken_back import find_branch_faults
 from gitprun.model.errors import GitStopped, PrunError
 from gitprun.model.findings import MergeState, ResolvedPath, accepts, describe_suspects
 from gitprun.model.names import Oid
-
-if TYPE_CHECKING:
-    from gitprun.judging.rerere import Rerere
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,16 +79,18 @@ def combine(
 def judge_of(site: LandingContext, *, mended: bool = False, picks: Mapping[bytes, int] | None = None) -> Judge:
     """Return the judge of merges into the target of a landing, or of one that is only looked ahead at."""
 
-    def rerere() -> Rerere | None:
-        from gitprun.judging.rerere import read_rerere
-
-        return read_rerere(site.git, site.state.parent)
-
     options = site.options
     means = Means(hotspots=options.hotspots, strategy=options.strategy, state=site.state, picks=picks)
+
+    def further() -> Means:
+        from gitprun.judging.rerere import read_rerere
+
+        return replace(means, rerere=read_rerere(site.git, site.state.parent))
+
     # A driver had no part in what somebody mended by hand.
     attributes = None if mended else site.attributes
-    return Judge(trees=site.trees, means=means, checkout=site.target.checkout, attributes=attributes, rerere=rerere)
+    judging = replace(means, further=further)
+    return Judge(trees=site.trees, means=judging, checkout=site.target.checkout, attributes=attributes)
 
 
 def _note(site: LandingContext, candidate: Candidate, judged: Judged, bases: int) -> None:

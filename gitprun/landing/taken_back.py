@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gitprun.git.command import Git
 from gitprun.git.trees import ABSENT, REGULAR, TreeChange, parents_of, read_blob, show_path, tree_of
@@ -49,8 +49,13 @@ def find_branch_faults(
     """
     seen = look_back(site, candidate, merged if candidate.mended else tree_of(site.repo, candidate.tip))
     marked = find_markers(site.git, site.trees, candidate.tip, changes, merged)
+    return add_markers(seen, marked, known)
+
+
+def add_markers(seen: TakenBack, marked: Sequence[Suspect], known: Collection[str]) -> TakenBack:
+    """Add files with markers to what a branch takes back, but for those of which something worse is told."""
     told = {*known, *(one.path for one in seen.suspects)}
-    return TakenBack((*seen.suspects, *(one for one in marked if one.path not in told)), seen.told)
+    return replace(seen, suspects=(*seen.suspects, *(one for one in marked if one.path not in told)))
 
 
 def describe_reverted(site: LandingContext, candidate: Candidate) -> str:

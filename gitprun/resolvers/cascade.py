@@ -15,16 +15,27 @@ _QUOTED = re.compile(r'"[^"]*"')
 
 
 @dataclass(frozen=True, slots=True)
+class StrategyRefusal:
+    """Why one strategy gave no text; ``strategy`` is empty where none could be asked."""
+
+    strategy: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.strategy}: {self.reason}" if self.strategy else self.reason
+
+
+@dataclass(frozen=True, slots=True)
 class CascadeResult:
     """Every distinct text that was proved, the first strategy's first, and why the others gave none."""
 
     texts: tuple[Resolved, ...]
-    refusals: tuple[str, ...] = ()
+    refusals: tuple[StrategyRefusal, ...] = ()
 
     @property
     def reason(self) -> str:
         """Say in one line why nothing was proved."""
-        return "; ".join(self.refusals)
+        return "; ".join(map(str, self.refusals))
 
 
 def prepare(path: str) -> None:
@@ -41,9 +52,10 @@ def run_cascade(conflict: FileConflict, *, every: bool = False) -> CascadeResult
     """
     size = max(len(conflict.base or b""), len(conflict.main), len(conflict.unit))
     if size > SIZE_LIMIT:
-        return CascadeResult((), (f"the file is too large to be resolved ({size} bytes, limit {SIZE_LIMIT})",))
+        reason = f"the file is too large to be resolved ({size} bytes, limit {SIZE_LIMIT})"
+        return CascadeResult((), (StrategyRefusal("", reason),))
     texts: list[Resolved] = []
-    refusals: list[str] = []
+    refusals: list[StrategyRefusal] = []
     judged = False
     for name, resolver, kind in _strategies(conflict.path):
         if kind is None and judged and not texts:
@@ -55,11 +67,12 @@ def run_cascade(conflict: FileConflict, *, every: bool = False) -> CascadeResult
             answer = Refused(_QUOTED.sub("a word", fault) if kind and kind.private else fault) if fault else answer
         judged = judged or (isinstance(answer, Refused) and not isinstance(answer, Unread))
         if isinstance(answer, Refused):
-            refusals.append(f"{name}: {answer.reason}")
+            refusals.append(StrategyRefusal(name, answer.reason))
         elif all(answer.text != known.text for known in texts):
             texts.append(answer)
             if not every:
                 break
+    # Two resolvers of one kind often refuse for one reason.
     return CascadeResult(tuple(texts), tuple(dict.fromkeys(refusals)))
 
 

@@ -13,6 +13,7 @@ from gitprun.judging.hotspots import Hotspot, parse_favor
 from gitprun.judging.recorded_resolutions import keep_resolution
 from gitprun.resolvers import near
 from gitprun.resolvers.base import FileConflict, Resolved
+from gitprun.resolvers.cascade import CascadeResult
 from tests.support.landing import land_branches, landing_events, states
 from tests.support.repos import Repo, make_repo
 
@@ -177,9 +178,9 @@ def test_a_file_that_is_too_large(tmp_path: Path) -> None:
 def test_the_next_proved_text_is_tried_before_a_branch_is_set_aside(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def two_texts(conflict: FileConflict, state: Path | None, *, every: bool = False) -> tuple[object, str]:
+    def two_texts(conflict: FileConflict, state: Path | None, *, every: bool = False) -> CascadeResult:
         texts = (Resolved(b"broken\n", "first"), Resolved(b"still broken\n", "second"), Resolved(b"good\n", "third"))
-        return (texts if every else texts[:1]), ""
+        return CascadeResult(texts if every else texts[:1])
 
     monkeypatch.setattr(gitprun.judging.text, "cascade_guarded", two_texts)
     repo = clash(tmp_path / "repo")
