@@ -48,8 +48,8 @@ class _Scene:
         there = roster(events)
         self.named = replace(there, units={key: probe_named(unit) for key, unit in there.units.items()})
 
-    def wardens(self) -> Iterator[int]:
-        """Yield the living wardens of all that are at work."""
+    def supervisors(self) -> Iterator[int]:
+        """Yield the living supervisors of all that are at work."""
         for run in (*self.history.runs.values(), self.named):
             for unit in run.units.values():
                 if unit.live and (found := live_identity(unit.facts.get("process"))) is not None:
@@ -80,7 +80,7 @@ class Monitor:
         root = str(last.facts.get("root") or "") if last else ""
         self._probe = Probe(repository, self.clock, root=Path(root) if root else None, attentive=watching.attentive)
         # What is shared as it was when nobody worked.
-        self._errand: RepositorySnapshot | None = None
+        self._session_start: RepositorySnapshot | None = None
         # A single look (--once) has no earlier one to compare with, and must not take twice as long for it.
         self._calm = self._probe.look_at_repository() if watching.attentive else None
         self.base, self._since = self._begin(self._choose(scene))
@@ -113,7 +113,7 @@ class Monitor:
             start=start,
             final=final,
             ours=OwnChanges(refs=scene.branches(), moves=last_landings(scene.events, start.time if start else 0.0)),
-            wardens=frozenset(scene.wardens()),
+            supervisors=frozenset(scene.supervisors()),
         )
         self.last = judge(self.last, self._probe.look(wanted), self.watching.limits)
         if not any(map(_works, self.runs)):
@@ -141,14 +141,13 @@ class Monitor:
         if at_work:
             # Of several, the one that began first: nothing that happened since goes untold.
             return self._start_of(at_work[0]), None
-        errands = [unit for run in self.runs if run.id == NAMED for unit in run.units.values() if unit.live]
-        if errands:
-            first = min(errands, key=lambda unit: unit.started or unit.since)
-            self._errand = recorded_snapshot(self.repository.state, f"{NAMED}/{first.id}", BASELINE) or self._calm
-            return self._errand, None
+        if any(run.id == NAMED and _works(run) for run in self.runs):
+            # A user workspace writes no start down: it is how things were when nobody worked.
+            self._session_start = self._calm
+            return self._session_start, None
         if not runs:
             # What the last one did at its very end is still told.
-            start, self._errand = self._errand, None
+            start, self._session_start = self._session_start, None
             return start, None
         return self._start_of(runs[0]), recorded_snapshot(self.repository.state, runs[0].id, FINAL)
 

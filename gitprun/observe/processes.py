@@ -1,4 +1,4 @@
-"""Which workers and wardens live, told by recorded identity; and codex processes that belong to no unit.
+"""Which workers and supervisors live, told by recorded identity; and codex processes that belong to no unit.
 
 Never a name alone: names only serve to count strays, and nothing here sends a signal.
 """
@@ -32,7 +32,7 @@ def probe_processes() -> dict[int, Process] | None:
     except OSError:
         return None
     found = {}
-    # One pass over all: children of a warden are found without asking it, and a tick asks for twenty.
+    # One pass over all: children of a supervisor are found without asking it, and a tick asks for twenty.
     for name in names:
         try:
             with open(f"/proc/{name}/stat", "rb") as source:
@@ -61,17 +61,17 @@ def live_identity(record: object) -> ProcessIdentity | None:
     return identity if identity is not None and is_alive(identity) else None
 
 
-def has_worker(warden: int, processes: Mapping[int, Process] | None) -> bool:
-    """Check whether a living warden has a living child; without /proc a living warden is taken to have one."""
-    return processes is None or any(process.parent == warden for process in processes.values())
+def has_worker(supervisor: int, processes: Mapping[int, Process] | None) -> bool:
+    """Check whether a living supervisor has a living child; without /proc a living supervisor is taken to have one."""
+    return processes is None or any(process.parent == supervisor for process in processes.values())
 
 
-def count_runaway(processes: Mapping[int, Process] | None, wardens: Iterable[int]) -> int:
+def count_runaway(processes: Mapping[int, Process] | None, supervisors: Iterable[int]) -> int:
     """Count this user's codex programs that no unit started, and under which we do not run ourselves."""
     if processes is None:
         return 0
     # Where an agent runs git prun, its own codex is above us, and is no stray.
-    owned, above = set(wardens), set(_ancestors(os.getpid(), processes))
+    owned, above = set(supervisors), set(_ancestors(os.getpid(), processes))
     strays = {pid for pid, process in processes.items() if process.uid == os.getuid() and _is_codex(pid)}
     count = 0
     for pid in strays - above:
