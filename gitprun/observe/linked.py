@@ -21,6 +21,7 @@ MOST_ENTRIES = 30_000
 MOST_SECONDS = 2.0
 # So many are named, the rest is counted.
 MOST_SHOWN = 20
+# 30,000 rows of a path and three numbers are a tenth of that.
 MOST_READ = 64 << 20
 # What tools write whenever they merely run.
 CACHES = frozenset({"__pycache__", ".cache", ".vite", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".turbo"})
@@ -35,7 +36,7 @@ def linked_places(place: Path, provided: Iterable[str]) -> dict[str, str]:
 
 
 def look(places: Mapping[str, str]) -> tuple[dict[str, tuple[int, int, int]], bool]:
-    """Stamp the files below linked places, the outer ones first; tells too whether it came to the end."""
+    """Stamp the files below linked places, the outer ones first; returns too whether it came to the end."""
     stamps: dict[str, tuple[int, int, int]] = {}
     until, pending = time.monotonic() + MOST_SECONDS, deque(places.items())
     while pending:

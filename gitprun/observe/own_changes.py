@@ -111,6 +111,7 @@ def _is_of_unit(seen: RepositorySnapshot, name: str, head: str, root: str) -> bo
     if head.startswith(f"ref: refs/heads/{PRUN_BRANCHES}"):
         return True
     place = PurePath(entry_at(seen, name) if name.startswith(WORKTREES) else "")
+    # Units of a run are on no branch of their own while they work; on one, somebody moved them there.
     detached = bool(head) and not head.startswith("ref: ")
     return detached and bool(root) and str(place.parent.parent) == root and is_run_id(place.parent.name)
 
@@ -156,6 +157,7 @@ def read_own_changes(
 
 def _moves(events: Iterable[Event], since: float) -> Iterable[tuple[str, str]]:
     """Collect the moves of refs that landings, undos and captures made or are about to make."""
+    # A landing that began before the look and is not over may move its branch at any moment.
     begun: dict[str, str] = {}
     found: set[tuple[str, str]] = set()
     for event in events:
@@ -192,6 +194,7 @@ def _path(payload: Payload) -> str:
 
 def _removed(events: Iterable[Event]) -> set[str]:
     """Name the folders of worktrees that prun took away and did not make again."""
+    # A retry works in a folder of the same name: what was taken away and made again is there.
     places: dict[tuple[str, str], str] = {}
     removed: set[str] = set()
     for event in events:

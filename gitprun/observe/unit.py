@@ -25,6 +25,7 @@ from gitprun.system.clock import Clock
 from gitprun.system.files import tail
 from gitprun.workspaces.base import OUTBOX
 
+# The last events of a worker, each some kilobytes: the output itself may be gigabytes, and is never read whole.
 TAIL = 64 << 10
 _Key = tuple[str, str]
 _Sight = tuple[int, int]
@@ -53,6 +54,7 @@ class UnitReader:
 
     def close(self) -> None:
         """Stop watching."""
+        # The watcher they share is the probe's to close.
         for tree in self._trees.values():
             tree.close()
 
@@ -77,6 +79,7 @@ class UnitReader:
             began=began,
             ended=ended,
             quiet=quiet,
+            # Of a worker that ended, the ledger knows why; of one that runs, only its output does.
             limited=self._limit(key, unit, log) if works else _refused(unit),
             drift=_held(unit),
         )
@@ -94,6 +97,7 @@ class UnitReader:
             if key in self._trees:
                 self._trees.pop(key).close()
             return {}
+        # Anew each time: a later attempt has another folder, and its facts say so before its worker starts.
         ground = self._ground(unit)
         if ground is None:
             return None
@@ -128,7 +132,7 @@ class UnitReader:
         return Path(unit.log) if unit.log else self._repository.state / "runs" / unit.run / unit.id / "output.log"
 
     def _quiet_for(self, key: _Key, log: Path, dirty: Mapping[str, Stamp] | None, began: float | None) -> float:
-        """Tell for how many seconds nothing has come out of a worker.
+        """Return for how many seconds nothing has come out of a worker.
 
         What happened before our first look can only be told by the files' own times; from then on it is what we
         saw ourselves, on the clock that never jumps.
@@ -163,11 +167,12 @@ def _sight(path: Path) -> _Sight | None:
 
 
 def _last_limit(executor: str, output: bytes) -> str:
-    """Give what the service said, if that is the last thing that happened."""
+    """Return what the service said, if that is the last thing that happened."""
     try:
         reader = require_executor(executor)
     except PrunError:
         return ""
+    # The first line of the tail may be cut; read from the end, it is the last that is tried.
     for line in reversed(output.split(b"\n")):
         progress = reader.progress(line) if line else None
         if progress is not None:
@@ -177,28 +182,31 @@ def _last_limit(executor: str, output: bytes) -> str:
 
 
 def _refused(unit: UnitState) -> str:
-    # An older prun did not say why a unit waits for its service; for another attempt it always did.
+    # A worker that bailed waits for its next attempt, and nobody turned it away. An older prun did not say why a unit
+    # waits for its service; for another attempt it always did.
     waits = unit.state == "waiting" and unit.failure in SHARED_KINDS | {""}
     turned_away = waits or unit.state == "rate-limited"
     return (unit.reason or "the service is at its limit") if turned_away else ""
 
 
 def _held(unit: UnitState) -> str:
-    """Say what changed in the user's repository while a unit ran, as long as it waits for an answer."""
+    """Return what changed in the user's repository while a unit ran, as long as it waits for an answer."""
     return unit.drift.text if unit.drift is not None and unit.drift.holds else ""
 
 
 def _outside(unit: UnitState, dirty: Mapping[str, Stamp]) -> tuple[str, ...]:
     """List what a unit touched outside its fence: as captured, before that as its workspace is."""
     if unit.state == "landed":
+        # The user saw and took it.
         return ()
+    # Once captured, the workspace says nothing more about the work.
     if unit.outside is not None:
         return unit.outside
     return tuple(sorted(outside_fence(tuple(dirty), unit.fence)))
 
 
 def _committed(unit: UnitState) -> bool:
-    """Tell whether the last work of a unit is in a commit (of a workspace with a history, that work's own)."""
+    """Check whether the last work of a unit is in a commit (of a workspace with a history, that work's own)."""
     return unit.committed in ("committed", "own") if unit.run == NAMED else unit.commit is not None
 
 
@@ -210,6 +218,7 @@ def tip_of(unit: UnitState, seen: RepositorySnapshot, common: Path) -> str:
     branch = seen.resolve(seen.refs.get(f"refs/heads/{unit.branch}", ""))
     if unit.run == NAMED:
         return branch or unit.commit or ""
+    # A worker in a clone commits to its own repository; nothing of it is here before its capture.
     if unit.commit or unit.workspace != "worktree":
         return unit.commit or ""
     head = read_worktree_head(common, Path(unit.path)) if unit.path else ""
@@ -217,8 +226,9 @@ def tip_of(unit: UnitState, seen: RepositorySnapshot, common: Path) -> str:
 
 
 def window(unit: UnitState) -> tuple[float | None, float | None]:
-    """Give the times between which a unit's worker ran; None for one that is not known (yet)."""
+    """Return the times between which a unit's worker ran; None for one that is not known (yet)."""
     if unit.started is not None and unit.exit is not None:
         return unit.started, unit.started + unit.exit.seconds
+    # The end that is known may be that of an earlier attempt.
     again = unit.started is not None and unit.ended is not None and unit.ended < unit.started
     return unit.started, None if again else unit.ended
