@@ -93,7 +93,7 @@ def _say_unseen(place: Here, name: str, provided: Collection[str]) -> None:
 
 def _say_hooks(place: Here, name: str, path: Path) -> None:
     """Say that commits made by hand in the workspace run no hook, where a relative core.hooksPath leads to none."""
-    from gitprun.landing.hook_list import find_hooks
+    from gitprun.landing.hooks import find_hooks
     from gitprun.landing.settings import hooks_folder, read_merge_settings
     from gitprun.runs.user_commit import COMMIT_HOOKS, main_checkout
 

@@ -63,7 +63,7 @@ def reconcile(ctx: click.Context, run_name: str | None, strict: bool, as_json: b
 
 def _touches(place: Here, run: RunState) -> dict[str, tuple[Touch, ...]]:
     """Find what units change of what starts programs."""
-    from gitprun.landing.exposure import read_unit_touches
+    from gitprun.landing.touched import read_unit_touches
     from gitprun.system.config import read_settings
 
     protected = read_settings(place.repository.top).protected or ()

@@ -292,7 +292,7 @@ def _conclude(
 
 def _warn_behind(place: Here, plan: Plan) -> None:
     """Say that the branch the units start from lacks what its remote branch is known to have."""
-    from gitprun.git.upstream import describe_behind
+    from gitprun.git.refs import describe_behind
 
     git, base = place.repository.git, plan.settings.base or "HEAD"
     ref = git.run("rev-parse", "--symbolic-full-name", "--end-of-options", base, ok=(0, 128)).text.rpartition("\n")[2]

@@ -135,7 +135,7 @@ def _hold(place: Here, unit: UnitState) -> HeldBranch | None:
 
 def _touches(place: Here, unit: UnitState) -> tuple[Touch, ...]:
     """Find what a unit changes of what starts programs."""
-    from gitprun.landing.exposure import read_unit_touches
+    from gitprun.landing.touched import read_unit_touches
     from gitprun.system.config import read_settings
 
     protected = read_settings(place.repository.top).protected or ()

@@ -16,7 +16,7 @@ SHOWN = 5
 
 def warn_unpinned(repository: Repository, runs: Iterable[RunState], events: Sequence[Event]) -> None:
     """Name the units whose refs are gone, and the command that pins the first of them again."""
-    from gitprun.recovery.unpinned import find_unpinned
+    from gitprun.recovery.catalog import find_unpinned
 
     found = find_unpinned(repository, runs, events)
     if not found:
@@ -34,7 +34,7 @@ def warn_unpinned(repository: Repository, runs: Iterable[RunState], events: Sequ
 
 def warn_pruning(repository: Repository) -> None:
     """Say which fetch would delete what pins work."""
-    from gitprun.recovery.unpinned import pruning_refspecs
+    from gitprun.recovery.catalog import pruning_refspecs
 
     for remote, spec in pruning_refspecs(repository.git):
         warn(f"{safe(remote)} is fetched with {safe(spec)}: a fetch that prunes deletes refs/prun, which pins all work")
@@ -42,7 +42,7 @@ def warn_pruning(repository: Repository) -> None:
 
 
 def _advise(repository: Repository) -> None:
-    from gitprun.recovery.unpinned import pruning_refspecs
+    from gitprun.recovery.catalog import pruning_refspecs
 
     for remote, _ in pruning_refspecs(repository.git):
         hint(f"git config --add remote.{safe(remote)}.fetch '^refs/prun/*' keeps fetches from {safe(remote)} off")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from gitprun.cli.console import safe, warn
 from gitprun.git.command import Git
-from gitprun.git.verbatim import is_verbatim
+from gitprun.git.index import is_verbatim
 from gitprun.model.prompts import named_paths
 
 SHOWN = 3

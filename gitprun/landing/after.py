@@ -12,7 +12,7 @@ from gitprun.git.trees import show_path
 from gitprun.judging.hotspots import Hotspot
 from gitprun.landing.commit import write_merge
 from gitprun.landing.context import LandingContext
-from gitprun.landing.staged import UnfitContent, copy_staged
+from gitprun.landing.hooks import UnfitContent, copy_staged
 from gitprun.model.globs import matches
 from gitprun.model.names import Oid
 from gitprun.model.plan import DEFAULT_MAX_FILE

@@ -11,17 +11,16 @@ from gitprun.git.repo import Checkout
 from gitprun.git.trees import TreeChange, tree_of
 from gitprun.git.walk import Trees
 from gitprun.judging.drivers import find_attributes
-from gitprun.landing.ancestry import Ancestry
-from gitprun.landing.backwards import describe_reverted, find_branch_faults
 from gitprun.landing.barriers import Hold, Proposed, list_holds
 from gitprun.landing.context import LandingContext, Memory
 from gitprun.landing.guard import LocalChanges, Target
-from gitprun.landing.hook_list import Hooks
-from gitprun.landing.hooks import HookRoom
+from gitprun.landing.hooks import HookRoom, Hooks
 from gitprun.landing.installed import places_of, read_live
+from gitprun.landing.merge_bases import Ancestry
 from gitprun.landing.past import Past
 from gitprun.landing.plan import Candidate, LandingOptions
 from gitprun.landing.settings import read_merge_settings
+from gitprun.landing.taken_back import describe_reverted, find_branch_faults
 from gitprun.landing.temporary_objects import TemporaryObjects
 from gitprun.landing.touched import describe_named
 from gitprun.model.errors import PrunError

@@ -12,7 +12,6 @@ from gitprun.git.command import Git
 from gitprun.git.trees import GITLINK, TreeChange, show_path, tree_of
 from gitprun.git.walk import TreeTooDeep
 from gitprun.judging.submodules import describe_moves, find_unknown
-from gitprun.landing.backwards import describe_reverted
 from gitprun.landing.barriers import Proposed, find_holds
 from gitprun.landing.combine import Combined, combine
 from gitprun.landing.commit import append_shortlog, finish_message, write_merge
@@ -21,7 +20,8 @@ from gitprun.landing.context import LandingContext
 from gitprun.landing.guard import find_obstacle
 from gitprun.landing.history import describe_replaced, explain_unrelated
 from gitprun.landing.plan import Candidate, ItemState, LandingItem, render_message, unproved
-from gitprun.landing.squashed import find_held_part, find_holder
+from gitprun.landing.squashed import Fork, find_held_part, find_holder
+from gitprun.landing.taken_back import describe_reverted
 from gitprun.landing.uncommitted import detached_ahead, dirty_checkout
 from gitprun.model.errors import GitFailed, GitStopped, GitTimeout, OperationRefused
 from gitprun.model.findings import EVERY_FINDING, Suspect, accepts
@@ -115,8 +115,8 @@ def _squashed(site: LandingContext, candidate: Candidate, bases: Sequence[Oid]) 
     key, known = (bases[0], target.tip, tip), site.memory.holders
     if key not in known:
         changes = site.trees.compare(tree_of(site.repo, bases[0]), tree_of(site.repo, tip))
-        ends = {"base": bases[0], "target": target.tip, "tip": tip}
-        known[key] = find_holder(site.git, site.merging, site.trees, changes=changes, **ends)
+        fork = Fork(bases[0], target.tip, tip)
+        known[key] = find_holder(site.git, site.merging, site.trees, fork, changes)
     found = known[key]
     if found is None:
         return None

@@ -9,10 +9,10 @@ from gitprun.git.trees import TreeChange, TreeMerge, merge_trees, tree_of
 from gitprun.judging.judge import Judge
 from gitprun.judging.judged import Judged, Sides
 from gitprun.judging.text import Means
-from gitprun.landing.backwards import find_branch_faults
 from gitprun.landing.context import LandingContext
 from gitprun.landing.disjoint import merge_apart
 from gitprun.landing.plan import Candidate, LandingItem, News
+from gitprun.landing.taken_back import find_branch_faults
 from gitprun.model.errors import GitStopped, PrunError
 from gitprun.model.findings import MergeState, ResolvedPath, accepts, describe_suspects
 from gitprun.model.names import Oid

@@ -33,9 +33,8 @@ from gitprun.landing.forecast_plan import (
 from gitprun.landing.guard import BRANCHES, Target, read_target
 from gitprun.landing.history import explain_unrelated
 from gitprun.landing.merge_bases import MergeBases, New, bases_of, find_forks, read_new
-from gitprun.landing.order import plan_safe_order
-from gitprun.landing.plan import Candidate
-from gitprun.landing.squashed import find_holder
+from gitprun.landing.plan import Candidate, plan_safe_order
+from gitprun.landing.squashed import Fork, find_holder
 from gitprun.landing.temporary_objects import TemporaryObjects, aside
 from gitprun.landing.undo_plan import taken_out
 from gitprun.ledger.events import History
@@ -146,8 +145,7 @@ def _say_held(trees: Trees, ground: _Pairs, number: int) -> str:
     changes = tuple(ground.changes[number].values())
     if base is None:
         return ""
-    ends = {"base": base, "target": target.tip, "tip": tip}
-    found = find_holder(ground.git, lambda: ground.git, trees, changes=changes, **ends)
+    found = find_holder(ground.git, lambda: ground.git, trees, Fork(base, target.tip, tip), changes)
     return found.told(target.branch) if found else ""
 
 

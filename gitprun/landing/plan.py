@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -236,3 +236,25 @@ def render_message(candidate: Candidate, template: str | None) -> str:
 def render_reason(branches: Sequence[str]) -> str:
     """Write the reflog line of a landing, as ``git merge`` words it."""
     return f"merge {', '.join(branches)}: Merge made by the 'ort' strategy."
+
+
+def plan_safe_order(
+    sizes: Mapping[str, int], partners: Mapping[str, Collection[str]], given: Sequence[str]
+) -> tuple[str, ...]:
+    """Order branches: without conflicts first, then those with fewest partners, small before large, then as given.
+
+    This is what ``git prun forecast`` suggests and ``git prun merge --order safe`` takes. ``partners`` names, for
+    each branch, those it conflicts with (the target may be one of them); a pair named from one side only counts for
+    both. ``sizes`` is how many paths each changes; what is in neither mapping has no partner, or size 0. A branch
+    given twice is taken once. Ancestors are no business of this order: whoever lands puts them before their
+    descendants.
+    """
+    known = dict.fromkeys(given)
+    met: dict[str, set[str]] = {name: set() for name in known}
+    for one, others in partners.items():
+        for other in others:
+            if one != other:
+                met.setdefault(one, set()).add(other)
+                met.setdefault(other, set()).add(one)
+    # Sorting is stable: what ties stays as it was given.
+    return tuple(sorted(known, key=lambda name: (len(met[name]), sizes.get(name, 0))))

@@ -13,19 +13,19 @@ from gitprun.git.trees import parents_of, tree_of
 from gitprun.judging.hotspots import Hotspot, after_commands
 from gitprun.landing.after import AfterCommands, list_ignored, run_after, take_in, write_after
 from gitprun.landing.context import LandingContext
+from gitprun.landing.hooks import UnfitContent
+from gitprun.landing.landed import workspaces_root
 from gitprun.landing.own_check import OwnCheck, judge, not_run
 from gitprun.landing.plan import Candidate, LandingOptions, News
-from gitprun.landing.recover import workspaces_root
-from gitprun.landing.staged import UnfitContent
 from gitprun.ledger.events import Event
 from gitprun.ledger.roster import NAMED
 from gitprun.model.names import Oid, short
 from gitprun.model.units import CheckResult, Verdict, spec_confined
 from gitprun.supervisor.process import Stop
+from gitprun.verify.check import SetupFailed
 from gitprun.verify.pristine import CheckPlan, check_commit, not_set_up, pristine_place
 from gitprun.verify.put_back import PutBack
-from gitprun.verify.setup import SetupFailed
-from gitprun.verify.surroundings import ConfinementRequest, wish_for_landing
+from gitprun.verify.surroundings import ConfinementRequest
 
 PASS = Verdict(state="pass")
 
@@ -49,22 +49,19 @@ def landing_checks(options: LandingOptions, wish: ConfinementRequest, branch: st
 
 def check_apart(
     repository: Repository,
-    events: Iterable[Event],
     commit: Oid,
-    branch: str,
-    brings: Sequence[Candidate],
-    options: LandingOptions,
+    plan: CheckPlan,
     *,
+    root: str,
     stop: Stop | None,
     note: Callable[[str], None],
 ) -> Verdict:
-    """Check a commit that is to become a branch's tip without being built as a train; ``brings`` is what it brings."""
-    wish = wish_for_landing(came_confined(brings, events), options.verify_sandbox)
+    """Return what checks say of a commit that is to become a branch's tip without being built as a train."""
     return check_commit(
         repository,
         commit,
-        landing_checks(options, wish, branch),
-        top=workspaces_root(repository, options.root),
+        plan,
+        top=workspaces_root(repository, root),
         logs=repository.state / "landing" / short(commit),
         stop=stop,
         note=note,

@@ -19,13 +19,13 @@ from gitprun.judging.recorded_resolutions import forget
 from gitprun.judging.text import RESOLVERS_ONLY
 from gitprun.landing.build import lay_out_attributes
 from gitprun.landing.commit import write_merge
-from gitprun.landing.exposure import find_silenced
 from gitprun.landing.forget import Row, rows_of_landings
 from gitprun.landing.guard import Target, list_paths, read_local_changes, read_target, require_mergeable, require_quiet
+from gitprun.landing.landed import record_undone, recover_landing
 from gitprun.landing.move import CheckoutMoved, MoveUndone, TargetMoved, follow, move_target, read_tip, require_free_way
 from gitprun.landing.plan import Candidate, LandingOptions, News
-from gitprun.landing.recover import record_undone, recover_landing
 from gitprun.landing.settings import MergeSettings, read_merge_settings
+from gitprun.landing.touched import find_silenced
 from gitprun.landing.undo_plan import (
     Landed,
     Merge,
@@ -51,6 +51,19 @@ Checking = Callable[[Sequence[str]], LandingOptions]
 MADE_ANEW = "files that commands made after the landing are left as they are; run the commands again"
 # Of no importance: these commits are in no history.
 _NOBODY = Signature("git-prun", "git-prun", 0, 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    """What is to be taken back or brought back; ``options`` say how to check what comes back, for given runs."""
+
+    repository: Repository
+    ledger: Ledger
+    name: str | None
+    redo: bool
+    dry_run: bool
+    stop: Stop | None
+    options: Checking | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,31 +104,25 @@ def undo(
     """Take the last landing back, or the one that is named; ``redo`` brings back what was taken back.
 
     What is brought back has to be green, as in any landing, where ``options`` say how for given runs. Raises
-    OperationRefused,
-    with nothing changed, when it is not, when later changes are in the way, or something of the user's is.
+    OperationRefused, with nothing changed, when it is not, when later changes are in the way, or something of the
+    user's is.
     """
+    asked = _Asked(
+        repository=repository, ledger=ledger, name=name, redo=redo, dry_run=dry_run, stop=stop, options=options
+    )
     if dry_run:
-        return _undo(repository, ledger, name, redo, True, stop, (), options)
+        return _undo(asked, ())
     say("looking for the landing")
     with locked(repository.state / "locks" / "landing.lock", doing="landing", stop=stop):
-        notes = recover_landing(repository, ledger)
-        return _undo(repository, ledger, name, redo, False, stop, notes, options)
+        return _undo(asked, recover_landing(repository, ledger))
 
 
-def _undo(
-    repository: Repository,
-    ledger: Ledger,
-    name: str | None,
-    redo: bool,
-    dry_run: bool,
-    stop: Stop | None,
-    notes: Sequence[str],
-    options: Checking | None,
-) -> UndoReport:
+def _undo(asked: _Asked, notes: Sequence[str]) -> UndoReport:
+    repository, ledger, redo, stop = asked.repository, asked.ledger, asked.redo, asked.stop
     events = ledger.read().events
     landings = read_landings(events)
     tips = {one.target: read_tip(repository.git, one.target) for one in landings if redo}
-    choice = choose_landing(landings, name, redo=redo, tips=tips)
+    choice = choose_landing(landings, asked.name, redo=redo, tips=tips)
     target = read_target(repository, choice.landing.target)
     with _ground(repository, target) as ground:
         planned = _forgetting(ground, choice, _plan(ground, choice), events)
@@ -125,13 +132,13 @@ def _undo(
             target, notes = replace(target, silent=True), (*notes, told)
             ground = replace(ground, target=target)
         require_free_way(target, repository.common, ground.settings, planned.new, changes)
-        if choice.redo and not dry_run and options is not None:
-            how = options([one.run for one in choice.merges])
+        if choice.redo and not asked.dry_run and asked.options is not None:
+            how = asked.options([one.run for one in choice.merges])
             if not how.no_verify:
-                notes = (*notes, *_require_green(repository, events, target, choice, planned.new, how, stop))
+                notes = (*notes, *_require_green(asked, events, target, choice, planned.new, how))
         if stop is not None and stop.is_set():
             raise Interrupted(2, "stopped before anything was changed")
-        if not dry_run:
+        if not asked.dry_run:
             _move(ground, ledger, choice, planned, events)
     return UndoReport(
         landing=choice.landing.number,
@@ -146,20 +153,22 @@ def _undo(
 
 
 def _require_green(
-    repository: Repository,
+    asked: _Asked,
     events: Sequence[Event],
     target: Target,
     choice: UndoChoice,
     new: Oid,
     options: LandingOptions,
-    stop: Stop | None,
 ) -> tuple[str, ...]:
     """Check what is brought back as any landing is; returns notes, raises Refused where nothing proves it."""
-    from gitprun.landing.prove import check_apart
+    from gitprun.landing.prove import came_confined, check_apart, landing_checks
+    from gitprun.verify.surroundings import wish_for_landing
 
     brings = [Candidate(branch=one.branch, tip=parse_oid(one.tip)) for one in choice.merges]
     notes: list[str] = []
-    verdict = check_apart(repository, events, new, target.branch, brings, options, stop=stop, note=notes.append)
+    wish = wish_for_landing(came_confined(brings, events), options.verify_sandbox)
+    plan = landing_checks(options, wish, target.branch)
+    verdict = check_apart(asked.repository, new, plan, root=options.root, stop=asked.stop, note=notes.append)
     if verdict.state != "pass":
         what = "is red" if verdict.state == "fail" else "is not proved"
         raise OperationRefused(

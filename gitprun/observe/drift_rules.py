@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from gitprun.ledger.drift_findings import BRANCHES, REMOTES, REPLACED, STASH, TAGS, Change, DriftFinding, worktree_of
-from gitprun.observe.changes import RepositorySnapshot
+from gitprun.observe.snapshot import RepositorySnapshot
 
 # What people, editors and git itself set in the shared configuration while they work; it names no program.
 _USUAL = re.compile(

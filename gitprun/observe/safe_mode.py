@@ -18,7 +18,7 @@ from gitprun.git.repo import Repository
 from gitprun.model.errors import OperationRefused, PrunError
 from gitprun.observe.drift_rules import is_usual
 from gitprun.observe.files import names_in, stat_of
-from gitprun.observe.repository import MOST_HOOKS, read_keys
+from gitprun.observe.snapshotter import MOST_HOOKS, read_keys
 from gitprun.system.files import read_plain, write_whole
 
 CONFIGS = ("config", "config.worktree")

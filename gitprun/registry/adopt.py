@@ -13,9 +13,8 @@ from gitprun.capture.capture import CaptureProblem, capture, commit_capture, pin
 from gitprun.capture.context import CaptureContext
 from gitprun.capture.worker_refs import read_channels, read_head
 from gitprun.git.command import Git
-from gitprun.git.layout import require_seen_checkout
 from gitprun.git.refs import delete_ref, move_ref, open_repository, read_ref, read_signatures
-from gitprun.git.repo import Repository, read_checkouts
+from gitprun.git.repo import Repository, read_checkouts, require_seen_checkout
 from gitprun.ledger.events import UnitState
 from gitprun.ledger.ledger import Ledger, Reading
 from gitprun.ledger.review import unit_folder

@@ -11,9 +11,8 @@ from pathlib import Path
 
 from gitprun.capture.preview import noting_setup
 from gitprun.git.command import require_git
-from gitprun.git.layout import require_seen_checkout
 from gitprun.git.refs import delete_ref, move_ref, open_repository, read_ref
-from gitprun.git.repo import Repository, resolve_commit
+from gitprun.git.repo import Repository, require_seen_checkout, resolve_commit
 from gitprun.ledger.events import UnitState
 from gitprun.ledger.ledger import Ledger
 from gitprun.ledger.review import unit_folder
@@ -29,7 +28,7 @@ from gitprun.registry.site import KNOWN, open_site, pin_name
 from gitprun.supervisor.process import Stop
 from gitprun.system.btime import folder_birth
 from gitprun.system.files import locked, remove_tree, write_whole
-from gitprun.verify.setup import run_setup
+from gitprun.verify.check import run_setup
 from gitprun.workspaces.base import Workspace, WorkspaceProblem, workspace_path
 from gitprun.workspaces.clone import make_clone, read_source
 from gitprun.workspaces.furnish import furnish

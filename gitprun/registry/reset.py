@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from gitprun.git.command import Git
-from gitprun.git.layout import require_seen_checkout
 from gitprun.git.refs import move_ref, open_repository, read_ref
-from gitprun.git.repo import Repository, read_checkouts, resolve_commit
+from gitprun.git.repo import Repository, read_checkouts, require_seen_checkout, resolve_commit
 from gitprun.ledger.events import UnitState
 from gitprun.ledger.ledger import Ledger
 from gitprun.ledger.roster import NAMED

@@ -6,6 +6,7 @@ import errno
 import os
 import time
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from gitprun.capture.preview import noting_setup
@@ -18,8 +19,8 @@ from gitprun.runs.walls import require_walls
 from gitprun.supervisor.process import worker_environment
 from gitprun.system.btime import folder_birth
 from gitprun.system.files import remove_tree
+from gitprun.verify.check import run_setup
 from gitprun.verify.leads import tell_leads
-from gitprun.verify.setup import run_setup
 from gitprun.verify.surroundings import Surroundings
 from gitprun.verify.view import view_for
 from gitprun.workspaces.base import Workspace, WorkspaceProblem, make_outbox, workspace_path
@@ -77,6 +78,11 @@ def workspace_facts(workspace: Workspace, base: Oid) -> dict[str, Any]:
         "provided": list(workspace.provided),
         "notes": list(workspace.notes),
     }
+
+
+def temporary_of(workspace: Workspace, unit: Unit) -> Path:
+    """Return the folder for temporary files of a unit: its worker's, and its checks' after that."""
+    return workspace.path.parent / ".tmp" / unit.id
 
 
 def _furnish(context: RunContext, unit: Unit, attempt: Attempt, workspace: Workspace) -> Workspace:

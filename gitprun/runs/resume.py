@@ -9,8 +9,7 @@ from pathlib import Path
 
 from gitprun.executors.base import Progress
 from gitprun.git.command import require_git
-from gitprun.git.layout import require_seen_checkout
-from gitprun.git.repo import Repository
+from gitprun.git.repo import Repository, require_seen_checkout
 from gitprun.ledger.events import RunState, UnitState
 from gitprun.ledger.ledger import Ledger
 from gitprun.ledger.lookup import find_run, probe_unit

@@ -22,10 +22,9 @@ from gitprun.git.refs import Signature, delete_ref, move_ref, read_ref
 from gitprun.git.repo import Repository
 from gitprun.git.trees import tree_of
 from gitprun.landing.commit import finish_message, read_message_file, write_merge, write_message_file
-from gitprun.landing.exposure import withhold_changed
-from gitprun.landing.hook_list import Hooks, find_hooks
-from gitprun.landing.hooks import run_hook
+from gitprun.landing.hooks import Hooks, find_hooks, run_hook
 from gitprun.landing.settings import hooks_folder, read_merge_settings
+from gitprun.landing.touched import withhold_changed
 from gitprun.ledger.ledger import Ledger
 from gitprun.ledger.roster import NAMED
 from gitprun.model.errors import GitFailed, OperationRefused, PrunError

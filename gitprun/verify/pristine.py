@@ -26,9 +26,8 @@ from gitprun.model.units import CheckResult, Verdict
 from gitprun.supervisor.process import Stop
 from gitprun.system.files import folder_identity, is_held, make_held, read_plain, remove_tree, write_whole
 from gitprun.system.sharing import make_private
-from gitprun.verify.check import judge_all, run_checks, workspace_checks
+from gitprun.verify.check import SetupFailed, judge_all, run_checks, run_setup, workspace_checks
 from gitprun.verify.recipes import Check
-from gitprun.verify.setup import SetupFailed, run_setup
 from gitprun.verify.surroundings import ConfinementRequest, Surroundings, surroundings
 from gitprun.verify.view import differing, view_of
 from gitprun.workspaces.base import QUIET, provide

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from gitprun.landing.landed import recover_landing
 from gitprun.landing.move import CheckoutStuck
-from gitprun.landing.recover import recover_landing
 from gitprun.landing.undo import undo
 from gitprun.landing.undo_plan import read_landings
 from gitprun.model.errors import OperationRefused
