@@ -146,6 +146,7 @@ def _branch_faults(
     repository: Repository, trees: Trees, merge: _BranchMerge, known: Sequence[str], note: Callable[[str], None]
 ) -> Iterator[str]:
     """Name what of others' work the branch takes back, and conflicts that it committed, as a landing would."""
+    from gitprun.landing.choose import read_made
     from gitprun.landing.past import Past
     from gitprun.landing.taken_back import Back, add_markers, find_all_taken_back
 
