@@ -60,7 +60,7 @@ class AcceptedResolution:
         return f"merge: ship {branch}\n\nResolved:\n{listed}"
 
 
-def take_back(
+def accept_work(
     repository: Repository, resolution: Resolution, takes: Mapping[bytes, Take], *, allow_other_paths: bool
 ) -> AcceptedResolution:
     """Read the finished work and check it; raises Refused with everything that keeps it from being taken."""
@@ -72,7 +72,8 @@ def take_back(
     tree = _read_work(repository, repo, resolution)
     changed = {change.path: change for change in read_changes(repository.git, resolution.opened, tree)}
     if resolution.why != CONFLICT:
-        return _take_mended(repository, repo, resolution, tree, changed, takes, allow_other_paths=allow_other_paths)
+        work = _FinishedWork(repository, repo, resolution, tree, changed)
+        return _accept_mended(work, takes, allow_other_paths=allow_other_paths)
     wrong = [
         f"{show_path(path)} is not in conflict" for path in takes if path not in {p.name for p in resolution.paths}
     ]
@@ -95,20 +96,23 @@ def take_back(
     return AcceptedResolution(tree=tree, texts=texts, takes=taken, others=others)
 
 
-def _take_mended(
-    repository: Repository,
-    repo: Objects,
-    resolution: Resolution,
-    tree: Oid,
-    changed: Mapping[bytes, TreeChange],
-    takes: Mapping[bytes, Take],
-    *,
-    allow_other_paths: bool,
-) -> AcceptedResolution:
+@dataclass(frozen=True, slots=True)
+class _FinishedWork:
+    """What came back from the workspace of a resolution: its tree, and what differs from the one it began with."""
+
+    repository: Repository
+    repo: Objects
+    resolution: Resolution
+    tree: Oid
+    changed: Mapping[bytes, TreeChange]
+
+
+def _accept_mended(work: _FinishedWork, takes: Mapping[bytes, Take], *, allow_other_paths: bool) -> AcceptedResolution:
     """Check what was changed in files that merge: that there is something, where it may be, without new faults.
 
     Whether what was wrong still is, the landing finds out: it looks at the result, and checks it.
     """
+    repository, repo, resolution, tree, changed = (work.repository, work.repo, work.resolution, work.tree, work.changed)
     if takes:
         raise OperationRefused(
             "--take decides conflicts, and there is none", f"edit the files in {resolution.workspace}"

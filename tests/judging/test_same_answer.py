@@ -35,7 +35,7 @@ from gitprun.landing.plan import LandingItem, LandingOptions
 from gitprun.landing.resolution import OpenPath
 from tests.support.landing import candidate, land_branches, states
 from tests.support.repos import make_repo
-from tests.support.three_sides import CASES, Case, in_folders
+from tests.support.three_sides import CASES, ThreeWayCase, in_folders
 
 RULES = '[[hotspot]]\npath = "*.lst"\npolicy = "union"\n'
 HOTSPOTS = parse_hotspots([{"path": "*.lst", "policy": "union"}], "prun.toml")
@@ -53,7 +53,7 @@ class Answer:
 class Entrances:
     """A repository in which a branch for each case meets a main side that changed all of them."""
 
-    def __init__(self, folder: Path, cases: Sequence[Case]) -> None:
+    def __init__(self, folder: Path, cases: Sequence[ThreeWayCase]) -> None:
         self.cases, self.folder = cases, folder
         self.repo = make_repo(folder / "repo", prun_dot_toml=RULES)
         base = self._commit("base", in_folders(cases, "base"), {})
@@ -145,7 +145,7 @@ class Entrances:
         return done.returncode == 0, tree
 
 
-def check(folder: Path, cases: Sequence[Case], *, driver: bool) -> None:
+def check(folder: Path, cases: Sequence[ThreeWayCase], *, driver: bool) -> None:
     """Ask every entrance about each case, and compare."""
     at = Entrances(folder, cases)
     dry = states(land_branches(at.repo, *at.names, dry_run=True, hotspots=HOTSPOTS))
@@ -235,7 +235,7 @@ def _check_resolve(at: Entrances, number: int, answer: Answer) -> None:
         kept.unlink()
 
 
-def check_in_a_fresh_folder(cases: Sequence[Case], *, driver: bool) -> None:
+def check_in_a_fresh_folder(cases: Sequence[ThreeWayCase], *, driver: bool) -> None:
     with tempfile.TemporaryDirectory() as name:
         check(Path(name), cases, driver=driver)
 
@@ -245,12 +245,12 @@ SOME = st.lists(CASES, min_size=4, max_size=6)
 
 @settings(max_examples=4, suppress_health_check=[*HealthCheck])
 @given(SOME)
-def test_every_entrance_says_the_same(cases: list[Case]) -> None:
+def test_every_entrance_says_the_same(cases: list[ThreeWayCase]) -> None:
     check_in_a_fresh_folder(cases, driver=False)
 
 
 @pytest.mark.slow
 @settings(max_examples=60, suppress_health_check=[*HealthCheck])
 @given(SOME)
-def test_every_entrance_says_the_same_of_many(cases: list[Case]) -> None:
+def test_every_entrance_says_the_same_of_many(cases: list[ThreeWayCase]) -> None:
     check_in_a_fresh_folder(cases, driver=True)
