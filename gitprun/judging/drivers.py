@@ -119,6 +119,7 @@ def judge_drivers(
 
     ``sides`` are the trees of base, main and unit.
     """
+    # Git says nothing of drivers, so their work is told by what they left.
     unsettled = {stage.path for stage in merge.stages}
     for path, name in sorted(attributes.of(contested).items()):
         base, main, unit = (trees.find(tree, path) for tree in sides)

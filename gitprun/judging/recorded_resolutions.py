@@ -19,9 +19,11 @@ from gitprun.system.files import read_plain, write_whole
 Take = Literal["main", "unit", "delete"]
 
 TAKES: Final[tuple[Take, ...]] = get_args(Take)
+# Bytes of a text a person resolved; files that can be merged at all are far smaller, and one is read at once.
 MOST: Final = 64 << 20
 _FOLDER = "resolutions"
 _FORGOTTEN = "forgotten"
+# Only names we write ourselves are moved or removed: others may be in that folder.
 _NAME = re.compile(r"(?:[0-9a-f]{40}|none)-[0-9a-f]{40}-[0-9a-f]{40}|choice-[0-9a-f]{64}")
 
 

@@ -19,9 +19,11 @@ from gitprun.system.files import read_plain
 RERERE = "rerere"
 # Where git would take it by itself, so do we; else it is only named.
 HINT = "git's rerere knows a resolution; git config rerere.autoUpdate true has it used, git merge shows it"
+# Bytes of an image of git's; read at once, and git keeps whole files.
 MOST = 64 << 20
 # Git nests a conflict in another one where merge bases conflict among themselves: two or three levels.
 DEEPEST = 50
+# Git names conflicts by markers of its usual length, whatever size an attribute asks for.
 _SIZE = 7
 _VARIANT = re.compile(r"postimage(?:\.([0-9]+))?")
 

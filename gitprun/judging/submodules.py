@@ -63,6 +63,7 @@ def _open(checkout: Path | None, path: bytes) -> Git | None:
     """Open the user's copy of a submodule, if there is one; without ``.git`` git would find the repository around."""
     if checkout is None:
         return None
+    # A folder without .git of its own is in the repository around it, whose commits are others.
     place = Path(os.fsdecode(os.path.join(os.fsencode(checkout), path)))
     return Git(cwd=place, neutral=True) if os.path.lexists(place / ".git") else None
 

@@ -34,6 +34,7 @@ from gitprun.system.files import folder_identity, locked
 from gitprun.workspaces.base import Workspace
 from gitprun.workspaces.clone import read_source
 
+# Bytes: whatever a person left there on purpose goes along, as the limit of captures has no place here.
 MAX_FILE = 1 << 30
 
 

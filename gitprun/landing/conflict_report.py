@@ -30,6 +30,7 @@ from gitprun.system.files import read_plain, tail
 MOST_TEXT = 30_000
 # Of what a unit was asked and said, in characters: what it was about, not all of it.
 MOST_SAID = 2_000
+# The last ones that changed the same paths; each brings a prompt and a result.
 MOST_UNITS = 5
 # Paths, places of one path, and other things that are listed: for each git is asked who wrote it.
 MOST_LISTED = 50

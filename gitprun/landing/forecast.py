@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 TARGET = -1
 # So many merges for one git program, and so many programs.
 AT_A_TIME = 64
+# Git is mostly waited for: one program works while the answers of the other are judged.
 AT_ONCE = 2
 _Changes = Mapping[bytes, TreeChange]
 

@@ -48,6 +48,7 @@ class Hunk:
 
 def find_hunks(conflict: FileConflict) -> tuple[Hunk, ...] | str:
     """Return the places both sides changed in different ways, in order; or why they cannot be told line by line."""
+    # What no resolver reads is not paired for a report either.
     if max(map(len, (conflict.main, conflict.unit))) > SIZE_LIMIT:
         return "it is too large to be shown"
     triple = split_conflict(conflict)

@@ -34,6 +34,7 @@ from gitprun.system.files import TRASH, empty_trash, folder_identity, locked, re
 from gitprun.workspaces.base import QUIET, make_outbox, provide
 from gitprun.workspaces.clone import make_clone, read_source
 
+# A record of another version is passed over: its workspace stays, and the ledger names it.
 FORMAT: Final = 1
 # A record names paths; so much is more than a million of them.
 MOST: Final = 64 << 20
@@ -238,6 +239,7 @@ def _make_way(path: Path) -> list[str]:
     if not os.path.lexists(path):
         return []
     number = 1
+    # Never the same name twice: what stands aside may be somebody's only copy as well.
     while os.path.lexists(aside := path.with_name(f"{path.name}.stale-{number}")):
         number += 1
     os.rename(path, aside)

@@ -104,6 +104,7 @@ def read_unresolved(opening: Opening, means: Means) -> Unresolved:
     Raises OperationRefused where the two share no history, or the branch itself is a conflict.
     """
     repository, repo, candidate, target = opening.repository, opening.repo, opening.candidate, opening.target
+    # A commit that is a conflict in itself has nothing to merge, and no workspace helps.
     unresolved = find_jj_conflict(Trees(repo), candidate, tree_of(repo, target.tip))
     if unresolved is not None:
         raise OperationRefused(f"{candidate.branch}: {unresolved.reason}")

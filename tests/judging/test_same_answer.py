@@ -243,14 +243,14 @@ def check_in_a_fresh_folder(cases: Sequence[ThreeWayCase], *, driver: bool) -> N
 SOME = st.lists(CASES, min_size=4, max_size=6)
 
 
-@settings(max_examples=4, suppress_health_check=[*HealthCheck])
+@settings(max_examples=3, suppress_health_check=[*HealthCheck])
 @given(SOME)
 def test_every_entrance_says_the_same(cases: list[ThreeWayCase]) -> None:
     check_in_a_fresh_folder(cases, driver=False)
 
 
 @pytest.mark.slow
-@settings(max_examples=60, suppress_health_check=[*HealthCheck])
+@settings(max_examples=30, suppress_health_check=[*HealthCheck])
 @given(SOME)
 def test_every_entrance_says_the_same_of_many(cases: list[ThreeWayCase]) -> None:
     check_in_a_fresh_folder(cases, driver=True)
