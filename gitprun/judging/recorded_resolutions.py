@@ -68,6 +68,7 @@ def text_name(base: str | None, main: str, unit: str) -> str:
 
 def choice_name(path: bytes, versions: Sequence[str | None]) -> str:
     """Name the file that keeps whose version of a path was chosen."""
+    # The path is part of it: a choice is about a file at its place, a text about three texts wherever they are.
     mark = hashlib.sha256(b"\0".join((path, *(str(version or "none").encode() for version in versions))))
     return f"choice-{mark.hexdigest()}"
 

@@ -44,6 +44,7 @@ class Rerere:
         None where nothing is known, or where the rest of the file changed so that it does not fit any more.
         """
         for text in texts:
+            # Git keeps images as they lie in the folder, where line ends may have been converted.
             for marked in (text, text.replace(b"\n", b"\r\n")) if b"\r\n" not in text else (text,):
                 normal = normalise(marked)
                 if normal is None:
@@ -136,6 +137,7 @@ def _read_hunk(lines: Iterator[bytes], depth: int) -> tuple[bytes, bytes] | None
         elif _is_marker(line, b">"):
             if place != two:
                 return None
+            # Whoever merges the other way round has the same conflict.
             first, second = sorted((b"".join(sides[one]), b"".join(sides[two])))
             return first, second
         else:

@@ -54,6 +54,7 @@ def describe_sides(checkout: Path | None, path: bytes, sides: Sequence[tuple[str
     git = _open(checkout, path)
     words = []
     for side, oid in sides:
+        # Where there is no copy at all nothing is known, and nothing is said.
         known = "" if git is None or _has(git, oid) else " (not in your copy)"
         words.append(f"{side} has {short(oid)}{known}")
     return ", ".join(words)

@@ -65,6 +65,7 @@ def accept_work(
     repository: Repository, resolution: Resolution, takes: Mapping[bytes, Take], *, allow_other_paths: bool
 ) -> AcceptedResolution:
     """Read the finished work and check it; raises Refused with everything that keeps it from being taken."""
+    # A folder of that name may have been put there since; only the one we made is read.
     if folder_identity(Path(resolution.workspace)) != resolution.identity:
         raise OperationRefused(
             f"{resolution.workspace} is not the folder prun made", "git prun resolve --abort, then open it again"
@@ -263,6 +264,7 @@ def record(repository: Repository, ledger: Ledger, resolution: Resolution, taken
         given.setdefault(text_name(*blobs_of(row)), set()).add(text)
     several = {name for name, blobs in given.items() if len(blobs) > 1}
     texts = [(row, text) for row, text in texts if text_name(*blobs_of(row)) not in several]
+    # Written down before the files are: killed in between, they can still be forgotten by name.
     names = [[row.path, text_name(*blobs_of(row))] for row, _ in texts]
     names += [[row.path, choice_name(row.name, row.versions)] for row, _ in choices]
     ledger.append("resolve.recorded", facts={**resolution.facts(), "rows": names})

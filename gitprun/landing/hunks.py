@@ -86,6 +86,7 @@ def _hunk(triple: Triple, region: Region) -> Hunk:
 
 def _span(region: Region, base: Sequence[bytes], changes: Sequence[LineChange]) -> Span:
     lines = region_text(region, base, changes)
+    # Counted in the side's own lines, as an editor shows them, not in the base's.
     first = changes[0].first - (changes[0].start - region.start)
     return Span(line=first + 1, count=len(lines), text=_shown(lines))
 

@@ -180,6 +180,7 @@ def read_findings(opening: Opening, options: LandingOptions, left: Unresolved, h
     candidate, target, name = opening.candidate, opening.target, opening.label
     if candidate.tip in left.bases:
         raise OperationRefused(f"{target.branch} already has the commits of {candidate.branch}")
+    # Judged again by the landing's own function: what is opened is what would land, with all that is wrong with it.
     combined = combine_alone(
         opening.repository, candidate, replace(options, into=target.ref, allow_suspect=EVERY_FINDING[:1])
     )
