@@ -77,9 +77,9 @@ def _merge(opened: Opened, names: Sequence[str], asked: MergeRequest, ahead: Ask
     require_git(opened.start)
     require_findings(opened, asked.allow_suspect)
     if repository.trusted.is_dir():
-        from gitprun.observe.safe_mode import require_calm
+        from gitprun.observe.safe_mode import require_trusted_config
 
-        require_calm(repository)
+        require_trusted_config(repository)
     require_own_attributes(repository)
     reading = opened.read()
     history = reading.history

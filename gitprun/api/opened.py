@@ -93,9 +93,9 @@ def open_at(
     share(repository.common, read_sharing(repository))
     if repository.trusted.is_dir():
         # A worker shared the settings once: from here on they are read as they were before it.
-        from gitprun.observe.safe_mode import be_cautious
+        from gitprun.observe.safe_mode import enter_safe_mode
 
-        be_cautious(repository)
+        enter_safe_mode(repository)
     return Opened(start, repository, Ledger(repository.state), tell, confirm)
 
 

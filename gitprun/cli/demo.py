@@ -219,7 +219,7 @@ def _play(top: Path) -> int:
     as_meant = sorted(states.values()) == ["landed"] * 5 + ["ready"] * 3
     landed = repository.git.run("rev-parse", "main^{tree}").text
     click.echo("\n$ git prun undo          # take it all back ...")
-    render(undo(repository, place.ledger, None), dry_run=False)
+    render(undo(repository, place.ledger), dry_run=False)
     as_meant = as_meant and set(_states(place).values()) == {"ready"}
     click.echo("\n$ git prun merge         # ... and land it again")
     land_names(place, (), as_json=False)

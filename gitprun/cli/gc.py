@@ -32,6 +32,7 @@ def gc(ctx: click.Context, dry_run: bool, age: str, workspaces: bool, as_json: b
     from gitprun.cli.places import find_moved, known_roots
     from gitprun.git.command import require_git
     from gitprun.recovery.gc import collect_garbage
+    from gitprun.recovery.gc_plan import GcScope
 
     keep_for = _seconds(age)
     place = here(ctx)
@@ -42,8 +43,7 @@ def gc(ctx: click.Context, dry_run: bool, age: str, workspaces: bool, as_json: b
         place.repository,
         place.ledger,
         known_roots(place),
-        keep_for=keep_for,
-        workspaces=workspaces,
+        GcScope(keep_for=keep_for, workspaces=workspaces),
         dry_run=dry_run,
         announce=(lambda plan: None) if as_json else render,
     )

@@ -63,6 +63,7 @@ def undo(ctx: click.Context, /, landing: str | None, listing: bool, redo: bool, 
         raise UsageProblem("--accept and --only are for --drift", "git prun undo --drift UNIT")
     from gitprun.cli.signals import signals_stop
     from gitprun.git.command import require_git
+    from gitprun.landing.undo import UndoRequest
     from gitprun.landing.undo import undo as take_back
     from gitprun.supervisor.process import Stop
 
@@ -78,11 +79,8 @@ def undo(ctx: click.Context, /, landing: str | None, listing: bool, redo: bool, 
         report = take_back(
             place.repository,
             place.ledger,
-            landing,
-            redo=redo,
-            dry_run=dry_run,
+            UndoRequest(name=landing, redo=redo, dry_run=dry_run, options=lambda runs: _options(place, given, runs)),
             stop=stop,
-            options=lambda runs: _options(place, given, runs),
         )
     if as_json:
         put(json.dumps(report.as_json() | {"dry_run": dry_run}))

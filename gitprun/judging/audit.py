@@ -1,4 +1,4 @@
-"""What a merge without a conflict may still have got wrong: paths both sides changed, files that go together."""
+"""What a merge without a conflict may still have got wrong: in each path both sides changed, and between paths."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from gitprun.git.walk import TreeTooDeep
 from gitprun.judging.submodules import describe_moves, find_unknown
 from gitprun.landing.barriers import Proposed, find_holds
 from gitprun.landing.combine import Combined, combine
-from gitprun.landing.commit import append_shortlog, finish_message, write_merge
+from gitprun.landing.commit import NewCommit, append_shortlog, finish_message, write_new_commit
 from gitprun.landing.conflicts_committed import find_jj_conflict
 from gitprun.landing.context import LandingContext
 from gitprun.landing.guard import find_obstacle
@@ -189,7 +189,8 @@ def _commit(site: LandingContext, tip: Oid, combined: Combined, base: Oid, *, tr
     if not message or "\0" in message:
         return _item(candidate, "refused", f"its commit message {'holds a NUL' if message else 'is empty'}")
     parents = (tip, candidate.tip)
-    commit = write_merge(site.git, site.repo, site.settings, site.who, tree=tree, parents=parents, message=message)
+    new = NewCommit(tree=tree, parents=parents, message=message, who=site.who)
+    commit = write_new_commit(site.git, site.repo, site.settings, new)
     return Built(
         item=replace(combined.item, commit=commit),
         commit=commit,

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 
 import pygit2
 
@@ -18,7 +19,7 @@ from gitprun.judging.conflicts import answer_conflicts, place_answers
 from gitprun.judging.recorded_resolutions import forget
 from gitprun.judging.text import RESOLVERS_ONLY
 from gitprun.landing.build import lay_out_attributes
-from gitprun.landing.commit import write_merge
+from gitprun.landing.commit import NewCommit, write_new_commit
 from gitprun.landing.forget import Row, rows_of_landings
 from gitprun.landing.guard import Target, list_paths, read_local_changes, read_target, require_mergeable, require_quiet
 from gitprun.landing.landed import record_undone, recover_landing
@@ -54,16 +55,19 @@ _NOBODY = Signature("git-prun", "git-prun", 0, 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Asked:
-    """What is to be taken back or brought back; ``options`` say how to check what comes back, for given runs."""
+class UndoRequest:
+    """What is to be taken back, the last landing unless one is named, or brought back (``redo``).
 
-    repository: Repository
-    ledger: Ledger
-    name: str | None
-    redo: bool
-    dry_run: bool
-    stop: Stop | None
-    options: Checking | None
+    ``options`` say how to check what comes back, for given runs (None: it is not checked).
+    """
+
+    name: str | None = None
+    redo: bool = False
+    dry_run: bool = False
+    options: Checking | None = None
+
+
+_LAST: Final = UndoRequest()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,36 +97,30 @@ class _Undoing:
 def undo(
     repository: Repository,
     ledger: Ledger,
-    name: str | None = None,
+    request: UndoRequest = _LAST,
     *,
-    redo: bool = False,
-    dry_run: bool = False,
     stop: Stop | None = None,
     say: Callable[[str], None] = lambda _: None,
-    options: Checking | None = None,
 ) -> UndoReport:
-    """Take the last landing back, or the one that is named; ``redo`` brings back what was taken back.
+    """Take a landing back, or bring back what was taken back.
 
-    What is brought back has to be green, as in any landing, where ``options`` say how for given runs. Raises
-    OperationRefused, with nothing changed, when it is not, when later changes are in the way, or something of the
-    user's is.
+    What is brought back has to be green, as in any landing, where the request says how. Raises OperationRefused, with
+    nothing changed, when it is not, when later changes are in the way, or something of the user's is.
     """
-    asked = _Asked(
-        repository=repository, ledger=ledger, name=name, redo=redo, dry_run=dry_run, stop=stop, options=options
-    )
-    if dry_run:
-        return _undo(asked, ())
+    if request.dry_run:
+        return _undo(repository, ledger, request, (), stop)
     say("looking for the landing")
     with locked(repository.state / "locks" / "landing.lock", doing="landing", stop=stop):
-        return _undo(asked, recover_landing(repository, ledger))
+        return _undo(repository, ledger, request, recover_landing(repository, ledger), stop)
 
 
-def _undo(asked: _Asked, notes: Sequence[str]) -> UndoReport:
-    repository, ledger, redo, stop = asked.repository, asked.ledger, asked.redo, asked.stop
+def _undo(
+    repository: Repository, ledger: Ledger, request: UndoRequest, notes: Sequence[str], stop: Stop | None
+) -> UndoReport:
     events = ledger.read().events
     landings = read_landings(events)
-    tips = {one.target: read_tip(repository.git, one.target) for one in landings if redo}
-    choice = choose_landing(landings, asked.name, redo=redo, tips=tips)
+    tips = {one.target: read_tip(repository.git, one.target) for one in landings if request.redo}
+    choice = choose_landing(landings, request.name, redo=request.redo, tips=tips)
     target = read_target(repository, choice.landing.target)
     with _ground(repository, target) as ground:
         planned = _forgetting(ground, choice, _plan(ground, choice), events)
@@ -132,13 +130,13 @@ def _undo(asked: _Asked, notes: Sequence[str]) -> UndoReport:
             target, notes = replace(target, silent=True), (*notes, told)
             ground = replace(ground, target=target)
         require_free_way(target, repository.common, ground.settings, planned.new, changes)
-        if choice.redo and not asked.dry_run and asked.options is not None:
-            how = asked.options([one.run for one in choice.merges])
+        if choice.redo and not request.dry_run and request.options is not None:
+            how = request.options([one.run for one in choice.merges])
             if not how.no_verify:
-                notes = (*notes, *_require_green(asked, events, target, choice, planned.new, how))
+                notes = (*notes, *_require_green(ground, events, choice, planned.new, how, stop))
         if stop is not None and stop.is_set():
             raise Interrupted(2, "stopped before anything was changed")
-        if not asked.dry_run:
+        if not request.dry_run:
             _move(ground, ledger, choice, planned, events)
     return UndoReport(
         landing=choice.landing.number,
@@ -153,12 +151,12 @@ def _undo(asked: _Asked, notes: Sequence[str]) -> UndoReport:
 
 
 def _require_green(
-    asked: _Asked,
+    ground: _UndoTarget,
     events: Sequence[Event],
-    target: Target,
     choice: UndoChoice,
     new: Oid,
     options: LandingOptions,
+    stop: Stop | None,
 ) -> tuple[str, ...]:
     """Check what is brought back as any landing is; returns notes, raises Refused where nothing proves it."""
     from gitprun.landing.prove import came_confined, check_apart, landing_checks
@@ -167,12 +165,13 @@ def _require_green(
     brings = [Candidate(branch=one.branch, tip=parse_oid(one.tip)) for one in choice.merges]
     notes: list[str] = []
     wish = wish_for_landing(came_confined(brings, events), options.verify_sandbox)
-    plan = landing_checks(options, wish, target.branch)
-    verdict = check_apart(asked.repository, new, plan, root=options.root, stop=asked.stop, note=notes.append)
+    branch = ground.target.branch
+    plan = landing_checks(options, wish, branch)
+    verdict = check_apart(ground.repository, new, plan, root=options.root, stop=stop, note=notes.append)
     if verdict.state != "pass":
         what = "is red" if verdict.state == "fail" else "is not proved"
         raise OperationRefused(
-            f"{target.branch} with what is brought back {what}: {verdict.reason}; nothing was changed",
+            f"{branch} with what is brought back {what}: {verdict.reason}; nothing was changed",
             "git prun undo --redo --no-verify brings it back unchecked",
         )
     return tuple(dict.fromkeys(notes))
@@ -314,7 +313,8 @@ def _revert_one(ground: _UndoTarget, tip: Oid, commit: str) -> Oid | None:
     if tree == tree_of(repo, tip):
         return None
     message = _message(repo, commit, parent)
-    return write_merge(git, repo, ground.settings, ground.who, tree=tree, parents=(tip,), message=message)
+    new = NewCommit(tree=tree, parents=(tip,), message=message, who=ground.who)
+    return write_new_commit(git, repo, ground.settings, new)
 
 
 def _message(repo: Objects, commit: str, parent: str) -> str:

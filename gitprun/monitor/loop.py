@@ -18,7 +18,7 @@ from gitprun.model.errors import PrunError
 from gitprun.observe.flags import FlagLimits, Observation, Tick, judge
 from gitprun.observe.own_changes import OwnChanges, last_landings
 from gitprun.observe.probe import Probe, Wanted
-from gitprun.observe.processes import living
+from gitprun.observe.processes import live_identity
 from gitprun.observe.snapshot import BASELINE, FINAL, RepositorySnapshot, record_snapshot, recorded_snapshot
 from gitprun.system.clock import Clock, SystemClock
 
@@ -52,7 +52,7 @@ class _Scene:
         """Give the living wardens of all that are at work."""
         for run in (*self.history.runs.values(), self.named):
             for unit in run.units.values():
-                if unit.live and (found := living(unit.facts.get("process"))) is not None:
+                if unit.live and (found := live_identity(unit.facts.get("process"))) is not None:
                     yield found.pid
 
     def branches(self) -> frozenset[str]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from gitprun.git.repo import Repository
 from gitprun.ledger.drift_findings import BRANCHES, STASH, Change
 from gitprun.model.errors import PrunError
-from gitprun.observe.drift_rules import Evidence
+from gitprun.observe.drift_rules import ChangeEvidence
 from gitprun.observe.files import stat_of
 from gitprun.observe.keep import shared_git
 from gitprun.observe.reflogs import last_entry, lost_lines, read_entry, untimely
@@ -105,7 +105,7 @@ def _only_one_then(stamp: Stamp, authors: Iterable[PossibleAuthor]) -> str:
     return f"{ran[0]}?" if len(ran) == 1 else ""
 
 
-class Inquiry:
+class Attribution:
     """Asks about the differences between two looks; ``kept`` gives a content by its digest."""
 
     def __init__(
@@ -121,24 +121,24 @@ class Inquiry:
         self._asked = 0
         self._old = {*before.refs.values(), *before.heads.values()}
 
-    def about(self, thing: Change) -> Evidence:
+    def about(self, thing: Change) -> ChangeEvidence:
         """Find out what can be known about one difference."""
         if thing.kind == "ref":
             return self._about_ref(thing)
         if thing.kind == "head":
             entry = last_entry(self._log(thing.name))
             followed = entry is not None and entry.new == self._resolve(thing.new) and self._grew(thing.name)
-            return Evidence(followed=followed, said=entry.said if entry and followed else None)
+            return ChangeEvidence(followed=followed, said=entry.said if entry and followed else None)
         if thing.kind == "reflog":
-            return Evidence(lost=self._lost(thing.name, thing.old))
+            return ChangeEvidence(lost=self._lost(thing.name, thing.old))
         if thing.kind == "checkout":
-            return Evidence(writers=self._holder(thing.name))
-        return Evidence()
+            return ChangeEvidence(writers=self._holder(thing.name))
+        return ChangeEvidence()
 
-    def _about_ref(self, thing: Change) -> Evidence:
+    def _about_ref(self, thing: Change) -> ChangeEvidence:
         entry = last_entry(self._log(thing.name))
         ours = entry is not None and entry.new == thing.new
-        found = Evidence(
+        found = ChangeEvidence(
             logged=os.path.lexists(self.repository.common / "logs" / "HEAD"),
             said=entry.said if entry and ours else None,
             at=entry.time if entry and ours else None,
@@ -151,7 +151,7 @@ class Inquiry:
             return self._way(thing, found)
         return found
 
-    def _way(self, thing: Change, found: Evidence) -> Evidence:
+    def _way(self, thing: Change, found: ChangeEvidence) -> ChangeEvidence:
         """Tell how a branch moved: on top of what it was or not, and whether in the checkout that is on it."""
         on_it = [name for name, head in self.before.heads.items() if head == f"ref: {thing.name}"]
         ends = [last_entry(self._log(name)) for name in on_it]

@@ -10,7 +10,7 @@ from gitprun.git.repo import Repository
 from gitprun.model.errors import PrunError
 from gitprun.observe.files import Stat, stat_of
 from gitprun.observe.snapshot import GONE, CheckoutStatus, PathStatus
-from gitprun.observe.touched import Anything, ChangeSource, Watcher, survey
+from gitprun.observe.touched import ChangeSource, FolderWatcher, NoNotices, survey
 
 # ``git status`` over a million files with a cold cache takes half of that; a look without it is better than none.
 TIMEOUT = 60.0
@@ -26,14 +26,14 @@ class CheckoutReader:
     ``root`` is where prun makes workspaces: where that lies in the checkout, nothing in it is the user's work.
     """
 
-    def __init__(self, repository: Repository, root: Path | None = None, watcher: Watcher | None = None) -> None:
+    def __init__(self, repository: Repository, root: Path | None = None, watcher: FolderWatcher | None = None) -> None:
         self._repository = repository
         self._top = os.fsencode(repository.top or "")
         # No path has a NUL in it: nothing is skipped where the root lies elsewhere.
         self._root = b"\0"
         if root is not None and repository.top is not None and root.is_relative_to(repository.top):
             self._root = os.fsencode(root.relative_to(repository.top))
-        self._source: ChangeSource = watcher.source(self._top, self._skip) if watcher and self._top else Anything()
+        self._source: ChangeSource = watcher.source(self._top, self._skip) if watcher and self._top else NoNotices()
         self._last: CheckoutStatus | None = None
         self._seen: tuple[str, Stat | None] | None = None
 
@@ -66,7 +66,7 @@ class CheckoutReader:
         self._source.close()
 
     def _follow_all(self) -> None:
-        if not isinstance(self._source, Anything):
+        if not isinstance(self._source, NoNotices):
             try:
                 survey(self._top, b"", self._skip, self._source.follow)
             except OverflowError:

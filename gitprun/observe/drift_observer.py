@@ -23,11 +23,11 @@ from gitprun.ledger.lookup import probe_unit
 from gitprun.ledger.probe import probe_named
 from gitprun.ledger.roster import NAMED, roster
 from gitprun.model.errors import PrunError
-from gitprun.observe.attribution import Inquiry, PossibleAuthor
+from gitprun.observe.attribution import Attribution, PossibleAuthor
 from gitprun.observe.changes import value_of
 from gitprun.observe.drift_rules import judge
 from gitprun.observe.keep import ObjectKeep, drop_keep, keep_folder, pin_commits, pin_prefix
-from gitprun.observe.own_changes import find_drift, read_ours
+from gitprun.observe.own_changes import find_drift, read_own_changes
 from gitprun.observe.reflogs import read_entry
 from gitprun.observe.safe_mode import trust
 from gitprun.observe.snapshot import (
@@ -174,8 +174,8 @@ class DriftObserver:
         """Judge what differs and write it down, one event for each unit that may have done it."""
         events = self.ledger.read().events
         authors = tuple(self._running.values())
-        ours = read_ours(events, (before, after), self.root, (one.branch for one in authors))
-        inquiry = Inquiry(self.repository, before, after, authors, self.store.content)
+        ours = read_own_changes(events, (before, after), self.root, (one.branch for one in authors))
+        inquiry = Attribution(self.repository, before, after, authors, self.store.content)
         judged = (judge(thing, inquiry.about(thing), before) for thing in find_drift(before, after, ours))
         found = sorted((one for one in judged if one is not None), key=lambda one: one.by)
         if not found:

@@ -116,7 +116,7 @@ def last_landings(events: Iterable[Event], since: float) -> frozenset[tuple[str,
     return frozenset((target, oid) for target, oids in found.items() for oid in oids)
 
 
-def read_ours(
+def read_own_changes(
     events: Sequence[Event],
     looks: tuple[RepositorySnapshot, RepositorySnapshot],
     root: str,

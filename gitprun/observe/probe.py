@@ -13,10 +13,10 @@ from gitprun.observe.attribution import CheckoutWriters, PossibleAuthor
 from gitprun.observe.commits import CommitCounts
 from gitprun.observe.flags import Observation, UnitReading, changed_in_checkout
 from gitprun.observe.own_changes import OwnChanges
-from gitprun.observe.processes import Process, count_runaway, has_worker, living, probe_processes
+from gitprun.observe.processes import Process, count_runaway, has_worker, live_identity, probe_processes
 from gitprun.observe.snapshot import RepositorySnapshot
 from gitprun.observe.snapshotter import Snapshotter
-from gitprun.observe.touched import Watcher
+from gitprun.observe.touched import FolderWatcher
 from gitprun.observe.unit import UnitReader, tip_of
 from gitprun.system.clock import Clock
 
@@ -103,7 +103,7 @@ class Probe:
         pairs = [(run, unit) for run in wanted.runs for unit in run.units.values()]
         self._units.forget((unit.run, unit.id) for _, unit in pairs)
         for number, (run, unit) in enumerate(pairs):
-            warden = living(unit.facts.get("process")) if unit.state == "running" else None
+            warden = live_identity(unit.facts.get("process")) if unit.state == "running" else None
             if warden is not None:
                 wardens.add(warden.pid)
             works = warden is not None and has_worker(warden.pid, processes)
@@ -136,12 +136,12 @@ def _coordinators(runs: Sequence[RunState]) -> set[int]:
     """Find the living processes that see to runs which are not over, or to a single workspace somebody works in."""
     records = [run.facts.get("coordinator") for run in runs if run.ended is None]
     records += [unit.facts.get("coordinator") for run in runs for unit in run.units.values() if unit.live]
-    return {found.pid for record in records if (found := living(record)) is not None}
+    return {found.pid for record in records if (found := live_identity(record)) is not None}
 
 
-def _make_watcher() -> Watcher | None:
+def _make_watcher() -> FolderWatcher | None:
     """Make a watcher, where the system has one to give."""
     try:
-        return Watcher()
+        return FolderWatcher()
     except OSError:
         return None

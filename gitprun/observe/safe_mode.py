@@ -60,16 +60,16 @@ def trust(repository: Repository, folder: Path, *, anew: bool = False) -> None:
         repository.trusted.mkdir(parents=True, exist_ok=True)
         write_whole(repository.trusted / _digest(os.fsencode(folder)), os.fsencode(folder))
         write_whole(place, json.dumps(fingerprint(repository.common)).encode())
-    be_cautious(repository)
+    enter_safe_mode(repository)
 
 
-def be_cautious(repository: Repository) -> None:
+def enter_safe_mode(repository: Repository) -> None:
     """Start git in this repository with a look at its settings, as long as anything is to be compared with."""
     if repository.trusted.is_dir():
         set_caution(os.fspath(repository.common), SafeMode(repository))
 
 
-def require_calm(repository: Repository) -> None:
+def require_trusted_config(repository: Repository) -> None:
     """Refuse to go on where programs would start that may not be the user's."""
     if changed := SafeMode(repository).changed():
         raise OperationRefused(

@@ -134,7 +134,7 @@ def read_snapshot(record: Any) -> RepositorySnapshot | None:
             here=str(record.get("here", "HEAD")),
             narrow=bool(record.get("narrow")),
         )
-    except (KeyError, TypeError, ValueError, AttributeError):
+    except (LookupError, TypeError, ValueError, AttributeError):
         return None
 
 

@@ -23,7 +23,7 @@ from gitprun.observe.changes import CONFIGS, redact
 from gitprun.observe.checkout import CheckoutReader
 from gitprun.observe.files import Reader, Stat, names_in, stat_of, walk
 from gitprun.observe.snapshot import RepositorySnapshot
-from gitprun.observe.touched import Watcher
+from gitprun.observe.touched import FolderWatcher
 from gitprun.system.content_store import ContentStore
 from gitprun.system.files import read_plain
 
@@ -53,7 +53,7 @@ class Snapshotter:
         store: ContentStore | None = None,
         *,
         root: Path | None = None,
-        watcher: Watcher | None = None,
+        watcher: FolderWatcher | None = None,
     ) -> None:
         self.repository, self.store = repository, store
         self._common = str(repository.common)

@@ -18,7 +18,7 @@ from gitprun.model.globs import outside_fence
 from gitprun.observe.commits import CommitCounts
 from gitprun.observe.flags import UnitReading
 from gitprun.observe.snapshot import RepositorySnapshot, Stamp
-from gitprun.observe.touched import Anything, Watcher, skipped
+from gitprun.observe.touched import FolderWatcher, NoNotices, make_skip_rule
 from gitprun.observe.tree import Ground, Tree, may_convert
 from gitprun.system.clock import Clock
 from gitprun.system.files import tail
@@ -40,7 +40,9 @@ class _Quiet:
 class UnitReader:
     """Looks at units and remembers what it need not read again."""
 
-    def __init__(self, repository: Repository, clock: Clock, commits: CommitCounts, watcher: Watcher | None) -> None:
+    def __init__(
+        self, repository: Repository, clock: Clock, commits: CommitCounts, watcher: FolderWatcher | None
+    ) -> None:
         self._repository, self._clock, self._commits, self._watcher = repository, clock, commits, watcher
         self._trees: dict[_Key, Tree] = {}
         self._quiet: dict[_Key, _Quiet] = {}
@@ -98,8 +100,8 @@ class UnitReader:
             # A later attempt works in a workspace of its own.
             self._trees.pop(key).close()
         if key not in self._trees:
-            rule = skipped(map(os.fsencode, (OUTBOX, *ground.apart)))
-            source = self._watcher.source(os.fsencode(ground.path), rule) if self._watcher else Anything()
+            rule = make_skip_rule(map(os.fsencode, (OUTBOX, *ground.apart)))
+            source = self._watcher.source(os.fsencode(ground.path), rule) if self._watcher else NoNotices()
             self._trees[key] = Tree(ground, source)
         return self._trees[key].look(whole=whole)
 

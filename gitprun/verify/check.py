@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from gitprun.git.environment import ceilings
@@ -29,6 +30,16 @@ DECLARE = "or declare another verify command"
 PLAIN_SHELL = 'if (set -o pipefail) 2>/dev/null; then set -o pipefail; fi; eval "$1"'
 
 
+@dataclass(frozen=True, slots=True)
+class CheckPlace:
+    """Where checks run: a folder, the one for their logs, what surrounds them; ``stop`` ends them early."""
+
+    path: Path
+    logs: Path
+    around: Surroundings
+    stop: process.Stop | None = None
+
+
 def check_workspace(
     workspace: Path,
     declared: Sequence[str],
@@ -47,7 +58,7 @@ def check_workspace(
     if not workspace.is_dir():
         raise PrunError(f"there is no workspace at {workspace}")
     checks = workspace_checks(workspace, declared)
-    return run_checks(workspace, checks, log_dir, around=around, timeout=timeout, stop=stop)
+    return run_checks(CheckPlace(workspace, log_dir, around, stop), checks, timeout=timeout)
 
 
 def workspace_checks(workspace: Path, declared: Sequence[str], *, detect: bool = False) -> tuple[recipes.Check, ...]:
@@ -60,13 +71,10 @@ def workspace_checks(workspace: Path, declared: Sequence[str], *, detect: bool =
 
 
 def run_checks(
-    workspace: Path,
+    place: CheckPlace,
     checks: Sequence[recipes.Check],
-    log_dir: Path,
     *,
-    around: Surroundings,
     timeout: float,
-    stop: process.Stop | None = None,
     settle: Callable[[CheckResult], CheckResult] | None = None,
 ) -> Verdict:
     """Run these very checks, as ``check_workspace`` does; ``settle`` looks at the place after each that ran.
@@ -74,8 +82,9 @@ def run_checks(
     It returns what the check comes to. Where it makes that ``could-not-run``, the place is not what it was, and no more
     checks run there.
     """
+    workspace, around, stop = place.path, place.around, place.stop
     if checks:
-        log_dir.mkdir(parents=True, exist_ok=True)
+        place.logs.mkdir(parents=True, exist_ok=True)
     results: list[CheckResult] = []
     for number, check in enumerate(checks, 1):
         left = timeout - sum(result.seconds for result in results)
@@ -83,7 +92,7 @@ def run_checks(
         if obstacle:
             results.append(_not_run(check, obstacle))
         else:
-            log = log_dir / f"verify-{number}.log"
+            log = place.logs / f"verify-{number}.log"
             result = _run(check, workspace, log, around=around, timeout=left, stop=stop)
             settled = result if settle is None else settle(result)
             results.append(settled)

@@ -19,7 +19,7 @@ from gitprun.observe.snapshot import (
     write_snapshot,
 )
 from gitprun.observe.snapshotter import Snapshotter
-from gitprun.observe.touched import Watcher
+from gitprun.observe.touched import FolderWatcher
 from tests.support.repos import Repo, make_bare, make_repo
 from tests.support.workshop import fingerprint
 
@@ -153,7 +153,7 @@ def test_a_bare_repository_has_no_checkout(repo: Repo, tmp_path: Path) -> None:
 
 
 def test_an_attentive_look_sees_what_a_fresh_one_sees(repo: Repo) -> None:
-    watcher = Watcher()
+    watcher = FolderWatcher()
     eye = Snapshotter(repo.repository, watcher=watcher)
 
     def see() -> RepositorySnapshot:

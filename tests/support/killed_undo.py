@@ -47,7 +47,7 @@ def main() -> None:
     name, action = MOMENTS[moment]
     setattr(flow, name, action)
     repo = Repo(Path(folder))
-    flow.undo(repo.repository, repo.ledger, redo=how == ["redo"])
+    flow.undo(repo.repository, repo.ledger, flow.UndoRequest(redo=how == ["redo"]))
 
 
 if __name__ == "__main__":
