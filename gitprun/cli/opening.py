@@ -11,9 +11,9 @@ from gitprun.model.errors import OperationRefused
 from gitprun.model.escapes import safe_text
 
 if TYPE_CHECKING:
+    from gitprun.landing.conflict_report import ConflictReport
     from gitprun.landing.guard import Target
     from gitprun.landing.plan import Candidate
-    from gitprun.landing.report import ConflictReport
     from gitprun.landing.resolution import Resolution
     from gitprun.landing.unresolved import Unresolved
     from gitprun.model.plan import Settings
@@ -33,8 +33,7 @@ def read_settings_of(place: Here) -> Settings:
 def swept(place: Here) -> tuple[Resolution, ...]:
     """Return what is open, with nothing left of what killed commands did not finish."""
     from gitprun.cli.places import workspace_root
-    from gitprun.landing.assist import resolutions_locked, sweep
-    from gitprun.landing.resolution import read_resolutions
+    from gitprun.landing.resolution import read_resolutions, resolutions_locked, sweep
 
     root = workspace_root(place, None, read_settings_of(place))
     with resolutions_locked(place.repository):
@@ -58,9 +57,18 @@ def open_branch(place: Here, name: str, into: str | None) -> Resolution:
     """Open what keeps a branch from landing, or find it open already."""
     from gitprun.cli.places import workspace_root
     from gitprun.git.command import require_git
-    from gitprun.landing.assist import open_resolution, resolutions_locked, sweep, workspace_of
+    from gitprun.git.refs import open_repository
     from gitprun.landing.guard import read_target
-    from gitprun.landing.resolution import name_for, read_resolutions
+    from gitprun.landing.resolution import (
+        OpeningSpec,
+        name_for,
+        open_resolution,
+        read_resolutions,
+        resolutions_locked,
+        sweep,
+        workspace_of,
+    )
+    from gitprun.landing.unresolved import Opening
 
     repository = place.repository
     require_git(place.start)
@@ -75,17 +83,9 @@ def open_branch(place: Here, name: str, into: str | None) -> Resolution:
                 return known
         left = _left_or_found(place, target, candidate, settings)
         brief = _brief(place, target, candidate, left, str(workspace_of(root, candidate)), settings)
-        opened, more = open_resolution(
-            repository,
-            place.ledger,
-            candidate,
-            target,
-            left,
-            root=root,
-            texts=_texts(brief),
-            copy=settings.copy or (),
-            link=settings.link or (),
-        )
+        spec = OpeningSpec(root=root, texts=_texts(brief), copy=settings.copy or (), link=settings.link or ())
+        opening = Opening(repository, open_repository(repository.common), candidate, target)
+        opened, more = open_resolution(opening, place.ledger, left, spec)
     for note in (*notes, *more):
         warn(safe(note))
     return opened
@@ -97,12 +97,13 @@ def left_of(place: Here, target: Target, candidate: Candidate, settings: Setting
     from gitprun.judging.hotspots import parse_hotspots
     from gitprun.judging.rerere import read_rerere
     from gitprun.judging.text import Means
-    from gitprun.landing.unresolved import read_left
+    from gitprun.landing.unresolved import Opening, read_unresolved
 
     hotspots = parse_hotspots(list(settings.hotspots), settings.hotspot_source or "prun.toml")
     rerere = read_rerere(place.repository.git, place.repository.common)
     means = Means(hotspots=hotspots, state=place.repository.state, rerere=rerere)
-    return read_left(place.repository, open_repository(place.repository.common), target, candidate, means)
+    repository = place.repository
+    return read_unresolved(Opening(repository, open_repository(repository.common), candidate, target), means)
 
 
 def _left_or_found(place: Here, target: Target, candidate: Candidate, settings: Settings) -> Unresolved:
@@ -112,30 +113,29 @@ def _left_or_found(place: Here, target: Target, candidate: Candidate, settings: 
         return left
     from gitprun.git.refs import open_repository
     from gitprun.judging.hotspots import parse_hotspots
-    from gitprun.landing.findings import read_findings
     from gitprun.landing.holds import find_hold, read_holds
     from gitprun.landing.plan import LandingOptions
+    from gitprun.landing.unresolved import Opening, read_findings
 
     hotspots = parse_hotspots(list(settings.hotspots), settings.hotspot_source or "prun.toml")
     reading, repo = place.read(), open_repository(place.repository.common)
     hold = find_hold(read_holds(place.repository, reading.history, reading.events), candidate.branch, target.ref)
-    return read_findings(place.repository, repo, target, candidate, LandingOptions(hotspots=hotspots), left, hold)
+    opening = Opening(place.repository, repo, candidate, target)
+    return read_findings(opening, LandingOptions(hotspots=hotspots), left, hold)
 
 
 def _brief(
     place: Here, target: Target, candidate: Candidate, left: Unresolved, workspace: str, settings: Settings
 ) -> ConflictReport:
     from gitprun.git.refs import open_repository
-    from gitprun.landing.report import read_brief
+    from gitprun.landing.conflict_report import read_report
     from gitprun.landing.resolution import name_for
+    from gitprun.landing.unresolved import Opening
 
-    return read_brief(
-        place.repository,
-        open_repository(place.repository.common),
+    return read_report(
+        Opening(place.repository, open_repository(place.repository.common), candidate, target),
         place.history(),
-        candidate,
         left,
-        target=target.branch,
         workspace=workspace,
         name=name_for(candidate),
         verify=settings.verify or verify_of(place, candidate),
@@ -150,11 +150,11 @@ def verify_of(place: Here, one: Candidate | Resolution) -> tuple[str, ...]:
 
 def _texts(brief: ConflictReport) -> dict[str, str]:
     """Write the report for people, programs and workers."""
-    from gitprun.landing.report_text import render_brief
+    from gitprun.landing.conflict_report import render_report
 
     return {
-        BRIEF: render_brief(brief),
-        PROMPT: render_brief(brief, worker=True),
+        BRIEF: render_report(brief),
+        PROMPT: render_report(brief, worker=True),
         AS_JSON: json.dumps(brief.as_json()) + "\n",
     }
 

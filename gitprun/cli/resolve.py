@@ -111,9 +111,14 @@ def _row(one: Resolution) -> tuple[str, str, str, str]:
 def _abort(place: Here, name: str | None) -> int:
     from gitprun.judging.recorded_resolutions import is_recorded
     from gitprun.landing.accept_resolution import names_of, read_written
-    from gitprun.landing.assist import close_resolution, require_idle, resolutions_locked
     from gitprun.landing.forget import forget_rows
-    from gitprun.landing.resolution import read_resolutions, require_open
+    from gitprun.landing.resolution import (
+        close_resolution,
+        read_resolutions,
+        require_idle,
+        require_open,
+        resolutions_locked,
+    )
 
     repository = place.repository
     with resolutions_locked(repository):
@@ -154,8 +159,7 @@ def _work(place: Here, opened: Resolution, worker: str) -> bool:
     """Let a worker resolve it; tells whether it ended well."""
     from gitprun.cli.opening import read_settings_of
     from gitprun.cli.signals import signals_stop
-    from gitprun.landing.assist import require_idle
-    from gitprun.landing.resolution import MOST, folder_of, write_resolution
+    from gitprun.landing.resolution import MOST, folder_of, require_idle, write_resolution
     from gitprun.model.names import UnitId
     from gitprun.model.units import ExecutorSettings, Unit
     from gitprun.registry.state_folder import state_base
@@ -198,7 +202,7 @@ def _work(place: Here, opened: Resolution, worker: str) -> bool:
 def _finish(place: Here, opened: Resolution, **given: Any) -> int:
     """Take a resolution back, record it, and land the branch."""
     from gitprun.cli.opening import read_settings_of
-    from gitprun.landing.assist import require_idle
+    from gitprun.landing.resolution import require_idle
 
     require_idle(replace(opened, worker="") if given["worker"] else opened)
     report = _land(place, opened, read_settings_of(place), given)
@@ -209,7 +213,7 @@ def _finish(place: Here, opened: Resolution, **given: Any) -> int:
     if state != "landed":
         say(f"nothing of {safe(opened.branch)} had to be brought in")
     from gitprun.landing.accept_resolution import read_written
-    from gitprun.landing.assist import close_resolution, resolutions_locked
+    from gitprun.landing.resolution import close_resolution, resolutions_locked
 
     with resolutions_locked(place.repository):
         written = None if state == "landed" else read_written(place.repository, opened)
@@ -222,7 +226,7 @@ def _finish(place: Here, opened: Resolution, **given: Any) -> int:
 def _land(place: Here, opened: Resolution, settings: Settings, given: dict[str, Any]) -> LandingReport:
     from gitprun.cli.opening import candidate_of
     from gitprun.cli.signals import signals_stop
-    from gitprun.landing.accept_resolution import parse_takes, take_back
+    from gitprun.landing.accept_resolution import accept_work, parse_takes
     from gitprun.landing.engine import land
     from gitprun.landing.guard import hold_back
     from gitprun.supervisor.process import Stop
@@ -232,7 +236,7 @@ def _land(place: Here, opened: Resolution, settings: Settings, given: dict[str, 
     if candidate.tip != opened.tip:
         raise OperationRefused(f"{opened.branch} has moved since this was opened", "--abort, then open it again")
     others = bool(given["allow_other_paths"])
-    taken = take_back(repository, opened, parse_takes(given["take"]), allow_other_paths=others)
+    taken = accept_work(repository, opened, parse_takes(given["take"]), allow_other_paths=others)
     candidate = replace(candidate, mended=_keep(place, opened, candidate, settings, taken))
     options = _options(place, settings, opened, given["message"] or taken.message(opened.branch), given)
     stop = Stop()

@@ -83,10 +83,12 @@ def _contested(trees: Trees, sides: Sides, tree: Oid) -> Iterator[tuple[bytes, F
         found = trees.find(tree, path)
         main = trees.find(sides.main, path) or trees.find(sides.main, origin)
         unit = trees.find(sides.unit, path) or trees.find(sides.unit, origin)
+        # A text that is one side's whole was looked at by whoever wrote it.
         if found is None or main is None or unit is None or found[1] in (main[1], unit[1]):
             continue
         if any(mode not in REGULAR for mode, _ in (found, main, unit)):
             continue
+        # Without a regular file in the base both sides added one, and all of it is new.
         before = trees.find(sides.base, origin)
         base = read_blob(trees.repo, before[1]) if before and before[0] in REGULAR else None
         texts = (read_blob(trees.repo, main[1]), read_blob(trees.repo, unit[1]))

@@ -21,6 +21,7 @@ def mark_conflict(main: bytes, base: bytes, unit: bytes, style: str, labels: Seq
     with tempfile.TemporaryDirectory(prefix="prun-marked-") as folder:
         for name, text in (("main", main), ("base", base), ("unit", unit)):
             Path(folder, name).write_bytes(text)
+        # "merge" is no option of git's: it is what git does without one.
         options = () if style in ("", "merge") else (f"--{style}",)
         named = [word for label in labels for word in ("-L", label)]
         answer = Git(cwd=Path(folder), neutral=True).run(

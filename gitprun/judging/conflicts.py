@@ -105,6 +105,7 @@ def read_conflicts(merge: TreeMerge) -> tuple[ConflictedPath, ...]:
     words: dict[bytes, list[str]] = {}
     for note in merge.messages:
         kind = conflict_kind(note)
+        # One message may name a path more than once, as its old and its new name.
         for path in dict.fromkeys(note.paths) if kind else ():
             kinds.setdefault(path, set()).add(kind)
             words.setdefault(path, []).append(note.text)
@@ -155,6 +156,7 @@ def place_answers(repo: Objects, tree: Oid, answers: Iterable[ConflictAnswer]) -
     answers = tuple(answers)
     texts = {one.at.path: one.text.answer.text for one in answers if one.text is not None}
     chosen = {one.at.path: version_taken(one.at.versions, one.take) for one in answers if one.take is not None}
+    # Texts before choices: a choice may take a folder away that a text lies in.
     tree = replace_blobs(repo, tree, texts) if texts else tree
     return place_versions(Path(repo.path), tree, chosen) if chosen else tree
 
@@ -178,6 +180,7 @@ def show_conflicts(
 def describe_conflict(at: ConflictedPath, names: Mapping[Oid, str], checkout: Path | None) -> str:
     """Return git's own words about a conflict; for a submodule with the commits, and whether they are here."""
     detail = " ".join(at.words.split())
+    # Git was given commits, and says what it was given; people know branches.
     for oid, name in names.items():
         detail = detail.replace(oid, name)
     sides = [

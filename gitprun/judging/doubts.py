@@ -43,6 +43,7 @@ def find_doubts(conflict: FileConflict, text: bytes, state: Path | None) -> Doub
 
         return outline.find_doubts(conflict, text)
 
+    # What is too large is not even read: that is said, and no fault, for nobody can do better by hand.
     size = max(map(len, (conflict.main, conflict.unit, text)))
     unjudged = why_unjudged(conflict.path, size)
     if size > SIZE_LIMIT:
@@ -70,6 +71,7 @@ def guarded(
     except TimeLimit:
         return Late(late)
     except Exception as problem:
+        # The module that failed says more to whoever reads the report than the line that called it.
         where = [frame.f_code.co_filename for frame, _ in walk_tb(problem.__traceback__)]
         name = next((Path(each).stem for each in reversed(where) if "/resolvers/" in each), "unknown")
         told = write_bug_report(problem, state / "bugs" if state is not None else None, doing)

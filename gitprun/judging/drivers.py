@@ -119,9 +119,11 @@ def judge_drivers(
 
     ``sides`` are the trees of base, main and unit.
     """
+    # Git says nothing of drivers, so their work is told by what they left.
     unsettled = {stage.path for stage in merge.stages}
     for path, name in sorted(attributes.of(contested).items()):
         base, main, unit = (trees.find(tree, path) for tree in sides)
+        # A driver is asked only where both sides changed a file, each differently.
         if main is None or unit is None or main[1] in (unit[1], base and base[1]) or unit[1] == (base and base[1]):
             continue
         if any(entry[0] not in REGULAR for entry in (main, unit)):
@@ -145,6 +147,7 @@ def _judge(sizes: Sequence[int]) -> str:
     base, main, unit, merged = sizes
     if not merged:
         return "nothing of it" if main and unit else ""
+    # What both took away may be gone twice over; less than that nobody asked for.
     kept = min(main, unit, main + unit - base)
     return (
         f"{merged} byte{'' if merged == 1 else 's'} of it, far less than either side has" if merged * FAR < kept else ""

@@ -20,9 +20,11 @@ from gitprun.system.files import read_plain, write_whole
 Take = Literal["main", "unit", "delete"]
 
 TAKES: Final[tuple[Take, ...]] = get_args(Take)
+# Bytes of a text a person resolved; files that can be merged at all are far smaller, and one is read at once.
 MOST: Final = 64 << 20
 _FOLDER = "resolutions"
 _FORGOTTEN = "forgotten"
+# Only names we write ourselves are moved or removed: others may be in that folder.
 _NAME = re.compile(r"(?:[0-9a-f]{40}|none)-[0-9a-f]{40}-[0-9a-f]{40}|choice-[0-9a-f]{64}")
 
 
@@ -67,6 +69,7 @@ def text_name(base: str | None, main: str, unit: str) -> str:
 
 def choice_name(path: bytes, versions: Sequence[str | None]) -> str:
     """Name the file that keeps whose version of a path was chosen."""
+    # The path is part of it: a choice is about a file at its place, a text about three texts wherever they are.
     mark = hashlib.sha256(b"\0".join((path, *(str(version or "none").encode() for version in versions))))
     return f"choice-{mark.hexdigest()}"
 

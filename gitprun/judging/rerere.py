@@ -19,9 +19,11 @@ from gitprun.system.files import read_plain
 RERERE = "rerere"
 # Where git would take it by itself, so do we; else it is only named.
 HINT = "git's rerere knows a resolution; git config rerere.autoUpdate true has it used, git merge shows it"
+# Bytes of an image of git's; read at once, and git keeps whole files.
 MOST = 64 << 20
 # Git nests a conflict in another one where merge bases conflict among themselves: two or three levels.
 DEEPEST = 50
+# Git names conflicts by markers of its usual length, whatever size an attribute asks for.
 _SIZE = 7
 _VARIANT = re.compile(r"postimage(?:\.([0-9]+))?")
 
@@ -42,6 +44,7 @@ class Rerere:
         None where nothing is known, or where the rest of the file changed so that it does not fit any more.
         """
         for text in texts:
+            # Git keeps images as they lie in the folder, where line ends may have been converted.
             for marked in (text, text.replace(b"\n", b"\r\n")) if b"\r\n" not in text else (text,):
                 normal = normalise(marked)
                 if normal is None:
@@ -134,6 +137,7 @@ def _read_hunk(lines: Iterator[bytes], depth: int) -> tuple[bytes, bytes] | None
         elif _is_marker(line, b">"):
             if place != two:
                 return None
+            # Whoever merges the other way round has the same conflict.
             first, second = sorted((b"".join(sides[one]), b"".join(sides[two])))
             return first, second
         else:

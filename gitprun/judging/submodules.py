@@ -54,6 +54,7 @@ def describe_sides(checkout: Path | None, path: bytes, sides: Sequence[tuple[str
     git = _open(checkout, path)
     words = []
     for side, oid in sides:
+        # Where there is no copy at all nothing is known, and nothing is said.
         known = "" if git is None or _has(git, oid) else " (not in your copy)"
         words.append(f"{side} has {short(oid)}{known}")
     return ", ".join(words)
@@ -63,6 +64,7 @@ def _open(checkout: Path | None, path: bytes) -> Git | None:
     """Open the user's copy of a submodule, if there is one; without ``.git`` git would find the repository around."""
     if checkout is None:
         return None
+    # A folder without .git of its own is in the repository around it, whose commits are others.
     place = Path(os.fsdecode(os.path.join(os.fsencode(checkout), path)))
     return Git(cwd=place, neutral=True) if os.path.lexists(place / ".git") else None
 

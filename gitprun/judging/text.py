@@ -119,6 +119,7 @@ def judge_text(
     if isinstance(resolved, Refused):
         return JudgedText(state=MergeState.CONFLICT, reason=resolved.reason)
     answer = resolved.answer
+    # A proof is that of one kind and a policy has none: faults of all kinds are looked for in either.
     doubts = find_doubts(conflict, answer.text, means.state)
     state = MergeState.SUSPECT if doubts.faults else MergeState.UNITED
     return JudgedText(state=state, text=answer.text, answer=answer, doubts=doubts)

@@ -35,6 +35,7 @@ from gitprun.system.files import folder_identity, locked
 from gitprun.workspaces.base import Workspace
 from gitprun.workspaces.clone import read_source
 
+# Bytes: whatever a person left there on purpose goes along, as the limit of captures has no place here.
 MAX_FILE = 1 << 30
 
 
@@ -61,10 +62,11 @@ class AcceptedResolution:
         return f"merge: ship {branch}\n\nResolved:\n{listed}"
 
 
-def take_back(
+def accept_work(
     repository: Repository, resolution: Resolution, takes: Mapping[bytes, Take], *, allow_other_paths: bool
 ) -> AcceptedResolution:
     """Read the finished work and check it; raises Refused with everything that keeps it from being taken."""
+    # A folder of that name may have been put there since; only the one we made is read.
     if folder_identity(Path(resolution.workspace)) != resolution.identity:
         raise OperationRefused(
             f"{resolution.workspace} is not the folder prun made", "git prun resolve --abort, then open it again"
@@ -73,7 +75,8 @@ def take_back(
     tree = _read_work(repository, repo, resolution)
     changed = {change.path: change for change in read_changes(repository.git, resolution.opened, tree)}
     if resolution.why != CONFLICT:
-        return _take_mended(repository, repo, resolution, tree, changed, takes, allow_other_paths=allow_other_paths)
+        work = _FinishedWork(repository, repo, resolution, tree, changed)
+        return _accept_mended(work, takes, allow_other_paths=allow_other_paths)
     wrong = [
         f"{show_path(path)} is not in conflict" for path in takes if path not in {p.name for p in resolution.paths}
     ]
@@ -96,20 +99,23 @@ def take_back(
     return AcceptedResolution(tree=tree, texts=texts, takes=taken, others=others)
 
 
-def _take_mended(
-    repository: Repository,
-    repo: Objects,
-    resolution: Resolution,
-    tree: Oid,
-    changed: Mapping[bytes, TreeChange],
-    takes: Mapping[bytes, Take],
-    *,
-    allow_other_paths: bool,
-) -> AcceptedResolution:
+@dataclass(frozen=True, slots=True)
+class _FinishedWork:
+    """What came back from the workspace of a resolution: its tree, and what differs from the one it began with."""
+
+    repository: Repository
+    repo: Objects
+    resolution: Resolution
+    tree: Oid
+    changed: Mapping[bytes, TreeChange]
+
+
+def _accept_mended(work: _FinishedWork, takes: Mapping[bytes, Take], *, allow_other_paths: bool) -> AcceptedResolution:
     """Check what was changed in files that merge: that there is something, where it may be, without new faults.
 
     Whether what was wrong still is, the landing finds out: it looks at the result, and checks it.
     """
+    repository, repo, resolution, tree, changed = (work.repository, work.repo, work.resolution, work.tree, work.changed)
     if takes:
         raise OperationRefused(
             "--take decides conflicts, and there is none", f"edit the files in {resolution.workspace}"
@@ -259,6 +265,7 @@ def record(repository: Repository, ledger: Ledger, resolution: Resolution, taken
         given.setdefault(text_name(*blobs_of(row)), set()).add(text)
     several = {name for name, blobs in given.items() if len(blobs) > 1}
     texts = [(row, text) for row, text in texts if text_name(*blobs_of(row)) not in several]
+    # Written down before the files are: killed in between, they can still be forgotten by name.
     names = [(row.path, text_name(*blobs_of(row))) for row, _ in texts]
     names += [(row.path, choice_name(row.name, row.versions)) for row, _ in choices]
     ledger.append(resolution.about.into(ResolveRecorded, rows=tuple(names)))

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 from gitprun.git.refs import Signature
 from gitprun.git.repo import Checkout
-from gitprun.git.trees import TreeChange, tree_of
+from gitprun.git.trees import GITLINK, TreeChange, tree_of
 from gitprun.git.walk import Trees
 from gitprun.judging.drivers import find_attributes
+from gitprun.judging.submodules import find_unknown
 from gitprun.landing.barriers import Hold, Proposed, list_holds
 from gitprun.landing.context import LandingContext, Memory
 from gitprun.landing.guard import LocalChanges, Target
@@ -34,7 +35,8 @@ _NOBODY = Signature("git-prun", "git-prun", 0, 0)
 class Barred:
     """What holds a branch (None: nothing), and what it changes that is only named.
 
-    ``suspect`` and ``refused`` say what of others' work it takes back, and what of its own would stay away.
+    ``suspect`` and ``refused`` say what of others' work it takes back, and what of its own would stay away, or
+    cannot be had here (a submodule's commit).
     """
 
     hold: Hold | None = None
@@ -103,11 +105,12 @@ def look_ahead(
         before, merged = place, tree
     step = own if merged == tree and before == place and base is not None else site.trees.compare(before, merged)
     proposed = Proposed(candidate=candidate, tip=tip, base=bases[0], before=before, tree=merged, step=step)
+    moved = [change for change in step if GITLINK in (change.old_mode, change.new_mode)]
     stray = (Suspect(path="", reason=candidate.stray),) if candidate.stray else ()
     seen = (*stray, *find_branch_faults(site, candidate, own, merged).suspects)
     return Barred(
         hold=list_holds(site, proposed),
         named=describe_named(site.trees, step, site.live()),
         suspect=describe_suspects(seen) if seen else "",
-        refused=describe_reverted(site, candidate),
+        refused=describe_reverted(site, candidate) or find_unknown(site.target.checkout, moved),
     )

@@ -61,6 +61,7 @@ def build_merge(
     unsettled = candidate.drift or candidate.later
     if unsettled and not trial:
         return _item(candidate, "refused", unsettled)
+    # Before any merge: what is not proved by itself is not worth one.
     reason = unproved(candidate, site.options)
     if reason:
         return _item(candidate, "unverified", reason)
@@ -161,6 +162,7 @@ def _commit(site: LandingContext, tip: Oid, combined: Combined, base: Oid, *, tr
         return _item(candidate, "already-contained", f"its changes are already in {site.target.branch}")
     step = site.trees.compare(before, tree)
     proposed = Proposed(candidate=candidate, tip=tip, base=base, before=before, tree=tree, step=step)
+    # Before hooks and messages: what a person has to let pass first need not be asked anybody else.
     barred = _barred(site, proposed)
     if barred is not None:
         return barred

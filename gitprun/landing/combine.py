@@ -56,6 +56,7 @@ def combine(
     _note(site, candidate, judged, 0 if mended or not several else len(bases))
     if judged.tree is None:
         return _conflict(site, tip, candidate, judged)
+    # Lines that a hotspot drops were asked for by name; those of -X are whatever happened to conflict.
     lost = [one for one in judged.resolved if one.dropped and one.path in judged.forced]
     if lost and not site.options.accept_drops:
         reason = _drops(site.options.strategy or "", lost)

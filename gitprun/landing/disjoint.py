@@ -63,6 +63,7 @@ def merge_apart(trees: Trees, main: Since, unit: Sequence[TreeChange]) -> Oid | 
     """
     if any(change.path in main.changes for change in unit):
         return None
+    # Where a folder may have been renamed git moves what the other side added to it: only git can tell.
     added = any(change.added for change in unit)
     if (added and main.moves) or (main.added and may_move(unit)):
         return None

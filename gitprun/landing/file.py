@@ -14,6 +14,7 @@ from gitprun.model.findings import MergeState
 from gitprun.resolvers.base import FileConflict, quote
 from gitprun.system.files import write_whole
 
+# As git has it: from here on an exit code is no number of conflicts.
 CANNOT = 128
 # Git asks these where it looks for its configuration; inside a merge they are set by the git that calls us.
 # Git tells its children so what it merges: GITHEAD_<commit>=<its name>.

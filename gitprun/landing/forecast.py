@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 TARGET = -1
 # So many merges for one git program, and so many programs.
 AT_A_TIME = 64
+# Git is mostly waited for: one program works while the answers of the other are judged.
 AT_ONCE = 2
 _Changes = Mapping[bytes, TreeChange]
 
@@ -107,6 +108,7 @@ def forecast(repository: Repository, history: History, asked: Asked) -> Forecast
             known = {pair[1]: _say_held(trees, ground, pair[1]) for pair, one, _ in met if _stands_out(pair, one)}
             merged = {pair[1]: tree for pair, _, tree in met if pair[0] == TARGET}
             looked = _look_at_each(site, ground, asked, candidates, merged)
+    # What the target has by another name conflicts with itself; that is no news about the branch.
     settled = {number for number, said in known.items() if said}
     left_out += [(ground.name(number), known[number]) for number in sorted(settled)]
     met = [row for row in met if settled.isdisjoint(row[0])]
@@ -114,6 +116,7 @@ def forecast(repository: Repository, history: History, asked: Asked) -> Forecast
     meetings = tuple(meeting for pair, meeting, _ in met if pair[0] != TARGET)
     against = tuple(meeting for pair, meeting, _ in met if pair[0] == TARGET)
     sizes = {branch.name: branch.paths for branch in looked}
+    # The target itself is a partner that nobody can be moved away from.
     order = plan_safe_order(sizes, partners_of((*against, *meetings)), list(sizes))
     return Forecast(
         target=target.ref,

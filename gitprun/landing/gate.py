@@ -47,6 +47,7 @@ def refuse_merge(
     git = repository.git
     if repository.top is None:
         return ""
+    # What is committed is the index: with other files in the folder nobody has seen it as it will be.
     unstaged = read_local_changes(repository.top).unstaged
     if unstaged:
         return f"{repository.top} has changes that are not committed: {list_paths(unstaged)}"

@@ -35,6 +35,7 @@ def read_holds(repository: Repository, history: History, events: Iterable[Event]
     found = []
     for one in known:
         tip, main = _unit_tip(history, one) or tips.get(one.branch), tips.get(one.target)
+        # What has landed by another way, or is gone, keeps nobody waiting.
         if tip is None or main is None or (main != one.main and _contains(repository.git, main, tip)):
             continue
         moved = [name for name, now, then in ((one.onto, main, one.main), (one.name, tip, one.tip)) if now != then]

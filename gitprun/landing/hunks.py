@@ -48,6 +48,7 @@ class Hunk:
 
 def find_hunks(conflict: FileConflict) -> tuple[Hunk, ...] | str:
     """Return the places both sides changed in different ways, in order; or why they cannot be told line by line."""
+    # What no resolver reads is not paired for a report either.
     if max(map(len, (conflict.main, conflict.unit))) > SIZE_LIMIT:
         return "it is too large to be shown"
     triple = split_conflict(conflict)
@@ -85,6 +86,7 @@ def _hunk(triple: Triple, region: Region) -> Hunk:
 
 def _span(region: Region, base: Sequence[bytes], changes: Sequence[LineChange]) -> Span:
     lines = region_text(region, base, changes)
+    # Counted in the side's own lines, as an editor shows them, not in the base's.
     first = changes[0].first - (changes[0].start - region.start)
     return Span(line=first + 1, count=len(lines), text=_shown(lines))
 

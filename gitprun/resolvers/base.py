@@ -13,13 +13,17 @@ from gitprun.resolvers.text import Triple, split_versions
 
 Side = Literal["main", "unit"]
 
+# Lines of the longest version: a file that people write by hand is shorter, and pairing more of them takes longer
+# than TIME_LIMIT.
 LINE_LIMIT = 20_000
 # What one file may take: bytes of a version, and seconds of processor time (kept by whoever calls resolvers).
 SIZE_LIMIT = 1 << 20
+# A person waits for a merge that has many such files, and git for its driver once a file.
 TIME_LIMIT = 2.0
 # To look at a merge: it holds work when that is not enough, so it is more than ten times what 20,000 lines take.
 AUDIT_LIMIT = 10.0
 TOO_DIFFERENT = "the versions differ too much to be compared line by line"
+# As git writes them at its own size; a longer one begins with these too.
 MARKERS = (b"<<<<<<<", b"|||||||", b"=======", b">>>>>>>")
 
 
@@ -116,6 +120,7 @@ def split_conflict(conflict: FileConflict) -> Triple | Refused:
 
 def one_sided(conflict: FileConflict) -> bytes | None:
     """Tell the merge when at most one side changed anything; None when both did."""
+    # The comparison of whole texts comes before any reading: it holds for files nobody can read, too.
     if conflict.main in (conflict.unit, conflict.base):
         return conflict.unit
     return conflict.main if conflict.unit == conflict.base else None
@@ -169,6 +174,7 @@ def prove_union(conflict: FileConflict, text: bytes) -> str | None:
 
 def quote(line: bytes) -> str:
     """Show a line in a message: decoded, quoted, at most 60 characters, nothing a terminal would obey."""
+    # Decoded before it is cut to what is shown; a minified file is one line of a megabyte.
     text = line[:1000].decode("utf-8", "replace").strip(" \t")
     shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
     return '"' + (shown if len(shown) <= 60 else shown[:57] + "...") + '"'

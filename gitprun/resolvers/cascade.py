@@ -11,6 +11,7 @@ from gitprun.resolvers.base import SIZE_LIMIT, FileConflict, Kind, Refused, Reso
 from gitprun.resolvers.kinds import kinds_for
 from gitprun.resolvers.proof import prove
 
+# A fault quotes words of the file, which a private kind (.env, say) must not show.
 _QUOTED = re.compile(r'"[^"]*"')
 
 
@@ -57,6 +58,7 @@ def run_cascade(conflict: FileConflict, *, every: bool = False) -> CascadeResult
     texts: list[Resolved] = []
     refusals: list[StrategyRefusal] = []
     judged = False
+    # A kind goes before lines: where it knows the file its refusal is worth more than a guess by lines.
     for name, resolver, kind in _strategies(conflict.path):
         if kind is None and judged and not texts:
             # What knows the file refused it: lines know less.
@@ -65,6 +67,7 @@ def run_cascade(conflict: FileConflict, *, every: bool = False) -> CascadeResult
         if isinstance(answer, Resolved):
             fault = prove(conflict, answer.text, kind)
             answer = Refused(_QUOTED.sub("a word", fault) if kind and kind.private else fault) if fault else answer
+        # A kind that could not read a version has judged nothing, so lines may still be asked.
         judged = judged or (isinstance(answer, Refused) and not isinstance(answer, Unread))
         if isinstance(answer, Refused):
             refusals.append(StrategyRefusal(name, answer.reason))

@@ -69,6 +69,7 @@ def split_items(changes: Sequence[LineChange], base: Sequence[bytes]) -> tuple[L
 
 def pair_lines(old: Sequence[Hashable], new: Sequence[Hashable]) -> list[tuple[int, int]] | None:
     """Pair equal lines, in order and as many as possible; None when that takes too many edits."""
+    # Most of two versions is alike at both ends: cutting that off makes the search short.
     shorter = min(len(old), len(new))
     head = 0
     while head < shorter and old[head] == new[head]:

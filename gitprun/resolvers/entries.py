@@ -107,6 +107,7 @@ def common_order(*versions: Sequence[K]) -> Callable[[K], Any] | None:
     """
     if sum(len(keys) > 1 for keys in versions) < 2:
         return None
+    # From the strictest on: where several hold, the one that leaves the fewest surprises decides.
     for order in (_plain, _folded, _natural):
         try:
             if all(a <= b for keys in versions for a, b in pairwise([order(key) for key in keys])):
@@ -144,6 +145,7 @@ def _natural(key: Any) -> Any:
     text = key.decode("utf-8", "replace") if isinstance(key, bytes) else key
     if not isinstance(text, str):
         return key
+    # Python refuses to read numbers of more than 4,300 digits; the part itself decides between equal beginnings.
     return [(int(part[:400]), part) if at % 2 else (0, part) for at, part in enumerate(_DIGITS.split(text))]
 
 

@@ -11,6 +11,8 @@ from gitprun.resolvers.base import SIZE_LIMIT, Kind, no_faults
 from gitprun.resolvers.index import INDEX
 
 # Families with the table of theirs that counts here.
+# The first family that knows a path is the most specific: a package-lock.json is JSON too, and last of all a file
+# that is one only by its looks.
 FAMILIES: Final[tuple[tuple[str, str], ...]] = (
     ("listed", "KINDS"),
     ("blocks", "KINDS"),

@@ -41,6 +41,7 @@ def union(conflict: FileConflict) -> Resolved | Refused:
         return merged
     text = triple.render(merged)
     versions = (conflict.base or b"", conflict.main, conflict.unit)
+    # A list inside brackets: joined additions can leave the closing one of a side out, or bring it twice.
     if all(_is_balanced(version) for version in versions) and not _is_balanced(text):
         return Refused("the union does not keep brackets balanced")
     fault = prove_union(conflict, text)
@@ -59,6 +60,7 @@ def _merge_added_file(triple: Triple) -> tuple[bytes, ...] | Refused:
 def _merge(triple: Triple) -> tuple[bytes, ...] | Refused:
     """Merge with changes as late and as early as repeated lines allow: only one answer is an answer."""
     late = _merge_paired(triple, early=False)
+    # A list that both sides only wrote on at its end has one answer, and is the commonest case.
     size = len(triple.base)
     if isinstance(late, Refused) or triple.main[:size] == triple.unit[:size] == triple.base:
         return late  # refused, or both sides wrote on at the end: that leaves nothing open

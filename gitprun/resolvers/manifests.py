@@ -88,10 +88,12 @@ def find_stale(pair: Pair, sides: Iterable[tuple[bytes, bytes]], merged: tuple[b
     stale = pair.stale(*merged)
     if not stale:
         return ()
+    # What a side was out of step with by itself is not the merge's doing.
     for manifest, lock in sides:
         stale -= pair.stale(manifest, lock) or frozenset()
     if not stale:
         return ()
+    # Five names tell which command was forgotten; the command itself makes all of them anew.
     names = ", ".join(sorted(stale)[:5]) + (f" and {len(stale) - 5} more" if len(stale) > 5 else "")
     return (f"it does not agree with {pair.manifest} about {names}; make it anew with: {pair.command}",)
 

@@ -76,6 +76,7 @@ def _move_in_other(other: Lines, changes: Sequence[LineChange], move: _Move) -> 
     inside = [c for c in changes if start <= c.start and c.stop <= stop and not (c.adds and c.start in (start, stop))]
     beside = [c for c in changes if c not in inside and c.start <= move.stop and move.start <= c.stop]
     at_place = [c for c in changes if c.start <= move.place <= c.stop]
+    # What the other side changed around the block, or where it went, may be about its old or its new place.
     if not inside or beside or at_place:
         return None
     first, last = _position(changes, move.start), _position(changes, move.stop)

@@ -37,6 +37,8 @@ def merge_near(conflict: FileConflict) -> Resolved | Refused:
     if conflict.base is None:
         return Refused("both sides added the file")
     versions = (triple.base, triple.main, triple.unit)
+    # Repeated lines leave open where a change belongs: where both extreme choices give one text, none of them
+    # matters.
     late, early = (_merge(*(follow_move(*versions) or versions), early=early) for early in (False, True))
     if isinstance(late, Refused):
         return late
@@ -65,6 +67,7 @@ def _settle(region: Region, base: Lines) -> Sequence[bytes] | Refused:
     old, main, unit = (region_text(region, base, changes) for changes in ([], region.main, region.unit))
     if not region.main or not region.unit or main == unit:
         return main if region.main else unit
+    # White space first: a side that only indented anew has changed every line, and nothing of what they say.
     for spaced, other in ((main, unit), (unit, main)):
         respaced = _respace(old, spaced, other)
         if respaced is not None:
@@ -91,6 +94,7 @@ def _stand_apart(one: LineChange, two: LineChange) -> bool:
     """Tell whether two changes are of different lines, and neither takes away what the other leans on."""
     if one.stop < two.start or two.stop < one.start:
         return True
+    # What is added beside rewritten lines has its place by these; between two removed ones it would have none.
     if one.adds or two.adds:
         added, other = (one, two) if one.adds else (two, one)
         twins = any(line in other.lines for line in added.lines if line.strip())

@@ -33,11 +33,13 @@ def find_misplaced(conflict: FileConflict, merged: bytes) -> tuple[str, ...]:
     """
     if conflict.base is None:
         return ()
+    # A text both pairings agree on needs no second opinion, and most merges are such.
     plain = merge_near(conflict)
     if isinstance(plain, Resolved) and plain.text == merged:
         # The same whichever way repeated lines are paired: cheaper to tell than what a file means.
         return ()
     for kind in kinds_for(conflict.path):
+        # A paragraph that moved is no fault, and its lines stand under nothing.
         if kind.name in _PROSE:
             continue
         for resolver in kind.resolvers:
@@ -65,6 +67,7 @@ def _compare(proved: bytes, merged: bytes) -> tuple[str, ...]:
 
 def _outline(text: bytes) -> Counter[Place]:
     """Count the lines of a text by what they stand under; white space, separators and lone brackets aside."""
+    # Indentation tells what belongs to what in all these formats, without reading any of them.
     found: Counter[Place] = Counter()
     above: list[tuple[int, bytes]] = []
     section: Place = ()

@@ -21,6 +21,7 @@ def prove(conflict: FileConflict, text: bytes, kind: Kind | None) -> str | None:
     every word that a side removed is gone (as often as needed; unless the kind proves its entries by their meaning),
     lines that neither side touched are whole, and byte order mark, line ends and final newline are as they must be.
     """
+    # The cheap checks come first, and those that say most: a marker left is told as such, not as lost words.
     counted = kind is None or kind.words
     return (
         _new_marker(conflict, text)
@@ -34,6 +35,8 @@ def prove(conflict: FileConflict, text: bytes, kind: Kind | None) -> str | None:
 def audit(path: str, base: bytes | None, main: bytes, unit: bytes, merged: bytes) -> tuple[str, ...]:
     """Name what is wrong with a merge of two versions that is wrong with neither of them."""
     marker = _new_marker(FileConflict(path, base, main, unit), merged)
+    # A fault that a side has already is not the merge's; as often as it is there, for a key may be twice on each
+    # side.
     found = find_faults(path, merged)
     if found:
         known = Counter(find_faults(path, main)) | Counter(find_faults(path, unit))
@@ -55,6 +58,8 @@ def _new_fault(conflict: FileConflict, text: bytes, kind: Kind | None) -> str | 
     if kind is None:
         found = audit(conflict.path, conflict.base, conflict.main, conflict.unit, text)
         return found[0] if found else None
+    # Only the faults of the kind whose resolver made it: all kinds' are looked for afterwards, over whatever is to
+    # land.
     found = kind.faults(conflict.path, text)
     if not found:
         return None
@@ -74,6 +79,7 @@ def _miscounted_word(conflict: FileConflict, text: bytes, counter: re.Pattern[by
     by_main, by_unit = _moves(base, main), _moves(base, unit)
     for word in dict.fromkeys((*base, *main, *unit, *have)):
         added, removed = (by_main[0][word], by_unit[0][word]), (by_main[1][word], by_unit[1][word])
+        # Both sides may have made one change or one each, so there is a least and a most, and no exact count.
         least = before[word] + max(added) - sum(removed)
         most = before[word] + sum(added) - max(removed)
         if after[word] < least:
@@ -89,6 +95,7 @@ def _words(text: bytes) -> list[bytes]:
 
 def _moves(base: Sequence[bytes], side: Sequence[bytes]) -> tuple[Counter[bytes], Counter[bytes]]:
     """Count the words that a side added and those it removed."""
+    # Too different to be paired: then words count wherever they stand, which only widens what may pass by moving.
     pairs = pair_lines(base, side)
     kept = Counter(base[i] for i, _ in pairs) if pairs is not None else Counter(base) & Counter(side)
     return Counter(side) - kept, Counter(base) - kept

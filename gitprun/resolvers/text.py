@@ -40,6 +40,7 @@ def split_versions(base: bytes | None, main: bytes, unit: bytes) -> Triple:
     only flipped its line ends changed nothing. With mixed line ends a carriage return is part of its line.
     """
     old = base or b""
+    # One file may be checked out with CRLF on one machine and LF on another: that is no change of any line.
     ends = [_line_end(text) for text in (main, old, unit)]
     uniform = None not in ends
     cut = {text: (end or LF) if uniform else LF for text, end in zip((main, old, unit), ends, strict=True)}

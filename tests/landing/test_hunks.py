@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gitprun.landing.conflict_report import MOST_TEXT
 from gitprun.landing.hunks import CONTEXT, MOST_LINES, Hunk, Span, find_hunks
-from gitprun.landing.report import MOST_TEXT
 from gitprun.resolvers.base import FileConflict
 from tests.support.cli import Said
 from tests.support.inside import inside

@@ -20,6 +20,7 @@ _VALUE = re.compile(r"(\w+)\s*=\s*(-?\w+)")
 _NAMED = re.compile(r"(option|rpc|import|package|syntax|edition)\b\s*(?:public\s+|weak\s+)?(.*)", re.DOTALL)
 _RESERVED = re.compile(r"(\s*reserved\s+)([^;]*?)(\s*;)", re.DOTALL)
 _RANGE = re.compile(r"(-?\d+)(?:\s*to\s*(-?\d+|max))?")
+# The largest number a field may have, as the language has it ("max" in a range).
 _HIGHEST = (1 << 29) - 1
 
 _FILE = Rule(sorts=("import",))

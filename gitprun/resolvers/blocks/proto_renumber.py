@@ -12,7 +12,9 @@ from gitprun.resolvers.blocks.tree import BlockEntry, BlocksUnreadable, render
 
 NAME = "renumber"
 
+# 2**29 - 1, the largest field number of the language.
 _LAST = 536_870_911
+# The compiler refuses these: they are reserved for its own use.
 _INTERNAL = range(19_000, 20_000)
 
 

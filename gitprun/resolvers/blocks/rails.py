@@ -34,6 +34,7 @@ def resolve_rails_schema(conflict: FileConflict) -> Resolved | Refused:
     versions = [found.group(2) for text in (conflict.main, conflict.unit) if (found := _VERSION.search(text))]
     if len(versions) < 2:
         return Refused("there is no version")
+    # A schema version is a timestamp of 14 digits; what is longer is nobody's, and must not cost time.
     highest = max(versions, key=lambda version: int(version[:40]))
     base, main, unit = (
         text if text is None else _VERSION.sub(lambda found: found.group(1) + highest, text)

@@ -32,6 +32,7 @@ from gitprun.resolvers.text import BOM, Triple
 Finish = Callable[[BlockEntry, BlockEntry, BlockEntry, BlockEntry], BlockEntry]
 
 EMPTY = BlockEntry(("file",))
+# Readers call themselves a level at a time; Python stops at 1,000 frames, and nobody nests blocks so deep.
 DEPTH_LIMIT = 50
 
 
@@ -42,6 +43,7 @@ def merge_trees(
     triple = open_lines(conflict, name)
     if not isinstance(triple, Triple):
         return triple
+    # A carriage return that is part of a line would make equal entries different.
     if any(b"\r" in line for line in chain(triple.base, triple.main, triple.unit)):
         return Refused("the line ends are mixed")
     trees: list[BlockEntry] = []

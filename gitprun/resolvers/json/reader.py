@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from json import loads
 from typing import Literal
 
+# Read by recursion, two or three frames a level, far from Python's 1,000; configuration is nested ten deep at most.
 DEPTH_LIMIT = 64
 
 _TRIVIA = re.compile(r"(?:[ \t\r\n]+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)

@@ -13,6 +13,7 @@ from gitprun.resolvers.listed.tree import Body, LineNode, UnreadLines, blank, no
 _FROM = re.compile(rb"""(?:export|import)\b[^'"`;()=]*\bfrom\s*(['"])[^'"`]+\1\s*;?\s*(?://.*)?$""", re.DOTALL)
 _BARE = re.compile(rb"""import\s*(['"])[^'"`]+\1\s*;?\s*(?://.*)?$""", re.DOTALL)
 _NAMED = re.compile(rb"(export|import)\s+(?:type\s+)?([^'\"]*?)\s*from\b", re.DOTALL)
+# The patterns below look at a line several times over; a longer one is generated code, not an index of modules.
 _LONG = 2000
 
 

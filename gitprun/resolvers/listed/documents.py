@@ -20,6 +20,7 @@ _RELEASE = re.compile(
     rb"(?:version[ \t]+)?\[?(v?\d+\.\d+[\w.+-]*|unreleased)\]?(?:\([^)]*\))?(?=$|[\s:(-])", re.IGNORECASE
 )
 _NUMBER = re.compile(rb"[ \t]*\d+[.)][ \t]")
+# How wide Markdown takes a tab to be.
 _INDENT = 4
 
 

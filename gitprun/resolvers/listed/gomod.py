@@ -184,6 +184,8 @@ def _rank(version: bytes) -> tuple[object, ...] | None:
     found = _SEMVER.match(version)
     if not found:
         return None
+    # Eighteen digits fit a machine word; Python refuses numbers of thousands of digits, which a file may hold on
+    # purpose.
     numbers = tuple(int(part[:18]) for part in found.groups()[:3])
     if found[4] is None:
         return (*numbers, 1, ())

@@ -131,6 +131,8 @@ def _leaves_room(clauses: Sequence[bytes]) -> bool:
     for clause in clauses:
         found = _CLAUSE.match(clause.strip())
         assert found
+        # Eighteen digits fit a machine word; Python refuses numbers of thousands of digits, which a file may hold on
+        # purpose.
         version = tuple(int(part[:18]) for part in found[3].split(b"."))
         if found[1] != b"!=":
             (low if found[1].startswith(b">") else high).append(version)

@@ -109,6 +109,7 @@ def read_env(lines: Sequence[bytes]) -> Body | UnreadLines:
         value = line[found.end() :]
         if value[:1] in (b'"', b"'"):
             while not _is_closed(b"\n".join([value, *lines[start + 1 : at]])):
+                # Joined anew for each further line, which is quadratic; a key file in quotes has some 50 lines.
                 if at == len(lines) or at - start > 200:
                     return UnreadLines(f"the value of {found[1].decode('ascii')} has no end")
                 at += 1

@@ -14,6 +14,7 @@ Path = tuple[Key, ...]
 Sort = Literal["entry", "item", "note", "blank"]
 Identity = tuple[Sort, Key]
 
+# Trees are walked by recursion, some frames a level; lists that people read are nested five deep.
 DEPTH_LIMIT = 30
 
 

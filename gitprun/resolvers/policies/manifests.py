@@ -29,6 +29,7 @@ _USES = re.compile(r"^[ \t]*(?:-[ \t]+)?uses:[ \t]*[\"']?([\w.-]+/[\w./-]+)@([^\
 _FROM = re.compile(
     r"^[ \t]*FROM[ \t]+(?:--platform=\S+[ \t]+)?([^\s:@$]+(?::\d+/[^\s:@$]+)?):([^\s@]+)(?=\s|$)", re.M | re.I
 )
+# The pattern of a requirement backtracks, so it is not tried on lines that nobody writes by hand.
 _LONG = 500
 
 

@@ -11,6 +11,7 @@ from gitprun.resolvers.base import FileConflict, Refused, quote
 from gitprun.resolvers.entries import show_key
 from gitprun.resolvers.policies.aligned import Edit, Version, read_version
 
+# Nine digits fit a machine word and hold a date; what is longer is a hash, and has no order.
 NUMBERS = r"\d{1,9}(?:\.\d{1,9})*"
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import tree_sitter
 
 DOES_NOT_PARSE = "the file does not parse"
+# Twice what is merged: to look for faults costs one parse, and no proof. Generated files are larger.
 SIZE_LIMIT = 1 << 21
 
 

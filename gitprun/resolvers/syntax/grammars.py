@@ -15,6 +15,7 @@ from gitprun.resolvers.syntax.rows import Grammar
 if TYPE_CHECKING:
     from tree_sitter import Language, Tree
 
+# Between two parts the parser asks whether time is up: often enough to end soon, seldom enough to cost nothing.
 _CHUNK = 1 << 16
 
 

@@ -10,7 +10,9 @@ from gitprun.resolvers.syntax.rows import Group, Scope
 from gitprun.resolvers.syntax.tree import Node, TreeClash, TreeLimit, same, show, squash
 from gitprun.resolvers.syntax.weave import Slot, Weaver
 
+# Merging takes several frames a level, and Python stops at 1,000.
 DEPTH_LIMIT = 80
+# As many as lines of a file: entries of one scope are paired as lines are, at the same cost.
 ENTRY_LIMIT = 20_000
 _HEAD = Scope((), (Group(()),))
 

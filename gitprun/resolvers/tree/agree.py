@@ -9,6 +9,7 @@ from typing import Any
 from gitprun.resolvers.entries import ABSENT, show_key
 from gitprun.resolvers.tree.rules import Path
 
+# More than any reader lets through: a second look must not be the one that fails.
 NESTING_LIMIT = 100
 # How a reader that gives scalars as texts shows a value that is not there.
 NOTHING = "p"

@@ -7,6 +7,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
+# Readers and merges go a level at a time by recursion, up to ten frames each, and Python stops at 1,000.
 DEPTH_LIMIT = 60
 
 _LINE = re.compile(r"\n(?=[^\n])")

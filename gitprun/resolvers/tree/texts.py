@@ -13,6 +13,7 @@ from gitprun.resolvers.base import (
 )
 from gitprun.resolvers.text import Triple
 
+# What people write by hand is smaller, and reading larger texts without loss takes longer than TIME_LIMIT.
 SIZE_LIMIT = 300_000
 
 

@@ -19,6 +19,7 @@ from gitprun.resolvers.yaml.resolve import merge_texts
 from gitprun.resolvers.yaml.rules import pnpm_rules
 
 NAME = "pnpm-lock"
+# Lock files are long and plain: read a package at a time, so they may be larger than what people write.
 LOCK_LIMIT = 1 << 20
 _COMMAND = "pnpm install --lockfile-only"
 # What is below these is taken whole.

@@ -271,6 +271,7 @@ class _YamlReader:
                 break
             except TextUnreadable:
                 self.at += 1
+                # The text is searched anew for each further line, which is quadratic.
                 if self.at >= len(self.lines) or self.at - first > 500:
                     raise
                 line = self.lines[self.at]

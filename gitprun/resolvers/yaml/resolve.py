@@ -30,6 +30,7 @@ NAME = "yaml"
 LOCKS = ("pnpm-lock.yaml",)
 # A full parser is slow: larger texts are checked by it only where both sides' text was joined, and only so far.
 PARSED_WHOLE = 8_000
+# Characters: a parser in Python takes some 6 microseconds for each, 0.15 s in all, and a slow machine three times that.
 PARSED_IN_ALL = 24_000
 
 

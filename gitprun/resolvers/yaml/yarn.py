@@ -14,6 +14,7 @@ from gitprun.resolvers.tree import TextUnreadable
 from gitprun.resolvers.tree.texts import decode, encode
 
 NAME = "yarn-lock"
+# Lock files are long and plain: read a block at a time, so they may be larger than what people write.
 LOCK_LIMIT = 1 << 20
 _COMMAND = "yarn install"
 _RANGE = re.compile(r'\s*("(?:[^"\\]|\\.)*"|[^",]+?)\s*(?:,|$)')
