@@ -21,6 +21,7 @@ from gitprun.model.errors import GitFailed, GitTimeout, PrunError
 from gitprun.supervisor import process_tree
 from gitprun.system.sharing import usual_umask
 
+# A git that was told to end, or answers from its settings alone, needs no more: it has nothing left to do on disk.
 LAST_WORDS = 2.0
 # Git and what it started get so long after INT, to take their locks and temporary files away, and again after TERM.
 STEP = 1.0

@@ -12,6 +12,7 @@ from struct import Struct, error
 
 from gitprun.system.files import read_plain
 
+# Modes as git writes them into index and trees.
 GITLINK = 0o160000
 SYMLINK = 0o120000
 _HEAD = Struct(">4sLL")
@@ -157,6 +158,7 @@ def blob_id(content: bytes) -> bytes:
     return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).digest()
 
 
+# As large as a captured file may be by default: what is larger was never recorded by us, and hashing it takes seconds.
 LARGEST = 50_000_000
 
 

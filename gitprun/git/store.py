@@ -22,7 +22,9 @@ from gitprun.model.names import Oid
 if TYPE_CHECKING:
     import pygit2
 
+# As for other questions to git: an object on a slow network disk takes seconds, a promisor remote a minute.
 _TIMEOUT = 120.0
+# What a pipe of Linux holds.
 _CHUNK = 1 << 16
 # The kind and size of an object, compressed or not, fit into this many bytes.
 _HEAD = 256

@@ -26,6 +26,7 @@ else:
 GITLINK = "160000"
 REGULAR = ("100644", "100755")
 ABSENT = "000000"
+# Bytes of a SHA-1; repositories with SHA-256 are refused at the door.
 _OID_LENGTH = 20
 _ROWS = re.compile(rb"([0-7]+) ([^\0]+)\0(.{20})", re.DOTALL)
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")

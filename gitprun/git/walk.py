@@ -16,6 +16,7 @@ Entry = tuple[bytes, bytes]
 Rows = Mapping[bytes, Entry]
 
 _FOLDER = b"40000"
+# Folders held in memory, a kilobyte or two each: Linux has 6,000, and a landing looks at few of a larger one.
 _KEPT = 20_000
 # Git itself fails on absurdly deep trees; nobody has one on purpose.
 DEEPEST = 500

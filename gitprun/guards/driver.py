@@ -22,6 +22,7 @@ NAME = "git prun: settle what can be proved, else as git merge-file"
 KEYS = ("name", "driver", "recursive")
 BEGIN = b"# >>> git prun (git prun hooks uninstall takes this out again; lines of yours below it win)\n"
 END = b"# <<< git prun\n"
+# Attributes are some lines; the largest published ones have a few thousand.
 MOST = 4_000_000
 # Before this version git passes %S, %X and %Y on as they stand.
 LABELS_SINCE = (2, 44)

@@ -26,6 +26,7 @@ GATES: Final[dict[str, str]] = {
 HOOKS: Final[dict[str, str]] = {**GUARDS, **GATES}
 USUAL = ("reference-transaction", "pre-push")
 BEFORE = ".before-prun"
+# A hook that is larger is a compiled program, whose text says nothing.
 MOST = 4_000_000
 
 State = Literal["absent", "installed", "edited", "other"]

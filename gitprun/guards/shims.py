@@ -24,6 +24,7 @@ from gitprun.system.files import read_plain, write_whole
 
 SCRIPT, GIT = "worktree-guard", "worktree-git"
 FOLDER, PROGRAMS = "guard", "bin"
+# Ours has some kilobytes; what is larger there is not ours.
 MOST = 1_000_000
 # All hooks of git but those whose mere presence changes what git does.
 NAMES: Final = (

@@ -13,6 +13,7 @@ from gitprun.landing.plan import SETTLED, Candidate, ItemState, LandingItem
 from gitprun.model.names import Oid
 from gitprun.model.units import Verdict
 
+# For fewer branches the two questions more cost what they save.
 READ_AHEAD_FROM = 3
 
 

@@ -13,6 +13,7 @@ from gitprun.git.index import Index, file_mark
 from gitprun.git.trees import GITLINK, TreeChange
 from gitprun.system.files import read_plain
 
+# Bytes of an entry before its name, and those of its flags (git's ``index-format``).
 _ENTRY_HEAD = 62
 _FLAGS = 2
 
@@ -71,6 +72,7 @@ def _is_as_marked(checkout: Path, raw: bytes, at: int, change: TreeChange, writt
     return file_mark(held.st_ctime_ns, held.st_mtime_ns, held.st_ino, held.st_size) == entry.mark
 
 
+# Ten million entries; beyond it git itself takes minutes.
 _MOST = 1 << 30
 # Bytes of an entry before its name, with and without the second word of flags.
 _SHORT, _LONG = 62, 64

@@ -14,6 +14,7 @@ from gitprun.landing.settings import MergeSettings
 from gitprun.model.errors import GitFailed, GitStopped, GitTimeout, PrunError
 from gitprun.model.names import Oid, parse_oid
 
+# An agent that has the key answers at once, a token wants to be touched; more is a prompt that nobody sees.
 SIGNING_TIMEOUT = 30.0
 # Stands for the comment sign in shortlogs; nothing a person writes starts with it.
 _CREDIT = "\x01"

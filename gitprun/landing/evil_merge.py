@@ -16,6 +16,7 @@ from gitprun.model.names import Oid, short
 from gitprun.resolvers.base import SIZE_LIMIT
 from gitprun.resolvers.changes import LineChange, diff_lines
 
+# The newest: git makes about a hundred merges again a second, and a branch with more of its own is a main line.
 MOST = 500
 _Version = tuple[str, Oid]
 

@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 
 BRANCHES = "refs/heads/"
 NO_HOOKS = ("core.hooksPath=/dev/null",)
+# What fits on a line of a terminal.
 SHOWN = 5
+# How long an editor's or a prompt's ``git status`` holds the index at most; a longer one is work of the user's.
 PATIENCE = 2.0
 # What git leaves in a checkout's git folder while an operation waits for the user.
 UNDER_WAY = {

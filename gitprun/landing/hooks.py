@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from gitprun.landing.guard import Target
     from gitprun.model.names import Oid
 
+# Hooks that run linters and tests take minutes; one that waits for a terminal takes for ever.
 HOOK_TIMEOUT = 300.0
 _SILENT = ("core.hooksPath=/dev/null", "submodule.recurse=false")
 # A hook may well fetch, tags too; that is nothing a landing would have to take along.

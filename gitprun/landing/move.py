@@ -31,10 +31,13 @@ from gitprun.model.errors import GitFailed, GitTimeout, OperationRefused, PrunEr
 from gitprun.model.names import Oid, short
 from gitprun.system.files import read_plain
 
+# A checkout once begun has to be finished: filters may fetch gigabytes (git-lfs) for each file.
 CHECKOUT_TIMEOUT = 3600.0
 _FOLLOW = ("read-tree", "-m", "-u", "--no-recurse-submodules")
+# Paths of 4,096 bytes, the longest there are: less than the 2 MB that the words of one program may have.
 _PATHS_A_CALL = 200
 _LINK = "120000"
+# It is held in memory with both versions of it.
 _MOST_TORN = 64 << 20
 
 

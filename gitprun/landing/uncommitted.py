@@ -13,7 +13,9 @@ from gitprun.model.errors import PrunError
 from gitprun.system.files import read_plain
 from gitprun.workspaces.worktree import admin_folder
 
+# Some 20,000 moves of one HEAD; only the last line is asked for.
 MOST_LOG = 4_000_000
+# What fits on a line of a terminal.
 SHOWN = 3
 
 

@@ -22,6 +22,7 @@ _UNIT = re.compile(r"[A-Za-z0-9_-]+")
 _RUN = re.compile(r"r[1-9][0-9]*")
 _OID = re.compile(r"[0-9a-f]{40}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
+# A ref is a file: 255 bytes with the names of run and attempt, and ``.lock`` behind them.
 _MAX_ID = 100
 
 

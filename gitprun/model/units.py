@@ -16,6 +16,7 @@ CheckState = Literal["pass", "fail", "could-not-run"]
 # stalled: told to end because nothing came of it any more.
 ExitReason = Literal["exited", "timeout", "stopped", "stalled", "not-started"]
 
+# An agent that is at work for longer has mostly lost its way; it is captured like any other.
 DEFAULT_TIMEOUT = 3600.0
 # So many bytes of output are kept of one program.
 DEFAULT_OUTPUT_MAX = 256_000_000

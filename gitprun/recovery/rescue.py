@@ -18,7 +18,9 @@ from gitprun.recovery.catalog import Label, branch_for, read_label
 from gitprun.system.files import folder_identity, remove_tree
 from gitprun.workspaces.base import QUIET
 
+# Sizes and trees of all that is pinned, read from a cold disk.
 TIMEOUT = 120.0
+# A look of about a second; sizes beyond it are left out, not the refs.
 MOST_SIZED = 200_000
 
 

@@ -34,9 +34,13 @@ import marshal
 answer = marshal.dumps(module.answer(marshal.loads(sys.stdin.buffer.read())))
 sys.stdout.buffer.write(answer)
 """
+# Python and a list of 50,000 paths take a fifth of it; a folder made to fill memory reaches it.
 MEMORY = 256 << 20
+# An answer, which is held in our memory: 50,000 paths of the longest kind are not to be told one by one.
 MOST = 64 << 20
+# What a pipe of Linux holds.
 _CHUNK = 1 << 16
+# The end of a traceback, which says what was wrong.
 _SAID = 4000
 
 

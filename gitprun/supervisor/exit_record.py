@@ -13,6 +13,7 @@ else:
     import posix as os
 
 PART = ".part"
+# A block of the disk, taken whole in any case; a record with fifty survivors in it still fits.
 ROOM = 4096
 # A disk that is full today may have space again, seconds.
 PATIENCE = 600.0

@@ -19,6 +19,7 @@ def call(name: str, *arguments: "int | bytes") -> int:
         return -1
 
 
+# The kernel's numbers (asm/unistd.h, linux/sched.h).
 CLONE3 = 435
 CLONE_INTO_CGROUP = 0x200000000
 

@@ -24,6 +24,7 @@ from gitprun.system.files import read_plain
 Kind = Literal["landlock", "bwrap", "codex"]
 # Source, the path that shows it, and whether it may be written there (see ``system/view``).
 Row = tuple[str, str, bool]
+# A program that starts, writes a file and ends: a tenth of a second, on a machine that is overloaded some seconds.
 TRY_TIMEOUT = 20.0
 # Where programs write that do not ask.
 TMP = "/tmp"

@@ -30,6 +30,7 @@ else:
     import output_limit
     import process_tree
 
+# The kernel's numbers (sys/prctl.h, errno.h): the modules that have them take as long to load as all else here.
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 ENOENT, ENOTDIR = 2, 20

@@ -7,6 +7,7 @@ import struct
 import sys
 from pathlib import Path
 
+# The kernel's numbers (fcntl.h, linux/stat.h).
 _AT_FDCWD = -100
 _AT_SYMLINK_NOFOLLOW = 0x100
 _STATX_BTIME = 0x800

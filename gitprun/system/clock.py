@@ -6,6 +6,7 @@ import threading
 import time
 from typing import Protocol
 
+# A wait counts no time that the machine slept, so it is cut into such pieces; a wake-up so late does no harm.
 LOOK_AGAIN = 30.0
 
 

@@ -12,6 +12,7 @@ from gitprun.model.errors import PlanError
 from gitprun.model.plan import Plan, Settings, parse_plan, parse_plan_settings, parse_settings
 
 CONFIG_NAME = "prun.toml"
+# A prompt with a whole manual in it is smaller; what is larger is not the file that was meant.
 MAX_FILE = 16_000_000
 RECODE = "save it as UTF-8 (iconv -f LATIN1 -t UTF-8)"
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from gitprun.system.sharing import shared_mode
 
 _HEAD = b"%s %d\n"
+# A digest and a length have less than 90 bytes; a line that is longer is none of ours.
 _MOST_HEAD = 100
 
 

@@ -15,6 +15,7 @@ from gitprun.model.errors import PrunError
 from gitprun.system.sharing import shared_mode
 from gitprun.system.stop import Stop
 
+# Who holds a lock writes a few files; only a machine that stands still takes longer.
 LOCK_TIMEOUT = 120.0
 # Who waits for a lock hears of a stop within this time.
 _LISTEN = 0.25

@@ -22,9 +22,12 @@ try:
 except ImportError:  # Where there is none, the lock beside the file is all there is.
     fcntl = None  # type: ignore[assignment]
 
+# Rows of 500 units that end at once, a kilobyte each: a full disk keeps nobody from writing down how his work ended.
 RESERVE = 512 << 10
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+# A row is mostly shorter, so that one read has the last of them.
 _BLOCK = 8192
+# Every row has a checksum: of so many bytes the last one is part, and no two files have the same by chance.
 MARK = 64
 
 

@@ -9,14 +9,16 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+# The bits git adds for a group, and for everybody.
 _GROUP, _EVERYBODY = 0o660, 0o664
 _WORDS = {"umask": 0, "group": _GROUP, "all": _EVERYBODY, "world": _EVERYBODY, "everybody": _EVERYBODY}
 _NUMBERS = {0: 0, 1: _GROUP, 2: _EVERYBODY}
 _BOOLEANS = {"true": _GROUP, "yes": _GROUP, "on": _GROUP, "": _GROUP, "false": 0, "no": 0, "off": 0}
 
+# The folder whose settings were read last: a process has one repository.
 _folder = ""
-_permission = 0
-_usual = -1
+_permission = 0  # of that folder
+_usual = -1  # our own umask; asking for it changes it for a moment, so it is asked for once
 
 
 def parse_sharing(value: str) -> int:

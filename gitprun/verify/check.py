@@ -22,7 +22,9 @@ from gitprun.verify.output import shown
 from gitprun.verify.surroundings import Surroundings
 from gitprun.workspaces.base import WorkspaceProblem, empty_submodules
 
+# A package.json or a Makefile is smaller; what is larger was made by a program.
 MARKER_LIMIT = 1 << 20
+# Where tools say how it went: summaries of thousands of failed tests fit, the output of a build need not.
 TAIL_LIMIT = 64 << 10
 DECLARE = "or declare another verify command"
 
@@ -236,7 +238,9 @@ def judge_all(results: Sequence[CheckResult]) -> VerdictState:
     return "could-not-run" if "could-not-run" in states else "pass"
 
 
+# As long as all checks may take: installing dependencies from a cold cache takes minutes.
 SETUP_TIMEOUT = 1800.0
+# The last few lines of it.
 SHOWN = 400
 
 

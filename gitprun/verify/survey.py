@@ -18,6 +18,7 @@ from gitprun.system.files import read_plain
 from gitprun.verify.check import read_markers
 from gitprun.verify.recipes import Check, detect
 
+# Settings people write by hand are smaller.
 MAX_FILE = 1_000_000
 COPIED = (".env", ".env.local", ".env.development.local", ".env.test.local")
 LINKED = ("node_modules",)
