@@ -75,7 +75,7 @@ class GitAnswer:
 
     @property
     def text(self) -> str:
-        """Give stdout as text without the last line end; bytes that are no UTF-8 survive as surrogates."""
+        """Return stdout as text without the last line end; bytes that are no UTF-8 survive as surrogates."""
         return self.out.decode("utf-8", "surrogateescape").rstrip("\n")
 
     @property
@@ -92,7 +92,7 @@ class Bounds:
     processor: int
 
     def wrap(self, argv: list[str | bytes]) -> list[str | bytes]:
-        """Give the words that start a program within these bounds."""
+        """Return the words that start a program within these bounds."""
         return ["/bin/sh", "-c", _BOUNDED, "sh", str(self.memory >> 10), str(self.processor), *argv]
 
 
@@ -111,7 +111,7 @@ class Running:
     heard: Heard
 
     def wait(self, stdin: bytes = b"", *, ok: tuple[int, ...] = (0,), timeout: float | None = None) -> GitAnswer:
-        """Give it its input and wait for its end; raises as ``Git.run`` does."""
+        """Pass it its input and wait for its end; raises as ``Git.run`` does."""
         patience, given = GitWait(self.shown, timeout, self.heard), stdin or None
         try:
             while True:
@@ -215,7 +215,7 @@ class Git:
         self._ahead[args] = self.start(*args)
 
     def forget(self) -> None:
-        """Let nothing that was asked ahead be an answer any more."""
+        """Forget what was asked ahead."""
         while self._ahead:
             self._ahead.popitem()[1].end()
 

@@ -72,7 +72,7 @@ def drop_merge_files(folder: Path, began: float) -> None:
 def explain_hung(
     command: str, words: tuple[str, ...], folder: Path, env_dir: str | None, settings: Callable[[], dict[str, str]]
 ) -> tuple[str, str]:
-    """Say what a git program waited for, and how to go on; both empty where it cannot be told.
+    """Return what a git program waited for, and how to go on; both empty where it cannot be told.
 
     ``words`` are of the programs it had started, ``settings`` reads the drivers and filters of its repository.
     """

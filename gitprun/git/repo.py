@@ -41,7 +41,7 @@ class Repository:
 
     @property
     def git(self) -> Git:
-        """Give git for the user's own repository, with his configuration."""
+        """Return git for the user's own repository, with his configuration."""
         return Git(cwd=self.top or self.common)
 
     @property

@@ -52,7 +52,7 @@ def refuse_update(
 
 
 def _may_commit(update: Update, branch: str) -> bool:
-    """Tell whether an update moves nothing but the branch of the worker itself, or what is checked out there."""
+    """Check whether an update moves nothing but the branch of the worker itself, or what is checked out there."""
     return update.ref == "HEAD" or (update.ref == f"refs/heads/{branch}" and update.new != ZERO)
 
 

@@ -102,7 +102,7 @@ def _write_script(name: str, target: Path, settings: Mapping[str, str]) -> None:
 
 
 def _hooks_lie_elsewhere(repository: Repository) -> bool:
-    """Tell whether the user's own configuration, outside of any repository, may say where hooks lie."""
+    """Check whether the user's own configuration, outside of any repository, may say where hooks lie."""
     words = ("config", "--show-scope", "-z", "--get-regexp", _ELSEWHERE)
     fields = repository.git.run(*words, ok=(0, 1)).fields
     return any(scope in (b"global", b"system") for scope in fields[::2])

@@ -26,7 +26,7 @@ class Batch:
     verdict: Verdict | None = None
 
     def tip(self, site: LandingContext) -> Oid:
-        """Give the last merge, or the target as it was."""
+        """Return the last merge, or the target as it was."""
         return self.taken[-1].commit if self.taken else site.target.tip
 
     def and_item(self, item: LandingItem) -> Batch:

@@ -19,7 +19,7 @@ _FLAGS = 2
 
 
 def are_untouched(checkout: Path, git_dir: Path, changes: Sequence[TreeChange]) -> bool:
-    """Tell whether every changed path (sorted) that is tracked is on disk just as the index has it.
+    """Check whether every changed path (sorted) that is tracked is on disk just as the index has it.
 
     False also where only git could tell: a split or sparse index, files git was told not to look at, submodules,
     a file that was written in the same moment as the index.
@@ -134,7 +134,7 @@ def _overlooked(raw: bytes, paths: Sequence[bytes]) -> Iterator[tuple[bytes, int
 
 
 def _entry_at(raw: bytes, name: int, length: int) -> int | None:
-    """Tell where the entry begins whose name stands at a place; None if no name begins there."""
+    """Return where the entry begins whose name stands at a place; None if no name begins there."""
     for size, extended in ((_SHORT, 0), (_LONG, 0x4000)):
         at = name - size
         flags = int.from_bytes(raw[at + 60 : at + 62])

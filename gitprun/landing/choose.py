@@ -137,7 +137,7 @@ def _add_unit(
 
 
 def _beside(unit: UnitState) -> Iterator[str]:
-    """Say what a worker did that is not in its commit, and which hook never saw it."""
+    """Yield what a worker did that is not in its commit, and which hook never saw it."""
     own, label = f"refs/prun/kept/{unit.run}/{unit.id}/", f"{unit.run}/{unit.id}"
     refs = [str(row[0]).removeprefix(own) for row in unit.facts.get("kept") or () if str(row[0]).startswith(own)]
     # What HEAD led to is in the commit, file by file; of earlier attempts, and of versions that were staged on the way,
@@ -154,7 +154,7 @@ def _beside(unit: UnitState) -> Iterator[str]:
 
 
 def _in_checkout(unit: UnitState) -> Iterator[str]:
-    """Say what a worker did to what is the user's: through links, or (where it is known to be its doing) beside."""
+    """Return what a worker did to what is the user's: through links, or (where it is known to be its doing) beside."""
     label, drift = f"{unit.run}/{unit.id}", unit.facts.get("drift") or {}
     linked = [str(path) for path in unit.facts.get("linked") or ()]
     if linked:
@@ -167,7 +167,7 @@ def _in_checkout(unit: UnitState) -> Iterator[str]:
 
 
 def _stashed(repository: Repository, history: History, candidates: Sequence[Candidate]) -> dict[Oid, tuple[str, ...]]:
-    """Say of units whose workers could reach the user's stash what of their work is in it as well."""
+    """Return what of units' work is in the user's stash as well, for those whose workers could reach it."""
     if not os.path.lexists(repository.common / "logs" / "refs" / "stash"):
         return {}
     from gitprun.git.stash import shared_with_stash
@@ -190,7 +190,7 @@ def _stashed(repository: Repository, history: History, candidates: Sequence[Cand
 
 
 def _meanwhile(repository: Repository, run: str) -> tuple[str, ...]:
-    """Say what changed in the user's checkout while a run was at work, and is committed nowhere."""
+    """Return what changed in the user's checkout while a run was at work, and is committed nowhere."""
     from gitprun.observe.shared import BASELINE, FINAL, recorded_shared
 
     start, end = (recorded_shared(repository.state, run, name) for name in (BASELINE, FINAL))

@@ -96,7 +96,7 @@ def write_message_file(path: Path, text: str) -> None:
 
 
 def _encodable(*texts: str) -> bool:
-    """Tell whether texts are what git would write; in names U+FFFD stands for bytes that were no UTF-8."""
+    """Check whether texts are what git would write; in names U+FFFD stands for bytes that were no UTF-8."""
     whole = "".join(texts)
     return "\ufffd" not in whole and not any("\udc80" <= character <= "\udcff" for character in whole)
 

@@ -51,7 +51,7 @@ def _stem(path: bytes) -> bytes:
 
 
 def describe_deletions(trees: Trees, before: Oid, step: Sequence[TreeChange], most: float) -> str:
-    """Say how much of a tree a step deletes, where that is more than a few files and more than this share of all."""
+    """Return how much of a tree a step deletes, where that is more than a few files and more than this share of all."""
     if len(step) <= FEW or most >= 1:
         return ""
     found = find_deleted(step)
@@ -92,7 +92,7 @@ def find_cuts(
 
 
 def _describe(trees: Trees, change: TreeChange, gone: set[bytes], few: int) -> str:
-    """Say what a change takes away of a file; empty where it is not much (``few`` lines, or less than half)."""
+    """Return what a change takes away of a file; empty where it is not much (``few`` lines, or less than half)."""
     if change.removed:
         return "deletes" if change.path in gone else ""
     if change.new_mode not in REGULAR:

@@ -204,7 +204,7 @@ def _tell(site: LandingContext, ordered: Sequence[Candidate], batch: Batch) -> N
 
 
 def _beside(site: LandingContext, item: LandingItem, ordered: Sequence[Candidate]) -> Iterator[str]:
-    """Say what of a branch that lands did not come along, came after its checks, or changed them."""
+    """Return what of a branch that lands did not come along, came after its checks, or changed them."""
     from gitprun.landing.own_check import OwnCheck
 
     candidate = item.candidate
@@ -348,7 +348,7 @@ def _objects(stack: ExitStack, repository: Repository, target: Target) -> Object
 def _room_later(
     stack: ExitStack, repository: Repository, trees: Trees, target: Target, options: LandingOptions
 ) -> Callable[[], HookRoom]:
-    """Give the place for hooks when somebody asks for it."""
+    """Return the place for hooks when somebody asks for it."""
 
     @functools.cache
     def room() -> HookRoom:
@@ -367,7 +367,7 @@ def _apart_later(stack: ExitStack, repository: Repository, target: Target) -> Ca
 
 
 def _apart(stack: ExitStack, repository: Repository, target: Target) -> Git:
-    """Give git a folder with nothing but the target's attributes: those of another branch must not steer the merge."""
+    """Make a folder with nothing but the target's attributes for git: another branch's must not steer the merge."""
     import tempfile
 
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="prun-attributes-")))

@@ -92,7 +92,7 @@ def _lost_side(trees: Trees, inner: _Inner, bases: Sequence[Oid], path: bytes, l
 
 
 def _lost_from(trees: Trees, before: _Version, *places: _Version) -> int | None:
-    """Tell which of the two first versions (0 or 1) lost something in both of the others."""
+    """Return which of the two first versions (0 or 1) lost something in both of the others."""
     versions = before, *places
     if all(mode in REGULAR for mode, _ in versions):
         modes = lost_alone([mode for mode, _ in versions])
@@ -103,7 +103,7 @@ def _lost_from(trees: Trees, before: _Version, *places: _Version) -> int | None:
 
 
 def _whole_files(trees: Trees, inner: _Inner, merge: TreeMerge, last: Oid) -> Iterator[str]:
-    """Tell which files that one side added, or deleted, a merge left out, or kept; one that came up elsewhere moved."""
+    """Yield the files one side added or deleted that a merge left out, or kept; one that came up elsewhere moved."""
     disputed = {stage.path for stage in merge.stages}
     changes = [change for change in trees.compare(merge.tree, inner.made) if change.path not in disputed]
     placed = {change.new for change in changes if change.added}
@@ -150,8 +150,9 @@ def is_text(*contents: bytes) -> bool:
 
 
 def lost_lines(base: bytes, one: bytes, other: bytes, made: bytes, now: bytes) -> int | None:
-    """Tell of which side (0 or 1) a text that was made of two has the base's lines wherever that side alone had changed
-    them, and still has some of them ``now``.
+    """Return the side (0 or 1) whose own changes a text that was made of two has undone; None: neither's.
+
+    It has the base's lines wherever that side alone had changed them, and still has some of them ``now``.
 
     Where both sides changed something side by side, whoever merged them had to choose. Who left a side's other changes
     out one and all did not look at it; who left out some of them did.
@@ -174,7 +175,7 @@ def _touched(change: LineChange, others: Sequence[LineChange]) -> bool:
 
 
 def lost_alone(values: Sequence[object]) -> int | None:
-    """Tell which side's (0 or 1) new value, against nothing of the other's, is the base's again in every later one."""
+    """Return the side (0 or 1) whose new value, against none of the other's, is the base's again in all later ones."""
     base, one, other, *later = values
     if one == other or any(value != base for value in later):
         return None

@@ -174,7 +174,7 @@ def hook_room(
 
 
 def _fill(repository: Repository, path: Path, ref: str, start: Oid) -> None:
-    """Give a fresh repository the objects, refs and settings of the user's, by reference, by copy and by inclusion."""
+    """Fill a fresh repository with objects, refs and settings of the user's: by reference, by copy, by inclusion."""
     inside, common, git = path / ".git", repository.common.resolve(), repository.git
     (inside / "objects" / "info").mkdir(parents=True, exist_ok=True)
     (inside / "objects" / "info" / "alternates").write_bytes(render_alternates(common / "objects"))
@@ -253,7 +253,7 @@ def find_hooks(folder: Path, wanted: Sequence[str] = MERGE_HOOKS) -> Hooks:
 
 
 def describe_not_run(folder: Path, changed: Sequence[str], target: Target, new: Oid, wanted: Sequence[str]) -> str:
-    """Say that hooks are not run because a move itself changes them, and how each is run by hand."""
+    """Return a line on hooks that are not run because the move changes them, and how each is run by hand."""
     names = find_hooks(folder, wanted).names
     if not names:
         return f"no hook was run: {join_few(changed)} changed"

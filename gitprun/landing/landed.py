@@ -170,7 +170,7 @@ class Containment:
     missing: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
-        """Give it as plain values."""
+        """Return it as plain values."""
         return {"whole": self.whole, "united": list(self.united), "missing": list(self.missing)}
 
 
@@ -239,7 +239,7 @@ def recover_landing(repository: Repository, ledger: Ledger) -> tuple[str, ...]:
 
 
 def _has_moved(git: Git, facts: Mapping[str, Any], now: str) -> bool:
-    """Tell whether a branch got from ``old`` to ``new``, whatever was built on it since."""
+    """Check whether a branch got from ``old`` to ``new``, whatever was built on it since."""
     if facts.get("way") == "moved":
         # The way back: old is the later commit here.
         return git.run("merge-base", "--is-ancestor", facts["old"], now, ok=(0, 1, 128)).code != 0

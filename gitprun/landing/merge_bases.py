@@ -48,7 +48,7 @@ def find_forks(git: Git, dag: New, tips: Sequence[Oid]) -> MergeBases:
 
 
 def has_one_base(git: Git, repo: Objects, forks: MergeBases, one: int, other: int) -> bool:
-    """Tell whether two branches have exactly one merge base."""
+    """Check whether two branches have exactly one merge base."""
     first, second = forks.places[one], forks.places[other]
     apart = (one, other) not in forks.shared
     if apart and first and second and (first == second or _are_in_line(repo, first, second)):
@@ -79,7 +79,7 @@ def _reach(dag: New, tip: Oid) -> frozenset[str]:
 
 
 def _fork_of(git: Git, dag: New, commits: frozenset[str]) -> Oid | None:
-    """Give the one commit of the target's history that a branch builds on; None if there are several, or none."""
+    """Return the one commit of the target's history that a branch builds on; None if there are several, or none."""
     places = {parent for commit in commits for parent in dag.get(commit, ()) if parent not in dag}
     if len(places) > 1:
         # One that merged the target now and then builds on the last of them.

@@ -247,7 +247,7 @@ def finish_checkout(git: Git, old: Oid, new: Oid, *, trust_index: bool) -> None:
 
 
 def _is_torn(git: Git, checkout: Path, change: TreeChange) -> bool:
-    """Tell whether a file is but the beginning of one side's version: what a full disk or a crash leaves of a write."""
+    """Check whether a file is but the beginning of one side's version: what a full disk or a crash leaves."""
     text = read_plain(checkout / os.fsdecode(change.path), _MOST_TORN)
     if text is None or len(text) == _MOST_TORN:
         return False
@@ -269,7 +269,7 @@ def _index_of(git: Git, old: Oid, changes: Sequence[TreeChange]) -> dict[bytes, 
 
 
 def _held(change: TreeChange, content: tuple[str, str] | None) -> tuple[str, str] | None:
-    """Tell which side's version of a path is on disk; None if it is neither's.
+    """Return which side's version of a path is on disk; None if it is neither's.
 
     A missing file that both sides have was unlinked to be written anew: that is the old side.
     """

@@ -183,7 +183,7 @@ def _not_taken(rows: Sequence[Hotspot], problem: UnfitContent) -> CheckResult:
 
 
 def came_confined(candidates: Sequence[Candidate], events: Iterable[Event]) -> bool:
-    """Tell whether anything that asks to land was written by a worker that was held to its workspace.
+    """Check whether anything that asks to land was written by a worker that was held to its workspace.
 
     Branches are known by their tip where it pins a unit's work, and by their name where they are a named workspace's.
     """

@@ -35,7 +35,7 @@ def look_back(site: LandingContext, candidate: Candidate, tree: Oid) -> TakenBac
 
 
 def describe_reverted(site: LandingContext, candidate: Candidate) -> str:
-    """Say what the target has of a branch and took back since, and how it comes back; empty where there is nothing.
+    """Return what the target has of a branch and took back since, and how it comes back; empty where there is nothing.
 
     What somebody has mended by hand is what he wants.
     """
@@ -130,7 +130,7 @@ def find_taken_back(past: Past, branch: Back) -> TakenBack:
 
 
 def _given(past: Past, branch: Back) -> dict[bytes, Version]:
-    """Give each path that the branch changed with the version it has there."""
+    """Return each path that the branch changed with the version it has there."""
     trees = [tree_of(past.trees.repo, base) for base in branch.bases]
     first, *others = [past.trees.compare(tree, branch.tree) for tree in trees]
     # What one of several bases has as well is not the branch's doing.
@@ -178,7 +178,7 @@ def _says(past: Past, taken: Reversal, commit: Oid, message: str) -> bool:
 
 
 def _tell(single: Sequence[Reversal], given: Mapping[bytes, Version], said: Mapping[bytes, Suspect]) -> tuple[str, ...]:
-    """Say in a line which files have an older version; that one is gone is seen without."""
+    """Return in a line which files have an older version; that one is gone is seen without."""
     rows = [(path, one.commit) for one in single for path in one.paths if given[path][0] != ABSENT]
     older = {path: commit for path, commit in reversed(rows) if path not in said}
     if not older:

@@ -56,7 +56,7 @@ def unaccepted(touches: Iterable[Touch], options: LandingOptions, candidate: Can
 
 
 def accepted_by(path: str, options: LandingOptions, candidate: Candidate | None) -> str:
-    """Say who accepts that a candidate changes a path: the user, or the plan that names it; empty if nobody."""
+    """Return who accepts that a candidate changes a path: the user, or the plan that names it; empty if nobody."""
     if covers(options.accept, path):
         return "--accept"
     return "paths" if candidate is not None and path in literal(candidate.fence) else ""
@@ -74,7 +74,7 @@ def rows_of(site: LandingContext, candidate: Candidate, step: Sequence[TreeChang
 
 
 def describe_named(trees: Trees, changes: Iterable[TreeChange], live: Live) -> str:
-    """Say in one line what changes touch that is no reason to hold them; empty where nothing is."""
+    """Return in one line what changes touch that is no reason to hold them; empty where nothing is."""
     return describe([touch for touch in find_touches(trees, changes, live) if touch.grade == "named"])
 
 
@@ -101,7 +101,7 @@ def _touch(trees: Trees, change: TreeChange, live: Live) -> Touch | None:
 
 
 def _read(trees: Trees, change: TreeChange, path: str, live: Live) -> Iterator[str]:
-    """Say what the texts of a file that starts programs say differently now."""
+    """Return what the texts of a file that starts programs say differently now."""
     name = path.rpartition("/")[2]
     if name == ATTRIBUTES or path in live.attributes:
         old, new = (_text(body) for body in _versions(trees, change))

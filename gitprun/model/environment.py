@@ -65,7 +65,7 @@ def names_secret(name: str) -> bool:
 
 
 def is_credential(name: str, value: str) -> bool:
-    """Tell whether a variable opens doors in the user's name, by its name or by a password within a URL."""
+    """Check whether a variable opens doors in the user's name, by its name or by a password within a URL."""
     upper = name.upper()
     if upper in _HARMLESS or upper in ("PWD", "OLDPWD"):
         return False
@@ -75,7 +75,7 @@ def is_credential(name: str, value: str) -> bool:
 
 
 def scrub_environment(env: Mapping[str, str]) -> dict[str, str]:
-    """Give an environment without credentials, without ``GIT_*`` and ``PRUN_*``, in which nothing can ask anybody."""
+    """Return an environment without credentials, without ``GIT_*`` and ``PRUN_*``, in which nothing can ask anybody."""
     kept = {
         name: value
         for name, value in env.items()
@@ -104,5 +104,5 @@ _DENIED = re.compile(
 
 
 def speaks_of_denial(output: str) -> bool:
-    """Tell whether a failed check speaks of something it was not allowed to do."""
+    """Check whether a failed check speaks of something it was not allowed to do."""
     return _DENIED.search(output) is not None

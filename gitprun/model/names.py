@@ -47,7 +47,7 @@ _RESERVED = {"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt
 
 
 def is_run_id(text: str) -> bool:
-    """Tell whether a word has the shape of a run id (``r`` and a number)."""
+    """Check whether a word has the shape of a run id (``r`` and a number)."""
     return bool(_RUN.fullmatch(text))
 
 

@@ -99,7 +99,7 @@ class Settings:
     powers: tuple[Power, ...] = ()
 
     def over(self, other: Settings) -> Settings:
-        """Give ``other`` with everything said here on top."""
+        """Return ``other`` with everything said here on top."""
         return Settings(
             base=self.base or other.base,
             jobs=self.jobs or other.jobs,

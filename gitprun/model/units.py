@@ -87,7 +87,7 @@ class Exit:
 
     @property
     def shell_code(self) -> int:
-        """Give the exit code a shell would report (128 + signal; 124 after a timeout)."""
+        """Return the exit code a shell would report (128 + signal; 124 after a timeout)."""
         if self.reason in ("timeout", "stalled"):
             return 124
         if self.reason == "not-started":
@@ -132,7 +132,7 @@ class Verdict:
 
     @property
     def reason(self) -> str:
-        """Say in a few words why the verdict is not a pass."""
+        """Return in a few words why the verdict is not a pass."""
         for check in self.checks:
             if check.state == self.state and check.state != "pass":
                 said = f"{check.command}: {check.reason or check.state}"

@@ -1,4 +1,4 @@
-"""Let go what a plan names: each step is written down before and after, and looked at again when its turn comes."""
+"""Remove what a plan names: each step is written down before and after, and looked at again when its turn comes."""
 
 from __future__ import annotations
 
@@ -211,7 +211,7 @@ class _Room:
             sweep_quarantine(self.repository)
 
     def unpin_tips(self, step: GcStep) -> None:
-        """Let go of what clones borrowed, unless there are some again."""
+        """Remove what clones borrowed, unless there are some again."""
         with locked(self.repository.state / "locks" / "run.lock", doing="with gc"):
             self.require_planned(step)
             unpin_source(self.repository, step.of)

@@ -227,7 +227,7 @@ def _of_gone(unit: UnitFound, over: bool) -> Iterator[GcStep | Stay]:
 
 
 def _of_workspace(unit: UnitFound) -> GcStep | Stay:
-    """Let a workspace go only where nothing in it is the only copy of anything."""
+    """Remove a workspace only where nothing in it is the only copy of anything."""
     ignored = unit.ignored or NOTHING
     reasons = (
         (not unit.there, "it is not the folder prun made"),

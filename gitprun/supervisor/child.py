@@ -51,7 +51,7 @@ class ChildFailed(PrunError):
 def ask(
     module: Path, question: Mapping[str, Any], *, timeout: float, memory: int = MEMORY, most: int = MOST
 ) -> Mapping[str, Any]:
-    """Give ``answer(question)`` of a module that imports nothing of ours, both as plain values.
+    """Return ``answer(question)`` of a module that imports nothing of ours, both as plain values.
 
     The child has ``timeout`` seconds (of processor time too), ``memory`` bytes, and ``most`` bytes for its answer;
     raises ChildFailed when that is not enough, and never leaves it running.

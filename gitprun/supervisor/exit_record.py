@@ -30,7 +30,7 @@ class Record:
         self.file = -1
 
     def note(self, facts: "dict[str, object]") -> bool:
-        """Say what is known so far, and take the room for the end; tells whether there was any."""
+        """Write what is known so far, and take the room for the end; returns whether there was any."""
         try:
             if self.file < 0:
                 self.file = os.open(self.part, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, self.mode)

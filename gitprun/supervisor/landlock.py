@@ -71,7 +71,7 @@ def _words(*numbers: int) -> bytes:
 
 
 def abi() -> int:
-    """Tell which version of Landlock the kernel has; 0 or less without it."""
+    """Return which version of Landlock the kernel has; 0 or less without it."""
     if not sys.platform.startswith("linux"):
         return 0
     try:

@@ -45,7 +45,7 @@ class ProcessIdentity:
 
 
 def worker_environment(extra: Mapping[str, str]) -> dict[str, str]:
-    """Give the environment for programs of others: ours without any ``GIT_*`` or ``PRUN_*``, plus ``extra``."""
+    """Return the environment for programs of others: ours without any ``GIT_*`` or ``PRUN_*``, plus ``extra``."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("GIT_", "PRUN_"))}
     return {**kept, **extra}
 
@@ -240,7 +240,7 @@ def find_marked(mark: str) -> tuple[ProcessIdentity, ...]:
 
 
 def probe_identity(pid: int) -> ProcessIdentity | None:
-    """Tell who the process with this pid is now; None if it is gone or cannot be told."""
+    """Return who the process with this pid is now; None if it is gone or cannot be told."""
     if sys.platform.startswith("linux"):
         try:
             fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
@@ -254,12 +254,12 @@ def probe_identity(pid: int) -> ProcessIdentity | None:
 
 
 def is_alive(identity: ProcessIdentity) -> bool:
-    """Tell whether the very process recorded earlier still runs."""
+    """Check whether the very process recorded earlier still runs."""
     return probe_identity(identity.pid) == identity
 
 
 def is_gone(identity: ProcessIdentity) -> bool:
-    """Tell whether the very process recorded earlier has provably ended; where that cannot be told, it has not."""
+    """Check whether the very process recorded earlier has provably ended; where that cannot be told, it has not."""
     found = probe_identity(identity.pid)
     if found is not None:
         return found != identity

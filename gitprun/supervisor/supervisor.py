@@ -223,7 +223,7 @@ class Supervisor:
                 return
 
     def patience(self) -> float:
-        """Say how long what the worker left running is asked to end before it is killed."""
+        """Return how long what the worker left running is asked to end before it is killed."""
         return 0.0 if self.stops > 1 else min(self.grace, 1.0)
 
     def living(self, everywhere: bool) -> process_tree.Kin | None:

@@ -14,7 +14,7 @@ _STATX_BTIME = 0x800
 
 
 def folder_birth(path: Path) -> int | None:
-    """Tell when a folder was made, in nanoseconds since 1970; None where that is not recorded.
+    """Return when a folder was made, in nanoseconds since 1970; None where that is not recorded.
 
     An inode is soon somebody else's when its folder is gone; inode and birth together are not.
     """

@@ -28,11 +28,11 @@ class SystemClock:
     """The machine's own clock."""
 
     def now(self) -> float:
-        """Give seconds since 1970, which may jump."""
+        """Return seconds since 1970, which may jump."""
         return time.time()
 
     def monotonic(self) -> float:
-        """Give seconds that never go back; only differences mean something."""
+        """Return seconds that never go back; only differences mean something."""
         return time.monotonic()
 
     def sleep_until(self, until: float | None, wake: threading.Event) -> None:
@@ -54,7 +54,7 @@ class SteadyClock(SystemClock):
         self._ahead = time.time() - _since_boot()
 
     def now(self) -> float:
-        """Give seconds since 1970, which never jump."""
+        """Return seconds since 1970, which never jump."""
         return self._ahead + _since_boot()
 
 

@@ -50,7 +50,7 @@ class ContentStore:
         self._pending.clear()
 
     def content(self, digest: str) -> bytes | None:
-        """Give a content back; None if it was never kept, or is damaged."""
+        """Return a content back; None if it was never kept, or is damaged."""
         if digest in self._pending:
             return self._pending[digest]
         place = self._known().get(digest)

@@ -108,7 +108,7 @@ class Journal:
 
     @property
     def is_known(self) -> bool:
-        """Tell whether this process has written to the file, so that it can put it back."""
+        """Check whether this process has written to the file, so that it can put it back."""
         return self._known is not None
 
     def forget(self) -> None:
@@ -241,7 +241,7 @@ def ensure_reserve(place: Path, size: int = RESERVE) -> bool:
 
 
 def release_reserve(place: Path) -> bool:
-    """Give the space back; tells whether there was any."""
+    """Free the space; returns whether there was any."""
     try:
         os.unlink(place)
     except OSError:

@@ -117,7 +117,7 @@ def read_markers(workspace: Path) -> dict[str, str]:
 
 
 def _obstacle(check: recipes.Check, workspace: Path, env: Mapping[str, str], stop: process.Stop | None) -> str:
-    """Say what keeps a check from starting; empty if nothing does."""
+    """Return what keeps a check from starting; empty if nothing does."""
     if stop is not None and stop.is_set():
         return "stopped before it began"
     for program in check.needs:
@@ -206,7 +206,7 @@ def _name_interpreter(reason: str, workspace: Path) -> str:
 
 
 def _what_may_be_missing(output: str, around: Surroundings) -> list[str]:
-    """Say what a failed check may have lacked because we kept it away."""
+    """Return what a failed check may have lacked because we kept it away."""
     said = []
     if around.cell.confined and speaks_of_denial(output):
         said.append('it ran confined ([run] verify_sandbox = "none" lets it write elsewhere)')
@@ -218,7 +218,7 @@ def _what_may_be_missing(output: str, around: Surroundings) -> list[str]:
 
 
 def shell_argv(command: str, env: Mapping[str, str]) -> list[str]:
-    """Say how to run shell text so that a pipeline fails with the first of its programs that does."""
+    """Return how to run shell text so that a pipeline fails with the first of its programs that does."""
     if bash := _find("bash", env):
         return [bash, "-o", "pipefail", "-c", command]
     return [_find("sh", env) or "/bin/sh", "-c", PLAIN_SHELL, "sh", command]

@@ -59,7 +59,7 @@ def follow_leads(view: CheckoutView, env: Mapping[str, str], why: str) -> str:
 
 
 def tell_leads(view: CheckoutView | None, env: Mapping[str, str]) -> tuple[str, ...]:
-    """Say for a place what leads from it back into the checkout, where no view can be had."""
+    """Return what leads from a place back into the checkout, where no view can be had."""
     why = obstacle(view, env) if view is not None else ""
     leads = find_leads(view, env) if view is not None and why else ()
     if not leads:

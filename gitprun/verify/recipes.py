@@ -48,12 +48,12 @@ class Check:
 
 
 def declared(commands: Sequence[str]) -> tuple[Check, ...]:
-    """Give the checks a user wrote down, as they are; blank ones say nothing."""
+    """Return the checks a user wrote down, as they are; blank ones say nothing."""
     return tuple(Check(command=text.strip(), label=text.strip()) for text in commands if text.strip())
 
 
 def detect(files: Mapping[str, str]) -> tuple[Check, ...]:
-    """Give the checks of every language present, type checks before tests.
+    """Return the checks of every language present, type checks before tests.
 
     ``files`` maps the ``MARKERS`` found at the top of a workspace to their text ("" where it was not read).
     """
@@ -103,7 +103,7 @@ def _python_checks(files: Mapping[str, str]) -> Iterator[Check]:
 
 
 def _mypy_keys(files: Mapping[str, str], tools: Mapping[str, Any]) -> set[str] | None:
-    """Give the keys of the configuration that mypy itself would take; None if there is none."""
+    """Return the keys of the configuration that mypy itself would take; None if there is none."""
     for name in MYPY_CONFIGS:
         if name in files:
             return _ini_keys(files[name], "mypy") or set()
@@ -177,7 +177,7 @@ def _parse_toml(text: str) -> dict[str, Any]:
 
 
 def _ini_keys(text: str, section: str) -> set[str] | None:
-    """Give the keys of one section, None without it; reads also what a strict parser refuses."""
+    """Return the keys of one section, None without it; reads also what a strict parser refuses."""
     found: set[str] | None = None
     here = False
     for line in text.splitlines():

@@ -79,7 +79,7 @@ class Surroundings:
 def wish_for_worker(
     executor: str, sandbox: str, asked: VerifySandbox | None, *, walled: bool = False
 ) -> ConfinementRequest:
-    """Say how the work of one worker is to be checked: as it was confined itself, unless something else is asked."""
+    """Return how the work of one worker is to be checked: as it was confined itself, unless something else is asked."""
     if asked == "none":
         return ConfinementRequest(confined=False, why=ASKED_NOT_TO)
     if asked == "workspace-write":
@@ -90,7 +90,7 @@ def wish_for_worker(
 
 
 def wish_for_landing(confined: bool, asked: VerifySandbox | None) -> ConfinementRequest:
-    """Say how a merged tree is to be checked; ``confined`` tells whether any of its workers was.
+    """Return how a merged tree is to be checked; ``confined`` tells whether any of its workers was.
 
     One is enough: what it wrote would else run with more rights than it had itself.
     """

@@ -76,7 +76,7 @@ def survey(repository: Repository, top: Path) -> CheckoutSurvey:
 
 
 def _missing(checks: Sequence[Check], top: Path) -> Iterator[str]:
-    """Say which programs of the checks found are not there, each once."""
+    """Return which programs of the checks found are not there, each once."""
     told: set[str] = set()
     for check in checks:
         absent = [program for program in check.needs if shutil.which(program) is None]
@@ -149,7 +149,7 @@ def _often(git: Git) -> list[str]:
 
 
 def _settled(name: str) -> bool:
-    """Tell whether a file is a hotspot without being named, or one that no union can be right for."""
+    """Check whether a file is a hotspot without being named, or one that no union can be right for."""
     last = name.rpartition("/")[2].lower()
     structured = last in MANIFESTS or last.endswith(STRUCTURED)
     return is_common(name) or structured or "-lock." in last

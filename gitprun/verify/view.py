@@ -203,7 +203,7 @@ def _points(checkout: Path, kept: Iterable[str]) -> dict[str, bool]:
 
 
 def _git_rows(view: CheckoutView, place: Path, folder: Path, *, writable: bool) -> list[Row]:
-    """Give a linked worktree a git folder to write into that is not the user's: a copy, and a place for objects."""
+    """Make a linked worktree a git folder to write into that is not the user's: a copy, and a place for objects."""
     if not _is_file(place / ".git") or (admin := admin_folder(view.common, place)) is None:
         return []
     shared, objects, own = folder / "shared", folder / "objects", folder / "admin"
