@@ -55,7 +55,6 @@ HOMES = {
     "click": ("gitprun.cli",),
     "rich": ("gitprun.cli",),
     "tomllib": ("gitprun.system.config", "gitprun.verify.recipes", "gitprun.resolvers.toml"),
-    "tomlkit": ("gitprun.resolvers.toml",),
     "ruamel": ("gitprun.resolvers.yaml",),
     "tree_sitter": ("gitprun.resolvers.syntax",),
     "nbdime": ("gitprun.resolvers.blocks",),

@@ -19,10 +19,10 @@ from gitprun.capture.advice import advise
 from gitprun.capture.context import CaptureContext
 from gitprun.capture.import_objects import ImportLimits, ImportProblem, Rejected, cross
 from gitprun.capture.portable import describe_names
-from gitprun.capture.scan import Scan, ScanProblem, scan_workspace
 from gitprun.capture.screen import LeftOut, gather_left_out
 from gitprun.capture.signing import NotSigned, wants_signature, write_signed
 from gitprun.capture.stage import FilterChanged, StagedTree, stage
+from gitprun.capture.tree_scan import ScanProblem, TreeScan, scan_workspace
 from gitprun.capture.worker_commits import pin_inner, pin_own_commits, pin_staged
 from gitprun.git.limits import keeping_work
 from gitprun.git.refs import Signature, move_ref, open_repository, write_commit
@@ -187,7 +187,7 @@ def _names(repo: pygit2.Repository, base: Oid, tree: Oid) -> tuple[str, ...]:
         return ()
 
 
-def _defuse(site: CaptureContext, scan: Scan) -> list[str]:
+def _defuse(site: CaptureContext, scan: TreeScan) -> list[str]:
     """Unlink what git would wait for (it holds no content), and put the base's version in its place."""
     notes = []
     for name in scan.traps:

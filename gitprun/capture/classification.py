@@ -11,7 +11,6 @@ from gitprun.capture.bounds import crowd_row, large_row, leave_out_crowds, leave
 from gitprun.capture.context import GITLINK, TREE, CaptureContext
 from gitprun.capture.modules import MAX_SIZE, refused_setting
 from gitprun.capture.private import screen_private
-from gitprun.capture.scan import look
 from gitprun.capture.screen import (
     HEAD,
     SUBMODULE,
@@ -23,6 +22,7 @@ from gitprun.capture.screen import (
     screen_size,
     within,
 )
+from gitprun.capture.tree_scan import look
 from gitprun.model.globs import matches
 from gitprun.system.files import read_plain
 

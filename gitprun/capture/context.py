@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -119,6 +121,26 @@ class CaptureContext:
             return self.repo[self.base].peel(pygit2.Tree)[path]
         except (KeyError, UnicodeEncodeError, ValueError):
             return None
+
+
+@contextmanager
+def index_kept(site: CaptureContext) -> Iterator[list[bool]]:
+    """Give the private index back as it was, unless the block says (a true value in the list) that all is committed.
+
+    What is staged and in no commit would look like no change to the next capture, and be left out of it.
+    """
+    index = site.workspace.index
+    assert index is not None
+    before = index.with_name("index.before")
+    shutil.copy2(index, before)
+    committed: list[bool] = []
+    try:
+        yield committed
+    finally:
+        if any(committed):
+            before.unlink()
+        else:
+            os.replace(before, index)
 
 
 def exact_rule(path: bytes) -> bytes:

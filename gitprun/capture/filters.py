@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 
 from gitprun.capture.context import CaptureContext
 from gitprun.capture.rules import lay_out_rules
-from gitprun.capture.scan import size_of
 from gitprun.capture.screen import LeftOut
+from gitprun.capture.tree_scan import size_of
 from gitprun.git.command import Git
 from gitprun.model.errors import PrunError
 from gitprun.system.files import read_plain

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from gitprun.capture.classification import included
 from gitprun.capture.context import TREE, CaptureContext
 from gitprun.capture.rules import lay_out_rules
-from gitprun.capture.scan import Scan, size_of
 from gitprun.capture.screen import BUILD_FOLDERS, PRODUCTS, LeftOut, build_folder, within
+from gitprun.capture.tree_scan import TreeScan, size_of
 from gitprun.system.files import read_plain
 
 TIMEOUT = 300.0
@@ -19,7 +19,7 @@ _EVERYTHING = frozenset({b"*", b"/*", b"**", b"/**", b"**/*", b"*.*", b".", b"./
 
 
 def read_hidden(
-    site: CaptureContext, scan: Scan, shown: Iterable[bytes], excludes: Sequence[str | bytes]
+    site: CaptureContext, scan: TreeScan, shown: Iterable[bytes], excludes: Sequence[str | bytes]
 ) -> tuple[list[bytes], list[LeftOut]]:
     """List hidden new files that are work all the same, and those that are not; git is kept out of ``excludes``.
 

@@ -18,7 +18,7 @@ from gitprun.capture.context import GITLINK, CaptureContext
 from gitprun.capture.import_objects import GONE, Rejected, cross, room_git
 from gitprun.capture.object_dir import tell_strange
 from gitprun.capture.quarantine import open_room
-from gitprun.capture.tree_scan import read_pointer
+from gitprun.capture.tree_walk import read_pointer
 from gitprun.capture.worker_refs import read_channels, read_upstream
 from gitprun.model.errors import GitFailed, GitTimeout
 from gitprun.model.names import Oid, RunId, UnitId

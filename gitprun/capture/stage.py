@@ -16,9 +16,9 @@ from gitprun.capture.inner import is_submodule
 from gitprun.capture.modes import enter_modes
 from gitprun.capture.nested import list_nested
 from gitprun.capture.prepared import give_back, read_prepared, still_left_out
-from gitprun.capture.scan import Scan, look
 from gitprun.capture.screen import SUBMODULE, LeftOut, gather_left_out, within
 from gitprun.capture.stage_paths import TIMEOUT, drop_entries, enter_all
+from gitprun.capture.tree_scan import TreeScan, look
 from gitprun.model.names import Oid, parse_oid
 from gitprun.workspaces.gitdir import read_snapshot
 
@@ -43,7 +43,7 @@ class StagedTree:
     nested: tuple[str, ...] = ()
 
 
-def stage(site: CaptureContext, scan: Scan) -> StagedTree:
+def stage(site: CaptureContext, scan: TreeScan) -> StagedTree:
     """Stage everything the worker did that is work, and write the tree."""
     filters = read_allowed(site)
     require_own_programs(site, filters)
@@ -96,7 +96,7 @@ def _say_given_back(paths: Sequence[str]) -> list[str]:
     return [f"as the setup commands left it, so no work of this unit: {paths[0]}{more}"]
 
 
-def _keep_away(site: CaptureContext, scan: Scan) -> tuple[tuple[str | bytes, ...], list[LeftOut]]:
+def _keep_away(site: CaptureContext, scan: TreeScan) -> tuple[tuple[str | bytes, ...], list[LeftOut]]:
     """Choose the folders git is not to enter at all: those it could not follow, and new ones with a crowd in them."""
     rows = [LeftOut(f"{os.fsdecode(name)}/", why) for name, why in scan.cut]
     away = [name for name, _ in scan.cut]
@@ -132,7 +132,7 @@ def _differing(site: CaptureContext) -> frozenset[bytes]:
     return frozenset(site.git.run(*words).fields)
 
 
-def _sort_repositories(site: CaptureContext, scan: Scan, pile: Class) -> None:
+def _sort_repositories(site: CaptureContext, scan: TreeScan, pile: Class) -> None:
     """Leave repositories inside the workspace out, but not a folder of the base that got a ``.git``."""
     nested: list[str] = []
     for folder in map(os.fsdecode, scan.repositories):

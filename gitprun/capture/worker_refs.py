@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from gitprun.capture.scan import walk_refs
+from gitprun.capture.tree_scan import walk_refs
 from gitprun.model.names import Oid
 from gitprun.system.files import folder_identity, read_plain
 from gitprun.workspaces.worktree import admin_folder

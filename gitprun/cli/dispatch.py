@@ -18,7 +18,8 @@ from gitprun.cli.seed import SeedCommand
 from gitprun.model.units import ExecutorSettings, Unit
 
 if TYPE_CHECKING:
-    from gitprun.runs.standalone import Wishes
+    from gitprun.model.plan import Settings
+    from gitprun.runs.dispatch_unit import Wishes
 
 SHOWN_LINES = 80
 SHOWN_BYTES = 256_000
@@ -38,6 +39,7 @@ CODEX_DISPATCH_ISOLATE_MCP=off, CODEX_DISPATCH_TIMEOUT (seconds, 3600; 0: off), 
 @click.option("--executor", type=click.Choice(["codex", "claude"]), default="codex", help="Who works (codex).")
 @click.option("--model", help="The model the worker uses.")
 @click.option("--timeout", help='The time limit, such as "40m" (1h; 0: none); wins over CODEX_DISPATCH_TIMEOUT.')
+@click.option("--retry", is_flag=True, help="Try again, as runs do, a worker its service failed.")
 @click.pass_context
 def dispatch(ctx: click.Context, /, prompt_file: str, result_file: str, unit_id: str, **given: Any) -> int:
     """Run one worker on one prompt, outside of any run, and see to it that its result file is written.
@@ -49,12 +51,22 @@ def dispatch(ctx: click.Context, /, prompt_file: str, result_file: str, unit_id:
     """
     from gitprun.cli.signals import signals_stop
     from gitprun.registry.state_folder import state_base
-    from gitprun.runs.standalone import dispatch_unit, read_wishes
+    from gitprun.runs.dispatch_unit import DispatchPolicy, DispatchSpec, dispatch_unit, read_wishes
     from gitprun.supervisor.process import Stop
 
     start: Path = ctx.obj
     wishes, stop = read_wishes(os.environ), Stop()
-    unit, settings = _unit(start, prompt_file, unit_id, wishes, given)
+    unit, executor, project = _unit(start, prompt_file, unit_id, wishes, given)
+    request = DispatchSpec(
+        unit=unit,
+        executor=executor,
+        result=(start / result_file).absolute(),
+        base=state_base(os.environ),
+        caller=_caller(start),
+        scratch=(start / wishes.scratch).absolute() if wishes.scratch else None,
+        project=project,
+        retry=given["retry"],
+    )
     folders: list[Path] = []
     over = threading.Event()
 
@@ -64,17 +76,7 @@ def dispatch(ctx: click.Context, /, prompt_file: str, result_file: str, unit_id:
         threading.Thread(target=show_life, args=(unit.id, path / "tail", over), daemon=True).start()
 
     with signals_stop(stop) as caught, ending(over):
-        settled = dispatch_unit(
-            unit,
-            settings,
-            (start / result_file).absolute(),
-            base=state_base(os.environ),
-            caller=_caller(start),
-            scratch=(start / wishes.scratch).absolute() if wishes.scratch else None,
-            stop=stop,
-            announce=announce,
-            say=_tell,
-        )
+        settled = dispatch_unit(DispatchPolicy(request, stop, announce, _tell))
     # Nobody asked it to stop: its warden was killed, and the worker with it.
     killed = 137 if settled.ended.reason == "stopped" else settled.ended.shell_code
     code = 128 + caught[0] if caught else killed
@@ -89,11 +91,11 @@ def dispatch(ctx: click.Context, /, prompt_file: str, result_file: str, unit_id:
 
 def _unit(
     start: Path, prompt_file: str, unit_id: str, wishes: Wishes, given: dict[str, Any]
-) -> tuple[Unit, ExecutorSettings]:
-    """Make the unit and the settings of its executor: what the environment says wins over ``prun.toml``."""
+) -> tuple[Unit, ExecutorSettings, Settings]:
+    """Make the unit, and the settings of its executor and around it: the environment wins over ``prun.toml``."""
     from gitprun.model.errors import PlanError, UsageProblem
     from gitprun.model.names import parse_unit_id
-    from gitprun.runs.standalone import read_limit
+    from gitprun.runs.dispatch_unit import read_limit
     from gitprun.system.config import read_prompt
 
     try:
@@ -103,7 +105,8 @@ def _unit(
     limit = read_limit(given["timeout"], "--timeout") if given["timeout"] is not None else wishes.timeout
     codex = given["executor"] == "codex"
     own = _program(start, wishes.program) if codex else None
-    configured = _configured(start, given["executor"], own)
+    project = _configured(start, given["executor"], own)
+    configured = project.executors.get(given["executor"], ExecutorSettings())
     settings = replace(
         configured,
         program=own or configured.program,
@@ -119,7 +122,7 @@ def _unit(
         # Without isolation the user's own configuration says how hard to think.
         reasoning=wishes.reasoning if codex and settings.isolate else None,
     )
-    return unit, settings
+    return unit, settings, project
 
 
 def show_life(unit: str, output: Path, over: threading.Event, every: float = LIFE_EVERY) -> None:
@@ -150,21 +153,22 @@ def _tell(text: str) -> None:
     say(f"git prun dispatch: {safe(text)}")
 
 
-def _configured(start: Path, executor: str, own: str | None) -> ExecutorSettings:
-    """Read what ``prun.toml`` says about an executor, where there is a repository around; ``own``: not its program."""
+def _configured(start: Path, executor: str, own: str | None) -> Settings:
+    """Read what ``prun.toml`` says, where there is a repository around; ``own``: not of the executor's program."""
     from gitprun.git.repo import find_repository
     from gitprun.model.errors import PrunError
+    from gitprun.model.plan import Settings
     from gitprun.system.config import read_settings
     from gitprun.workspaces.trust import require_trusted
 
     try:
         repository = find_repository(start)
     except PrunError:
-        return ExecutorSettings()
+        return Settings()
     settings = read_settings(repository.top)
     asked = (power for power in settings.powers if power.executor == executor)
     require_trusted(repository, (power for power in asked if not (own and power.name == "program")))
-    return settings.executors.get(executor, ExecutorSettings())
+    return settings
 
 
 def _program(start: Path, program: str | None) -> str | None:

@@ -21,7 +21,8 @@ from gitprun.model.escapes import shell_word
 from gitprun.model.units import ExecutorSettings, Unit
 
 if TYPE_CHECKING:
-    from gitprun.runs.request import WorkerErrand
+    from gitprun.model.plan import Settings
+    from gitprun.runs.request import WorkerRequest
 
 EXIT_MISSING = 2
 MOST_PROMPT = 64_000_000
@@ -60,6 +61,8 @@ class PromptLast(click.Command):
     "--sandbox", help="What the worker may do: read-only, workspace-write (the default of codex) or danger-full-access."
 )
 @click.option("--timeout", help='The time limit, such as "40m" (none).')
+@click.option("--stall", help='Quiet for so long counts as stalled, such as "10m" ([run] stall in prun.toml).')
+@click.option("--no-retry", is_flag=True, help="Do not try again, whatever the service said.")
 @click.option("--no-bypass", is_flag=True, help="Do not begin the prompt with the bypass prefix.")
 @click.option("--commit-failed", is_flag=True, help="Commit a failed worker's work too, marked FAILED.")
 @click.pass_context
@@ -69,6 +72,8 @@ def execute(ctx: click.Context, /, name: str, slug: str, prompt: str | None, **g
     Status lines go to stdout, the worker's output to a log (git prun events reads it). The commit goes onto the
     workspace's branch through your hooks; the work of a worker that failed is pinned beside it.
 
+    A worker its service failed (503, 429, no capacity, no network) is tried again, at most twice.
+
     Exit codes: the worker's own if it failed, 1 if nothing was committed or it does not verify, 2 if there is no such
     workspace, 128 + signal.
     """
@@ -76,6 +81,7 @@ def execute(ctx: click.Context, /, name: str, slug: str, prompt: str | None, **g
     from gitprun.cli.unseen import warn_absent
     from gitprun.ledger.roster import roster
     from gitprun.registry.site import WorkspaceGone
+    from gitprun.runs.request import Session
     from gitprun.runs.user_work import work_in
     from gitprun.supervisor.process import Stop
 
@@ -86,21 +92,23 @@ def execute(ctx: click.Context, /, name: str, slug: str, prompt: str | None, **g
         say(f"[wrapper {safe(slug)}] ERROR: there is no workspace {safe(name)}")
         hint(f"make it first: git prun new {shell_word(name)} BRANCH")
         return EXIT_MISSING
-    errand, stop = _errand(place, name, slug, _read_prompt(place, prompt, given["prompt_file"]), given), Stop()
+    request, stop = _request(place, name, slug, _read_prompt(place, prompt, given["prompt_file"]), given), Stop()
     if unit.facts.get("setup") in ("not run", "failed"):
         warn(f"the setup of {name}: {unit.facts['setup']}")
     if place.repository.top is not None:
-        warn_absent(place.repository.top, Path(str(unit.facts["path"])), errand.unit.prompt)
+        warn_absent(place.repository.top, Path(str(unit.facts["path"])), request.unit.prompt)
     try:
         with signals_stop(stop) as caught:
             code = work_in(
-                place.repository,
-                place.ledger,
-                unit,
-                errand,
-                say=lambda text: put(safe(text)),
-                warn=lambda text: warn(safe(text)),
-                stop=stop,
+                Session(
+                    repository=place.repository,
+                    ledger=place.ledger,
+                    place=unit,
+                    request=request,
+                    say=lambda text: put(safe(text)),
+                    warn=lambda text: warn(safe(text)),
+                    stop=stop,
+                )
             )
     except WorkspaceGone as problem:
         say(f"[wrapper {safe(slug)}] ERROR: {safe(problem.message)}")
@@ -128,14 +136,14 @@ def _read_prompt(place: Here, prompt: str | None, prompt_file: str | None) -> st
         raise PlanError(f"the prompt on stdin is not UTF-8: byte 0x{raw[problem.start]:02x}", "convert it") from None
 
 
-def _errand(place: Here, name: str, slug: str, prompt: str, given: Mapping[str, Any]) -> WorkerErrand:
+def _request(place: Here, name: str, slug: str, prompt: str, given: Mapping[str, Any]) -> WorkerRequest:
     """Put together what is asked: options first, then the environment, then ``prun.toml``."""
     from gitprun.git.refs import read_signatures
     from gitprun.model.plan import DEFAULT_VERIFY_TIMEOUT
     from gitprun.model.powers import started_by
     from gitprun.runs.dispatch import require_programs
     from gitprun.runs.messages import read_level
-    from gitprun.runs.request import WorkerErrand
+    from gitprun.runs.request import WorkerRequest
     from gitprun.runs.user_verify import PostVerify
     from gitprun.supervisor.process import worker_environment
     from gitprun.supervisor.programs import with_program
@@ -146,9 +154,9 @@ def _errand(place: Here, name: str, slug: str, prompt: str, given: Mapping[str, 
     # What makes a workspace ready was asked for when it was made.
     require_trust(place, (one for one in started_by(settings.powers, {unit.executor}) if one.name != "setup"))
     require_programs((unit,), dict(settings.executors), place.repository.top or place.repository.common)
-    return WorkerErrand(
+    return WorkerRequest(
         unit=unit,
-        settings=with_program(
+        executor=with_program(
             unit.executor,
             settings.executors.get(unit.executor, ExecutorSettings()),
             worker_environment({}).get("PATH"),
@@ -164,15 +172,26 @@ def _errand(place: Here, name: str, slug: str, prompt: str, given: Mapping[str, 
         commit_failed=given["commit_failed"],
         log=log_root(place.start, place.repository.state) / "logs" / f"{name}.log",
         who=read_signatures(place.repository.git),
-        collect=settings,
+        settings=_said(given).over(settings),
     )
+
+
+def _said(given: Mapping[str, Any]) -> Settings:
+    """Read the options that say what ``[run]`` of prun.toml says otherwise."""
+    from gitprun.model.plan import Settings
+    from gitprun.model.tables import parse_duration
+
+    stall = given["stall"] and parse_duration(given["stall"])
+    if given["stall"] is not None and not stall:
+        raise UsageProblem(f"--stall: invalid duration {given['stall']!r}", 'write seconds, or "90s", "40m", "1h30m"')
+    return Settings(stall=stall, retries=0 if given["no_retry"] else None)
 
 
 def _unit(slug: str, prompt: str, given: Mapping[str, Any], environment: Mapping[str, str]) -> Unit:
     """Make the unit; what a plan file would refuse is refused here in the same words."""
     from gitprun.model.plan import Settings, parse_unit
     from gitprun.model.tables import Table
-    from gitprun.runs.standalone import NO_LIMIT
+    from gitprun.runs.dispatch_unit import NO_LIMIT
 
     try:
         command = shlex.split(given["command"]) if given["command"] is not None else None

@@ -17,8 +17,7 @@ from gitprun.model.errors import UsageProblem
 
 if TYPE_CHECKING:
     from gitprun.judging.hotspots import Hotspot
-    from gitprun.judging.judge import PathForecast
-    from gitprun.landing.forecast_plan import Forecast, Meeting
+    from gitprun.landing.forecast_plan import Forecast, Meeting, PathForecast
     from gitprun.model.plan import Settings
 
 # More branches than this make a grid nobody can read.

@@ -145,7 +145,7 @@ def _warn_inside(place: Here, root: Path) -> None:
 
 def _write_settings(place: Here, wanted: str | None, chosen: Path) -> bool:
     """Write ``prun.toml``, unless there is one; tells whether it was."""
-    from gitprun.cli.starter import render
+    from gitprun.api.starter import render
     from gitprun.system.config import CONFIG_NAME
     from gitprun.verify.survey import survey
 

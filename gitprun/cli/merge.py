@@ -134,9 +134,9 @@ def _land_names(place: Here, names: Sequence[str], ahead: AskedAhead, *, as_json
     require_git(place.start)
     require_findings(place, given.get("allow_suspect") or ())
     if place.repository.trusted.is_dir():
-        from gitprun.observe.safe_mode import require_calm
+        from gitprun.observe.safe_mode import require_trusted_config
 
-        require_calm(place.repository)
+        require_trusted_config(place.repository)
     require_own_attributes(place.repository)
     reading = place.read()
     history = reading.history

@@ -94,9 +94,9 @@ def open_branch(place: Here, name: str, into: str | None) -> Resolution:
 def left_of(place: Here, target: Target, candidate: Candidate, settings: Settings) -> Unresolved:
     """Return what of a branch is left in conflict with the target."""
     from gitprun.git.refs import open_repository
-    from gitprun.judging.conflicts import Means
     from gitprun.judging.hotspots import parse_hotspots
     from gitprun.judging.rerere import read_rerere
+    from gitprun.judging.text import Means
     from gitprun.landing.unresolved import read_left
 
     hotspots = parse_hotspots(list(settings.hotspots), settings.hotspot_source or "prun.toml")

@@ -51,9 +51,9 @@ def here(ctx: click.Context) -> Here:
     repository = find_repository(start)
     share(repository.common, read_sharing(repository))
     if repository.trusted.is_dir():
-        from gitprun.observe.safe_mode import be_cautious
+        from gitprun.observe.safe_mode import enter_safe_mode
 
-        be_cautious(repository)
+        enter_safe_mode(repository)
     return Here(start, repository, Ledger(repository.state))
 
 

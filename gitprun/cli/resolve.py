@@ -154,7 +154,7 @@ def _work(place: Here, opened: Resolution, worker: str) -> bool:
     from gitprun.model.names import UnitId
     from gitprun.model.units import ExecutorSettings, Unit
     from gitprun.registry.state_folder import state_base
-    from gitprun.runs.standalone import dispatch_unit
+    from gitprun.runs.dispatch_unit import DispatchPolicy, DispatchSpec, dispatch_unit
     from gitprun.supervisor.process import Stop
     from gitprun.system.files import read_plain
     from gitprun.workspaces.base import OUTBOX
@@ -164,7 +164,16 @@ def _work(place: Here, opened: Resolution, worker: str) -> bool:
     prompt = (read_plain(folder_of(place.repository, opened.name) / "prompt.md", MOST) or b"").decode("utf-8")
     command = ("sh", "-c", worker) if executor == "command" else ()
     unit = Unit(id=UnitId("resolve"), prompt=prompt, executor=executor, command=command)
-    path, stop = Path(opened.workspace), Stop()
+    path, stop, project = Path(opened.workspace), Stop(), read_settings_of(place)
+    request = DispatchSpec(
+        unit=unit,
+        executor=project.executors.get(executor, ExecutorSettings()),
+        result=path / OUTBOX / "result.md",
+        base=state_base(os.environ),
+        caller=str(place.start),
+        scratch=path,
+        project=project,
+    )
 
     def announce(folder: Path) -> None:
         # Where we are killed, the worker lives on: nobody is to take its files half written.
@@ -172,17 +181,7 @@ def _work(place: Here, opened: Resolution, worker: str) -> bool:
         say(f"{safe(worker)} works; its output: {safe(str(folder / 'tail'))}")
 
     with signals_stop(stop) as caught:
-        ended = dispatch_unit(
-            unit,
-            read_settings_of(place).executors.get(executor, ExecutorSettings()),
-            path / OUTBOX / "result.md",
-            base=state_base(os.environ),
-            caller=str(place.start),
-            scratch=path,
-            stop=stop,
-            announce=announce,
-            say=lambda text: say(safe(text)),
-        )
+        ended = dispatch_unit(DispatchPolicy(request, stop, announce, lambda text: say(safe(text))))
     write_resolution(place.repository, replace(opened, worker=""))
     if caught:
         raise Interrupted(caught[0])

@@ -40,7 +40,7 @@ def _place(ctx: click.Context) -> Here:
     """Find the repository, also where a worker left settings or a HEAD that git cannot read."""
     from gitprun.git.repo import NoRepository
     from gitprun.ledger.ledger import Ledger
-    from gitprun.observe.find import find_damaged
+    from gitprun.observe.snapshotter import find_damaged
 
     try:
         return here(ctx)

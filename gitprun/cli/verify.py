@@ -59,7 +59,7 @@ def verify(ctx: click.Context, /, name: str | None, as_json: bool, **given: Any)
 
 def _said(given: dict[str, Any]) -> Settings:
     """Read what the command line says about checks."""
-    from gitprun.runs.standalone import read_limit
+    from gitprun.runs.dispatch_unit import read_limit
 
     if any(not command.strip() for command in given["commands"]):
         raise UsageProblem("--verify must not be empty", "leave it out to run the checks of the unit")

@@ -191,13 +191,11 @@ def _stashed(repository: Repository, history: History, candidates: Sequence[Cand
 
 def _meanwhile(repository: Repository, run: str) -> tuple[str, ...]:
     """Return what changed in the user's checkout while a run was at work, and is committed nowhere."""
-    from gitprun.observe.shared import BASELINE, FINAL, recorded_shared
+    from gitprun.observe.flags import changed_in_checkout
+    from gitprun.observe.snapshot import BASELINE, FINAL, recorded_snapshot
 
-    start, end = (recorded_shared(repository.state, run, name) for name in (BASELINE, FINAL))
-    if not start or not end or not start.checkout or not end.checkout or start.checkout.path != end.checkout.path:
-        return ()
-    before, after = start.checkout.dirty or {}, end.checkout.dirty or {}
-    changed = sorted(path for path, stamp in after.items() if before.get(path) != stamp)
+    start, end = (recorded_snapshot(repository.state, run, name) for name in (BASELINE, FINAL))
+    changed = changed_in_checkout(start, end)
     if not changed:
         return ()
     more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""

@@ -12,13 +12,14 @@ from gitprun.git.refs import Signature
 from gitprun.git.repo import Checkout
 from gitprun.git.trees import Objects, tree_of
 from gitprun.git.walk import Trees
+from gitprun.judging.drivers import MergeAttributes
 from gitprun.landing.disjoint import Since
 from gitprun.landing.guard import LocalChanges, Target
 from gitprun.landing.hooks import Hooks
 from gitprun.landing.merge_bases import Ancestry
 from gitprun.landing.past import Past
 from gitprun.landing.plan import LandingOptions
-from gitprun.landing.settings import MergeAttributes, MergeSettings
+from gitprun.landing.settings import MergeSettings
 from gitprun.landing.squashed import Holder
 from gitprun.model.names import Oid
 from gitprun.model.units import Verdict

@@ -17,6 +17,7 @@ from gitprun.git.repo import Checkout, Repository, read_checkouts
 from gitprun.git.store import ObjectStore, stand_in
 from gitprun.git.trees import Objects, tree_of
 from gitprun.git.walk import Trees
+from gitprun.judging.drivers import find_attributes
 from gitprun.landing.batch import Batch, build_batch, set_aside
 from gitprun.landing.build import lay_out_attributes
 from gitprun.landing.combine import Combined, combine
@@ -50,7 +51,7 @@ from gitprun.landing.plan import (
     plan_order,
     plan_safe_order,
 )
-from gitprun.landing.settings import MergeSettings, find_attributes, hooks_folder, read_merge_settings
+from gitprun.landing.settings import MergeSettings, hooks_folder, read_merge_settings
 from gitprun.landing.uncommitted import detached_ahead, dirty_checkout, later_commits
 from gitprun.ledger.ledger import Ledger
 from gitprun.model.names import Oid

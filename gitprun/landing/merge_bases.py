@@ -47,17 +47,16 @@ def find_forks(git: Git, dag: New, tips: Sequence[Oid]) -> MergeBases:
     return MergeBases(tips, places, frozenset(stacked), frozenset(shared))
 
 
-def has_one_base(git: Git, repo: Objects, forks: MergeBases, one: int, other: int) -> bool:
-    """Check whether two branches have exactly one merge base."""
+def bases_of(git: Git, repo: Objects, forks: MergeBases, one: int, other: int) -> tuple[Oid, ...]:
+    """Return all merge bases of two branches; git is asked only where their forks do not tell."""
     first, second = forks.places[one], forks.places[other]
-    apart = (one, other) not in forks.shared
-    if apart and first and second and (first == second or _are_in_line(repo, first, second)):
-        return True
-    return len(git.run("merge-base", "--all", forks.tips[one], forks.tips[other], ok=(0, 1)).text.split()) == 1
-
-
-def _are_in_line(repo: Objects, one: Oid, other: Oid) -> bool:
-    return bool(repo.descendant_of(one, other) or repo.descendant_of(other, one))
+    if first and second and (one, other) not in forks.shared:
+        # Of two places in one line the older one is all that both have.
+        if first == second or repo.descendant_of(second, first):
+            return (first,)
+        if repo.descendant_of(first, second):
+            return (second,)
+    return read_bases(git, repo, forks.tips[one], forks.tips[other])
 
 
 def read_new(git: Git, target: Oid, tips: Sequence[Oid]) -> New:

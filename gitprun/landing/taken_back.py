@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from gitprun.git.command import Git
-from gitprun.git.trees import ABSENT, REGULAR, parents_of, read_blob, show_path, tree_of
+from gitprun.git.trees import ABSENT, REGULAR, TreeChange, parents_of, read_blob, show_path, tree_of
+from gitprun.landing.conflicts_committed import find_markers
 from gitprun.landing.context import LandingContext
 from gitprun.landing.past import (
     FirstParentStep,
@@ -32,6 +33,29 @@ def look_back(site: LandingContext, candidate: Candidate, tree: Oid) -> TakenBac
     bases, first = site.ancestry.bases(target, tip), candidate.base or candidate.made
     back = Back(target=target, bases=bases, tip=tip, tree=tree, first=first)
     return find_all_taken_back(site.merging, site.past, back)
+
+
+def find_branch_faults(
+    site: LandingContext,
+    candidate: Candidate,
+    changes: Sequence[TreeChange],
+    merged: Oid,
+    known: Collection[str] = (),
+) -> TakenBack:
+    """Look at what a branch does as a whole, whatever it meets: what it takes back, conflicts that it committed.
+
+    ``changes`` are its own since the merge base, ``merged`` is the tree it would land as. Of paths in
+    ``known`` something worse is told already than that conflict markers are left in them.
+    """
+    seen = look_back(site, candidate, merged if candidate.mended else tree_of(site.repo, candidate.tip))
+    marked = find_markers(site.git, site.trees, candidate.tip, changes, merged)
+    return add_markers(seen, marked, known)
+
+
+def add_markers(seen: TakenBack, marked: Sequence[Suspect], known: Collection[str]) -> TakenBack:
+    """Add files with markers to what a branch takes back, but for those of which something worse is told."""
+    told = {*known, *(one.path for one in seen.suspects)}
+    return replace(seen, suspects=(*seen.suspects, *(one for one in marked if one.path not in told)))
 
 
 def describe_reverted(site: LandingContext, candidate: Candidate) -> str:

@@ -15,8 +15,9 @@ from gitprun.git.command import Git
 from gitprun.git.refs import Signature, move_ref, open_repository, read_ref, read_signatures, write_commit
 from gitprun.git.repo import Repository
 from gitprun.git.trees import Objects, merge_trees, read_changes, tree_of
-from gitprun.judging.conflicts import CombinedTree, Means, settle_conflicts
+from gitprun.judging.conflicts import answer_conflicts, place_answers
 from gitprun.judging.recorded_resolutions import forget
+from gitprun.judging.text import RESOLVERS_ONLY
 from gitprun.landing.build import lay_out_attributes
 from gitprun.landing.commit import NewCommit, write_new_commit
 from gitprun.landing.forget import Row, rows_of_landings
@@ -301,20 +302,18 @@ def _revert_one(ground: _UndoTarget, tip: Oid, commit: str) -> Oid | None:
     except GitFailed as problem:
         raise OperationRefused(f"git cannot revert {short(commit)}: {problem.message}; nothing was changed") from None
     # What came after may stand right beside what goes: there the resolvers know one from the other.
-    settled = (
-        settle_conflicts(repo, merge, Means(), several_bases=False) if not merge.clean else CombinedTree(merge.tree)
-    )
-    if settled.refused is not None:
-        named = {path for note in merge.messages if note.kind.startswith("CONFLICT") for path in note.paths}
-        paths = {stage.path for stage in merge.stages} | named
+    answers = () if merge.clean else answer_conflicts(repo, merge, RESOLVERS_ONLY, several_bases=False)
+    if not merge.clean and not (answers and all(one.settled for one in answers)):
         raise OperationRefused(
-            f"what came after {short(commit)} changed the same places: {list_paths(paths)}; nothing was changed",
+            f"what came after {short(commit)} changed the same places: "
+            f"{list_paths({one.at.path for one in answers})}; nothing was changed",
             f"take back what came after first, or revert by hand: git revert -m 1 {short(commit)}",
         )
-    if settled.tree == tree_of(repo, tip):
+    tree = place_answers(repo, merge.tree, answers)
+    if tree == tree_of(repo, tip):
         return None
     message = _message(repo, commit, parent)
-    new = NewCommit(tree=settled.tree, parents=(tip,), message=message, who=ground.who)
+    new = NewCommit(tree=tree, parents=(tip,), message=message, who=ground.who)
     return write_new_commit(git, repo, ground.settings, new)
 
 

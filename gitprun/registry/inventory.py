@@ -15,7 +15,7 @@ from gitprun.ledger.ledger import Reading
 from gitprun.ledger.roster import NAMED
 from gitprun.model.errors import PrunError
 from gitprun.model.names import unit_ref
-from gitprun.observe.touched import Anything
+from gitprun.observe.touched import NoNotices
 from gitprun.observe.tree import Ground, Tree, may_convert
 from gitprun.registry.disk import disk_use
 from gitprun.registry.find import name_of
@@ -88,7 +88,7 @@ def count_dirty(repository: Repository, unit: UnitState, *, converts: bool) -> i
         apart=tuple(map(str, facts.get("provided", ()))),
         converts=converts,
     )
-    found = Tree(ground, Anything()).look(whole=True)
+    found = Tree(ground, NoNotices()).look(whole=True)
     return None if found is None else len(found)
 
 

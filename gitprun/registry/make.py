@@ -20,7 +20,7 @@ from gitprun.ledger.roster import NAMED, colliding, roster
 from gitprun.model.errors import OperationRefused, PrunError, UsageProblem
 from gitprun.model.names import ZERO, Oid, UnitId
 from gitprun.model.units import WorkspaceKind
-from gitprun.observe.safe_mode import require_calm
+from gitprun.observe.safe_mode import require_trusted_config
 from gitprun.registry.branches import require_own_branch_name, settle_branch
 from gitprun.registry.fork import find_fork
 from gitprun.registry.guard import stands
@@ -59,7 +59,7 @@ def make_named(repository: Repository, ledger: Ledger, wish: WorkspaceSpec) -> U
     """
     require_git(repository.top or repository.common)
     require_seen_checkout(repository)
-    require_calm(repository)
+    require_trusted_config(repository)
     require_own_branch_name(repository.git, wish.branch, existing=wish.resume)
     if wish.resume and wish.base is not None:
         raise UsageProblem("--resume goes on where the branch is, so it takes no BASE", "leave one of them out")

@@ -22,8 +22,8 @@ from gitprun.capture.capture import (
     require_ended,
 )
 from gitprun.capture.context import exact_rule
-from gitprun.capture.scan import cannot_follow
 from gitprun.capture.screen import goes_along, within
+from gitprun.capture.tree_scan import cannot_follow
 from gitprun.git.refs import delete_ref, open_repository, read_ref, read_signatures
 from gitprun.git.repo import Repository, read_checkouts
 from gitprun.git.stash import read_stash

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +20,8 @@ from gitprun.model.errors import GitFailed, GitTimeout, PrunError
 from gitprun.model.names import Oid, RunId
 from gitprun.model.plan import DEFAULT_MAX_FILES, DEFAULT_MAX_TOTAL, Settings
 from gitprun.model.units import DEFAULT_OUTPUT_MAX, Unit
+from gitprun.observe.drift_observer import DriftObserver, author_of
 from gitprun.observe.linked import begin_look, end_look
-from gitprun.observe.snapshotter import DriftObserver, suspect_of
 from gitprun.runs.stall_watch import StallWatch
 from gitprun.supervisor.process import Stop
 from gitprun.system.clock import Alarm, SystemClock
@@ -69,7 +68,7 @@ class RunContext:
     def begin_watch(self, unit: Unit, workspace: Workspace) -> None:
         """Look at the user's repository, and at what is linked of the checkout, right before a worker starts."""
         begin_look(self._linked(unit), workspace.path, workspace.provided)
-        note = self.witness.begin(suspect_of(self.run, unit.id, workspace)) if self.witness else ""
+        note = self.witness.begin(author_of(self.run, unit.id, workspace)) if self.witness else ""
         if note:
             self.note(unit, "watched", drift_note=note)
 
@@ -87,9 +86,10 @@ class RunContext:
         """Name the file of the look at what is linked."""
         return self.folder(unit) / "linked.json"
 
-    def now(self) -> datetime:
-        """Give the time as the user's own clock shows it."""
-        return datetime.fromtimestamp(self.clock.now()).astimezone()
+    @property
+    def home(self) -> str:
+        """Return the folder workers hear of as the user's repository."""
+        return str(self.repository.top or self.repository.common)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,16 +121,6 @@ class Attempt:
     source: CloneSource
     known: frozenset[str] = frozenset()
     thread: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Retry:
-    """A unit that is to be tried again, not before ``until``; ``shared`` holds for all workers of its executor."""
-
-    until: float
-    kind: str
-    shared: bool
-    counts: bool = True
 
 
 def open_site(

@@ -25,9 +25,7 @@ from gitprun.model.names import PRUN_BRANCHES, PRUN_REFS, ZERO, Oid, RunId, base
 from gitprun.model.plan import DEFAULT_MAX_FILE, DEFAULT_STALL, DEFAULT_VERIFY_TIMEOUT, Plan, Settings
 from gitprun.model.powers import started_by
 from gitprun.model.units import DEFAULT_OUTPUT_MAX, ExecutorSettings, Unit
-from gitprun.observe.shared import BASELINE, FINAL, SharedReader, record_shared
-from gitprun.observe.snapshot import Shared
-from gitprun.observe.snapshotter import DriftObserver
+from gitprun.observe.drift_observer import DriftObserver
 from gitprun.runs.context import GRACE, RunContext, WorkItem
 from gitprun.runs.pool import Pool
 from gitprun.runs.stall_watch import StallWatch
@@ -128,15 +126,11 @@ def run_plan(
     require_trusted(repository, started_by(settings.powers, {unit.executor for unit in plan.units}))
     root = open_root(repository, settings.root)
     jobs = choose_jobs(settings, len(plan.units))
-    eye = SharedReader(repository, root)
-    with ThreadPoolExecutor(max_workers=2) as aside, _made(root):
+    with ThreadPoolExecutor(max_workers=1) as aside, _made(root):
         # Nothing slow comes before the run's own row: who looks for it right after it was started must find it.
         sourced = aside.submit(read_source, repository)
-        # Before any worker starts: what the user's checkout, refs and settings look like without them.
-        begun = aside.submit(eye.look, ledger.clock.now())
         run = _open_run(repository, plan, ledger, base, revision, root, jobs, plan_source, stop)
         source = sourced.result()
-        _note_shared(repository, run, BASELINE, begun.result)
     context = make_context(
         repository,
         settings,
@@ -153,7 +147,10 @@ def run_plan(
         source=source,
     )
     announce(context, jobs)
-    return close_run(context, Pool(context, jobs).run([WorkItem(unit=unit) for unit in plan.units]), eye)
+    if settings.setup and context.witness is not None:
+        # What the user's checkout, refs and settings look like before anything of this run touches them.
+        context.witness.open()
+    return close_run(context, Pool(context, jobs).run([WorkItem(unit=unit) for unit in plan.units]))
 
 
 def make_context(
@@ -188,15 +185,14 @@ def make_context(
     )
 
 
-def close_run(context: RunContext, states: dict[str, str], eye: SharedReader | None = None) -> RunReport:
+def close_run(context: RunContext, states: dict[str, str]) -> RunReport:
     """Write down the end of a run."""
     for folder in (context.root / context.run, context.root):
         with contextlib.suppress(OSError):
             folder.rmdir()
-    repository, ledger = context.repository, context.ledger
-    seer = eye or SharedReader(repository, context.root)
-    _note_shared(repository, context.run, FINAL, lambda: seer.look(ledger.clock.now()))
-    ledger.append("run.finished", run=context.run, facts={"states": states})
+    if context.witness is not None:
+        context.witness.finish()
+    context.ledger.append("run.finished", run=context.run, facts={"states": states})
     if context.witness is not None:
         context.witness.close()
     return RunReport(run=context.run, base=context.base, root=context.root, states=states)
@@ -223,12 +219,6 @@ def follow_revision(git: Git, revision: str, base: Oid) -> str:
     answer = git.run("rev-parse", "--symbolic-full-name", "--end-of-options", revision, ok=(0, 1, 128))
     names = answer.text.split("\n") if answer.code == 0 else []
     return names[-1] if names and names[-1].startswith("refs/") else base
-
-
-def _note_shared(repository: Repository, run: RunId, name: str, look: Callable[[], Shared]) -> None:
-    """Keep what is shared with the user, for the monitor to compare with; a run goes on without it."""
-    with contextlib.suppress(PrunError, OSError):
-        record_shared(repository.state, run, name, look())
 
 
 def require_outside(repository: Repository, root: Path) -> None:

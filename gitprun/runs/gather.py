@@ -21,7 +21,7 @@ from gitprun.ledger.arrivals import (
 )
 from gitprun.model.contract import Result, parse_result
 from gitprun.registry.state_folder import place_of
-from gitprun.runs.finalize import MAX_RESULT, settle
+from gitprun.runs.dispatch_result import MAX_RESULT, finalize_unit
 from gitprun.runs.writers import Writers
 from gitprun.system.clock import Clock
 from gitprun.system.files import read_plain
@@ -125,7 +125,7 @@ def _mind_the_absent(one: _Awaited, writer: Writer, writers: Writers, say: Calla
     """See to a file that nobody will write: salvage for a killed dispatcher, or say that nothing will come."""
     orphan = writers.orphan_of(one.path)
     if orphan is not None:
-        settled = settle(orphan.path)
+        settled = finalize_unit(orphan.path)
         say(settled.problem or f"the dispatcher of {orphan.unit} was killed: its output was salvaged into {one.path}")
     elif writer.hopeless != one.hopeless:
         one.hopeless = writer.hopeless

@@ -9,8 +9,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 
 from gitprun.ledger.stop_requests import StopRequests
-from gitprun.runs.context import Retry, RunContext, WorkItem
-from gitprun.runs.supervise import leave_unit, run_unit
+from gitprun.runs.attempt import Retry
+from gitprun.runs.context import RunContext, WorkItem
+from gitprun.runs.run_policy import leave_unit, run_unit
 
 
 class Pool:

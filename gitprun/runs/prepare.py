@@ -6,13 +6,14 @@ import errno
 import os
 import time
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from gitprun.capture.preview import noting_setup
 from gitprun.model.errors import PrunError
 from gitprun.model.names import Oid, unit_branch
 from gitprun.model.units import Unit
-from gitprun.observe.safe_mode import require_calm
+from gitprun.observe.safe_mode import require_trusted_config
 from gitprun.runs.context import Attempt, RunContext, open_site
 from gitprun.runs.walls import require_walls
 from gitprun.supervisor.process import worker_environment
@@ -35,7 +36,7 @@ def prepare(context: RunContext, unit: Unit, attempt: Attempt) -> Workspace:
     """Make the workspace and everything the worker finds in it; on failure nothing of it is left."""
     began = time.monotonic()
     require_walls(unit)
-    require_calm(context.repository)
+    require_trusted_config(context.repository)
     context.folder(unit).mkdir(parents=True, exist_ok=True)
     path = workspace_path(context.root, context.run, unit.id)
     if unit.mode == "read":
@@ -77,6 +78,11 @@ def workspace_facts(workspace: Workspace, base: Oid) -> dict[str, Any]:
         "provided": list(workspace.provided),
         "notes": list(workspace.notes),
     }
+
+
+def temporary_of(workspace: Workspace, unit: Unit) -> Path:
+    """Return the folder for temporary files of a unit: its worker's, and its checks' after that."""
+    return workspace.path.parent / ".tmp" / unit.id
 
 
 def _furnish(context: RunContext, unit: Unit, attempt: Attempt, workspace: Workspace) -> Workspace:

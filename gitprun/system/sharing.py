@@ -15,10 +15,10 @@ _WORDS = {"umask": 0, "group": _GROUP, "all": _EVERYBODY, "world": _EVERYBODY, "
 _NUMBERS = {0: 0, 1: _GROUP, 2: _EVERYBODY}
 _BOOLEANS = {"true": _GROUP, "yes": _GROUP, "on": _GROUP, "": _GROUP, "false": 0, "no": 0, "off": 0}
 
-# The folder whose settings were read last: a process has one repository.
-_folder = ""
-_permission = 0  # of that folder
-_usual = -1  # our own umask; asking for it changes it for a moment, so it is asked for once
+# By folder, with a slash at its end: one process may work in several repositories.
+_shared: dict[str, int] = {}
+# Our own umask; to ask for it changes it for a moment, so that is done once.
+_usual = -1
 
 
 def parse_sharing(value: str) -> int:
@@ -41,10 +41,16 @@ def parse_sharing(value: str) -> int:
 
 
 def share(folder: Path, permission: int) -> None:
-    """Have what this process makes below ``folder`` shared as ``permission`` says (0: as the umask says)."""
-    global _folder, _permission
+    """Have what this process makes below ``folder`` shared as ``permission`` says (0: as the umask says).
+
+    The umask is the whole process's: it is touched only where a repository is shared, or was until now.
+    """
+    before = _shared.pop(f"{folder}/", 0)
+    if not permission and not before:
+        return
     usual = usual_umask()
-    _folder, _permission = f"{folder}/", permission
+    if permission:
+        _shared[f"{folder}/"] = permission
     bits = abs(permission) | (abs(permission) & 0o444) >> 2
     os.umask(0o777 & ~bits if permission < 0 else usual & ~bits)
 
@@ -61,14 +67,15 @@ def usual_umask() -> int:
 
 def shared_mode(path: Path, mode: int) -> int:
     """Return the mode for a file or folder that would have ``mode`` where nobody else is let in."""
-    if not _permission or not str(path).startswith(_folder):
+    permission = next((bits for folder, bits in _shared.items() if str(path).startswith(folder)), 0)
+    if not permission:
         return mode
-    bits = abs(_permission)
+    bits = abs(permission)
     if not mode & 0o200:
         bits &= ~0o222
     if mode & 0o100:
         bits |= (bits & 0o444) >> 2
-    return (mode & ~0o777) | bits if _permission < 0 else mode | bits
+    return (mode & ~0o777) | bits if permission < 0 else mode | bits
 
 
 def make_private(path: Path) -> None:

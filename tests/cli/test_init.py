@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from gitprun.cli.starter import render
+from gitprun.api.starter import render
 from gitprun.model.plan import parse_settings
 from gitprun.system.config import read_settings
 from tests.support.cli import Said, prun

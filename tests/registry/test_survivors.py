@@ -14,7 +14,7 @@ import pytest
 from gitprun.model.plan import Settings
 from gitprun.model.units import Exit
 from gitprun.registry.survivors import living_survivors
-from gitprun.runs import work
+from gitprun.runs import worker
 from gitprun.runs.resume import resume_run, take_over
 from gitprun.supervisor.process import Stop, probe_identity
 from tests.support.cli import prun
@@ -34,7 +34,7 @@ def stubborn(monkeypatch: pytest.MonkeyPatch) -> Iterator[subprocess.Popen[bytes
     process = start_program(["sleep", "1000"])
     who = probe_identity(process.pid)
     assert who is not None
-    run = work.run
+    run = worker.run
 
     def leave_one(*args: Any, record: Path, **more: Any) -> Exit:
         ended = run(*args, record=record, **more)
@@ -42,7 +42,7 @@ def stubborn(monkeypatch: pytest.MonkeyPatch) -> Iterator[subprocess.Popen[bytes
         place.write_text(json.dumps(json.loads(place.read_text()) | {"survivors": [[who.pid, who.start]]}))
         return replace(ended, survivors=(who.pid,))
 
-    monkeypatch.setattr(work, "run", leave_one)
+    monkeypatch.setattr(worker, "run", leave_one)
     yield process
     process.kill()
     process.wait()

@@ -1,22 +1,25 @@
-"""From one attempt at a unit to the next: the old one is pinned and put away, the new one starts afresh or goes on."""
+"""From one attempt at a unit of a run to the next: the old one is pinned and put away, the new one begins afresh.
+
+It goes on in the same workspace, with the same thread, only where that is worth something.
+"""
 
 from __future__ import annotations
 
 import os
-import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from gitprun.executors.base import Ending
 from gitprun.git.refs import delete_ref, move_ref, open_repository, read_ref
-from gitprun.git.repo import resolve_commit
+from gitprun.git.repo import Repository, resolve_commit
 from gitprun.ledger.events import UnitState
-from gitprun.ledger.retry_policy import SHARED_KINDS
 from gitprun.model.errors import PrunError
 from gitprun.model.names import ZERO, Oid, RunId, UnitId, kept_ref, unit_branch, unit_ref
 from gitprun.model.units import Unit
 from gitprun.registry.remove import recall_workspace, take_away
 from gitprun.registry.trash import keep_in_trash
+from gitprun.runs.attempt import thread_worth_resuming
 from gitprun.runs.context import Attempt, RunContext, WorkItem
 from gitprun.runs.prepare import workspace_facts
 from gitprun.system.files import folder_identity, remove_tree
@@ -27,7 +30,6 @@ from gitprun.workspaces.worktree import remove_worktree
 
 # What belongs to one attempt alone, in the folder of a unit.
 FILES = ("output.log", "prompt.md", "result.md", "last-message.txt", "exit.json", "setup.log", "bug.txt")
-_THREAD = re.compile(r"[0-9A-Za-z][0-9A-Za-z-]{7,99}")
 
 
 def begin(context: RunContext, piece: WorkItem) -> tuple[Attempt, Workspace | None]:
@@ -67,6 +69,19 @@ def begin(context: RunContext, piece: WorkItem) -> tuple[Attempt, Workspace | No
     return attempt, workspace
 
 
+def recall_attempt(repository: Repository, base: str, known: UnitState) -> Attempt:
+    """Return what the last attempt at a unit started from, with all its commits known; ``base`` is its run's."""
+    earlier = frozenset(str(row["commit"]) for row in known.facts.get("earlier", ()) if row.get("commit"))
+    own = {known.commit} if known.commit else set()
+    return Attempt(
+        number=known.attempt,
+        base=Oid(str(known.facts.get("base") or base)),
+        source=read_source(repository),
+        known=earlier | own | started_with(repository, known.run),
+        thread=known.facts.get("thread"),
+    )
+
+
 def _current_base(context: RunContext) -> Oid:
     """Resolve what the run started from once more; where it is gone, the commit it was then."""
     try:
@@ -76,13 +91,13 @@ def _current_base(context: RunContext) -> Oid:
 
 
 def thread_to_resume(unit: Unit, known: UnitState) -> str | None:
-    """Name the conversation worth going on with: the service cut it off after it had changed something."""
-    ending = known.facts.get("ending") or {}
-    thread, path = str(ending.get("thread") or ""), known.facts.get("path")
-    identity = known.facts.get("identity")
-    worth = unit.executor == "codex" and unit.mode == "write" and known.facts.get("changed")
-    cut_off = ending.get("kind") in SHARED_KINDS and not known.facts.get("unfinished")
-    if not (worth and cut_off and _THREAD.fullmatch(thread) and path and identity):
+    """Return the conversation worth going on with, as far as its workspace is still there."""
+    said = known.facts.get("ending") or {}
+    ending = Ending("unknown", thread=str(said.get("thread") or "") or None, kind=said.get("kind") or "")
+    changed = bool(known.facts.get("changed")) and not known.facts.get("unfinished")
+    path, identity = known.facts.get("path"), known.facts.get("identity")
+    thread = thread_worth_resuming(unit, ending, changed=changed)
+    if thread is None or not (path and identity):
         return None
     there = folder_identity(Path(str(path))) == tuple(identity) and not known.facts.get("removed")
     return thread if there else None

@@ -8,10 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from gitprun.observe.flags import FlagLimits, judge
-from gitprun.observe.shared import BASELINE, FINAL, SharedReader, record_shared, recorded_shared
-from gitprun.observe.snapshot import Shared, Snapshot, read_shared, write_shared
-from gitprun.observe.touched import Watcher
+from gitprun.observe.flags import FlagLimits, Observation, judge
+from gitprun.observe.snapshot import (
+    BASELINE,
+    FINAL,
+    RepositorySnapshot,
+    read_snapshot,
+    record_snapshot,
+    recorded_snapshot,
+    write_snapshot,
+)
+from gitprun.observe.snapshotter import Snapshotter
+from gitprun.observe.touched import FolderWatcher
 from tests.support.repos import Repo, make_bare, make_repo
 from tests.support.workshop import fingerprint
 
@@ -24,12 +32,14 @@ def repo(tmp_path: Path) -> Repo:
     return repo
 
 
-def look(repo: Repo, root: Path | None = None) -> Shared:
-    return SharedReader(repo.repository, root).look(5.0)
+def look(repo: Repo, root: Path | None = None) -> RepositorySnapshot:
+    return Snapshotter(repo.repository, root=root).look_closely(5.0)
 
 
-def drift(start: Shared, now: Shared) -> list[tuple[str, tuple[str, ...]]]:
-    snapshot = Snapshot(time=0.0, start=start, shared=now)
+def drift(
+    start: RepositorySnapshot, now: RepositorySnapshot, root: Path | None = None
+) -> list[tuple[str, tuple[str, ...]]]:
+    snapshot = Observation(time=0.0, start=start, repository=now, root=str(root or ""))
     return [(flag.text, flag.about) for flag in judge(None, snapshot, FlagLimits(warn_at=9)).flags]
 
 
@@ -104,11 +114,11 @@ def test_a_unit_that_stands_on_no_branch_is_no_drift(repo: Repo, tmp_path: Path)
     root = tmp_path / "w"
     start = look(repo, root)
     repo.git("worktree", "add", "-q", "--detach", str(root / "r1" / "alpha"))
-    assert drift(start, look(repo, root)) == []
+    assert drift(start, look(repo, root), root) == []
     # Of nobody's run, or on a branch of the user's: that is told.
     repo.git("worktree", "add", "-q", "--detach", str(root / "named" / "beta"))
     repo.git("worktree", "add", "-q", "-b", "side", str(root / "r1" / "gamma"))
-    (flag,) = drift(start, look(repo, root))
+    (flag,) = drift(start, look(repo, root), root)
     assert [row.split(" ")[0] for row in flag[1]] == ["refs/heads/side", "worktrees/beta/HEAD", "worktrees/gamma/HEAD"]
 
 
@@ -132,23 +142,23 @@ def test_what_the_checkout_holds(repo: Repo, tmp_path: Path) -> None:
     assert seen is not None
     assert seen.dirty is not None
     assert sorted(seen.dirty) == ["a.txt", "b.txt", "deep/er/new.txt"]
-    assert (seen.dirty["b.txt"], seen.dirty["a.txt"][0]) == ((-1, 0), 4)
+    assert (seen.dirty["b.txt"].stamp, seen.dirty["a.txt"].size) == ((-1, 0), 4)
     assert seen.files == 3
 
 
 def test_a_bare_repository_has_no_checkout(repo: Repo, tmp_path: Path) -> None:
     bare = look(make_bare(tmp_path / "b.git", repo))
     assert bare.checkout is None
-    assert set(bare.refs) == {"HEAD", "refs/heads/main", "refs/heads/topic", "refs/tags/v1"}
+    assert {*bare.refs, *bare.heads} == {"HEAD", "refs/heads/main", "refs/heads/topic", "refs/tags/v1"}
 
 
 def test_an_attentive_look_sees_what_a_fresh_one_sees(repo: Repo) -> None:
-    watcher = Watcher()
-    eye = SharedReader(repo.repository, None, watcher)
+    watcher = FolderWatcher()
+    eye = Snapshotter(repo.repository, watcher=watcher)
 
-    def see() -> Shared:
+    def see() -> RepositorySnapshot:
         watcher.pump()
-        return eye.look(5.0)
+        return eye.look_closely(5.0, whole=False)
 
     assert see() == look(repo)
     for change in (
@@ -188,15 +198,17 @@ def test_records_come_back_as_they_were(repo: Repo) -> None:
     repo.write("sp ace\udcff", "x")
     seen, folder = look(repo), repo.repository.state / "runs" / "r1"
     folder.mkdir(parents=True)
-    record_shared(repo.repository.state, "r1", BASELINE, seen)
-    record_shared(repo.repository.state, "r1", BASELINE, Shared())
-    assert recorded_shared(repo.repository.state, "r1", BASELINE) == seen
-    for said in (Shared(), seen):
-        record_shared(repo.repository.state, "r1", FINAL, said)
-        assert recorded_shared(repo.repository.state, "r1", FINAL) == said
-    assert recorded_shared(repo.repository.state, "r2", BASELINE) is None
+    record_snapshot(repo.repository.state, "r1", BASELINE, seen)
+    record_snapshot(repo.repository.state, "r1", BASELINE, RepositorySnapshot())
+    assert recorded_snapshot(repo.repository.state, "r1", BASELINE) == seen
+    for said in (RepositorySnapshot(), seen):
+        record_snapshot(repo.repository.state, "r1", FINAL, said)
+        assert recorded_snapshot(repo.repository.state, "r1", FINAL) == said
+    assert recorded_snapshot(repo.repository.state, "r2", BASELINE) is None
 
 
-@pytest.mark.parametrize("record", [None, 5, [], {}, {"v": 1}, {**write_shared(Shared()), "refs": 3}, {"v": 2}])
+@pytest.mark.parametrize(
+    "record", [None, 5, [], {}, {"v": 1}, {**write_snapshot(RepositorySnapshot()), "refs": 3}, {"v": 2}, {"v": 3}]
+)
 def test_other_records_are_none(record: object) -> None:
-    assert read_shared(record) is None
+    assert read_snapshot(record) is None

@@ -1,4 +1,4 @@
-"""The end of a dispatched unit: its result file is there, and what came of it is written down."""
+"""The result of a dispatched unit: its worker's, or salvaged, and what came of it written down."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ from gitprun.runs.listen import read_output
 from gitprun.supervisor.process import read_exit
 from gitprun.system.files import read_plain, tail, write_whole
 
+# A result is a page for people; what is larger was not meant as one, and is not loaded into memory.
 MAX_RESULT = 4_000_000
+# So much of an output's end tells how a worker broke off, and can still be read by whoever gathers results.
 MAX_TAIL = 64_000
 
 # Literal text of the seed's protocol: scripts look for it.
@@ -43,27 +45,29 @@ class FinalizedUnit:
 
 
 def has_content(path: Path) -> bool:
-    """Tell whether a file is there and not empty."""
+    """Check whether a file is there and not empty."""
     try:
         return path.stat().st_size > 0
     except OSError:
         return False
 
 
-def settle(folder: Path, ended: Exit | None = None) -> FinalizedUnit:
-    """See to the result of a unit whose worker has ended, and write down what came of it.
+def finalize_unit(folder: Path, ended: Exit | None = None, start: int = 0) -> FinalizedUnit:
+    """See to the result of a unit whose last worker has ended, and write down what came of it.
 
     A result the worker wrote is never touched. Without one its last message is taken if it follows the contract;
-    else its output is salvaged. Without ``ended`` the warden's own record says how the worker ended.
+    else its output is salvaged. Without ``ended`` the supervisor's own record says how the worker ended. ``start`` is
+    the byte of the output at which the last attempt began.
     """
     state = read_state_dir(folder)
     said = ended or read_exit(folder / "exit.json") or Exit(
         code=None, signal=9, reason="exited", seconds=0.0, detail="dispatcher and worker were killed"
     )  # fmt: skip
-    ending = require_executor(str(state.asked.get("executor") or "codex")).ending(_lines(folder / "tail"), said)
+    executor = require_executor(str(state.asked.get("executor") or "codex"))
+    ending = executor.ending(_lines(folder / "tail", start), said)
     result, fallback, problem = Path(state.result), False, ""
     if not has_content(result):
-        text = _last_message(state, ending)
+        text = last_message(state, ending)
         fallback = not text
         try:
             result.parent.mkdir(parents=True, exist_ok=True)
@@ -76,8 +80,8 @@ def settle(folder: Path, ended: Exit | None = None) -> FinalizedUnit:
     return FinalizedUnit(ended=said, ending=ending, fallback=fallback, problem=problem)
 
 
-def _last_message(state: StateDir, ending: Ending) -> str:
-    """Give the worker's last message if it follows the contract."""
+def last_message(state: StateDir, ending: Ending) -> str:
+    """Return the worker's last message if it follows the contract; else an empty text."""
     left = (read_plain(state.path / "last-message.txt", MAX_RESULT) or b"").decode("utf-8", "replace")
     return next((said for said in (ending.message, left) if parse_result(said, state.unit).valid), "")
 
@@ -94,6 +98,6 @@ def salvaged(state: StateDir, ending: Ending) -> str:
     return SALVAGE.format(unit=state.unit, mark=FALLBACK_MARK) + body
 
 
-def _lines(path: Path) -> Iterator[bytes]:
+def _lines(path: Path, start: int) -> Iterator[bytes]:
     if path.exists():
-        yield from read_output(path)
+        yield from read_output(path, start)

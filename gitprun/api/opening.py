@@ -1,0 +1,193 @@
+"""Branches that do not land, opened: what is left of one, the report about that, the workspace with its files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from gitprun.api.opened import Opened
+from gitprun.api.schema import Json
+from gitprun.api.settings import checks_of_run, hotspots_of, settings_of, workspace_root
+from gitprun.api.undone import OpenedBranch, OpenedPath, OpenResolution, OpenResolutions
+from gitprun.model.errors import OperationRefused
+
+if TYPE_CHECKING:
+    from gitprun.landing.guard import Target
+    from gitprun.landing.plan import Candidate
+    from gitprun.landing.report import ConflictReport
+    from gitprun.landing.resolution import Resolution
+    from gitprun.landing.unresolved import Unresolved
+    from gitprun.model.plan import Settings
+
+REPORT = "CONFLICT.md"
+PROMPT = "prompt.md"
+AS_JSON = "brief.json"
+
+
+def open_resolutions(opened: Opened) -> OpenResolutions:
+    """Return all branches that are open; what killed commands did not finish is finished first."""
+    rows = []
+    for one in swept(opened):
+        facts = {key: str(value) for key, value in one.facts().items()}
+        paths = tuple(row.path for row in one.paths)
+        rows.append(OpenResolution(**facts, why=one.why, workspace=one.workspace, paths=paths))
+    return OpenResolutions(resolutions=tuple(rows))
+
+
+def swept(opened: Opened) -> tuple[Resolution, ...]:
+    """Return what is open, with nothing left of what killed commands did not finish."""
+    from gitprun.landing.assist import resolutions_locked, sweep
+    from gitprun.landing.resolution import read_resolutions
+
+    root = workspace_root(opened, None, settings_of(opened))
+    with resolutions_locked(opened.repository):
+        for note in sweep(opened.repository, opened.ledger, root):
+            opened.warn(note)
+        return read_resolutions(opened.repository)
+
+
+def candidate_of(opened: Opened, name: str) -> Candidate:
+    """Find the one branch or unit that is meant."""
+    from gitprun.landing.choose import choose
+
+    chosen = choose(opened.repository, opened.history(), (name,), allow_unverified=True)
+    if len(chosen.candidates) != 1:
+        what = f"{len(chosen.candidates)} branches" if chosen.candidates else "nothing that could land"
+        raise OperationRefused(f"{name} means {what}", "name one branch or unit")
+    return chosen.candidates[0]
+
+
+def open_branch(opened: Opened, name: str, into: str | None = None) -> OpenedBranch:
+    """Open what keeps a branch from landing, or find it open already."""
+    from gitprun.git.command import require_git
+    from gitprun.landing.assist import open_resolution, resolutions_locked, sweep, workspace_of
+    from gitprun.landing.guard import read_target
+    from gitprun.landing.resolution import name_for, read_resolutions
+
+    repository = opened.repository
+    require_git(opened.start)
+    candidate, settings = candidate_of(opened, name), settings_of(opened)
+    target, root = read_target(repository, into), workspace_root(opened, None, settings)
+    with resolutions_locked(repository):
+        notes = sweep(repository, opened.ledger, root)
+        for known in read_resolutions(repository):
+            if known.name == name_for(candidate):
+                if (known.main, known.tip) != (target.tip, candidate.tip):
+                    opened.warn(f"{candidate.branch} or {target.branch} has moved since this was opened")
+                return _shown(opened, known)
+        left = _left_or_found(opened, target, candidate, settings)
+        report = _report(opened, target, candidate, left, str(workspace_of(root, candidate)), settings)
+        resolution, more = open_resolution(
+            repository,
+            opened.ledger,
+            candidate,
+            target,
+            left,
+            root=root,
+            texts=_texts(report),
+            copy=settings.copy or (),
+            link=settings.link or (),
+        )
+    for note in (*notes, *more):
+        opened.warn(note)
+    return _shown(opened, resolution)
+
+
+def _shown(opened: Opened, one: Resolution) -> OpenedBranch:
+    from gitprun.landing.resolution import folder_of
+    from gitprun.landing.unresolved import CONFLICT
+
+    return OpenedBranch(
+        branch=one.branch,
+        label=one.label,
+        why=one.why,
+        conflict=one.why == CONFLICT,
+        reason=one.reason,
+        workspace=one.workspace,
+        report=str(folder_of(opened.repository, one.name) / REPORT),
+        paths=tuple(
+            OpenedPath(path=row.path, kind=row.kind, textual=row.textual, detail=row.detail) for row in one.paths
+        ),
+    )
+
+
+def report_text(one: OpenedBranch) -> str:
+    """Return the whole report of an opened branch, as Markdown; it quotes files and results of workers."""
+    return read_kept(Path(one.report))
+
+
+def report_json(one: OpenedBranch) -> Mapping[str, Json]:
+    """Return the whole report as plain values (the document ``resolution``)."""
+    text = read_kept(Path(one.report).with_name(AS_JSON))
+    return cast("Mapping[str, Json]", json.loads(text or "{}"))
+
+
+def read_kept(path: Path) -> str:
+    """Return a text that is kept beside a resolution; empty where there is none."""
+    from gitprun.landing.resolution import MOST
+    from gitprun.system.files import read_plain
+
+    return (read_plain(path, MOST) or b"").decode("utf-8", "replace")
+
+
+def left_of(opened: Opened, target: Target, candidate: Candidate, settings: Settings) -> Unresolved:
+    """Return what of a branch is left in conflict with the target."""
+    from gitprun.git.refs import open_repository
+    from gitprun.judging.rerere import read_rerere
+    from gitprun.judging.text import Means
+    from gitprun.landing.unresolved import read_left
+
+    repository = opened.repository
+    rerere = read_rerere(repository.git, repository.common)
+    means = Means(hotspots=hotspots_of(settings), state=repository.state, rerere=rerere)
+    return read_left(repository, open_repository(repository.common), target, candidate, means)
+
+
+def _left_or_found(opened: Opened, target: Target, candidate: Candidate, settings: Settings) -> Unresolved:
+    """Return what is left in conflict, else what looks wrong or was found red."""
+    left = left_of(opened, target, candidate, settings)
+    if left.paths:
+        return left
+    from gitprun.git.refs import open_repository
+    from gitprun.landing.findings import read_findings
+    from gitprun.landing.holds import find_hold, read_holds
+    from gitprun.landing.plan import LandingOptions
+
+    repository, reading = opened.repository, opened.read()
+    options, repo = LandingOptions(hotspots=hotspots_of(settings)), open_repository(repository.common)
+    hold = find_hold(read_holds(repository, reading.history, reading.events), candidate.branch, target.ref)
+    return read_findings(repository, repo, target, candidate, options, left, hold)
+
+
+def _report(
+    opened: Opened, target: Target, candidate: Candidate, left: Unresolved, workspace: str, settings: Settings
+) -> ConflictReport:
+    from gitprun.git.refs import open_repository
+    from gitprun.landing.report import read_brief
+    from gitprun.landing.resolution import name_for
+
+    history = opened.history()
+    return read_brief(
+        opened.repository,
+        open_repository(opened.repository.common),
+        history,
+        candidate,
+        left,
+        target=target.branch,
+        workspace=workspace,
+        name=name_for(candidate),
+        verify=settings.verify or checks_of_run(history.runs.get(candidate.run)),
+    )
+
+
+def _texts(report: ConflictReport) -> dict[str, str]:
+    """Write the report for people, workers and programs."""
+    from gitprun.landing.report_text import render_brief
+
+    return {
+        REPORT: render_brief(report),
+        PROMPT: render_brief(report, worker=True),
+        AS_JSON: json.dumps(report.as_json()) + "\n",
+    }

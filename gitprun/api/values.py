@@ -1,0 +1,315 @@
+"""What is published of runs and units: frozen values, which are the JSON documents of the same names too."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from gitprun.api.schema import OPTIONAL, Json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """Why a command was not done: the message, how to go on, the exit code (also as ``code``)."""
+
+    error: str
+    hint: str
+    exit_code: int
+    code: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PathReason:
+    """A path, and what is to be said about it."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnitReason:
+    """A unit, and why it is not among those that were asked for."""
+
+    unit: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOutPath:
+    """A path of a workspace that is in no commit, and why; ``size`` is in bytes."""
+
+    path: str
+    reason: str
+    size: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RejectedCommit:
+    """A commit of a worker that was not taken over; ``place`` is the folder that keeps it."""
+
+    name: str
+    oid: str
+    reason: str
+    place: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PinnedRef:
+    """A ref below ``refs/prun/kept/`` and the commit it pins."""
+
+    ref: str
+    commit: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EarlierAttempt:
+    """What an attempt before the last one came to; ``ref`` pins its ``commit``, ``folder`` holds its output."""
+
+    attempt: int
+    state: str
+    reason: str = ""
+    kind: str = ""
+    ref: str = ""
+    folder: str = ""
+    base: str = ""
+    commit: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckOutcome:
+    """What one check said: ``state`` is pass, fail or could-not-run; it took ``seconds``, ``log`` is its output."""
+
+    command: str
+    state: str
+    code: int | None = None
+    seconds: float = 0.0
+    log: str = ""
+    reason: str = ""
+    changed: tuple[str, ...] = ()
+    flaky: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerExit:
+    """How a worker ended; ``words`` says it for people, ``seconds`` is how long it ran.
+
+    ``leftovers`` counts the processes it left running, which were ended; ``survivors`` are those that would not end,
+    ``unproved`` says why it is not known whether there are any; ``dropped`` counts the bytes of output too many.
+    """
+
+    words: str
+    reason: str
+    code: int | None
+    signal: int | None
+    seconds: float
+    leftovers: int = 0
+    survivors: tuple[int, ...] = ()
+    unproved: str = ""
+    dropped: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnitDrift:
+    """What changed in the user's repository while a unit ran.
+
+    ``holds``: the unit does not land before that is answered. ``sure``: it is known to have been its worker.
+    ``shown``: it deserves a word in a list of units; ``text`` is that word, ``lines`` all of it.
+    """
+
+    text: str
+    lines: tuple[str, ...] = ()
+    holds: bool = False
+    sure: bool = False
+    shown: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnitStatus:
+    """One unit of a run as it is now; times are seconds, ``age`` since its state began, ``until`` since 1970.
+
+    ``reason`` says why it is in its ``state``, ``kind`` of what sort a failure was, ``hint`` how to go on.
+    ``stalled`` is for how long nothing has come of its worker (null: something does), ``stall`` what it may wait for.
+    ``verdict`` is empty before its checks ran. ``commit`` pins its work, which ``branch`` and ``ref`` name;
+    ``workspace`` is the folder, null once it is removed. ``outside`` are paths changed outside of its own,
+    ``gate`` what it changed of its checks, ``verify_changed`` the tracked files its checks rewrote, ``kept`` what is
+    pinned beside the commit, ``claims`` where its result disagrees with what was found. ``drift`` is as the ledger
+    has it, ``drift_shown`` the same in words. ``confined`` says within which walls its checks ran.
+    """
+
+    id: str
+    run: str
+    state: str
+    reason: str = ""
+    kind: str = ""
+    attempt: int = 0
+    earlier: tuple[EarlierAttempt, ...] = ()
+    until: float | None = None
+    stalled: float | None = None
+    age: float = 0.0
+    seconds: float | None = None
+    executor: str | None = None
+    mode: str | None = None
+    files: int | None = None
+    outside: tuple[str, ...] = ()
+    left_out: tuple[LeftOutPath, ...] = ()
+    fallback: bool | None = None
+    drift: Json = None
+    verdict: str = ""
+    branch: str | None = None
+    commit: str | None = None
+    ref: str | None = None
+    workspace: str | None = None
+    claims: tuple[str, ...] = ()
+    hint: str = ""
+    stall: str = ""
+    gate: tuple[str, ...] = ()
+    verify_changed: tuple[str, ...] = ()
+    result_problems: tuple[str, ...] = ()
+    kept: tuple[PinnedRef, ...] = ()
+    exit: WorkerExit | None = None
+    retry_after: float | None = None
+    reverted_by: str = ""
+    drift_shown: UnitDrift | None = None
+    confined: str = ""
+
+    @property
+    def name(self) -> str:
+        """Return what every command takes it by: ``RUN/UNIT``."""
+        return f"{self.run}/{self.id}"
+
+    @property
+    def live(self) -> bool:
+        """Check whether something is still to be done for it in its run."""
+        return self.state in LIVE
+
+
+# The states of units that are not over, in the order in which they are gone through.
+LIVE = ("queued", "waiting", "preparing", "running", "collecting", "verifying")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrustTouch:
+    """A path that a unit changes and that may start programs: ``held`` here, or only ``named`` for elsewhere."""
+
+    path: str
+    what: str
+    grade: Literal["held", "named"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldStatus:
+    """What the last landing said of a branch that did not land on ``target`` (a full ref).
+
+    ``next`` is the command that goes on from here; ``moved`` says what moved since, so that it may be so no more.
+    """
+
+    branch: str
+    name: str
+    target: str
+    state: str
+    reason: str
+    moved: str
+    time: float
+    command: str
+    log: str
+    findings: tuple[PathReason, ...]
+    next: str
+
+    @property
+    def onto(self) -> str:
+        """Return the short name of the target."""
+        return self.target.removeprefix("refs/heads/")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnitDetails(UnitStatus):
+    """All that is known of one unit: what its last landing said, its result, the facts of the ledger as they are.
+
+    ``path`` is where its workspace is or was, ``log`` its output, ``workspace_kind`` clone or worktree; ``checks`` are
+    those of its verdict. ``changed`` lists its paths, ``own_commits`` what its worker committed itself, ``rejected``
+    what of that was not taken over, ``linked`` what changed in the checkout through what is linked.
+    """
+
+    landing: HeldStatus | None = None
+    trust: tuple[TrustTouch, ...] = ()
+    facts: Mapping[str, Json] = field(default_factory=dict)
+    result: str = ""
+    path: str = ""
+    removed: bool = False
+    log: str = ""
+    workspace_kind: str = ""
+    checks: tuple[CheckOutcome, ...] = ()
+    changed: tuple[str, ...] = ()
+    linked: tuple[str, ...] = ()
+    rejected: tuple[RejectedCommit, ...] = ()
+    own_commits: tuple[str, ...] = ()
+    check_notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunStatus:
+    """One run with its units; ``started`` and ``ended`` are seconds since 1970, ``root`` the folder of workspaces."""
+
+    run: str
+    base: str
+    started: float
+    ended: float | None
+    root: str | None
+    units: tuple[UnitStatus, ...]
+
+    @property
+    def id(self) -> str:
+        """Return the run's id."""
+        return self.run
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedStatus:
+    """One workspace of the user's own (``git prun new``); ``age`` is in seconds since its state began."""
+
+    name: str
+    state: str
+    reason: str
+    age: float
+    verdict: str
+    path: str | None
+    branch: str | None
+    workspace: str | None
+    base: str | None
+    setup: str | None
+    commit: str | None
+    ref: str | None
+    files: int | None
+    outcome: str | None
+    log: str | None
+    left_out: tuple[LeftOutPath, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """Runs with their units, the user's own workspaces, and what the last landings held."""
+
+    runs: tuple[RunStatus, ...]
+    named: tuple[NamedStatus, ...] = field(default=(), metadata=OPTIONAL)
+    held: tuple[HeldStatus, ...] = field(default=(), metadata=OPTIONAL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerEvent:
+    """One event of the ledger: ``t`` in seconds since 1970, ``kind`` is noun.verb, ``facts`` depend on the kind."""
+
+    t: float
+    kind: str
+    run: str
+    unit: str
+    facts: Mapping[str, Json] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnitEvent:
+    """One event of one unit, as ``git prun log --events`` writes it: the facts stand beside these keys."""
+
+    t: float
+    kind: str
