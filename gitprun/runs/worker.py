@@ -12,14 +12,15 @@ from pathlib import Path
 
 from gitprun.executors.base import Ending, Launch, Progress
 from gitprun.executors.catalog import require_executor
-from gitprun.model.units import DEFAULT_OUTPUT_MAX, Exit, Unit
+from gitprun.model.units import Exit, Unit
 from gitprun.runs.listen import Listener, read_output
 from gitprun.runs.stall_watch import StallWatch, Subject
 from gitprun.runs.walls import wall_worker
 from gitprun.supervisor.process import (
-    DEFAULT_GRACE,
     KILLED,
     ProcessIdentity,
+    ProcessLimits,
+    ProcessSpec,
     Stop,
     end_orphans,
     find_warden,
@@ -30,15 +31,6 @@ from gitprun.supervisor.process import (
     worker_environment,
 )
 from gitprun.workspaces.scratch import drop_temporary, make_temporary
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkerLimits:
-    """What bounds one worker: ``timeout`` and ``grace`` in seconds, ``output_max`` in bytes."""
-
-    timeout: float
-    grace: float = DEFAULT_GRACE
-    output_max: int = DEFAULT_OUTPUT_MAX
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +68,7 @@ class WorkerCall:
     unit: Unit
     launch: Launch
     files: WorkerFiles
-    limits: WorkerLimits
+    limits: ProcessLimits
     events: WorkerEvents
     stalls: StallWatch
     stop: Stop
@@ -115,21 +107,16 @@ def run_worker(call: WorkerCall) -> Exit:
             subject.warden = identity
 
         with _attended(unit, subject, call.events, call.stalls):
-            ended = run(
-                (*cell.prefix, *launch.argv),
+            program = ProcessSpec(
+                argv=(*cell.prefix, *launch.argv),
                 cwd=files.cwd,
                 env=env,
                 stdin=launch.stdin,
                 stdout=files.output,
-                timeout=call.limits.timeout,
-                grace=call.limits.grace,
-                stop=call.stop,
-                record=files.record,
-                started=started,
                 mark=mark,
                 confine=cell.confine,
-                output_max=call.limits.output_max,
             )
+            ended = run(program, call.limits, stop=call.stop, record=files.record, started=started)
     finally:
         if files.temporary is not None:
             drop_temporary(files.temporary)

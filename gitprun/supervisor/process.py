@@ -57,53 +57,74 @@ def scratch_folder() -> AbstractContextManager[str]:
     return tempfile.TemporaryDirectory(prefix="prun-")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessSpec:
+    """A program and all it is started with.
+
+    Output is appended to files (no ``stderr``: both into ``stdout``), ``stdin`` is passed and closed. ``confine`` is
+    what ``landlock.confine`` takes (None: nothing is denied); ``mark`` (see ``new_mark``) tells the program's processes
+    from all others (empty: a new one).
+    """
+
+    argv: Sequence[str]
+    cwd: Path
+    env: Mapping[str, str]
+    stdout: Path
+    stderr: Path | None = None
+    stdin: bytes = b""
+    confine: Mapping[str, object] | None = None
+    mark: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessLimits:
+    """How long a program may take, in seconds, and how much it may print.
+
+    After ``timeout`` its tree is ended by INT, TERM, KILL with ``grace`` seconds between; of what is added to an output
+    file at most ``output_max`` bytes stay.
+    """
+
+    timeout: float
+    grace: float = DEFAULT_GRACE
+    output_max: int = DEFAULT_OUTPUT_MAX
+
+
 def run(
-    argv: Sequence[str],
+    program: ProcessSpec,
+    limits: ProcessLimits,
     *,
-    cwd: Path,
-    env: Mapping[str, str],
-    stdout: Path,
-    stderr: Path | None = None,
-    stdin: bytes = b"",
-    timeout: float,
-    grace: float = DEFAULT_GRACE,
     stop: Stop | None = None,
     record: Path | None = None,
     started: Callable[[ProcessIdentity | None], None] | None = None,
-    confine: Mapping[str, object] | None = None,
-    mark: str | None = None,
-    output_max: int = DEFAULT_OUTPUT_MAX,
 ) -> Exit:
-    """Run a program under a warden and wait for the end of its whole tree of processes.
+    """Run a program under a supervisor and wait for the end of its whole tree of processes.
 
-    Output is appended to files (``stderr=None``: both into ``stdout``), ``stdin`` is given and closed. After
-    ``timeout`` seconds, or when ``stop`` is set, the tree is ended by INT, TERM, KILL with ``grace`` seconds
-    between. ``record`` is the folder for the warden's own files; without one nobody could come back to the program
-    later, so it ends when we do. ``started`` hears the warden's identity; ``confine`` is what ``landlock.confine`` is
-    told; ``mark`` (see ``new_mark``) tells the program's processes from all others; of what is added to an output file
-    at most ``output_max`` bytes stay. Never raises for what the program does.
+    ``stop`` ends it as the limits do. ``record`` is the folder for the supervisor's own files; without one nobody could
+    come back to the program later, so it ends when we do. ``started`` is called with the supervisor's identity. Never
+    raises for what the program does.
     """
-    own = mark or new_mark()
+    own = program.mark or new_mark()
     spec: dict[str, object] = {
-        "argv": list(argv),
-        "cwd": str(cwd),
-        "env": {**env, MARK: ":".join(filter(None, (os.environ.get(MARK), own)))},
-        "stdout": str(stdout),
-        "stderr": str(stderr) if stderr else None,
-        "timeout": timeout,
-        "grace": grace,
-        "confine": dict(confine) if confine else None,
+        "argv": list(program.argv),
+        "cwd": str(program.cwd),
+        # Workers run workers: who looks for an outer one's processes finds the inner ones, too.
+        "env": {**program.env, MARK: ":".join(filter(None, (os.environ.get(MARK), own)))},
+        "stdout": str(program.stdout),
+        "stderr": str(program.stderr) if program.stderr else None,
+        "timeout": limits.timeout,
+        "grace": limits.grace,
+        "confine": dict(program.confine) if program.confine else None,
         "mark": own,
         "group": _cgroup(),
-        "most": output_max,
+        "most": limits.output_max,
         "tied": 0 if record else os.getpid(),
         "umask": usual_umask(),
-        "mode": shared_mode(stdout, 0o600),
+        "mode": shared_mode(program.stdout, 0o600),
     }
     if record is not None:
-        return _supervise(spec, stdin, record, stop, started)
+        return _supervise(spec, program.stdin, record, stop, started)
     with scratch_folder() as scratch:
-        return _supervise(spec, stdin, Path(scratch), stop, started)
+        return _supervise(spec, program.stdin, Path(scratch), stop, started)
 
 
 def _supervise(

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Literal
 
 from gitprun.supervisor import landlock
-from gitprun.supervisor.process import run, scratch_folder
+from gitprun.supervisor.process import ProcessLimits, ProcessSpec, run, scratch_folder
 from gitprun.supervisor.programs import find_program
 from gitprun.system.files import read_plain
 
@@ -25,7 +25,7 @@ Kind = Literal["landlock", "bwrap", "codex"]
 # Source, the path that shows it, and whether it may be written there (see ``system/view``).
 Row = tuple[str, str, bool]
 # A program that starts, writes a file and ends: a tenth of a second, on a machine that is overloaded some seconds.
-TRY_TIMEOUT = 20.0
+_TRIAL = ProcessLimits(timeout=20.0)
 # Where programs write that do not ask.
 TMP = "/tmp"
 
@@ -122,7 +122,8 @@ def _shows(viewer: Viewer) -> bool:
         cell = open_cell("", [(str(place), str(covered), True), (kept, kept, False)], viewer)
         script = 'cd "$1" && test -f kept/mine && echo in >in && if (echo out >kept/out); then exit 1; fi'
         argv = [*cell.prefix, "/bin/sh", "-c", script, "sh", str(covered)]
-        ended = run(argv, cwd=place, env=dict(os.environ), stdout=log, timeout=TRY_TIMEOUT, confine=cell.confine)
+        env = dict(os.environ)
+        ended = run(ProcessSpec(argv=argv, cwd=place, env=env, stdout=log, confine=cell.confine), _TRIAL)
         return ended.code == 0 and (place / "in").exists() and not (covered / "kept" / "out").exists()
 
 
@@ -135,7 +136,7 @@ def _try_landlock() -> SandboxKind:
         said, inside = Path(scratch, "said"), Path(scratch, "inside")
         inside.mkdir()
         argv = [sys.executable, "-I", "-S", landlock.__file__, str(inside)]
-        ended = run(argv, cwd=inside, env=dict(os.environ), stdout=said, timeout=TRY_TIMEOUT)
+        ended = run(ProcessSpec(argv=argv, cwd=inside, env=dict(os.environ), stdout=said), _TRIAL)
         words = (read_plain(said, 1000) or b"").split()
     if ended.code != 0 or len(words) != 2:
         return SandboxKind(kind=None, reason="Landlock does not work here")
@@ -149,7 +150,7 @@ def _try_program(kind: Kind, program: str) -> SandboxKind:
         inside.mkdir()
         script = 'echo in >in; echo out >"$1" || exit 0'
         argv = (*make_cell(walls, [inside]).prefix, "/bin/sh", "-c", script, "sh", str(outside))
-        ended = run(argv, cwd=inside, env=dict(os.environ), stdout=said, timeout=TRY_TIMEOUT)
+        ended = run(ProcessSpec(argv=argv, cwd=inside, env=dict(os.environ), stdout=said), _TRIAL)
         if ended.code == 0 and (inside / "in").exists() and not outside.exists():
             return walls
     return SandboxKind(kind=None, reason=f"{kind} does not work here")

@@ -145,17 +145,15 @@ def run_shell(
         around.shown.lay()
     # A check whose place has lost its .git must not find a repository of the user's around it.
     tops = [path, *([around.shown.checkout] if around.shown is not None else [])]
-    ended = process.run(
-        [*around.cell.prefix, *shell_argv(command, around.env)],
+    program = process.ProcessSpec(
+        argv=[*around.cell.prefix, *shell_argv(command, around.env)],
         cwd=path,
         env={**around.env, **ceilings(os.environ, *tops)},
         stdout=log,
-        timeout=timeout,
-        grace=around.grace,
-        stop=stop,
         confine=around.cell.confine,
-        output_max=around.output_max,
     )
+    limits = process.ProcessLimits(timeout=timeout, grace=around.grace, output_max=around.output_max)
+    ended = process.run(program, limits, stop=stop)
     if around.shown is not None:
         around.shown.take_in()
     return ended

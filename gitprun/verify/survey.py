@@ -13,7 +13,7 @@ from gitprun.git.command import Git
 from gitprun.git.repo import Repository
 from gitprun.judging.hotspots import is_common
 from gitprun.model.errors import GitFailed, GitTimeout
-from gitprun.supervisor.process import run, scratch_folder, worker_environment
+from gitprun.supervisor.process import ProcessLimits, ProcessSpec, run, scratch_folder, worker_environment
 from gitprun.system.files import read_plain
 from gitprun.verify.check import read_markers
 from gitprun.verify.recipes import Check, detect
@@ -101,7 +101,8 @@ def _has_module(python: str, name: str) -> bool:
         argv = [python, "-c", code, name]
         # In a folder of its own: Python would look for modules where it is.
         said, env = Path(scratch, "said"), worker_environment({})
-        return run(argv, cwd=Path(scratch), env=env, stdout=said, timeout=MODULE_TIMEOUT).code != 3
+        program = ProcessSpec(argv=argv, cwd=Path(scratch), env=env, stdout=said)
+        return run(program, ProcessLimits(timeout=MODULE_TIMEOUT)).code != 3
 
 
 def wandering(top: Path, folder: str) -> list[str]:

@@ -18,7 +18,7 @@ import pytest
 
 from gitprun.model.units import Exit
 from gitprun.supervisor import landlock, sandbox
-from gitprun.supervisor.process import run
+from gitprun.supervisor.process import ProcessLimits, ProcessSpec, run
 from gitprun.supervisor.sandbox import Sandbox, SandboxKind, find_walls, hidden_doors, make_cell
 
 KINDS = ("landlock", "own-view", "bwrap", "codex")
@@ -70,7 +70,8 @@ class Yard:
         env = {"PATH": os.environ["PATH"], "HOME": os.environ["HOME"], "TMPDIR": str(self.temporary), "LC_ALL": "C"}
         env |= {"GIT_CONFIG_GLOBAL": os.devnull, "CODEX_HOME": str(self.workspace.parent / "codex")}
         argv = [*self.cell.prefix, "/bin/sh", "-c", script, "sh", *words]
-        ended = run(argv, cwd=self.workspace, env=env, stdout=log, timeout=timeout, confine=self.cell.confine)
+        program = ProcessSpec(argv=argv, cwd=self.workspace, env=env, stdout=log, confine=self.cell.confine)
+        ended = run(program, ProcessLimits(timeout=timeout))
         return ended, log.read_text(errors="replace")
 
     def python(self, code: str, *words: str) -> tuple[Exit, str]:
@@ -389,7 +390,8 @@ def test_what_cannot_be_confined_is_not_started(tmp_path: Path) -> None:
     walls = walls_of("landlock")
     cell = make_cell(walls, [tmp_path, tmp_path / "gone"])
     log = tmp_path / "log"
-    ended = run(["sh", "-c", "echo ran"], cwd=tmp_path, env={}, stdout=log, timeout=10.0, confine=cell.confine)
+    program = ProcessSpec(argv=["sh", "-c", "echo ran"], cwd=tmp_path, env={}, stdout=log, confine=cell.confine)
+    ended = run(program, ProcessLimits(timeout=10.0))
     assert (ended.reason, ended.code, log.read_text()) == ("not-started", None, "")
     assert ended.detail.startswith("confinement: ")
 
