@@ -20,7 +20,7 @@ from gitprun.model.units import ExecutorSettings, Unit
 
 if TYPE_CHECKING:
     from gitprun.model.plan import Settings
-    from gitprun.runs.dispatch_unit import Wishes
+    from gitprun.runs.dispatch_unit import DispatchVariables
     from gitprun.runs.request import WorkerRequest
 
 # What the seed asks of codex where nobody says otherwise; its model is gone from the service, so that is codex's own.
@@ -74,7 +74,7 @@ def work_in(
     """
     from gitprun.ledger.roster import roster
     from gitprun.model.escapes import shell_word
-    from gitprun.registry.site import WorkspaceGone
+    from gitprun.registry.open_workspace import WorkspaceGone
     from gitprun.runs.request import Session
     from gitprun.runs.user_work import work_in as work
 
@@ -228,9 +228,9 @@ def dispatch(
     ``announce`` hears the unit and its state folder before the worker starts. Raises UsageProblem before that.
     """
     from gitprun.registry.state_folder import state_base
-    from gitprun.runs.dispatch_unit import DispatchPolicy, DispatchSpec, dispatch_unit, read_wishes
+    from gitprun.runs.dispatch_unit import DispatchPolicy, DispatchSpec, dispatch_unit, read_variables
 
-    start, wishes = asked.start, read_wishes(asked.environment)
+    start, wishes = asked.start, read_variables(asked.environment)
     unit, executor, project = _dispatched_unit(asked, wishes)
     spec = DispatchSpec(
         unit=unit,
@@ -253,7 +253,7 @@ def dispatch(
     )
 
 
-def _dispatched_unit(asked: DispatchRequest, wishes: Wishes) -> tuple[Unit, ExecutorSettings, Settings]:
+def _dispatched_unit(asked: DispatchRequest, wishes: DispatchVariables) -> tuple[Unit, ExecutorSettings, Settings]:
     """Make the unit, and the settings of its executor and around it: the environment wins over ``prun.toml``."""
     from gitprun.model.names import parse_unit_id
     from gitprun.runs.dispatch_unit import read_limit
@@ -354,7 +354,7 @@ def gather(
 ) -> int:
     """Wait until every result file has landed; ``arrived`` hears of each. Return how many are missing at the end."""
     from gitprun.registry.state_folder import state_base
-    from gitprun.runs.gather import Arrival, Pace
+    from gitprun.runs.gather import Arrival, GatherCalls, Pace
     from gitprun.runs.gather import gather as wait_for
     from gitprun.runs.writers import Writers
     from gitprun.system.clock import SystemClock
@@ -378,10 +378,12 @@ def gather(
     return wait_for(
         list(files),
         Pace(timeout=asked.timeout, poll=max(LEAST_POLL, asked.poll), window=asked.window),
-        writers=Writers(state_base(asked.environment)),
-        clock=SystemClock(),
-        wait=wait or threading.Event().wait,
-        arrived=hear,
-        say=tell,
-        units=asked.units,
+        GatherCalls(
+            writers=Writers(state_base(asked.environment)),
+            clock=SystemClock(),
+            wait=wait or threading.Event().wait,
+            arrived=hear,
+            say=tell,
+        ),
+        asked.units,
     )

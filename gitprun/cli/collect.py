@@ -27,7 +27,7 @@ def collect(ctx: click.Context, unit_name: str, include: tuple[str, ...], as_jso
     """
     from gitprun.ledger.roster import roster
     from gitprun.registry.find import find_workspace
-    from gitprun.runs.recapture import collect_again
+    from gitprun.runs.recapture import recapture
     from gitprun.supervisor.process import Stop
 
     place, stop = here(ctx), Stop()
@@ -35,7 +35,7 @@ def collect(ctx: click.Context, unit_name: str, include: tuple[str, ...], as_jso
     reading = place.read()
     run, unit = find_workspace(reading.history, roster(reading.events), unit_name)
     with signals_stop(stop) as caught:
-        found = collect_again(place.repository, place.ledger, run, unit, include, stop=stop)
+        found = recapture(place.repository, place.ledger, run, unit, include, stop=stop)
     name = f"{unit.run}/{unit.id}"
     if as_json:
         row = {"run": unit.run, "unit": unit.id, "commit": found.commit, "before": found.before, "state": found.state}

@@ -19,7 +19,7 @@ from gitprun.model.units import ExecutorSettings, Unit
 
 if TYPE_CHECKING:
     from gitprun.model.plan import Settings
-    from gitprun.runs.dispatch_unit import Wishes
+    from gitprun.runs.dispatch_unit import DispatchVariables
 
 SHOWN_LINES = 80
 SHOWN_BYTES = 256_000
@@ -51,19 +51,19 @@ def dispatch(ctx: click.Context, /, prompt_file: str, result_file: str, unit_id:
     """
     from gitprun.cli.signals import signals_stop
     from gitprun.registry.state_folder import state_base
-    from gitprun.runs.dispatch_unit import DispatchPolicy, DispatchSpec, dispatch_unit, read_wishes
+    from gitprun.runs.dispatch_unit import DispatchPolicy, DispatchSpec, dispatch_unit, read_variables
     from gitprun.supervisor.process import Stop
 
     start: Path = ctx.obj
-    wishes, stop = read_wishes(os.environ), Stop()
-    unit, executor, project = _unit(start, prompt_file, unit_id, wishes, given)
+    variables, stop = read_variables(os.environ), Stop()
+    unit, executor, project = _unit(start, prompt_file, unit_id, variables, given)
     request = DispatchSpec(
         unit=unit,
         executor=executor,
         result=(start / result_file).absolute(),
         base=state_base(os.environ),
         caller=_caller(start),
-        scratch=(start / wishes.scratch).absolute() if wishes.scratch else None,
+        scratch=(start / variables.scratch).absolute() if variables.scratch else None,
         project=project,
         retry=given["retry"],
     )
@@ -90,7 +90,7 @@ def dispatch(ctx: click.Context, /, prompt_file: str, result_file: str, unit_id:
 
 
 def _unit(
-    start: Path, prompt_file: str, unit_id: str, wishes: Wishes, given: dict[str, Any]
+    start: Path, prompt_file: str, unit_id: str, variables: DispatchVariables, given: dict[str, Any]
 ) -> tuple[Unit, ExecutorSettings, Settings]:
     """Make the unit, and the settings of its executor and around it: the environment wins over ``prun.toml``."""
     from gitprun.model.errors import PlanError, UsageProblem
@@ -102,15 +102,15 @@ def _unit(
         name, prompt = parse_unit_id(unit_id, "--unit-id"), read_prompt(start / prompt_file, shown=prompt_file)
     except PlanError as problem:
         raise UsageProblem(problem.message, problem.hint) from None
-    limit = read_limit(given["timeout"], "--timeout") if given["timeout"] is not None else wishes.timeout
+    limit = read_limit(given["timeout"], "--timeout") if given["timeout"] is not None else variables.timeout
     codex = given["executor"] == "codex"
-    own = _program(start, wishes.program) if codex else None
+    own = _program(start, variables.program) if codex else None
     project = _configured(start, given["executor"], own)
     configured = project.executors.get(given["executor"], ExecutorSettings())
     settings = replace(
         configured,
         program=own or configured.program,
-        isolate=configured.isolate and wishes.isolate,
+        isolate=configured.isolate and variables.isolate,
     )
     unit = Unit(
         id=name,
@@ -118,9 +118,9 @@ def _unit(
         executor=given["executor"],
         model=given["model"],
         timeout=limit,
-        sandbox=wishes.sandbox,
+        sandbox=variables.sandbox,
         # Without isolation the user's own configuration says how hard to think.
-        reasoning=wishes.reasoning if codex and settings.isolate else None,
+        reasoning=variables.reasoning if codex and settings.isolate else None,
     )
     return unit, settings, project
 

@@ -80,7 +80,7 @@ def execute(ctx: click.Context, /, name: str, slug: str, prompt: str | None, **g
     from gitprun.cli.signals import signals_stop
     from gitprun.cli.unseen import warn_absent
     from gitprun.ledger.roster import roster
-    from gitprun.registry.site import WorkspaceGone
+    from gitprun.registry.open_workspace import WorkspaceGone
     from gitprun.runs.request import Session
     from gitprun.runs.user_work import work_in
     from gitprun.supervisor.process import Stop

@@ -38,6 +38,7 @@ def gather(ctx: click.Context, files: tuple[str, ...], units: tuple[str, ...], s
     Exit codes: 0 all landed, 2 not in time or wrong usage, 1 with --strict for a result that is no good.
     """
     from gitprun.registry.state_folder import state_base
+    from gitprun.runs.gather import GatherCalls
     from gitprun.runs.gather import gather as wait_for
     from gitprun.runs.writers import Writers
     from gitprun.system.clock import SystemClock
@@ -67,12 +68,14 @@ def gather(ctx: click.Context, files: tuple[str, ...], units: tuple[str, ...], s
     remaining = wait_for(
         paths,
         pace,
-        writers=Writers(state_base(os.environ)),
-        clock=SystemClock(),
-        wait=threading.Event().wait,
-        arrived=arrived,
-        say=lambda text: say(f"git prun gather: {safe(text)}"),
-        units=units,
+        GatherCalls(
+            writers=Writers(state_base(os.environ)),
+            clock=SystemClock(),
+            wait=threading.Event().wait,
+            arrived=arrived,
+            say=lambda text: say(f"git prun gather: {safe(text)}"),
+        ),
+        units,
     )
     if remaining:
         if as_json:

@@ -12,7 +12,7 @@ import click
 
 from gitprun.cli.console import hint, put, safe, say, warn
 from gitprun.cli.options import Here
-from gitprun.cli.places import cache_folder, folder_name, log_root, main_folder, project
+from gitprun.cli.places import folder_name, log_root, project
 from gitprun.model.errors import OperationRefused
 from gitprun.model.names import short
 from gitprun.system.sharing import usual_umask
@@ -68,9 +68,9 @@ def init(ctx: click.Context, root: str | None, baseline: str | None) -> None:
 
 
 def _root(place: Here, configured: str | None) -> Path:
-    from gitprun.workspaces.base import choose_root
+    from gitprun.workspaces.root import workspaces_root
 
-    return choose_root(configured, main_folder(place.repository), cache_folder())
+    return workspaces_root(place.repository, configured)
 
 
 def _require_same(place: Here, settings: Settings, wanted: str | None, chosen: Path) -> None:
@@ -89,7 +89,7 @@ def _require_same(place: Here, settings: Settings, wanted: str | None, chosen: P
 
 def _shown_root(place: Here, chosen: Path) -> str:
     """Write a root so that it means the same for everybody: relative to the main checkout, if it is near."""
-    relative = os.path.relpath(chosen, main_folder(place.repository))
+    relative = os.path.relpath(chosen, place.repository.home)
     return relative if not relative.startswith("../../") else str(chosen)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,17 +18,6 @@ if TYPE_CHECKING:
     from gitprun.ledger.events import RunState
     from gitprun.model.plan import Settings
     from gitprun.model.powers import Power
-
-_FLAGS = (
-    "allow_unverified",
-    "no_verify",
-    "dry_run",
-    "one_by_one",
-    "accept_drops",
-    "allow_outside",
-    "with_base",
-    "deepen",
-)
 
 # Without a word it means every finding, as it always did.
 suspect_option = click.option(
@@ -47,32 +35,25 @@ def landing_options(
 ) -> LandingOptions:
     """Return the options of a landing: what the command line says, else ``prun.toml``, else what its runs were told."""
     from gitprun.judging.hotspots import parse_hotspots
-    from gitprun.landing.plan import LandingOptions
-    from gitprun.model.plan import DEFAULT_VERIFY_TIMEOUT, MAX_DELETED, MAY_CHANGE, together
+    from gitprun.landing.plan import checking_options
+    from gitprun.model.plan import MAX_DELETED, together
 
     told = [_told(place, run) for run in runs]
     said = bool(given.get("verify") or settings.verify)
     settings = settings.over(together(told))
     left = {power.name for power in _unapproved(place, settings, yes=bool(given.get("yes")))}
     hotspots = parse_hotspots(list(settings.hotspots), settings.hotspot_source or "prun.toml")
-    return LandingOptions(
+    return replace(
+        checking_options(settings),
         into=given.get("into"),
         message=given.get("message") or settings.merge_message,
         verify=tuple(given.get("verify") or settings.verify or ()) or None,
         detect=not said and any(one.verify is None for one in told),
         hotspots=hotspots,
-        copy=settings.copy or (),
-        link=settings.link or (),
         setup=() if "setup" in left else settings.setup or (),
         may_run_after="after" not in left,
-        root=str((place.repository.home / Path(settings.root).expanduser()).resolve()) if settings.root else "",
-        verify_timeout=settings.verify_timeout or DEFAULT_VERIFY_TIMEOUT,
-        verify_sandbox=settings.verify_sandbox,
-        verify_view=settings.verify_view or "checkout",
-        verify_may_change=MAY_CHANGE if settings.verify_may_change is None else settings.verify_may_change,
         reuse_green=settings.reuse_green or 0.0,
         verified_run=given.get("verified_run") or "",
-        confirm_red=settings.confirm_red is not False,
         accept=tuple(given.get("accept") or ()),
         allow_suspect=tuple(given.get("allow_suspect") or ()),
         max_deleted=MAX_DELETED if settings.max_deleted is None else settings.max_deleted,
@@ -80,7 +61,14 @@ def landing_options(
         order=given.get("order") or "given",
         keep_going=given.get("keep_going", True),
         strategy=given.get("strategy"),
-        **{name: bool(given.get(name)) for name in _FLAGS},
+        allow_unverified=bool(given.get("allow_unverified")),
+        no_verify=bool(given.get("no_verify")),
+        dry_run=bool(given.get("dry_run")),
+        one_by_one=bool(given.get("one_by_one")),
+        accept_drops=bool(given.get("accept_drops")),
+        allow_outside=bool(given.get("allow_outside")),
+        with_base=bool(given.get("with_base")),
+        deepen=bool(given.get("deepen")),
     )
 
 

@@ -46,13 +46,13 @@ def new(ctx: click.Context, /, name: str, branch: str, base: str | None, as_json
     """
     from gitprun.ledger.roster import parse_name
     from gitprun.registry.inventory import count_own
-    from gitprun.registry.make import WorkspaceSpec, make_named
+    from gitprun.registry.make import WorkspaceSpec, make_user_workspace
     from gitprun.system.config import read_settings
 
     place = project(ctx)
     settings = read_settings(place.repository.top)
     copy, link = provisions(place, settings, os.environ)
-    wish = WorkspaceSpec(
+    spec = WorkspaceSpec(
         name=parse_name(name),
         branch=branch,
         base=base,
@@ -63,7 +63,7 @@ def new(ctx: click.Context, /, name: str, branch: str, base: str | None, as_json
         link=link,
     )
     tell = say if as_json else put
-    made = make_named(place.repository, place.ledger, wish)
+    made = make_user_workspace(place.repository, place.ledger, spec)
     path = str(made.facts["path"])
     tell(f"[setup] {made.facts['workspace']} {safe(path)} on branch {safe(branch)} from {_start(base, made)}")
     own = count_own(place.repository, made, str(made.facts["base"])) if given["resume"] else 0
@@ -138,7 +138,7 @@ def _is_tracked(place: Here, name: str) -> bool:
 def _set_up(place: Here, made: UnitState, settings: Settings, *, yes: bool, skip: bool) -> tuple[str, int]:
     """Run the setup commands if they may run; gives how that went, and the exit code."""
     from gitprun.cli.signals import signals_stop
-    from gitprun.registry.make import setup_named
+    from gitprun.registry.make import setup_user_workspace
     from gitprun.supervisor.process import Stop
 
     own, commands = _setup_commands(settings, os.environ)
@@ -153,7 +153,7 @@ def _set_up(place: Here, made: UnitState, settings: Settings, *, yes: bool, skip
     stop = Stop()
     try:
         with signals_stop(stop) as caught:
-            work = setup_named(place.repository, place.ledger, made, (*commands, *own), stop=stop)
+            work = setup_user_workspace(place.repository, place.ledger, made, (*commands, *own), stop=stop)
     except PrunError as problem:
         if caught:
             return "failed", 128 + caught[0]

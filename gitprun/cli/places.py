@@ -14,7 +14,6 @@ from gitprun.cli.options import Here, here
 from gitprun.model.errors import PrunError
 
 if TYPE_CHECKING:
-    from gitprun.git.repo import Repository
     from gitprun.model.plan import Settings
     from gitprun.model.powers import Power
 
@@ -46,23 +45,10 @@ def folder_name(environment: Mapping[str, str]) -> str:
 
 def workspace_root(place: Here, given: str | None, settings: Settings) -> Path:
     """Choose the folder for workspaces: the option, the environment, ``prun.toml``, else beside the repository."""
-    from gitprun.runs.dispatch import require_outside
-    from gitprun.workspaces.base import choose_root
+    from gitprun.workspaces.root import open_root
 
     configured = str((place.start / given).absolute()) if given else folder_name(os.environ) or settings.root
-    root = choose_root(configured, main_folder(place.repository), cache_folder())
-    require_outside(place.repository, root)
-    return root
-
-
-def main_folder(repository: Repository) -> Path:
-    """Name the folder a configured root is relative to."""
-    return repository.home
-
-
-def cache_folder() -> Path:
-    """Name the user's folder for caches."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return open_root(place.repository, configured)
 
 
 def settle_trust(place: Here, powers: Iterable[Power], *, yes: bool) -> tuple[Power, ...]:
@@ -112,13 +98,12 @@ def find_moved(place: Here) -> None:
 def known_roots(place: Here) -> tuple[Path, ...]:
     """Name the folders that workspaces are made in now; a broken prun.toml hides none that the ledger knows."""
     from gitprun.system.config import read_settings
-    from gitprun.workspaces.base import choose_root
+    from gitprun.workspaces.root import workspaces_root
 
-    home, cache = main_folder(place.repository), cache_folder()
-    roots = [choose_root(None, home, cache)]
+    roots = [workspaces_root(place.repository)]
     try:
         configured = folder_name(os.environ) or read_settings(place.repository.top).root
     except PrunError as problem:
         warn(safe(problem.message))
         return tuple(roots)
-    return (*roots, choose_root(configured, home, cache)) if configured else tuple(roots)
+    return (*roots, workspaces_root(place.repository, configured)) if configured else tuple(roots)

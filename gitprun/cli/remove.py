@@ -93,10 +93,10 @@ def _remove(place: Here, units: Sequence[tuple[RunState, UnitState]], discard: b
 
 def _take_away(place: Here, run: RunState, unit: UnitState, *, discard: bool) -> Removal:
     from gitprun.registry.remove import remove_workspace
-    from gitprun.registry.remove_named import remove_named
+    from gitprun.registry.remove_user_workspace import remove_user_workspace
 
     if run.id == NAMED:
-        return remove_named(place.repository, place.ledger, unit, discard_left_out=discard)
+        return remove_user_workspace(place.repository, place.ledger, unit, discard_left_out=discard)
     return remove_workspace(place.repository, place.ledger, run, unit, discard_left_out=discard)
 
 

@@ -149,7 +149,7 @@ def _single(place: Here, settings: Settings, given: dict[str, Any]) -> Plan:
 
 def _resume(place: Here, name: str | None, given: dict[str, Any], *, land: bool, as_json: bool) -> int:
     """Go on with a run, or watch who is at it already, and report as a run does."""
-    from gitprun.runs.context import RunContext
+    from gitprun.runs.context import Coordinator, RunContext
     from gitprun.runs.resume import resume_run
 
     ours = {"resume", "retry_empty", "no_retry", "no_watch", "jobs"}
@@ -167,10 +167,10 @@ def _resume(place: Here, name: str | None, given: dict[str, Any], *, land: bool,
 
     def announce(context: RunContext, jobs: int) -> None:
         if not as_json:
-            over = len(resumed.states) - len(resumed.pieces)
+            over = len(resumed.states) - len(resumed.items)
             again = len(resumed.unchecked)
-            if resumed.pieces:
-                say(f"run {context.run}: going on with {_count(len(resumed.pieces))} ({over} over), {jobs} at a time")
+            if resumed.items:
+                say(f"run {context.run}: going on with {_count(len(resumed.items))} ({over} over), {jobs} at a time")
             if again:
                 say(f"run {context.run}: the checks of {_count(again)} could not run; they are asked again")
             if resumed.files:
@@ -178,11 +178,12 @@ def _resume(place: Here, name: str | None, given: dict[str, Any], *, land: bool,
 
     def work(stop: Stop, watch: Watch) -> RunReport:
         heard = watch.on_progress
-        return resume_run(place.repository, resumed, ledger=place.ledger, stop=stop, heard=heard, announce=announce)
+        coordinator = Coordinator(ledger=place.ledger, stop=stop, heard=heard, announce=announce)
+        return resume_run(place.repository, resumed, coordinator)
 
-    if not resumed.pieces and not resumed.unchecked and not as_json:
+    if not resumed.items and not resumed.unchecked and not as_json:
         say(f"run {resumed.run.id}: nothing is missing")
-    units = (*resumed.units, *(piece.unit for piece in resumed.unchecked))
+    units = (*resumed.units, *(item.unit for item in resumed.unchecked))
     return _report(place, units, work, land=land, as_json=as_json)
 
 
@@ -218,7 +219,7 @@ def _take_over(place: Here, name: str | None, given: dict[str, Any], *, as_json:
 
 def run_and_report(place: Here, plan: Plan, *, source: str, land: bool, as_json: bool) -> int:
     """Run a plan with progress, print the summary, land if asked, and give the exit code."""
-    from gitprun.runs.context import RunContext
+    from gitprun.runs.context import Coordinator, RunContext
     from gitprun.runs.dispatch import run_plan
 
     def announce(context: RunContext, jobs: int) -> None:
@@ -230,15 +231,9 @@ def run_and_report(place: Here, plan: Plan, *, source: str, land: bool, as_json:
                 _warn_invisible(place, plan, context.base)
 
     def work(stop: Stop, watch: Watch) -> RunReport:
-        return run_plan(
-            place.repository,
-            plan,
-            ledger=place.ledger,
-            stop=stop,
-            heard=watch.on_progress,
-            announce=announce,
-            plan_source=source,
-        )
+        heard = watch.on_progress
+        coordinator = Coordinator(ledger=place.ledger, stop=stop, heard=heard, announce=announce)
+        return run_plan(place.repository, plan, coordinator, plan_source=source)
 
     return _report(place, plan.units, work, land=land, as_json=as_json)
 

@@ -114,7 +114,7 @@ def _units(
 ) -> int:
     from gitprun.cli.signals import signals_stop
     from gitprun.ledger.settings import recall
-    from gitprun.runs.verification import require_checkable, verify_units
+    from gitprun.runs.verification import RecheckRequest, require_checkable, verify_units
     from gitprun.supervisor.process import Stop
     from gitprun.system.config import read_settings
 
@@ -132,7 +132,8 @@ def _units(
             _show(answer)
 
     with signals_stop(stop) as caught:
-        answers = verify_units(place.repository, place.ledger, run, units, kept=kept, said=said, stop=stop, heard=heard)
+        request = RecheckRequest(run=run, units=units, kept=kept, said=said)
+        answers = verify_units(place.repository, place.ledger, request, stop=stop, heard=heard)
     if as_json:
         put(json.dumps({"run": run.id, "units": rows}))
     if caught:
@@ -152,7 +153,7 @@ def _commit(
     from gitprun.cli.signals import signals_stop
     from gitprun.landing.plan import Candidate
     from gitprun.landing.prove import came_confined
-    from gitprun.runs.verification import verify_commit
+    from gitprun.runs.verification import CommitToCheck, verify_commit
     from gitprun.supervisor.process import Stop
     from gitprun.system.config import read_settings
 
@@ -164,15 +165,9 @@ def _commit(
     git = place.repository.git
     is_branch = git.run("show-ref", "--verify", "--quiet", f"refs/heads/{name}", ok=(0, 1, 128)).code == 0
     with signals_stop(stop) as caught:
-        answer = verify_commit(
-            place.repository,
-            name,
-            name if is_branch else "prun-verify",
-            commit,
-            settings=settings,
-            confined=confined,
-            stop=stop,
-        )
+        branch = name if is_branch else "prun-verify"
+        asked = CommitToCheck(name=name, branch=branch, commit=commit, confined=confined)
+        answer = verify_commit(place.repository, asked, settings, stop=stop)
     if caught:
         raise Interrupted(caught[0], f"stopped; nothing is known of {safe(name)}")
     if as_json:

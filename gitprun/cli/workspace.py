@@ -117,7 +117,7 @@ def unlock(ctx: click.Context, name: str) -> None:
 def move(ctx: click.Context, name: str, path: str) -> None:
     """Move WORKSPACE to PATH, which must not exist, on the same file system; git's registration follows."""
     from gitprun.registry.find import held
-    from gitprun.registry.finish import settle_named
+    from gitprun.registry.finish import recover_workspace
     from gitprun.registry.move import move_workspace
     from gitprun.registry.place import workspaces_of
 
@@ -127,7 +127,7 @@ def move(ctx: click.Context, name: str, path: str) -> None:
     target = Path(os.path.abspath(place.start / path))
     with held(place.repository, run, unit):
         if unit.run == "named":
-            unit = settle_named(place.repository, place.ledger, unit)
+            unit = recover_workspace(place.repository, place.ledger, unit)
         moved = move_workspace(place.repository, place.ledger, unit, target, others=others)
     say(f"moved to {safe(str(moved))}")
 
@@ -188,7 +188,7 @@ def reset(ctx: click.Context, name: str, revision: str, discard_left_out: bool, 
     from gitprun.git.command import require_git
     from gitprun.ledger.roster import NAMED
     from gitprun.model.errors import OperationRefused
-    from gitprun.registry.reset import reset_named
+    from gitprun.registry.reset import reset_user_workspace
     from gitprun.system.config import read_settings
 
     place = here(ctx)
@@ -199,15 +199,16 @@ def reset(ctx: click.Context, name: str, revision: str, discard_left_out: bool, 
             f"{unit.run}/{unit.id} is a unit of a run, and the workspace of a unit is never used again",
             f"git prun run --resume {unit.run} makes what is missing anew; git prun new makes a workspace of your own",
         )
+    from gitprun.workspaces.base import Provision
+
     copy, link = provisions(place, read_settings(place.repository.top), os.environ)
-    done = reset_named(
+    done = reset_user_workspace(
         place.repository,
         place.ledger,
         unit,
         revision,
         discard_left_out=discard_left_out,
-        copy=copy,
-        link=link,
+        provision=Provision(copy=copy, link=link),
     )
     if as_json:
         put(json.dumps({"name": unit.id, **asdict(done)}))

@@ -38,7 +38,7 @@ from gitprun.landing.guard import (
 from gitprun.landing.holds import remember_held
 from gitprun.landing.hooks import Hooks, find_hooks
 from gitprun.landing.installed import places_of, read_live
-from gitprun.landing.landed import landing_place, move, recover_landing, sweep_rooms, workspaces_root
+from gitprun.landing.landed import landing_place, move, recover_landing, sweep_rooms
 from gitprun.landing.merge_bases import Ancestry
 from gitprun.landing.move import TargetMoved, require_passage
 from gitprun.landing.past import Past
@@ -262,6 +262,7 @@ def _prove(
     from gitprun.landing.train import Train
     from gitprun.ledger.verified_trees import note_verified, read_verified
     from gitprun.verify.surroundings import wish_for_landing
+    from gitprun.workspaces.root import workspaces_root
 
     repository, ledger, options = asked.repository, asked.ledger, site.options
     wish = wish_for_landing(came_confined(ordered, ledger.read().events), options.verify_sandbox)

@@ -33,6 +33,7 @@ from gitprun.ledger.ledger import Ledger
 from gitprun.model.errors import GitFailed, GitTimeout, OperationRefused, PrunError
 from gitprun.model.names import Oid, short
 from gitprun.system.files import folder_identity, remove_tree, sync_all
+from gitprun.workspaces.root import workspaces_root
 
 if TYPE_CHECKING:
     from gitprun.landing.after import AfterCommands
@@ -303,14 +304,6 @@ def record_undone(ledger: Ledger, facts: Mapping[str, Any], rows: Sequence[Mappi
     if facts.get("forgets"):
         undone.append(("resolve.forgotten", "", "", {"by": "undo", "rows": facts["forgets"]}))
     ledger.append_all([*undone, ("undo.finished", "", "", {**_ends(facts), "outcome": "done"})])
-
-
-def workspaces_root(repository: Repository, root: str) -> Path:
-    """Return the folder for workspaces: the one that is set, or the usual one."""
-    from gitprun.workspaces.base import choose_root
-
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return Path(root) if root else choose_root(None, repository.home, cache)
 
 
 def landing_place(repository: Repository, root: str) -> Path:

@@ -10,7 +10,7 @@ from gitprun.judging.hotspots import Hotspot, Policy
 from gitprun.landing.undo_plan import TakenOut
 from gitprun.model.findings import CHECK_AGAIN, ConflictPath, ResolvedPath, Suspect
 from gitprun.model.names import Oid
-from gitprun.model.plan import MAX_DELETED, MAY_CHANGE, VerifySandbox, VerifyView
+from gitprun.model.plan import DEFAULT_VERIFY_TIMEOUT, MAX_DELETED, MAY_CHANGE, Settings, VerifySandbox, VerifyView
 from gitprun.model.units import Verdict
 
 ItemState = Literal[
@@ -117,6 +117,26 @@ class LandingOptions:
     accept_drops: bool = False
     allow_suspect: tuple[str, ...] = ()
     may_run_after: bool = False
+
+
+def checking_options(settings: Settings) -> LandingOptions:
+    """Return how the settings have trees checked; all else of the options is as nobody said anything.
+
+    A pristine check outside of a landing is planned from these too: its verdict counts for a landing only where every
+    one of them is the same.
+    """
+    return LandingOptions(
+        verify=settings.verify or None,
+        copy=settings.copy or (),
+        link=settings.link or (),
+        setup=settings.setup or (),
+        root=settings.root or "",
+        verify_timeout=settings.verify_timeout or DEFAULT_VERIFY_TIMEOUT,
+        verify_sandbox=settings.verify_sandbox,
+        verify_view=settings.verify_view or "checkout",
+        verify_may_change=MAY_CHANGE if settings.verify_may_change is None else settings.verify_may_change,
+        confirm_red=settings.confirm_red is not False,
+    )
 
 
 class News(str):

@@ -14,7 +14,6 @@ from gitprun.judging.hotspots import Hotspot, after_commands
 from gitprun.landing.after import AfterCommands, list_ignored, run_after, take_in, write_after
 from gitprun.landing.context import LandingContext
 from gitprun.landing.hooks import UnfitContent
-from gitprun.landing.landed import workspaces_root
 from gitprun.landing.own_check import OwnCheck, judge, not_run
 from gitprun.landing.plan import Candidate, LandingOptions, News
 from gitprun.ledger.events import Event
@@ -26,6 +25,7 @@ from gitprun.verify.check import SetupFailed
 from gitprun.verify.pristine import CheckContext, CheckPlan, check_commit, not_set_up, pristine_place
 from gitprun.verify.put_back import PutBack
 from gitprun.verify.surroundings import ConfinementRequest
+from gitprun.workspaces.root import workspaces_root
 
 PASS = Verdict(state="pass")
 

@@ -23,7 +23,7 @@ from gitprun.recovery.gc_read import is_running, read_found, read_refs, run_foun
 from gitprun.registry.ignored import drop_kept
 from gitprun.registry.orphans import choose_roots
 from gitprun.registry.remove import take_away
-from gitprun.registry.remove_named import remove_named
+from gitprun.registry.remove_user_workspace import remove_user_workspace
 from gitprun.registry.trash import retire_ref
 from gitprun.system.files import LockBusy, empty_trash, folder_identity, locked, remove_tree, sync_all
 from gitprun.workspaces.pins import unpin_source
@@ -135,7 +135,7 @@ class _Room:
         reading = self.ledger.read()
         named = roster(reading.events).units
         if step.of in named and str(named[step.of].facts.get("path")) == step.what:
-            return remove_named(self.repository, self.ledger, named[step.of]).kept
+            return remove_user_workspace(self.repository, self.ledger, named[step.of]).kept
         run_name, _, unit_name = step.of.partition("/")
         run = reading.history.runs[run_name]
         if is_running(run):

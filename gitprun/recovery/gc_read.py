@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from gitprun.capture.quarantine import list_quarantine, unfinished_rooms
-from gitprun.capture.worker_refs import read_channels
+from gitprun.capture.worker_refs import read_worker_refs
 from gitprun.git.repo import Repository
 from gitprun.ledger.drift_record import open_drifts
 from gitprun.ledger.events import RunState, UnitState
@@ -166,7 +166,7 @@ class _Look:
         base, run = str(unit.facts.get("base") or ""), unit.run
         if run not in self.began:
             self.began[run] = self.tips | self.pinned | started_with(self.repository, run)
-        found = read_channels(git_dir, self.began[run] | {base})
+        found = read_worker_refs(git_dir, self.began[run] | {base})
         return None if found.unfinished else len(found.tips)
 
 

@@ -21,9 +21,9 @@ from gitprun.registry.disk import disk_use
 from gitprun.registry.find import name_of
 from gitprun.registry.fork import count_since
 from gitprun.registry.guard import identity_of, lock_of, stands
+from gitprun.registry.open_workspace import read_trouble
 from gitprun.registry.orphans import find_orphans
 from gitprun.registry.place import WorkspaceRecord, workspaces_of
-from gitprun.registry.site import read_trouble
 from gitprun.system.files import folder_identity
 from gitprun.workspaces.base import OUTBOX
 

@@ -15,7 +15,7 @@ from typing import Final, cast, get_args
 from gitprun.executors.base import Ending, Launch, WorkerPaths
 from gitprun.executors.catalog import require_executor
 from gitprun.guards.install import claude_guard
-from gitprun.ledger.retry_policy import RetryPolicy, patience_of
+from gitprun.ledger.retry_policy import RetryPolicy, read_retry_policy
 from gitprun.model.errors import UsageProblem
 from gitprun.model.names import nearest
 from gitprun.model.plan import DEFAULT_STALL, Settings
@@ -46,7 +46,7 @@ NO_LIMIT = 10 * 365 * 86400.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wishes:
+class DispatchVariables:
     """What the seed's environment variables say about a worker; ``timeout`` in seconds."""
 
     sandbox: Sandbox = DEFAULT_SANDBOX
@@ -57,7 +57,7 @@ class Wishes:
     timeout: float = DEFAULT_TIMEOUT
 
 
-def read_wishes(environment: Mapping[str, str]) -> Wishes:
+def read_variables(environment: Mapping[str, str]) -> DispatchVariables:
     """Read the seed's environment variables; raises UsageProblem that names the one that is wrong."""
     said = {name: environment.get(name) or "" for name in VARIABLES}
     sandbox = said["CODEX_DISPATCH_SANDBOX"] or DEFAULT_SANDBOX
@@ -67,7 +67,7 @@ def read_wishes(environment: Mapping[str, str]) -> Wishes:
             f"CODEX_DISPATCH_SANDBOX cannot be {sandbox!r}",
             f"one of: {', '.join(get_args(Sandbox))}" + (f" (meant {meant}?)" if meant else ""),
         )
-    return Wishes(
+    return DispatchVariables(
         sandbox=cast(Sandbox, sandbox),
         reasoning=said["CODEX_DISPATCH_REASONING"] or DEFAULT_REASONING,
         isolate=said["CODEX_DISPATCH_ISOLATE_MCP"].lower() != "off",
@@ -120,7 +120,7 @@ class DispatchSpec:
     @property
     def retries(self) -> RetryPolicy:
         """Return how often the worker is tried again."""
-        policy = patience_of(self.project)
+        policy = read_retry_policy(self.project)
         return policy if self.retry else replace(policy, retries=0)
 
     @property
@@ -297,7 +297,7 @@ def dispatch_unit(policy: DispatchPolicy) -> FinalizedUnit:
 
 
 def _require_result_path(result: Path) -> float:
-    """Refuse a result path that is no file; gives the time of a file that is there already, or 0."""
+    """Refuse a result path that is no file; returns the time of a file that is there already, or 0."""
     try:
         found = result.stat()
     except OSError:

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from gitprun.capture.capture import Capture, CaptureContext, Rejected, commit_capture
+from gitprun.capture.capture import Capture, CaptureContext, CommitText, Rejected, commit_capture
 from gitprun.capture.screen import LeftOut
 from gitprun.capture.worker_refs import read_worktree_head
 from gitprun.executors.base import Ending
@@ -23,11 +23,11 @@ from gitprun.model.globs import outside_fence
 from gitprun.model.names import ZERO, Oid, unit_branch, unit_ref
 from gitprun.model.units import ExecutorSettings, Unit, Verdict, was_confined
 from gitprun.registry.standing import show_in_worktree
-from gitprun.runs.context import Attempt, RunContext, modified, open_site
+from gitprun.runs.context import Attempt, RunContext, modified, open_unit_capture
 from gitprun.runs.prepare import temporary_of
 from gitprun.system.files import read_plain, tail, write_whole
 from gitprun.verify.check import check_workspace
-from gitprun.verify.pristine import CheckContext, check_commit, plan_checks
+from gitprun.verify.pristine import CheckContext, check_commit
 from gitprun.verify.put_back import read_gate_changes
 from gitprun.verify.surroundings import surroundings, wish_for_landing, wish_for_worker
 from gitprun.verify.view import view_for
@@ -64,7 +64,8 @@ def capture_unit(
         # There is one already where a coordinator was killed right after it had made it, or it is captured again.
         before = read_ref(site.repo, ref)
         message = commit_message(context.run, unit, worker, found.own_commits)
-        commit = commit_capture(site, found, ref, message, context.who, before or ZERO, facts["collect_notes"].append)
+        text = CommitText(message=message, who=context.who, note=facts["collect_notes"].append)
+        commit = commit_capture(site, found, ref, text, before or ZERO)
         facts |= {"commit": commit, "ref": ref}
         # The commits made there are pinned beside the captured one, so the worktree may leave them; not a place that a
         # person has gone to since.
@@ -121,7 +122,7 @@ def list_gate_changes(context: RunContext, site: CaptureContext, found: Capture)
 
 
 def recall_capture(known: UnitState) -> Capture | None:
-    """Give what was captured of this attempt before, as far as it was; its workspace may have changed since."""
+    """Return what was captured of this attempt before, as far as it was; its workspace may have changed since."""
     facts = known.facts
     if "tree" not in facts:
         return None
@@ -168,27 +169,30 @@ def verify(context: RunContext, unit: Unit, attempt: Attempt, workspace: Workspa
     In the workspace it says that the worker is done; for a tree that is to land it proves nothing.
     """
     context.note(unit, "verifying")
-    site = open_site(context, attempt, workspace)
+    site = open_unit_capture(context, attempt, workspace)
     commit = read_ref(site.repo, unit_ref(context.run, unit.id))
-    verdict, facts = ask_checks(context, unit, found.tree, commit, site=site, found=found, logs=context.folder(unit))
+    work = WorkToCheck(tree=found.tree, commit=commit, site=site, found=found)
+    verdict, facts = ask_checks(context, unit, work, context.folder(unit))
     context.note(unit, "verified", **facts)
     return verdict
 
 
-def ask_checks(
-    context: RunContext,
-    unit: Unit,
-    tree: Oid,
-    commit: Oid | None,
-    *,
-    site: CaptureContext | None,
-    found: Capture | None,
-    logs: Path,
-) -> tuple[Verdict, dict[str, Any]]:
-    """Run the checks of a unit where its settings want them; return the verdict, and what is to be noted of it.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkToCheck:
+    """A unit's work as its checks get it: its tree, the commit that pins it, its workspace as it was captured.
 
-    Without ``site``, its workspace as it was captured, they run in a pristine place of ``commit``.
+    Without ``site`` and ``found`` (there is no such workspace any more) the checks run in a pristine place.
     """
+
+    tree: Oid
+    commit: Oid | None
+    site: CaptureContext | None
+    found: Capture | None
+
+
+def ask_checks(context: RunContext, unit: Unit, work: WorkToCheck, logs: Path) -> tuple[Verdict, dict[str, Any]]:
+    """Run the checks of a unit where its settings want them; return the verdict, and what is to be noted of it."""
+    tree, commit, site, found = work.tree, work.commit, work.site, work.found
     settings = context.settings
     if settings.verify == ():
         # An empty list of commands asks for none; only without any list are they looked for.
@@ -215,11 +219,11 @@ def _verify_workspace(
     settings, workspace = context.settings, site.workspace
     # Only these can differ from the commit already; usually there are none, and the question is spared.
     before = modified(site) if found.left_out or found.notes else set()
-    wish = wish_for_worker(unit.executor, unit.sandbox, settings.verify_sandbox, walled=unit.walled)
+    confinement = wish_for_worker(unit.executor, unit.sandbox, settings.verify_sandbox, walled=unit.walled)
     own = {"PRUN_RUN": context.run, "PRUN_UNIT": unit.id}
     extra = settings.executors.get(unit.executor, ExecutorSettings()).env
     view = view_for(context.repository, settings, lambda: found.changed)
-    with surroundings(wish, workspace.path, temporary_of(workspace, unit), own, extra, view=view) as usual:
+    with surroundings(confinement, workspace.path, temporary_of(workspace, unit), own, extra, view=view) as usual:
         around = replace(usual, grace=context.grace, output_max=context.output_max)
         verdict = check_workspace(
             workspace.path,
@@ -238,11 +242,15 @@ def _verify_commit(
     context: RunContext, unit: Unit, commit: Oid, tree: Oid, logs: Path
 ) -> tuple[Verdict, dict[str, Any]]:
     """Check the captured commit as a landing on the branch its run began from would: that counts for such a one."""
+    # Only who asks for a pristine check pays for loading the landing.
+    from gitprun.landing.plan import checking_options
+    from gitprun.landing.prove import landing_checks
+
     settings, heads = context.settings, "refs/heads/"
     own = unit_branch(context.run, unit.id)
     branch = context.revision.removeprefix(heads) if context.revision.startswith(heads) else own
-    wish = wish_for_landing(was_confined(unit.executor, unit.sandbox, unit.walled), settings.verify_sandbox)
-    plan = plan_checks(settings, wish, branch, context.verify, settings.setup or ())
+    confinement = wish_for_landing(was_confined(unit.executor, unit.sandbox, unit.walled), settings.verify_sandbox)
+    plan = landing_checks(checking_options(settings), confinement, branch)
     notes: list[str] = []
     where = CheckContext(
         repository=context.repository, top=context.root, logs=logs, stop=context.stop, note=notes.append

@@ -32,12 +32,12 @@ from gitprun.workspaces.worktree import remove_worktree
 FILES = ("output.log", "prompt.md", "result.md", "last-message.txt", "exit.json", "setup.log", "bug.txt")
 
 
-def begin(context: RunContext, piece: WorkItem) -> tuple[Attempt, Workspace | None]:
-    """Begin an attempt; gives the workspace too where it goes on in the one that is there.
+def begin(context: RunContext, item: WorkItem) -> tuple[Attempt, Workspace | None]:
+    """Begin an attempt; returns the workspace too where it goes on in the one that is there.
 
     Raises PrunError where the attempt before cannot be put away without losing something: it stays as it is.
     """
-    unit, known = piece.unit, piece.known
+    unit, known = item.unit, item.known
     if known is None or known.attempt == 0:
         attempt = Attempt(number=1, base=context.base, source=context.source)
         context.note(unit, "preparing", attempt=1)

@@ -14,7 +14,7 @@ from gitprun.model.errors import PrunError
 from gitprun.model.names import Oid, unit_branch
 from gitprun.model.units import Unit
 from gitprun.observe.safe_mode import require_trusted_config
-from gitprun.runs.context import Attempt, RunContext, open_site
+from gitprun.runs.context import Attempt, RunContext, open_unit_capture
 from gitprun.runs.walls import require_walls
 from gitprun.supervisor.process import worker_environment
 from gitprun.system.btime import folder_birth
@@ -23,7 +23,7 @@ from gitprun.verify.check import run_setup
 from gitprun.verify.leads import tell_leads
 from gitprun.verify.surroundings import Surroundings
 from gitprun.verify.view import view_for
-from gitprun.workspaces.base import Workspace, WorkspaceProblem, make_outbox, workspace_path
+from gitprun.workspaces.base import Provision, Workspace, WorkspaceProblem, make_outbox, workspace_path
 from gitprun.workspaces.clone import make_clone
 from gitprun.workspaces.furnish import furnish
 from gitprun.workspaces.pins import pin_source
@@ -89,16 +89,16 @@ def _furnish(context: RunContext, unit: Unit, attempt: Attempt, workspace: Works
     """Put in what the settings ask for, put aside the fresh index, make it ready for work."""
     settings, folder = context.settings, context.folder(unit)
     if workspace.kind is not None:
-        copy, link = settings.copy or (), settings.link or ()
+        provision = Provision(copy=settings.copy or (), link=settings.link or ())
         # One worker's rule in the files all share must say nothing to those that start after it.
         rules = SharedRules(attempt.source.exclude, attempt.source.attributes)
-        workspace = furnish(context.repository, workspace, folder, attempt.base, copy, link, rules)
+        workspace = furnish(context.repository, workspace, folder, attempt.base, provision, rules)
         if workspace.provided:
             leads = tell_leads(view_for(context.repository, settings), os.environ)
             workspace = replace(workspace, notes=(*workspace.notes, *leads))
     make_outbox(workspace.path)
     if workspace.kind is not None and settings.setup:
-        with noting_setup(open_site(context, attempt, workspace, unit.paths), fresh=True) as made:
+        with noting_setup(open_unit_capture(context, attempt, workspace, unit.paths), fresh=True) as made:
             run_setup(
                 workspace.path,
                 settings.setup,

@@ -27,14 +27,15 @@ from gitprun.model.units import Unit, Verdict
 from gitprun.registry.find import held, name_of, require_workspace
 from gitprun.registry.remove import recall_workspace
 from gitprun.registry.survivors import living_survivors
-from gitprun.runs.context import Attempt, RunContext, open_site
-from gitprun.runs.dispatch import make_context, open_root
+from gitprun.runs.context import Attempt, Coordinator, RunContext, RunStart, open_unit_capture
+from gitprun.runs.dispatch import make_context
 from gitprun.runs.finish import Outcome, capture_unit, judge_work, needs_checks, verify
 from gitprun.runs.next_attempt import recall_attempt
 from gitprun.runs.recheck import worker_state
 from gitprun.runs.resume import require_alone
 from gitprun.supervisor.process import Stop, probe_identity
 from gitprun.system.files import locked
+from gitprun.workspaces.root import open_root
 
 NOTHING_SAID = Settings()
 
@@ -52,7 +53,7 @@ class Recaptured:
     reason: str = ""
 
 
-def collect_again(
+def recapture(
     repository: Repository, ledger: Ledger, run: RunState, unit: UnitState, include: Sequence[str], *, stop: Stop
 ) -> Recaptured:
     """Capture the workspace of a unit that is over once more, with the left-out paths that ``include`` matches.
@@ -69,7 +70,7 @@ def collect_again(
             raise OperationRefused(f"what {name_of(unit)} was asked for is not known", f"git prun show {name_of(unit)}")
         context = open_context(repository, ledger, run, kept, stop)
         attempt = recall_attempt(repository, run.base, unit)
-        site = open_site(context, attempt, recall_workspace(repository.state, unit), spec.paths)
+        site = open_unit_capture(context, attempt, recall_workspace(repository.state, unit), spec.paths)
         site = replace(site, include=tuple(include))
         with index_kept(site) as bring:
             found = capture(site, run.id, unit.id)
@@ -116,19 +117,9 @@ def open_context(
     """Put together what the units of a run shared, as it was asked for then; ``said`` wins over that."""
     settings, _ = reread_executors(kept, repository.top)
     settings = said.over(settings)
-    return make_context(
-        repository,
-        settings,
-        ledger=ledger,
-        run=RunId(run.id),
-        base=Oid(run.base),
-        revision=kept.revision,
-        root=open_root(repository, str(run.facts.get("root") or settings.root or "")),
-        stop=stop,
-        heard=lambda unit, progress: None,
-        clock=None,
-        grace=None,
-    )
+    root = open_root(repository, str(run.facts.get("root") or settings.root or ""))
+    start = RunStart(base=Oid(run.base), revision=kept.revision, root=root)
+    return make_context(repository, settings, Coordinator(ledger=ledger, stop=stop), RunId(run.id), start)
 
 
 def _asked(site: CaptureContext, path: str) -> bool:

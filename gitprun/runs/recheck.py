@@ -20,8 +20,8 @@ from gitprun.model.names import Oid
 from gitprun.model.units import Exit, Unit, Verdict
 from gitprun.registry.remove import recall_workspace
 from gitprun.registry.survivors import living_survivors
-from gitprun.runs.context import RunContext, open_site
-from gitprun.runs.finish import ask_checks, judge_work, recall_capture
+from gitprun.runs.context import RunContext, open_unit_capture
+from gitprun.runs.finish import WorkToCheck, ask_checks, judge_work, recall_capture
 from gitprun.runs.next_attempt import recall_attempt
 from gitprun.system.files import folder_identity
 
@@ -69,7 +69,7 @@ def recheck(context: RunContext, run: RunState, known: UnitState, spec: Unit) ->
     tree = Oid(tree_of(open_repository(repository.common), commit))
     site, found, why = _workspace_of(context, run, known, tree)
     logs = _free_folder(context.folder(spec))
-    verdict, facts = ask_checks(context, spec, tree, commit, site=site, found=found, logs=logs)
+    verdict, facts = ask_checks(context, spec, WorkToCheck(tree=tree, commit=commit, site=site, found=found), logs)
     where: Where = "pristine" if site is None or facts.get("verify_in") == "pristine" else "workspace"
     said = str(known.facts.get("reason") or "")
     notes = tuple(facts.get("check_notes", ()))
@@ -110,7 +110,7 @@ def _workspace_of(
         return None, None, "its workspace is gone"
     try:
         workspace = recall_workspace(context.repository.state, known)
-        site = open_site(context, recall_attempt(context.repository, run.base, known), workspace)
+        site = open_unit_capture(context, recall_attempt(context.repository, run.base, known), workspace)
         with index_kept(site):
             # Only a look: what it stages is nowhere committed.
             found = capture(site, context.run, known.id)

@@ -11,7 +11,7 @@ from gitprun.git.refs import Signature
 from gitprun.git.repo import Repository
 from gitprun.ledger.events import UnitState
 from gitprun.ledger.ledger import Ledger
-from gitprun.ledger.retry_policy import RetryPolicy, patience_of
+from gitprun.ledger.retry_policy import RetryPolicy, read_retry_policy
 from gitprun.ledger.review import unit_folder
 from gitprun.ledger.roster import NAMED
 from gitprun.model.plan import DEFAULT_STALL, Settings
@@ -83,7 +83,7 @@ class Session:
     @property
     def retries(self) -> RetryPolicy:
         """Return how often, and after how long, the worker is tried again."""
-        return patience_of(self.request.settings)
+        return read_retry_policy(self.request.settings)
 
     def stalls(self) -> StallWatch:
         """Return the watch that says when the worker has stalled."""

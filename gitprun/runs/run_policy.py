@@ -37,7 +37,7 @@ from gitprun.runs.attempt import (
     finish_attempt,
     make_attempt,
 )
-from gitprun.runs.context import Attempt, RunContext, WorkItem, open_site
+from gitprun.runs.context import Attempt, RunContext, WorkItem, open_unit_capture
 from gitprun.runs.finish import Outcome, capture_unit, judge_work, keep_result, needs_checks, recall_capture, verify
 from gitprun.runs.next_attempt import begin, recall_attempt
 from gitprun.runs.prepare import note_prepared, prepare, temporary_of
@@ -84,7 +84,7 @@ class RunUnitPolicy(Policy):
     def terms(self) -> Terms:
         """Return what the retry decision rests on: the run's policy, and how often this process has tried."""
         return Terms(
-            retries=self.context.patience,
+            retries=self.context.retry_policy,
             clock=self.context.clock,
             stop=self.context.stop,
             tried=self.item.tried,
@@ -232,7 +232,7 @@ class RunUnitPolicy(Policy):
         found = recall_capture(self.item.known) if self.item.attach and self.item.known else None
         if found is None and unit.mode == "write":
             require_ended(living_survivors(context.folder(unit), worked.exit))
-            site = open_site(context, attempt, workspace, unit.paths)
+            site = open_unit_capture(context, attempt, workspace, unit.paths)
             found = capture(site, context.run, unit.id)
             capture_unit(context, unit, site, found, worked.state)
         result, fallback = keep_result(context, unit, workspace, worked.ending, worked.state)

@@ -31,7 +31,7 @@ from gitprun.model.units import Exit, Unit
 from gitprun.observe.drift_observer import DriftObserver, author_of
 from gitprun.observe.linked import begin_look, end_look
 from gitprun.registry.fork import fork_of
-from gitprun.registry.site import open_site, require_own_branch
+from gitprun.registry.open_workspace import open_workspace_capture, require_own_branch
 from gitprun.runs.attempt import (
     Decision,
     Ended,
@@ -60,7 +60,7 @@ MAX_MESSAGE = 4096
 
 @dataclass(slots=True)
 class UserWorkspacePolicy(ForegroundPolicy):
-    """One attempt in a user workspace; the caller has it for itself (``registry.site.alone``).
+    """One attempt in a user workspace; the caller has it for itself (``registry.open_workspace.alone``).
 
     ``base`` is where the branch was before the first attempt, ``tried`` counts the failed attempts before this one,
     ``thread`` is the conversation it goes on with, ``earlier`` says what became of those before.
@@ -301,7 +301,7 @@ class UserWorkspacePolicy(ForegroundPolicy):
             "folder": str(self.session.folder),
         }
         # The base stays that of the first attempt: what any of them committed itself is the worker's own.
-        site = open_site(
+        site = open_workspace_capture(
             self.session.repository, self.session.place, base=self.site.base, settings=self.session.request.settings
         )
         return UserWorkspacePolicy(
@@ -366,10 +366,10 @@ class UserWorkspacePolicy(ForegroundPolicy):
         session.note("verifying")
         # What the branch has from before is looked at again, though nothing came of this worker.
         skip = {"committed": "", "own": "", "earlier": "", "empty": "no changes"}.get(outcome.state, "not committed")
-        wish = wish_for_worker(unit.executor, unit.sandbox, request.verify.sandbox, walled=unit.walled)
+        confinement = wish_for_worker(unit.executor, unit.sandbox, request.verify.sandbox, walled=unit.walled)
         view = view_for(session.repository, request.settings, lambda: found.changed)
         env, temporary = request.executor.env, temporary_of(session, path)
-        with surroundings(wish, path, temporary, {}, env, view=view) as usual:
+        with surroundings(confinement, path, temporary, {}, env, view=view) as usual:
             around = replace(usual, grace=request.limits.grace, output_max=request.limits.output_max)
             verified = verify(request.verify, path, session.folder, around=around, skip=skip, stop=session.stop)
         session.tell(verified.line)

@@ -76,7 +76,7 @@ def _source(request: WorkerRequest) -> str:
 
 
 def report_work(session: Session, site: CaptureContext, found: Capture, outcome: CommitOutcome) -> None:
-    """Say what became of the work, in the seed's words where it has any, and write it down."""
+    """Report what became of the work, in the seed's words where it has any, and write it down."""
     own = f"{outcome.own} commit{'s' if outcome.own != 1 else ''} of the worker's own"
     if outcome.state == "committed":
         session.tell("committed" + (f" (beside {own})" if outcome.own else ""))

@@ -40,14 +40,14 @@ class Verified:
     verdict: Verdict
 
 
-def verify(wish: PostVerify, path: Path, folder: Path, *, around: Surroundings, skip: str, stop: Stop) -> Verified:
+def verify(asked: PostVerify, path: Path, folder: Path, *, around: Surroundings, skip: str, stop: Stop) -> Verified:
     """Verify a workspace; ``skip`` says why no tests are to be run (empty: they are), the checks are in any case."""
-    checks, tests = choose(wish, path)
-    looked = run_checks(CheckPlace(path, folder / "verify", around, stop), checks, timeout=wish.timeout)
+    checks, tests = choose(asked, path)
+    looked = run_checks(CheckPlace(path, folder / "verify", around, stop), checks, timeout=asked.timeout)
     errors = _errors(looked)
     if skip:
         return Verified(line=skipped_line(errors, skip), verdict=looked)
-    left = wish.timeout - sum(result.seconds for result in looked.checks)
+    left = asked.timeout - sum(result.seconds for result in looked.checks)
     if errors == "0":
         tried = run_checks(CheckPlace(path, folder / "tests", around, stop), tests, timeout=max(left, 0.1))
         said = _tests_said(tried)
@@ -64,14 +64,14 @@ def verify(wish: PostVerify, path: Path, folder: Path, *, around: Surroundings, 
     return Verified(line=line, verdict=verdict)
 
 
-def choose(wish: PostVerify, path: Path) -> tuple[tuple[Check, ...], tuple[Check, ...]]:
+def choose(asked: PostVerify, path: Path) -> tuple[tuple[Check, ...], tuple[Check, ...]]:
     """Choose the checks, and the tests that run when those are clean.
 
     A declared command takes the place of whichever of the two the environment does not name.
     """
-    checks, tests = declared([wish.checks]), declared([wish.tests])
-    if wish.declared is not None:
-        rest = declared(wish.declared)
+    checks, tests = declared([asked.checks]), declared([asked.tests])
+    if asked.declared is not None:
+        rest = declared(asked.declared)
         return (checks, tests or rest) if checks else (rest, tests)
     found = detect(read_markers(path))
     return (

@@ -5,8 +5,8 @@ from __future__ import annotations
 from gitprun.capture.preview import list_work
 from gitprun.git.repo import require_seen_checkout
 from gitprun.model.errors import PrunError
-from gitprun.registry.finish import settle_named
-from gitprun.registry.site import alone, open_site
+from gitprun.registry.finish import recover_workspace
+from gitprun.registry.open_workspace import alone, open_workspace_capture
 from gitprun.runs.attempt import make_attempts
 from gitprun.runs.request import Session
 from gitprun.runs.user_policy import UserWorkspacePolicy
@@ -23,8 +23,8 @@ def work_in(session: Session) -> int:
     require_seen_checkout(repository)
     request.log.parent.mkdir(parents=True, exist_ok=True)
     with alone(repository, session.place):
-        session.place = settle_named(repository, session.ledger, session.place)
-        site = open_site(repository, session.place, settings=request.settings, anew=True)
+        session.place = recover_workspace(repository, session.ledger, session.place)
+        site = open_workspace_capture(repository, session.place, settings=request.settings, anew=True)
         left = list_work(site)
         if left:
             name = session.place.id

@@ -21,7 +21,7 @@ from gitprun.git.trees import show_path
 from gitprun.model.errors import PrunError
 from gitprun.model.globs import matches
 from gitprun.model.names import Oid, is_run_id
-from gitprun.model.plan import DEFAULT_VERIFY_TIMEOUT, MAY_CHANGE, Settings, VerifyView
+from gitprun.model.plan import DEFAULT_VERIFY_TIMEOUT, MAY_CHANGE, VerifyView
 from gitprun.model.units import CheckResult, Verdict
 from gitprun.supervisor.process import Stop
 from gitprun.system.files import folder_identity, is_held, make_held, read_plain, remove_tree, write_whole
@@ -75,27 +75,6 @@ class CheckPlan:
         """Return a digest of all that decides what a verdict means: another one is an answer to another question."""
         said = asdict(self) | {"wish": [self.wish.confined, self.wish.required, self.wish.own_files]}
         return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
-
-
-def plan_checks(
-    settings: Settings, wish: ConfinementRequest, branch: str, commands: Sequence[str], setup: Sequence[str]
-) -> CheckPlan:
-    """Return how commits outside of a landing are checked: as a landing would with the same settings.
-
-    ``setup`` are those of its commands that you let run.
-    """
-    return CheckPlan(
-        wish=wish,
-        branch=branch,
-        commands=tuple(commands),
-        setup=tuple(setup),
-        copy=settings.copy or (),
-        link=settings.link or (),
-        timeout=settings.verify_timeout or DEFAULT_VERIFY_TIMEOUT,
-        may_change=MAY_CHANGE if settings.verify_may_change is None else settings.verify_may_change,
-        view=settings.verify_view or "checkout",
-        confirm_red=settings.confirm_red is not False,
-    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

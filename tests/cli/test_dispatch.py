@@ -437,8 +437,8 @@ def test_a_sign_of_life_every_now_and_then(tmp_path: Path, capsys: pytest.Captur
 
 
 def test_a_limit_is_there_unless_it_is_taken_off() -> None:
-    from gitprun.runs.dispatch_unit import NO_LIMIT, read_limit, read_wishes
+    from gitprun.runs.dispatch_unit import NO_LIMIT, read_limit, read_variables
 
     assert [read_limit(text, "x") for text in ("", "0", "00", "90s")] == [3600.0, NO_LIMIT, NO_LIMIT, 90.0]
-    assert read_wishes({}).timeout == 3600.0
-    assert read_wishes({"CODEX_DISPATCH_TIMEOUT": "0"}).timeout == NO_LIMIT
+    assert read_variables({}).timeout == 3600.0
+    assert read_variables({"CODEX_DISPATCH_TIMEOUT": "0"}).timeout == NO_LIMIT

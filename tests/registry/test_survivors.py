@@ -15,6 +15,7 @@ from gitprun.model.plan import Settings
 from gitprun.model.units import Exit
 from gitprun.registry.survivors import living_survivors
 from gitprun.runs import worker
+from gitprun.runs.context import Coordinator
 from gitprun.runs.resume import resume_run, take_over
 from gitprun.supervisor.process import Stop, probe_identity
 from tests.support.cli import prun
@@ -64,7 +65,7 @@ def test_it_is_captured_once_they_are_gone(repo: Repo, stubborn: subprocess.Pope
 
     def resume() -> dict[str, str]:
         taken = take_over(repo.repository, repo.ledger, None, said=Settings())
-        return dict(resume_run(repo.repository, taken, ledger=repo.ledger, stop=Stop(), grace=0.1).states)
+        return dict(resume_run(repo.repository, taken, Coordinator(ledger=repo.ledger, stop=Stop(), grace=0.1)).states)
 
     assert resume() == {"u": "broken"}
     stubborn.kill()

@@ -17,7 +17,8 @@ from gitprun.model.errors import PrunError
 from gitprun.model.names import UnitId
 from gitprun.model.plan import Plan, Settings
 from gitprun.model.units import Unit
-from gitprun.registry.make import WorkspaceSpec, make_named
+from gitprun.registry.make import WorkspaceSpec, make_user_workspace
+from gitprun.runs.context import Coordinator
 from gitprun.runs.dispatch import run_plan
 from gitprun.runs.dispatch_unit import DispatchPolicy, DispatchSpec, dispatch_unit
 from gitprun.runs.request import Session, WorkerRequest
@@ -80,9 +81,7 @@ class Use:
         report = run_plan(
             self.repo.repository,
             Plan(units=(unit,), settings=settings),
-            ledger=self._ledger(),
-            stop=stop,
-            clock=clock,
+            Coordinator(ledger=self._ledger(), stop=stop, clock=clock),
         )
         known = self.repo.ledger.read().history.runs[report.run].units[unit.id]
         refs = (f"refs/prun/{report.run}/{unit.id}",)
@@ -92,7 +91,7 @@ class Use:
         repository, ledger = self.repo.repository, self._ledger()
         root = self.repo.path.parent / "places"
         names = roster(ledger.read().events).units
-        place = names.get("w") or make_named(
+        place = names.get("w") or make_user_workspace(
             repository, ledger, WorkspaceSpec(name=UnitId("w"), branch="topic", root=root)
         )
         request = WorkerRequest(

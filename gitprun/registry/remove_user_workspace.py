@@ -12,18 +12,23 @@ from gitprun.ledger.ledger import Ledger
 from gitprun.ledger.review import unit_folder
 from gitprun.ledger.roster import NAMED
 from gitprun.model.names import ZERO, Oid, kept_ref
-from gitprun.registry.finish import settle_named
+from gitprun.registry.finish import recover_workspace
 from gitprun.registry.guard import finish_removal, require_lonely, require_not_locked, require_ours
-from gitprun.registry.leave import known_leaving, pinned_commit, save_named, take_folder
+from gitprun.registry.leave import known_leaving, pinned_commit, save_user_workspace, take_folder
+from gitprun.registry.open_workspace import alone, pin_gone, pin_name
 from gitprun.registry.remove import Removal, removal_of, stash_entries
-from gitprun.registry.site import alone, pin_gone, pin_name
 from gitprun.workspaces.pins import unpin_source
 
 
-def remove_named(repository: Repository, ledger: Ledger, unit: UnitState, *, discard_left_out: bool = False) -> Removal:
-    """Remove a named workspace, not its branch; raises Refused, with all as it was, when something would be lost."""
+def remove_user_workspace(
+    repository: Repository, ledger: Ledger, unit: UnitState, *, discard_left_out: bool = False
+) -> Removal:
+    """Remove a named workspace, not its branch.
+
+    Raises OperationRefused, with all as it was, when something would be lost.
+    """
     with alone(repository, unit):
-        unit = settle_named(repository, ledger, unit)
+        unit = recover_workspace(repository, ledger, unit)
         path = Path(str(unit.facts["path"]))
         finish_removal(unit, unit.id)
         there = require_ours(unit, unit.id)
@@ -33,7 +38,9 @@ def remove_named(repository: Repository, ledger: Ledger, unit: UnitState, *, dis
         elif unit.facts["workspace"] == "worktree":
             # Its files are gone already; its commits are not.
             pin_gone(repository, unit.id, path, str(unit.facts["branch"]), pinned_commit(repository, unit))
-        leaving = save_named(repository, ledger, unit, discard=discard_left_out) if there else known_leaving(unit)
+        leaving = (
+            save_user_workspace(repository, ledger, unit, discard=discard_left_out) if there else known_leaving(unit)
+        )
         stashed = stash_entries(repository, unit)
         base = _keep_commit(repository, unit)
         take_folder(repository, ledger, unit, leaving.facts)
@@ -51,7 +58,7 @@ def remove_named(repository: Repository, ledger: Ledger, unit: UnitState, *, dis
 
 
 def _keep_commit(repository: Repository, unit: UnitState) -> Oid | None:
-    """Keep the commit the workspace stands on reachable, where no branch holds it; gives where its pin is now."""
+    """Keep the commit the workspace stands on reachable, where no branch holds it; returns where its pin is now."""
     repo = open_repository(repository.common)
     pinned = read_ref(repo, pin_name(unit.id))
     if pinned is None:

@@ -37,13 +37,13 @@ class WorkspaceGone(PrunError):
 
 
 def pin_name(name: str) -> str:
-    """Name the ref that pins the commit a workspace stands on."""
+    """Return the ref that pins the commit a workspace stands on."""
     return base_ref(RunId(f"{NAMED}/{name}"))
 
 
 @contextmanager
 def alone(repository: Repository, unit: UnitState) -> Iterator[None]:
-    """Keep everybody else from a workspace; raises Refused while somebody is at work in it."""
+    """Keep everybody else from a workspace; raises OperationRefused while somebody is at work in it."""
     busy = OperationRefused(f"somebody is at work in {unit.id}", "wait for that to end; git prun status shows it")
     with ExitStack() as stack:
         try:
@@ -56,7 +56,7 @@ def alone(repository: Repository, unit: UnitState) -> Iterator[None]:
         yield
 
 
-def open_site(
+def open_workspace_capture(
     repository: Repository,
     unit: UnitState,
     *,
@@ -64,10 +64,10 @@ def open_site(
     settings: Settings | None = None,
     anew: bool = False,
 ) -> CaptureContext:
-    """Open a workspace for capture, from the commit it stands on now (or ``base``); raises WorkspaceGone or Refused.
+    """Open a workspace for capture, from the commit it stands on now (or ``base``).
 
-    ``settings`` say what a capture takes in; ``anew``: no worker is at it yet, so the user's git settings hold as
-    they are now.
+    Raises WorkspaceGone or OperationRefused. ``settings`` say what a capture takes in; ``anew``: no worker is at it
+    yet, so the user's git settings hold as they are now.
     """
     settings = settings or Settings()
     path, branch = Path(str(unit.facts["path"])), str(unit.facts["branch"])
@@ -131,7 +131,7 @@ def stands_on(repository: Repository, unit: UnitState) -> Oid:
 
 
 def read_trouble(repository: Repository, unit: UnitState) -> tuple[str, str]:
-    """Say what is wrong with where a named workspace stands, and what mends it; empty where nothing is."""
+    """Return what is wrong with where a named workspace stands, and what mends it; empty where nothing is."""
     path, branch = Path(str(unit.facts["path"])), str(unit.facts["branch"])
     place: Path | None = path / ".git"
     if unit.facts["workspace"] == "worktree":
