@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from gitprun.git.trees import TreeChange, parents_of, show_path, tree_of
 from gitprun.judging.hotspots import is_common
@@ -72,14 +72,14 @@ def allowed_by(site: LandingContext, path: str) -> str:
 
 def outside_rows(
     site: LandingContext, candidate: Candidate, merge: Oid, step: Sequence[TreeChange]
-) -> list[dict[str, Any]]:
+) -> list[dict[str, str]]:
     """Return for the ledger what a merge commit brings from outside a unit's fence, and who let it."""
     found = find_outside(site, candidate, tree_of(site.repo, parents_of(site.repo, merge)[0]), step)
     rows = [{"path": path, "accepted": allowed_by(site, path)} for path in found.held]
     return rows + [{"path": path, "accepted": "hotspot"} for path in found.common]
 
 
-def tell_outside(candidate: Candidate, rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def tell_outside(candidate: Candidate, rows: Sequence[Mapping[str, object]]) -> Iterator[str]:
     """Yield what lands from outside a unit's fence, a line each: let pass by the user, or a file of all units."""
     let = [str(row["path"]) for row in rows if row["accepted"] != "hotspot"]
     common = [str(row["path"]) for row in rows if row["accepted"] == "hotspot"]

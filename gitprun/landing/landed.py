@@ -66,7 +66,7 @@ def move(
     ends = {"target": target.ref, "old": target.tip, "new": new}
     checkout = str(target.checkout) if target.checkout else ""
     names = [built.item.candidate.branch for built in batch.taken]
-    begun: dict[str, Any] = {**ends, "checkout": checkout, "branches": names, "order": site.options.order}
+    begun: dict[str, object] = {**ends, "checkout": checkout, "branches": names, "order": site.options.order}
     ledger.append("landing.started", facts={**begun, "landings": rows, **({"after": after} if after else {})})
     reason = render_reason(names)
     git = Git(cwd=target.checkout or repository.common)
@@ -170,7 +170,7 @@ class Containment:
     united: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """Return it as plain values."""
         return {"whole": self.whole, "united": list(self.united), "missing": list(self.missing)}
 

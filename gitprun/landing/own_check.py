@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from gitprun.git.trees import parents_of, tree_of
 from gitprun.landing.context import LandingContext
@@ -76,7 +75,7 @@ class OwnCheck:
         """Check whether a candidate changed any of what a verdict says was put back."""
         return not self._paths(candidate).isdisjoint(path for path, _ in verdict.gate)
 
-    def rows(self, candidate: Candidate) -> list[dict[str, Any]]:
+    def rows(self, candidate: Candidate) -> list[dict[str, object]]:
         """Write down what a candidate that lands changed of its checks, and who accepted it."""
         return [
             {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from gitprun.judging.hotspots import Hotspot, Policy
 from gitprun.landing.undo_plan import TakenOut
@@ -163,7 +163,7 @@ class LandingItem:
     verdict: Verdict | None = None
     accept: tuple[str, ...] = ()
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """Return it as plain values, the candidate's own on the same level."""
         absent = {"candidate"} if self.verdict else {"candidate", "verdict"}
         known = {name: value for name, value in asdict(self).items() if name not in absent}
@@ -191,7 +191,7 @@ class LandingReport:
         """Return the items that landed, or would."""
         return tuple(item for item in self.items if item.state in ("landed", "would-land"))
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """Return it as plain values."""
         return {
             "target": self.target,

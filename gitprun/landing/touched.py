@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gitprun.git.command import Git
 from gitprun.git.refs import open_repository
@@ -62,7 +62,7 @@ def accepted_by(path: str, options: LandingOptions, candidate: Candidate | None)
     return "paths" if candidate is not None and path in literal(candidate.fence) else ""
 
 
-def rows_of(site: LandingContext, candidate: Candidate, step: Sequence[TreeChange]) -> list[dict[str, Any]]:
+def rows_of(site: LandingContext, candidate: Candidate, step: Sequence[TreeChange]) -> list[dict[str, str]]:
     """Write down what a merge that lands changes of the surface: which blobs, and who accepted them."""
     by_path = {_path(change): change for change in step}
     rows = []
@@ -142,7 +142,7 @@ def _powers(old: bytes, new: bytes, *, leads: bool) -> Iterator[str]:
     from gitprun.model.powers import changed_powers
     from gitprun.system.config import parse_toml
 
-    parsed: list[Mapping[str, Any]] = []
+    parsed: list[Mapping[str, object]] = []
     for body in (old, new):
         try:
             parsed.append(parse_toml(body))
@@ -183,7 +183,7 @@ def approve(repository: Repository, site: LandingContext, new: Oid) -> None:
         site.note(f"{CONFIG_NAME} names programs or walls that you have not approved yet ({keys}): git prun trust")
 
 
-def read_document(site: LandingContext, tree: Oid) -> Mapping[str, Any]:
+def read_document(site: LandingContext, tree: Oid) -> Mapping[str, object]:
     """Return what the prun.toml of a tree says; nothing where there is none, or none that can be read."""
     found = site.trees.find(tree, CONFIG_NAME.encode())
     if found is None or found[0] not in REGULAR:

@@ -86,7 +86,7 @@ class UndoReport:
     notes: tuple[str, ...] = ()
     forgotten: tuple[str, ...] = ()
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """Return it as plain values."""
         items = [{key: getattr(one, key) for key in ("branch", "commit", "run", "unit", "by")} for one in self.items]
         ends = {key: getattr(self, key) for key in ("landing", "target", "old", "new", "way")}

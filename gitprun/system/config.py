@@ -74,11 +74,11 @@ def read_list(text: str, shown: str) -> list[Any] | None:
     return list(value)
 
 
-def _read_toml(path: Path) -> Mapping[str, Any]:
+def _read_toml(path: Path) -> Mapping[str, object]:
     return parse_toml(_read(path, str(path), "plan" if path.name != CONFIG_NAME else "configuration"), path.name)
 
 
-def parse_toml(raw: bytes, shown: str = CONFIG_NAME) -> Mapping[str, Any]:
+def parse_toml(raw: bytes, shown: str = CONFIG_NAME) -> Mapping[str, object]:
     """Parse the text of a plan or configuration file; raises PlanError that names it."""
     import tomllib
 
