@@ -170,7 +170,7 @@ class Running:
         return type(problem)(problem.argv, problem.seconds, waited, hint)
 
     def _end_tree(self, tree: process_tree.Kin, *, harsh: bool) -> None:
-        from gitprun.supervisor.orphans import kin_of
+        from gitprun.supervisor.orphans import processes_of
 
         if not harsh:
             _signal_group(self.process, signal.SIGINT)
@@ -179,7 +179,7 @@ class Running:
 
         def living(_everywhere: bool) -> process_tree.Kin | None:
             known = {pid: start for pid, start in tree.items() if process_tree.started_at(pid) == start}
-            return (kin_of(self.mark) | known) or None
+            return (processes_of(self.mark) | known) or None
 
         def rest(most: float) -> None:
             # It is our child: reaped, it is gone for ``living`` too.

@@ -157,7 +157,7 @@ class Proof:
                 if failed is None:
                     self.made[tree] = take_in(self.site, place, tree, rows, ignored)
                     return None
-                said = place.around.cell.said
+                said = place.around.sandbox.said
         except SetupFailed as problem:
             failed, said = not_set_up(problem, logs), ""
         except UnfitContent as problem:

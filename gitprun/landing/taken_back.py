@@ -115,10 +115,10 @@ def find_all_taken_back(merging: Callable[[], Git], past: Past, branch: Back) ->
     taken = find_taken_back(past, branch)
     if parents_of(past.trees.repo, branch.tip) == tuple(branch.bases):
         return taken
-    from gitprun.landing.evil_merge import find_lost
+    from gitprun.landing.evil_merge import find_evil_merges
 
     known = (*branch.bases, branch.target)
-    lost = find_lost(merging(), past.trees, bases=known, tip=branch.tip, last=branch.tree)
+    lost = find_evil_merges(merging(), past.trees, bases=known, tip=branch.tip, last=branch.tree)
     # Which merge it was says more than what is missing.
     suspects = {one.path: one for one in (*taken.suspects, *lost.suspects)}
     return TakenBack(tuple(suspects[path] for path in sorted(suspects)), (*lost.told, *taken.told))
@@ -168,7 +168,7 @@ def _taken_lines(
     past: Past, branch: Back, steps: Sequence[FirstParentStep], given: Mapping[bytes, Version]
 ) -> Iterator[Reversal]:
     """Find the files in which lines are as they were before some steps, though the branch changed others there."""
-    from gitprun.landing.evil_merge import is_text, lost_lines
+    from gitprun.landing.evil_merge import is_text, undone_side
 
     trees, repo = past.trees, past.trees.repo
     before, after = parents_of(repo, steps[-1].commit), tree_of(repo, steps[0].commit)
@@ -180,7 +180,7 @@ def _taken_lines(
         if not all(one is not None and one[0] in REGULAR for one in versions):
             continue
         base, newer, now = (read_blob(repo, one[1]) for one in versions if one is not None)
-        if is_text(base, newer, now) and lost_lines(base, base, newer, now, now) is not None:
+        if is_text(base, newer, now) and undone_side(base, base, newer, now, now) is not None:
             yield Reversal(commit, (path,), False)
 
 

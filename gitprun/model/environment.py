@@ -74,7 +74,7 @@ def is_credential(name: str, value: str) -> bool:
     return any(not _HERE.fullmatch(host) for host in _WITH_PASSWORD.findall(value))
 
 
-def scrub_environment(env: Mapping[str, str]) -> dict[str, str]:
+def strip_credentials(env: Mapping[str, str]) -> dict[str, str]:
     """Return an environment without credentials, without ``GIT_*`` and ``PRUN_*``, in which nothing can ask anybody."""
     kept = {
         name: value

@@ -15,7 +15,7 @@ from gitprun.ledger.probe import probe_named
 from gitprun.ledger.roster import NAMED, roster
 from gitprun.ledger.stop_requests import ASKED
 from gitprun.model.errors import OperationRefused, PrunError
-from gitprun.supervisor.process import ProcessIdentity, ask_to_end, find_warden, is_alive, is_gone, probe_identity
+from gitprun.supervisor.process import ProcessIdentity, ask_to_end, find_supervisor, is_alive, is_gone, probe_identity
 from gitprun.system.stop import Stop
 
 # Two requests nearer to each other than half a second are one press.
@@ -93,7 +93,7 @@ def _living_supervisor(ledger: Ledger, unit: UnitState) -> ProcessIdentity | Non
     if unit.facts.get("process"):
         return _living(unit.facts["process"])
     if unit.live and unit.run != NAMED and unit.state in ("preparing", "running"):
-        return find_warden(ledger.path.parent / "runs" / unit.run / unit.id)
+        return find_supervisor(ledger.path.parent / "runs" / unit.run / unit.id)
     return None
 
 

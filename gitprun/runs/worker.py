@@ -23,7 +23,7 @@ from gitprun.supervisor.process import (
     ProcessSpec,
     Stop,
     end_orphans,
-    find_warden,
+    find_supervisor,
     new_mark,
     read_exit,
     run,
@@ -95,7 +95,7 @@ def run_worker(call: WorkerCall) -> Exit:
         drop_temporary(files.temporary)
         make_temporary(files.temporary)
     try:
-        cell, walled = wall_worker(unit, files.cwd, files.temporary, worker_environment(dict(launch.env)))
+        sandbox, walled = wall_worker(unit, files.cwd, files.temporary, worker_environment(dict(launch.env)))
         given = worker_environment(walled | dict(launch.env))
         # The guards last: whatever the launch says of PATH, they stand in front of it.
         env = given | dict(call.own) | dict(call.guard(given.get("PATH")))
@@ -108,13 +108,13 @@ def run_worker(call: WorkerCall) -> Exit:
 
         with _attended(unit, subject, call.events, call.stalls):
             program = ProcessSpec(
-                argv=(*cell.prefix, *launch.argv),
+                argv=(*sandbox.prefix, *launch.argv),
                 cwd=files.cwd,
                 env=env,
                 stdin=launch.stdin,
                 stdout=files.output,
                 mark=mark,
-                confine=cell.confine,
+                confine=sandbox.confine,
             )
             ended = run(program, call.limits, stop=call.stop, record=files.record, started=started)
     finally:
@@ -127,7 +127,7 @@ def rejoin_worker(
     known: KnownWorker, files: WorkerFiles, grace: float, events: WorkerEvents, stalls: StallWatch, stop: Stop
 ) -> Exit:
     """Wait for a worker whose coordinator is gone, be it alive or ended; a stop reaches it too."""
-    supervisor = known.supervisor or find_warden(files.record)
+    supervisor = known.supervisor or find_supervisor(files.record)
     subject = _subject(files, events)
     subject.warden, subject.stalled = supervisor, known.stalled
     if supervisor is not None:

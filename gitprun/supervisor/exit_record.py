@@ -1,6 +1,6 @@
-"""The record a warden leaves of its worker's end; room for it is taken before, so that a full disk is no obstacle.
+"""The record a supervisor leaves of its worker's end; room for it is taken before, so that a full disk is no obstacle.
 
-Until then that file says whose worker runs, for those who come after a warden that was killed.
+Until then that file says whose worker runs, for those who come after a supervisor that was killed.
 """
 
 import time

@@ -1,6 +1,6 @@
 """Confine the process that calls it, and all it will ever start, to a view and to writing in a few places (Linux).
 
-The warden's forked child imports it right before it turns into the program, so it imports next to nothing itself.
+The supervisor's forked child imports it right before it turns into the program, so it imports next to nothing itself.
 Two walls, each of which holds alone: Landlock (kernel 6.2 and later; no rights needed), which lets nobody out again,
 denies writes, and keeps it from looking into or ending processes outside; and, where the kernel lets us make one, a
 view of the file system of its own that is read-only elsewhere, with terminals and shared memory of its own. Run as a

@@ -1,4 +1,4 @@
-"""Calls that Python does not offer, made without the weight of ``ctypes``: the warden is many at once."""
+"""Calls that Python does not offer, made without the weight of ``ctypes``: the supervisor is many at once."""
 
 import sys
 

@@ -1,6 +1,6 @@
 """Keep what a worker prints within bounds on disk: the middle of the file goes while its start and its end stay.
 
-The worker writes its file itself; the warden that imports this looks on. The kernel tells it that something was
+The worker writes its file itself; the supervisor that imports this looks on. The kernel tells it that something was
 written, then it pauses for as long as the room that is left cannot be filled, so that a silent worker costs nothing.
 """
 

@@ -20,7 +20,7 @@ from gitprun.supervisor import exit_record, process_tree
 from gitprun.supervisor.orphans import KILLED as KILLED
 from gitprun.supervisor.orphans import RECORD as RECORD
 from gitprun.supervisor.orphans import end_orphans as end_orphans
-from gitprun.supervisor.orphans import kin_of
+from gitprun.supervisor.orphans import processes_of
 from gitprun.supervisor.orphans import read_exit as read_exit
 from gitprun.system.sharing import shared_mode, usual_umask
 from gitprun.system.stop import Stop as Stop
@@ -144,9 +144,9 @@ def _supervise(
         if stdin:
             _write_private(stdin_file, stdin)
         _write_private(spec_file, marshal.dumps(spec | files))
-        _wait_for(_start_warden(spec_file), stop, started)
+        _wait_for(_start_supervisor(spec_file), stop, started)
     finally:
-        # The warden removes both as soon as it has read them; this is for one that never came so far.
+        # The supervisor removes both as soon as it has read them; this is for one that never came so far.
         spec_file.unlink(missing_ok=True)
         stdin_file.unlink(missing_ok=True)
     ended = read_exit(exit_file) or end_orphans(record, str(spec["mark"]))
@@ -155,25 +155,25 @@ def _supervise(
 
 
 def _wait_for(
-    warden: subprocess.Popen[bytes], stop: Stop | None, started: Callable[[ProcessIdentity | None], None] | None
+    supervisor: subprocess.Popen[bytes], stop: Stop | None, started: Callable[[ProcessIdentity | None], None] | None
 ) -> None:
-    """Wait for a warden's end, passing on a stop; whatever happens to us meanwhile, it is not left alone."""
+    """Wait for a supervisor's end, passing on a stop; whatever happens to us meanwhile, it is not left alone."""
     try:
         if started is not None:
-            started(probe_identity(warden.pid))
+            started(probe_identity(supervisor.pid))
         if stop is None:
-            warden.wait()
+            supervisor.wait()
         else:
-            with stop.heard_by(lambda: _signal_child(warden, signal.SIGTERM)):
-                warden.wait()
+            with stop.heard_by(lambda: _signal_child(supervisor, signal.SIGTERM)):
+                supervisor.wait()
     except BaseException:
-        _signal_child(warden, signal.SIGTERM)
-        warden.wait()
+        _signal_child(supervisor, signal.SIGTERM)
+        supervisor.wait()
         raise
 
 
-def _start_warden(spec_file: Path) -> subprocess.Popen[bytes]:
-    """Start a warden in a session of its own, so that it survives us and no Ctrl-C reaches it but through us."""
+def _start_supervisor(spec_file: Path) -> subprocess.Popen[bytes]:
+    """Start a supervisor in a session of its own, so that it survives us and no Ctrl-C reaches it but through us."""
     return subprocess.Popen(
         [sys.executable, "-I", "-S", "-c", SUPERVISOR, str(Path(__file__).parent), str(spec_file)],
         stdin=subprocess.DEVNULL,
@@ -204,7 +204,7 @@ def wait_for_stranger(who: ProcessIdentity, stop: Stop) -> None:
 
 
 def ask_to_end(who: ProcessIdentity) -> None:
-    """Send TERM to the very process recorded earlier; a warden ends its worker's tree then."""
+    """Send TERM to the very process recorded earlier; a supervisor ends its worker's tree then."""
     if not is_alive(who):
         return
     if sys.platform.startswith("linux"):
@@ -229,8 +229,8 @@ def await_end(who: ProcessIdentity, seconds: float | None = None) -> bool:
     return True
 
 
-def find_warden(folder: Path) -> ProcessIdentity | None:
-    """Find the living warden that was given ``folder`` for its record, by its own words (Linux).
+def find_supervisor(folder: Path) -> ProcessIdentity | None:
+    """Find the living supervisor that was given ``folder`` for its record, by its own words (Linux).
 
     For a coordinator that was killed before it could write down whom it had started.
     """
@@ -257,7 +257,7 @@ def _cgroup() -> str:
 
 def find_marked(mark: str) -> tuple[ProcessIdentity, ...]:
     """Find the living processes a mark was given to, and those they started (Linux); none where it cannot be told."""
-    return tuple(ProcessIdentity(pid, start.decode(), _boot_id()) for pid, start in kin_of(mark).items())
+    return tuple(ProcessIdentity(pid, start.decode(), _boot_id()) for pid, start in processes_of(mark).items())
 
 
 def probe_identity(pid: int) -> ProcessIdentity | None:

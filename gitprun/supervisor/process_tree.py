@@ -1,6 +1,6 @@
 """Which processes belong to a worker, and how they are ended: by parentage, by a mark in their environment, by cgroup.
 
-The warden's bare interpreter reads this too, hundreds of them at once: it imports only what that has loaded anyway.
+The supervisor's bare interpreter reads this too, hundreds of them at once: it imports only what that has loaded anyway.
 A process is known by its pid and the time it started; a signal goes only where both still agree.
 """
 

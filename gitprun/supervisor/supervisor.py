@@ -5,7 +5,7 @@ a bare interpreter, and what it imports costs next to nothing: with ``os``, ``js
 as large. The spec is a marshalled dict: argv, cwd, env, stdin, stdout, stderr (None: same as stdout), timeout and grace
 in seconds, exit (the file to write), mark (a word that is in the worker's environment alone), group (the cgroup to make
 one in, or empty), most (bytes of output that stay on disk), tied (the pid of the only one who wants to know the end, or
-0), confine. The warden lives in a session of its own and survives the coordinator; INT, TERM or HUP sent to it mean:
+0), confine. It lives in a session of its own and survives the coordinator; INT, TERM or HUP sent to it mean:
 end the worker's tree and say so; sent again, they mean: kill it now.
 """
 
@@ -124,7 +124,7 @@ class Supervisor:
 
     def become_worker(self, streams: tuple[int, int, int], report: int) -> None:
         """Turn this forked child into the worker; never returns."""
-        spec, place, warden = self.spec, "", os.getppid()
+        spec, place, supervisor = self.spec, "", os.getppid()
         try:
             os.setsid()
             os.umask(spec["umask"])
@@ -140,7 +140,7 @@ class Supervisor:
                 landlock.confine(spec["confine"])
             # After that: a new user name space forgets it.
             libc.call("prctl", PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-            if os.getppid() != warden:
+            if os.getppid() != supervisor:
                 # Killed before the kernel knew: nobody would be left to end us.
                 os._exit(127)
             place = spec["cwd"]
@@ -342,10 +342,10 @@ def main(path: str) -> None:
     # It holds the worker's environment: the fewer moments it lies on disk, the better.
     os.unlink(path)
     record = exit_record.Record(spec["exit"], spec["mode"])
-    warden = Supervisor(spec, record)
-    ended = warden.run()
-    if not warden.alone:
-        record.put(ended, warden.go_on)
+    own = Supervisor(spec, record)
+    ended = own.run()
+    if not own.alone:
+        record.put(ended, own.go_on)
         return
     record.drop()
     try:

@@ -105,7 +105,7 @@ def run_checks(
     return Verdict(
         state=judge_all(results),
         checks=tuple(results),
-        confined=around.cell.said if ran else "",
+        confined=around.sandbox.said if ran else "",
         notes=(f"{_name_submodules(empty)}: it was checked without",) if empty else (),
     )
 
@@ -146,11 +146,11 @@ def run_shell(
     # A check whose place has lost its .git must not find a repository of the user's around it.
     tops = [path, *([around.shown.checkout] if around.shown is not None else [])]
     program = process.ProcessSpec(
-        argv=[*around.cell.prefix, *shell_argv(command, around.env)],
+        argv=[*around.sandbox.prefix, *shell_argv(command, around.env)],
         cwd=path,
         env={**around.env, **ceilings(os.environ, *tops)},
         stdout=log,
-        confine=around.cell.confine,
+        confine=around.sandbox.confine,
     )
     limits = process.ProcessLimits(timeout=timeout, grace=around.grace, output_max=around.output_max)
     ended = process.run(program, limits, stop=stop)
@@ -206,7 +206,7 @@ def _name_interpreter(reason: str, workspace: Path) -> str:
 def _what_may_be_missing(output: str, around: Surroundings) -> list[str]:
     """Return what a failed check may have lacked because we kept it away."""
     said = []
-    if around.cell.confined and speaks_of_denial(output):
+    if around.sandbox.confined and speaks_of_denial(output):
         said.append('it ran confined ([run] verify_sandbox = "none" lets it write elsewhere)')
     elif around.shown is not None and speaks_of_denial(output):
         said.append('your checkout was out of its reach ([run] verify_view = "none" shows it)')

@@ -219,8 +219,8 @@ def pristine_place(context: CheckContext, commit: Oid, plan: CheckPlan) -> Itera
                 if changed:
                     note(f"the setup commands changed {name_some(changed)}; put back before the checks")
             yield place
-            if plan.wish.confined and not around.cell.confined and not around.obstacle:
-                note(f"the merged tree was checked unconfined: {around.cell.said.removeprefix('none: ')}")
+            if plan.wish.confined and not around.sandbox.confined and not around.obstacle:
+                note(f"the merged tree was checked unconfined: {around.sandbox.said.removeprefix('none: ')}")
     finally:
         try:
             remove_tree(room, (os.fstat(held).st_dev, os.fstat(held).st_ino))

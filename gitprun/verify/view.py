@@ -20,7 +20,7 @@ from gitprun.model.names import Oid
 from gitprun.model.plan import Settings, VerifyView
 from gitprun.supervisor.sandbox import Row, find_view
 from gitprun.system.files import read_plain
-from gitprun.verify.keep import TEMPORARIES, installations, is_below, why_covered_never
+from gitprun.verify.installations import TEMPORARIES, installations, is_below, why_covered_never
 from gitprun.workspaces.clone import render_alternates
 from gitprun.workspaces.scratch import drop_temporary, make_temporary
 from gitprun.workspaces.worktree import admin_folder
