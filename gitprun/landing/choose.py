@@ -128,7 +128,7 @@ def _add_unit(
             since=unit.ended or unit.since,
             confined=bool(spec) and spec_confined(spec),
             notes=tuple(_beside(unit)),
-            stray=str(unit.facts.get("stray") or ""),
+            diverged=str(unit.facts.get("stray") or ""),
             fence=tuple(map(str, spec.get("paths") or ())),
             base=base_of(run, unit),
             later=describe_later(repository, unit),

@@ -41,8 +41,8 @@ def read_findings(
     combined = combine_alone(repository, candidate, replace(options, into=target.ref, allow_suspect=EVERY_FINDING[:1]))
     if isinstance(combined, LandingItem):
         raise OperationRefused(f"{candidate.branch}: {combined.reason}", f"git prun merge {name} says more")
-    stray = (Suspect(path="", reason=candidate.stray),) if candidate.stray else ()
-    suspects = (*stray, *combined.item.suspects)
+    diverged = (Suspect(path="", reason=candidate.diverged),) if candidate.diverged else ()
+    suspects = (*diverged, *combined.item.suspects)
     whole = replace(left, tree=combined.tree, settled=combined.item.resolved)
     if suspects:
         rows = _rows(Trees(repo), whole, suspects)

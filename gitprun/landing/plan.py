@@ -61,7 +61,7 @@ class Candidate:
     drift: str = ""
     confined: bool = False
     notes: tuple[str, ...] = ()
-    stray: str = ""
+    diverged: str = ""
     mended: str = ""
     fence: tuple[str, ...] = ()
     base: str = ""

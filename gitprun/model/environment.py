@@ -85,7 +85,7 @@ def strip_credentials(env: Mapping[str, str]) -> dict[str, str]:
 
 
 def withheld(env: Mapping[str, str]) -> frozenset[str]:
-    """Name the credentials of an environment that ``scrub_environment`` leaves out."""
+    """Name the credentials of an environment that ``strip_credentials`` leaves out."""
     return frozenset(name for name, value in env.items() if is_credential(name, value))
 
 

@@ -162,7 +162,9 @@ def test_a_merged_tree_is_checked_within_walls_if_one_worker_was(tmp_path: Path)
 def test_a_merged_tree_is_checked_without_walls_where_there_are_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(surroundings, "find_sandbox", lambda: SandboxKind(kind=None, reason="no Landlock in the kernel"))
+    monkeypatch.setattr(
+        surroundings, "find_sandbox", lambda: SandboxKind(kind=None, reason="no Landlock in the kernel")
+    )
     repo = landing_repo(tmp_path / "repo", tmp_path / "out")
     other = candidate(repo, "other", run="r1", unit="other", verdict="pass", confined=True)
     report = land_branches(repo, other, verify=("sh check.sh",))
