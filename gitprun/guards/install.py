@@ -154,6 +154,7 @@ def install_hook(hook: Hook) -> None:
     """Put our hook in its place; at no moment is there no hook where the user had one."""
     hook.path.parent.mkdir(parents=True, exist_ok=True)
     if hook.state == "other":
+        # A link and no move: until ours replaces it the user's hook stands where git looks.
         try:
             os.link(hook.path, hook.before, follow_symlinks=False)
         except (OSError, NotImplementedError):

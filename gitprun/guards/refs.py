@@ -58,6 +58,7 @@ def _may_commit(update: Update, branch: str) -> bool:
 
 def _why(update: Update, own: bool, current: Callable[[str], str], is_new: Callable[[str], bool]) -> str:
     ref, new = update.ref, update.new
+    # Git keeps these for each worktree: in its own the worker may bisect, rebase or stash nothing away of others.
     private = "/" not in ref or ref.startswith(_PRIVATE)
     if own and private and ref != "HEAD":
         return ""

@@ -73,6 +73,7 @@ def _ensure(repository: Repository, folder: Path, entry: str) -> None:
     _write_script(SCRIPT, folder / SCRIPT, settings)
     for name in NAMES:
         link = folder / name
+        # Workers run at once: a link is made aside and put in place, so that none finds half a guard.
         if not link.is_symlink():
             temporary = folder / f".{name}.{os.urandom(6).hex()}"
             os.symlink(SCRIPT, temporary)
@@ -81,6 +82,7 @@ def _ensure(repository: Repository, folder: Path, entry: str) -> None:
 
 def _stand_before_git(repository: Repository, folder: Path, search: str) -> bool:
     """Write the script that stands before git; False where the PATH has no git, or its name cannot stand in a PATH."""
+    # Or a worker's worker would find our own script, which would call itself.
     elsewhere = os.pathsep.join(entry for entry in search.split(os.pathsep) if entry != str(folder))
     real = shutil.which("git", path=elsewhere)
     if real is None or os.pathsep in str(folder):

@@ -31,6 +31,7 @@ def are_untouched(checkout: Path, git_dir: Path, changes: Sequence[TreeChange]) 
             raw, written = source.read(), os.fstat(source.fileno()).st_mtime_ns
     except OSError:
         return False
+    # Versions 2 and 3, whole: version 4 shortens names, a split or sparse index has entries elsewhere.
     if raw[:4] != b"DIRC" or raw[4:8] not in (b"\0\0\0\2", b"\0\0\0\3") or b"link\0\0" in raw or b"sdir\0" in raw:
         return False
     at = 0
@@ -65,6 +66,7 @@ def _is_as_marked(checkout: Path, raw: bytes, at: int, change: TreeChange, writt
         held = os.lstat(os.path.join(os.fsencode(checkout), change.path))
     except OSError:
         return False
+    # A file written in the same tick as the index may have changed after its size and time were noted ("racily clean").
     if entry is None or held.st_mtime_ns >= written or stat.S_IFMT(held.st_mode) != stat.S_IFMT(entry.mode):
         return False
     if stat.S_ISREG(held.st_mode) and bool(held.st_mode & 0o100) != bool(entry.mode & 0o100):

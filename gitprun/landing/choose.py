@@ -73,6 +73,7 @@ def choose(repository: Repository, history: History, names: Sequence[str], *, al
         candidates = [replace(one, reverted=taken_out(history)) for one in candidates]
     stashed = _stashed(repository, history, candidates)
     candidates = [replace(one, notes=(*one.notes, *stashed.get(one.tip, ()))) for one in candidates]
+    # A unit and its branch may both be named: the last word on it, landed once.
     distinct = {(c.branch, c.tip): c for c in candidates}
     landing = {one.run for one in distinct.values() if one.run}
     ahead = [text for run_id in dict.fromkeys(runs) if run_id in landing for text in _meanwhile(repository, run_id)]

@@ -28,6 +28,7 @@ def find_deleted(step: Sequence[TreeChange]) -> list[bytes]:
         if change.removed or (change.new == _EMPTY and not change.added and change.old != _EMPTY)
     ]
     added = [change for change in step if change.added]
+    # Content first, names second: a file that moved unchanged must not use up the name of one that was rewritten.
     contents, names = Counter(change.new for change in added), Counter(_stem(change.path) for change in added)
     left: list[TreeChange] = []
     for change in gone:
@@ -57,6 +58,7 @@ def describe_deletions(trees: Trees, before: Oid, step: Sequence[TreeChange], mo
     found = find_deleted(step)
     if len(found) <= FEW:
         return ""
+    # Last, for it reads the whole tree; few branches come so far.
     whole = len(trees.paths(before, b""))
     if len(found) <= most * whole:
         return ""

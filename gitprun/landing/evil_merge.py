@@ -48,6 +48,7 @@ def find_evil_merges(git: Git, trees: Trees, *, bases: Sequence[Oid], tip: Oid, 
     """
     repo = trees.repo
     merges = _merges(repo, tip, bases)[:MOST]
+    # As git makes them without anybody's hand: what differs was done by hand.
     again = merge_many(git, [(one[1], one[2]) for one in merges])
     suspects: dict[str, Suspect] = {}
     told: dict[str, None] = {}

@@ -55,23 +55,28 @@ def move(
         after = {"commit": new, "commands": [*made.commands], "paths": [*made.paths]}
         count = f"{len(made.paths)} file{'s were' if len(made.paths) != 1 else ' was'}"
         site.note(News(f"after {', '.join(made.commands)}: {count} made anew, in {new[:10]}"))
+    # Once more, although it was asked before the checks: they took minutes, in which the user worked on.
     require_way(site, repository.common, new)
+    # Read back from the objects themselves: what was built is proved, what is written is what lands.
     wrong = misplaced(site.repo, batch.taken, target.tip)
     if wrong:
         raise OperationRefused(
             f"the merge of {wrong[0].item.candidate.branch} is not what was built; nothing was changed"
         )
+    # Before the intent is written: a ref on disk must never name an object that a power cut can take away.
     _sync(repository, site, batch, new)
     rows = _rows(site, batch, new, made)
     ends = {"target": target.ref, "old": target.tip, "new": new}
     checkout = str(target.checkout) if target.checkout else ""
     names = [built.item.candidate.branch for built in batch.taken]
     begun: dict[str, object] = {**ends, "checkout": checkout, "branches": names, "order": site.options.order}
+    # The intent, with all that is needed to finish: a crash from here on is repaired from this row alone.
     ledger.append("landing.started", facts={**begun, "landings": rows, **({"after": after} if after else {})})
     reason = render_reason(names)
     git = Git(cwd=target.checkout or repository.common)
     try:
         move_target(target, git, new, reason)
+    # Nothing happened, and the next landing must not look for something to repair.
     except OperationRefused:
         ledger.append("landing.finished", facts={**ends, "outcome": "not-moved"})
         raise
@@ -82,6 +87,7 @@ def move(
     except MoveUndone:
         ledger.append("landing.finished", facts={**ends, "outcome": "taken-back"})
         raise
+    # After the checkout: a landing that is recorded is one that the user sees in his files.
     record_landed(ledger, target.ref, rows, ends)
     approve(repository, site, new)
     if target.checkout is not None and changed:
@@ -177,6 +183,7 @@ class Containment:
 
 def find_presence(trees: Trees, taken: Sequence[Built], tree: Oid, others: frozenset[bytes]) -> list[Containment]:
     """Look for what each merge brought in the tree they led to; ``others`` are paths that something else changed."""
+    # From the last merge back, so that ``later`` are the paths that merges behind this one changed again.
     later = set(others)
     found: list[Containment] = []
     for built in reversed(taken):
@@ -217,6 +224,7 @@ def recover_landing(repository: Repository, ledger: Ledger) -> tuple[str, ...]:
     changed nothing since; raises CheckoutStuck, and does so again until that is settled, when he did.
     """
     begun = find_cut_off(ledger.read().events)
+    # Mostly: what the ledger holds of the last landing has an end.
     if begun is None:
         return ()
     started, landed = begun
@@ -225,9 +233,11 @@ def recover_landing(repository: Repository, ledger: Ledger) -> tuple[str, ...]:
     git = Git(cwd=repository.common)
     now = read_tip(git, facts["target"])
     branch = facts["target"].removeprefix("refs/heads/")
+    # The ref decides what happened, not how far the program is thought to have come.
     if not now or not _has_moved(git, facts, now):
         ledger.append(f"{noun}.finished", facts={**_ends(facts), "outcome": "not-moved"})
         return (News(f"{what} on {branch} was cut off before anything moved"),)
+    # Where the branch went on since, the user has a checkout of his own making.
     if now == facts["new"] and facts["checkout"]:
         _complete(Path(facts["checkout"]), facts)
     left = [row for row in facts.get("landings") or () if (row["branch"], row["commit"]) not in landed]
@@ -265,6 +275,7 @@ def _complete(checkout: Path, facts: Mapping[str, Any]) -> None:
     if not checkout.is_dir():
         return
     git = Git(cwd=checkout)
+    # On another branch by now: switching there brought its files along.
     if git.run("symbolic-ref", "--quiet", "HEAD", ok=(0, 1, 128)).text != facts["target"]:
         return
     try:

@@ -69,6 +69,7 @@ def collect_garbage(
     Raises OperationRefused while another one is at it. What a killed one left undone is planned again.
     """
     try:
+        # Nobody waits for another gc: when that is done, there is nothing left for this one.
         with locked(repository.state / "locks" / "gc.lock", timeout=0.0, doing="with gc"):
             roots = tuple(roots)
             found = read_found(repository, ledger, ledger.read(), roots, scope)
@@ -110,6 +111,7 @@ class _Room:
     def do(self, plan: GcPlan, kind: str) -> list[Done]:
         """Do all steps of one kind, written down together before and after."""
         steps = [step for step in plan.steps if step.kind == kind]
+        # The intent of a kind before its first step: what a killed gc had begun is told by the ledger, not guessed.
         self.ledger.append_all([("gc.step", "", "", _facts(step)) for step in steps])
         done = [self.do_one(step) for step in steps]
         rows = [("gc.done", "", "", _facts(one.step) | {"problem": one.problem}) for one in done]
@@ -218,6 +220,7 @@ class _Room:
 
     def require_planned(self, step: GcStep) -> None:
         """Look at refs and runs once more; raises Refused where the step would not be planned now."""
+        # The plan may be minutes old, shown to a person first: a run may have been resumed since.
         reading = self.ledger.read()
         now = GcInventory(
             runs=tuple(run_found(run) for run in reading.history.runs.values()),

@@ -137,6 +137,7 @@ def _supervise(
     exit_file, spec_file, stdin_file = record / RECORD, record / SPEC, record / "stdin"
     for old in (exit_file, record / (RECORD + exit_record.PART), spec_file, stdin_file):
         old.unlink(missing_ok=True)
+    # Asked before anything is started: a program that lives for a moment may already have done harm.
     if stop is not None and stop.is_set():
         return Exit(code=None, signal=None, reason="stopped", seconds=0.0)
     files = {"stdin": str(stdin_file) if stdin else None, "exit": str(exit_file)}
@@ -149,6 +150,7 @@ def _supervise(
         # The supervisor removes both as soon as it has read them; this is for one that never came so far.
         spec_file.unlink(missing_ok=True)
         stdin_file.unlink(missing_ok=True)
+    # No record: the supervisor itself was killed, and nobody else would end what it had started.
     ended = read_exit(exit_file) or end_orphans(record, str(spec["mark"]))
     asked = stop is not None and stop.is_set()
     return replace(ended, detail="") if asked and ended.detail == KILLED else ended
@@ -166,6 +168,7 @@ def _wait_for(
         else:
             with stop.heard_by(lambda: _signal_child(supervisor, signal.SIGTERM)):
                 supervisor.wait()
+    # Whatever it is, KeyboardInterrupt included: a supervisor that is left alone lets its worker go on for hours.
     except BaseException:
         _signal_child(supervisor, signal.SIGTERM)
         supervisor.wait()
@@ -282,6 +285,7 @@ def is_alive(identity: ProcessIdentity) -> bool:
 def is_gone(identity: ProcessIdentity) -> bool:
     """Check whether the very process recorded earlier has provably ended; where that cannot be told, it has not."""
     found = probe_identity(identity.pid)
+    # Not found may mean not readable: each way to be sure is tried, and without one it counts as alive.
     if found is not None:
         return found != identity
     try:

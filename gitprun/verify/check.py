@@ -90,6 +90,7 @@ def run_checks(
     results: list[CheckResult] = []
     for number, check in enumerate(checks, 1):
         left = timeout - sum(result.seconds for result in results)
+        # Said before it is tried: a missing program read from a shell's exit code is easily taken for a failed test.
         obstacle = around.obstacle or _obstacle(check, workspace, around.env, stop) or _no_time(left, timeout)
         if obstacle:
             results.append(_not_run(check, obstacle))
@@ -98,6 +99,7 @@ def run_checks(
             result = _run(check, workspace, log, around=around, timeout=left, stop=stop)
             settled = result if settle is None else settle(result)
             results.append(settled)
+            # What comes after would be asked about another tree than the one that is to be judged.
             if settled.state == "could-not-run" and settled.state != result.state:
                 break
     ran = any(result.log for result in results)
