@@ -97,7 +97,7 @@ def _show_program(place: Here, name: str, settings: Settings, extra: str) -> Non
     """Show which version of a worker's program is there, and whose it is."""
     from gitprun.executors.lines import one_line
     from gitprun.model.units import ExecutorSettings
-    from gitprun.supervisor.process import run, worker_environment
+    from gitprun.supervisor.process import ProcessLimits, ProcessSpec, run, worker_environment
     from gitprun.supervisor.programs import find_program
     from gitprun.workspaces.trust import untrusted
 
@@ -117,7 +117,8 @@ def _show_program(place: Here, name: str, settings: Settings, extra: str) -> Non
         return
     with tempfile.TemporaryDirectory(prefix="prun-") as scratch:
         output = Path(scratch) / "version"
-        ended = run([program.path, "--version"], cwd=Path(scratch), env=env, stdout=output, timeout=VERSION_TIMEOUT)
+        asked = ProcessSpec(argv=[program.path, "--version"], cwd=Path(scratch), env=env, stdout=output)
+        ended = run(asked, ProcessLimits(timeout=VERSION_TIMEOUT))
         said = output.read_bytes().decode("utf-8", "replace") if output.exists() else ""
     if ended.code == 0 and said.strip():
         whose = f" from the {name} extra" if program.source == "extra" else ""

@@ -12,7 +12,9 @@ from gitprun.git.trees import TreeChange, TreeMerge, leave_conflicts, merge_tree
 from gitprun.model.errors import GitFailed, GitStopped, PrunError
 from gitprun.model.names import Oid
 
+# The first git whose merge-tree takes many merges on stdin.
 OLDEST_BATCH = (2, 39)
+# What git ends with when it cannot go on; merges read from stdin may be answered in part before it.
 _FATAL = 128
 
 

@@ -21,6 +21,7 @@ from gitprun.model.errors import GitFailed, GitTimeout, PrunError
 from gitprun.supervisor import process_tree
 from gitprun.system.sharing import usual_umask
 
+# A git that was told to end, or answers from its settings alone, needs no more: it has nothing left to do on disk.
 LAST_WORDS = 2.0
 # Git and what it started get so long after INT, to take their locks and temporary files away, and again after TERM.
 STEP = 1.0
@@ -74,7 +75,7 @@ class GitAnswer:
 
     @property
     def text(self) -> str:
-        """Give stdout as text without the last line end; bytes that are no UTF-8 survive as surrogates."""
+        """Return stdout as text without the last line end; bytes that are no UTF-8 survive as surrogates."""
         return self.out.decode("utf-8", "surrogateescape").rstrip("\n")
 
     @property
@@ -91,7 +92,7 @@ class Bounds:
     processor: int
 
     def wrap(self, argv: list[str | bytes]) -> list[str | bytes]:
-        """Give the words that start a program within these bounds."""
+        """Return the words that start a program within these bounds."""
         return ["/bin/sh", "-c", _BOUNDED, "sh", str(self.memory >> 10), str(self.processor), *argv]
 
 
@@ -110,7 +111,7 @@ class Running:
     heard: Heard
 
     def wait(self, stdin: bytes = b"", *, ok: tuple[int, ...] = (0,), timeout: float | None = None) -> GitAnswer:
-        """Give it its input and wait for its end; raises as ``Git.run`` does."""
+        """Pass it its input and wait for its end; raises as ``Git.run`` does."""
         patience, given = GitWait(self.shown, timeout, self.heard), stdin or None
         try:
             while True:
@@ -169,7 +170,7 @@ class Running:
         return type(problem)(problem.argv, problem.seconds, waited, hint)
 
     def _end_tree(self, tree: process_tree.Kin, *, harsh: bool) -> None:
-        from gitprun.supervisor.orphans import kin_of
+        from gitprun.supervisor.orphans import processes_of
 
         if not harsh:
             _signal_group(self.process, signal.SIGINT)
@@ -178,7 +179,7 @@ class Running:
 
         def living(_everywhere: bool) -> process_tree.Kin | None:
             known = {pid: start for pid, start in tree.items() if process_tree.started_at(pid) == start}
-            return (kin_of(self.mark) | known) or None
+            return (processes_of(self.mark) | known) or None
 
         def rest(most: float) -> None:
             # It is our child: reaped, it is gone for ``living`` too.
@@ -214,7 +215,7 @@ class Git:
         self._ahead[args] = self.start(*args)
 
     def forget(self) -> None:
-        """Let nothing that was asked ahead be an answer any more."""
+        """Forget what was asked ahead."""
         while self._ahead:
             self._ahead.popitem()[1].end()
 

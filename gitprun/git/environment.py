@@ -52,7 +52,7 @@ def ceilings(caller: Mapping[str, str], *folders: Path) -> dict[str, str]:
 
 
 def git_environment(caller: Mapping[str, str], extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Give the environment for a git child: nothing of the caller's that redirects it, ours on top."""
+    """Return the environment for a git child: nothing of the caller's that redirects it, ours on top."""
     kept = {k: v for k, v in caller.items() if not k.startswith("GIT_") or k in ALLOWED}
     found = {**kept, **PINNED, **(extra or {})}
     # Set to nothing it would still count for git as set.

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from gitprun.git.stale import is_git_in
 from gitprun.supervisor import process_tree
-from gitprun.supervisor.orphans import kin_of
+from gitprun.supervisor.orphans import processes_of
 from gitprun.system.files import read_plain
 
 # More special files than one are no more use, and refs may be many.
@@ -36,7 +36,7 @@ class Programs:
 def look_below(pid: int, mark: str) -> Programs:
     """List what a git program has started, by its mark and by parentage; nothing where it cannot be told."""
     processes = process_tree.list_processes() or {}
-    tree = kin_of(mark) | {one: processes[one][1] for one in process_tree.below([pid], processes)}
+    tree = processes_of(mark) | {one: processes[one][1] for one in process_tree.below([pid], processes)}
     tree.pop(pid, None)
     own = sorted(tree, key=lambda one: (int(tree[one]), one))
     return Programs(tree, tuple(filter(None, map(_words_of, own))))
@@ -72,7 +72,7 @@ def drop_merge_files(folder: Path, began: float) -> None:
 def explain_hung(
     command: str, words: tuple[str, ...], folder: Path, env_dir: str | None, settings: Callable[[], dict[str, str]]
 ) -> tuple[str, str]:
-    """Say what a git program waited for, and how to go on; both empty where it cannot be told.
+    """Return what a git program waited for, and how to go on; both empty where it cannot be told.
 
     ``words`` are of the programs it had started, ``settings`` reads the drivers and filters of its repository.
     """

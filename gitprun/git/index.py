@@ -12,6 +12,7 @@ from struct import Struct, error
 
 from gitprun.system.files import read_plain
 
+# Modes as git writes them into index and trees.
 GITLINK = 0o160000
 SYMLINK = 0o120000
 _HEAD = Struct(">4sLL")
@@ -43,7 +44,7 @@ class Index:
     attributes: bool = False
 
     def find(self, path: bytes) -> IndexEntry | None:
-        """Give what the index says about a path; None if it is not tracked."""
+        """Return what the index says about a path; None if it is not tracked."""
         at = self.places.get(path)
         if at is None:
             return None
@@ -137,7 +138,7 @@ def _read_offset(raw: bytes, at: int) -> tuple[int, int]:
 
 
 def _understood(raw: bytes, at: int) -> bool:
-    """Tell whether no extension changes what the entries mean (the names of those begin with a small letter)."""
+    """Check that no extension changes what the entries mean (the names of those begin with a small letter)."""
     end = len(raw) - 20
     while at + 8 <= end:
         if raw[at] not in _OWN_EXTENSIONS:
@@ -157,11 +158,12 @@ def blob_id(content: bytes) -> bytes:
     return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).digest()
 
 
+# As large as a captured file may be by default: what is larger was never recorded by us, and hashing it takes seconds.
 LARGEST = 50_000_000
 
 
 def is_verbatim(path: Path, oid: str) -> bool:
-    """Tell whether a file (not a link) holds exactly the bytes of a blob; False for what is too large to look at."""
+    """Check whether a file (not a link) holds exactly the bytes of a blob; False for what is too large to look at."""
     try:
         found = os.lstat(path)
     except OSError:

@@ -11,6 +11,7 @@ from gitprun.git.command import Git, Running
 from gitprun.git.limits import DEFAULT_TIMEOUT, GitWait
 from gitprun.model.errors import GitFailed, GitTimeout
 
+# What a pipe of Linux holds.
 _CHUNK = 1 << 16
 # So much of what a program complains about is kept; a hostile object can make it complain without end.
 MOST_SAID = 1 << 15

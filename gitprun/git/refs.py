@@ -75,7 +75,7 @@ def open_with_objects(git_dir: Path, objects: Path) -> pygit2.Repository:
 
 @contextmanager
 def unsynced() -> Iterator[None]:
-    """Let libgit2 write without syncing while the block runs; who believes what it wrote syncs that himself."""
+    """Switch libgit2's syncing off while the block runs; who believes what it wrote syncs that."""
     import pygit2
 
     pygit2.settings.enable_fsync_gitdir(False)
@@ -306,7 +306,7 @@ _AHEAD = re.compile(r"ahead (\d+)")
 
 
 def describe_behind(git: Git, common: Path, ref: str) -> str:
-    """Say that a branch (a full ref) lacks commits that its remote branch is known to have; empty if it does not.
+    """Return which commits, known at its remote, a branch (a full ref) lacks, as a line; empty if it lacks none.
 
     Where no upstream is set, the branch of the same name at the remote counts, if one remote alone has it.
     """

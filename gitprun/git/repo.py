@@ -15,6 +15,7 @@ from gitprun.model.names import Oid, parse_oid
 from gitprun.system.files import read_plain
 from gitprun.system.sharing import parse_sharing
 
+# No one writes so much; only what is no settings file at all is larger, and it is not read into memory.
 _MOST_CONFIG = 16 << 20
 
 
@@ -40,7 +41,7 @@ class Repository:
 
     @property
     def git(self) -> Git:
-        """Give git for the user's own repository, with his configuration."""
+        """Return git for the user's own repository, with his configuration."""
         return Git(cwd=self.top or self.common)
 
     @property

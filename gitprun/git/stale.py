@@ -81,7 +81,7 @@ def _seen(lock: Path) -> tuple[int, int, int] | None:
 
 
 def is_open(path: Path) -> bool:
-    """Tell whether a process has a file open; True where that cannot be told."""
+    """Check whether a process has a file open; True where that cannot be told."""
     try:
         wanted = os.stat(path)
     except OSError:
@@ -118,12 +118,12 @@ def is_git_in(tree: Path) -> bool:
 
 
 def _is_held(path: Path, tree: Path) -> bool:
-    """Tell whether a process has a file open, or is a git program in a folder; True where that cannot be told."""
+    """Check whether a process has a file open, or is a git program in a folder; True where that cannot be told."""
     return is_git_in(tree) or (path.exists() and is_open(path))
 
 
 def _any_process(judge: Callable[[str], bool]) -> bool:
-    """Tell whether a process is such a one; True where processes cannot be listed."""
+    """Check whether a process is such a one; True where processes cannot be listed."""
     try:
         processes = [name for name in os.listdir("/proc") if name.isdigit()]
     except OSError:

@@ -22,7 +22,9 @@ from gitprun.model.names import Oid
 if TYPE_CHECKING:
     import pygit2
 
+# As for other questions to git: an object on a slow network disk takes seconds, a promisor remote a minute.
 _TIMEOUT = 120.0
+# What a pipe of Linux holds.
 _CHUNK = 1 << 16
 # The kind and size of an object, compressed or not, fit into this many bytes.
 _HEAD = 256
@@ -121,7 +123,7 @@ class ObjectStore:
                     self._ahead[oid] = body
 
     def commit(self, oid: str) -> tuple[Oid, tuple[Oid, ...]]:
-        """Give the tree and the parents of a commit."""
+        """Return the tree and the parents of a commit."""
         found = self._commits.get(oid)
         if found is None:
             rows = self.content(oid).partition(b"\n\n")[0].split(b"\n")
@@ -219,10 +221,10 @@ def _ident(who: Ident) -> str:
 
 
 def stand_in(git: Git, objects: Path, opened: Callable[[], pygit2.Repository]) -> pygit2.Repository:
-    """Give a store in the place of an open repository, for everybody who only passes that on."""
+    """Return a store in the place of an open repository, for everybody who only passes that on."""
     return cast("pygit2.Repository", ObjectStore(git, objects, opened))
 
 
 def store_of(repo: object) -> ObjectStore | None:
-    """Give the store that stands for a repository, if one does."""
+    """Return the store that stands for a repository, if one does."""
     return repo if isinstance(repo, ObjectStore) else None

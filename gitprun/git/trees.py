@@ -26,6 +26,7 @@ else:
 GITLINK = "160000"
 REGULAR = ("100644", "100755")
 ABSENT = "000000"
+# Bytes of a SHA-1; repositories with SHA-256 are refused at the door.
 _OID_LENGTH = 20
 _ROWS = re.compile(rb"([0-7]+) ([^\0]+)\0(.{20})", re.DOTALL)
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
@@ -72,12 +73,12 @@ class TreeChange:
 
     @property
     def added(self) -> bool:
-        """Tell whether only the new tree has it."""
+        """Check whether only the new tree has it."""
         return self.old_mode == ABSENT
 
     @property
     def removed(self) -> bool:
-        """Tell whether only the old tree has it."""
+        """Check whether only the old tree has it."""
         return self.new_mode == ABSENT
 
 
@@ -158,7 +159,7 @@ def read_bases(git: Git, repo: Objects, main: Oid, unit: Oid) -> tuple[Oid, ...]
 
 
 def is_one_commit_on(repo: Objects, unit: Oid, main: Oid) -> bool:
-    """Tell whether a commit has exactly one parent, and the main side has that."""
+    """Check whether a commit has exactly one parent, and the main side has that."""
     parents = parents_of(repo, unit)
     return len(parents) == 1 and (str(parents[0]) == main or repo.descendant_of(main, str(parents[0])))
 
@@ -205,7 +206,7 @@ def size_of_blob(repo: Objects, oid: Oid) -> int:
 
 
 def replace_blobs(repo: Objects, tree: Oid, contents: Mapping[bytes, bytes]) -> Oid:
-    """Give files of a tree new content, writing only the trees on the way to the root; modes stay.
+    """Return a tree with new content of files, writing only the trees on the way to the root; modes stay.
 
     Raises KeyError for a path the tree does not hold. Trees are patched as bytes, since names need not be UTF-8
     (which libgit2's tree builder demands in Python) and everything else must stay as it was.
@@ -250,7 +251,7 @@ def show_path(path: bytes) -> str:
 
 
 def place_versions(git_dir: Path, tree: Oid, versions: Mapping[bytes, str | None]) -> Oid:
-    """Give paths of a tree other versions (mode and object id, None: it goes), folders made and dropped as needed."""
+    """Return a tree with other versions of paths (mode and object id, None: it goes), folders made as needed."""
     import tempfile
 
     with tempfile.TemporaryDirectory(prefix="prun-index-") as folder:

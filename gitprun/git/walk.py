@@ -16,6 +16,7 @@ Entry = tuple[bytes, bytes]
 Rows = Mapping[bytes, Entry]
 
 _FOLDER = b"40000"
+# Folders held in memory, a kilobyte or two each: Linux has 6,000, and a landing looks at few of a larger one.
 _KEPT = 20_000
 # Git itself fails on absurdly deep trees; nobody has one on purpose.
 DEEPEST = 500
@@ -81,7 +82,7 @@ class Trees:
         return tuple(sorted(found, key=lambda change: change.path))
 
     def find(self, tree: Oid, path: bytes) -> tuple[str, Oid] | None:
-        """Give mode and object id of a path that is no folder; None if there is none."""
+        """Return mode and object id of a path that is no folder; None if there is none."""
         folder, _, name = path.rpartition(b"/")
         at = self._folder(tree, folder)
         entry = None if at is None else self.rows(at).get(name)
@@ -203,7 +204,7 @@ def _unequal(before: Rows, after: Rows) -> Iterator[tuple[bytes, Entry | None, E
 
 
 def _change(path: bytes, left: Entry | None, right: Entry | None) -> TreeChange | None:
-    """Say how a path changed as a file; None if it is a folder, or nothing, on both sides, or the same."""
+    """Return how a path changed as a file; None if it is a folder, or nothing, on both sides, or the same."""
     sides = [
         (ABSENT, ZERO) if entry is None or _is_folder(entry) else (_mode(entry), Oid(entry[1].hex()))
         for entry in (left, right)

@@ -11,6 +11,7 @@ from gitprun.landing.hunks import Span
 from gitprun.ledger.events import History
 from gitprun.model.names import Oid, short
 
+# More names than this tell nobody whom to ask.
 MOST_COMMITS = 5
 _HEADER = re.compile(rb"([0-9a-f]{40}) [0-9]+ ([0-9]+)(?: [0-9]+)?")
 

@@ -106,8 +106,8 @@ def look_ahead(
     step = own if merged == tree and before == place and base is not None else site.trees.compare(before, merged)
     proposed = Proposed(candidate=candidate, tip=tip, base=bases[0], before=before, tree=merged, step=step)
     moved = [change for change in step if GITLINK in (change.old_mode, change.new_mode)]
-    stray = (Suspect(path="", reason=candidate.stray),) if candidate.stray else ()
-    seen = (*stray, *find_branch_faults(site, candidate, own, merged).suspects)
+    diverged = (Suspect(path="", reason=candidate.diverged),) if candidate.diverged else ()
+    seen = (*diverged, *find_branch_faults(site, candidate, own, merged).suspects)
     return Barred(
         hold=list_holds(site, proposed),
         named=describe_named(site.trees, step, site.live()),

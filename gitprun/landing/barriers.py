@@ -125,7 +125,7 @@ def read_along(site: LandingContext, tip: Oid, candidate: Candidate) -> tuple[st
 
 
 def describe_along(site: LandingContext, tip: Oid, candidate: Candidate) -> str:
-    """Say which commits of its base a candidate would bring with it; empty where it brings none."""
+    """Return which commits of its base a candidate would bring with it; empty where it brings none."""
     found = read_along(site, tip, candidate)
     if not found:
         return ""

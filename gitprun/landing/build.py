@@ -65,9 +65,9 @@ def build_merge(
     reason = unproved(candidate, site.options)
     if reason:
         return _item(candidate, "unverified", reason)
-    stray = Suspect(path="", reason=candidate.stray)
-    if candidate.stray and not candidate.mended and not accepts(site.options.allow_suspect, stray):
-        return replace(_item(candidate, "suspect", candidate.stray), suspects=(stray,))
+    diverged = Suspect(path="", reason=candidate.diverged)
+    if candidate.diverged and not candidate.mended and not accepts(site.options.allow_suspect, diverged):
+        return replace(_item(candidate, "suspect", candidate.diverged), suspects=(diverged,))
     try:
         bases = site.ancestry.bases(tip, candidate.tip)
         combined = _settled(site, tip, candidate, bases) or combine(site, tip, candidate, bases, picks)

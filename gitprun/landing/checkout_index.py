@@ -13,12 +13,13 @@ from gitprun.git.index import Index, file_mark
 from gitprun.git.trees import GITLINK, TreeChange
 from gitprun.system.files import read_plain
 
+# Bytes of an entry before its name, and those of its flags (git's ``index-format``).
 _ENTRY_HEAD = 62
 _FLAGS = 2
 
 
 def are_untouched(checkout: Path, git_dir: Path, changes: Sequence[TreeChange]) -> bool:
-    """Tell whether every changed path (sorted) that is tracked is on disk just as the index has it.
+    """Check whether every changed path (sorted) that is tracked is on disk just as the index has it.
 
     False also where only git could tell: a split or sparse index, files git was told not to look at, submodules,
     a file that was written in the same moment as the index.
@@ -30,6 +31,7 @@ def are_untouched(checkout: Path, git_dir: Path, changes: Sequence[TreeChange]) 
             raw, written = source.read(), os.fstat(source.fileno()).st_mtime_ns
     except OSError:
         return False
+    # Versions 2 and 3, whole: version 4 shortens names, a split or sparse index has entries elsewhere.
     if raw[:4] != b"DIRC" or raw[4:8] not in (b"\0\0\0\2", b"\0\0\0\3") or b"link\0\0" in raw or b"sdir\0" in raw:
         return False
     at = 0
@@ -64,6 +66,7 @@ def _is_as_marked(checkout: Path, raw: bytes, at: int, change: TreeChange, writt
         held = os.lstat(os.path.join(os.fsencode(checkout), change.path))
     except OSError:
         return False
+    # A file written in the same tick as the index may have changed after its size and time were noted ("racily clean").
     if entry is None or held.st_mtime_ns >= written or stat.S_IFMT(held.st_mode) != stat.S_IFMT(entry.mode):
         return False
     if stat.S_ISREG(held.st_mode) and bool(held.st_mode & 0o100) != bool(entry.mode & 0o100):
@@ -71,6 +74,7 @@ def _is_as_marked(checkout: Path, raw: bytes, at: int, change: TreeChange, writt
     return file_mark(held.st_ctime_ns, held.st_mtime_ns, held.st_ino, held.st_size) == entry.mark
 
 
+# Ten million entries; beyond it git itself takes minutes.
 _MOST = 1 << 30
 # Bytes of an entry before its name, with and without the second word of flags.
 _SHORT, _LONG = 62, 64
@@ -132,7 +136,7 @@ def _overlooked(raw: bytes, paths: Sequence[bytes]) -> Iterator[tuple[bytes, int
 
 
 def _entry_at(raw: bytes, name: int, length: int) -> int | None:
-    """Tell where the entry begins whose name stands at a place; None if no name begins there."""
+    """Return where the entry begins whose name stands at a place; None if no name begins there."""
     for size, extended in ((_SHORT, 0), (_LONG, 0x4000)):
         at = name - size
         flags = int.from_bytes(raw[at + 60 : at + 62])

@@ -71,6 +71,7 @@ def choose(repository: Repository, history: History, names: Sequence[str], *, al
         candidates = [replace(one, reverted=taken_out(history)) for one in candidates]
     stashed = _stashed(repository, history, candidates)
     candidates = [replace(one, notes=(*one.notes, *stashed.get(one.tip, ()))) for one in candidates]
+    # A unit and its branch may both be named: the last word on it, landed once.
     distinct = {(c.branch, c.tip): c for c in candidates}
     landing = {one.run for one in distinct.values() if one.run}
     ahead = [text for run_id in dict.fromkeys(runs) if run_id in landing for text in _meanwhile(repository, run_id)]
@@ -123,7 +124,7 @@ def _add_unit(
             since=unit.ended or unit.since,
             confined=unit.spec is not None and unit.spec.confined,
             notes=tuple(_beside(unit)),
-            stray=unit.stray,
+            diverged=unit.stray,
             fence=unit.fence,
             base=base_of(run, unit),
             later=describe_later(repository, unit),
@@ -132,7 +133,7 @@ def _add_unit(
 
 
 def _beside(unit: UnitState) -> Iterator[str]:
-    """Say what a worker did that is not in its commit, and which hook never saw it."""
+    """Yield what a worker did that is not in its commit, and which hook never saw it."""
     own, label = f"refs/prun/kept/{unit.run}/{unit.id}/", f"{unit.run}/{unit.id}"
     refs = [name.removeprefix(own) for name, _ in unit.kept if name.startswith(own)]
     # What HEAD led to is in the commit, file by file; of earlier attempts, and of versions that were staged on the way,
@@ -149,7 +150,7 @@ def _beside(unit: UnitState) -> Iterator[str]:
 
 
 def _in_checkout(unit: UnitState) -> Iterator[str]:
-    """Say what a worker did to what is the user's: through links, or (where it is known to be its doing) beside."""
+    """Return what a worker did to what is the user's: through links, or (where it is known to be its doing) beside."""
     label, drift = f"{unit.run}/{unit.id}", unit.drift
     if unit.linked:
         count = len(unit.linked) + unit.linked_more - 1
@@ -161,7 +162,7 @@ def _in_checkout(unit: UnitState) -> Iterator[str]:
 
 
 def _stashed(repository: Repository, history: History, candidates: Sequence[Candidate]) -> dict[Oid, tuple[str, ...]]:
-    """Say of units whose workers could reach the user's stash what of their work is in it as well."""
+    """Return what of units' work is in the user's stash as well, for those whose workers could reach it."""
     if not os.path.lexists(repository.common / "logs" / "refs" / "stash"):
         return {}
     from gitprun.git.stash import shared_with_stash
@@ -184,7 +185,7 @@ def _stashed(repository: Repository, history: History, candidates: Sequence[Cand
 
 
 def _meanwhile(repository: Repository, run: str) -> tuple[str, ...]:
-    """Say what changed in the user's checkout while a run was at work, and is committed nowhere."""
+    """Return what changed in the user's checkout while a run was at work, and is committed nowhere."""
     from gitprun.observe.flags import changed_in_checkout
     from gitprun.observe.snapshot import BASELINE, FINAL, recorded_snapshot
 

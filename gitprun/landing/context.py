@@ -96,7 +96,7 @@ class LandingContext:
         return known[base, tip]
 
     def since(self, base: Oid, tree: Oid) -> Since:
-        """Tell what changed between two trees, the second of which a train goes on from."""
+        """Return what changed between two trees, the second of which a train goes on from."""
         found = self.known.get(base)
         if found is None or found.tree != tree:
             found = self.known[base] = Since(self.trees, base, tree)

@@ -16,6 +16,7 @@ from gitprun.model.names import Oid, short
 from gitprun.resolvers.base import SIZE_LIMIT
 from gitprun.resolvers.changes import LineChange, diff_lines
 
+# The newest: git makes about a hundred merges again a second, and a branch with more of its own is a main line.
 MOST = 500
 _Version = tuple[str, Oid]
 
@@ -38,7 +39,7 @@ class _Inner:
     made: Oid
 
 
-def find_lost(git: Git, trees: Trees, *, bases: Sequence[Oid], tip: Oid, last: Oid) -> EvilMerge:
+def find_evil_merges(git: Git, trees: Trees, *, bases: Sequence[Oid], tip: Oid, last: Oid) -> EvilMerge:
     """Make every merge of a branch again; name the paths at which it lost a change that was in no conflict there, or
     committed what git had written for somebody to resolve.
 
@@ -47,6 +48,7 @@ def find_lost(git: Git, trees: Trees, *, bases: Sequence[Oid], tip: Oid, last: O
     """
     repo = trees.repo
     merges = _merges(repo, tip, bases)[:MOST]
+    # As git makes them without anybody's hand: what differs was done by hand.
     again = merge_many(git, [(one[1], one[2]) for one in merges])
     suspects: dict[str, Suspect] = {}
     told: dict[str, None] = {}
@@ -91,18 +93,18 @@ def _lost_side(trees: Trees, inner: _Inner, bases: Sequence[Oid], path: bytes, l
 
 
 def _lost_from(trees: Trees, before: _Version, *places: _Version) -> int | None:
-    """Tell which of the two first versions (0 or 1) lost something in both of the others."""
+    """Return which of the two first versions (0 or 1) lost something in both of the others."""
     versions = before, *places
     if all(mode in REGULAR for mode, _ in versions):
-        modes = lost_alone([mode for mode, _ in versions])
+        modes = undone_value([mode for mode, _ in versions])
         texts = [read_blob(trees.repo, oid) for _, oid in versions]
         if modes is not None or is_text(*texts):
-            return modes if modes is not None else lost_lines(*texts)
-    return lost_alone(versions)
+            return modes if modes is not None else undone_side(*texts)
+    return undone_value(versions)
 
 
 def _whole_files(trees: Trees, inner: _Inner, merge: TreeMerge, last: Oid) -> Iterator[str]:
-    """Tell which files that one side added, or deleted, a merge left out, or kept; one that came up elsewhere moved."""
+    """Yield the files one side added or deleted that a merge left out, or kept; one that came up elsewhere moved."""
     disputed = {stage.path for stage in merge.stages}
     changes = [change for change in trees.compare(merge.tree, inner.made) if change.path not in disputed]
     placed = {change.new for change in changes if change.added}
@@ -148,9 +150,10 @@ def is_text(*contents: bytes) -> bool:
     return not any(b"\0" in text or len(text) > SIZE_LIMIT for text in contents)
 
 
-def lost_lines(base: bytes, one: bytes, other: bytes, made: bytes, now: bytes) -> int | None:
-    """Tell of which side (0 or 1) a text that was made of two has the base's lines wherever that side alone had changed
-    them, and still has some of them ``now``.
+def undone_side(base: bytes, one: bytes, other: bytes, made: bytes, now: bytes) -> int | None:
+    """Return the side (0 or 1) whose own changes a text that was made of two has undone; None: neither's.
+
+    It has the base's lines wherever that side alone had changed them, and still has some of them ``now``.
 
     Where both sides changed something side by side, whoever merged them had to choose. Who left a side's other changes
     out one and all did not look at it; who left out some of them did.
@@ -159,7 +162,7 @@ def lost_lines(base: bytes, one: bytes, other: bytes, made: bytes, now: bytes) -
     diffs = [diff_lines(lines, text.splitlines(keepends=True)) for text in (one, other, made, now)]
     if any(found is None for found in diffs):
         # Too different to be paired: only what is plain.
-        return lost_alone((base, one, other, made, now))
+        return undone_value((base, one, other, made, now))
     by_one, by_other, by_made, by_now = (found or () for found in diffs)
     for side, (changes, against) in enumerate(((by_one, by_other), (by_other, by_one))):
         quiet = [change for change in changes if not _touched(change, against)]
@@ -172,8 +175,8 @@ def _touched(change: LineChange, others: Sequence[LineChange]) -> bool:
     return any(change.touches(other) for other in others)
 
 
-def lost_alone(values: Sequence[object]) -> int | None:
-    """Tell which side's (0 or 1) new value, against nothing of the other's, is the base's again in every later one."""
+def undone_value(values: Sequence[object]) -> int | None:
+    """Return the side (0 or 1) whose new value, against none of the other's, is the base's again in all later ones."""
     base, one, other, *later = values
     if one == other or any(value != base for value in later):
         return None

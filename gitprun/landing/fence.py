@@ -37,7 +37,7 @@ def sort_outside(changed: Iterable[str], fence: Collection[str]) -> Outside:
 
 
 def describe_outside(paths: Collection[str]) -> str:
-    """Say which paths a unit changed that are not its own."""
+    """Return which paths a unit changed that are not its own."""
     return f"changes {join_few(_shown(path) for path in paths)} outside its paths"
 
 

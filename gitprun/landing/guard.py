@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 
 BRANCHES = "refs/heads/"
 NO_HOOKS = ("core.hooksPath=/dev/null",)
+# What fits on a line of a terminal.
 SHOWN = 5
+# How long an editor's or a prompt's ``git status`` holds the index at most; a longer one is work of the user's.
 PATIENCE = 2.0
 # What git leaves in a checkout's git folder while an operation waits for the user.
 UNDER_WAY = {
@@ -57,7 +59,7 @@ class Target:
 
     @property
     def branch(self) -> str:
-        """Give the short name."""
+        """Return the short name."""
         return self.ref.removeprefix(BRANCHES)
 
     def git(self, common: Path) -> Git:
@@ -218,7 +220,7 @@ class AskedAhead:
 
 
 def index_stamp(git_dir: Path) -> tuple[int, ...] | None:
-    """Tell an index from every other that may stand in its place; None if there is none."""
+    """Return what tells an index from every other that may stand in its place; None if there is none."""
     try:
         found = os.stat(git_dir / "index")
     except OSError:
@@ -257,7 +259,7 @@ def find_obstacle(
     ignore_case: bool,
     leaving: Collection[bytes] = (),
 ) -> str:
-    """Say what of the user's stands where the checkout would have to change; empty if nothing does.
+    """Return what of the user's stands where the checkout would have to change; empty if nothing does.
 
     Ignored files count as much as untracked ones: they are somebody's only copy. ``leaving`` are paths that go away
     as well, beside the changes.
@@ -322,7 +324,7 @@ def _files_below(top: bytes, folder: bytes) -> Iterable[bytes]:
 
 
 def hold_back(candidates: Sequence[Candidate], events: Sequence[Event]) -> tuple[Candidate, ...]:
-    """Say with each candidate whether its worker changed what is the user's: that is settled before it lands.
+    """Return candidates with what their workers changed of the user's: that is settled before they land.
 
     The branch of a named workspace is told where it was begun, too.
     """

@@ -40,7 +40,7 @@ def has_replacements(common: Path) -> bool:
 
 
 def describe_replaced(git: Git, main: Oid, unit: Oid, bases: Sequence[Oid]) -> str:
-    """Say that replace refs give two commits another history (or content) than they have; empty if they do not.
+    """Return that replace refs give two commits another history (or content) than they have; empty if they do not.
 
     What lands is what every clone has: replacements are not part of a clone.
     """
@@ -53,7 +53,7 @@ def describe_replaced(git: Git, main: Oid, unit: Oid, bases: Sequence[Oid]) -> s
 
 
 def explain_unrelated(git: Git, common: Path, main: Oid, unit: Oid, name: str) -> str:
-    """Say why a branch that seems to share no history may do so after all; empty where nothing tells."""
+    """Return why a branch that seems to share no history may do so after all; empty where nothing tells."""
     replaced = describe_replaced(git, main, unit, ()) if has_replacements(common) else ""
     if replaced:
         return replaced

@@ -22,6 +22,8 @@ from gitprun.git.trees import GITLINK, TreeChange, parse_change, show_path
 from gitprun.git.walk import Trees
 from gitprun.landing.commit import read_message_file, write_message_file
 from gitprun.landing.guard import Target
+from gitprun.landing.plan import News
+from gitprun.landing.settings import MergeSettings
 from gitprun.model.errors import GitFailed, GitStopped, GitTimeout, OperationRefused, PrunError, first_words
 from gitprun.model.names import PRUN_REFS, Oid, short
 from gitprun.model.units import join_few
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from gitprun.landing.guard import Target
     from gitprun.model.names import Oid
 
+# Hooks that run linters and tests take minutes; one that waits for a terminal takes for ever.
 HOOK_TIMEOUT = 300.0
 _SILENT = ("core.hooksPath=/dev/null", "submodule.recurse=false")
 # A hook may well fetch, tags too; that is nothing a landing would have to take along.
@@ -68,7 +71,9 @@ class HookRoom:
         Raises OperationRefused when one says no, or moves a branch.
         """
         env = {"PRUN_LANDING": "1", f"GITHEAD_{unit}": branch, "GIT_REFLOG_ACTION": f"merge {branch}"}
+        # Our own steps run no hook: the user's would see each of them as a commit or checkout of its own.
         git, quiet = Git(cwd=self.path, env=env), Git(cwd=self.path, config=_SILENT)
+        # The branch in the room stands where the merge goes on from: hooks compare with HEAD.
         quiet.run("update-ref", self.ref, main)
         before = _read_refs(quiet)
         try:
@@ -94,6 +99,7 @@ class HookRoom:
         finally:
             for name in ("MERGE_HEAD", "MERGE_MODE", "MERGE_MSG"):
                 (git_dir / name).unlink(missing_ok=True)
+            # In any case, also after a refusal: the next merge of the train uses the same room.
             moved = self._put_back(quiet, before)
         if moved:
             raise OperationRefused(moved)
@@ -139,6 +145,7 @@ def _run_mending(git: Git, quiet: Git, folder: Path, name: str) -> None:
     except OperationRefused:
         if not quiet.run("diff-files", "--quiet", "--ignore-submodules=all", ok=(0, 1)).code:
             raise
+        # Tracked files only: what a hook leaves behind beside them (caches, reports) is none of the merge.
         quiet.run("add", "--update", ".")
         run_hook(git, folder, name)
 
@@ -160,6 +167,7 @@ def hook_room(
     branch = ref.removeprefix("refs/heads/")
     git = Git(cwd=folder, config=("init.defaultRefFormat=files",))
     git.run("init", "--quiet", "--template=", "--object-format=sha1", f"--initial-branch={branch}", str(path))
+    # So that in the end this folder goes, and not one that a hook put in its place.
     identity = folder_identity(path)
     if identity is None:
         raise PrunError(f"{path} vanished while it was made")
@@ -173,7 +181,7 @@ def hook_room(
 
 
 def _fill(repository: Repository, path: Path, ref: str, start: Oid) -> None:
-    """Give a fresh repository the objects, refs and settings of the user's, by reference, by copy and by inclusion."""
+    """Fill a fresh repository with objects, refs and settings of the user's: by reference, by copy, by inclusion."""
     inside, common, git = path / ".git", repository.common.resolve(), repository.git
     (inside / "objects" / "info").mkdir(parents=True, exist_ok=True)
     (inside / "objects" / "info" / "alternates").write_bytes(render_alternates(common / "objects"))
@@ -252,7 +260,7 @@ def find_hooks(folder: Path, wanted: Sequence[str] = MERGE_HOOKS) -> Hooks:
 
 
 def describe_not_run(folder: Path, changed: Sequence[str], target: Target, new: Oid, wanted: Sequence[str]) -> str:
-    """Say that hooks are not run because a move itself changes them, and how each is run by hand."""
+    """Return a line on hooks that are not run because the move changes them, and how each is run by hand."""
     names = find_hooks(folder, wanted).names
     if not names:
         return f"no hook was run: {join_few(changed)} changed"
@@ -284,3 +292,12 @@ def copy_staged(git: Git, trees: Trees, tree: Oid) -> tuple[Oid, tuple[TreeChang
     if after is None:
         raise UnfitContent("what they make cannot be put into the merged tree")
     return after, tuple(changes)
+
+
+def describe_hooks(settings: MergeSettings, hooks: Hooks) -> Iterator[str]:
+    """Yield what a landing tells of hooks: those that run, and a folder of them that is not there."""
+    yield from hooks.notes
+    if hooks.names:
+        yield News(f"hooks run on each merge: {', '.join(hooks.names)}")
+    if settings.hooks and not hooks.folder.is_dir() and settings.hooks != os.devnull:
+        yield f"core.hooksPath names {hooks.folder}, which is not there: no hook is active"

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gitprun.git.command import Git
 from gitprun.git.refs import loose_place
@@ -72,12 +72,15 @@ def move(
         after = AfterRow(commit=new, commands=tuple(made.commands), paths=tuple(made.paths))
         count = f"{len(made.paths)} file{'s were' if len(made.paths) != 1 else ' was'}"
         site.note(News(f"after {', '.join(made.commands)}: {count} made anew, in {new[:10]}"))
+    # Once more, although it was asked before the checks: they took minutes, in which the user worked on.
     require_way(site, repository.common, new)
+    # Read back from the objects themselves: what was built is proved, what is written is what lands.
     wrong = misplaced(site.repo, batch.taken, target.tip)
     if wrong:
         raise OperationRefused(
             f"the merge of {wrong[0].item.candidate.branch} is not what was built; nothing was changed"
         )
+    # Before the intent is written: a ref on disk must never name an object that a power cut can take away.
     _sync(repository, site, batch, new)
     rows = _rows(site, batch, new, made)
     names = [built.item.candidate.branch for built in batch.taken]
@@ -90,11 +93,13 @@ def move(
         order=site.options.order,
         landings=rows,
     )
+    # The intent, with all that is needed to finish: a crash from here on is repaired from this row alone.
     ledger.append(begun.into(LandingStarted, after=after) if after else begun)
     reason = render_reason(names)
     git = Git(cwd=target.checkout or repository.common)
     try:
         move_target(target, git, new, reason)
+    # Nothing happened, and the next landing must not look for something to repair.
     except OperationRefused:
         ledger.append(end_of(begun, LandingFinished, "not-moved"))
         raise
@@ -105,6 +110,7 @@ def move(
     except MoveUndone:
         ledger.append(end_of(begun, LandingFinished, "taken-back"))
         raise
+    # After the checkout: a landing that is recorded is one that the user sees in the files.
     record_landed(ledger, begun, rows)
     approve(repository, site, new)
     if target.checkout is not None and changed:
@@ -195,13 +201,14 @@ class Containment:
     united: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
 
-    def as_json(self) -> dict[str, Any]:
-        """Give it as plain values."""
+    def as_json(self) -> dict[str, object]:
+        """Return it as plain values."""
         return {"whole": self.whole, "united": list(self.united), "missing": list(self.missing)}
 
 
 def find_presence(trees: Trees, taken: Sequence[Built], tree: Oid, others: frozenset[bytes]) -> list[Containment]:
     """Look for what each merge brought in the tree they led to; ``others`` are paths that something else changed."""
+    # From the last merge back, so that ``later`` are the paths that merges behind this one changed again.
     later = set(others)
     found: list[Containment] = []
     for built in reversed(taken):
@@ -242,6 +249,7 @@ def recover_landing(repository: Repository, ledger: Ledger) -> tuple[str, ...]:
     changed nothing since; raises CheckoutStuck, and does so again until that is settled, when he did.
     """
     begun = find_cut_off(ledger.read().events)
+    # Mostly: what the ledger holds of the last landing has an end.
     if begun is None:
         return ()
     started, landed = begun
@@ -249,9 +257,11 @@ def recover_landing(repository: Repository, ledger: Ledger) -> tuple[str, ...]:
     git = Git(cwd=repository.common)
     now = read_tip(git, started.target)
     branch = started.target.removeprefix("refs/heads/")
+    # The ref decides what happened, not how far the program is thought to have come.
     if not now or not _has_moved(git, started, now):
         ledger.append(end_of(started, ended, "not-moved"))
         return (News(f"{noun} on {branch} was cut off before anything moved"),)
+    # Where the branch went on since, the user has a checkout of his own making.
     if now == started.new and started.checkout:
         _complete(Path(started.checkout), started)
     if isinstance(started, UndoStarted):
@@ -289,6 +299,7 @@ def _complete(checkout: Path, begun: Begun) -> None:
     if not checkout.is_dir():
         return
     git = Git(cwd=checkout)
+    # On another branch by now: switching there brought its files along.
     if git.run("symbolic-ref", "--quiet", "HEAD", ok=(0, 1, 128)).text != begun.target:
         return
     try:

@@ -78,7 +78,7 @@ def _reach(dag: New, tip: Oid) -> frozenset[str]:
 
 
 def _fork_of(git: Git, dag: New, commits: frozenset[str]) -> Oid | None:
-    """Give the one commit of the target's history that a branch builds on; None if there are several, or none."""
+    """Return the one commit of the target's history that a branch builds on; None if there are several, or none."""
     places = {parent for commit in commits for parent in dag.get(commit, ()) if parent not in dag}
     if len(places) > 1:
         # One that merged the target now and then builds on the last of them.

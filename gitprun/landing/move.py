@@ -31,10 +31,13 @@ from gitprun.model.errors import GitFailed, GitTimeout, OperationRefused, PrunEr
 from gitprun.model.names import Oid, short
 from gitprun.system.files import read_plain
 
+# A checkout once begun has to be finished: filters may fetch gigabytes (git-lfs) for each file.
 CHECKOUT_TIMEOUT = 3600.0
 _FOLLOW = ("read-tree", "-m", "-u", "--no-recurse-submodules")
+# Paths of 4,096 bytes, the longest there are: less than the 2 MB that the words of one program may have.
 _PATHS_A_CALL = 200
 _LINK = "120000"
+# It is held in memory with both versions of it.
 _MOST_TORN = 64 << 20
 
 
@@ -61,6 +64,7 @@ class CheckoutStuck(PrunError):
 def require_way(site: LandingContext, common: Path, new: Oid) -> None:
     """Try everything that moving to ``new`` needs, changing nothing but cached file times; raises Refused."""
     git = Git(cwd=site.target.checkout or common)
+    # The two questions go out in one call: each start of git is a large part of what this look costs.
     git.ask_ahead(*HEAD)
     try:
         _require_way(site, git, common, new)
@@ -70,8 +74,10 @@ def require_way(site: LandingContext, common: Path, new: Oid) -> None:
 
 def _require_way(site: LandingContext, git: Git, common: Path, new: Oid) -> None:
     target, settings = site.target, site.settings
+    # Minutes may have passed in checks. The swap below would notice too, but only after the rest was tried for nothing.
     if read_tip(git, target.ref) != target.tip:
         raise TargetMoved(target.branch)
+    # A rebase or merge that the user began meanwhile owns index and HEAD.
     require_quiet(target, common)
     if target.checkout is None or target.git_dir is None:
         return
@@ -109,6 +115,8 @@ def require_passage(
     git = target.git(common)
     try:
         git.run("update-index", "-q", "--refresh", ok=(0, 1))
+        # Git's own rehearsal: it knows more reasons to refuse (sparse paths, submodules, case) than rules of ours
+        # would.
         git.run(*_FOLLOW, "-n", target.tip, new)
         if settings.filters:
             known = read_changes(git, target.tip, new) if changes is None else changes
@@ -134,6 +142,7 @@ def _rehearse_filters(
         # With no file in the folder, attributes come from the index: those of the new commit.
         env = {"GIT_DIR": str(target.git_dir), "GIT_WORK_TREE": str(folder), "GIT_INDEX_FILE": f"{scratch}/index"}
         git = Git(cwd=folder, env=env)
+        # Of its own index file: the user's is not touched before the branch moves.
         git.run("read-tree", new)
         # What a sparse checkout leaves out is not written.
         written -= {row[2:] for row in git.run("ls-files", "-t", "-z").fields if row.startswith(b"S ")}
@@ -158,6 +167,7 @@ def move_target(target: Target, git: Git, new: Oid, reason: str) -> None:
         git.run("update-ref", "-m", reason, target.ref, new, target.tip)
     except GitFailed as problem:
         now = read_tip(git, target.ref)
+        # A hook refused after the fact, or git was killed once the ref was written: it is where it should be.
         if now == new:
             return
         if now != target.tip:
@@ -170,6 +180,7 @@ def follow(target: Target, new: Oid, reason: str) -> None:
     if target.checkout is None:
         return
     git = target.git(target.checkout)
+    # Beside the checkout, for undoing by hand (git reset ORIG_HEAD) as after git merge; that it fails harms nothing.
     before = git.start("update-ref", "-m", reason, "ORIG_HEAD", target.tip)
     try:
         try:
@@ -211,8 +222,10 @@ def finish_checkout(git: Git, old: Oid, new: Oid, *, trust_index: bool) -> None:
         )
     changes = read_changes(git, old, new)
     index = _index_of(git, old, changes)
+    # Only after a crash: while we hold on ourselves, an index written by somebody else is no proof.
     if trust_index and all(index[change.path] == (change.new_mode, change.new) for change in changes):
         return
+    # By content, not by time stamps: after a crash those of a file half written may look untouched.
     content = _hash_files(git, checkout, changes)
     foreign: list[bytes] = []
     updates: list[bytes] = []
@@ -223,6 +236,7 @@ def finish_checkout(git: Git, old: Oid, new: Oid, *, trust_index: bool) -> None:
         if held is None and index[change.path] in sides and _is_torn(git, checkout, change):
             torn.append(change.path)
             held = _held(change, None)
+        # Anything else is the user's work; all such paths are named before the first file is touched.
         if index[change.path] not in sides or held is None:
             foreign.append(change.path)
         elif held != index[change.path]:
@@ -233,23 +247,26 @@ def finish_checkout(git: Git, old: Oid, new: Oid, *, trust_index: bool) -> None:
             f"{half_way}, and was edited: {list_paths(foreign)}",
             "copy these files elsewhere and remove them there; then git prun merge finishes the landing first",
         )
+    # Git would take a torn file for the user's edit and stop at it.
     for path in torn:
         os.unlink(os.path.join(os.fsencode(checkout), path))
     # Removals first: a folder may stand now where a file was.
     removals = [row for row in updates if row.startswith(b"0 ")]
     additions = [row for row in updates if not row.startswith(b"0 ")]
+    # The index is told what is on disk, so that git sees a clean checkout and writes the rest itself.
     git.run("update-index", "-z", "--index-info", stdin=b"".join(removals + additions))
     git.run("update-index", "-q", "--refresh", ok=(0, 1))
     git.run(*_FOLLOW, old, new, timeout=CHECKOUT_TIMEOUT)
 
 
 def _is_torn(git: Git, checkout: Path, change: TreeChange) -> bool:
-    """Tell whether a file is but the beginning of one side's version: what a full disk or a crash leaves of a write."""
+    """Check whether a file is but the beginning of one side's version: what a full disk or a crash leaves."""
     text = read_plain(checkout / os.fsdecode(change.path), _MOST_TORN)
     if text is None or len(text) == _MOST_TORN:
         return False
     sides = [oid for mode, oid in ((change.old_mode, change.old), (change.new_mode, change.new)) if mode[:2] == "10"]
     blobs = (git.run("cat-file", "blob", oid).out for oid in sides)
+    # An empty file is one, too; a whole version was recognised before.
     return any(len(blob) > len(text) and blob.startswith(text) for blob in blobs)
 
 
@@ -266,7 +283,7 @@ def _index_of(git: Git, old: Oid, changes: Sequence[TreeChange]) -> dict[bytes, 
 
 
 def _held(change: TreeChange, content: tuple[str, str] | None) -> tuple[str, str] | None:
-    """Tell which side's version of a path is on disk; None if it is neither's.
+    """Return which side's version of a path is on disk; None if it is neither's.
 
     A missing file that both sides have was unlinked to be written anew: that is the old side.
     """

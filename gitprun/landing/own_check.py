@@ -48,14 +48,14 @@ class OwnCheck:
         return put_back(site.trees, site.old_tree, tree, left) if left else None
 
     def is_accepted(self, path: str, candidates: Sequence[Candidate]) -> str:
-        """Say who accepts that a path is changed: the user, or the plan that names it; empty if nobody."""
+        """Return who accepts that a path is changed: the user, or the plan that names it; empty if nobody."""
         if covers(self.site.options.accept, path):
             return "--accept"
         owners = [one for one in candidates if path in self._paths(one)]
         return "paths" if owners and all(path in literal(one.fence) for one in owners) else ""
 
     def hold(self, candidate: Candidate, verdict: Verdict) -> LandingItem:
-        """Say why a candidate is held, and which paths would have to be accepted."""
+        """Return why a candidate is held, and which paths would have to be accepted."""
         paths = tuple(dict.fromkeys(path for path, _ in verdict.gate))
         others = sorted(one.branch for one in self.candidates if one != candidate and self._paths(one) & set(paths))
         by = "" if self.touches(candidate, verdict) or not others else f" (changed by {', '.join(others)})"
@@ -68,7 +68,7 @@ class OwnCheck:
         )
 
     def tell(self, candidate: Candidate) -> tuple[str, ...]:
-        """Say in one line what a candidate changed of its checks, if it did."""
+        """Return in one line what a candidate changed of its checks, if it did."""
         changes = self.of(candidate)
         return (f"{candidate.branch} changes its own check: {describe(changes)}",) if changes else ()
 
@@ -125,7 +125,7 @@ def judge(green: Verdict, back: PutBack, again: Verdict) -> Verdict:
 
 
 def not_run(back: PutBack, again: Verdict) -> str:
-    """Say that the checks told nothing with what was changed of them put back; empty where they did."""
+    """Return that the checks told nothing with what was changed of them put back; empty where they did."""
     if again.state in ("pass", "fail"):
         return ""
     return f"with {describe(back.changes)} put back, the checks could not run: {again.reason}"

@@ -158,6 +158,7 @@ def find_reversals(steps: Iterable[FirstParentStep], given: Mapping[bytes, Versi
         paths = tuple(one.path for one in step.changes if given.get(one.path) == (one.old_mode, one.old))
         if not paths:
             continue
+        # Who takes back a change mostly leaves the files it added alone, or deletes them for other reasons.
         weighty = [one.path for one in step.changes if not one.added] or [one.path for one in step.changes]
         found.append(Reversal(step.commit, paths, set(weighty) <= set(paths)))
     return tuple(found)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from gitprun.judging.hotspots import Hotspot, Policy
 from gitprun.landing.undo_plan import TakenOut
@@ -61,7 +61,7 @@ class Candidate:
     drift: str = ""
     confined: bool = False
     notes: tuple[str, ...] = ()
-    stray: str = ""
+    diverged: str = ""
     mended: str = ""
     fence: tuple[str, ...] = ()
     base: str = ""
@@ -163,8 +163,8 @@ class LandingItem:
     verdict: Verdict | None = None
     accept: tuple[str, ...] = ()
 
-    def as_json(self) -> dict[str, Any]:
-        """Give it as plain values, the candidate's own on the same level."""
+    def as_json(self) -> dict[str, object]:
+        """Return it as plain values, the candidate's own on the same level."""
         absent = {"candidate"} if self.verdict else {"candidate", "verdict"}
         known = {name: value for name, value in asdict(self).items() if name not in absent}
         listed = {name: [dict(row) for row in known[name]] for name in ("conflicts", "resolved", "suspects")}
@@ -188,11 +188,11 @@ class LandingReport:
 
     @property
     def landed(self) -> tuple[LandingItem, ...]:
-        """Give the items that landed, or would."""
+        """Return the items that landed, or would."""
         return tuple(item for item in self.items if item.state in ("landed", "would-land"))
 
-    def as_json(self) -> dict[str, Any]:
-        """Give it as plain values."""
+    def as_json(self) -> dict[str, object]:
+        """Return it as plain values."""
         return {
             "target": self.target,
             "old": self.old,
@@ -229,7 +229,7 @@ def plan_order(
 
 
 def unproved(candidate: Candidate, options: LandingOptions) -> str:
-    """Say why a unit's own verdict keeps it from landing; empty if it does not."""
+    """Return why a unit's own verdict keeps it from landing; empty if it does not."""
     if not candidate.unit or candidate.verdict == "pass" or options.allow_unverified:
         return ""
     if candidate.mended and not options.no_verify:
@@ -239,7 +239,7 @@ def unproved(candidate: Candidate, options: LandingOptions) -> str:
 
 
 def say_verdict(verdict: str) -> str:
-    """Say in words why a verdict other than a pass proves nothing."""
+    """Return in words why a verdict other than a pass proves nothing."""
     return {
         "fail": "its checks failed",
         "could-not-run": CHECK_AGAIN[0],

@@ -158,7 +158,7 @@ class Proof:
                 if failed is None:
                     self.made[tree] = take_in(self.site, place, tree, rows, ignored)
                     return None
-                said = place.around.cell.said
+                said = place.around.sandbox.said
         except SetupFailed as problem:
             failed, said = not_set_up(problem, logs), ""
         except UnfitContent as problem:
@@ -184,7 +184,7 @@ def _not_taken(rows: Sequence[Hotspot], problem: UnfitContent) -> CheckResult:
 
 
 def came_confined(candidates: Sequence[Candidate], events: Iterable[Event]) -> bool:
-    """Tell whether anything that asks to land was written by a worker that was held to its workspace.
+    """Check whether anything that asks to land was written by a worker that was held to its workspace.
 
     Branches are known by their tip where it pins a unit's work, and by their name where they are a named workspace's.
     """

@@ -35,7 +35,7 @@ class Holder:
     back: Oid | None = None
 
     def told(self, branch: str) -> str:
-        """Say since when the branch of that name has it all."""
+        """Return since when the branch of that name has it all."""
         return f"its changes are already in {branch}, since {short(self.commit)} (squashed or rebased)"
 
 

@@ -173,7 +173,7 @@ class Touch:
 
     @property
     def words(self) -> str:
-        """Say path and reason."""
+        """Return path and reason."""
         return f"{self.path} ({self.what})"
 
     def as_json(self) -> dict[str, str]:
@@ -182,7 +182,7 @@ class Touch:
 
 
 def grade(change: Altered, live: Live) -> Touch | None:
-    """Tell what one changed path is by its name alone; None where it is no part of the surface."""
+    """Return what one changed path is by its name alone; None where it is no part of the surface."""
     path = change.path.casefold() if live.ignore_case else change.path
     hook = _hook(path, live, change)
     if hook is not None:
@@ -200,7 +200,7 @@ def grade(change: Altered, live: Live) -> Touch | None:
 
 
 def _hook(path: str, live: Live, change: Altered) -> tuple[HookWay, str] | None:
-    """Say how git's hooks come to run a path; None if they do not."""
+    """Return how git's hooks come to run a path; None if they do not."""
     leads = change.leads
     for folder in live.hooks:
         if (not folder and "/" not in path) or _reaches(folder, path, leads=leads):
@@ -216,7 +216,7 @@ def _hook(path: str, live: Live, change: Altered) -> tuple[HookWay, str] | None:
 
 
 def _held(path: str, live: Live, change: Altered) -> str:
-    """Say what else makes a path live, or protected; empty if nothing does."""
+    """Return what else makes a path live, or protected; empty if nothing does."""
     leads = change.leads
     if any(_reaches(name, path, leads=leads) for name in live.settings):
         return "git reads its settings from it here"
@@ -233,14 +233,14 @@ def _held(path: str, live: Live, change: Altered) -> str:
 
 
 def _named(names: Mapping[str, str], path: str, change: Altered) -> str:
-    """Say who names a path as something that is started; a link above such a path stands for it."""
+    """Return who names a path as something that is started; a link above such a path stands for it."""
     if change.leads:
         return next((who for name, who in names.items() if _reaches(name, path, leads=True)), "")
     return names.get(path, "") if change.may_run else ""
 
 
 def _quoted(texts: Mapping[str, str], path: str, change: Altered) -> str:
-    """Say whose text names a path that is no plain word, such as one with blanks."""
+    """Return whose text names a path that is no plain word, such as one with blanks."""
     if PLAIN_WORD.fullmatch(path) or not change.may_run:
         return ""
     return next((who for who, text in texts.items() if path in text), "")
@@ -276,6 +276,6 @@ TITLES: Final[Mapping[Grade, str]] = {
 
 
 def describe(touches: Sequence[Touch]) -> str:
-    """Say in one line what is touched; empty where nothing is."""
+    """Return in one line what is touched; empty where nothing is."""
     shown = ", ".join(touch.words for touch in touches[:3])
     return shown + (f" and {len(touches) - 3} more" if len(touches) > 3 else "")

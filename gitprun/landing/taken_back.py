@@ -59,7 +59,7 @@ def add_markers(seen: TakenBack, marked: Sequence[Suspect], known: Collection[st
 
 
 def describe_reverted(site: LandingContext, candidate: Candidate) -> str:
-    """Say what the target has of a branch and took back since, and how it comes back; empty where there is nothing.
+    """Return what the target has of a branch and took back since, and how it comes back; empty where there is nothing.
 
     What somebody has mended by hand is what he wants.
     """
@@ -115,10 +115,10 @@ def find_all_taken_back(merging: Callable[[], Git], past: Past, branch: Back) ->
     taken = find_taken_back(past, branch)
     if parents_of(past.trees.repo, branch.tip) == tuple(branch.bases):
         return taken
-    from gitprun.landing.evil_merge import find_lost
+    from gitprun.landing.evil_merge import find_evil_merges
 
     known = (*branch.bases, branch.target)
-    lost = find_lost(merging(), past.trees, bases=known, tip=branch.tip, last=branch.tree)
+    lost = find_evil_merges(merging(), past.trees, bases=known, tip=branch.tip, last=branch.tree)
     # Which merge it was says more than what is missing.
     suspects = {one.path: one for one in (*taken.suspects, *lost.suspects)}
     return TakenBack(tuple(suspects[path] for path in sorted(suspects)), (*lost.told, *taken.told))
@@ -154,7 +154,7 @@ def find_taken_back(past: Past, branch: Back) -> TakenBack:
 
 
 def _given(past: Past, branch: Back) -> dict[bytes, Version]:
-    """Give each path that the branch changed with the version it has there."""
+    """Return each path that the branch changed with the version it has there."""
     trees = [tree_of(past.trees.repo, base) for base in branch.bases]
     first, *others = [past.trees.compare(tree, branch.tree) for tree in trees]
     # What one of several bases has as well is not the branch's doing.
@@ -168,7 +168,7 @@ def _taken_lines(
     past: Past, branch: Back, steps: Sequence[FirstParentStep], given: Mapping[bytes, Version]
 ) -> Iterator[Reversal]:
     """Find the files in which lines are as they were before some steps, though the branch changed others there."""
-    from gitprun.landing.evil_merge import is_text, lost_lines
+    from gitprun.landing.evil_merge import is_text, undone_side
 
     trees, repo = past.trees, past.trees.repo
     before, after = parents_of(repo, steps[-1].commit), tree_of(repo, steps[0].commit)
@@ -180,7 +180,7 @@ def _taken_lines(
         if not all(one is not None and one[0] in REGULAR for one in versions):
             continue
         base, newer, now = (read_blob(repo, one[1]) for one in versions if one is not None)
-        if is_text(base, newer, now) and lost_lines(base, base, newer, now, now) is not None:
+        if is_text(base, newer, now) and undone_side(base, base, newer, now, now) is not None:
             yield Reversal(commit, (path,), False)
 
 
@@ -202,7 +202,7 @@ def _says(past: Past, taken: Reversal, commit: Oid, message: str) -> bool:
 
 
 def _tell(single: Sequence[Reversal], given: Mapping[bytes, Version], said: Mapping[bytes, Suspect]) -> tuple[str, ...]:
-    """Say in a line which files have an older version; that one is gone is seen without."""
+    """Return in a line which files have an older version; that one is gone is seen without."""
     rows = [(path, one.commit) for one in single for path in one.paths if given[path][0] != ABSENT]
     older = {path: commit for path, commit in reversed(rows) if path not in said}
     if not older:

@@ -34,7 +34,7 @@ class TemporaryObjects:
 
     @property
     def places(self) -> Mapping[str, str]:
-        """Give the variables that have git write its objects here."""
+        """Return the variables that have git write its objects here."""
         return self.git.env
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gitprun.git.command import Git
 from gitprun.git.refs import open_repository
@@ -57,7 +57,7 @@ def unaccepted(touches: Iterable[Touch], options: LandingOptions, candidate: Can
 
 
 def accepted_by(path: str, options: LandingOptions, candidate: Candidate | None) -> str:
-    """Say who accepts that a candidate changes a path: the user, or the plan that names it; empty if nobody."""
+    """Return who accepts that a candidate changes a path: the user, or the plan that names it; empty if nobody."""
     if covers(options.accept, path):
         return "--accept"
     return "paths" if candidate is not None and path in literal(candidate.fence) else ""
@@ -83,7 +83,7 @@ def rows_of(site: LandingContext, candidate: Candidate, step: Sequence[TreeChang
 
 
 def describe_named(trees: Trees, changes: Iterable[TreeChange], live: Live) -> str:
-    """Say in one line what changes touch that is no reason to hold them; empty where nothing is."""
+    """Return in one line what changes touch that is no reason to hold them; empty where nothing is."""
     return describe([touch for touch in find_touches(trees, changes, live) if touch.grade == "named"])
 
 
@@ -110,7 +110,7 @@ def _touch(trees: Trees, change: TreeChange, live: Live) -> Touch | None:
 
 
 def _read(trees: Trees, change: TreeChange, path: str, live: Live) -> Iterator[str]:
-    """Say what the texts of a file that starts programs say differently now."""
+    """Return what the texts of a file that starts programs say differently now."""
     name = path.rpartition("/")[2]
     if name == ATTRIBUTES or path in live.attributes:
         old, new = (_text(body) for body in _versions(trees, change))
@@ -151,7 +151,7 @@ def _powers(old: bytes, new: bytes, *, leads: bool) -> Iterator[str]:
     from gitprun.model.powers import changed_powers
     from gitprun.system.config import parse_toml
 
-    parsed: list[Mapping[str, Any]] = []
+    parsed: list[Mapping[str, object]] = []
     for body in (old, new):
         try:
             parsed.append(parse_toml(body))
@@ -192,7 +192,7 @@ def approve(repository: Repository, site: LandingContext, new: Oid) -> None:
         site.note(f"{CONFIG_NAME} names programs or walls that you have not approved yet ({keys}): git prun trust")
 
 
-def read_document(site: LandingContext, tree: Oid) -> Mapping[str, Any]:
+def read_document(site: LandingContext, tree: Oid) -> Mapping[str, object]:
     """Return what the prun.toml of a tree says; nothing where there is none, or none that can be read."""
     found = site.trees.find(tree, CONFIG_NAME.encode())
     if found is None or found[0] not in REGULAR:

@@ -198,7 +198,7 @@ class Train:
 
 
 def _other_picks(offers: Mapping[bytes, int]) -> Iterator[dict[bytes, int]]:
-    """Say which other texts to take: at one path after the other, and then at all of them."""
+    """Return which other texts to take: at one path after the other, and then at all of them."""
     several = {path: count for path, count in offers.items() if count > 1}
     for path, count in several.items():
         for number in range(1, count):

@@ -13,7 +13,9 @@ from gitprun.model.errors import PrunError
 from gitprun.system.files import read_plain
 from gitprun.workspaces.worktree import admin_folder
 
+# Some 20,000 moves of one HEAD; only the last line is asked for.
 MOST_LOG = 4_000_000
+# What fits on a line of a terminal.
 SHOWN = 3
 
 
@@ -34,7 +36,7 @@ def dirty_checkout(site: LandingContext, candidate: Candidate) -> Path | None:
 
 
 def detached_ahead(site: LandingContext, candidate: Candidate) -> str | None:
-    """Say in which worktree commits go on from a branch that do not belong to it: its HEAD was detached from there."""
+    """Return in which worktree commits go on from a branch without belonging to it: its HEAD was detached there."""
     for checkout in site.checkouts[1:]:
         if checkout.branch is not None or checkout.bare or checkout.head in ("", candidate.tip):
             continue
@@ -55,7 +57,7 @@ def detached_ahead(site: LandingContext, candidate: Candidate) -> str | None:
 
 
 def later_commits(site: LandingContext, candidate: Candidate) -> str:
-    """Say which commits a named workspace's branch got after its last worker: its own checks have not seen them."""
+    """Return which commits a named workspace's branch got after its last worker: its own checks have not seen them."""
     seen = candidate.captured
     if seen in ("", candidate.tip):
         return ""

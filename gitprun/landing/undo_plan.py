@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Literal
 
 from gitprun.ledger.events import Event, History
 from gitprun.ledger.landing_events import LandingFinished, LandingStarted, UndoFacts
@@ -50,7 +50,7 @@ class Landed:
 
     @property
     def standing(self) -> tuple[Merge, ...]:
-        """Give the merges that were not taken back."""
+        """Return the merges that were not taken back."""
         return tuple(one for one in self.merges if not one.undone)
 
 
@@ -87,8 +87,8 @@ class UndoReport:
     notes: tuple[str, ...] = ()
     forgotten: tuple[str, ...] = ()
 
-    def as_json(self) -> dict[str, Any]:
-        """Give it as plain values."""
+    def as_json(self) -> dict[str, object]:
+        """Return it as plain values."""
         items = [{key: getattr(one, key) for key in ("branch", "commit", "run", "unit", "by")} for one in self.items]
         ends = {key: getattr(self, key) for key in ("landing", "target", "old", "new", "way")}
         forgotten = {"forgotten": list(self.forgotten)} if self.forgotten else {}
@@ -182,7 +182,7 @@ def taken_off(landing: Landed, tips: Mapping[str, str]) -> tuple[Merge, ...]:
 
 
 def _settled(landing: Landed, merges: Sequence[Merge], *, redo: bool) -> tuple[str, str]:
-    """Say why there is nothing left to do, and how to go on."""
+    """Return why there is nothing left to do, and how to go on."""
     names = ", ".join(one.branch for one in merges)
     if any(one.undone == "moved" for one in merges):
         again = f"git prun merge {' '.join(shell_word(one.branch) for one in merges)}"
@@ -198,7 +198,7 @@ def _bring_back(by: str) -> str:
 
 
 def _named(landings: Sequence[Landed], name: str) -> tuple[Landed, tuple[Merge, ...], bool]:
-    """Give the landing and its merges that a name means, and whether it is the name of a revert."""
+    """Return the landing and its merges that a name means, and whether it is the name of a revert."""
     number = _NUMBER.fullmatch(name)
     if number and int(number[1]) <= len(landings):
         landing = landings[int(number[1]) - 1]
@@ -242,7 +242,7 @@ def _by_commit(landing: Landed, prefix: str) -> list[tuple[Landed, tuple[Merge, 
 
 
 def can_move_back(landing: Landed, merges: Sequence[Merge], tip: str, parents: Mapping[str, str]) -> bool:
-    """Tell whether nothing came after some merges: they are the top of the target, one right on the other.
+    """Check whether nothing came after some merges: they are the top of the target, one right on the other.
 
     ``parents`` gives the first parent of commits.
     """

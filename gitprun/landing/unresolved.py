@@ -186,8 +186,8 @@ def read_findings(opening: Opening, options: LandingOptions, left: Unresolved, h
     )
     if isinstance(combined, LandingItem):
         raise OperationRefused(f"{candidate.branch}: {combined.reason}", f"git prun merge {name} says more")
-    stray = (Suspect(path="", reason=candidate.stray),) if candidate.stray else ()
-    suspects = (*stray, *combined.item.suspects)
+    diverged = (Suspect(path="", reason=candidate.diverged),) if candidate.diverged else ()
+    suspects = (*diverged, *combined.item.suspects)
     whole = replace(left, tree=combined.tree, settled=combined.item.resolved)
     if suspects:
         rows = _rows(Trees(opening.repo), whole, suspects)

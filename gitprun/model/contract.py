@@ -31,7 +31,7 @@ class Result:
 
     @property
     def valid(self) -> bool:
-        """Tell whether the worker itself wrote all that was asked for."""
+        """Check whether the worker itself wrote all that was asked for."""
         return not self.fallback and not self.problems
 
 
@@ -109,7 +109,7 @@ def _read_fields(lines: list[str]) -> tuple[dict[str, str], list[str], list[str]
 
 
 def _opens_result(lines: list[str]) -> bool:
-    """Tell whether what follows a heading are the fields of a result."""
+    """Check whether what follows a heading are the fields of a result."""
     first = next((line for line in lines if line.strip()), "")
     return bool(_FIELD.fullmatch(first))
 

@@ -65,7 +65,7 @@ def names_secret(name: str) -> bool:
 
 
 def is_credential(name: str, value: str) -> bool:
-    """Tell whether a variable opens doors in the user's name, by its name or by a password within a URL."""
+    """Check whether a variable opens doors in the user's name, by its name or by a password within a URL."""
     upper = name.upper()
     if upper in _HARMLESS or upper in ("PWD", "OLDPWD"):
         return False
@@ -74,8 +74,8 @@ def is_credential(name: str, value: str) -> bool:
     return any(not _HERE.fullmatch(host) for host in _WITH_PASSWORD.findall(value))
 
 
-def scrub_environment(env: Mapping[str, str]) -> dict[str, str]:
-    """Give an environment without credentials, without ``GIT_*`` and ``PRUN_*``, in which nothing can ask anybody."""
+def strip_credentials(env: Mapping[str, str]) -> dict[str, str]:
+    """Return an environment without credentials, without ``GIT_*`` and ``PRUN_*``, in which nothing can ask anybody."""
     kept = {
         name: value
         for name, value in env.items()
@@ -85,7 +85,7 @@ def scrub_environment(env: Mapping[str, str]) -> dict[str, str]:
 
 
 def withheld(env: Mapping[str, str]) -> frozenset[str]:
-    """Name the credentials of an environment that ``scrub_environment`` leaves out."""
+    """Name the credentials of an environment that ``strip_credentials`` leaves out."""
     return frozenset(name for name, value in env.items() if is_credential(name, value))
 
 
@@ -104,5 +104,5 @@ _DENIED = re.compile(
 
 
 def speaks_of_denial(output: str) -> bool:
-    """Tell whether a failed check speaks of something it was not allowed to do."""
+    """Check whether a failed check speaks of something it was not allowed to do."""
     return _DENIED.search(output) is not None

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 
 
 def matches(pattern: str, path: str) -> bool:
-    """Tell whether a path, with slashes and told from the root, falls under a pattern."""
+    """Check whether a path, with slashes and told from the root, falls under a pattern."""
     if pattern in (".", "./"):
         return True
     if "/" not in pattern and path:
@@ -64,7 +64,7 @@ class Patterns:
         self._names, self._endings, self._rest = names, endings, tuple(rest)
 
     def find(self, path: str) -> set[str]:
-        """Give the words for all patterns a path falls under."""
+        """Return the words for all patterns a path falls under."""
         found = {word for pattern, word in self._rest if matches(pattern, path)}
         parts = path.split("/")
         for part in parts:

@@ -22,6 +22,7 @@ _UNIT = re.compile(r"[A-Za-z0-9_-]+")
 _RUN = re.compile(r"r[1-9][0-9]*")
 _OID = re.compile(r"[0-9a-f]{40}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
+# A ref is a file: 255 bytes with the names of run and attempt, and ``.lock`` behind them.
 _MAX_ID = 100
 
 
@@ -46,7 +47,7 @@ _RESERVED = {"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt
 
 
 def is_run_id(text: str) -> bool:
-    """Tell whether a word has the shape of a run id (``r`` and a number)."""
+    """Check whether a word has the shape of a run id (``r`` and a number)."""
     return bool(_RUN.fullmatch(text))
 
 

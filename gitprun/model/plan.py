@@ -13,9 +13,13 @@ from gitprun.model.tables import Table
 from gitprun.model.units import DEFAULT_TIMEOUT, ExecutorSettings, Mode, Sandbox, Unit, WorkspaceKind
 
 EXECUTOR_NAMES = ("codex", "claude", "command")
+# Test suites that agents are to keep green take minutes; one that hangs must not hold a landing for hours.
 DEFAULT_VERIFY_TIMEOUT = 1800.0
+# What hosts warn of, and no source is: a dump or a build, captured by accident.
 DEFAULT_MAX_FILE = 50_000_000
+# A whole unit: a dataset or a virtual environment has more, the work of an agent far less.
 DEFAULT_MAX_TOTAL = 1_000_000_000
+# As many as all of a large project has; an unpacked node_modules has more.
 DEFAULT_MAX_FILES = 50_000
 # No output and no changed file for so many seconds: the unit is said to be stalled.
 DEFAULT_STALL = 600.0
@@ -95,7 +99,7 @@ class Settings:
     powers: tuple[Power, ...] = ()
 
     def over(self, other: Settings) -> Settings:
-        """Give ``other`` with everything said here on top."""
+        """Return ``other`` with everything said here on top."""
         return Settings(
             base=self.base or other.base,
             jobs=self.jobs or other.jobs,

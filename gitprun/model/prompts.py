@@ -33,7 +33,7 @@ def named_paths(prompt: str) -> frozenset[str]:
 
 
 def bypass_wanted(unit: Unit, settings: ExecutorSettings) -> bool:
-    """Tell whether a prompt begins with the prefix: the unit says, or its executor's settings, or the default.
+    """Check whether a prompt begins with the prefix: the unit says, or its executor's settings, or the default.
 
     By default codex gets it where it is to edit; a reading unit must not be told to begin editing.
     """
@@ -56,7 +56,7 @@ def subject_of(prompt: str) -> str:
 
 
 def definition_of_done(unit: Unit, verify: Sequence[str]) -> str:
-    """Say what done means, from the declared checks and the fence; empty where neither says anything."""
+    """Return what done means, from the declared checks and the fence; empty where neither says anything."""
     if unit.mode == "read":
         return ""
     rows = []

@@ -42,7 +42,7 @@ _NOWHERE = re.compile(rb"(?i)(?:^|\.)(?:example(?:\.(?:com|org|net))?|test|inval
 
 
 def _is_jwt(value: bytes) -> bool:
-    """Tell whether a token really has a header and a payload, and is none of those everybody shows."""
+    """Check whether a token really has a header and a payload, and is none of those everybody shows."""
     try:
         head, body = (json.loads(base64.urlsafe_b64decode(part + b"===")) for part in value.split(b".")[:2])
     except (ValueError, RecursionError):
@@ -54,7 +54,7 @@ def _is_jwt(value: bytes) -> bool:
 
 
 def _is_password(value: bytes) -> bool:
-    """Tell whether an address holds a password of a place that exists somewhere else."""
+    """Check whether an address holds a password of a place that exists somewhere else."""
     found = _URL.fullmatch(value)
     if found is None:
         return False
@@ -142,7 +142,7 @@ def _spots(content: bytes, known: bytes, shape: Shape) -> Iterator[Spot]:
 
 
 def _passes(content: bytes, at: int, value: bytes, known: bytes) -> bool:
-    """Tell whether a value is allowed: a placeholder, marked in its line or the one before, or in the base already."""
+    """Check whether a value is allowed: a placeholder, marked in its line or the one before, or in the base already."""
     if _PLACEHOLDER.search(value) or len(set(value)) < 6 or (known and value in known):
         return True
     start = content.rfind(b"\n", 0, at) + 1
@@ -155,7 +155,7 @@ def _passes(content: bytes, at: int, value: bytes, known: bytes) -> bool:
 
 
 def _ask_library(content: bytes, known: bytes) -> list[Spot]:
-    """Let detect-secrets look for what only it knows, where it is installed; it is slow to load, so seldom asked."""
+    """Return what detect-secrets alone finds, where it is installed; it is slow to load, so seldom asked."""
     wanted = [name for name, hints in LIBRARY.items() if any(hint in content for hint in hints)]
     spots = []
     for name in wanted:

@@ -22,7 +22,7 @@ class Table:
         self.source, self.where = source, where
         if not isinstance(rows, Mapping):
             raise PlanError(f"{source}: {where or 'the file'} must be a table")
-        self.rows: Mapping[str, Any] = rows
+        self.rows: Mapping[str, object] = rows
         self.asked: list[str] = []
 
     def problem(self, key: str, what: str, hint: str = "") -> PlanError:

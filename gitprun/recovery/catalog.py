@@ -44,7 +44,7 @@ class Label:
 
 
 def read_label(ref: str) -> Label:
-    """Tell what a ref below ``refs/prun/`` pins."""
+    """Return what a ref below ``refs/prun/`` pins."""
     parts = ref.removeprefix(PRUN_REFS).split("/")
     if ref.startswith(TRASH_REFS):
         day, source = parts[1] if len(parts) > 1 else "", "/".join(parts[2:])

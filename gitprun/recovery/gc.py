@@ -1,4 +1,4 @@
-"""Let go what a plan names: each step is written down before and after, and looked at again when its turn comes."""
+"""Remove what a plan names: each step is written down before and after, and looked at again when its turn comes."""
 
 from __future__ import annotations
 
@@ -70,6 +70,7 @@ def collect_garbage(
     Raises OperationRefused while another one is at it. What a killed one left undone is planned again.
     """
     try:
+        # Nobody waits for another gc: when that is done, there is nothing left for this one.
         with locked(repository.state / "locks" / "gc.lock", timeout=0.0, doing="with gc"):
             roots = tuple(roots)
             found = read_found(repository, ledger, ledger.read(), roots, scope)
@@ -111,6 +112,7 @@ class _Room:
     def do(self, plan: GcPlan, kind: str) -> list[Done]:
         """Do all steps of one kind, written down together before and after."""
         steps = [step for step in plan.steps if step.kind == kind]
+        # The intent of a kind before its first step: what a killed gc had begun is told by the ledger, not guessed.
         self.ledger.append_all([(_row(step), "", "") for step in steps])
         done = [self.do_one(step) for step in steps]
         rows = [(_row(one.step).into(GcDone, problem=one.problem), "", "") for one in done]
@@ -212,13 +214,14 @@ class _Room:
             sweep_quarantine(self.repository)
 
     def unpin_tips(self, step: GcStep) -> None:
-        """Let go of what clones borrowed, unless there are some again."""
+        """Remove what clones borrowed, unless there are some again."""
         with locked(self.repository.state / "locks" / "run.lock", doing="with gc"):
             self.require_planned(step)
             unpin_source(self.repository, step.of)
 
     def require_planned(self, step: GcStep) -> None:
         """Look at refs and runs once more; raises Refused where the step would not be planned now."""
+        # The plan may be minutes old, shown to a person first: a run may have been resumed since.
         reading = self.ledger.read()
         now = GcInventory(
             runs=tuple(run_found(run) for run in reading.history.runs.values()),

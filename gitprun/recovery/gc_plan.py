@@ -12,9 +12,11 @@ from gitprun.model.names import TRASH_REFS
 from gitprun.recovery.catalog import days_in_trash, read_label
 from gitprun.registry.precious import NOTHING, KeptFiles, Precious
 
+# In seconds.
 DAY = 86400.0
 # A month: who misses something of a run asks within days, and logs of a month fit on any disk.
 KEEP_DAYS = 30.0
+# Smaller ones gain nothing: a file takes whole blocks, and reading them compressed takes a command more.
 LARGE_LOG = 64 << 10
 # Nothing of these is waiting to be landed or tried again.
 SPENT = frozenset({"landed", "done", "empty"})
@@ -225,7 +227,7 @@ def _of_gone(unit: UnitFound, over: bool) -> Iterator[GcStep | Stay]:
 
 
 def _of_workspace(unit: UnitFound) -> GcStep | Stay:
-    """Let a workspace go only where nothing in it is the only copy of anything."""
+    """Remove a workspace only where nothing in it is the only copy of anything."""
     ignored = unit.ignored or NOTHING
     reasons = (
         (not unit.there, "it is not the folder prun made"),

@@ -81,7 +81,7 @@ def read_refs(repository: Repository) -> tuple[tuple[str, str], ...]:
 
 
 def run_found(run: RunState) -> RunFound:
-    """Say of a run what gc needs to know."""
+    """Return what gc needs to know of a run."""
     units = list(run.units.values())
     there = [unit for unit in units if unit.there]
     return RunFound(
@@ -94,7 +94,7 @@ def run_found(run: RunState) -> RunFound:
 
 
 def is_running(run: RunState) -> bool:
-    """Tell whether somebody works on a run, or a worker of it lives; one that broke off can be gone on with."""
+    """Check whether somebody works on a run, or a worker of it lives; one that broke off can be gone on with."""
     if run.ended is None and (run.coordinator is None or not is_gone(run.coordinator)):
         return True
     return any(unit.live for unit in run.units.values())

@@ -97,7 +97,7 @@ class _Check:
 
     @cached_property
     def pins(self) -> dict[str, str]:
-        """Give what every ref of prun's holds."""
+        """Return what every ref of prun's holds."""
         listing = self.git.run("for-each-ref", "--format=%(objectname) %(refname)", PRUN_REFS).text.split("\n")
         return {row[41:]: row[:40] for row in listing if row}
 
@@ -274,7 +274,7 @@ class _Check:
 
 
 def _commits(unit: UnitState) -> Iterator[tuple[str, str]]:
-    """Give what was captured of a unit: its commit, what was kept beside it, and earlier attempts."""
+    """Return what was captured of a unit: its commit, what was kept beside it, and earlier attempts."""
     if unit.commit:
         yield "its commit", unit.commit
     for channel, oid in unit.kept:
@@ -289,7 +289,7 @@ def _has_workspace(run: RunState) -> bool:
 
 
 def _was_whole(path: Path, number: int) -> bool:
-    """Tell whether an unreadable line has both its ends: then it was not torn, but altered."""
+    """Check whether an unreadable line has both its ends: then it was not torn, but altered."""
     line = path.read_bytes().split(b"\n")[number - 1]
     return line.startswith(b"{") and line.endswith(b'"}') and b',"crc":"' in line
 

@@ -18,7 +18,9 @@ from gitprun.recovery.catalog import Label, branch_for, read_label
 from gitprun.system.files import folder_identity, remove_tree
 from gitprun.workspaces.base import QUIET
 
+# Sizes and trees of all that is pinned, read from a cold disk.
 TIMEOUT = 120.0
+# A look of about a second; sizes beyond it are left out, not the refs.
 MOST_SIZED = 200_000
 
 
@@ -86,7 +88,7 @@ def _look(repository: Repository, oids: set[Oid]) -> dict[Oid, tuple[float, str,
 
 
 def _log(git: Git, oids: Sequence[str]) -> Iterable[tuple[Oid, float, str, list[str]]]:
-    """Let git tell of commits what they say, and what they change against their first parent."""
+    """Return what commits say, and what they change against their first parent."""
     words = (
         "--no-replace-objects", "-c", "log.showRoot=true", "log", "--no-walk=unsorted", "--stdin", "-z", "--raw",
         "--no-abbrev", "--no-renames", "--no-show-signature", "--no-color", "--no-ext-diff", "--no-notes",
@@ -260,7 +262,7 @@ def restore_files(repository: Repository, chosen: Sequence[PinnedCommit], folder
 
 
 def _check_out(repository: Repository, commit: Oid, place: Path) -> None:
-    """Let git write the files of a commit: no hook runs, nothing of the user's checkout is touched."""
+    """Write the files of a commit: no hook runs, nothing of the user's checkout is touched."""
     index = place.with_name(f".{place.name}.index-{os.urandom(4).hex()}")
     env = {"GIT_DIR": str(repository.common), "GIT_WORK_TREE": str(place), "GIT_INDEX_FILE": str(index)}
     git = Git(cwd=place, env=env, config=(*QUIET, "core.bare=false", "core.sparseCheckout=false"), neutral=True)

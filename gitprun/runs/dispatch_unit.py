@@ -35,8 +35,8 @@ from gitprun.registry.state_folder import (
 from gitprun.runs.attempt import Decision, Evidence, ForegroundPolicy, Retry, Terms, Worked, make_attempts
 from gitprun.runs.dispatch_result import FinalizedUnit, finalize_unit, has_content, last_message
 from gitprun.runs.stall_watch import StallWatch, describe_stall
-from gitprun.runs.worker import WorkerCall, WorkerEvents, WorkerFiles, WorkerLimits, read_ending
-from gitprun.supervisor.process import DEFAULT_GRACE, Stop, probe_identity, worker_environment
+from gitprun.runs.worker import WorkerCall, WorkerEvents, WorkerFiles, read_ending
+from gitprun.supervisor.process import DEFAULT_GRACE, ProcessLimits, Stop, probe_identity, worker_environment
 from gitprun.supervisor.programs import with_program
 from gitprun.system.clock import Alarm, SteadyClock
 
@@ -125,9 +125,9 @@ class DispatchSpec:
         return policy if self.retry else replace(policy, retries=0)
 
     @property
-    def limits(self) -> WorkerLimits:
+    def limits(self) -> ProcessLimits:
         """Return what bounds the worker, as for units of runs."""
-        return WorkerLimits(
+        return ProcessLimits(
             timeout=self.unit.timeout,
             grace=self.project.grace or DEFAULT_GRACE,
             output_max=self.project.output_max or DEFAULT_OUTPUT_MAX,

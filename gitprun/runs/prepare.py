@@ -19,8 +19,8 @@ from gitprun.runs.walls import require_walls
 from gitprun.supervisor.process import worker_environment
 from gitprun.system.btime import folder_birth
 from gitprun.system.files import remove_tree
+from gitprun.verify.back_references import describe_back_references
 from gitprun.verify.check import run_setup
-from gitprun.verify.leads import tell_leads
 from gitprun.verify.surroundings import Surroundings
 from gitprun.verify.view import view_for
 from gitprun.workspaces.base import Provision, Workspace, WorkspaceProblem, make_outbox, workspace_path
@@ -94,7 +94,7 @@ def _furnish(context: RunContext, unit: Unit, attempt: Attempt, workspace: Works
         rules = SharedRules(attempt.source.exclude, attempt.source.attributes)
         workspace = furnish(context.repository, workspace, folder, attempt.base, provision, rules)
         if workspace.provided:
-            leads = tell_leads(view_for(context.repository, settings), os.environ)
+            leads = describe_back_references(view_for(context.repository, settings), os.environ)
             workspace = replace(workspace, notes=(*workspace.notes, *leads))
     make_outbox(workspace.path)
     if workspace.kind is not None and settings.setup:

@@ -31,7 +31,7 @@ from gitprun.runs.dispatch import (
 from gitprun.runs.pool import Pool
 from gitprun.runs.recheck import could_not_run, recheck
 from gitprun.supervisor.exit_record import PART
-from gitprun.supervisor.process import RECORD, SPEC, ProcessIdentity, find_warden, is_gone, probe_identity
+from gitprun.supervisor.process import RECORD, SPEC, ProcessIdentity, find_supervisor, is_gone, probe_identity
 from gitprun.system.files import locked
 from gitprun.workspaces.root import open_root
 from gitprun.workspaces.trust import require_trusted
@@ -197,6 +197,6 @@ def _was_started(folder: Path, known: UnitState) -> bool:
         # The warden goes on only if it was the one to take its orders away: now it never will.
         os.unlink(folder / SPEC)
     except FileNotFoundError:
-        there = ((folder / RECORD).exists(), (folder / (RECORD + PART)).exists(), find_warden(folder) is not None)
+        there = ((folder / RECORD).exists(), (folder / (RECORD + PART)).exists(), find_supervisor(folder) is not None)
         return any(there)
     return False

@@ -47,11 +47,10 @@ from gitprun.runs.worker import (
     WorkerCall,
     WorkerEvents,
     WorkerFiles,
-    WorkerLimits,
     read_ending,
     rejoin_worker,
 )
-from gitprun.supervisor.process import ProcessIdentity
+from gitprun.supervisor.process import ProcessIdentity, ProcessLimits
 from gitprun.system.files import write_whole
 from gitprun.workspaces.base import OUTBOX, Workspace
 
@@ -144,7 +143,7 @@ class RunUnitPolicy(Policy):
             unit=unit,
             launch=launch,
             files=self._files(workspace),
-            limits=WorkerLimits(timeout=unit.timeout, grace=context.grace, output_max=context.output_max),
+            limits=ProcessLimits(timeout=unit.timeout, grace=context.grace, output_max=context.output_max),
             events=self._events(),
             stalls=context.stalls,
             stop=context.stop,

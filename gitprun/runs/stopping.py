@@ -16,7 +16,7 @@ from gitprun.ledger.roster import NAMED, roster
 from gitprun.ledger.rows import StopRow
 from gitprun.ledger.unit_events import UnitStopAsked
 from gitprun.model.errors import OperationRefused, PrunError
-from gitprun.supervisor.process import ProcessIdentity, ask_to_end, find_warden, is_alive, is_gone, probe_identity
+from gitprun.supervisor.process import ProcessIdentity, ask_to_end, find_supervisor, is_alive, is_gone, probe_identity
 from gitprun.system.stop import Stop
 
 # Two requests nearer to each other than half a second are one press.
@@ -90,7 +90,7 @@ def _living_supervisor(ledger: Ledger, unit: UnitState) -> ProcessIdentity | Non
     if unit.process:
         return _living(unit.process)
     if unit.live and unit.run != NAMED and unit.state in ("preparing", "running"):
-        return find_warden(ledger.path.parent / "runs" / unit.run / unit.id)
+        return find_supervisor(ledger.path.parent / "runs" / unit.run / unit.id)
     return None
 
 

@@ -13,17 +13,18 @@ from pathlib import Path
 from gitprun.executors.base import Ending, Launch, Progress
 from gitprun.executors.catalog import require_executor
 from gitprun.ledger.rows import StallRow
-from gitprun.model.units import DEFAULT_OUTPUT_MAX, Exit, Unit
+from gitprun.model.units import Exit, Unit
 from gitprun.runs.listen import Listener, read_output
 from gitprun.runs.stall_watch import StallWatch, Subject
 from gitprun.runs.walls import wall_worker
 from gitprun.supervisor.process import (
-    DEFAULT_GRACE,
     KILLED,
     ProcessIdentity,
+    ProcessLimits,
+    ProcessSpec,
     Stop,
     end_orphans,
-    find_warden,
+    find_supervisor,
     new_mark,
     read_exit,
     run,
@@ -31,15 +32,6 @@ from gitprun.supervisor.process import (
     worker_environment,
 )
 from gitprun.workspaces.scratch import drop_temporary, make_temporary
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkerLimits:
-    """What bounds one worker: ``timeout`` and ``grace`` in seconds, ``output_max`` in bytes."""
-
-    timeout: float
-    grace: float = DEFAULT_GRACE
-    output_max: int = DEFAULT_OUTPUT_MAX
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +69,7 @@ class WorkerCall:
     unit: Unit
     launch: Launch
     files: WorkerFiles
-    limits: WorkerLimits
+    limits: ProcessLimits
     events: WorkerEvents
     stalls: StallWatch
     stop: Stop
@@ -104,7 +96,7 @@ def run_worker(call: WorkerCall) -> Exit:
         drop_temporary(files.temporary)
         make_temporary(files.temporary)
     try:
-        cell, walled = wall_worker(unit, files.cwd, files.temporary, worker_environment(dict(launch.env)))
+        sandbox, walled = wall_worker(unit, files.cwd, files.temporary, worker_environment(dict(launch.env)))
         given = worker_environment(walled | dict(launch.env))
         # The guards last: whatever the launch says of PATH, they stand in front of it.
         env = given | dict(call.own) | dict(call.guard(given.get("PATH")))
@@ -116,21 +108,16 @@ def run_worker(call: WorkerCall) -> Exit:
             subject.warden = identity
 
         with _attended(unit, subject, call.events, call.stalls):
-            ended = run(
-                (*cell.prefix, *launch.argv),
+            program = ProcessSpec(
+                argv=(*sandbox.prefix, *launch.argv),
                 cwd=files.cwd,
                 env=env,
                 stdin=launch.stdin,
                 stdout=files.output,
-                timeout=call.limits.timeout,
-                grace=call.limits.grace,
-                stop=call.stop,
-                record=files.record,
-                started=started,
                 mark=mark,
-                confine=cell.confine,
-                output_max=call.limits.output_max,
+                confine=sandbox.confine,
             )
+            ended = run(program, call.limits, stop=call.stop, record=files.record, started=started)
     finally:
         if files.temporary is not None:
             drop_temporary(files.temporary)
@@ -141,7 +128,7 @@ def rejoin_worker(
     known: KnownWorker, files: WorkerFiles, grace: float, events: WorkerEvents, stalls: StallWatch, stop: Stop
 ) -> Exit:
     """Wait for a worker whose coordinator is gone, be it alive or ended; a stop reaches it too."""
-    supervisor = known.supervisor or find_warden(files.record)
+    supervisor = known.supervisor or find_supervisor(files.record)
     subject = _subject(files, events)
     subject.warden, subject.stalled = supervisor, known.stalled
     if supervisor is not None:

@@ -1,6 +1,6 @@
 """Which processes belong to a worker, and how they are ended: by parentage, by a mark in their environment, by cgroup.
 
-The warden's bare interpreter reads this too, hundreds of them at once: it imports only what that has loaded anyway.
+The supervisor's bare interpreter reads this too, hundreds of them at once: it imports only what that has loaded anyway.
 A process is known by its pid and the time it started; a signal goes only where both still agree.
 """
 
@@ -46,7 +46,7 @@ def read_file(path: str | bytes, most: int = 1 << 22) -> bytes:
 
 
 def started_at(pid: int) -> bytes | None:
-    """Tell when a living process started; None if it is gone (a zombie is), or cannot be told."""
+    """Return when a living process started; None if it is gone (a zombie is), or cannot be told."""
     row = _row(pid)
     return row[1] if row else None
 
@@ -73,7 +73,7 @@ def list_processes() -> Table | None:
 
 
 def below(roots: "Iterable[int]", processes: Table) -> set[int]:
-    """Give the processes that descend from these."""
+    """Return the processes that descend from these."""
     children: dict[int, list[int]] = {}
     for pid, (parent, _) in processes.items():
         children.setdefault(parent, []).append(pid)
@@ -87,7 +87,7 @@ def below(roots: "Iterable[int]", processes: Table) -> set[int]:
 
 
 def has_mark(pid: int, mark: bytes) -> bool:
-    """Tell whether a process was started with this very mark in its environment; other users' cannot be told."""
+    """Check whether a process was started with this very mark in its environment; other users' cannot be told."""
     try:
         environ = read_file(f"/proc/{pid}/environ")
     except OSError:
@@ -257,7 +257,7 @@ def find_home() -> str:
 
 
 def is_ours(folder: str) -> bool:
-    """Tell whether the calling process is a member of this cgroup."""
+    """Check whether the calling process is a member of this cgroup."""
     try:
         return str(os.getpid()).encode() in read_file(f"{folder}/cgroup.procs").split()
     except OSError:

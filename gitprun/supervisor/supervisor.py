@@ -5,7 +5,7 @@ a bare interpreter, and what it imports costs next to nothing: with ``os``, ``js
 as large. The spec is a marshalled dict: argv, cwd, env, stdin, stdout, stderr (None: same as stdout), timeout and grace
 in seconds, exit (the file to write), mark (a word that is in the worker's environment alone), group (the cgroup to make
 one in, or empty), most (bytes of output that stay on disk), tied (the pid of the only one who wants to know the end, or
-0), confine. The warden lives in a session of its own and survives the coordinator; INT, TERM or HUP sent to it mean:
+0), confine. It lives in a session of its own and survives the coordinator; INT, TERM or HUP sent to it mean:
 end the worker's tree and say so; sent again, they mean: kill it now.
 """
 
@@ -30,6 +30,7 @@ else:
     import output_limit
     import process_tree
 
+# The kernel's numbers (sys/prctl.h, errno.h): the modules that have them take as long to load as all else here.
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 ENOENT, ENOTDIR = 2, 20
@@ -123,7 +124,7 @@ class Supervisor:
 
     def become_worker(self, streams: tuple[int, int, int], report: int) -> None:
         """Turn this forked child into the worker; never returns."""
-        spec, place, warden = self.spec, "", os.getppid()
+        spec, place, supervisor = self.spec, "", os.getppid()
         try:
             os.setsid()
             os.umask(spec["umask"])
@@ -139,7 +140,7 @@ class Supervisor:
                 landlock.confine(spec["confine"])
             # After that: a new user name space forgets it.
             libc.call("prctl", PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-            if os.getppid() != warden:
+            if os.getppid() != supervisor:
                 # Killed before the kernel knew: nobody would be left to end us.
                 os._exit(127)
             place = spec["cwd"]
@@ -222,7 +223,7 @@ class Supervisor:
                 return
 
     def patience(self) -> float:
-        """Say how long what the worker left running is asked to end before it is killed."""
+        """Return how long what the worker left running is asked to end before it is killed."""
         return 0.0 if self.stops > 1 else min(self.grace, 1.0)
 
     def living(self, everywhere: bool) -> process_tree.Kin | None:
@@ -341,10 +342,10 @@ def main(path: str) -> None:
     # It holds the worker's environment: the fewer moments it lies on disk, the better.
     os.unlink(path)
     record = exit_record.Record(spec["exit"], spec["mode"])
-    warden = Supervisor(spec, record)
-    ended = warden.run()
-    if not warden.alone:
-        record.put(ended, warden.go_on)
+    own = Supervisor(spec, record)
+    ended = own.run()
+    if not own.alone:
+        record.put(ended, own.go_on)
         return
     record.drop()
     try:

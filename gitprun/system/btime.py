@@ -7,13 +7,14 @@ import struct
 import sys
 from pathlib import Path
 
+# The kernel's numbers (fcntl.h, linux/stat.h).
 _AT_FDCWD = -100
 _AT_SYMLINK_NOFOLLOW = 0x100
 _STATX_BTIME = 0x800
 
 
 def folder_birth(path: Path) -> int | None:
-    """Tell when a folder was made, in nanoseconds since 1970; None where that is not recorded.
+    """Return when a folder was made, in nanoseconds since 1970; None where that is not recorded.
 
     An inode is soon somebody else's when its folder is gone; inode and birth together are not.
     """

@@ -12,6 +12,7 @@ from gitprun.model.errors import PlanError
 from gitprun.model.plan import Plan, Settings, parse_plan, parse_plan_settings, parse_settings
 
 CONFIG_NAME = "prun.toml"
+# A prompt with a whole manual in it is smaller; what is larger is not the file that was meant.
 MAX_FILE = 16_000_000
 RECODE = "save it as UTF-8 (iconv -f LATIN1 -t UTF-8)"
 
@@ -73,11 +74,11 @@ def read_list(text: str, shown: str) -> list[Any] | None:
     return list(value)
 
 
-def _read_toml(path: Path) -> Mapping[str, Any]:
+def _read_toml(path: Path) -> Mapping[str, object]:
     return parse_toml(_read(path, str(path), "plan" if path.name != CONFIG_NAME else "configuration"), path.name)
 
 
-def parse_toml(raw: bytes, shown: str = CONFIG_NAME) -> Mapping[str, Any]:
+def parse_toml(raw: bytes, shown: str = CONFIG_NAME) -> Mapping[str, object]:
     """Parse the text of a plan or configuration file; raises PlanError that names it."""
     import tomllib
 

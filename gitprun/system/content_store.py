@@ -9,6 +9,7 @@ from pathlib import Path
 from gitprun.system.sharing import shared_mode
 
 _HEAD = b"%s %d\n"
+# A digest and a length have less than 90 bytes; a line that is longer is none of ours.
 _MOST_HEAD = 100
 
 
@@ -49,7 +50,7 @@ class ContentStore:
         self._pending.clear()
 
     def content(self, digest: str) -> bytes | None:
-        """Give a content back; None if it was never kept, or is damaged."""
+        """Return a content back; None if it was never kept, or is damaged."""
         if digest in self._pending:
             return self._pending[digest]
         place = self._known().get(digest)

@@ -15,6 +15,7 @@ from gitprun.model.errors import PrunError
 from gitprun.system.sharing import shared_mode
 from gitprun.system.stop import Stop
 
+# Who holds a lock writes a few files; only a machine that stands still takes longer.
 LOCK_TIMEOUT = 120.0
 # Who waits for a lock hears of a stop within this time.
 _LISTEN = 0.25
@@ -39,7 +40,7 @@ class Held:
         self._path, self._descriptor = path, descriptor
 
     def is_ours(self) -> bool:
-        """Tell whether the lock's file was neither deleted nor replaced: then nobody else can hold it too."""
+        """Check whether the lock's file was neither deleted nor replaced: then nobody else can hold it too."""
         if self._descriptor is None:
             return True
         try:
@@ -176,7 +177,7 @@ def tail(path: Path, limit: int) -> bytes:
 
 
 def folder_identity(path: Path) -> tuple[int, int] | None:
-    """Give device and inode of a real folder (not of what a link points to); None if there is none."""
+    """Return device and inode of a real folder (not of what a link points to); None if there is none."""
     try:
         found = os.lstat(path)
     except OSError:
@@ -243,7 +244,7 @@ def empty_trash(trash: Path, identity: tuple[int, int]) -> bool:
 
 
 def is_held(trash: Path) -> bool:
-    """Tell whether somebody is emptying a trash folder right now."""
+    """Check whether somebody is emptying a trash folder right now."""
     try:
         top = os.open(trash, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     except OSError:
@@ -299,7 +300,7 @@ def _claim(folder: int) -> bool:
 
 
 def _loosen(name: str, folder: int | None = None) -> None:
-    """Let its owner into a folder, and never through a link that has taken its place."""
+    """Open a folder to its owner, and never through a link that has taken its place."""
     if os.chmod in os.supports_follow_symlinks:
         os.chmod(name, 0o700, dir_fd=folder, follow_symlinks=False)
         return

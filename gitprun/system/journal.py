@@ -22,9 +22,12 @@ try:
 except ImportError:  # Where there is none, the lock beside the file is all there is.
     fcntl = None  # type: ignore[assignment]
 
+# Rows of 500 units that end at once, a kilobyte each: a full disk keeps nobody from writing down how his work ended.
 RESERVE = 512 << 10
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+# A row is mostly shorter, so that one read has the last of them.
 _BLOCK = 8192
+# Every row has a checksum: of so many bytes the last one is part, and no two files have the same by chance.
 MARK = 64
 
 
@@ -105,7 +108,7 @@ class Journal:
 
     @property
     def is_known(self) -> bool:
-        """Tell whether this process has written to the file, so that it can put it back."""
+        """Check whether this process has written to the file, so that it can put it back."""
         return self._known is not None
 
     def forget(self) -> None:
@@ -238,7 +241,7 @@ def ensure_reserve(place: Path, size: int = RESERVE) -> bool:
 
 
 def release_reserve(place: Path) -> bool:
-    """Give the space back; tells whether there was any."""
+    """Free the space; returns whether there was any."""
     try:
         os.unlink(place)
     except OSError:

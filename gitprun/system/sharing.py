@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+# The bits git adds for a group, and for everybody.
 _GROUP, _EVERYBODY = 0o660, 0o664
 _WORDS = {"umask": 0, "group": _GROUP, "all": _EVERYBODY, "world": _EVERYBODY, "everybody": _EVERYBODY}
 _NUMBERS = {0: 0, 1: _GROUP, 2: _EVERYBODY}
@@ -16,6 +17,7 @@ _BOOLEANS = {"true": _GROUP, "yes": _GROUP, "on": _GROUP, "": _GROUP, "false": 0
 
 # By folder, with a slash at its end: one process may work in several repositories.
 _shared: dict[str, int] = {}
+# Our own umask; to ask for it changes it for a moment, so that is done once.
 _usual = -1
 
 

@@ -60,7 +60,7 @@ def current_stop() -> Stop | None:
 
 @contextmanager
 def stops_everything(stop: Stop) -> Iterator[None]:
-    """Let ``stop`` hold for the whole process while the block runs."""
+    """Make ``stop`` hold for the whole process while the block runs."""
     global _current
     before, _current = _current, stop
     try:

@@ -69,7 +69,7 @@ class GateChange:
 
     @property
     def words(self) -> str:
-        """Say in a few words what was changed."""
+        """Return in a few words what was changed."""
         tests = f"{self.count} test{'' if self.count == 1 else 's'}"
         if self.kind == "cut":
             return f"{tests} cut from {self.path}"
@@ -84,7 +84,7 @@ class GateChange:
 
 
 def describe(changes: Sequence[GateChange]) -> str:
-    """Say in one line what was changed; empty where nothing was."""
+    """Return in one line what was changed; empty where nothing was."""
     return join_few(change.words for change in changes)
 
 
@@ -207,7 +207,7 @@ def _moved(gone: Sequence[FileChange], added: Sequence[FileChange]) -> dict[str,
 
 
 def _settle(book: _Ledger) -> dict[str, Counter[str]]:
-    """Say which cases are nowhere any more: a case that came up in another file was moved there."""
+    """Return which cases are nowhere any more: a case that came up in another file was moved there."""
     pool: Counter[str] = Counter()
     for path, won in book.won.items():
         if is_test(path) or path.endswith(".rs"):

@@ -20,7 +20,7 @@ from gitprun.model.names import Oid
 from gitprun.model.plan import Settings, VerifyView
 from gitprun.supervisor.sandbox import Row, find_view
 from gitprun.system.files import read_plain
-from gitprun.verify.keep import TEMPORARIES, installations, is_below, why_covered_never
+from gitprun.verify.installations import TEMPORARIES, installations, is_below, why_covered_never
 from gitprun.workspaces.clone import render_alternates
 from gitprun.workspaces.scratch import drop_temporary, make_temporary
 from gitprun.workspaces.worktree import admin_folder
@@ -203,7 +203,7 @@ def _points(checkout: Path, kept: Iterable[str]) -> dict[str, bool]:
 
 
 def _git_rows(view: CheckoutView, place: Path, folder: Path, *, writable: bool) -> list[Row]:
-    """Give a linked worktree a git folder to write into that is not the user's: a copy, and a place for objects."""
+    """Make a linked worktree a git folder to write into that is not the user's: a copy, and a place for objects."""
     if not _is_file(place / ".git") or (admin := admin_folder(view.common, place)) is None:
         return []
     shared, objects, own = folder / "shared", folder / "objects", folder / "admin"
