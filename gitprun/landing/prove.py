@@ -18,7 +18,7 @@ from gitprun.landing.own_check import OwnCheck, judge, not_run
 from gitprun.landing.plan import Candidate, LandingOptions, News
 from gitprun.ledger.events import Event
 from gitprun.ledger.roster import NAMED
-from gitprun.ledger.unit_events import Placed, UnitCaptured, UnitPreparing, UnitQueued
+from gitprun.ledger.unit_events import PlaceFacts, UnitCaptured, UnitPreparing, UnitQueued
 from gitprun.model.names import Oid, short
 from gitprun.model.units import CheckResult, Verdict, was_confined
 from gitprun.supervisor.process import Stop
@@ -196,7 +196,7 @@ def came_confined(candidates: Sequence[Candidate], events: Iterable[Event]) -> b
         elif isinstance(one, UnitPreparing) and one.sandbox:
             # Of a named workspace: what is asked for is another thing in each errand.
             specs[key] = was_confined(one.executor, one.sandbox, one.walled)
-        if event.run == NAMED and isinstance(one, Placed) and one.branch:
+        if event.run == NAMED and isinstance(one, PlaceFacts) and one.branch:
             branches[event.unit] = one.branch
         if specs.get(key):
             captured = one.commit or "" if isinstance(one, UnitCaptured) else ""

@@ -19,7 +19,7 @@ from gitprun.ledger.house_events import (
 )
 from gitprun.ledger.kinds import read_payload
 from gitprun.ledger.landing_events import LandingLanded, LandingRedone, LandingUndone, UndoFacts
-from gitprun.ledger.record import Record
+from gitprun.ledger.record import TypedRecord
 from gitprun.ledger.rows import SummedUnit
 from gitprun.ledger.unit_events import (
     Payload,
@@ -39,7 +39,7 @@ from gitprun.model.names import RunId, UnitId
 from gitprun.model.units import WorkspaceKind
 
 FORMAT = 1
-_State = TypeVar("_State", bound=Record)
+_State = TypeVar("_State", bound=TypedRecord)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from gitprun.ledger.record import Record
+from gitprun.ledger.record import TypedRecord
 from gitprun.ledger.rows import AcceptedRow, AfterRow, DroppedRow, PresentRow, ResolvedRow, SuspectRow
 from gitprun.ledger.unit_events import Payload
 
 
-class MergeFacts(Record):
+class MergeFacts(TypedRecord):
     """One branch in a landing: its merge ``commit``, its ``tip``, and what had to be said about it."""
 
     branch: str = ""
@@ -34,7 +34,7 @@ class LandingRow(MergeFacts):
     unit: str = ""
 
 
-class UndoRow(Record):
+class UndoRow(TypedRecord):
     """One merge that is about to be taken (or brought) back, by the commit ``by``.
 
     ``state`` is what its unit was before it landed.

@@ -11,14 +11,14 @@ from typing import Final
 
 from gitprun.ledger.events import Event, RunState, UnitState, step
 from gitprun.ledger.record import field_names
-from gitprun.ledger.unit_events import Placed, WorkspaceLocked, WorkspaceMade, WorkspaceRemoved, WorkspaceSetup
+from gitprun.ledger.unit_events import PlaceFacts, WorkspaceLocked, WorkspaceMade, WorkspaceRemoved, WorkspaceSetup
 from gitprun.model.errors import PlanError
 from gitprun.model.names import RunId, UnitId, is_run_id
 
 NAMED: Final = RunId("named")
 MAX_NAME = 100
 # What a workspace is, whatever is done in it.
-LASTING: Final = field_names(Placed) | field_names(WorkspaceSetup) | field_names(WorkspaceLocked)
+LASTING: Final = field_names(PlaceFacts) | field_names(WorkspaceSetup) | field_names(WorkspaceLocked)
 
 _PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 # What refs and logs cannot take, and what Windows keeps for its devices.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-from gitprun.ledger.record import Record
+from gitprun.ledger.record import TypedRecord
 from gitprun.ledger.rows import (
     DriftRow,
     EarlierRow,
@@ -26,7 +26,7 @@ from gitprun.ledger.rows import (
 from gitprun.supervisor.process import ProcessIdentity
 
 
-class Payload(Record):
+class Payload(TypedRecord):
     """What an event says; ``kind`` is the name of the event on disk."""
 
     kind: ClassVar[str] = ""
@@ -48,7 +48,7 @@ class Errand(UnitPart):
     walled: bool = False
 
 
-class Placed(UnitPart):
+class PlaceFacts(UnitPart):
     """A folder to work in: ``path``, what it stands on and what it was filled with.
 
     ``workspace`` is clone, worktree or scratch; ``branch`` is None where it is on no branch; ``provided`` are the
@@ -76,7 +76,7 @@ class UnitQueued(Errand):
     spec: SpecRow | None = None
 
 
-class UnitPreparing(Errand, Placed):
+class UnitPreparing(Errand, PlaceFacts):
     """An attempt begins; nothing the one before it said holds any more, but what was asked for.
 
     ``thread`` is the conversation it goes on with, in the workspace that is there.
@@ -89,7 +89,7 @@ class UnitPreparing(Errand, Placed):
     thread: str | None = None
 
 
-class UnitPrepared(Placed):
+class UnitPrepared(PlaceFacts):
     """The workspace of an attempt is there; it took so many ``seconds``."""
 
     kind = "unit.prepared"
@@ -239,7 +239,7 @@ class UnitStopAsked(UnitPart):
     stop: StopRow | None = None
 
 
-class WorkspaceMade(Placed):
+class WorkspaceMade(PlaceFacts):
     """A named workspace is there, or there anew; ``adopted``: the user had made it."""
 
     kind = "workspace.made"

@@ -21,7 +21,7 @@ from gitprun.ledger.landing_events import (
 from gitprun.ledger.roster import NAMED, roster
 from gitprun.ledger.unit_events import (
     Payload,
-    Placed,
+    PlaceFacts,
     UnitCaptured,
     WorkspaceMade,
     WorkspaceMoved,
@@ -189,7 +189,7 @@ def _named_branches(events: Sequence[Event], since: float) -> Iterable[str]:
 
 def _path(payload: Payload) -> str:
     """Return the folder that an event names as the place of a unit."""
-    return payload.path if isinstance(payload, Placed | WorkspaceMoved) else ""
+    return payload.path if isinstance(payload, PlaceFacts | WorkspaceMoved) else ""
 
 
 def _removed(events: Iterable[Event]) -> set[str]:

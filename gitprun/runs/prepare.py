@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from gitprun.capture.preview import noting_setup
-from gitprun.ledger.unit_events import Placed, UnitPrepared
+from gitprun.ledger.unit_events import PlaceFacts, UnitPrepared
 from gitprun.model.errors import PrunError
 from gitprun.model.names import Oid, unit_branch
 from gitprun.model.units import Unit
@@ -66,9 +66,9 @@ def note_prepared(context: RunContext, unit: Unit, attempt: Attempt, workspace: 
     context.note(unit, placed(workspace, attempt.base).into(UnitPrepared, seconds=seconds))
 
 
-def placed(workspace: Workspace, base: Oid) -> Placed:
+def placed(workspace: Workspace, base: Oid) -> PlaceFacts:
     """Return a workspace as it is written down."""
-    return Placed(
+    return PlaceFacts(
         base=base,
         workspace=workspace.kind or "scratch",
         path=str(workspace.path),
