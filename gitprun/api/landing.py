@@ -177,7 +177,8 @@ def landing_of(
         skipped=skipped,
         without_result=without_result,
         all_in=all_in,
-        news=(*ahead, *(str(note) for note in report.notes if isinstance(note, News))),
+        news=tuple(str(note) for note in report.notes if isinstance(note, News)),
+        ahead=ahead,
     )
 
 

@@ -78,7 +78,7 @@ class Landing:
     """What a landing did, or with a dry run would do: ``target`` (a full ref) went from ``old`` to ``new``.
 
     ``skipped`` are units that did not ask to land, ``without_result`` those of whole runs without a result of their
-    own. ``unknown`` is how many of them it was asked for by name and are not in.
+    own. ``all_in``: all that was asked for is in.
     """
 
     target: str
@@ -90,8 +90,9 @@ class Landing:
     skipped: tuple[UnitReason, ...] = ()
     without_result: tuple[ReviewedResult, ...] = ()
     all_in: bool = True
-    # Which of the notes only say how it went; all others should not be missed.
+    # Which of the notes only say how it went, and which were told before anything was moved.
     news: tuple[str, ...] = field(default=(), metadata=PRIVATE)
+    ahead: tuple[str, ...] = field(default=(), metadata=PRIVATE)
 
     @property
     def landed(self) -> tuple[LandedBranch, ...]:

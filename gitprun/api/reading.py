@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -253,19 +252,18 @@ def as_event(event: Event) -> LedgerEvent:
     return LedgerEvent(t=event.time, kind=event.kind, run=event.run, unit=event.unit, facts=facts)
 
 
-def read_diff(opened: Opened, name: str, *shape: str, colour: bool | None = None) -> bytes:
+def read_diff(opened: Opened, name: str, *shape: str, colour: bool = False) -> bytes:
     """Return what a unit changed as git writes it, from its base to its commit, else to what its workspace has now.
 
-    ``shape`` are options of ``git diff`` (``--stat``, ``--name-only``); ``colour`` None asks whether stdout is a
-    terminal. Raises OperationRefused where there is nothing to compare.
+    ``shape`` are options of ``git diff`` (``--stat``, ``--name-only``). Raises OperationRefused where there is nothing
+    to compare.
     """
     from gitprun.git.patch import read_difference
 
-    coloured = sys.stdout.isatty() if colour is None else colour
     run, unit = find(opened, name)
     name = f"{unit.run}/{unit.id}"
     if unit.commit is not None:
-        return read_difference(opened.repository.git, base_of(run, unit), unit.commit, *shape, colour=coloured)
+        return read_difference(opened.repository.git, base_of(run, unit), unit.commit, *shape, colour=colour)
     if unit.state not in (*LIVE, "lost"):
         raise OperationRefused(f"{name} has no commit ({unit.state})", f"git prun show {name}")
     from gitprun.landing.temporary_objects import aside
@@ -278,4 +276,18 @@ def read_diff(opened: Opened, name: str, *shape: str, colour: bool | None = None
         except NotSeen as problem:
             raise OperationRefused(f"{name} is {unit.state}: {problem.message}", f"git prun show {name}") from None
         opened.news(f"{name} is {unit.state}: this is what it has by now")
-        return read_difference(room.git, base_of(run, unit), tip, *shape, colour=coloured)
+        return read_difference(room.git, base_of(run, unit), tip, *shape, colour=colour)
+
+
+def describe_touches(touches: Sequence[TrustTouch]) -> str:
+    """Say in one line what is touched; empty where nothing is."""
+    # As many as a line holds; git prun show lists all of them.
+    shown = ", ".join(f"{touch.path} ({touch.what})" for touch in touches[:3])
+    return shown + (f" and {len(touches) - 3} more" if len(touches) > 3 else "")
+
+
+def describe_outside(paths: Sequence[str]) -> str:
+    """Say in one line which paths lie outside of those a unit was given."""
+    from gitprun.landing.fence import describe_outside as describe
+
+    return describe(tuple(paths))

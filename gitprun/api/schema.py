@@ -151,7 +151,14 @@ def _object(cls: type, defs: dict[str, Json]) -> dict[str, Json]:
     }
 
 
-_PLAIN: Mapping[object, str] = {str: "string", int: "integer", float: "number", bool: "boolean", Path: "string"}
+_PLAIN: Mapping[object, str] = {
+    str: "string",
+    int: "integer",
+    float: "number",
+    bool: "boolean",
+    Path: "string",
+    types.NoneType: "null",
+}
 
 
 def _describe(hint: typing.Any, defs: dict[str, Json]) -> dict[str, Json]:
@@ -162,9 +169,17 @@ def _describe(hint: typing.Any, defs: dict[str, Json]) -> dict[str, Json]:
         return {}
     if hint in _PLAIN:
         return {"type": _PLAIN[hint]}
-    if hint is types.NoneType:
-        return {"type": "null"}
-    origin, args = typing.get_origin(hint), typing.get_args(hint)
+    if isinstance(hint, type) and is_dataclass(hint):
+        if hint.__name__ not in defs:
+            # Noted before it is described: a value may hold others of its own kind.
+            defs[hint.__name__] = {}
+            defs[hint.__name__] = _object(hint, defs)
+        return {"$ref": f"#/$defs/{hint.__name__}"}
+    return _compound(hint, typing.get_origin(hint), typing.get_args(hint), defs)
+
+
+def _compound(hint: object, origin: object, args: tuple[typing.Any, ...], defs: dict[str, Json]) -> dict[str, Json]:
+    """Describe a type that is made of others."""
     if origin is typing.Literal:
         return {"enum": list(args)}
     if origin in (types.UnionType, typing.Union):
@@ -179,13 +194,6 @@ def _describe(hint: typing.Any, defs: dict[str, Json]) -> dict[str, Json]:
     if isinstance(origin, type) and issubclass(origin, Mapping):
         inner = _describe(args[1], defs)
         return {"type": "object", **({"additionalProperties": inner} if inner else {})}
-    if is_dataclass(hint):
-        assert isinstance(hint, type)
-        if hint.__name__ not in defs:
-            # Noted before it is described: a value may hold others of its own kind.
-            defs[hint.__name__] = {}
-            defs[hint.__name__] = _object(hint, defs)
-        return {"$ref": f"#/$defs/{hint.__name__}"}
     raise TypeError(f"{hint} has no place in a published value")
 
 

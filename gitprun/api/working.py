@@ -19,6 +19,7 @@ from gitprun.model.errors import PlanError, PrunError, UsageProblem
 from gitprun.model.units import ExecutorSettings, Unit
 
 if TYPE_CHECKING:
+    from gitprun.ledger.events import UnitState
     from gitprun.runs.request import WorkerErrand
     from gitprun.runs.standalone import Wishes
 
@@ -68,16 +69,10 @@ def work_in(
     The worker's own code when it failed; else 1 when nothing was committed or it does not verify; else 0. Raises
     NoSuchWorkspace.
     """
-    from gitprun.ledger.roster import roster
-    from gitprun.model.escapes import shell_word
     from gitprun.registry.site import WorkspaceGone
     from gitprun.runs.user_work import work_in as work
 
-    unit = roster(opened.ledger.read().events).units.get(asked.name)
-    if unit is None:
-        raise NoSuchWorkspace(
-            f"there is no workspace {asked.name}", f"make it first: git prun new {shell_word(asked.name)} BRANCH"
-        )
+    unit = require_workspace(opened, asked.name)
     errand = _errand(opened, asked)
     setup = unit.facts.get("setup")
     if setup in ("not run", "failed"):
@@ -87,6 +82,17 @@ def work_in(
         return work(opened.repository, opened.ledger, unit, errand, say=line, warn=opened.warn, stop=stop or Stop())
     except WorkspaceGone as problem:
         raise NoSuchWorkspace(problem.message, problem.hint) from None
+
+
+def require_workspace(opened: Opened, name: str) -> UnitState:
+    """Find a workspace of the user's own by its name; raises NoSuchWorkspace."""
+    from gitprun.ledger.roster import roster
+    from gitprun.model.escapes import shell_word
+
+    unit = roster(opened.ledger.read().events).units.get(name)
+    if unit is None:
+        raise NoSuchWorkspace(f"there is no workspace {name}", f"make it first: git prun new {shell_word(name)} BRANCH")
+    return unit
 
 
 def _errand(opened: Opened, asked: WorkRequest) -> WorkerErrand:

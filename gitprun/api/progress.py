@@ -1,0 +1,75 @@
+"""Units as their events come, one after the other: for whoever shows a run while it goes on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gitprun.api.values import LedgerEvent
+from gitprun.ledger.events import STATES, Event, UnitState, step
+from gitprun.ledger.stall import stalled_for
+from gitprun.model.names import RunId, UnitId
+
+__all__ = ["STATES", "Moving", "begin", "move_on"]
+
+
+@dataclass(frozen=True, slots=True)
+class Moving:
+    """One unit by the events that came until now; times are in seconds since 1970."""
+
+    known: UnitState
+
+    @property
+    def id(self) -> str:
+        """Return its name."""
+        return self.known.id
+
+    @property
+    def state(self) -> str:
+        """Return its state."""
+        return self.known.state
+
+    @property
+    def live(self) -> bool:
+        """Check whether something is still to be done for it."""
+        return self.known.live
+
+    @property
+    def since(self) -> float:
+        """Return when its state began."""
+        return self.known.since
+
+    @property
+    def reason(self) -> str:
+        """Return why it is in its state, as far as that was said."""
+        return str(self.known.facts.get("reason") or "")
+
+    @property
+    def until(self) -> float | None:
+        """Return until when it waits."""
+        until = self.known.facts.get("until")
+        return float(until) if isinstance(until, int | float) else None
+
+    @property
+    def quiet(self) -> float | None:
+        """Return for how many seconds nothing had come of its worker when that was noticed; None once it goes on."""
+        said = (self.known.facts.get("stalled") or {}).get("quiet")
+        return float(said) if isinstance(said, int | float) else None
+
+    @property
+    def ends(self) -> bool:
+        """Check whether its worker is ended because nothing comes of it."""
+        return bool((self.known.facts.get("stalled") or {}).get("ends"))
+
+    def stalled(self, now: float) -> float | None:
+        """Return for how many seconds nothing has come of its worker; None while something does."""
+        return stalled_for(self.known.facts, self.known.state, now)
+
+
+def begin(event: LedgerEvent) -> Moving:
+    """Return a unit of which this is the first event."""
+    return Moving(UnitState(UnitId(event.unit), RunId(event.run), since=event.t))
+
+
+def move_on(unit: Moving, event: LedgerEvent) -> Moving:
+    """Move a unit on by one event."""
+    return Moving(step(unit.known, Event(event.kind, event.t, event.run, event.unit, event.facts)))
