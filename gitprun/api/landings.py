@@ -65,7 +65,7 @@ class LandedBranch:
     verdict: LandingVerdict | None = field(default=None, metadata=OPTIONAL)
     next: str = field(default="", metadata=OPTIONAL)
     acceptance: str = field(default="", metadata=OPTIONAL)
-    opens: bool = False
+    opens: bool = field(default=False, metadata=OPTIONAL)
 
     @property
     def name(self) -> str:

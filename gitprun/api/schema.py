@@ -99,7 +99,7 @@ def _key(field: Field[typing.Any]) -> str:
 def _is_said(field: Field[typing.Any], value: object) -> bool:
     if field.metadata.get("private"):
         return False
-    return not field.metadata.get("optional") or value not in (None, "", (), {})
+    return not field.metadata.get("optional") or value not in (None, "", (), {}, False)
 
 
 # Keys that were left out where there was nothing to say before there were schemas stay left out: scripts test for them.

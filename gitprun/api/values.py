@@ -161,17 +161,17 @@ class UnitStatus:
     ref: str | None = None
     workspace: str | None = None
     claims: tuple[str, ...] = ()
-    hint: str = ""
-    stall: str = ""
-    gate: tuple[str, ...] = ()
-    verify_changed: tuple[str, ...] = ()
-    result_problems: tuple[str, ...] = ()
-    kept: tuple[PinnedRef, ...] = ()
-    exit: WorkerExit | None = None
-    retry_after: float | None = None
-    reverted_by: str = ""
-    drift_shown: UnitDrift | None = None
-    confined: str = ""
+    hint: str = field(default="", metadata=OPTIONAL)
+    stall: str = field(default="", metadata=OPTIONAL)
+    gate: tuple[str, ...] = field(default=(), metadata=OPTIONAL)
+    verify_changed: tuple[str, ...] = field(default=(), metadata=OPTIONAL)
+    result_problems: tuple[str, ...] = field(default=(), metadata=OPTIONAL)
+    kept: tuple[PinnedRef, ...] = field(default=(), metadata=OPTIONAL)
+    exit: WorkerExit | None = field(default=None, metadata=OPTIONAL)
+    retry_after: float | None = field(default=None, metadata=OPTIONAL)
+    reverted_by: str = field(default="", metadata=OPTIONAL)
+    drift_shown: UnitDrift | None = field(default=None, metadata=OPTIONAL)
+    confined: str = field(default="", metadata=OPTIONAL)
 
     @property
     def name(self) -> str:
@@ -235,17 +235,17 @@ class UnitDetails(UnitStatus):
     trust: tuple[TrustTouch, ...] = ()
     facts: Mapping[str, Json] = field(default_factory=dict)
     result: str = ""
-    path: str = ""
-    removed: bool = False
-    log: str = ""
-    workspace_kind: str = ""
-    checks: tuple[CheckOutcome, ...] = ()
-    changed: tuple[str, ...] = ()
-    linked: tuple[str, ...] = ()
-    rejected: tuple[RejectedCommit, ...] = ()
-    own_commits: tuple[str, ...] = ()
-    check_notes: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    path: str = field(default="", metadata=OPTIONAL)
+    removed: bool = field(default=False, metadata=OPTIONAL)
+    log: str = field(default="", metadata=OPTIONAL)
+    workspace_kind: str = field(default="", metadata=OPTIONAL)
+    checks: tuple[CheckOutcome, ...] = field(default=(), metadata=OPTIONAL)
+    changed: tuple[str, ...] = field(default=(), metadata=OPTIONAL)
+    linked: tuple[str, ...] = field(default=(), metadata=OPTIONAL)
+    rejected: tuple[RejectedCommit, ...] = field(default=(), metadata=OPTIONAL)
+    own_commits: tuple[str, ...] = field(default=(), metadata=OPTIONAL)
+    check_notes: tuple[str, ...] = field(default=(), metadata=OPTIONAL)
+    notes: tuple[str, ...] = field(default=(), metadata=OPTIONAL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -284,7 +284,7 @@ class NamedStatus:
     files: int | None
     outcome: str | None
     log: str | None
-    left_out: tuple[LeftOutPath, ...] = ()
+    left_out: tuple[LeftOutPath, ...] = field(default=(), metadata=OPTIONAL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
