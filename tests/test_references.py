@@ -114,7 +114,7 @@ def test_toml_with_a_mistake_would_be_noticed() -> None:
 
 def test_every_key_of_a_plan_is_on_its_page() -> None:
     read = r"\.(?:texts?|count|duration|flag|choice|size|take|tables?)\(\"(\w+)\"|_inside\(\w+, \"(\w+)\""
-    source = (ROOT / "gitprun" / "plan.py").read_text()
+    source = (ROOT / "gitprun" / "model" / "plan.py").read_text()
     keys = {first or second for first, second in re.findall(read, source)}
     shown = "".join(block.text for block in blocks_of(ROOT / "references" / "plan-file.md"))
     assert {"verify", "setup", "copy", "paths", "jobs", "unit"} <= keys

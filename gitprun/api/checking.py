@@ -85,7 +85,7 @@ def verify(
 
 def _said(asked: CheckRequest) -> Settings:
     """Read what is said about checks."""
-    from gitprun.runs.standalone import read_limit
+    from gitprun.runs.dispatch_unit import read_limit
 
     if any(not command.strip() for command in asked.commands):
         raise UsageProblem("--verify must not be empty", "leave it out to run the checks of the unit")
@@ -134,7 +134,7 @@ def _verify_units(
     heard: Callable[[UnitChecked], None],
 ) -> RunChecked:
     from gitprun.ledger.settings import recall
-    from gitprun.runs.verification import require_checkable, verify_units
+    from gitprun.runs.verification import RecheckRequest, require_checkable, verify_units
 
     for unit in units:
         require_checkable(run, unit)
@@ -148,7 +148,8 @@ def _verify_units(
         rows.append(_checked(answer))
         heard(rows[-1])
 
-    verify_units(opened.repository, opened.ledger, run, units, kept=kept, said=said, stop=stop, heard=take_in)
+    request = RecheckRequest(run=run, units=units, kept=kept, said=said)
+    verify_units(opened.repository, opened.ledger, request, stop=stop, heard=take_in)
     return RunChecked(run=run.id, units=tuple(rows))
 
 
@@ -176,20 +177,18 @@ def _verify_commit(
     """Check a commit that is no unit's, or of one that is over."""
     from gitprun.landing.plan import Candidate
     from gitprun.landing.prove import came_confined
-    from gitprun.runs.verification import verify_commit
+    from gitprun.runs.verification import CommitToCheck, verify_commit
 
     settings = said.over(settings_of(opened))
     if settings.verify is None and (declared := checks_of_run(run)):
         settings = Settings(verify=declared).over(settings)
     settings = approved(opened, settings, yes=asked.approve)
     confined = came_confined([Candidate(branch=name, tip=commit)], opened.ledger.read().events)
+    branch = name if is_branch(opened, name) else "prun-verify"
     answer = verify_commit(
         opened.repository,
-        name,
-        name if is_branch(opened, name) else "prun-verify",
-        commit,
-        settings=settings,
-        confined=confined,
+        CommitToCheck(name=name, branch=branch, commit=commit, confined=confined),
+        settings,
         stop=stop,
     )
     return CommitChecked(
@@ -212,12 +211,12 @@ def _logs(verdict: Verdict) -> tuple[str, ...]:
 def collect(opened: Opened, name: str, include: Sequence[str] = (), *, stop: Stop | None = None) -> Collected:
     """Capture the workspace of a unit once more, with left-out paths that ``include`` matches, and verify that."""
     from gitprun.registry.find import find_workspace
-    from gitprun.runs.recapture import collect_again
+    from gitprun.runs.recapture import recapture
 
     find_moved(opened)
     reading = opened.read()
     run, unit = find_workspace(reading.history, roster(reading.events), name)
-    found = collect_again(opened.repository, opened.ledger, run, unit, include, stop=stop or Stop())
+    found = recapture(opened.repository, opened.ledger, run, unit, include, stop=stop or Stop())
     return Collected(
         run=unit.run,
         unit=unit.id,

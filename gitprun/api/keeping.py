@@ -152,6 +152,7 @@ def collect_garbage(
     """
     from gitprun.git.command import require_git
     from gitprun.recovery.gc import collect_garbage as collect
+    from gitprun.recovery.gc_plan import GcScope
 
     keep_for = parse_age(older_than)
     require_git(opened.start)
@@ -161,8 +162,7 @@ def collect_garbage(
         opened.repository,
         opened.ledger,
         known_roots(opened),
-        keep_for=keep_for,
-        workspaces=workspaces,
+        GcScope(keep_for=keep_for, workspaces=workspaces),
         dry_run=dry_run,
         announce=lambda plan: planned(_collected(plan, None, dry_run=dry_run)),
     )

@@ -27,8 +27,7 @@ from gitprun.model.names import is_run_id
 from gitprun.model.units import Verdict, join_few
 
 if TYPE_CHECKING:
-    from gitprun.judging.judge import PathForecast
-    from gitprun.landing.forecast_plan import Forecast, Meeting
+    from gitprun.landing.forecast_plan import Forecast, Meeting, PathForecast
     from gitprun.landing.guard import AskedAhead
     from gitprun.landing.plan import LandingItem, LandingReport
     from gitprun.ledger.events import History
@@ -78,9 +77,9 @@ def _merge(opened: Opened, names: Sequence[str], asked: MergeRequest, ahead: Ask
     require_git(opened.start)
     require_findings(opened, asked.allow_suspect)
     if repository.trusted.is_dir():
-        from gitprun.observe.safe_mode import require_calm
+        from gitprun.observe.safe_mode import require_trusted_config
 
-        require_calm(repository)
+        require_trusted_config(repository)
     require_own_attributes(repository)
     reading = opened.read()
     history = reading.history
@@ -301,7 +300,7 @@ def _forecast_of(seen: Forecast) -> LandingForecast:
 
 
 def _pair(one: Meeting) -> ForecastPair:
-    return ForecastPair(one=one.one, other=one.other, state=one.state, paths=tuple(map(_path, one.paths)))
+    return ForecastPair(one=one.one, other=one.other, state=one.state.value, paths=tuple(map(_path, one.paths)))
 
 
 def _path(row: PathForecast) -> ForecastPath:

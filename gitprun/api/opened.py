@@ -93,9 +93,9 @@ def open_at(
     share(repository.common, read_sharing(repository))
     if repository.trusted.is_dir():
         # A worker shared the settings once: from here on they are read as they were before it.
-        from gitprun.observe.safe_mode import be_cautious
+        from gitprun.observe.safe_mode import enter_safe_mode
 
-        be_cautious(repository)
+        enter_safe_mode(repository)
     return Opened(start, repository, Ledger(repository.state), tell, confirm)
 
 
@@ -107,7 +107,7 @@ def open_damaged(
 ) -> Opened:
     """Find the repository also where a worker left settings or a HEAD that git cannot read."""
     from gitprun.git.repo import NoRepository
-    from gitprun.observe.find import find_damaged
+    from gitprun.observe.snapshotter import find_damaged
 
     try:
         return open_at(start, tell=tell, confirm=confirm)

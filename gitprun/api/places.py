@@ -100,7 +100,7 @@ def make(
     """Make a workspace and make it ready; ``line`` hears what is done. Raises PrunError before anything was made."""
     from gitprun.ledger.roster import parse_name
     from gitprun.registry.inventory import count_own
-    from gitprun.registry.make import WorkspaceSpec, make_named
+    from gitprun.registry.make import WorkspaceSpec, make_user_workspace
 
     settings = settings_of(opened)
     copy, link = provisions(opened, settings, asked.environment)
@@ -114,7 +114,7 @@ def make(
         copy=copy,
         link=link,
     )
-    made = make_named(opened.repository, opened.ledger, spec)
+    made = make_user_workspace(opened.repository, opened.ledger, spec)
     facts = {key: made.facts[key] for key in ("path", "branch", "base", "workspace")}
     path, commit = str(facts["path"]), short(str(facts["base"]))
     start = f"{asked.base} ({commit})" if asked.base else commit
@@ -138,7 +138,7 @@ def make(
 
 def _warn_hooks(opened: Opened, name: str, path: Path) -> None:
     """Warn that commits made by hand in the workspace run no hook, where a relative core.hooksPath leads to none."""
-    from gitprun.landing.hook_list import find_hooks
+    from gitprun.landing.hooks import find_hooks
     from gitprun.landing.settings import hooks_folder, read_merge_settings
     from gitprun.runs.user_commit import COMMIT_HOOKS, main_checkout
 
@@ -178,7 +178,7 @@ def _set_up(
     opened: Opened, made: UnitState, settings: Settings, asked: WorkspaceRequest, stop: Stop
 ) -> tuple[str, int]:
     """Run the setup commands if they may run; return how that went, and the exit code."""
-    from gitprun.registry.make import setup_named
+    from gitprun.registry.make import setup_user_workspace
 
     own, commands = _setup_commands(settings, asked.environment)
     powers = [power for power in settings.powers if power.name == "setup"] if commands else []
@@ -192,7 +192,7 @@ def _set_up(
         opened.hint(f"the workspace is there; {again} makes it ready")
         return "not run", 1
     try:
-        work = setup_named(opened.repository, opened.ledger, made, (*commands, *own), stop=stop)
+        work = setup_user_workspace(opened.repository, opened.ledger, made, (*commands, *own), stop=stop)
     except PrunError as problem:
         if stop.is_set():
             return "failed", 1
@@ -234,7 +234,7 @@ def unlock(opened: Opened, name: str) -> str:
 def move(opened: Opened, name: str, path: str) -> Path:
     """Move a workspace to a path that does not exist, on the same file system; return where it is now."""
     from gitprun.registry.find import held
-    from gitprun.registry.finish import settle_named
+    from gitprun.registry.finish import recover_workspace
     from gitprun.registry.move import move_workspace
     from gitprun.registry.place import workspaces_of
 
@@ -243,7 +243,7 @@ def move(opened: Opened, name: str, path: str) -> Path:
     target = Path(os.path.abspath(opened.start / path))
     with held(opened.repository, run, unit):
         if unit.run == NAMED:
-            unit = settle_named(opened.repository, opened.ledger, unit)
+            unit = recover_workspace(opened.repository, opened.ledger, unit)
         return move_workspace(opened.repository, opened.ledger, unit, target, others=others)
 
 
@@ -288,7 +288,8 @@ def reset(
 ) -> ResetWorkspace:
     """Fill a workspace of the user's own anew from a commit, its branch with it; what it held is pinned first."""
     from gitprun.git.command import require_git
-    from gitprun.registry.reset import reset_named
+    from gitprun.registry.reset import reset_user_workspace
+    from gitprun.workspaces.base import Provision
 
     require_git(opened.start)
     _, run, unit = find_place(opened, name)
@@ -298,8 +299,13 @@ def reset(
             f"git prun run --resume {unit.run} makes what is missing anew; git prun new makes a workspace of your own",
         )
     copy, link = provisions(opened, settings_of(opened), environment or {})
-    done = reset_named(
-        opened.repository, opened.ledger, unit, revision, discard_left_out=discard_left_out, copy=copy, link=link
+    done = reset_user_workspace(
+        opened.repository,
+        opened.ledger,
+        unit,
+        revision,
+        discard_left_out=discard_left_out,
+        provision=Provision(copy=copy, link=link),
     )
     return ResetWorkspace(name=unit.id, **{one.name: getattr(done, one.name) for one in fields(done)})
 
@@ -349,8 +355,8 @@ def _remove(opened: Opened, units: Iterable[tuple[RunState, UnitState]], *, disc
 
 def _take_away(opened: Opened, run: RunState, unit: UnitState, *, discard: bool) -> Removal:
     from gitprun.registry.remove import remove_workspace
-    from gitprun.registry.remove_named import remove_named
+    from gitprun.registry.remove_user_workspace import remove_user_workspace
 
     if run.id == NAMED:
-        return remove_named(opened.repository, opened.ledger, unit, discard_left_out=discard)
+        return remove_user_workspace(opened.repository, opened.ledger, unit, discard_left_out=discard)
     return remove_workspace(opened.repository, opened.ledger, run, unit, discard_left_out=discard)

@@ -116,7 +116,7 @@ def folder_of(opened: Opened, unit: UnitState) -> Path:
 
 def read_touches(opened: Opened, run: RunState, units: Sequence[UnitState]) -> dict[str, tuple[TrustTouch, ...]]:
     """Find what units change of what starts programs."""
-    from gitprun.landing.exposure import read_unit_touches
+    from gitprun.landing.touched import read_unit_touches
     from gitprun.system.config import read_settings
 
     protected = read_settings(opened.repository.top).protected or ()
@@ -158,7 +158,7 @@ def review(opened: Opened, run_name: str | None, *, strict: bool = False) -> Rec
 
 def warn_unpinned(opened: Opened, runs: Sequence[RunState], events: Sequence[Event]) -> None:
     """Tell of units whose refs are gone, with the command that pins the first of them again."""
-    from gitprun.recovery.unpinned import find_unpinned, pruning_refspecs
+    from gitprun.recovery.catalog import find_unpinned, pruning_refspecs
 
     found = find_unpinned(opened.repository, runs, events)
     if not found:

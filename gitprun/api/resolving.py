@@ -92,7 +92,7 @@ def let_work(opened: Opened, label: str, worker: str, stop: Stop | None = None) 
     from gitprun.model.names import UnitId
     from gitprun.model.units import ExecutorSettings, Unit
     from gitprun.registry.state_folder import state_base
-    from gitprun.runs.standalone import dispatch_unit
+    from gitprun.runs.dispatch_unit import DispatchPolicy, DispatchSpec, dispatch_unit
     from gitprun.workspaces.base import OUTBOX
 
     found = _find(opened, label)
@@ -108,17 +108,18 @@ def let_work(opened: Opened, label: str, worker: str, stop: Stop | None = None) 
         write_resolution(opened.repository, replace(found, worker=str(folder)))
         opened.news(f"{worker} works; its output: {folder / 'tail'}")
 
-    done = dispatch_unit(
-        unit,
-        settings_of(opened).executors.get(executor, ExecutorSettings()),
-        path / OUTBOX / "result.md",
+    project = settings_of(opened)
+    spec = DispatchSpec(
+        unit=unit,
+        executor=project.executors.get(executor, ExecutorSettings()),
+        result=path / OUTBOX / "result.md",
         base=state_base(os.environ),
         caller=str(opened.start),
         scratch=path,
-        stop=stop or Stop(),
-        announce=announce,
-        say=opened.news,
+        project=project,
+        retry=True,
     )
+    done = dispatch_unit(DispatchPolicy(spec, stop or Stop(), announce, opened.news))
     write_resolution(opened.repository, replace(found, worker=""))
     if done.ended.shell_code and not (stop is not None and stop.is_set()):
         opened.warn(f"{worker} ended with exit code {done.ended.shell_code}: {done.ending.reason}")

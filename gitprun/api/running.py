@@ -101,6 +101,7 @@ def run_plan(
     opened: Opened, plan: Plan, *, source: str = "", stop: Stop | None = None, listener: RunListener | None = None
 ) -> RunOutcome:
     """Run a plan to its end; raises PrunError before anything was made, also where it needs an approval."""
+    from gitprun.runs.context import Coordinator
     from gitprun.runs.dispatch import run_plan as work
 
     heard = listener or RunListener()
@@ -116,16 +117,13 @@ def run_plan(
             # These are only words: a look at the checkout that does not succeed must not end a run.
             return
 
-    report = work(
-        opened.repository,
-        plan,
+    coordinator = Coordinator(
         ledger=_own_ledger(opened, heard),
         stop=stop or Stop(),
         heard=lambda unit, progress: heard.progress(unit, f"{progress.kind}: {progress.text}"),
         announce=announce,
-        plan_source=source,
     )
-    return _outcome(report)
+    return _outcome(work(opened.repository, plan, coordinator, plan_source=source))
 
 
 def _outcome(report: RunReport) -> RunOutcome:
@@ -304,10 +302,11 @@ class Takeover:
         """Return the units that are worked on, or whose checks are asked again."""
         if self._resumed is None:
             return ()
-        return (*(unit.id for unit in self._resumed.units), *(piece.unit.id for piece in self._resumed.unchecked))
+        return (*(unit.id for unit in self._resumed.units), *(item.unit.id for item in self._resumed.unchecked))
 
     def work(self, *, stop: Stop | None = None, listener: RunListener | None = None) -> RunOutcome:
         """Work on what is missing, to the end."""
+        from gitprun.runs.context import Coordinator
         from gitprun.runs.resume import resume_run
 
         heard, resumed = listener or RunListener(), self._resumed
@@ -317,24 +316,22 @@ class Takeover:
             heard.begun(
                 RunBegun(
                     run=context.run,
-                    units=len(resumed.pieces),
+                    units=len(resumed.items),
                     jobs=jobs,
                     base=context.base,
-                    over=len(resumed.states) - len(resumed.pieces),
+                    over=len(resumed.states) - len(resumed.items),
                     unchecked=len(resumed.unchecked),
                     files=resumed.files,
                 )
             )
 
-        report = resume_run(
-            self._opened.repository,
-            resumed,
+        coordinator = Coordinator(
             ledger=_own_ledger(self._opened, heard),
             stop=stop or Stop(),
             heard=lambda unit, progress: heard.progress(unit, f"{progress.kind}: {progress.text}"),
             announce=announce,
         )
-        return _outcome(report)
+        return _outcome(resume_run(self._opened.repository, resumed, coordinator))
 
 
 def ask_to_stop(

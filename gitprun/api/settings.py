@@ -87,14 +87,14 @@ def folder_name(environment: Mapping[str, str]) -> str:
 
 def chosen_root(opened: Opened, configured: str | None) -> Path:
     """Return the folder for workspaces: the one that is configured, else the one beside the repository."""
-    from gitprun.workspaces.base import choose_root
+    from gitprun.workspaces.root import choose_root
 
     return choose_root(configured, opened.repository.home, cache_folder())
 
 
 def workspace_root(opened: Opened, given: str | None, settings: Settings) -> Path:
     """Choose the folder for workspaces: as asked for, else by the environment, ``prun.toml``, beside the repository."""
-    from gitprun.runs.dispatch import require_outside
+    from gitprun.workspaces.root import require_outside
 
     configured = str((opened.start / given).absolute()) if given else folder_name(os.environ) or settings.root
     root = chosen_root(opened, configured)

@@ -29,6 +29,7 @@ def undo(
     ``redo`` brings back what was taken back, checked as ``asked`` says.
     """
     from gitprun.git.command import require_git
+    from gitprun.landing.undo import UndoRequest
     from gitprun.landing.undo import undo as take_back
 
     wanted = asked or MergeRequest()
@@ -42,11 +43,8 @@ def undo(
     report = take_back(
         opened.repository,
         opened.ledger,
-        name,
-        redo=redo,
-        dry_run=wanted.dry_run,
+        UndoRequest(name=name, redo=redo, dry_run=wanted.dry_run, options=checking),
         stop=stop,
-        options=checking,
     )
     return _undone_of(report, dry_run=wanted.dry_run)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from gitprun.api.opened import Opened
 from gitprun.git.command import Git
-from gitprun.git.verbatim import is_verbatim
+from gitprun.git.index import is_verbatim
 from gitprun.model.plan import Plan
 from gitprun.model.prompts import named_paths
 from gitprun.model.units import Unit
@@ -107,7 +107,7 @@ def warn_absent(opened: Opened, workspace: Path, prompt: str) -> None:
 
 def warn_pruning(opened: Opened) -> None:
     """Warn of a fetch that would delete what pins work."""
-    from gitprun.recovery.unpinned import pruning_refspecs
+    from gitprun.recovery.catalog import pruning_refspecs
 
     for remote, spec in pruning_refspecs(opened.repository.git):
         opened.warn(f"{remote} is fetched with {spec}: a fetch that prunes deletes refs/prun, which pins all work")
@@ -116,7 +116,7 @@ def warn_pruning(opened: Opened) -> None:
 
 def warn_behind(opened: Opened, plan: Plan) -> None:
     """Warn where the branch the units start from lacks what its remote branch is known to have."""
-    from gitprun.git.upstream import describe_behind
+    from gitprun.git.refs import describe_behind
 
     git, base = opened.repository.git, plan.settings.base or "HEAD"
     ref = git.run("rev-parse", "--symbolic-full-name", "--end-of-options", base, ok=(0, 128)).text.rpartition("\n")[2]

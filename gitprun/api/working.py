@@ -20,8 +20,9 @@ from gitprun.model.units import ExecutorSettings, Unit
 
 if TYPE_CHECKING:
     from gitprun.ledger.events import UnitState
-    from gitprun.runs.request import WorkerErrand
-    from gitprun.runs.standalone import Wishes
+    from gitprun.model.plan import Settings
+    from gitprun.runs.dispatch_unit import DispatchVariables
+    from gitprun.runs.request import WorkerRequest
 
 # What the seed asks of codex where nobody says otherwise; its model is gone from the service, so that is codex's own.
 REASONING = "high"
@@ -35,7 +36,8 @@ class WorkRequest:
 
     Whatever is None is as the ``environment`` says (COMMIT_LEVEL, CODEX_MODEL, CODEX_REASONING, POST_VERIFY_CMD,
     POST_VERIFY_TESTS), else ``prun.toml``. ``log`` is the folder for the worker's output, ``commit_failed`` commits a
-    failed worker's work too.
+    failed worker's work too. Quiet for as long as ``stall`` says counts as stalled (None: ``[run] stall``); ``retry``
+    tries a worker its service failed again, as runs do.
     """
 
     name: str
@@ -47,6 +49,8 @@ class WorkRequest:
     reasoning: str | None = None
     sandbox: str | None = None
     timeout: str | None = None
+    stall: str | None = None
+    retry: bool = True
     bypass: bool = True
     commit_failed: bool = False
     log: Path | None = None
@@ -69,17 +73,28 @@ def work_in(
     The worker's own code when it failed; else 1 when nothing was committed or it does not verify; else 0. Raises
     NoSuchWorkspace.
     """
-    from gitprun.registry.site import WorkspaceGone
+    from gitprun.registry.open_workspace import WorkspaceGone
+    from gitprun.runs.request import Session
     from gitprun.runs.user_work import work_in as work
 
     unit = require_workspace(opened, asked.name)
-    errand = _errand(opened, asked)
+    request = _worker_request(opened, asked)
     setup = unit.facts.get("setup")
     if setup in ("not run", "failed"):
         opened.warn(f"the setup of {asked.name}: {setup}")
-    warn_absent(opened, Path(str(unit.facts["path"])), errand.unit.prompt)
+    warn_absent(opened, Path(str(unit.facts["path"])), request.unit.prompt)
     try:
-        return work(opened.repository, opened.ledger, unit, errand, say=line, warn=opened.warn, stop=stop or Stop())
+        return work(
+            Session(
+                repository=opened.repository,
+                ledger=opened.ledger,
+                place=unit,
+                request=request,
+                say=line,
+                warn=opened.warn,
+                stop=stop or Stop(),
+            )
+        )
     except WorkspaceGone as problem:
         raise NoSuchWorkspace(problem.message, problem.hint) from None
 
@@ -95,14 +110,14 @@ def require_workspace(opened: Opened, name: str) -> UnitState:
     return unit
 
 
-def _errand(opened: Opened, asked: WorkRequest) -> WorkerErrand:
+def _worker_request(opened: Opened, asked: WorkRequest) -> WorkerRequest:
     """Put together what is asked: the request first, then the environment, then ``prun.toml``."""
     from gitprun.git.refs import read_signatures
     from gitprun.model.plan import DEFAULT_VERIFY_TIMEOUT
     from gitprun.model.powers import started_by
     from gitprun.runs.dispatch import require_programs
     from gitprun.runs.messages import read_level
-    from gitprun.runs.request import WorkerErrand
+    from gitprun.runs.request import WorkerRequest
     from gitprun.runs.user_verify import PostVerify
     from gitprun.supervisor.process import worker_environment
     from gitprun.supervisor.programs import with_program
@@ -114,9 +129,9 @@ def _errand(opened: Opened, asked: WorkRequest) -> WorkerErrand:
     require_approved(opened, (one for one in started_by(settings.powers, {unit.executor}) if one.name != "setup"))
     require_programs((unit,), dict(settings.executors), repository.top or repository.common)
     configured = settings.executors.get(unit.executor, ExecutorSettings())
-    return WorkerErrand(
+    return WorkerRequest(
         unit=unit,
-        settings=with_program(unit.executor, configured, worker_environment({}).get("PATH")),
+        executor=with_program(unit.executor, configured, worker_environment({}).get("PATH")),
         level=read_level(environment.get("COMMIT_LEVEL", "")),
         verify=PostVerify(
             checks=environment.get("POST_VERIFY_CMD", ""),
@@ -128,15 +143,26 @@ def _errand(opened: Opened, asked: WorkRequest) -> WorkerErrand:
         commit_failed=asked.commit_failed,
         log=(asked.log or repository.state / "logs") / f"{asked.name}.log",
         who=read_signatures(repository.git),
-        collect=settings,
+        settings=_said(asked).over(settings),
     )
+
+
+def _said(asked: WorkRequest) -> Settings:
+    """Read what is asked for otherwise than ``[run]`` of prun.toml says."""
+    from gitprun.model.plan import Settings
+    from gitprun.model.tables import parse_duration
+
+    stall = parse_duration(asked.stall) if asked.stall is not None else None
+    if asked.stall is not None and not stall:
+        raise UsageProblem(f"--stall: invalid duration {asked.stall!r}", 'write seconds, or "90s", "40m", "1h30m"')
+    return Settings(stall=stall, retries=None if asked.retry else 0)
 
 
 def _unit(asked: WorkRequest, environment: Mapping[str, str]) -> Unit:
     """Make the unit; what a plan file would refuse is refused here in the same words."""
     from gitprun.model.plan import Settings, parse_unit
     from gitprun.model.tables import Table
-    from gitprun.runs.standalone import NO_LIMIT
+    from gitprun.runs.dispatch_unit import NO_LIMIT
 
     try:
         command = shlex.split(asked.command) if asked.command is not None else None
@@ -167,6 +193,7 @@ class DispatchRequest:
     """One worker on one prompt, outside of any run; what the ``environment`` says are the seed's variables.
 
     ``start`` is the folder that relative paths are meant from, ``result_file`` is written by the worker.
+    ``retry`` tries a worker its service failed again, as runs do; the seed's caller hears of each failure, and decides.
     """
 
     start: Path
@@ -176,6 +203,7 @@ class DispatchRequest:
     executor: str = "codex"
     model: str | None = None
     timeout: str | None = None
+    retry: bool = False
     environment: Mapping[str, str]
 
 
@@ -206,21 +234,21 @@ def dispatch(
     ``announce`` hears the unit and its state folder before the worker starts. Raises UsageProblem before that.
     """
     from gitprun.registry.state_folder import state_base
-    from gitprun.runs.standalone import dispatch_unit, read_wishes
+    from gitprun.runs.dispatch_unit import DispatchPolicy, DispatchSpec, dispatch_unit, read_variables
 
-    start, wishes = asked.start, read_wishes(asked.environment)
-    unit, settings = _dispatched_unit(asked, wishes)
-    done = dispatch_unit(
-        unit,
-        settings,
-        (start / asked.result_file).absolute(),
+    start, wishes = asked.start, read_variables(asked.environment)
+    unit, executor, project = _dispatched_unit(asked, wishes)
+    spec = DispatchSpec(
+        unit=unit,
+        executor=executor,
+        result=(start / asked.result_file).absolute(),
         base=state_base(asked.environment),
         caller=_caller(start, asked.environment),
         scratch=(start / wishes.scratch).absolute() if wishes.scratch else None,
-        stop=stop,
-        announce=lambda path: announce(unit.id, path),
-        say=tell,
+        project=project,
+        retry=asked.retry,
     )
+    done = dispatch_unit(DispatchPolicy(spec, stop, lambda path: announce(unit.id, path), tell))
     return Dispatched(
         unit=unit.id,
         code=done.ended.shell_code,
@@ -231,10 +259,10 @@ def dispatch(
     )
 
 
-def _dispatched_unit(asked: DispatchRequest, wishes: Wishes) -> tuple[Unit, ExecutorSettings]:
-    """Make the unit and the settings of its executor: what the environment says wins over ``prun.toml``."""
+def _dispatched_unit(asked: DispatchRequest, wishes: DispatchVariables) -> tuple[Unit, ExecutorSettings, Settings]:
+    """Make the unit, and the settings of its executor and around it: the environment wins over ``prun.toml``."""
     from gitprun.model.names import parse_unit_id
-    from gitprun.runs.standalone import read_limit
+    from gitprun.runs.dispatch_unit import read_limit
 
     try:
         name, prompt = parse_unit_id(asked.unit, "--unit-id"), read_prompt_file(asked.start, asked.prompt_file)
@@ -243,7 +271,8 @@ def _dispatched_unit(asked: DispatchRequest, wishes: Wishes) -> tuple[Unit, Exec
     limit = read_limit(asked.timeout, "--timeout") if asked.timeout is not None else wishes.timeout
     codex = asked.executor == "codex"
     own = _program(asked.start, wishes.program) if codex else None
-    configured = _configured(asked.start, asked.executor, own)
+    project = _configured(asked.start, asked.executor, own)
+    configured = project.executors.get(asked.executor, ExecutorSettings())
     settings = replace(configured, program=own or configured.program, isolate=configured.isolate and wishes.isolate)
     unit = Unit(
         id=name,
@@ -255,23 +284,24 @@ def _dispatched_unit(asked: DispatchRequest, wishes: Wishes) -> tuple[Unit, Exec
         # Without isolation the user's own configuration says how hard to think.
         reasoning=wishes.reasoning if codex and settings.isolate else None,
     )
-    return unit, settings
+    return unit, settings, project
 
 
-def _configured(start: Path, executor: str, own: str | None) -> ExecutorSettings:
-    """Read what ``prun.toml`` says about an executor, where there is a repository around; ``own``: not its program."""
+def _configured(start: Path, executor: str, own: str | None) -> Settings:
+    """Read what ``prun.toml`` says, where there is a repository around; ``own``: not of the executor's program."""
     from gitprun.git.repo import find_repository
+    from gitprun.model.plan import Settings
     from gitprun.system.config import read_settings
     from gitprun.workspaces.trust import require_trusted
 
     try:
         repository = find_repository(start)
     except PrunError:
-        return ExecutorSettings()
+        return Settings()
     settings = read_settings(repository.top)
     asked = (power for power in settings.powers if power.executor == executor)
     require_trusted(repository, (power for power in asked if not (own and power.name == "program")))
-    return settings.executors.get(executor, ExecutorSettings())
+    return settings
 
 
 def _program(start: Path, program: str | None) -> str | None:
@@ -330,7 +360,7 @@ def gather(
 ) -> int:
     """Wait until every result file has landed; ``arrived`` hears of each. Return how many are missing at the end."""
     from gitprun.registry.state_folder import state_base
-    from gitprun.runs.gather import Arrival, Pace
+    from gitprun.runs.gather import Arrival, GatherCalls, Pace
     from gitprun.runs.gather import gather as wait_for
     from gitprun.runs.writers import Writers
     from gitprun.system.clock import SystemClock
@@ -354,10 +384,12 @@ def gather(
     return wait_for(
         list(files),
         Pace(timeout=asked.timeout, poll=max(LEAST_POLL, asked.poll), window=asked.window),
-        writers=Writers(state_base(asked.environment)),
-        clock=SystemClock(),
-        wait=wait or threading.Event().wait,
-        arrived=hear,
-        say=tell,
-        units=asked.units,
+        GatherCalls(
+            writers=Writers(state_base(asked.environment)),
+            clock=SystemClock(),
+            wait=wait or threading.Event().wait,
+            arrived=hear,
+            say=tell,
+        ),
+        asked.units,
     )

@@ -28,7 +28,7 @@ _PROGRAMS = re.compile(
 
 
 def advise(site: CaptureContext, left_out: tuple[LeftOut, ...]) -> list[str]:
-    """Give notes on a capture."""
+    """Return notes on a capture."""
     return [*_planted(site), *_nested(site, left_out), *_links(site, left_out)]
 
 
@@ -51,7 +51,7 @@ def programs_named(text: str) -> dict[str, str]:
 
 
 def _planted(site: CaptureContext) -> Iterator[str]:
-    """Say which programs a clone's own settings name that are not the user's."""
+    """List which programs a clone's own settings name that are not the user's."""
     git = site.workspace.path / ".git"
     if site.workspace.kind != "clone" or folder_identity(git) is None:
         return
@@ -87,7 +87,10 @@ def _commits(git: Path) -> int:
 
 
 def _links(site: CaptureContext, left_out: tuple[LeftOut, ...]) -> Iterator[str]:
-    """Say that an ignore rule with a slash at its end is about folders only, where that let a link through."""
+    """Return a note that an ignore rule with a slash at its end is about folders only.
+
+    It let a link through.
+    """
     rules = {line.strip() for line in (site.base_blob(".gitignore") or b"").split(b"\n")}
     for row in left_out:
         name = os.path.basename(row.path)

@@ -34,7 +34,7 @@ def leave_out_crowds(sizes: Mapping[str, int], most: int, tracked: Callable[[str
 
 
 def _places(path: str, is_tracked: Callable[[str], bool]) -> list[str]:
-    """Name the places a new file can go with: each new folder above it, or the folder of the base it lies in."""
+    """List the places a new file can go with: each new folder above it, or the folder of the base it lies in."""
     folders = [path[:at] for at, char in enumerate(path) if char == "/"]
     new = [f"{folder}/" for folder in folders if not is_tracked(folder)]
     return new or [f"{folders[-1]}/*" if folders else "*"]

@@ -17,12 +17,12 @@ import pygit2
 
 from gitprun.capture.advice import advise
 from gitprun.capture.context import CaptureContext
-from gitprun.capture.import_objects import ImportLimits, ImportProblem, Rejected, cross
+from gitprun.capture.import_objects import ImportLimits, ImportProblem, ImportRequest, Rejected, import_objects
 from gitprun.capture.portable import describe_names
-from gitprun.capture.scan import Scan, ScanProblem, scan_workspace
 from gitprun.capture.screen import LeftOut, gather_left_out
 from gitprun.capture.signing import NotSigned, wants_signature, write_signed
 from gitprun.capture.stage import FilterChanged, StagedTree, stage
+from gitprun.capture.tree_scan import ScanProblem, TreeScan, scan_workspace
 from gitprun.capture.worker_commits import pin_inner, pin_own_commits, pin_staged
 from gitprun.git.limits import keeping_work
 from gitprun.git.refs import Signature, move_ref, open_repository, write_commit
@@ -75,7 +75,7 @@ class Capture:
     own_commits: tuple[str, ...] = ()
     rejected: tuple[Rejected, ...] = ()
     unfinished: str | None = None
-    stray: str = ""
+    diverged: str = ""
     notes: tuple[str, ...] = ()
     inner: tuple[str, ...] = ()
 
@@ -90,7 +90,7 @@ class Capture:
             "own_commits": list(self.own_commits),
             "rejected": [asdict(row) for row in self.rejected],
             "unfinished": self.unfinished,
-            "stray": self.stray,
+            "stray": self.diverged,
             "collect_notes": list(self.notes),
             "inner": list(self.inner),
         }
@@ -139,7 +139,7 @@ def capture(site: CaptureContext, run: RunId, unit: UnitId) -> Capture:
         raise CaptureProblem(f"the work in {path} could not be captured: {said}") from None
     left_out = gather_left_out([*staged.left_out, *pinned.left_out])
     notes += advise(site, left_out)
-    stray = _taken_back(site, pinned.parted, staged.tree, changed)
+    diverged = _taken_back(site, pinned.parted, staged.tree, changed)
     return Capture(
         tree=staged.tree,
         changed=changed,
@@ -148,9 +148,9 @@ def capture(site: CaptureContext, run: RunId, unit: UnitId) -> Capture:
         own_commits=pinned.own_commits,
         rejected=pinned.rejected,
         unfinished=pinned.unfinished,
-        stray=stray,
+        diverged=diverged,
         inner=pinned.inner,
-        notes=(*notes, *pinned.notes, *([stray] if stray else [])),
+        notes=(*notes, *pinned.notes, *([diverged] if diverged else [])),
     )
 
 
@@ -164,7 +164,7 @@ def pin_commits(site: CaptureContext, run: RunId, unit: UnitId) -> tuple[tuple[s
 
 
 def stage_workspace(site: CaptureContext) -> tuple[StagedTree, list[str]]:
-    """Write the tree of what is in a workspace now, in its private index; gives notes too."""
+    """Write the tree of what is in a workspace now, in its private index; returns notes too."""
     path = site.workspace.path
     most = site.max_files if site.max_files > DEFAULT_MAX_FILES else 0
     scan = scan_workspace(path, frozenset(map(os.fsencode, (".git", *site.apart))), most=most)
@@ -178,7 +178,7 @@ def stage_workspace(site: CaptureContext) -> tuple[StagedTree, list[str]]:
 
 
 def _names(repo: pygit2.Repository, base: Oid, tree: Oid) -> tuple[str, ...]:
-    """Say which new names trouble other systems."""
+    """List which new names trouble other systems."""
     trees, before = Trees(repo), tree_of(repo, base)
     try:
         return describe_names(trees, before, tree, trees.compare(before, tree))
@@ -187,7 +187,7 @@ def _names(repo: pygit2.Repository, base: Oid, tree: Oid) -> tuple[str, ...]:
         return ()
 
 
-def _defuse(site: CaptureContext, scan: Scan) -> list[str]:
+def _defuse(site: CaptureContext, scan: TreeScan) -> list[str]:
     """Unlink what git would wait for (it holds no content), and put the base's version in its place."""
     notes = []
     for name in scan.traps:
@@ -208,7 +208,7 @@ def _defuse(site: CaptureContext, scan: Scan) -> list[str]:
 
 
 def _hook_notes(site: CaptureContext, configured: str) -> list[str]:
-    """Name the user's hooks that a commit of his would have started."""
+    """List the hooks of the user's that a commit would have started."""
     folder = site.repository.common / "hooks"
     if configured:
         # A relative one counts from the checkout.
@@ -218,7 +218,7 @@ def _hook_notes(site: CaptureContext, configured: str) -> list[str]:
 
 
 def _taken_back(site: CaptureContext, parted: Oid | None, tree: Oid, changed: Sequence[str]) -> str:
-    """Say which changes the base had since a commit are gone again, since the worker worked on from that one."""
+    """List which changes the base had since a commit are gone again, since the worker worked on from that one."""
     if parted is None:
         return ""
     # What differs from the base, and not from that commit.
@@ -240,42 +240,34 @@ def changed_paths(repo: pygit2.Repository, base: Oid, tree: Oid) -> tuple[str, .
 
 
 @keeping_work()
-def commit_capture(
-    site: CaptureContext,
-    found: Capture,
-    ref: str,
-    message: str,
-    who: tuple[Signature, Signature],
-    old: Oid = ZERO,
-    note: Callable[[str], None] | None = None,
-) -> Oid:
-    """Make the one commit of a unit on its base and pin it; the ref moves only after all of it is whole there.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitText:
+    """What a commit says: its message, author and committer.
 
-    Where ``note`` hears of it when that fails, it is signed if the user signs his commits.
+    Where ``note`` hears of it when that fails, it is signed if the user signs commits.
     """
+
+    message: str
+    who: tuple[Signature, Signature]
+    note: Callable[[str], None] | None = None
+
+
+def commit_capture(site: CaptureContext, found: Capture, ref: str, text: CommitText, old: Oid = ZERO) -> Oid:
+    """Make the one commit of a unit on its base and pin it; the ref moves only after all of it is whole there."""
     run, _, unit = ref.removeprefix("refs/prun/").removeprefix("kept/").partition("/")
     names = {"run": run, "unit": unit.partition("/")[0]}
-    commit = bring_commit(site, found.tree, site.base, message, who, **names, note=note)
+    commit = bring_commit(site, found.tree, site.base, text, **names)
     move_ref(site.repo, ref, commit, old, "prun: captured")
     return commit
 
 
 @keeping_work()
-def bring_commit(
-    site: CaptureContext,
-    tree: Oid,
-    parent: Oid,
-    message: str,
-    who: tuple[Signature, Signature],
-    *,
-    run: str,
-    unit: str,
-    note: Callable[[str], None] | None = None,
-) -> Oid:
-    """Make a commit of a captured tree and bring it into the user's repository; no ref moves; ``note`` as above.
+def bring_commit(site: CaptureContext, tree: Oid, parent: Oid, text: CommitText, *, run: str, unit: str) -> Oid:
+    """Make a commit of a captured tree and bring it into the user's repository; no ref moves.
 
     Raises CaptureProblem, with the user's repository as it was, when the work is not fit for it.
     """
+    message, who, note = text.message, text.who, text.note
     if site.own is None:
         return write_commit(site.repo, tree, (parent,), message, *who)
     own, objects = site.own, site.own / "objects"
@@ -289,10 +281,12 @@ def bring_commit(
     if commit is None:
         writer = stand_in(site.git, objects, lambda: open_repository(own))
         commit = write_commit(writer, tree, (parent,), message, *who)
-    came = cross(
-        site.repository, run=run, unit=unit, objects=objects, tips={"capture": commit}, base=parent,
-        limits=UNBOUNDED, parent=True,
-    )  # fmt: skip
+    came = import_objects(
+        site.repository,
+        ImportRequest(
+            run=run, unit=unit, objects=objects, tips={"capture": commit}, base=parent, limits=UNBOUNDED, parent=True
+        ),
+    )
     if "capture" not in came.taken:
         row = came.rejected[0]
         raise CaptureProblem(

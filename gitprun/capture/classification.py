@@ -1,4 +1,4 @@
-"""What of the changes in a workspace is work: each path is looked at once and put on one of the piles."""
+"""What of the changes in a workspace is work: each path is looked at once and put in one class."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from gitprun.capture.bounds import crowd_row, large_row, leave_out_crowds, leave
 from gitprun.capture.context import GITLINK, TREE, CaptureContext
 from gitprun.capture.modules import MAX_SIZE, refused_setting
 from gitprun.capture.private import screen_private
-from gitprun.capture.scan import look
 from gitprun.capture.screen import (
     HEAD,
     SUBMODULE,
@@ -23,12 +22,13 @@ from gitprun.capture.screen import (
     screen_size,
     within,
 )
+from gitprun.capture.tree_scan import look
 from gitprun.model.globs import matches
 from gitprun.system.files import read_plain
 
 
 @dataclass(slots=True)
-class Class:
+class Classification:
     """The paths sorted so far: ``new`` with their sizes, ``wanted`` of those the base (or an earlier capture) knows."""
 
     nested: tuple[str, ...] = ()
@@ -47,15 +47,15 @@ class Class:
 
 
 def included(site: CaptureContext, text: str) -> bool:
-    """Tell whether somebody asked for a path that is no work."""
+    """Check whether somebody asked for a path that is no work."""
     return any(matches(pattern, text) for pattern in site.include)
 
 
-def sort_new(site: CaptureContext, name: bytes, pile: Class) -> None:
+def classify_new(site: CaptureContext, name: bytes, sorted_paths: Classification) -> None:
     """Judge a path that is in no commit."""
     text = os.fsdecode(name)
     asked = included(site, text)
-    if text.endswith("/") or (within(text, pile.nested) and not asked) or within(text, site.apart):
+    if text.endswith("/") or (within(text, sorted_paths.nested) and not asked) or within(text, site.apart):
         return
     seen = look(site.workspace.path, text)
     # Codex leaves an empty file of this name.
@@ -70,36 +70,36 @@ def sort_new(site: CaptureContext, name: bytes, pile: Class) -> None:
         refused = refused or screen_private(found, site.fence, site.holds)
     refused = refused or _screen_modules(site, text)
     if refused is None:
-        pile.new[name] = seen[1]
+        sorted_paths.new[name] = seen[1]
     else:
-        pile.leave(refused, path=text)
+        sorted_paths.leave(refused, path=text)
 
 
-def sort_tracked(site: CaptureContext, name: bytes, pile: Class, *, staged: bool) -> None:
+def classify_tracked(site: CaptureContext, name: bytes, sorted_paths: Classification, *, staged: bool) -> None:
     """Judge a path git calls changed; what is refused keeps the version of the base."""
     text = os.fsdecode(name)
-    if below(text, pile.refused):
+    if below(text, sorted_paths.refused):
         return
     seen = look(site.workspace.path, text)
     if seen is None or _behind_link(site, text):
-        pile.gone.append(name)
+        sorted_paths.gone.append(name)
     elif stat.S_ISDIR(seen[0]):
         if site.base_mode(text) == GITLINK:
-            pile.leave(LeftOut(f"{text}/", SUBMODULE), path=text)
-        elif text not in pile.nested:
-            pile.gone.append(name)
+            sorted_paths.leave(LeftOut(f"{text}/", SUBMODULE), path=text)
+        elif text not in sorted_paths.nested:
+            sorted_paths.gone.append(name)
     elif seen[2] is not None:
         refused = screen_link(NewPath(text, link=seen[2]))
         if refused:
-            pile.leave(refused)
+            sorted_paths.leave(refused)
         else:
-            pile.wanted.append(name)
+            sorted_paths.wanted.append(name)
     elif stat.S_ISREG(seen[0]):
-        _sort_file(site, name, pile, seen, staged=staged)
+        _classify_file(site, name, sorted_paths, seen, staged=staged)
 
 
-def _sort_file(
-    site: CaptureContext, name: bytes, pile: Class, seen: tuple[int, int, str | None], *, staged: bool
+def _classify_file(
+    site: CaptureContext, name: bytes, sorted_paths: Classification, seen: tuple[int, int, str | None], *, staged: bool
 ) -> None:
     text = os.fsdecode(name)
     mode, large = site.base_mode(text), seen[1] > site.max_file
@@ -112,16 +112,16 @@ def _sort_file(
         same = site.base_size(text) == seen[1]
         if same and read_plain(site.workspace.path / text, seen[1] + 1) == site.base_blob(text):
             # Line-end rules that came after the file: git calls it changed, yet it has the very bytes of the base.
-            pile.noise += 1
+            sorted_paths.noise += 1
             return
     refused = None if included(site, text) else screen_size(NewPath(text, seen[1]), site.max_file)
     if refused and (site.base_size(text) or 0) > site.max_file:
         refused = None
     refused = refused or _screen_modules(site, text)
     if refused:
-        pile.leave(refused)
+        sorted_paths.leave(refused)
     else:
-        pile.wanted.append(name)
+        sorted_paths.wanted.append(name)
 
 
 def _screen_modules(site: CaptureContext, text: str) -> LeftOut | None:
@@ -133,35 +133,37 @@ def _screen_modules(site: CaptureContext, text: str) -> LeftOut | None:
     return LeftOut(text, f"a submodule setting that git refuses: {refused}", len(content)) if refused else None
 
 
-def bound_new(site: CaptureContext, pile: Class) -> None:
+def bound_new(site: CaptureContext, sorted_paths: Classification) -> None:
     """Leave out what is new beyond the bounds for number and size; what was asked for does not count."""
-    sizes = {os.fsdecode(name): size for name, size in pile.new.items() if not included(site, os.fsdecode(name))}
+    sizes = {
+        os.fsdecode(name): size for name, size in sorted_paths.new.items() if not included(site, os.fsdecode(name))
+    }
     crowds = leave_out_crowds(sizes, site.max_files, lambda folder: site.base_mode(folder) == TREE)
     for place, paths in crowds.items():
-        pile.left_out.append(crowd_row(place, [sizes[path] for path in paths], site.max_files))
-        drop_new(pile, paths)
+        sorted_paths.left_out.append(crowd_row(place, [sizes[path] for path in paths], site.max_files))
+        drop_new(sorted_paths, paths)
         for path in paths:
             del sizes[path]
     large = leave_out_large(sizes, site.max_total)
-    pile.left_out += [large_row(path, sizes[path], site.max_total) for path in large]
-    drop_new(pile, large)
+    sorted_paths.left_out += [large_row(path, sizes[path], site.max_total) for path in large]
+    drop_new(sorted_paths, large)
 
 
-def drop_new(pile: Class, paths: Iterable[str]) -> None:
+def drop_new(sorted_paths: Classification, paths: Iterable[str]) -> None:
     """Take paths out of those that are new."""
     for path in paths:
-        pile.refused.add(path)
-        pile.new.pop(os.fsencode(path), None)
+        sorted_paths.refused.add(path)
+        sorted_paths.new.pop(os.fsencode(path), None)
 
 
 def below(text: str, folders: Iterable[str]) -> bool:
-    """Tell whether a path, or a folder above it, is among the given ones."""
+    """Check whether a path, or a folder above it, is among the given ones."""
     parts = text.split("/")
     known = folders if isinstance(folders, set) else set(folders)
     return any("/".join(parts[:number]) in known for number in range(1, len(parts) + 1))
 
 
 def _behind_link(site: CaptureContext, text: str) -> bool:
-    """Tell whether a folder above a path is a link now."""
+    """Check whether a folder above a path is a link now."""
     parts = text.split("/")[:-1]
     return any(os.path.islink(os.path.join(site.workspace.path, *parts[: number + 1])) for number in range(len(parts)))

@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterable
 
 from gitprun.capture.context import CaptureContext
-from gitprun.capture.scan import size_of
 from gitprun.capture.screen import LeftOut
+from gitprun.capture.tree_scan import size_of
 from gitprun.model.secrets import find_secret
 from gitprun.system.files import read_plain
 

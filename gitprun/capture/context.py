@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -61,7 +63,7 @@ class CaptureContext:
 
     @property
     def git(self) -> Git:
-        """Give git with the private index and the workspace as work tree; with a folder of our own no filter runs."""
+        """Return git with the private index and the workspace as work tree; with a folder of our own no filter runs."""
         return Git(
             cwd=self.workspace.path,
             env={
@@ -82,7 +84,7 @@ class CaptureContext:
 
     @property
     def apart(self) -> tuple[str, ...]:
-        """Name what is in the workspace and no work: the outbox, and what prun copied or linked in."""
+        """Return what is in the workspace and no work: the outbox, and what prun copied or linked in."""
         return (OUTBOX, *self.workspace.provided)
 
     @property
@@ -91,7 +93,7 @@ class CaptureContext:
         return tuple(b"--exclude=" + exact_rule(os.fsencode(name)) for name in self.apart)
 
     def base_mode(self, path: str) -> int | None:
-        """Give the mode a path has in the base; None if it is not there."""
+        """Return the mode a path has in the base; None if it is not there."""
         found = self._find(path)
         return None if found is None else int(found.filemode)
 
@@ -100,7 +102,7 @@ class CaptureContext:
         return self.base_mode(path) is not None or os.path.lexists(self.workspace.path / path)
 
     def base_blob(self, path: str) -> bytes | None:
-        """Give the bytes a file has in the base."""
+        """Return the bytes a file has in the base."""
         found = self._find(path)
         return bytes(found.data) if isinstance(found, pygit2.Blob) else None
 
@@ -110,7 +112,7 @@ class CaptureContext:
         return None if found is None else str(found.id)
 
     def base_size(self, path: str) -> int | None:
-        """Give the size a file has in the base, without reading it."""
+        """Return the size a file has in the base, without reading it."""
         found = self._find(path)
         return int(found.size) if isinstance(found, pygit2.Blob) else None
 
@@ -119,6 +121,26 @@ class CaptureContext:
             return self.repo[self.base].peel(pygit2.Tree)[path]
         except (KeyError, UnicodeEncodeError, ValueError):
             return None
+
+
+@contextmanager
+def index_kept(site: CaptureContext) -> Iterator[list[bool]]:
+    """Restore the private index at the end, unless the block says (a true value in the list) that all is committed.
+
+    What is staged and in no commit would look like no change to the next capture, and be left out of it.
+    """
+    index = site.workspace.index
+    assert index is not None
+    before = index.with_name("index.before")
+    shutil.copy2(index, before)
+    committed: list[bool] = []
+    try:
+        yield committed
+    finally:
+        if any(committed):
+            before.unlink()
+        else:
+            os.replace(before, index)
 
 
 def exact_rule(path: bytes) -> bytes:

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 
 from gitprun.capture.context import CaptureContext
 from gitprun.capture.rules import lay_out_rules
-from gitprun.capture.scan import size_of
 from gitprun.capture.screen import LeftOut
+from gitprun.capture.tree_scan import size_of
 from gitprun.git.command import Git
 from gitprun.model.errors import PrunError
 from gitprun.system.files import read_plain
@@ -41,7 +41,7 @@ class Filters:
     named: frozenset[str]
 
     def git(self, git: Git) -> Git:
-        """Give git with the filters that may run; one that fails stops it, whatever its settings say."""
+        """Return git with the filters that may run; one that fails stops it, whatever its settings say."""
         rows: list[tuple[str, str]] = []
         for name, settings in self.known.items():
             if name in self.named:
@@ -55,7 +55,7 @@ class Filters:
         return replace(git, env={**git.env, **env})
 
     def program(self, name: str) -> str:
-        """Name what a filter starts."""
+        """Return what a filter starts."""
         settings = self.known.get(name, {})
         command = settings.get("process") or settings.get("clean") or ""
         return command.split(" ")[0] or name
@@ -164,7 +164,10 @@ def judge_filters(
 
 
 def _refuse(site: CaptureContext, filters: Filters, name: bytes, found: str, before: str) -> str:
-    """Say why a path cannot be stored; ``found`` is its filter as the attributes are now, ``before`` by the base's."""
+    """Return why a path cannot be stored.
+
+    ``found`` is its filter as the attributes are now, ``before`` by the base's.
+    """
     if before != found and before in filters.known and not _starts_as_pointer(site, name):
         return f"the base stores it through the filter {before}, which the worker's attributes take away"
     if not found:
@@ -199,7 +202,7 @@ def _filters_in_base(site: CaptureContext, names: Sequence[bytes]) -> dict[bytes
 
 
 def attributes_changed(site: CaptureContext, files: Iterable[bytes], removed: Iterable[bytes]) -> tuple[bool, bool]:
-    """Tell whether attributes can matter at all, and whether the worker changed any of their files."""
+    """Check whether attributes can matter at all, and whether the worker changed any of their files."""
     here = list(files)
     gone = [name for name in removed if os.path.basename(name) == b".gitattributes"]
     own = site.own is not None and any(

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from gitprun.capture.classification import included
 from gitprun.capture.context import TREE, CaptureContext
 from gitprun.capture.rules import lay_out_rules
-from gitprun.capture.scan import Scan, size_of
 from gitprun.capture.screen import BUILD_FOLDERS, PRODUCTS, LeftOut, build_folder, within
+from gitprun.capture.tree_scan import TreeScan, size_of
 from gitprun.system.files import read_plain
 
 TIMEOUT = 300.0
@@ -18,8 +18,8 @@ MAX_RULES = 1_000_000
 _EVERYTHING = frozenset({b"*", b"/*", b"**", b"/**", b"**/*", b"*.*", b".", b"./*"})
 
 
-def read_hidden(
-    site: CaptureContext, scan: Scan, shown: Iterable[bytes], excludes: Sequence[str | bytes]
+def read_ignore_rules(
+    site: CaptureContext, scan: TreeScan, shown: Iterable[bytes], excludes: Sequence[str | bytes]
 ) -> tuple[list[bytes], list[LeftOut]]:
     """List hidden new files that are work all the same, and those that are not; git is kept out of ``excludes``.
 
@@ -60,13 +60,13 @@ def read_hidden(
 
 
 def _differs(site: CaptureContext, text: str) -> bool:
-    """Tell whether an ignore file is not the one of the base."""
+    """Check whether an ignore file is not the one of the base."""
     entry = site.base_blob(text)
     return entry is None or read_plain(site.workspace.path / text, MAX_RULES) != entry
 
 
 def _hides_itself(site: CaptureContext, name: bytes) -> str:
-    """Name the new folder that an ignore file hides whole; an empty text if it does not."""
+    """Return the new folder that an ignore file hides whole; an empty text if it does not."""
     folder = os.path.dirname(os.fsdecode(name))
     if not folder or site.base_mode(folder) == TREE:
         return ""
@@ -76,7 +76,7 @@ def _hides_itself(site: CaptureContext, name: bytes) -> str:
 
 
 def _collapse(path: str, above: str) -> str:
-    """Name what lies directly below the folder of an ignore file on the way to a path."""
+    """Return what lies directly below the folder of an ignore file on the way to a path."""
     rest = path[len(above) + 1 :] if above else path
     first, slash, _ = rest.partition("/")
     return (f"{above}/" if above else "") + first + slash

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from gitprun.capture.context import quoted_place
 from gitprun.capture.inspect import ImportLimits, Inspection, TooLarge, UnfitObjects
-from gitprun.capture.object_dir import copy_plain, plain_files, tell_strange
+from gitprun.capture.object_dir import check_object_dir, copy_plain, plain_files
 from gitprun.capture.quarantine import Room, adopt, keep, open_room, users_objects
 from gitprun.git.command import Bounds, Git
 from gitprun.git.pipe import pipe
@@ -23,7 +23,16 @@ from gitprun.git.repo import Repository
 from gitprun.model.errors import GitFailed, GitTimeout, PrunError
 from gitprun.model.names import Oid
 
-__all__ = ["GONE", "ImportLimits", "ImportProblem", "Imported", "Rejected", "cross", "room_git"]
+__all__ = [
+    "GONE",
+    "ImportLimits",
+    "ImportProblem",
+    "ImportRequest",
+    "Imported",
+    "Rejected",
+    "import_objects",
+    "room_git",
+]
 
 # Why a tip that names no object at all is rejected.
 GONE = "it is not there"
@@ -77,28 +86,44 @@ class Imported:
     notes: tuple[str, ...] = ()
 
 
-def cross(
-    repository: Repository,
-    *,
-    run: str,
-    unit: str,
-    objects: Path,
-    tips: Mapping[str, Oid],
-    base: Oid,
-    limits: ImportLimits = LIMITS,
-    parent: bool = False,
-    alternates: bytes | None = None,
-) -> Imported:
-    """Bring what ``tips`` reach in the object folder ``objects`` into the user's repository, each tip whole or not.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportRequest:
+    """What is to be brought into the user's repository: what ``tips`` reach in the object folder ``objects``.
 
-    ``base`` is a commit of the user's own. ``parent``: each tip has exactly the base as its one parent.
-    ``alternates`` is what prun wrote into a clone's objects/info/alternates: when something else is there now, or
-    objects lie behind links, nothing is taken from it; None means a folder of our own. No ref is moved.
+    ``run`` and ``unit`` name whose quarantine keeps what is not taken. ``base`` is a commit of the user's own.
+    ``parent``: each tip has exactly the base as its one parent. ``alternates`` is what prun wrote into a clone's
+    objects/info/alternates: when something else is there now, or objects lie behind links, nothing is taken from it;
+    None means a folder of our own.
     """
+
+    run: str
+    unit: str
+    objects: Path
+    tips: Mapping[str, Oid]
+    base: Oid
+    limits: ImportLimits = LIMITS
+    parent: bool = False
+    alternates: bytes | None = None
+
+
+def import_objects(repository: Repository, request: ImportRequest) -> Imported:
+    """Bring commits into the user's repository, each tip whole or not at all; no ref is moved."""
+    tips, limits = request.tips, request.limits
     if not tips:
         return Imported({})
     deadline = time.monotonic() + limits.seconds
-    trip = _Trip(repository, run, unit, objects, base, (base,), limits, parent, alternates, deadline)
+    trip = _ObjectImport(
+        repository,
+        request.run,
+        request.unit,
+        request.objects,
+        request.base,
+        (request.base,),
+        limits,
+        request.parent,
+        request.alternates,
+        deadline,
+    )
     strange = trip.look()
     if strange is not None:
         return trip.without_objects(tips, strange)
@@ -111,7 +136,7 @@ def cross(
 
 
 @dataclass(frozen=True, slots=True)
-class _Trip:
+class _ObjectImport:
     """Everything about one crossing; ``whole`` are commits of the user's, ``objects`` None: his objects alone."""
 
     repository: Repository
@@ -127,14 +152,14 @@ class _Trip:
 
     @property
     def time(self) -> float:
-        """Give the seconds that are left."""
+        """Return the seconds that are left."""
         return max(0.1, self.deadline - time.monotonic())
 
     def look(self) -> str | None:
-        """Tell what is strange about a folder of objects that a worker could write."""
+        """Return what is strange about a folder of objects that a worker could write."""
         if self.objects is None or self.alternates is None:
             return None
-        return tell_strange(self.objects, self.alternates)
+        return check_object_dir(self.objects, self.alternates)
 
     def attempt(self, tips: Mapping[str, Oid]) -> tuple[str, ...]:
         """Take tips over together, or raise with nothing changed in the user's repository."""
@@ -254,7 +279,7 @@ class _Trip:
         return Imported(taken, rejected, tuple(dict.fromkeys(notes)))
 
     def _is_loose(self, oid: Oid) -> bool:
-        """Tell whether there is a file for an object, be it as broken as it may."""
+        """Check whether there is a file for an object, be it as broken as it may."""
         return self.objects is not None and os.path.lexists(self.objects / oid[:2] / oid[2:])
 
     def without_objects(self, tips: Mapping[str, Oid], strange: str) -> Imported:
@@ -381,7 +406,7 @@ def _require_healthy(problem: GitFailed) -> None:
 
 
 def _explain(problem: PrunError) -> str:
-    """Say why in one line; a git that was ended by a signal is told for what it was."""
+    """Return why in one line; a git that was ended by a signal is told for what it was."""
     if isinstance(problem, GitFailed) and problem.code < 0:
         program = problem.argv[0] if problem.argv else ""
         why = {-24: f"used more than {BOUNDS.processor} s of processor time", -11: "crashed over it (too deep?)"}

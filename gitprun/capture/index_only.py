@@ -17,10 +17,10 @@ from pathlib import Path
 from gitprun.capture.classification import included
 from gitprun.capture.contents import FIRST
 from gitprun.capture.context import TREE, CaptureContext
-from gitprun.capture.import_objects import Rejected, cross, room_git
+from gitprun.capture.import_objects import ImportRequest, Rejected, import_objects, room_git
 from gitprun.capture.inspect import split_batch
 from gitprun.capture.lint import lint_path
-from gitprun.capture.object_dir import tell_strange
+from gitprun.capture.object_dir import check_object_dir
 from gitprun.capture.quarantine import open_room
 from gitprun.capture.screen import (
     HEAD,
@@ -77,7 +77,7 @@ def bring_staged(
     if not rows:
         return StagedContent()
     objects = site.workspace.path / ".git" / "objects" if site.workspace.kind == "clone" else None
-    strange = tell_strange(objects, site.alternates) if objects is not None else None
+    strange = check_object_dir(objects, site.alternates) if objects is not None else None
     if strange is not None:
         return _unread(f"{strange}")
     room = open_room(site.repository, run, unit)
@@ -97,7 +97,7 @@ def _git(site: CaptureContext, **more: str) -> Git:
 
 
 def _unread(why: str) -> StagedContent:
-    """Name the index itself as what stays behind, so that nobody takes the workspace for safe to remove."""
+    """Add the index itself to what stays behind, so that nobody takes the workspace for safe to remove."""
     return StagedContent(left_out=(LeftOut(".git/index", f"what is only staged in it could not be kept: {why}"),))
 
 
@@ -171,7 +171,9 @@ def _take(
     if site.own is None:
         return StagedContent(commit, told, notes=(note,))
     tips, objects = {CHANNEL: commit}, site.own / "objects"
-    came = cross(site.repository, run=run, unit=unit, objects=objects, tips=tips, base=site.base)
+    came = import_objects(
+        site.repository, ImportRequest(run=run, unit=unit, objects=objects, tips=tips, base=site.base)
+    )
     if CHANNEL not in came.taken:
         return StagedContent(None, told, came.rejected)
     return StagedContent(commit, told, notes=(note, *came.notes))

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gitprun.capture.context import GITLINK, CaptureContext
-from gitprun.capture.import_objects import GONE, Rejected, cross, room_git
-from gitprun.capture.object_dir import tell_strange
+from gitprun.capture.import_objects import GONE, ImportRequest, Rejected, import_objects, room_git
+from gitprun.capture.object_dir import check_object_dir
 from gitprun.capture.quarantine import open_room
-from gitprun.capture.tree_scan import read_pointer
-from gitprun.capture.worker_refs import read_channels, read_upstream
+from gitprun.capture.tree_walk import read_pointer
+from gitprun.capture.worker_refs import read_upstream, read_worker_refs
 from gitprun.model.errors import GitFailed, GitTimeout
 from gitprun.model.names import Oid, RunId, UnitId
 from gitprun.system.files import folder_identity
@@ -43,7 +43,7 @@ class Inner:
 
     @property
     def note(self) -> str:
-        """Say what was found."""
+        """Return what was found in words."""
         count = f"{len(self.tips)} of its tips are kept" if len(self.tips) > 1 else "they are kept"
         return (
             f"commits were made inside the submodule {self.folder}: {count} as {CHANNEL}/{safe_name(self.folder)},"
@@ -71,15 +71,17 @@ def _bring(site: CaptureContext, run: RunId, unit: UnitId, folder: str, git_dir:
     known = set(read_upstream(git_dir))
     if (linked := site.base_object(folder)) is not None:
         known.add(linked)
-    tips = dict(read_channels(git_dir, frozenset(known)).tips)
+    tips = dict(read_worker_refs(git_dir, frozenset(known)).tips)
     objects = git_dir / "objects"
-    if tips and tell_strange(objects, b"") is None:
+    if tips and check_object_dir(objects, b"") is None:
         tips = _new(site, run, unit, objects, tips, known)
     if not tips:
         return None
     name = safe_name(folder)
     asked = {f"{CHANNEL}/{name}/{channel}": oid for channel, oid in tips.items()}
-    came = cross(site.repository, run=run, unit=unit, objects=objects, tips=asked, base=site.base, alternates=b"")
+    came = import_objects(
+        site.repository, ImportRequest(run=run, unit=unit, objects=objects, tips=asked, base=site.base, alternates=b"")
+    )
     # A log tells of commits that git has long dropped; nothing was lost by us.
     rejected = tuple(row for row in came.rejected if row.reason != GONE or "/lost/" not in row.name)
     return Inner(folder, came.taken, rejected) if came.taken or rejected else None

@@ -98,18 +98,18 @@ def _warned(path: bytes) -> Iterator[str]:
 
 
 def is_git(part: bytes) -> bool:
-    """Tell whether some file system takes one part of a path for ``.git``, or finds ``.git`` behind a backslash."""
+    """Check whether some file system takes one part of a path for ``.git``, or finds ``.git`` behind a backslash."""
     return any(_GIT.fullmatch(piece) for piece in _visible(part).split("\\"))
 
 
 def special_name(part: bytes) -> str | None:
-    """Name the file of git's own settings that some file system takes one part of a path for."""
+    """Return the file of git's own settings that some file system takes one part of a path for."""
     text = _visible(part)
     return next((f".{name}" for name, pattern in _SPECIAL.items() if pattern.fullmatch(text)), None)
 
 
 def is_modules(path: bytes) -> bool:
-    """Tell whether git could read this file as the settings of submodules."""
+    """Check whether git could read this file as the settings of submodules."""
     return special_name(path.rpartition(b"/")[2]) == ".gitmodules"
 
 

@@ -13,8 +13,8 @@ from gitprun.workspaces.base import OUTBOX
 PLAIN, PROGRAM = b"100644", b"100755"
 
 
-def enter_modes(site: CaptureContext) -> tuple[str, ...]:
-    """Give files that the base does not have the mode they have on disk; gives notes.
+def stage_modes(site: CaptureContext) -> tuple[str, ...]:
+    """Stage the mode that files the base does not have have on disk; return notes.
 
     The setting speaks of a disk that keeps no modes. Where this one keeps them, which a file of our own shows, a
     script somebody made executable is one.

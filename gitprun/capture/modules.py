@@ -14,7 +14,7 @@ _TOLD = ("path", "url", "update")
 
 
 def refused_setting(git: Git, content: bytes) -> str | None:
-    """Name the first setting of a ``.gitmodules`` that can harm whoever clones it; None if there is none.
+    """Return the first setting of a ``.gitmodules`` that can harm whoever clones it; None if there is none.
 
     What git's own fsck refuses (update=!command, values that look like options, names with ..), and what fsck of
     older versions lets pass: a line end in a value (CVE-2025-48384), a URL that names a program.
@@ -35,7 +35,7 @@ def refused_setting(git: Git, content: bytes) -> str | None:
 
 
 def changed_settings(git: Git, before: bytes, after: bytes) -> list[str]:
-    """Tell which submodules come, go, or are found elsewhere, one line each."""
+    """List which submodules come, go, or are found elsewhere, one line each."""
     old, new = _by_name(git, before), _by_name(git, after)
     said = []
     for name in sorted({*old, *new}):

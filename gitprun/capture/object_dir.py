@@ -16,8 +16,8 @@ MOST_FOLDERS = 4
 MOST_ALTERNATES = 100_000
 
 
-def tell_strange(objects: Path, alternates: bytes) -> str | None:
-    """Tell why a folder is not plain files and folders that refer to nothing but ``alternates``; None if it is."""
+def check_object_dir(objects: Path, alternates: bytes) -> str | None:
+    """Return why a folder is not plain files and folders that refer to nothing but ``alternates``; None if it is."""
     moved = "the worker changed where its objects lie"
     try:
         if os.path.islink(objects):
@@ -44,7 +44,7 @@ def tell_strange(objects: Path, alternates: bytes) -> str | None:
 
 
 def plain_files(objects: Path) -> Iterator[os.DirEntry[str]]:
-    """Give the plain files in a folder of objects; what lies deeper than objects do is passed over."""
+    """Return the plain files in a folder of objects; what lies deeper than objects do is passed over."""
     for entry, _ in _walk(objects):
         if entry.is_file(follow_symlinks=False):
             yield entry

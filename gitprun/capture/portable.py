@@ -14,8 +14,9 @@ MOST_TOLD = 5
 
 
 def describe_names(trees: Trees, before: Oid, after: Oid, step: Sequence[TreeChange]) -> tuple[str, ...]:
-    """Say of the paths that a step (from one tree to another) adds which other systems cannot hold, or not beside
-    another one: names that differ in case or Unicode form only.
+    """Return notes on paths a step from one tree to another adds and other systems cannot hold.
+
+    Some they cannot hold beside another one: names that differ in case or Unicode form only.
     """
     added = [change for change in step if change.added]
     told = [str(found) for change in added if (found := lint_path(change.path, int(change.new_mode, 8))) is not None]

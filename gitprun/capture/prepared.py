@@ -53,7 +53,7 @@ def read_prepared(site: CaptureContext) -> Prepared | None:
 
 
 def give_back(site: CaptureContext, made: Prepared, asked: Callable[[str], bool]) -> tuple[str, ...]:
-    """Give the base's version, in the index, to paths that are just as setup left them; return those paths.
+    """Restore, in the index, the base's version of paths that are just as setup left them; return those paths.
 
     ``asked`` tells whether somebody wants a path captured whoever made it.
     """

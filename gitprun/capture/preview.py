@@ -10,8 +10,8 @@ from dataclasses import replace
 
 from gitprun.capture.context import CaptureContext
 from gitprun.capture.prepared import differing, note_prepared
-from gitprun.capture.scan import scan_workspace
 from gitprun.capture.stage import StagedTree, stage
+from gitprun.capture.tree_scan import scan_workspace
 from gitprun.model.errors import PrunError
 
 _NOTHING: dict[str, tuple[str, str]] = {}

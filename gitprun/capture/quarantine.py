@@ -44,7 +44,7 @@ class Room:
 
     @property
     def packs(self) -> Path:
-        """Name the folder packs are received in."""
+        """Return the folder packs are received in."""
         return self.path / "objects" / "pack"
 
     def close(self) -> None:
@@ -89,7 +89,7 @@ def open_room(repository: Repository, run: str, unit: str) -> Room:
 
 
 def users_objects(repository: Repository) -> Path:
-    """Name the folder of the user's objects, behind any link."""
+    """Return the folder of the user's objects, behind any link."""
     return (repository.common / "objects").resolve()
 
 

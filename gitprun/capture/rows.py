@@ -35,7 +35,7 @@ class RowReader:
     _about: list[bytes] = field(default_factory=list)
 
     def feed(self, chunk: bytes) -> Iterator[Commit | ChangedPath]:
-        """Give what became complete; raises ValueError for what git never prints."""
+        """Return what became complete; raises ValueError for what git never prints."""
         *fields, self._left = (self._left + chunk).split(b"\0")
         for word in fields:
             if self._about:

@@ -17,7 +17,7 @@ from gitprun.git.command import Git
 
 @contextmanager
 def lay_out_rules(site: CaptureContext, kind: str) -> Iterator[Git]:
-    """Give git whose work tree holds nothing but the base's files called ``kind`` (``.gitignore``, say)."""
+    """Yield git whose work tree holds nothing but the base's files called ``kind`` (``.gitignore``, say)."""
     with tempfile.TemporaryDirectory(prefix="prun-rules-") as folder:
         wanted = os.fsencode(kind)
         for row in site.git.run("ls-tree", "-r", "-z", "--full-tree", site.base).fields:

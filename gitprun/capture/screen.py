@@ -86,12 +86,12 @@ class LeftOut:
 
 
 def within(path: str, folders: frozenset[str] | tuple[str, ...]) -> bool:
-    """Tell whether a path is one of the folders or lies below one."""
+    """Check whether a path is one of the folders or lies below one."""
     return any(path == folder or path.startswith(f"{folder}/") for folder in folders)
 
 
 def build_folder(path: str) -> str | None:
-    """Name the outermost folder on the way to a path that tools fill by themselves."""
+    """Return the outermost folder on the way to a path that tools fill by themselves."""
     parts = path.split("/")
     for number, part in enumerate(parts[:-1], 1):
         if part in BUILD_FOLDERS:

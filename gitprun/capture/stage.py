@@ -7,18 +7,26 @@ import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from gitprun.capture.classification import Class, below, bound_new, drop_new, included, sort_new, sort_tracked
+from gitprun.capture.classification import (
+    Classification,
+    below,
+    bound_new,
+    classify_new,
+    classify_tracked,
+    drop_new,
+    included,
+)
 from gitprun.capture.contents import screen_contents
 from gitprun.capture.context import TREE, CaptureContext, exact_rule
 from gitprun.capture.filters import FilterChanged, attributes_changed, judge_filters, read_allowed, require_own_programs
-from gitprun.capture.ignore_rules import read_hidden
+from gitprun.capture.ignore_rules import read_ignore_rules
 from gitprun.capture.inner import is_submodule
-from gitprun.capture.modes import enter_modes
+from gitprun.capture.modes import stage_modes
 from gitprun.capture.nested import list_nested
 from gitprun.capture.prepared import give_back, read_prepared, still_left_out
-from gitprun.capture.scan import Scan, look
 from gitprun.capture.screen import SUBMODULE, LeftOut, gather_left_out, within
-from gitprun.capture.stage_paths import TIMEOUT, drop_entries, enter_all
+from gitprun.capture.stage_paths import TIMEOUT, drop_entries, stage_paths
+from gitprun.capture.tree_scan import TreeScan, look
 from gitprun.model.names import Oid, parse_oid
 from gitprun.workspaces.gitdir import read_snapshot
 
@@ -43,49 +51,49 @@ class StagedTree:
     nested: tuple[str, ...] = ()
 
 
-def stage(site: CaptureContext, scan: Scan) -> StagedTree:
+def stage(site: CaptureContext, scan: TreeScan) -> StagedTree:
     """Stage everything the worker did that is work, and write the tree."""
     filters = read_allowed(site)
     require_own_programs(site, filters)
     excludes, cut = _keep_away(site, scan)
     tracked, removed, new = _changes(site, excludes)
-    hidden, left_out = read_hidden(site, scan, new, excludes)
-    pile = Class(left_out=[*cut, *left_out])
-    _sort_repositories(site, scan, pile)
-    for name in dict.fromkeys([*new, *hidden, *list_nested(site, pile.nested)]):
-        sort_new(site, name, pile)
-    _say_brought(pile)
-    bound_new(site, pile)
+    hidden, left_out = read_ignore_rules(site, scan, new, excludes)
+    sorted_paths = Classification(left_out=[*cut, *left_out])
+    _classify_repositories(site, scan, sorted_paths)
+    for name in dict.fromkeys([*new, *hidden, *list_nested(site, sorted_paths.nested)]):
+        classify_new(site, name, sorted_paths)
+    _say_brought(sorted_paths)
+    bound_new(site, sorted_paths)
     already = _differing(site) if tracked else frozenset()
     for name in tracked:
-        sort_tracked(site, name, pile, staged=name in already)
-    pile.gone += [name for name in removed if not below(os.fsdecode(name), pile.refused)]
+        classify_tracked(site, name, sorted_paths, staged=name in already)
+    sorted_paths.gone += [name for name in removed if not below(os.fsdecode(name), sorted_paths.refused)]
     specials = [os.fsdecode(name) for name in scan.specials]
-    pile.left_out += [
+    sorted_paths.left_out += [
         LeftOut(name, "a fifo, socket, device or unreadable folder")
         for name in specials
-        if not within(name, pile.nested)
+        if not within(name, sorted_paths.nested)
     ]
     # Before the filters are looked at: attributes that are gone from the folder are read from the index.
-    drop_entries(site, pile.gone)
+    drop_entries(site, sorted_paths.gone)
     rules, changed = attributes_changed(site, scan.attribute_files, removed)
-    judged = judge_filters(site, filters, [*pile.new, *pile.wanted], rules=rules, changed=changed)
-    groups = _screen_secrets(site, judged.groups, pile)
-    pile.left_out += [*judged.left_out, *enter_all(site, filters, groups)]
-    modes = enter_modes(site)
+    judged = judge_filters(site, filters, [*sorted_paths.new, *sorted_paths.wanted], rules=rules, changed=changed)
+    groups = _screen_secrets(site, judged.groups, sorted_paths)
+    sorted_paths.left_out += [*judged.left_out, *stage_paths(site, filters, groups)]
+    modes = stage_modes(site)
     made = read_prepared(site)
     given_back = give_back(site, made, lambda path: included(site, path)) if made else ()
     if made:
-        pile.left_out = still_left_out(site, made, pile.left_out)
+        sorted_paths.left_out = still_left_out(site, made, sorted_paths.left_out)
     snapshot = read_snapshot(site.own) if site.own else None
     partial = ("--missing-ok",) if snapshot and snapshot.partial else ()
     return StagedTree(
         tree=parse_oid(site.git.run("write-tree", *partial).text),
-        left_out=gather_left_out(pile.left_out),
-        noise=pile.noise,
+        left_out=gather_left_out(sorted_paths.left_out),
+        noise=sorted_paths.noise,
         notes=(*judged.notes, *modes, *_say_given_back(given_back)),
         hooks=snapshot.hooks if snapshot else _hooks_path(site),
-        nested=pile.nested,
+        nested=sorted_paths.nested,
     )
 
 
@@ -96,7 +104,7 @@ def _say_given_back(paths: Sequence[str]) -> list[str]:
     return [f"as the setup commands left it, so no work of this unit: {paths[0]}{more}"]
 
 
-def _keep_away(site: CaptureContext, scan: Scan) -> tuple[tuple[str | bytes, ...], list[LeftOut]]:
+def _keep_away(site: CaptureContext, scan: TreeScan) -> tuple[tuple[str | bytes, ...], list[LeftOut]]:
     """Choose the folders git is not to enter at all: those it could not follow, and new ones with a crowd in them."""
     rows = [LeftOut(f"{os.fsdecode(name)}/", why) for name, why in scan.cut]
     away = [name for name, _ in scan.cut]
@@ -132,7 +140,7 @@ def _differing(site: CaptureContext) -> frozenset[bytes]:
     return frozenset(site.git.run(*words).fields)
 
 
-def _sort_repositories(site: CaptureContext, scan: Scan, pile: Class) -> None:
+def _classify_repositories(site: CaptureContext, scan: TreeScan, sorted_paths: Classification) -> None:
     """Leave repositories inside the workspace out, but not a folder of the base that got a ``.git``."""
     nested: list[str] = []
     for folder in map(os.fsdecode, scan.repositories):
@@ -140,26 +148,26 @@ def _sort_repositories(site: CaptureContext, scan: Scan, pile: Class) -> None:
         if within(folder, tuple(nested)):
             continue
         if mode == TREE:
-            pile.left_out.append(LeftOut(f"{folder}/.git", "a repository inside the workspace"))
+            sorted_paths.left_out.append(LeftOut(f"{folder}/.git", "a repository inside the workspace"))
             continue
         nested.append(folder)
         if is_submodule(site, folder):
-            pile.leave(LeftOut(f"{folder}/", SUBMODULE), path=folder)
+            sorted_paths.leave(LeftOut(f"{folder}/", SUBMODULE), path=folder)
         else:
-            pile.leave(LeftOut(f"{folder}/", "a repository inside the workspace"), path=folder)
+            sorted_paths.leave(LeftOut(f"{folder}/", "a repository inside the workspace"), path=folder)
     for folder in _gitlinks(site):
         if _filled(site, folder):
-            pile.leave(LeftOut(f"{folder}/", SUBMODULE), path=folder)
-    pile.nested = tuple(nested)
+            sorted_paths.leave(LeftOut(f"{folder}/", SUBMODULE), path=folder)
+    sorted_paths.nested = tuple(nested)
 
 
-def _say_brought(pile: Class) -> None:
-    """Say of a nested repository whose files somebody asked for what still is not there."""
-    for folder in pile.nested:
-        if any(within(os.fsdecode(name), (folder,)) for name in pile.new):
+def _say_brought(sorted_paths: Classification) -> None:
+    """Return a note on a nested repository whose files somebody asked for what still is not there."""
+    for folder in sorted_paths.nested:
+        if any(within(os.fsdecode(name), (folder,)) for name in sorted_paths.new):
             place = f"{folder}/"
-            pile.left_out = [row for row in pile.left_out if row.path != place]
-            pile.left_out.append(
+            sorted_paths.left_out = [row for row in sorted_paths.left_out if row.path != place]
+            sorted_paths.left_out.append(
                 LeftOut(f"{place}.git", "a repository inside the workspace: its files came without it")
             )
 
@@ -173,7 +181,7 @@ def _gitlinks(site: CaptureContext) -> list[str]:
 
 
 def _filled(site: CaptureContext, folder: str) -> bool:
-    """Tell whether anything is in a submodule's folder (a fresh workspace has it empty)."""
+    """Check whether anything is in a submodule's folder (a fresh workspace has it empty)."""
     seen = look(site.workspace.path, folder)
     if seen is None or not stat.S_ISDIR(seen[0]):
         return False
@@ -182,15 +190,15 @@ def _filled(site: CaptureContext, folder: str) -> bool:
 
 
 def _screen_secrets(
-    site: CaptureContext, groups: Mapping[str, Sequence[bytes]], pile: Class
+    site: CaptureContext, groups: Mapping[str, Sequence[bytes]], sorted_paths: Classification
 ) -> Mapping[str, Sequence[bytes]]:
     """Take files with credentials in them out of what is stored as it is; what a filter stores is its business."""
     plain = [name for name in groups.get("", ()) if not included(site, os.fsdecode(name))]
     found = screen_contents(site, plain) if site.secrets else {}
     if not found:
         return groups
-    pile.left_out += found.values()
-    drop_new(pile, map(os.fsdecode, found))
+    sorted_paths.left_out += found.values()
+    drop_new(sorted_paths, map(os.fsdecode, found))
     return {**groups, "": [name for name in groups[""] if name not in found]}
 
 

@@ -24,7 +24,7 @@ def drop_entries(site: CaptureContext, names: Sequence[bytes]) -> None:
         site.git.run("update-index", "--force-remove", "-z", "--stdin", stdin=_listing(names), timeout=TIMEOUT)
 
 
-def enter_all(site: CaptureContext, filters: Filters, groups: Mapping[str, Sequence[bytes]]) -> list[LeftOut]:
+def stage_paths(site: CaptureContext, filters: Filters, groups: Mapping[str, Sequence[bytes]]) -> list[LeftOut]:
     """Stage paths, sorted by their filter (none: an empty name); gives those that could not be."""
     refused: list[LeftOut] = []
     for name, names in groups.items():

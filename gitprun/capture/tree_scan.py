@@ -1,207 +1,102 @@
-"""Walk a folder somebody else filled, with lstat only; runs in a child of its own (see ``gitprun.supervisor.child``).
-
-Imported by a bare interpreter, so nothing but ``os``, ``stat`` and ``itertools`` here. Folders are opened by
-descriptor, none through a link, so that neither depth nor the length of a path can break the walk.
-"""
+"""Look over a workspace without opening anything: what in it git must not be let near."""
 
 from __future__ import annotations
 
-import itertools
 import os
 import stat
+from dataclasses import dataclass
+from pathlib import Path
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
+from gitprun.capture import tree_walk
+from gitprun.capture.tree_walk import READ_BY_GIT, walk_refs
+from gitprun.model.errors import PrunError
+from gitprun.supervisor.child import ChildFailed, ask
 
-# Git opens these wherever it finds them, so a fifo of that name would make it wait for ever.
-READ_BY_GIT = frozenset({b".gitignore", b".gitattributes", b".gitmodules"})
-# What git reads to tell whether a folder is a repository, and which commit is checked out there.
-READ_OF_NESTED = (b"HEAD", b"commondir", b"config", b"packed-refs")
-MAX_REFS = 100_000
-MOST_FOLDERS = 200_000
-OPENED = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_NONBLOCK
+__all__ = ["READ_BY_GIT", "ScanProblem", "TreeScan", "cannot_follow", "look", "scan_workspace", "size_of", "walk_refs"]
 
-
-class Folder:
-    """One open folder on the way down: what is still to be entered, and how much lies in it and below."""
-
-    def __init__(self, descriptor: int, name: bytes) -> None:
-        self.descriptor, self.name = descriptor, name
-        self.below: list[bytes] = []
-        self.count = 0
+# So many parts a path may have: what lies deeper is refused when it crosses, too.
+MAX_DEPTH = 512
+# What Linux takes for a whole path, and room for git to put something after it.
+MAX_PATH = 4000
+# So many entries below one folder may be listed one by one; more are left out as that folder.
+CROWDED = 100_000
+TIMEOUT = 120.0
 
 
+class ScanProblem(PrunError):
+    """A workspace is shaped so that it cannot be captured; it is left as it is."""
+
+
+@dataclass(frozen=True, slots=True)
 class TreeScan:
-    """A walk over a whole folder, and what it has found so far: paths as bytes, relative to the top."""
+    """What a workspace holds beside plain files: paths relative to it, as bytes.
 
-    def __init__(self, question: dict[str, Any]) -> None:
-        self.top: bytes = question["top"]
-        self.skip = frozenset(question["skip"])
-        self.depth: int = question["depth"]
-        self.length: int = question["length"]
-        self.full: int = question["full"]
-        self.found: dict[str, Any] = {
-            "repositories": [], "specials": [], "traps": [], "ignore_files": [], "attribute_files": [],
-            "cut": [], "crowded": [], "entries": 0,
-        }  # fmt: skip
+    ``traps`` are what git would wait for: they hold no content and may be unlinked. ``cut`` are the folders git must
+    not enter, each with its reason; ``crowded`` those with more than CROWDED entries, and how many, inner ones first.
+    """
 
-    def walk(self) -> dict[str, Any]:
-        """Look at everything; gives what was found."""
-        stack = [self.enter(os.open(self.top, OPENED), b"")]
-        while stack:
-            folder = stack[-1]
-            if folder.below:
-                self.descend(stack, folder.below.pop())
-                continue
-            stack.pop()
-            os.close(folder.descriptor)
-            self.found["entries"] += folder.count if not stack else 0
-            if folder.count > self.full:
-                self.found["crowded"].append((folder.name, folder.count))
-            if stack:
-                stack[-1].count += folder.count
-        return self.found
-
-    def descend(self, stack: list[Folder], name: bytes) -> None:
-        """Enter one folder, or cut it off where git could not follow."""
-        above = stack[-1]
-        path = above.name + b"/" + name if above.name else name
-        if len(stack) >= self.depth:
-            self.found["cut"].append((path, "deep"))
-            return
-        if len(self.top) + len(path) > self.length:
-            self.found["cut"].append((path, "long"))
-            return
-        try:
-            stack.append(self.enter(os.open(name, OPENED, dir_fd=above.descriptor), path))
-        except PermissionError:
-            self.found["specials"].append(path)
-        except OSError:
-            # It was a folder a moment ago: somebody is at work here, and nothing is to be had from it.
-            return
-
-    def enter(self, descriptor: int, path: bytes) -> Folder:
-        """Read one folder, entry by entry."""
-        folder = Folder(descriptor, path)
-        try:
-            with os.scandir(descriptor) as listing:
-                for entry in listing:
-                    folder.count += 1
-                    self.see(folder, entry)
-        except BaseException:
-            os.close(descriptor)
-            raise
-        if len(folder.below) > MOST_FOLDERS:
-            folder.below.clear()
-            self.found["cut"].append((path, "wide"))
-        return folder
-
-    def see(self, folder: Folder, entry: os.DirEntry[str]) -> None:
-        """Sort one entry by its kind."""
-        own = os.fsencode(entry.name)
-        path = folder.name + b"/" + own if folder.name else own
-        if path in self.skip:
-            return
-        found = self.found
-        if own == b".git":
-            found["repositories"].append(folder.name)
-            found["traps"] += traps_of_nested(self.top, path)
-        elif entry.is_dir(follow_symlinks=False):
-            if len(folder.below) <= MOST_FOLDERS:
-                folder.below.append(own)
-        elif entry.is_symlink():
-            return
-        elif not entry.is_file(follow_symlinks=False):
-            found["traps" if own in READ_BY_GIT else "specials"].append(path)
-        elif own == b".gitignore":
-            found["ignore_files"].append(path)
-        elif own == b".gitattributes":
-            found["attribute_files"].append(path)
+    repositories: tuple[bytes, ...] = ()
+    specials: tuple[bytes, ...] = ()
+    traps: tuple[bytes, ...] = ()
+    ignore_files: tuple[bytes, ...] = ()
+    attribute_files: tuple[bytes, ...] = ()
+    cut: tuple[tuple[bytes, str], ...] = ()
+    crowded: tuple[tuple[bytes, int], ...] = ()
+    entries: int = 0
 
 
-def answer(question: dict[str, Any]) -> dict[str, Any]:
-    """Look over a folder; the question names it, what to skip, and how deep and long paths may be."""
-    return TreeScan(question).walk()
+def scan_workspace(path: Path, skip: frozenset[bytes], *, most: int = 0) -> TreeScan:
+    """Walk a workspace in a child, not below links or ``skip`` (relative paths); raises ScanProblem if that fails.
 
-
-def traps_of_nested(top: bytes, name: bytes) -> list[bytes]:
-    """Find what would hang git in a nested ``.git``: the special file itself, or a pointer to a folder with one."""
-    full = os.path.join(top, name)
+    ``most`` is how many files somebody wants listed at least, whatever we think of it.
+    """
+    question = {
+        "top": os.fsencode(path),
+        "skip": list(skip),
+        "depth": MAX_DEPTH,
+        "length": MAX_PATH,
+        "full": max(CROWDED, most),
+    }
     try:
-        mode = os.lstat(full).st_mode
-    except OSError:
-        return []
-    if stat.S_ISDIR(mode):
-        # What is reached through a link is not ours to unlink, but the link is.
-        return list(dict.fromkeys(first_link(top, name + b"/" + part) for part in specials_of(full)))
-    place = full
-    if stat.S_ISREG(mode):
-        said = read_pointer(full).removeprefix(b"gitdir:").strip()
-        place = os.path.join(os.path.dirname(full), said)
-        if b"\0" in place:
-            return []
-    elif not stat.S_ISLNK(mode):
-        return [name]
-    return [name] if any(specials_of(place)) else []
+        found = ask(Path(tree_walk.__file__), question, timeout=TIMEOUT)
+    except ChildFailed as problem:
+        raise ScanProblem(
+            f"{path} could not be looked over: {problem.message}", "look at what the worker made there"
+        ) from None
+    why = {
+        "deep": f"folders nested more than {MAX_DEPTH - 1} deep",
+        "long": "its path is too long",
+        "wide": f"more than {tree_walk.MOST_FOLDERS} folders in it",
+    }
+    return TreeScan(
+        repositories=tuple(sorted(found["repositories"])),
+        specials=tuple(sorted(found["specials"])),
+        traps=tuple(sorted(found["traps"])),
+        ignore_files=tuple(sorted(found["ignore_files"])),
+        attribute_files=tuple(sorted(found["attribute_files"])),
+        cut=tuple(sorted((name, why[kind]) for name, kind in found["cut"])),
+        crowded=tuple(found["crowded"]),
+        entries=found["entries"],
+    )
 
 
-def read_pointer(path: bytes) -> bytes:
-    """Read a ``.git`` file; empty if it is none."""
+def cannot_follow(reason: str) -> bool:
+    """Tell whether a folder was left out since git could not follow into it."""
+    return reason.endswith((" deep", " folders in it", "git cannot follow")) or reason == "its path is too long"
+
+
+def look(path: Path, name: str) -> tuple[int, int, str | None] | None:
+    """Give mode, size and link target of one path; None if it is gone."""
+    full = os.path.join(path, name)
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except OSError:
-        return b""
-    try:
-        return os.read(descriptor, 10_000) if stat.S_ISREG(os.fstat(descriptor).st_mode) else b""
-    finally:
-        os.close(descriptor)
+        found = os.lstat(full)
+        link = os.readlink(full) if stat.S_ISLNK(found.st_mode) else None
+    except (OSError, ValueError):
+        return None
+    return found.st_mode, found.st_size, link
 
 
-def specials_of(git_dir: bytes) -> Iterator[bytes]:
-    """Name what in a git folder is neither file nor folder, as far as git looks for its HEAD."""
-    for name in READ_OF_NESTED:
-        if is_special(os.path.join(git_dir, name)):
-            yield name
-    for name, path in walk_refs(git_dir):
-        if is_special(path):
-            yield name
-
-
-def walk_refs(git_dir: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """List the files below ``refs`` of a git folder, with their paths; follows no link, and ends at MAX_REFS."""
-    queue, seen = [b"refs"], 0
-    while queue and seen < MAX_REFS:
-        folder = queue.pop()
-        try:
-            with os.scandir(os.path.join(git_dir, folder)) as listing:
-                entries = list(itertools.islice(listing, MAX_REFS - seen))
-        except OSError:
-            continue
-        for entry in entries:
-            seen += 1
-            name = folder + b"/" + entry.name
-            if entry.is_dir(follow_symlinks=False):
-                queue.append(name)
-            else:
-                yield name, entry.path
-
-
-def is_special(path: bytes) -> bool:
-    """Tell whether opening a path could wait: links are followed, as git does."""
-    try:
-        mode = os.stat(path).st_mode
-    except OSError:
-        return False
-    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
-
-
-def first_link(top: bytes, name: bytes) -> bytes:
-    """Give the first component of a path that is a link, or the whole path."""
-    parts = name.split(b"/")
-    for number in range(1, len(parts)):
-        here = b"/".join(parts[:number])
-        if os.path.islink(os.path.join(top, here)):
-            return here
-    return name
+def size_of(path: Path, name: str) -> int:
+    """Give the size of one path; 0 if it is gone."""
+    seen = look(path, name)
+    return seen[1] if seen else 0

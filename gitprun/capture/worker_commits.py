@@ -8,11 +8,18 @@ from dataclasses import dataclass, replace
 import pygit2
 
 from gitprun.capture.context import CaptureContext
-from gitprun.capture.import_objects import GONE, Rejected, cross
+from gitprun.capture.import_objects import GONE, ImportRequest, Rejected, import_objects
 from gitprun.capture.index_only import CHANNEL, bring_staged
 from gitprun.capture.inner import bring_inner
 from gitprun.capture.screen import LeftOut
-from gitprun.capture.worker_refs import WorkerRefs, read_channels, read_head, read_log, read_unfinished, tell_git
+from gitprun.capture.worker_refs import (
+    WorkerRefs,
+    check_git_entry,
+    read_head,
+    read_log,
+    read_unfinished,
+    read_worker_refs,
+)
 from gitprun.git.refs import move_ref, read_ref
 from gitprun.model.errors import PrunError
 from gitprun.model.names import ZERO, Oid, RunId, UnitId, kept_ref, unit_ref
@@ -45,10 +52,10 @@ class PinnedCommits:
 def pin_own_commits(site: CaptureContext, run: RunId, unit: UnitId) -> PinnedCommits:
     """Pin the tips of the worker's own commits; of a linked worktree this works even after its folder is gone."""
     if site.workspace.kind == "clone":
-        channels = read_channels(site.workspace.path / ".git", site.known)
+        channels = read_worker_refs(site.workspace.path / ".git", site.known)
         tips, rejected, notes = _bring(site, run, unit, channels.tips)
     else:
-        channels = _linked_channels(site, run, unit)
+        channels = _linked_worker_refs(site, run, unit)
         tips, rejected, notes = channels.tips, (), ()
     tips = _independent(site, {name: oid for name, oid in tips.items() if _is_commit(site, oid)})
     kept = tuple((_keep(site, run, unit, channel, oid), oid) for channel, oid in tips.items())
@@ -96,7 +103,7 @@ def pin_inner(
 
 
 def _find_parting(site: CaptureContext, head: str) -> tuple[tuple[str, ...], Oid | None]:
-    """Find the commit from which the worker's HEAD went another way than the base; gives notes, too."""
+    """Find the commit from which the worker's HEAD went another way than the base; returns notes, too."""
     if not head or head == site.base or head not in site.repo or not _is_commit(site, Oid(head)):
         return (), None
     tip, base = pygit2.Oid(hex=head), pygit2.Oid(hex=site.base)
@@ -116,8 +123,9 @@ def _bring(
     if not missing:
         return tips, (), ()
     objects = site.workspace.path / ".git" / "objects"
-    found = cross(
-        site.repository, run=run, unit=unit, objects=objects, tips=missing, base=site.base, alternates=site.alternates
+    found = import_objects(
+        site.repository,
+        ImportRequest(run=run, unit=unit, objects=objects, tips=missing, base=site.base, alternates=site.alternates),
     )
     # A log tells of commits that git has long dropped; nothing was lost by us.
     rejected = tuple(row for row in found.rejected if row.reason != GONE or not row.name.startswith("lost/"))
@@ -134,7 +142,7 @@ def _explain(row: Rejected) -> str:
     return f"the worker's {row.name} ({row.oid[:10]}) could not be taken over: {row.reason}{place}"
 
 
-def _linked_channels(site: CaptureContext, run: RunId, unit: UnitId) -> WorkerRefs:
+def _linked_worker_refs(site: CaptureContext, run: RunId, unit: UnitId) -> WorkerRefs:
     """Read what a worker in a linked worktree committed: its objects are in the user's repository already."""
     own, found = f"branch/{site.workspace.branch}", dict[str, Oid | None]()
     if site.workspace.branch is not None:
@@ -143,7 +151,9 @@ def _linked_channels(site: CaptureContext, run: RunId, unit: UnitId) -> WorkerRe
     if admin is None:
         notes: tuple[str, ...] = ("the worktree's registration is gone",)
     else:
-        notes = tuple(tell_git(site.workspace.path / ".git", folder=False)) if site.workspace.path.exists() else ()
+        notes = (
+            tuple(check_git_entry(site.workspace.path / ".git", folder=False)) if site.workspace.path.exists() else ()
+        )
         head = read_head(admin / "HEAD")
         found["head"] = read_ref(site.repo, head) if head.startswith("refs/") else Oid(head) if head else None
         found |= {f"lost/{oid[:12]}": Oid(oid) for oid in read_log(admin / "logs" / "HEAD")}

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from gitprun.capture.scan import walk_refs
+from gitprun.capture.tree_scan import walk_refs
 from gitprun.model.names import Oid
 from gitprun.system.files import folder_identity, read_plain
 from gitprun.workspaces.worktree import admin_folder
@@ -49,17 +49,17 @@ class WorkerRefs:
     head: str = ""
 
 
-def read_channels(git_dir: Path, known: frozenset[str]) -> WorkerRefs:
+def read_worker_refs(git_dir: Path, known: frozenset[str]) -> WorkerRefs:
     """Read the refs in a worker's own git folder; ``known`` are the tips it started with."""
     if folder_identity(git_dir) is None:
-        return WorkerRefs({}, notes=tuple(tell_git(git_dir, folder=True)))
+        return WorkerRefs({}, notes=tuple(check_git_entry(git_dir, folder=True)))
     refs = _read_refs(git_dir)
     found: dict[str, str] = {}
     head = _read_head(git_dir / "HEAD", refs)
     if head:
         found["head"] = head
     for name, oid in sorted(refs.unknown(known).items()):
-        channel = _channel(name, oid)
+        channel = _name_of_ref(name, oid)
         # refs/heads/remotes/x and refs/remotes/x would have one name.
         found[f"branch/{oid}" if found.get(channel, oid) != oid else channel] = oid
     for folder in _folders(git_dir / "worktrees"):
@@ -92,8 +92,8 @@ def read_upstream(git_dir: Path) -> frozenset[str]:
     return frozenset(found | {row[:40].decode() for row in fetched if _OID.fullmatch(row[:40])})
 
 
-def tell_git(path: Path, *, folder: bool) -> list[str]:
-    """Say what became of a workspace's ``.git``, a folder or a file, where it is not what prun made."""
+def check_git_entry(path: Path, *, folder: bool) -> list[str]:
+    """Return what became of a workspace's ``.git``, a folder or a file, where it is not what prun made."""
     try:
         mode = os.lstat(path).st_mode
     except OSError:
@@ -107,7 +107,7 @@ def tell_git(path: Path, *, folder: bool) -> list[str]:
 
 
 def read_unfinished(git_dir: Path) -> str | None:
-    """Name the operation a worker left half done in its git folder, if any."""
+    """Return the operation a worker left half done in its git folder, if any."""
     return next((word for name, word in UNFINISHED.items() if os.path.lexists(git_dir / name)), None)
 
 
@@ -142,8 +142,8 @@ def _read_head(path: Path, refs: _Refs) -> str:
     return refs.find(said.encode()) if said.startswith("refs/") else said
 
 
-def _channel(ref: bytes, oid: str) -> str:
-    """Name the channel of a ref; a name that is no plain one is replaced by the commit."""
+def _name_of_ref(ref: bytes, oid: str) -> str:
+    """Return the channel of a ref; a name that is no plain one is replaced by the commit."""
     text = ref.decode("utf-8", "backslashreplace")
     if text == "refs/stash":
         return "stash"

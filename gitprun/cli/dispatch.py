@@ -37,6 +37,7 @@ CODEX_DISPATCH_ISOLATE_MCP=off, CODEX_DISPATCH_TIMEOUT (seconds, 3600; 0: off), 
 @click.option("--executor", type=click.Choice(["codex", "claude"]), default="codex", help="Who works (codex).")
 @click.option("--model", help="The model the worker uses.")
 @click.option("--timeout", help='The time limit, such as "40m" (1h; 0: none); wins over CODEX_DISPATCH_TIMEOUT.')
+@click.option("--retry", is_flag=True, help="Try again, as runs do, a worker its service failed.")
 @click.pass_context
 def dispatch(
     ctx: click.Context,
@@ -48,6 +49,7 @@ def dispatch(
     executor: str,
     model: str | None,
     timeout: str | None,
+    retry: bool,
 ) -> int:
     """Run one worker on one prompt, outside of any run, and see to it that its result file is written.
 
@@ -65,6 +67,7 @@ def dispatch(
         executor=executor,
         model=model,
         timeout=timeout,
+        retry=retry,
         environment=os.environ,
     )
     folders: list[Path] = []

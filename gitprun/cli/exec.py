@@ -54,6 +54,8 @@ class PromptLast(click.Command):
     "--sandbox", help="What the worker may do: read-only, workspace-write (the default of codex) or danger-full-access."
 )
 @click.option("--timeout", help='The time limit, such as "40m" (none).')
+@click.option("--stall", help='Quiet for so long counts as stalled, such as "10m" ([run] stall in prun.toml).')
+@click.option("--no-retry", is_flag=True, help="Do not try again, whatever the service said.")
 @click.option("--no-bypass", is_flag=True, help="Do not begin the prompt with the bypass prefix.")
 @click.option("--commit-failed", is_flag=True, help="Commit a failed worker's work too, marked FAILED.")
 @click.pass_context
@@ -71,6 +73,8 @@ def execute(
     reasoning: str | None,
     sandbox: str | None,
     timeout: str | None,
+    stall: str | None,
+    no_retry: bool,
     no_bypass: bool,
     commit_failed: bool,
 ) -> int:
@@ -78,6 +82,8 @@ def execute(
 
     Status lines go to stdout, the worker's output to a log (git prun events reads it). The commit goes onto the
     workspace's branch through your hooks; the work of a worker that failed is pinned beside it.
+
+    A worker its service failed (503, 429, no capacity, no network) is tried again, at most twice.
 
     Exit codes: the worker's own if it failed, 1 if nothing was committed or it does not verify, 2 if there is no such
     workspace, 128 + signal.
@@ -97,6 +103,8 @@ def execute(
             reasoning=reasoning,
             sandbox=sandbox,
             timeout=timeout,
+            stall=stall,
+            retry=not no_retry,
             bypass=not no_bypass,
             commit_failed=commit_failed,
             log=log_root(repo.opened.start, repo.opened.repository.state, named) / "logs",

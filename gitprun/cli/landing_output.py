@@ -9,7 +9,6 @@ import click
 
 from gitprun.api.landings import LandedBranch, Landing
 from gitprun.cli.console import coloured, hint, put, safe, say, table, warn
-from gitprun.model.findings import WOULD_SETTLE
 from gitprun.model.names import short
 
 # Each is a command to paste; more of them push the table out of sight.
@@ -70,10 +69,8 @@ def _advise(items: Sequence[LandedBranch]) -> None:
 def _render_item(item: LandedBranch) -> None:
     name = item.branch
     for conflict in item.conflicts:
-        why = ""
-        if conflict.resolver:
-            left = "" if conflict.resolver.endswith(WOULD_SETTLE) else "no resolver settled it: "
-            why = f" ({left}{safe(conflict.resolver)})"
+        why = f" (no resolver settled it: {safe(conflict.reason)})" if conflict.reason else ""
+        why = f" ({safe(conflict.resolver)} would settle it)" if conflict.would_settle else why
         detail = re.sub(r"^CONFLICT \([^)]*\): ", "", conflict.detail)
         put(f"{name}: conflict in {safe(conflict.path)}: {safe(conflict.kind)}: {safe(detail)}{why}")
     for suspect in item.suspects:

@@ -80,7 +80,7 @@ class Executor(Protocol):
     default_program: str
 
     def launch(self, unit: Unit, prompt: str, place: WorkerPaths, settings: ExecutorSettings) -> Launch:
-        """Say how to start a worker for one unit."""
+        """Return how to start a worker for one unit."""
         ...
 
     def state(self, env: Mapping[str, str]) -> tuple[str, ...]:
@@ -88,11 +88,11 @@ class Executor(Protocol):
         ...
 
     def progress(self, line: bytes) -> Progress | None:
-        """Say what one line of output means, None where it means nothing to people; never raises."""
+        """Return what one line of output means, None where it means nothing to people; never raises."""
         ...
 
     def ending(self, lines: Iterable[bytes], outcome: Exit) -> Ending:
-        """Say how the work ended, from all lines of output (stderr among them); never raises."""
+        """Return how the work ended, from all lines of output (stderr among them); never raises."""
         ...
 
 
@@ -118,7 +118,7 @@ def make_ending(
 
 
 def cut_short(outcome: Exit) -> str:
-    """Say why a program did not end by itself, empty where it did."""
+    """Return why a program did not end by itself, empty where it did."""
     if outcome.reason == "timeout":
         return f"stopped after {outcome.seconds:.0f} s, its time limit"
     if outcome.reason == "stopped":

@@ -43,7 +43,7 @@ class Claude:
     default_program = "claude"
 
     def launch(self, unit: Unit, prompt: str, place: WorkerPaths, settings: ExecutorSettings) -> Launch:
-        """Say how to start claude; its working folder is the folder of the process."""
+        """Return how to start claude; its working folder is the folder of the process."""
         program = settings.program or self.default_program
         argv = (
             *(program, "-p", "--model", unit.model or "sonnet", "--output-format", "stream-json", "--verbose"),
@@ -65,7 +65,7 @@ class Claude:
         return (own, logs) if own else (f"{home}/.claude", f"{home}/.claude.json", logs)
 
     def progress(self, line: bytes) -> Progress | None:
-        """Say what one line of output means."""
+        """Return what one line of output means."""
         event = parse_object(line)
         if event is not None:
             return event_progress(event)
@@ -73,7 +73,7 @@ class Claude:
         return note("waiting", limit.reason) if limit else None
 
     def ending(self, lines: Iterable[bytes], outcome: Exit) -> Ending:
-        """Say how the work ended: only the ``result`` event knows, and all of its fields must agree."""
+        """Return how the work ended: only the ``result`` event knows, and all of its fields must agree."""
         heard = _listen(lines)
         state, reason, limit = _judge(heard, outcome)
         tokens = used_tokens(heard.result) if heard.result else None
@@ -123,14 +123,14 @@ def _listen(lines: Iterable[bytes]) -> _ClaudeLog:
         elif (kind := text_at(event, "type")) in EVENTS:
             heard.events = True
             heard.thread = one_line(text_at(event, "session_id")) or heard.thread
-            _hear_event(heard, kind, event)
+            _read_event(heard, kind, event)
         elif kind == "error" or "error" in event:
             heard.events = True
             heard.limit = limit_of(event) or heard.limit
     return heard
 
 
-def _hear_event(heard: _ClaudeLog, kind: str, event: dict[str, object]) -> None:
+def _read_event(heard: _ClaudeLog, kind: str, event: dict[str, object]) -> None:
     if kind == "assistant" and is_synthetic(event):
         heard.own_words = False
     elif kind in ("assistant", "user"):
@@ -178,7 +178,7 @@ def _judge_result(
 
 
 def _denials(result: dict[str, object]) -> str:
-    """Say what claude was not allowed to do: nothing else in the result tells."""
+    """Return what claude was not allowed to do: nothing else in the result tells."""
     denied = [text_at(denial, "tool_name") or "?" for denial in objects_at(result, "permission_denials")]
     uses = "1 tool use" if len(denied) == 1 else f"{len(denied)} tool uses"
     return one_line(f"{uses} denied: {', '.join(dict.fromkeys(denied))}") if denied else ""

@@ -14,7 +14,7 @@ EDITS = frozenset({"Edit", "MultiEdit", "NotebookEdit", "Write"})
 
 
 def event_progress(event: dict[str, object]) -> Progress | None:
-    """Say what one event means, None where it means nothing to people."""
+    """Return what one event means, None where it means nothing to people."""
     match text_at(event, "type"):
         case "assistant":
             return _assistant(event)
@@ -31,7 +31,7 @@ def event_progress(event: dict[str, object]) -> Progress | None:
 
 
 def waiting(event: dict[str, object]) -> str:
-    """Say what claude waits for before it asks the service again, empty for all other events."""
+    """Return what claude waits for before it asks the service again, empty for all other events."""
     if text_at(event, "type") == "rate_limit_event":
         told = object_at(event, "rate_limit_info")
         rejected = text_at(told, "status") == "rejected"
@@ -44,7 +44,7 @@ def waiting(event: dict[str, object]) -> str:
 
 
 def is_synthetic(event: dict[str, object]) -> bool:
-    """Tell whether claude itself wrote an assistant message, in place of the model."""
+    """Check whether claude itself wrote an assistant message, in place of the model."""
     return text_at(object_at(event, "message"), "model") == "<synthetic>"
 
 
@@ -89,7 +89,7 @@ def _tool(name: str, given: dict[str, object]) -> Progress:
 
 
 def tool_object(name: str, given: dict[str, object]) -> str:
-    """Say what a tool is used on: a command, a path, a pattern, a query, an address."""
+    """Return what a tool is used on: a command, a path, a pattern, a query, an address."""
     if name == "Bash":
         return text_at(given, "command")
     path = shown_path(text_at(given, "file_path") or text_at(given, "notebook_path"))

@@ -27,7 +27,7 @@ class Codex:
     default_program = "codex"
 
     def launch(self, unit: Unit, prompt: str, place: WorkerPaths, settings: ExecutorSettings) -> Launch:
-        """Say how to start codex; its working folder is the folder of the process."""
+        """Return how to start codex; its working folder is the folder of the process."""
         program = settings.program or self.default_program
         argv = (
             *(program, "exec", "--json", "-o", place.last_message, "--skip-git-repo-check"),
@@ -55,7 +55,7 @@ class Codex:
         return replace(launch, argv=argv, stdin=prompt.encode("utf-8", "replace"))
 
     def progress(self, line: bytes) -> Progress | None:
-        """Say what one line of output means."""
+        """Return what one line of output means."""
         event = parse_object(line)
         if event is None:
             limit = find_limit(plain_text(line))
@@ -75,8 +75,8 @@ class Codex:
         return None
 
     def ending(self, lines: Iterable[bytes], outcome: Exit) -> Ending:
-        """Say how the work ended: the exit code tells the health of the protocol, the last turn the rest."""
-        heard = _listen(lines)
+        """Return how the work ended: the exit code tells the health of the protocol, the last turn the rest."""
+        heard = _read_log(lines)
         state, reason, limit = _judge(heard, outcome)
         return make_ending(state, reason, limit, thread=heard.thread, tokens=heard.tokens, message=heard.message)
 
@@ -108,7 +108,7 @@ class _CodexLog:
     plain: str = ""
 
 
-def _listen(lines: Iterable[bytes]) -> _CodexLog:
+def _read_log(lines: Iterable[bytes]) -> _CodexLog:
     heard = _CodexLog()
     for line in lines:
         event = parse_object(line)
@@ -124,11 +124,11 @@ def _listen(lines: Iterable[bytes]) -> _CodexLog:
             heard.error = readable(error_text(event)) or heard.error
         elif kind.startswith(_EVENTS):
             heard.events = True
-            _hear_event(heard, kind, event)
+            _read_event(heard, kind, event)
     return heard
 
 
-def _hear_event(heard: _CodexLog, kind: str, event: dict[str, object]) -> None:
+def _read_event(heard: _CodexLog, kind: str, event: dict[str, object]) -> None:
     if kind == "thread.started":
         heard.thread = one_line(text_at(event, "thread_id")) or heard.thread
     elif kind == "turn.completed":
@@ -138,10 +138,10 @@ def _hear_event(heard: _CodexLog, kind: str, event: dict[str, object]) -> None:
     elif kind == "turn.failed":
         heard.completed, heard.failure = False, event
     elif kind.startswith("item."):
-        _hear_item(heard, kind, object_at(event, "item"))
+        _read_item(heard, kind, object_at(event, "item"))
 
 
-def _hear_item(heard: _CodexLog, kind: str, item: dict[str, object]) -> None:
+def _read_item(heard: _CodexLog, kind: str, item: dict[str, object]) -> None:
     sort = text_at(item, "type")
     if sort != "error":
         heard.limit, heard.error = None, ""

@@ -12,7 +12,7 @@ _SHELL = re.compile(r"(?:\S*/)?(?:ba|z|da)?sh -l?c (.*)", re.DOTALL)
 
 
 def item_progress(kind: str, item: dict[str, object]) -> Progress | None:
-    """Say what an ``item.*`` event means; a command and a call show when they start."""
+    """Return what an ``item.*`` event means; a command and a call show when they start."""
     started, completed = kind == "item.started", kind == "item.completed"
     match text_at(item, "type"):
         case "agent_message" if completed:

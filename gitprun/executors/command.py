@@ -17,7 +17,7 @@ class Command:
     default_program = ""
 
     def launch(self, unit: Unit, prompt: str, place: WorkerPaths, settings: ExecutorSettings) -> Launch:
-        """Say how to start the command; raises PlanError where the unit has none."""
+        """Return how to start the command; raises PlanError where the unit has none."""
         if not unit.command:
             raise PlanError(
                 f"unit {unit.id} has no command to run",
@@ -36,7 +36,7 @@ class Command:
         return progress if progress.text else None
 
     def ending(self, lines: Iterable[bytes], outcome: Exit) -> Ending:
-        """Say how the command ended; a failure is explained by its last line of output."""
+        """Return how the command ended; a failure is explained by its last line of output."""
         if not (cut := cut_short(outcome)) and outcome.code == 0:
             return Ending("done")
         last = ""

@@ -75,7 +75,7 @@ class Compactor:
         self._open: dict[str, tuple[str, str]] = {}
 
     def render(self, line: bytes) -> list[str]:
-        """Give the compact lines for one line of output, mostly one or none; never raises."""
+        """Return the compact lines for one line of output, mostly one or none; never raises."""
         return [text for rank, text in self._rows(line) if rank <= self.rank]
 
     def _rows(self, line: bytes) -> Iterator[Row]:
@@ -214,7 +214,7 @@ class Compactor:
         yield MINIMAL, f"[TURN<] tokens: {_usage(event, _CLAUDE_USAGE)}{end}"
 
     def _ran(self, good: bool, how: str, command: str, output: str) -> Row:
-        """Tell how a command ended; of its output the end is shown, where the reason mostly stands."""
+        """Return how a command ended; of its output the end is shown, where the reason mostly stands."""
         shown = f"{self._cut(command)} :: {self._tail(output)}"
         if not good:
             return MINIMAL, f"[CMD✗] {how} {shown}"
@@ -224,7 +224,7 @@ class Compactor:
         return (NORMAL, f"[EDIT] {self._cut(said)}") if good else (MINIMAL, f"[ERR] edit failed: {self._cut(said)}")
 
     def _error(self, event: dict[str, object]) -> str:
-        """Say what is wrong; where no message is found, whatever the event holds is better than nothing."""
+        """Return what is wrong; where no message is found, whatever the event holds is better than nothing."""
         held = (f"{key}={value}" for key, value in event.items() if isinstance(value, str | int | float))
         return self._cut(unpacked(error_text(event))) or self._cut(" ".join(held)) or "without words"
 

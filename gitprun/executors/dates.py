@@ -25,7 +25,7 @@ _JUST_NOW = timedelta(minutes=10)
 
 
 def stated_date(text: str) -> str:
-    """Give the words that name a time to ask again, empty where there are none."""
+    """Return the words that name a time to ask again, empty where there are none."""
     found = _STATED.search(text)
     if found is None:
         return ""

@@ -86,12 +86,12 @@ def find_limit(text: str) -> ServiceLimit | None:
 
 
 def is_network(text: str) -> bool:
-    """Tell whether a program says that it could not talk to its service, or was cut off."""
+    """Check whether a program says that it could not talk to its service, or was cut off."""
     return bool(_NETWORK.search(text[:_WINDOW].lower()))
 
 
 def failure_kind(reason: str, limit: ServiceLimit | None) -> FailureKind | Literal[""]:
-    """Name the kind of a failure of the service; empty where the service had no part in it."""
+    """Return the kind of a failure of the service; empty where the service had no part in it."""
     return limit.kind if limit else "network" if is_network(reason) else ""
 
 

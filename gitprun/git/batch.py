@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gitprun.git.command import Git, require_git
-from gitprun.git.trees import TreeChange, TreeMerge, merge_trees, parse_change, parse_merge_tree
+from gitprun.git.trees import TreeChange, TreeMerge, leave_conflicts, merge_trees, parse_change, parse_merge_tree
 from gitprun.model.errors import GitFailed, GitStopped, PrunError
 from gitprun.model.names import Oid
 
@@ -59,7 +59,7 @@ def merge_many(git: Git, pairs: Sequence[tuple[Oid, Oid]]) -> list[TreeMerge | s
         waiting = pairs[len(found) :]
         words = ("merge-tree", "--write-tree", "-z", "--messages", "--stdin")
         try:
-            answers = parse_merges(git.run(*words, stdin=_lines(waiting), ok=(0, 1, _FATAL)).out)
+            answers = parse_merges(leave_conflicts(git).run(*words, stdin=_lines(waiting), ok=(0, 1, _FATAL)).out)
         except GitFailed:
             # It crashed (absurdly deep trees do that): then each by itself.
             return [*found, *(_merge_one(git, pair) for pair in waiting)]

@@ -1,11 +1,16 @@
-"""Read what a git index says about a path, without git: layout as in git's own ``index-format`` page."""
+"""What a git index says about a path, read without git (layout: git's index-format); does a file hold a blob."""
 
 from __future__ import annotations
 
 import hashlib
+import os
+import stat
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from struct import Struct, error
+
+from gitprun.system.files import read_plain
 
 GITLINK = 0o160000
 SYMLINK = 0o120000
@@ -150,3 +155,20 @@ def file_mark(ctime_ns: int, mtime_ns: int, inode: int, size: int) -> tuple[int,
 def blob_id(content: bytes) -> bytes:
     """Name the object that holds these bytes."""
     return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).digest()
+
+
+LARGEST = 50_000_000
+
+
+def is_verbatim(path: Path, oid: str) -> bool:
+    """Tell whether a file (not a link) holds exactly the bytes of a blob; False for what is too large to look at."""
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return False
+    if not stat.S_ISREG(found.st_mode) or found.st_size > LARGEST:
+        return False
+    raw = read_plain(path, LARGEST)
+    if raw is None or len(raw) != found.st_size:
+        return False
+    return hashlib.new("sha1" if len(oid) == 40 else "sha256", b"blob %d\0" % len(raw) + raw).hexdigest() == oid

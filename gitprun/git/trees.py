@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -81,12 +81,23 @@ class TreeChange:
         return self.new_mode == ABSENT
 
 
+# Our own merge driver would settle conflicts before anybody lists them: by what, and which lines a policy drops. Here
+# git leaves them, with the text it would have made itself, and the judge asks the same resolvers afterwards. It is not
+# an empty command, which git takes for one that succeeded.
+WITHOUT_OUR_DRIVER = "merge.prun.driver=git merge-file --marker-size %L %A %O %B"
+
+
+def leave_conflicts(git: Git) -> Git:
+    """Return git for merges whose conflicts we settle ourselves; the drivers of others are asked as ever."""
+    return replace(git, config=(*git.config, WITHOUT_OUR_DRIVER))
+
+
 def merge_trees(git: Git, main: Oid, unit: Oid) -> TreeMerge:
     """Merge two commits as ``git merge`` would; raises GitFailed when git cannot (unrelated histories, say).
 
     Attributes are read from the folder git runs in, drivers from its configuration.
     """
-    answer = git.run("merge-tree", "--write-tree", "-z", "--messages", main, unit, ok=(0, 1))
+    answer = leave_conflicts(git).run("merge-tree", "--write-tree", "-z", "--messages", main, unit, ok=(0, 1))
     if not answer.out:
         said = answer.err.strip().splitlines()
         raise PrunError(f"git could not merge {unit}: {said[0] if said else 'no reason given'}")

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from gitprun.guards.gitwords import judge_git
-from gitprun.guards.shell import UNKNOWN, CommandTooDeep, SimpleCommand, read_commands
+from gitprun.guards.gitwords import UNTOLD, judge_git
+from gitprun.guards.shell import UNKNOWN, NotSimple, ShellText, read_shell
 
+INVOLVED = "it stands in a command too involved to be read: run simple commands, one at a time"
+# Scripts in scripts, aliases in aliases: more levels than these only an alias for itself has.
 MOST_DEPTH = 12
 SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "rbash", "fish"})
 # Tells what an alias of git stands for; None where there is no such alias.
@@ -49,9 +51,8 @@ _WRAPPERS: Final[dict[str, tuple[str, tuple[str, ...], int]]] = {
 _MORE_WORDS = frozenset({"xargs", "parallel"})
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 _SHELL_VALUES = ("--rcfile", "--init-file")
-_ROUGHLY = re.compile(
-    r"\bgit\b[^\n;&|]*?\s(commit|push|merge|rebase|cherry-pick|revert|reset|clean|stash|tag|branch|update-ref|worktree)\b"
-)
+# In a text that is not read: what looks like git, and the words behind it. Overlapping, so that none hides another.
+_LIKE_GIT = re.compile(r"(?<![\w.-])git(?:\.exe)?[ \t-](?=([^\n;&|`()<>]*))")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,26 +63,60 @@ class Refusal:
     why: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """What is known where a command stands: aliases, how deep that is, and what a shell could read from its stdin."""
+
+    alias: Alias
+    depth: int
+    fed: str = ""
+
+
 def find_refused(text: str, alias: Alias = lambda _name: None) -> Refusal | None:
-    """Find the first command in a shell text that a worker must not run; never raises."""
+    """Return the first command in a shell text that a worker must not run; never raises."""
     try:
         return _find(text, alias, 0)
-    except (CommandTooDeep, RecursionError):
-        found = _ROUGHLY.search(text)
-        return Refusal(f"git {found[1]}", "it stands in a command too deeply nested to be read") if found else None
+    except RecursionError:
+        return _find_roughly(text)
 
 
 def _find(text: str, alias: Alias, depth: int) -> Refusal | None:
-    if depth > MOST_DEPTH:
-        raise CommandTooDeep("commands within commands")
-    for command in read_commands(text):
-        if found := _judge(command, alias, depth):
+    try:
+        if depth > MOST_DEPTH:
+            raise NotSimple("commands within commands")
+        shell = read_shell(text)
+    except NotSimple:
+        return _find_roughly(text)
+    reading = _Reading(alias, depth, _fed(shell))
+    for words in shell.commands:
+        if found := _judge(words, reading):
             return found
     return None
 
 
-def _judge(command: SimpleCommand, alias: Alias, depth: int) -> Refusal | None:
-    words, more = command.words, False
+def _find_roughly(text: str) -> Refusal | None:
+    """Return the first thing in an involved text that looks like a refused command, quoted or not."""
+    plain = re.sub(r"\\\n|['\"\\]", "", text)
+    for found in _LIKE_GIT.finditer(plain):
+        judged = judge_git([re.sub(r"\$.*", UNKNOWN, word) for word in found[1].split()])
+        if judged.why:
+            return Refusal(f"git {judged.name}".strip(), INVOLVED)
+    return None
+
+
+def _fed(shell: ShellText) -> str:
+    """Return all that a shell in a text could be given on its stdin, as far as that can be seen."""
+    printed = [
+        " ".join(word for word in words[at + 1 :] if not re.fullmatch(r"-[neE]+", word)).replace("\\n", "\n")
+        for words in shell.commands
+        for at, word in enumerate(words)
+        if word.rpartition("/")[2] in ("echo", "printf")
+    ]
+    return "\n".join([*shell.inputs, *printed])
+
+
+def _judge(words: Sequence[str], reading: _Reading) -> Refusal | None:
+    more = False
     # Each round takes one wrapper off, so this ends.
     while words:
         # What the shell puts there may be nothing at all.
@@ -90,22 +125,24 @@ def _judge(command: SimpleCommand, alias: Alias, depth: int) -> Refusal | None:
             # A word that vanishes; or an option of the keyword time.
             words = words[1:]
             continue
+        if "{" in program and "," in program:
+            return Refusal(program, UNTOLD)
         if program == "git" or program.startswith("git-"):
             first = [program.removeprefix("git-")] if program != "git" else []
-            return _judge_git([*first, *words[1:]], alias, depth, more)
+            return _judge_git([*first, *words[1:]], reading, more)
         if program == "find":
-            return _judge_find(words[1:], alias, depth)
-        if program not in _WRAPPERS:
-            script = _script_of(program, words[1:], command)
-            return _find(script, alias, depth + 1) if script else None
-        more = more or program in _MORE_WORDS
-        words, script = _unwrap(program, words[1:])
+            return _judge_find(words[1:], reading)
+        if program in _WRAPPERS:
+            more = more or program in _MORE_WORDS
+            words, script = _unwrap(program, words[1:])
+        else:
+            words, script = (), _script_of(program, words[1:], reading.fed)
         if script:
-            return _find(script, alias, depth + 1)
+            return _find(script, reading.alias, reading.depth + 1)
     return None
 
 
-def _judge_git(words: Sequence[str], alias: Alias, depth: int, more: bool) -> Refusal | None:
+def _judge_git(words: Sequence[str], reading: _Reading, more: bool) -> Refusal | None:
     """Judge the words behind ``git``; ``more`` says that the program in front adds words of its own."""
     known = [re.sub(r"\{.*\}", UNKNOWN, word) for word in words] if more else list(words)
     given = dict(alias_rows(known))
@@ -113,16 +150,17 @@ def _judge_git(words: Sequence[str], alias: Alias, depth: int, more: bool) -> Re
     if judged.why:
         return Refusal(f"git {judged.name}".strip(), judged.why)
     if judged.script:
-        return _find(judged.script, alias, depth + 1)
-    stands_for = given.get(judged.name) or (None if judged.known else alias(judged.name))
-    if stands_for is None:
+        return _find(judged.script, reading.alias, reading.depth + 1)
+    stands_for = given.get(judged.name) or (None if judged.known else reading.alias(judged.name))
+    if stands_for is None or reading.depth > MOST_DEPTH:
         return None
-    if depth > MOST_DEPTH:
-        raise CommandTooDeep("an alias that stands for itself")
     if stands_for.startswith("!"):
-        return _find(stands_for[1:], alias, depth + 1)
-    meant = [word for row in read_commands(stands_for) for word in row.words]
-    return _judge_git([*meant, *judged.rest], alias, depth + 1, more)
+        return _find(stands_for[1:], reading.alias, reading.depth + 1)
+    try:
+        meant = [word for row in read_shell(stands_for).commands for word in row]
+    except NotSimple:
+        meant = stands_for.split()
+    return _judge_git([*meant, *judged.rest], _Reading(reading.alias, reading.depth + 1), more)
 
 
 def alias_rows(words: Sequence[str]) -> list[tuple[str, str]]:
@@ -132,21 +170,19 @@ def alias_rows(words: Sequence[str]) -> list[tuple[str, str]]:
     return [(key[len("alias.") :], value) for key, mark, value in rows if mark]
 
 
-def _judge_find(words: Sequence[str], alias: Alias, depth: int) -> Refusal | None:
+def _judge_find(words: Sequence[str], reading: _Reading) -> Refusal | None:
     """Judge what ``find`` starts for what it finds."""
-    rest = list(words)
-    while rest:
-        word = rest.pop(0)
+    for at, word in enumerate(words):
         if word in ("-exec", "-execdir", "-ok", "-okdir"):
-            end = next((at for at, other in enumerate(rest) if other in (";", "+")), len(rest))
-            if found := _judge(SimpleCommand(tuple(rest[:end])), alias, depth + 1):
+            rest = words[at + 1 :]
+            end = next((place for place, other in enumerate(rest) if other in (";", "+")), len(rest))
+            if found := _judge(rest[:end], reading):
                 return found
-            rest = rest[end:]
     return None
 
 
 def _unwrap(program: str, words: Sequence[str]) -> tuple[tuple[str, ...], str]:
-    """Take off the options of a program that starts another; give the other's words, or the text for a shell."""
+    """Take off the options of a program that starts another; return the other's words, or the text for a shell."""
     values, long_values, places = _WRAPPERS[program]
     at = 0
     while at < len(words):
@@ -173,10 +209,12 @@ def _unwrap(program: str, words: Sequence[str]) -> tuple[tuple[str, ...], str]:
     return ((), " ".join(rest)) if program == "watch" else (rest, "")
 
 
-def _script_of(program: str, words: Sequence[str], command: SimpleCommand) -> str:
-    """Give the shell text a command runs, empty where there is none or it cannot be known."""
+def _script_of(program: str, words: Sequence[str], fed: str) -> str:
+    """Return the shell text a program runs, empty where there is none or it cannot be known."""
     if program in SHELLS:
-        return _shell_script(words, command)
+        return _shell_script(words, fed)
+    if program in (".", "source"):
+        return fed if words[:1] in ((UNKNOWN,), ("/dev/stdin",)) else ""
     if program == "eval":
         return " ".join(words)
     if program == "trap":
@@ -186,35 +224,20 @@ def _script_of(program: str, words: Sequence[str], command: SimpleCommand) -> st
     return ""
 
 
-def _shell_script(words: Sequence[str], command: SimpleCommand) -> str:
-    """Give what a shell runs: the text behind ``-c``, or what it reads from its stdin."""
+def _shell_script(words: Sequence[str], fed: str) -> str:
+    """Return what a shell runs: the text behind ``-c``, or what it may read from its stdin."""
     at, text_follows, reads = 0, False, False
-    words = [word for word in words if word != UNKNOWN]
-    while at < len(words) and words[at][:1] in ("-", "+") and words[at] not in ("-", "--"):
+    while at < len(words) and (words[at] == UNKNOWN or (words[at][:1] in ("-", "+") and words[at] not in ("-", "--"))):
         word = words[at]
         at += 1
         if word.startswith("--"):
             at += word in _SHELL_VALUES
-            continue
-        text_follows = text_follows or (word[0] == "-" and "c" in word)
-        reads = reads or (word[0] == "-" and "s" in word)
-        at += word[-1] in "oO"
+        elif word != UNKNOWN:
+            text_follows = text_follows or (word[0] == "-" and "c" in word)
+            reads = reads or (word[0] == "-" and "s" in word)
+            at += word[-1] in "oO"
     at += at < len(words) and words[at] in ("-", "--")
     if text_follows:
         return words[at] if at < len(words) else ""
-    if at < len(words) and not reads:
-        return ""
-    return command.stdin if command.stdin is not None else _printed(command.before)
-
-
-def _printed(command: SimpleCommand | None) -> str:
-    """Give what a simple command prints, as far as its words tell."""
-    if command is None or not command.words:
-        return ""
-    program = command.words[0].rpartition("/")[2]
-    if program == "cat":
-        return command.stdin or ""
-    if program not in ("echo", "printf"):
-        return ""
-    words = [word for word in command.words[1:] if not re.fullmatch(r"-[neE]+", word)]
-    return " ".join(words).replace("\\n", "\n")
+    # A file would be run, of which nothing is known here.
+    return "" if at < len(words) and not reads and words[at] != "/dev/stdin" else fed

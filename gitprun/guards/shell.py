@@ -1,8 +1,9 @@
-"""Read shell text far enough to tell which programs it would start, and with which words.
+"""Read shell text as far as it is simple: the commands that stand in it, and the texts it may feed to a shell.
 
-Nothing is expanded: what only the shell can know stands as ``UNKNOWN`` in a word. Commands inside ``$(...)``,
-backticks, subshells, functions and process substitutions are found; words in quotes, comments and here-documents
-are not taken for commands.
+This is no shell. A command is taken to begin wherever one could, behind each operator and keyword, so that at least
+what would run is found; nothing is expanded, and what only the shell can know stands as ``UNKNOWN`` in a word. What
+takes more to be read (``case`` within ``$(...)``, quotes within ``${...}``, a here-document without its end) raises
+NotSimple: to guess there would be to let something pass unseen.
 """
 
 from __future__ import annotations
@@ -13,378 +14,255 @@ from dataclasses import dataclass, field
 # Stands in a word for what the shell would put there; no shell text means anything by it.
 UNKNOWN = "\ufdd0"
 
+# Nobody writes commands in commands so deep, and each level is some calls of Python's own, of which it has a thousand.
 MOST_DEPTH = 40
-_BLANK = " \t\r"
-_META = " \t\r\n;&|()<>"
-_OPENING = frozenset({"if", "then", "elif", "else", "while", "until", "do", "{", "!", "time", "coproc"})
-_CLOSING = frozenset({"fi", "done", "esac", "}"})
-# What follows these up to the end of the command are names and patterns, no programs.
-_INERT = frozenset({"for", "select", "case", "[["})
-_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\[[^]]*\])?\+?=")
+_BLANK = re.compile(r"(?:[ \t]|\\\n)+|#[^\n]*")
+_PLAIN = re.compile(r"[^ \t\n;&|()<>'\"\\`$]+")
+_TEXT = re.compile(r"[^\"\\`$]+|\"")
+# What is whole without a word behind it comes first: "2>&1", "<&-".
+_REDIRECTION = re.compile(r"[0-9]*([<>]&(?:[0-9]+(?![^ \t\n;&|()<>])|-)|<<<|<<-?|[<>]&|&>>?|<>|>>|>\||[<>])(?!\()")
+_PARAMETER = re.compile(r"\$(?:[A-Za-z_]\w*|[0-9@*#?$!-]|\{[^{}'\"\\`$\n]*\})", re.ASCII)
+_ARITHMETIC = re.compile(r"\$\(\([^'\"\\`()<>;&|]*\)\)")
+_BACKTICKS = re.compile(r"`((?:[^`\\]|\\.)*)`", re.DOTALL)
+_ANSI = re.compile(r"\$'((?:[^'\\]|\\.)*)'", re.DOTALL)
+_CODE = re.compile(r"\\(?:(?:x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8}))|([0-7]{1,3})|(.))", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "v": "\v"}
-_CODE = re.compile(r"x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})|([0-7]{1,3})")
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9@*#?$!-]")
+_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\[[^]]*\])?\+?=")
+# Behind these a command begins, wherever they stand: "for x do", "function f {".
+_BETWEEN = frozenset({"{", "}", "do", "then", "else"})
+# With these one begins.
+_PREFIXES = frozenset({"!", "coproc", "done", "elif", "esac", "fi", "function", "if", "time", "until", "while"})
 
 
-class CommandTooDeep(ValueError):
-    """Commands are nested deeper than anybody writes them."""
+class NotSimple(ValueError):
+    """A shell text takes a shell to be read."""
 
 
 @dataclass(frozen=True, slots=True)
-class SimpleCommand:
-    """One simple command: its words without assignments and redirections.
+class ShellText:
+    """The simple commands of a text as words, inner ones first, without assignments and redirections.
 
-    ``stdin`` is the text a here-document or here-string gives it; ``before`` the command whose output it reads.
+    ``inputs`` are its here-documents and here-strings, whichever command they are for.
     """
 
-    words: tuple[str, ...]
-    stdin: str | None = None
-    before: SimpleCommand | None = None
+    commands: list[tuple[str, ...]] = field(default_factory=list)
+    inputs: list[str] = field(default_factory=list)
 
 
-def read_commands(text: str, depth: int = 0) -> list[SimpleCommand]:
-    """List the simple commands of a shell text, inner ones first; raises TooDeep."""
+def read_shell(text: str, depth: int = 0) -> ShellText:
+    """Return the commands of a shell text, and maybe more than would run; raises NotSimple."""
     reader = _ShellReader(text, depth)
-    reader.script("")
+    reader.script()
+    if reader.waiting:
+        raise NotSimple("a here-document has no text")
     return reader.found
 
 
-@dataclass(slots=True)
-class _Heredoc:
-    """A here-document that was announced; ``place`` is that of its command among those found (-1: none)."""
-
-    delimiter: str
-    quoted: bool
-    strip: bool
-    place: int = -1
-
-
-@dataclass(slots=True)
-class _Simple:
-    """A simple command as far as it has been read."""
-
-    words: list[str] = field(default_factory=list)
-    inert: bool = False
-    named: bool = False
-    stdin: str | None = None
-    heredocs: list[_Heredoc] = field(default_factory=list)
-
-
 class _ShellReader:
-    """One pass over a text."""
+    """One pass over a text; ``within`` counts the substitutions around the place where it is."""
 
     def __init__(self, text: str, depth: int) -> None:
-        if depth > MOST_DEPTH:
-            raise CommandTooDeep(f"nested more than {MOST_DEPTH} deep")
-        self.text, self.at, self.depth = text, 0, depth
-        self.found: list[SimpleCommand] = []
-        self.piped: SimpleCommand | None = None
-        self.cases = 0
-        self.waiting: list[_Heredoc] = []
+        self.text, self.at, self.depth, self.within = text, 0, depth, 0
+        self.found = ShellText()
+        # Here-documents that were announced on this line: delimiter, whether it is quoted, whether tabs are taken off.
+        self.waiting: list[tuple[str, bool, bool]] = []
 
-    def peek(self, length: int = 1) -> str:
-        """Look at what comes next without taking it."""
-        return self.text[self.at : self.at + length]
-
-    def script(self, until: str) -> None:
-        """Read commands up to ``until`` (a closing parenthesis; empty: the end of the text)."""
-        now = _Simple()
+    def script(self, until: str = "", *, array: bool = False) -> None:
+        """Read commands up to ``until`` (empty: the end of the text); the words of an array are none."""
+        self.depth += 1
+        if self.depth > MOST_DEPTH:
+            raise NotSimple(f"commands are nested more than {MOST_DEPTH} deep")
+        words: list[str] = []
         while self.at < len(self.text):
-            char = self.peek()
-            if char == until and not self.cases:
+            start, char = self.at, self.text[self.at]
+            if blank := _BLANK.match(self.text, self.at):
+                self.at = blank.end()
+            elif redirection := _REDIRECTION.match(self.text, self.at):
+                self.at = redirection.end()
+                self.redirection(redirection[1])
+            elif char in "\n;&|()":
                 self.at += 1
-                break
-            if char in _BLANK:
-                self.at += 1
-            elif self.peek(2) == "\\\n":
-                self.at += 2
-            elif char == "#":
-                end = self.text.find("\n", self.at)
-                self.at = len(self.text) if end < 0 else end
-            elif char == "\n":
-                self.at += 1
-                self.flush(now)
-                self.read_heredocs()
-                now = _Simple()
-            elif char in "<>" or self.peek(2) == "&>":
-                self.redirection(now)
-            elif char in ";&|()":
-                now = self.operator(now)
+                self.end(words, array)
+                if char == "\n":
+                    self.here_documents()
+                elif char == "(":
+                    self.script(")")
+                elif char == until:
+                    self.depth -= 1
+                    return
             else:
-                self.take_word(now)
-        self.flush(now)
-        if not until:
-            self.read_heredocs()
+                word = self.word()
+                raw = self.text[start : self.at]
+                if raw == "case" and self.within:
+                    # The parenthesis behind a pattern would be taken for the end of the substitution.
+                    raise NotSimple("case within a substitution")
+                if raw in _BETWEEN:
+                    self.end(words, array)
+                else:
+                    words.append(word)
+        if until:
+            raise NotSimple("a parenthesis is not closed")
+        self.end(words, array)
 
-    def operator(self, now: _Simple) -> _Simple:
-        """Take an operator; give the simple command that begins behind it."""
-        char = self.peek()
-        self.at += 1
-        if char == "(":
-            if self.text.endswith("=", 0, self.at - 1):
-                # An array: its words are no command, though what they hold in $(...) is.
-                self.array()
-                return now
-            self.flush(now)
-            self.inner(")")
-            return _Simple()
-        command = self.flush(now)
-        if char == "|" and self.peek() != "|":
-            self.at += self.peek() == "&"
-            self.piped = command
-        elif char == self.peek():
+    def end(self, words: list[str], array: bool) -> None:
+        """Take the words so far as a command."""
+        first = 0
+        while first < len(words) and (words[first] in _PREFIXES or _ASSIGNMENT.match(words[first])):
+            first += 1
+        if words[first:] and not array:
+            self.found.commands.append(tuple(words[first:]))
+        words.clear()
+
+    def redirection(self, sign: str) -> None:
+        """Pass over the word that a redirection points to."""
+        if (sign[-1] == "-" and sign[1] == "&") or sign[-1].isdigit():
+            return
+        while self.text[self.at : self.at + 1] in (" ", "\t"):
             self.at += 1
-        return _Simple()
-
-    def array(self) -> None:
-        """Pass over the words of an array, finding the commands in them."""
-        while self.at < len(self.text) and self.peek() != ")":
-            before = self.at
-            self.word()
-            self.at += self.at == before
-        self.at += 1
-
-    def take_word(self, now: _Simple) -> None:
-        """Take a word into a simple command, unless it is a keyword or an assignment."""
         start = self.at
-        word = self.word()
-        # A keyword in quotes is none.
-        keyword = word if not now.words and self.text[start : self.at] == word else ""
-        if now.inert:
-            return
-        if now.named:
-            now.named = False
-        elif keyword == "function":
-            now.named = True
-        elif keyword in _INERT:
-            now.inert = True
-            self.cases += keyword == "case"
-        elif keyword in _OPENING or keyword in _CLOSING:
-            self.cases -= keyword == "esac" and self.cases > 0
-        elif now.words or not _ASSIGNMENT.match(word):
-            now.words.append(word)
+        target = self.word()
+        raw = self.text[start : self.at]
+        if sign in ("<<", "<<-"):
+            if UNKNOWN in raw or UNKNOWN in target or not target or target.isdigit():
+                # A shift in arithmetic looks like that, too.
+                raise NotSimple("a here-document has no plain end")
+            self.waiting.append((target, raw != target, sign == "<<-"))
+        elif sign == "<<<":
+            self.found.inputs.append(target)
+        elif sign in ("<&", ">&") and raw != target:
+            # bash expands this word once more after it took the quotes off.
+            raise NotSimple("a descriptor is not written out")
 
-    def flush(self, now: _Simple) -> SimpleCommand | None:
-        """End a simple command; what comes after it in a pipe is told by the caller."""
-        place = len(self.found)
-        command = None
-        if now.words and not now.inert:
-            # A line may end behind the pipe: what reads from it is the next command there is.
-            command = SimpleCommand(tuple(now.words), now.stdin, self.piped)
-            self.piped = None
-            self.found.append(command)
-        for heredoc in now.heredocs:
-            heredoc.place = place if command else -1
-        self.waiting += now.heredocs
-        now.heredocs = []
-        return command
-
-    def redirection(self, now: _Simple) -> None:
-        """Take a redirection, or the process substitution that looks like one."""
-        if now.words and now.words[-1].isdigit() and self.text.endswith(now.words[-1], 0, self.at):
-            now.words.pop()
-        if self.peek(2) in ("<(", ">("):
-            self.take_word(now)
-            return
-        if self.peek(3) == "<<<":
-            self.at += 3
-            now.stdin = self.target()
-        elif self.peek(2) == "<<":
-            self.at += 2
-            strip = self.peek() == "-"
-            self.at += strip
-            start = self.at
-            delimiter = self.target()
-            quoted = any(mark in self.text[start : self.at] for mark in "'\"\\")
-            now.heredocs.append(_Heredoc(delimiter, quoted, strip))
-        else:
-            while self.peek() and self.peek() in "<>&|":
-                self.at += 1
-            joins = self.text.endswith("&", 0, self.at)
-            if joins and self.peek() == "-":
-                # "<&-" is whole: what stands right behind it is a word of its own.
-                self.at += 1
-            elif joins:
-                # bash expands this word again after it took the quotes off.
-                self.expanded(self.target())
-            else:
-                self.target()
-
-    def target(self) -> str:
-        """Read the word a redirection points to."""
-        while self.peek() and self.peek() in _BLANK:
-            self.at += 1
-        return self.word()
-
-    def read_heredocs(self) -> None:
+    def here_documents(self) -> None:
         """Read the here-documents announced on the line that just ended."""
         waiting, self.waiting = self.waiting, []
-        for heredoc in waiting:
-            rows = []
-            while self.at < len(self.text):
-                end = self.text.find("\n", self.at)
-                line = self.text[self.at :] if end < 0 else self.text[self.at : end]
-                self.at = len(self.text) if end < 0 else end + 1
-                if (line.lstrip("\t") if heredoc.strip else line) == heredoc.delimiter:
+        for delimiter, quoted, tabs in waiting:
+            rows: list[str] = []
+            while True:
+                if self.at >= len(self.text):
+                    raise NotSimple("a here-document has no end")
+                line, self.at = self._line()
+                if (line.lstrip("\t") if tabs else line) == delimiter:
                     break
                 rows.append(line)
             body = "\n".join(rows)
-            if not heredoc.quoted:
-                body = self.expanded(body)
-            if heredoc.place >= 0:
-                self.give(heredoc.place, body)
+            if not quoted:
+                if any(row.endswith("\\") for row in rows):
+                    # The shell joins such lines before it looks for the end.
+                    raise NotSimple("lines of a here-document are joined")
+                self.take_in(_ShellReader(body, self.depth + 1), expand=True)
+            self.found.inputs.append(body)
 
-    def give(self, place: int, body: str) -> None:
-        """Tell a command, and the one that reads from it, what its input is."""
-        command = self.found[place]
-        told = self.found[place] = SimpleCommand(command.words, body, command.before)
-        for at, other in enumerate(self.found[place:], place):
-            if other.before is command:
-                self.found[at] = SimpleCommand(other.words, other.stdin, told)
+    def _line(self) -> tuple[str, int]:
+        end = self.text.find("\n", self.at)
+        return (self.text[self.at :], len(self.text)) if end < 0 else (self.text[self.at : end], end + 1)
 
-    def expanded(self, body: str) -> str:
-        """Take the commands out of a here-document whose text the shell expands."""
-        inner = _ShellReader(body, self.depth + 1)
-        text = inner.quoted_text("")
-        self.found += inner.found
-        return text
-
-    def inner(self, until: str) -> None:
-        """Read commands inside parentheses."""
-        reader = _ShellReader(self.text, self.depth + 1)
-        reader.at = self.at
-        reader.script(until)
-        self.at = reader.at
-        for heredoc in reader.waiting:
-            heredoc.place += len(self.found) if heredoc.place >= 0 else 0
-        self.waiting += reader.waiting
-        self.found += reader.found
+    def take_in(self, inner: _ShellReader, *, expand: bool = False) -> None:
+        """Read a text of its own within this one: commands, or words that are only expanded."""
+        if expand:
+            inner.quoted("")
+        else:
+            inner.script()
+        if inner.waiting:
+            raise NotSimple("a here-document has no text")
+        self.found.commands.extend(inner.found.commands)
+        self.found.inputs.extend(inner.found.inputs)
 
     def word(self) -> str:
         """Read one word; quotes are taken off, expansions become UNKNOWN."""
         parts: list[str] = []
         while self.at < len(self.text):
-            char = self.peek()
-            if self.peek(2) in ("<(", ">("):
-                self.at += 2
-                self.inner(")")
-                parts.append(UNKNOWN)
-            elif char in _META:
-                break
+            char, two = self.text[self.at], self.text[self.at : self.at + 2]
+            if plain := _PLAIN.match(self.text, self.at):
+                parts.append(plain[0])
+                self.at = plain.end()
             elif char == "'":
-                parts.append(self.single_quoted())
+                end = self.text.find("'", self.at + 1)
+                if end < 0:
+                    raise NotSimple("a quote is not closed")
+                parts.append(self.text[self.at + 1 : end])
+                self.at = end + 1
             elif char == '"':
                 self.at += 1
-                parts.append(self.quoted_text('"'))
+                parts.append(self.quoted('"'))
             elif char == "\\":
-                parts.append(self.peek(2)[1:].replace("\n", ""))
+                parts.append(two[1:].replace("\n", ""))
                 self.at += 2
-            elif char == "`":
-                parts.append(self.backticks())
-            elif char == "$":
-                parts.append(self.dollar(quoted=False))
-            else:
-                parts.append(char)
+            elif char in "$`":
+                parts.append(self.expansion(quoted=False))
+            elif two in ("<(", ">("):
+                self.at += 2
+                parts.append(self.substitution())
+            elif char == "(" and parts and parts[-1].endswith("="):
                 self.at += 1
+                self.script(")", array=True)
+            else:
+                break
         return "".join(parts)
 
-    def single_quoted(self) -> str:
-        """Read text in single quotes."""
-        end = self.text.find("'", self.at + 1)
-        end = len(self.text) if end < 0 else end
-        found = self.text[self.at + 1 : end]
-        self.at = end + 1
-        return found
-
-    def quoted_text(self, until: str) -> str:
+    def quoted(self, until: str) -> str:
         """Read text in double quotes (or a here-document: up to the end), where only some things are special."""
         parts: list[str] = []
         while self.at < len(self.text):
-            char = self.peek()
+            char, following = self.text[self.at], self.text[self.at + 1 : self.at + 2]
             if char == until:
                 self.at += 1
-                break
+                return "".join(parts)
             if char == "\\":
-                following = self.peek(2)[1:]
-                special = following in ("$", "`", "\\", "\n", until or "$")
+                special = following in ("$", "`", "\\", "\n", until)
                 parts.append(following.replace("\n", "") if special else char + following)
                 self.at += 2
-            elif char == "`":
-                parts.append(self.backticks())
-            elif char == "$":
-                parts.append(self.dollar(quoted=True))
-            else:
-                parts.append(char)
-                self.at += 1
+            elif char in "$`":
+                parts.append(self.expansion(quoted=True))
+            elif text := _TEXT.match(self.text, self.at):
+                parts.append(text[0])
+                self.at = text.end()
+        if until:
+            raise NotSimple("a quote is not closed")
         return "".join(parts)
 
-    def backticks(self) -> str:
-        """Read the commands in backticks."""
-        rows: list[str] = []
+    def expansion(self, *, quoted: bool) -> str:
+        """Read what a dollar sign or a backtick begins."""
+        at = self.at
+        if self.text[at] == "`":
+            found = _BACKTICKS.match(self.text, at)
+            if found is None:
+                raise NotSimple("a backtick is not closed")
+            self.at = found.end()
+            inner = re.sub(r"\\([`\\$\"])" if quoted else r"\\([`\\$])", r"\1", found[1])
+            self.take_in(_ShellReader(inner, self.depth + 1))
+            return UNKNOWN
+        for pattern in (_ARITHMETIC, _PARAMETER):
+            if found := pattern.match(self.text, at):
+                self.at = found.end()
+                return UNKNOWN
+        if self.text.startswith("$(", at):
+            self.at += 2
+            return self.substitution()
+        if self.text.startswith("${", at):
+            raise NotSimple("an expansion has more in it than names")
+        if not quoted and self.text.startswith("$'", at):
+            found = _ANSI.match(self.text, at)
+            if found is None:
+                raise NotSimple("a quote is not closed")
+            self.at = found.end()
+            # The shell ends the word there.
+            return _CODE.sub(_decode, found[1]).partition("\0")[0]
+        # In double quotes with a dollar sign before them only their translation differs.
         self.at += 1
-        while self.at < len(self.text) and self.peek() != "`":
-            if self.peek() == "\\" and self.peek(2)[1:] in ("`", "\\", "$"):
-                self.at += 1
-            rows.append(self.peek())
-            self.at += 1
-        self.at += 1
-        self.found += read_commands("".join(rows), self.depth + 1)
+        return "" if not quoted and self.text.startswith('$"', at) else "$"
+
+    def substitution(self) -> str:
+        """Read the commands of ``$(...)`` or ``<(...)``."""
+        self.within += 1
+        self.script(")")
+        self.within -= 1
         return UNKNOWN
 
-    def dollar(self, *, quoted: bool) -> str:
-        """Read what a dollar sign begins."""
-        self.at += 1
-        char = self.peek()
-        if char == "(":
-            self.at += 1
-            self.inner(")")
-        elif char == "{":
-            self.at += 1
-            self.braces()
-        elif char == "'" and not quoted:
-            return self.ansi_quoted()
-        elif char == '"' and not quoted:
-            self.at += 1
-            return self.quoted_text('"')
-        elif name := _NAME.match(self.text, self.at):
-            self.at = name.end()
-        else:
-            return "$"
-        return UNKNOWN
 
-    def braces(self) -> None:
-        """Pass over ``${...}``, finding the commands in it."""
-        while self.at < len(self.text) and self.peek() != "}":
-            char = self.peek()
-            if char == "'":
-                self.single_quoted()
-            elif char == '"':
-                self.at += 1
-                self.quoted_text('"')
-            elif char == "`":
-                self.backticks()
-            elif char == "$":
-                self.dollar(quoted=True)
-            else:
-                self.at += 2 if char == "\\" else 1
-        self.at += 1
-
-    def ansi_quoted(self) -> str:
-        """Read text in ``$'...'``, with its escapes."""
-        parts: list[str] = []
-        self.at += 1
-        while self.at < len(self.text) and self.peek() != "'":
-            char = self.peek()
-            self.at += 1
-            if char == "\\":
-                code = _CODE.match(self.text, self.at)
-                if code:
-                    number = int(code[4], 8) & 0xFF if code[4] else int(code[1] or code[2] or code[3], 16)
-                    parts.append(chr(number) if number < 0x110000 else "?")
-                    self.at = code.end()
-                    continue
-                char = _ESCAPES.get(self.peek(), self.peek())
-                self.at += 1
-            parts.append(char)
-        self.at += 1
-        return "".join(parts)
+def _decode(found: re.Match[str]) -> str:
+    """Return the character that an escape in ``$'...'`` means."""
+    code = found[1] or found[2] or found[3]
+    if code:
+        return chr(int(code, 16)) if int(code, 16) < 0x110000 else "?"
+    return chr(int(found[4], 8) & 0xFF) if found[4] else _ESCAPES.get(found[5], found[5])

@@ -9,8 +9,8 @@ from traceback import walk_tb
 from typing import TypeVar
 
 from gitprun.resolvers.base import AUDIT_LIMIT, SIZE_LIMIT, TIME_LIMIT, FileConflict, Refused
+from gitprun.resolvers.cascade import prepare
 from gitprun.resolvers.kinds import why_unjudged
-from gitprun.resolvers.ladder import prepare
 from gitprun.system.bugs import write_bug_report
 from gitprun.system.limit import TimeLimit, limited
 

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 Policy = Literal["union", "ours", "theirs", "higher-version", "renumber"]
 
+# Those that keep the lines of both sides, or say which of two values is right whoever wrote it.
+WITHOUT_SIDES: tuple[Policy, ...] = ("union", "higher-version", "renumber")
 # A resolver named in the configuration stands for the policy that it carries out.
 _BY_RESOLVER: dict[str, Policy] = {"lines": "union", "higher-version": "higher-version", "renumber": "renumber"}
 

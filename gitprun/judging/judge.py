@@ -1,128 +1,86 @@
-"""What a merge of two branches comes to, judged as a landing would: who settles what, and what is suspect."""
+"""The judge: what a merge of two trees comes to, for whoever asks; conflict, cascade, proof, audit, doubts, in order.
+
+A landing, its dry run, a forecast, the gate of git's own merges and ``git prun resolve`` ask here and render the
+answer; ``merge-file``, the merge driver and ``merge_text`` ask about a single file, in ``judging.text``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
-from gitprun.git.trees import TreeChange, TreeMerge
+from gitprun.git.trees import TreeMerge, show_path
 from gitprun.git.walk import Trees
-from gitprun.judging.audit import MergedTree, audit_merge, new_migrations
-from gitprun.judging.conflicts import Means, list_conflicts, settle_conflicts
-from gitprun.judging.hotspots import Hotspot
-from gitprun.judging.rerere import Rerere
-from gitprun.model.names import Oid
-
-# clean: both changed a path, and git merges it. settled: each conflict has a resolver. suspect: merged by git, yet
-# something is wrong that neither side has. conflict: at least one path is left to a person.
-State = Literal["clean", "settled", "suspect", "conflict"]
-
-
-BAD: tuple[State, ...] = ("suspect", "conflict")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PathForecast:
-    """One path at which two branches meet badly.
-
-    ``resolver`` names who would settle it; while it is empty, ``reasons`` say why nobody does. ``dropped`` counts the
-    lines that a policy would leave out.
-    """
-
-    path: str
-    kind: str
-    detail: str = ""
-    resolver: str = ""
-    reasons: tuple[str, ...] = ()
-    dropped: int = 0
-
-
-# How a path is told that would be settled if it were the only one.
-_COULD = " would settle it"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sides:
-    """Two trees and what each changed since ``base``; ``names`` stand for the commits in what git says."""
-
-    base: Oid
-    main: Oid
-    unit: Oid
-    by_main: Mapping[bytes, TreeChange]
-    by_unit: Mapping[bytes, TreeChange]
-    names: Mapping[Oid, str]
-    one_base: bool
+from gitprun.judging.conflicts import ConflictAnswer, answer_conflicts, describe_flip, place_answers, show_conflicts
+from gitprun.judging.drivers import MergeAttributes, judge_drivers
+from gitprun.judging.judged import Judged, Sides
+from gitprun.judging.shared_folders import may_clash
+from gitprun.judging.text import Means
+from gitprun.model.findings import MergeState, Suspect
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judge:
-    """Judges merges; ``state`` is the repository's prun folder, ``trees`` writes where nobody looks.
+    """Judges merges of trees; ``trees`` writes where nobody looks, ``checkout`` is that of the target, if it has one.
 
-    ``rerere`` is git's own memory of resolutions.
+    ``attributes`` say which merge driver a path has; None where git's text is not what is judged.
     """
 
     trees: Trees
-    state: Path
-    hotspots: Sequence[Hotspot] = ()
+    means: Means
     checkout: Path | None = None
-    rerere: Rerere | None = None
+    attributes: MergeAttributes | None = None
 
-    def judge(self, merge: TreeMerge, sides: Sides) -> tuple[State, tuple[PathForecast, ...], Oid | None]:
-        """Tell what a merge comes to, name the paths that are not simply clean, and the tree (None: it conflicts)."""
-        tree, found, known = merge.tree, list[PathForecast](), frozenset[bytes]()
-        if merge.clean and _is_beyond_doubt(sides):
-            return "clean", (), tree
+    def judge(self, merge: TreeMerge, sides: Sides) -> Judged:
+        """Return what a merge comes to; ``merge`` is what git made of the two sides."""
+        if merge.clean and not may_clash(sides.by_main, sides.by_unit):
+            return Judged(state=MergeState.CLEAN, tree=merge.tree)
+        odd, notes = self._ask_drivers(merge, sides)
+        answers: Sequence[ConflictAnswer] = ()
         if not merge.clean:
-            means = Means(hotspots=self.hotspots, state=self.state, rerere=self.rerere)
-            settled = settle_conflicts(self.trees.repo, merge, means, several_bases=not sides.one_base)
-            if settled.refused is not None:
-                return "conflict", self._conflicts(merge, settled.refused, sides.names), None
-            tree, known = settled.tree, frozenset(settled.offers)
-            found = [
-                PathForecast(path=one.path, kind="contents", resolver=one.resolver, dropped=len(one.dropped))
-                for one in settled.resolved
-            ]
-        merged = MergedTree(
-            base=sides.base,
-            main=sides.main,
-            unit=sides.unit,
-            tree=tree,
-            by_main=sides.by_main,
-            by_unit=tuple(sides.by_unit.values()),
-            known=known,
-            several_bases=not sides.one_base,
+            answers = self.answer(merge, sides)
+            # Git may also fail without naming a path; and one conflict that is left leaves them all to a person.
+            if not answers or not all(one.settled for one in answers):
+                shown = show_conflicts(answers, sides.names, self.checkout)
+                return Judged(state=MergeState.CONFLICT, tree=None, conflicts=shown, notes=notes)
+        return self._audit(merge, sides, answers, odd, notes)
+
+    def answer(self, merge: TreeMerge, sides: Sides) -> tuple[ConflictAnswer, ...]:
+        """Return what settles each conflict, whatever becomes of the others."""
+        return answer_conflicts(self.trees.repo, merge, self.means, several_bases=sides.several_bases())
+
+    def _ask_drivers(self, merge: TreeMerge, sides: Sides) -> tuple[tuple[Suspect, ...], tuple[str, ...]]:
+        if self.attributes is None:
+            return (), ()
+        both = [path for path in sides.by_unit if path in sides.by_main]
+        said = [*judge_drivers(self.attributes, self.trees, merge, (sides.base, sides.main, sides.unit), both)]
+        odd = tuple(one for one in said if isinstance(one, Suspect))
+        return odd, tuple(one for one in said if isinstance(one, str))
+
+    def _audit(
+        self,
+        merge: TreeMerge,
+        sides: Sides,
+        answers: Sequence[ConflictAnswer],
+        odd: tuple[Suspect, ...],
+        notes: tuple[str, ...],
+    ) -> Judged:
+        """Look at the whole merged tree, what resolvers made of it as well as what git did."""
+        from gitprun.judging.audit import audit_merge
+
+        texts = {one.at.path: one.text for one in answers if one.text is not None}
+        tree = place_answers(self.trees.repo, merge.tree, answers)
+        audited = audit_merge(self.trees, sides, tree, frozenset(texts), self.means)
+        suspects, united = (*odd, *audited.suspects), bool(answers or audited.replaced)
+        return Judged(
+            state=MergeState.SUSPECT if suspects else MergeState.UNITED if united else MergeState.CLEAN,
+            tree=audited.tree,
+            resolved=tuple(one.resolved for one in answers),
+            replaced=audited.replaced,
+            suspects=suspects,
+            unchecked=audited.unchecked,
+            offers={path: text.offers for path, text in texts.items()},
+            forced=frozenset(show_path(path) for path, text in texts.items() if text.forced),
+            notes=(*notes, *filter(None, map(describe_flip, answers))),
         )
-        audited = audit_merge(self.trees, merged, self.state)
-        found += [PathForecast(path=one.path, kind="suspect", resolver=one.resolver) for one in audited.resolved]
-        found += [PathForecast(path=one.path, kind="suspect", reasons=(one.reason,)) for one in audited.suspects]
-        state: State = "suspect" if audited.suspects else "settled" if found else "clean"
-        found += [PathForecast(path=path, kind="not checked", reasons=(why,)) for path, why in audited.unjudged]
-        return state, tuple(found), audited.tree
-
-    def _conflicts(
-        self, merge: TreeMerge, refused: Mapping[bytes, str], names: Mapping[Oid, str]
-    ) -> tuple[PathForecast, ...]:
-        rows = []
-        for one in list_conflicts(merge, refused, names, self.checkout):
-            could = one.resolver.endswith(_COULD)
-            rows.append(
-                PathForecast(
-                    path=one.path,
-                    kind=one.kind,
-                    detail=one.detail,
-                    resolver=one.resolver.removesuffix(_COULD) if could else "",
-                    reasons=() if could else (one.resolver,),
-                )
-            )
-        return tuple(rows)
-
-
-def _is_beyond_doubt(sides: Sides) -> bool:
-    """Check whether nothing an audit knows of can be wrong with a clean merge: no file was changed by both."""
-    changes = (*sides.by_main.values(), *sides.by_unit.values())
-    if any(change.removed for change in changes) or new_migrations(changes):
-        return False
-    both = sides.by_main.keys() & sides.by_unit.keys()
-    return not both

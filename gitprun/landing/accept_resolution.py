@@ -13,6 +13,7 @@ from gitprun.capture.screen import goes_along
 from gitprun.git.refs import open_repository, read_signatures, write_commit
 from gitprun.git.repo import Repository
 from gitprun.git.trees import REGULAR, Objects, TreeChange, place_versions, read_blob, read_changes, show_path
+from gitprun.judging.doubts import find_doubts
 from gitprun.judging.recorded_resolutions import (
     TAKES,
     Take,
@@ -22,12 +23,13 @@ from gitprun.judging.recorded_resolutions import (
     text_name,
     version_taken,
 )
+from gitprun.judging.text import faults_of_hand
 from gitprun.landing.resolution import OpenPath, Resolution, folder_of
 from gitprun.landing.unresolved import CONFLICT, Unresolved
 from gitprun.ledger.ledger import Ledger
 from gitprun.model.errors import OperationRefused, PrunError, UsageProblem
 from gitprun.model.names import ZERO, Oid
-from gitprun.resolvers.proof import audit
+from gitprun.resolvers.base import FileConflict
 from gitprun.system.files import folder_identity, locked
 from gitprun.workspaces.base import Workspace
 from gitprun.workspaces.clone import read_source
@@ -77,7 +79,7 @@ def take_back(
     texts: dict[bytes, Oid] = {}
     taken: dict[bytes, Take] = {}
     for row in resolution.paths:
-        answer = takes.get(row.name) or _decide(repo, row, changed.get(row.name))
+        answer = takes.get(row.name) or _decide(repo, repository.state, row, changed.get(row.name))
         side = next((take for take in TAKES if take == answer), None)
         if side is not None:
             taken[row.name] = side
@@ -124,8 +126,10 @@ def _take_mended(
     for path, change in changed.items():
         if change.new_mode in REGULAR:
             before = read_blob(repo, change.old) if change.old_mode in REGULAR else b""
-            faults = audit(os.fsdecode(path), None, before, before, read_blob(repo, change.new))
-            wrong += [f"{show_path(path)}: {fault}" for fault in faults]
+            # What was wrong when it was opened is looked for by the landing; here it is what the edit did.
+            conflict = FileConflict(os.fsdecode(path), None, before, before)
+            doubts = find_doubts(conflict, read_blob(repo, change.new), repository.state)
+            wrong += [f"{show_path(path)}: {fault}" for fault in faults_of_hand(doubts)]
     if wrong:
         raise OperationRefused("the files are not mended: " + "; ".join(wrong), f"edit them in {resolution.workspace}")
     return AcceptedResolution(tree=tree, mended=tuple(changed))
@@ -185,7 +189,7 @@ def _read_work(repository: Repository, repo: Objects, resolution: Resolution) ->
     return staged.tree
 
 
-def _decide(repo: Objects, row: OpenPath, change: TreeChange | None) -> str:
+def _decide(repo: Objects, state: Path, row: OpenPath, change: TreeChange | None) -> str:
     """Tell what was decided about a path: the blob of a text, a side, or (with blanks in it) what is wrong."""
     sides = "--take PATH=main, unit or delete says so"
     if change is None:
@@ -200,7 +204,7 @@ def _decide(repo: Objects, row: OpenPath, change: TreeChange | None) -> str:
         found = f"{change.new_mode} {change.new}"
         _, main, unit = row.versions
         return "main" if found == main else "unit" if found == unit else f"it is neither side's version ({sides})"
-    faults = find_faults_of(repo, row, change.new)
+    faults = find_faults_of(repo, state, row, change.new)
     return "; ".join(faults) or change.new
 
 
@@ -209,10 +213,11 @@ def _marked(repo: Objects, row: OpenPath) -> bool:
     return all(b"\0" not in read_blob(repo, _oid(version)) for version in row.versions if version)
 
 
-def find_faults_of(repo: Objects, row: OpenPath, blob: Oid) -> tuple[str, ...]:
-    """Name what a resolved text has wrong that neither side has, markers first."""
+def find_faults_of(repo: Objects, state: Path, row: OpenPath, blob: Oid) -> tuple[str, ...]:
+    """Return what a resolved text has wrong that neither side has, markers first: for what no landing would take it."""
     base, main, unit = (read_blob(repo, _oid(version)) if version else None for version in row.versions)
-    return audit(row.path, base, main or b"", unit or b"", read_blob(repo, blob))
+    conflict = FileConflict(row.path, base, main or b"", unit or b"")
+    return faults_of_hand(find_doubts(conflict, read_blob(repo, blob), state))
 
 
 def _oid(version: str) -> Oid:

@@ -10,9 +10,9 @@ from typing import Literal
 
 from gitprun.git.trees import show_path
 from gitprun.judging.hotspots import Hotspot
-from gitprun.landing.commit import write_merge
+from gitprun.landing.commit import NewCommit, write_new_commit
 from gitprun.landing.context import LandingContext
-from gitprun.landing.staged import UnfitContent, copy_staged
+from gitprun.landing.hooks import UnfitContent, copy_staged
 from gitprun.model.globs import matches
 from gitprun.model.names import Oid
 from gitprun.model.plan import DEFAULT_MAX_FILE
@@ -120,7 +120,6 @@ def write_after(site: LandingContext, commit: Oid, made: AfterCommands) -> Oid:
     """Write the commit that lands on top of a merge with what the commands made; the same one each time."""
     key, known = (commit, made.tree), site.memory.after
     if key not in known:
-        known[key] = write_merge(
-            site.git, site.repo, site.settings, site.who, tree=made.tree, parents=(commit,), message=made.message
-        )
+        new = NewCommit(tree=made.tree, parents=(commit,), message=made.message, who=site.who)
+        known[key] = write_new_commit(site.git, site.repo, site.settings, new)
     return known[key]

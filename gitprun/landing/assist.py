@@ -18,8 +18,8 @@ from gitprun.git.refs import delete_ref, move_ref, open_repository, read_ref, re
 from gitprun.git.repo import Repository
 from gitprun.git.trees import Objects
 from gitprun.landing.guard import Target
+from gitprun.landing.landed import room_mark
 from gitprun.landing.plan import Candidate
-from gitprun.landing.recover import room_mark
 from gitprun.landing.resolution import (
     FOLDER,
     RECORD,

@@ -10,22 +10,21 @@ from gitprun.git.refs import Signature
 from gitprun.git.repo import Checkout
 from gitprun.git.trees import TreeChange, tree_of
 from gitprun.git.walk import Trees
-from gitprun.landing.ancestry import Ancestry
-from gitprun.landing.backwards import describe_reverted, look_back
+from gitprun.judging.drivers import find_attributes
 from gitprun.landing.barriers import Hold, Proposed, list_holds
 from gitprun.landing.context import LandingContext, Memory
-from gitprun.landing.drivers import find_attributes
 from gitprun.landing.guard import LocalChanges, Target
-from gitprun.landing.hook_list import Hooks
-from gitprun.landing.hooks import HookRoom
+from gitprun.landing.hooks import HookRoom, Hooks
 from gitprun.landing.installed import places_of, read_live
+from gitprun.landing.merge_bases import Ancestry
 from gitprun.landing.past import Past
 from gitprun.landing.plan import Candidate, LandingOptions
 from gitprun.landing.settings import read_merge_settings
+from gitprun.landing.taken_back import describe_reverted, find_branch_faults
 from gitprun.landing.temporary_objects import TemporaryObjects
 from gitprun.landing.touched import describe_named
 from gitprun.model.errors import PrunError
-from gitprun.model.findings import describe_suspects
+from gitprun.model.findings import Suspect, describe_suspects
 from gitprun.model.names import Oid
 
 _NOBODY = Signature("git-prun", "git-prun", 0, 0)
@@ -104,7 +103,8 @@ def look_ahead(
         before, merged = place, tree
     step = own if merged == tree and before == place and base is not None else site.trees.compare(before, merged)
     proposed = Proposed(candidate=candidate, tip=tip, base=bases[0], before=before, tree=merged, step=step)
-    seen = look_back(site, candidate, tree_of(site.repo, candidate.tip)).suspects
+    stray = (Suspect(path="", reason=candidate.stray),) if candidate.stray else ()
+    seen = (*stray, *find_branch_faults(site, candidate, own, merged).suspects)
     return Barred(
         hold=list_holds(site, proposed),
         named=describe_named(site.trees, step, site.live()),

@@ -12,16 +12,16 @@ from gitprun.git.command import Git
 from gitprun.git.trees import GITLINK, TreeChange, show_path, tree_of
 from gitprun.git.walk import TreeTooDeep
 from gitprun.judging.submodules import describe_moves, find_unknown
-from gitprun.landing.backwards import describe_reverted
 from gitprun.landing.barriers import Proposed, find_holds
 from gitprun.landing.combine import Combined, combine
-from gitprun.landing.commit import append_shortlog, finish_message, write_merge
+from gitprun.landing.commit import NewCommit, append_shortlog, finish_message, write_new_commit
 from gitprun.landing.conflicts_committed import find_jj_conflict
 from gitprun.landing.context import LandingContext
 from gitprun.landing.guard import find_obstacle
 from gitprun.landing.history import describe_replaced, explain_unrelated
 from gitprun.landing.plan import Candidate, ItemState, LandingItem, render_message, unproved
-from gitprun.landing.squashed import find_held_part, find_holder
+from gitprun.landing.squashed import Fork, find_held_part, find_holder
+from gitprun.landing.taken_back import describe_reverted
 from gitprun.landing.uncommitted import detached_ahead, dirty_checkout
 from gitprun.model.errors import GitFailed, GitStopped, GitTimeout, OperationRefused
 from gitprun.model.findings import EVERY_FINDING, Suspect, accepts
@@ -115,8 +115,8 @@ def _squashed(site: LandingContext, candidate: Candidate, bases: Sequence[Oid]) 
     key, known = (bases[0], target.tip, tip), site.memory.holders
     if key not in known:
         changes = site.trees.compare(tree_of(site.repo, bases[0]), tree_of(site.repo, tip))
-        ends = {"base": bases[0], "target": target.tip, "tip": tip}
-        known[key] = find_holder(site.git, site.merging, site.trees, changes=changes, **ends)
+        fork = Fork(bases[0], target.tip, tip)
+        known[key] = find_holder(site.git, site.merging, site.trees, fork, changes)
     found = known[key]
     if found is None:
         return None
@@ -187,7 +187,8 @@ def _commit(site: LandingContext, tip: Oid, combined: Combined, base: Oid, *, tr
     if not message or "\0" in message:
         return _item(candidate, "refused", f"its commit message {'holds a NUL' if message else 'is empty'}")
     parents = (tip, candidate.tip)
-    commit = write_merge(site.git, site.repo, site.settings, site.who, tree=tree, parents=parents, message=message)
+    new = NewCommit(tree=tree, parents=parents, message=message, who=site.who)
+    commit = write_new_commit(site.git, site.repo, site.settings, new)
     return Built(
         item=replace(combined.item, commit=commit),
         commit=commit,

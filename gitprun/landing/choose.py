@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gitprun.git.command import Git
@@ -38,11 +38,17 @@ class Chosen:
     ahead: tuple[str, ...] = ()
 
 
+@dataclass(slots=True)
+class _Found:
+    """What was chosen so far, and what was not, with the reason."""
+
+    candidates: list[Candidate] = field(default_factory=list)
+    skipped: list[tuple[str, str]] = field(default_factory=list)
+
+
 def choose(repository: Repository, history: History, names: Sequence[str], *, allow_unverified: bool) -> Chosen:
     """Find what is meant by ``names``: units, runs, branches; nothing means every verified unit of the last run."""
-    candidates: list[Candidate] = []
-    skipped: list[tuple[str, str]] = []
-    runs: list[str] = []
+    chosen, runs = _Found(), list[str]()
     asked = names or (find_run(history, None).id,)
     others = [name for name in asked if name not in history.runs and _find_unit(history, name) is None]
     tips = read_tips(repository.git, others)
@@ -52,14 +58,15 @@ def choose(repository: Repository, history: History, names: Sequence[str], *, al
             run = history.runs[name]
             runs.append(run.id)
             for unit in run.units.values():
-                _add_unit(repository, run, unit, candidates, skipped, allow_unverified=allow_unverified)
+                _add_unit(repository, run, unit, chosen, allow_unverified=allow_unverified)
         elif (found := _find_unit(history, name)) is not None:
             require_one_meaning(repository.git, name, "a unit")
             run, unit = found
             runs.append(run.id)
-            _add_unit(repository, run, unit, candidates, skipped, allow_unverified=allow_unverified, named=True)
+            _add_unit(repository, run, unit, chosen, allow_unverified=allow_unverified, named=True)
         else:
-            candidates.append(_branch(repository, history, name, tips.get(name)))
+            chosen.candidates.append(_branch(repository, history, name, tips.get(name)))
+    candidates = chosen.candidates
     if history.undoings:
         from gitprun.landing.undo_plan import taken_out
 
@@ -72,7 +79,7 @@ def choose(repository: Repository, history: History, names: Sequence[str], *, al
     for one in distinct.values():
         if one.unit:
             ahead += _in_checkout(history.runs[one.run].units[UnitId(one.unit)])
-    return Chosen(tuple(distinct.values()), tuple(skipped), tuple(dict.fromkeys(runs)), tuple(ahead))
+    return Chosen(tuple(distinct.values()), tuple(chosen.skipped), tuple(dict.fromkeys(runs)), tuple(ahead))
 
 
 def _find_unit(history: History, name: str) -> tuple[RunState, UnitState] | None:
@@ -87,8 +94,7 @@ def _add_unit(
     repository: Repository,
     run: RunState,
     known: UnitState,
-    candidates: list[Candidate],
-    skipped: list[tuple[str, str]],
+    chosen: _Found,
     *,
     allow_unverified: bool,
     named: bool = False,
@@ -103,15 +109,15 @@ def _add_unit(
         return
     if unit.commit is None or (unit.state not in wanted and not willing):
         reason = str(unit.facts.get("reason") or "")
-        skipped.append((label, f"{unit.state}{': ' + reason if reason else ''}"))
+        chosen.skipped.append((label, f"{unit.state}{': ' + reason if reason else ''}"))
         return
     if unit.facts.get("unfinished"):
         where = unit.facts.get("path")
-        skipped.append((label, f"its worker left a {unit.facts['unfinished']} half done: finish it in {where}"))
+        chosen.skipped.append((label, f"its worker left a {unit.facts['unfinished']} half done: finish it in {where}"))
         return
     verdict: dict[str, Any] = dict(unit.facts.get("verdict") or {})
     spec: dict[str, Any] = dict(unit.facts.get("spec") or {})
-    candidates.append(
+    chosen.candidates.append(
         Candidate(
             branch=unit_branch(unit.run, unit.id),
             tip=Oid(unit.commit),
@@ -185,13 +191,11 @@ def _stashed(repository: Repository, history: History, candidates: Sequence[Cand
 
 def _meanwhile(repository: Repository, run: str) -> tuple[str, ...]:
     """Say what changed in the user's checkout while a run was at work, and is committed nowhere."""
-    from gitprun.observe.shared import BASELINE, FINAL, recorded_shared
+    from gitprun.observe.flags import changed_in_checkout
+    from gitprun.observe.snapshot import BASELINE, FINAL, recorded_snapshot
 
-    start, end = (recorded_shared(repository.state, run, name) for name in (BASELINE, FINAL))
-    if not start or not end or not start.checkout or not end.checkout or start.checkout.path != end.checkout.path:
-        return ()
-    before, after = start.checkout.dirty or {}, end.checkout.dirty or {}
-    changed = sorted(path for path, stamp in after.items() if before.get(path) != stamp)
+    start, end = (recorded_snapshot(repository.state, run, name) for name in (BASELINE, FINAL))
+    changed = changed_in_checkout(start, end)
     if not changed:
         return ()
     more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""

@@ -1,21 +1,20 @@
-"""The tree of one merge: by git where both sides meet, settled where they conflict, audited in any case."""
+"""The tree of one merge: by git where both sides meet, judged in any case, and what keeps a branch from landing so."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
-from gitprun.git.trees import TreeChange, TreeMerge, merge_trees, show_path, tree_of
-from gitprun.judging.locks import meet_in_locks
-from gitprun.landing.backwards import look_back
-from gitprun.landing.conflicts_committed import find_markers
+from gitprun.git.trees import TreeChange, TreeMerge, merge_trees, tree_of
+from gitprun.judging.judge import Judge
+from gitprun.judging.judged import Judged, Sides
+from gitprun.judging.text import Means
 from gitprun.landing.context import LandingContext
-from gitprun.landing.disjoint import Since, merge_apart
-from gitprun.landing.drivers import judge_drivers
+from gitprun.landing.disjoint import merge_apart
 from gitprun.landing.plan import Candidate, LandingItem, News
+from gitprun.landing.taken_back import find_branch_faults
 from gitprun.model.errors import GitStopped, PrunError
-from gitprun.model.findings import ResolvedPath, Suspect, accepts, describe_suspects
+from gitprun.model.findings import MergeState, ResolvedPath, accepts, describe_suspects
 from gitprun.model.names import Oid
 
 
@@ -36,123 +35,75 @@ class Combined:
 def combine(
     site: LandingContext, tip: Oid, candidate: Candidate, bases: Sequence[Oid], picks: Mapping[bytes, int] | None
 ) -> Combined | LandingItem:
-    """Merge a candidate into ``tip`` as a tree; gives the item that says why not where that cannot land."""
-    trees, several = site.trees, len(bases) > 1
+    """Merge a candidate into ``tip`` as a tree; returns the item that says why not where that cannot land."""
+    trees, several, mended = site.trees, len(bases) > 1, Oid(candidate.mended)
     base, main, unit = (tree_of(site.repo, commit) for commit in (bases[0], tip, candidate.tip))
     by_main, by_unit = site.since(base, main), trees.compare(base, unit)
-    mended = Oid(candidate.mended)
+    # Git need not be started for sides that have no path in common; what somebody mended is a merge of its own.
     made = None if several or mended else merge_apart(trees, by_main, by_unit)
     merge = TreeMerge(made, True) if made is not None else merge_trees(site.merging(), tip, mended or candidate.tip)
-    combined = Combined(
-        tree=merge.tree,
-        item=LandingItem(candidate=candidate, state="would-land"),
-        brought=by_unit,
-        united=frozenset(change.path for change in by_unit if mended or change.path in by_main.changes),
+    sides = Sides(
+        base=base,
+        main=main,
+        unit=unit,
+        by_main=by_main.changes,
+        by_unit={change.path: change for change in by_unit},
+        names={tip: site.target.branch, candidate.tip: candidate.branch},
+        several_bases=lambda: several and not mended,
+        by_hand=bool(mended),
     )
-    if made is None and not mended:
-        sides, odd = (base, main, unit), list[Suspect]()
-        for said in judge_drivers(site.attributes, trees, merge, sides, combined.united):
-            if isinstance(said, Suspect):
-                odd.append(said)
-            else:
-                site.note(f"{candidate.branch}: {said}")
-        combined = _with(combined, suspects=tuple(odd))
-    if not merge.clean:
-        settled = _settle(site, tip, combined, merge, picks, several_bases=several and not mended)
-        if isinstance(settled, LandingItem):
-            return settled
-        combined = settled
-    if several and not mended:
-        site.note(News(f"{candidate.branch}: {len(bases)} merge bases (criss-cross), merged by git alone"))
-    if made is None or _may_clash(by_main.changes, by_unit):
-        combined = _audit(site, combined, by_main, unit, several_bases=several)
-    tree = combined.tree if mended else unit
-    seen = look_back(site, candidate, tree)
-    combined = _with(combined, suspects=(*combined.item.suspects, *seen.suspects))
-    marked = find_markers(site.git, trees, candidate.tip, by_unit, combined.tree)
-    known = {one.path for one in combined.item.suspects}
-    marked = tuple(one for one in marked if one.path not in known)
-    combined = _with(combined, suspects=(*combined.item.suspects, *marked))
+    judged = judge_of(site, mended=bool(mended), picks=picks).judge(merge, sides)
+    _note(site, candidate, judged, 0 if mended or not several else len(bases))
+    if judged.tree is None:
+        return _conflict(site, tip, candidate, judged)
+    lost = [one for one in judged.resolved if one.dropped and one.path in judged.forced]
+    if lost and not site.options.accept_drops:
+        reason = _drops(site.options.strategy or "", lost)
+        return LandingItem(candidate=candidate, state="drops", reason=reason, resolved=judged.resolved)
+    known = [one.path for one in judged.suspects]
+    seen = find_branch_faults(site, candidate, by_unit, judged.tree, known)
     for text in seen.told:
         site.note(f"{candidate.branch}: {text}")
-    suspects = combined.item.suspects
-    left = [one for one in suspects if not accepts(site.options.allow_suspect, one)]
+    suspects = (*judged.suspects, *seen.suspects)
+    resolved = (*judged.resolved, *judged.replaced)
+    item = LandingItem(candidate=candidate, state="would-land", resolved=resolved, suspects=suspects)
+    left = tuple(one for one in suspects if not accepts(site.options.allow_suspect, one))
     if left:
-        return replace(combined.item, state="suspect", reason=describe_suspects(left), suspects=tuple(left))
+        return replace(item, state="suspect", reason=describe_suspects(left), suspects=left)
     if suspects:
         site.note(f"{candidate.branch}: landed although it is suspect: {describe_suspects(suspects)}")
-    return combined
+    united = frozenset(change.path for change in by_unit if mended or change.path in by_main.changes)
+    return Combined(tree=judged.tree, item=item, brought=by_unit, united=united, offers=judged.offers)
 
 
-def _settle(
-    site: LandingContext,
-    tip: Oid,
-    combined: Combined,
-    merge: TreeMerge,
-    picks: Mapping[bytes, int] | None,
-    *,
-    several_bases: bool,
-) -> Combined | LandingItem:
-    from gitprun.judging.conflicts import Means, settle_conflicts
-    from gitprun.judging.rerere import read_rerere
+def judge_of(site: LandingContext, *, mended: bool = False, picks: Mapping[bytes, int] | None = None) -> Judge:
+    """Return the judge of merges into the target of a landing, or of one that is only looked ahead at."""
 
-    options, candidate = site.options, combined.item.candidate
-    means = Means(
-        hotspots=options.hotspots,
-        strategy=options.strategy,
-        state=site.state,
-        picks=picks,
-        rerere=read_rerere(site.git, site.state.parent),
-    )
-    settled = settle_conflicts(site.repo, merge, means, several_bases=several_bases)
-    if settled.refused is not None:
-        return _conflict(site, tip, candidate, merge, settled.refused)
-    for note in settled.notes:
-        site.note(f"{candidate.branch}: {note}")
-    combined = replace(_with(combined, resolved=settled.resolved), tree=settled.tree, offers=settled.offers)
-    forced = {show_path(path) for path in settled.forced}
-    lost = [one for one in settled.resolved if one.dropped and one.path in forced]
-    if lost and not options.accept_drops:
-        return replace(combined.item, state="drops", reason=_drops(options.strategy or "", lost))
-    return combined
+    options = site.options
+    means = Means(hotspots=options.hotspots, strategy=options.strategy, state=site.state, picks=picks)
+
+    def further() -> Means:
+        from gitprun.judging.rerere import read_rerere
+
+        return replace(means, rerere=read_rerere(site.git, site.state.parent))
+
+    # A driver had no part in what somebody mended by hand.
+    attributes = None if mended else site.attributes
+    judging = replace(means, further=further)
+    return Judge(trees=site.trees, means=judging, checkout=site.target.checkout, attributes=attributes)
 
 
-def _audit(site: LandingContext, combined: Combined, by_main: Since, unit: Oid, *, several_bases: bool) -> Combined:
-    from gitprun.judging.audit import MergedTree, audit_merge
-
-    # Where somebody has mended a file, no resolver writes another one over it.
-    changed = {*by_main.changes, *(change.path for change in combined.brought)}
-    by_hand = changed if combined.item.candidate.mended else set()
-    merged = MergedTree(
-        base=by_main.base,
-        main=by_main.tree,
-        unit=unit,
-        tree=combined.tree,
-        by_main=by_main.changes,
-        by_unit=combined.brought,
-        known=frozenset(combined.offers) | by_hand,
-        several_bases=several_bases,
-    )
-    audited, branch = audit_merge(site.trees, merged, site.state), combined.item.candidate.branch
-    for paths, why in audited.unjudged:
-        site.note(f"{branch}: {paths}: not checked: {why}")
-    for one in audited.resolved:
-        site.note(News(f"{branch}: git's own merge of {one.path} was faulty, so {one.resolver} made another one"))
-    item = combined.item
-    suspects = (*item.suspects, *audited.suspects)
-    combined = _with(combined, resolved=(*item.resolved, *audited.resolved), suspects=suspects)
-    return replace(combined, tree=audited.tree)
-
-
-def _with(combined: Combined, **facts: Any) -> Combined:
-    return replace(combined, item=replace(combined.item, **facts))
-
-
-def _may_clash(by_main: Mapping[bytes, TreeChange], by_unit: Sequence[TreeChange]) -> bool:
-    """Tell whether different files might clash by what they mean: new migrations, a manifest and its lock."""
-    if any(change.added for change in by_unit) and any(change.added for change in by_main.values()):
-        return True
-    return meet_in_locks(by_main, (change.path for change in by_unit))
+def _note(site: LandingContext, candidate: Candidate, judged: Judged, bases: int) -> None:
+    """Tell the user what was found on the way; ``bases`` are the merge bases, where there are several."""
+    branch = candidate.branch
+    for note in judged.notes:
+        site.note(f"{branch}: {note}")
+    if bases and judged.state is not MergeState.CONFLICT:
+        site.note(News(f"{branch}: {bases} merge bases (criss-cross), merged by git alone"))
+    for one in judged.unchecked:
+        site.note(f"{branch}: {one.paths}: not checked: {one.reason}")
+    for made in judged.replaced:
+        site.note(News(f"{branch}: git's own merge of {made.path} was faulty, so {made.resolver} made another one"))
 
 
 def _drops(strategy: str, lost: Sequence[ResolvedPath]) -> str:
@@ -160,15 +111,10 @@ def _drops(strategy: str, lost: Sequence[ResolvedPath]) -> str:
     return f"-X {strategy} would drop lines of {files}; look at them, then --accept-drops lands it"
 
 
-def _conflict(
-    site: LandingContext, tip: Oid, candidate: Candidate, merge: TreeMerge, refused: dict[bytes, str]
-) -> LandingItem:
-    from gitprun.judging.conflicts import list_conflicts
-
-    names = {tip: site.target.branch, candidate.tip: candidate.branch}
-    conflicts = list_conflicts(merge, refused, names, site.target.checkout)
+def _conflict(site: LandingContext, tip: Oid, candidate: Candidate, judged: Judged) -> LandingItem:
     against = site.target.branch
     if tip != site.target.tip:
+        # Would it land alone? Then it is a branch before it that it does not get along with.
         try:
             alone = merge_trees(site.merging(), site.target.tip, candidate.tip).clean
         except GitStopped:
@@ -176,6 +122,6 @@ def _conflict(
         except PrunError:
             alone = False
         against = "what lands before it" if alone else against
-    count = len(conflicts)
+    count = len(judged.conflicts)
     reason = f"conflicts with {against} in {count} path{'' if count == 1 else 's'}"
-    return LandingItem(candidate=candidate, state="conflict", reason=reason, conflicts=conflicts)
+    return LandingItem(candidate=candidate, state="conflict", reason=reason, conflicts=judged.conflicts)

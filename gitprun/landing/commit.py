@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
 
 from gitprun.git.command import Git
@@ -44,17 +45,19 @@ def append_shortlog(git: Git, settings: MergeSettings, candidate: Candidate, tex
     return said.removesuffix("\n")
 
 
-def write_merge(
-    git: Git,
-    repo: Objects,
-    settings: MergeSettings,
-    who: tuple[Signature, Signature],
-    *,
-    tree: Oid,
-    parents: tuple[Oid, ...],
-    message: str,
-) -> Oid:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewCommit:
+    """A commit about to be written; ``who`` are its author and its committer."""
+
+    tree: Oid
+    parents: tuple[Oid, ...]
+    message: str
+    who: tuple[Signature, Signature]
+
+
+def write_new_commit(git: Git, repo: Objects, settings: MergeSettings, new: NewCommit) -> Oid:
     """Write the commit, moving no ref; raises PrunError when it cannot be signed."""
+    tree, parents, message, who = new.tree, new.parents, new.message, new.who
     what = "the merge commit" if len(parents) > 1 else "the commit"
     plain = not settings.sign and not settings.encoding
     if plain and _encodable(message, *(text for one in who for text in (one.name, one.email))):

@@ -12,11 +12,11 @@ from gitprun.git.refs import Signature
 from gitprun.git.repo import Checkout
 from gitprun.git.trees import Objects, tree_of
 from gitprun.git.walk import Trees
-from gitprun.landing.ancestry import Ancestry
+from gitprun.judging.drivers import MergeAttributes
 from gitprun.landing.disjoint import Since
-from gitprun.landing.drivers import MergeAttributes
 from gitprun.landing.guard import LocalChanges, Target
-from gitprun.landing.hook_list import Hooks
+from gitprun.landing.hooks import Hooks
+from gitprun.landing.merge_bases import Ancestry
 from gitprun.landing.past import Past
 from gitprun.landing.plan import LandingOptions
 from gitprun.landing.settings import MergeSettings

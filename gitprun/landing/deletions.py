@@ -1,12 +1,13 @@
-"""How much of the target one branch deletes: renamed and rewritten files do not count."""
+"""What a branch deletes: much of the target, or a file a policy protects; renamed and rewritten files do not count."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from gitprun.git.trees import TreeChange, show_path
+from gitprun.git.trees import REGULAR, TreeChange, read_blob, show_path
 from gitprun.git.walk import Trees
+from gitprun.judging.hotspots import BUILTIN, Hotspot, hotspot_for
 from gitprun.model.names import Oid
 
 # What --accept takes for it, beside paths.
@@ -60,3 +61,43 @@ def describe_deletions(trees: Trees, before: Oid, step: Sequence[TreeChange], mo
     if len(found) <= most * whole:
         return ""
     return f"deletes {len(found)} of {whole} files, such as {show_path(found[0])}"
+
+
+# The policies by which no side loses a line, or only the unit's. Both are asked in conflicts alone, so that what git
+# merges without one would go by unseen.
+KEEPING = ("ours", "union")
+# Lists by convention get shorter as things are done; nobody has said of them that they are to be kept.
+FEW_LINES = 20
+
+
+def find_cuts(
+    trees: Trees, step: Sequence[TreeChange], hotspots: Sequence[Hotspot], drivers: Mapping[bytes, str]
+) -> list[tuple[bytes, str]]:
+    """List the paths a step deletes, empties or halves against their policy, with words for it.
+
+    ``drivers`` are what attributes say of paths that ``hotspots`` do not name.
+    """
+    gone, found = {*find_deleted(step)}, []
+    for change in step:
+        if change.added or change.old_mode not in REGULAR:
+            continue
+        row = hotspot_for(change.path.decode("utf-8", "surrogateescape"), hotspots)
+        policy = (row.policy if row is not None else None) or drivers.get(change.path)
+        if policy not in KEEPING:
+            continue
+        said = _describe(trees, change, gone, FEW_LINES if row in BUILTIN else 0)
+        if said:
+            found.append((change.path, f"{said} {show_path(change.path)}, whose policy is {policy}"))
+    return found
+
+
+def _describe(trees: Trees, change: TreeChange, gone: set[bytes], few: int) -> str:
+    """Say what a change takes away of a file; empty where it is not much (``few`` lines, or less than half)."""
+    if change.removed:
+        return "deletes" if change.path in gone else ""
+    if change.new_mode not in REGULAR:
+        return "replaces"
+    before, after = (read_blob(trees.repo, oid).count(b"\n") for oid in (change.old, change.new))
+    if change.path in gone or (before - after > few and after * 2 <= before):
+        return f"leaves {after} of {before} lines of"
+    return ""

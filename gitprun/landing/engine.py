@@ -7,23 +7,21 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from gitprun.git.command import Git
-from gitprun.git.refs import has_refs, open_repository, read_signatures
+from gitprun.git.refs import describe_behind, has_refs, open_repository, read_signatures
 from gitprun.git.repo import Checkout, Repository, read_checkouts
 from gitprun.git.store import ObjectStore, stand_in
 from gitprun.git.trees import Objects, tree_of
-from gitprun.git.upstream import describe_behind
 from gitprun.git.walk import Trees
-from gitprun.landing.ancestry import Ancestry
+from gitprun.judging.drivers import find_attributes
 from gitprun.landing.batch import Batch, build_batch, set_aside
 from gitprun.landing.build import lay_out_attributes
 from gitprun.landing.combine import Combined, combine
 from gitprun.landing.context import LandingContext, Memory
-from gitprun.landing.drivers import find_attributes
 from gitprun.landing.fence import outside_rows, tell_outside
 from gitprun.landing.guard import (
     AskedAhead,
@@ -38,14 +36,21 @@ from gitprun.landing.guard import (
     require_quiet,
 )
 from gitprun.landing.holds import remember_held
-from gitprun.landing.hook_list import Hooks, find_hooks
+from gitprun.landing.hooks import Hooks, find_hooks
 from gitprun.landing.installed import places_of, read_live
-from gitprun.landing.landed import move
+from gitprun.landing.landed import landing_place, move, recover_landing, sweep_rooms
+from gitprun.landing.merge_bases import Ancestry
 from gitprun.landing.move import TargetMoved, require_passage
-from gitprun.landing.order import plan_safe_order
 from gitprun.landing.past import Past
-from gitprun.landing.plan import Candidate, LandingItem, LandingOptions, LandingReport, News, plan_order
-from gitprun.landing.recover import landing_place, recover_landing, sweep_rooms, workspaces_root
+from gitprun.landing.plan import (
+    Candidate,
+    LandingItem,
+    LandingOptions,
+    LandingReport,
+    News,
+    plan_order,
+    plan_safe_order,
+)
 from gitprun.landing.settings import MergeSettings, hooks_folder, read_merge_settings
 from gitprun.landing.uncommitted import detached_ahead, dirty_checkout, later_commits
 from gitprun.ledger.ledger import Ledger
@@ -63,6 +68,28 @@ if TYPE_CHECKING:
 TRIES = 4
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Landing:
+    """What one landing was asked for, and what stays true when it is built again.
+
+    ``git`` has read the checkout's index already, ``say`` hears of progress, ``stop`` ends it early.
+    """
+
+    repository: Repository
+    ledger: Ledger
+    candidates: Sequence[Candidate]
+    options: LandingOptions
+    git: Git
+    memory: Memory
+    stop: Stop | None = None
+    say: Callable[[str], None] = lambda _: None
+
+    @property
+    def stopped(self) -> bool:
+        """Check whether somebody asked for an end."""
+        return self.stop is not None and self.stop.is_set()
+
+
 def land(
     repository: Repository,
     ledger: Ledger,
@@ -75,16 +102,25 @@ def land(
 ) -> LandingReport:
     """Land branches on one target with --no-ff merges; what cannot land is set aside and told.
 
-    Raises OperationRefused when the checkout is in no state to follow, TargetMoved when the target keeps
-    moving: then nothing
-    was changed. One landing at a time runs in a repository; a dry run waits for nobody and moves nothing. What was
-    asked ``ahead`` holds only as long as the index is the one it was then.
+    Raises OperationRefused when the checkout is in no state to follow, TargetMoved when the
+    target keeps moving: then nothing was changed. One landing at a time runs in a repository; a dry run waits for
+    nobody and moves nothing. What was asked ``ahead`` holds only as long as the index is the one it was then.
     """
     ahead = ahead or AskedAhead(repository.git, index_stamp(repository.git_dir))
     git, stamp = ahead.git, ahead.stamp
+    asked = _Landing(
+        repository=repository,
+        ledger=ledger,
+        candidates=candidates,
+        options=options,
+        git=git,
+        memory=Memory(),
+        stop=stop,
+        say=say,
+    )
     try:
         if options.dry_run:
-            return _land(repository, ledger, candidates, options, stop, say, (), git, Memory())
+            return _land(asked, ())
         with locked(repository.state / "locks" / "landing.lock", doing="landing", stop=stop):
             notes = recover_landing(repository, ledger)
             place = landing_place(repository, options.root)
@@ -92,38 +128,28 @@ def land(
             if notes or stamp != index_stamp(repository.git_dir):
                 git.forget()
             try:
-                report = _land_on_moving(repository, ledger, candidates, options, stop, say, notes, git)
+                report = _land_on_moving(asked, notes)
                 # What a stop cut off is no answer.
-                return report if stop is not None and stop.is_set() else remember_held(ledger, report)
+                return report if asked.stopped else remember_held(ledger, report)
             finally:
                 _drop_empty(place, place.parent)
     finally:
         git.forget()
 
 
-def _land_on_moving(
-    repository: Repository,
-    ledger: Ledger,
-    candidates: Sequence[Candidate],
-    options: LandingOptions,
-    stop: Stop | None,
-    say: Callable[[str], None],
-    notes: Sequence[str],
-    git: Git,
-) -> LandingReport:
+def _land_on_moving(asked: _Landing, notes: Sequence[str]) -> LandingReport:
     """Land; when the target moved while the train was checked, build it anew on the target as it is then."""
-    memory, asked = Memory(), options
     for left in reversed(range(TRIES)):
         try:
-            return _land(repository, ledger, candidates, asked, stop, say, notes, git, memory)
+            return _land(asked, notes)
         except TargetMoved as moved:
-            if not left or (stop is not None and stop.is_set()):
+            if not left or asked.stopped:
                 raise
-            git.forget()
-            say(f"{moved.branch} moved meanwhile; building on it anew")
+            asked.git.forget()
+            asked.say(f"{moved.branch} moved meanwhile; building on it anew")
             notes = (*notes, News(f"{moved.branch} moved meanwhile, so everything was built on it anew"))
             # The same branch, even if another one is checked out now.
-            asked = replace(options, into=moved.branch)
+            asked = replace(asked, options=replace(asked.options, into=moved.branch))
     raise AssertionError
 
 
@@ -135,36 +161,27 @@ def _drop_empty(*folders: Path) -> None:
             return
 
 
-def _land(
-    repository: Repository,
-    ledger: Ledger,
-    candidates: Sequence[Candidate],
-    options: LandingOptions,
-    stop: Stop | None,
-    say: Callable[[str], None],
-    notes: Sequence[str],
-    git: Git,
-    memory: Memory,
-) -> LandingReport:
-    checkouts = read_checkouts(git)
-    target = read_target(repository, options.into, git, checkouts)
-    notes = (*notes, *_make_ready(repository, ledger, target, candidates, options, say, git))
-    with _site(repository, target, checkouts, candidates, options, git, memory) as site:
+def _land(asked: _Landing, notes: Sequence[str]) -> LandingReport:
+    repository, options = asked.repository, asked.options
+    checkouts = read_checkouts(asked.git)
+    target = read_target(repository, options.into, asked.git, checkouts)
+    notes = (*notes, *_make_ready(asked, target))
+    with _open(asked, target, checkouts) as site:
         for note in notes:
             site.note(note)
-        ordered = _order(site, candidates)
-        say(f"merging {len(ordered)} branch{'' if len(ordered) == 1 else 'es'} into {target.branch}")
+        ordered = _order(site, asked.candidates)
+        asked.say(f"merging {len(ordered)} branch{'' if len(ordered) == 1 else 'es'} into {target.branch}")
         batch = build_batch(site, ordered)
         new = batch.tip(site)
         if batch.taken and not options.dry_run:
             made: Mapping[Oid, AfterCommands] = {}
             if not options.no_verify or any(row.after for row in options.hotspots):
-                batch, made = _prove(repository, ledger, site, ordered, batch, stop, say)
-            if stop is not None and stop.is_set():
+                batch, made = _prove(asked, site, ordered, batch)
+            if asked.stopped:
                 batch = set_aside(batch, "unverified", "stopped before it could land", batch.verdict)
             new = target.tip
             if batch.taken:
-                batch, new = move(repository, ledger, site, batch, made.get(batch.taken[-1].tree))
+                batch, new = move(repository, asked.ledger, site, batch, made.get(batch.taken[-1].tree))
         _tell(site, ordered, batch)
         return LandingReport(
             target=target.ref,
@@ -205,44 +222,39 @@ def _beside(site: LandingContext, item: LandingItem, ordered: Sequence[Candidate
     yield from OwnCheck(site, tuple(ordered)).tell(candidate)
 
 
-def _make_ready(
-    repository: Repository,
-    ledger: Ledger,
-    target: Target,
-    candidates: Sequence[Candidate],
-    options: LandingOptions,
-    say: Callable[[str], None],
-    git: Git,
-) -> Iterator[str]:
+def _make_ready(asked: _Landing, target: Target) -> Iterator[str]:
     """Wait for what is under way in the target's checkout, and get what the landing may fetch; yields notes."""
+    repository, options = asked.repository, asked.options
     if not options.dry_run:
         yield from free_index(target)
     require_quiet(target, repository.common)
-    behind = describe_behind(git, repository.common, target.ref)
+    behind = describe_behind(asked.git, repository.common, target.ref)
     if behind:
         yield behind
     if options.deepen and not options.dry_run:
         from gitprun.landing.history import deepen
 
-        yield from deepen(repository, ledger, target, candidates, say)
+        yield from deepen(repository, asked.ledger, target, asked.candidates, asked.say)
 
 
 def combine_alone(repository: Repository, candidate: Candidate, options: LandingOptions) -> Combined | LandingItem:
     """Merge one branch into the target in memory, as a landing would, whatever its checkout looks like."""
     git = Git(cwd=repository.top or repository.common)
     target = replace(read_target(repository, options.into), checkout=None, git_dir=None)
-    with _site(repository, target, read_checkouts(git), (candidate,), options, git, Memory()) as site:
+    asked = _Landing(
+        repository=repository,
+        ledger=Ledger(repository.state),
+        candidates=(candidate,),
+        options=options,
+        git=git,
+        memory=Memory(),
+    )
+    with _open(asked, target, read_checkouts(git)) as site:
         return combine(site, target.tip, candidate, site.ancestry.bases(target.tip, candidate.tip), None)
 
 
 def _prove(
-    repository: Repository,
-    ledger: Ledger,
-    site: LandingContext,
-    ordered: Sequence[Candidate],
-    batch: Batch,
-    stop: Stop | None,
-    say: Callable[[str], None],
+    asked: _Landing, site: LandingContext, ordered: Sequence[Candidate], batch: Batch
 ) -> tuple[Batch, Mapping[Oid, AfterCommands]]:
     """Have the train checked; gives what of it is green, and what the after commands made of which tree."""
     from gitprun.landing.own_check import OwnCheck
@@ -250,8 +262,9 @@ def _prove(
     from gitprun.landing.train import Train
     from gitprun.ledger.verified_trees import note_verified, read_verified
     from gitprun.verify.surroundings import wish_for_landing
+    from gitprun.workspaces.root import workspaces_root
 
-    options = site.options
+    repository, ledger, options = asked.repository, asked.ledger, site.options
     wish = wish_for_landing(came_confined(ordered, ledger.read().events), options.verify_sandbox)
     plan = landing_checks(options, wish, site.target.branch)
     proof = Proof(
@@ -259,7 +272,7 @@ def _prove(
         site=site,
         top=workspaces_root(repository, options.root),
         logs=repository.state / "landing",
-        stop=stop,
+        stop=asked.stop,
         plan=plan,
         own_check=OwnCheck(site, tuple(ordered)),
         proved=read_verified(ledger, plan.way, reuse=options.reuse_green, run=options.verified_run),
@@ -273,23 +286,16 @@ def _prove(
     if not options.no_verify:
         # What would refuse at the end had better refuse before minutes of checking.
         require_passage(site.target, repository.common, site.settings, batch.tip(site))
-    batch = Train(site, proof, tuple(ordered), say).prove(batch)
+    batch = Train(site, proof, tuple(ordered), asked.say).prove(batch)
     verdicts = site.memory.verdicts
     note_verified(ledger, (tree for tree in proof.checked if verdicts[tree].state == "pass"), plan.way)
     return batch, proof.made
 
 
 @contextmanager
-def _site(
-    repository: Repository,
-    target: Target,
-    checkouts: tuple[Checkout, ...],
-    candidates: Sequence[Candidate],
-    options: LandingOptions,
-    git: Git,
-    memory: Memory,
-) -> Iterator[LandingContext]:
+def _open(asked: _Landing, target: Target, checkouts: tuple[Checkout, ...]) -> Iterator[LandingContext]:
     """Read all a landing needs, and keep its private folders while it runs."""
+    repository, options, git = asked.repository, asked.options, asked.git
     with ExitStack() as stack:
         local, stamp = LocalChanges(), None
         top = target.checkout or repository.top or repository.common
@@ -324,8 +330,8 @@ def _site(
             who=read_signatures(here),
             checkouts=checkouts,
             options=options,
-            memory=memory,
-            ancestry=Ancestry(here, repo, target.tip, [one.tip for one in candidates]),
+            memory=asked.memory,
+            ancestry=Ancestry(here, repo, target.tip, [one.tip for one in asked.candidates]),
             past=Past(here, trees),
             index=stamp,
         )
@@ -351,7 +357,7 @@ def _room_later(
         from gitprun.landing.hooks import hook_room
 
         place = landing_place(repository, options.root)
-        made = hook_room(repository, trees, place, target.ref, target.tip, copy=options.copy, link=options.link)
+        made = hook_room(repository, trees, place, target, copy=options.copy, link=options.link)
         return stack.enter_context(made)
 
     return room

@@ -8,14 +8,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gitprun.git.command import Git
-from gitprun.judging.doubts import NOT_SETTLED, Doubts, find_doubts, guarded
+from gitprun.judging.text import RESOLVERS_ONLY, JudgedText, Means, judge_text, show_dropped
 from gitprun.model.errors import PrunError
-from gitprun.resolvers.base import FileConflict, Refused, quote
-from gitprun.resolvers.ladder import CascadeResult, climb, prepare
+from gitprun.model.findings import MergeState
+from gitprun.resolvers.base import FileConflict, quote
 from gitprun.system.files import write_whole
 
 CANNOT = 128
 # Git asks these where it looks for its configuration; inside a merge they are set by the git that calls us.
+# Git tells its children so what it merges: GITHEAD_<commit>=<its name>.
+_MERGING = "GITHEAD_"
 _ASKED = ("GIT_DIR", "GIT_WORK_TREE", "GIT_CONFIG_PARAMETERS")
 
 
@@ -54,32 +56,64 @@ def merge_file(wanted: FileMerge, cwd: Path) -> FileAnswer:
     if wanted.favored:
         return FileAnswer(said.code, said.out)
     shown = f"git prun: {quote(os.fsencode(wanted.path))}"
-    by_git = FileAnswer(said.code, said.out)
     try:
         conflict = _read(wanted, cwd)
     except OSError as problem:
         # Git read them a moment ago.
         return FileAnswer(CANNOT, b"", (f"{problem.filename}: {problem.strerror}",))
-    doubts = Doubts() if by_git.code else find_doubts(conflict, by_git.text, None)
-    if by_git.code == 0 and not doubts.faults:
-        return replace(by_git, said=(f"{shown}: not checked: {doubts.unjudged}",) if doubts.unjudged else ())
-    return _climb(conflict, by_git, doubts, shown)
+    means = replace(RESOLVERS_ONLY, further=lambda: _read_means(cwd))
+    judged = judge_text(conflict, said.out if said.code == 0 else None, means, lambda: _is_crossed(git))
+    return _render(judged, FileAnswer(said.code, said.out), shown)
 
 
-def _climb(conflict: FileConflict, by_git: FileAnswer, doubts: Doubts, shown: str) -> FileAnswer:
-    """Ask the resolvers for a text; else it is git's, whose faults are told."""
-    doing, before = f"resolving {conflict.path!r}", lambda: prepare(conflict.path)
-    tried: CascadeResult | Refused = Refused(NOT_SETTLED)
-    if not doubts.late:
-        tried = guarded(lambda: climb(conflict), None, doing, NOT_SETTLED, before)
-    if isinstance(tried, CascadeResult) and tried.texts:
-        found = tried.texts[0]
-        return FileAnswer(0, found.text, (f"{shown}: settled ({found.resolver})",))
-    if doubts.faults:
+def _render(judged: JudgedText, by_git: FileAnswer, shown: str) -> FileAnswer:
+    """Write the answer as git would: whatever is not settled keeps git's own text and exit code."""
+    faults = "; ".join(judged.doubts.faults)
+    if judged.state is MergeState.CLEAN:
+        unjudged = judged.doubts.unjudged
+        return replace(by_git, said=(f"{shown}: not checked: {unjudged}",) if unjudged else ())
+    if judged.state is MergeState.UNITED and judged.answer is not None:
+        dropped = tuple(f"{shown}: dropped by policy: {line}" for line in show_dropped(judged.answer))
+        return FileAnswer(0, judged.text, (f"{shown}: settled ({judged.answer.resolver})", *dropped))
+    if by_git.code == 0:
         # An exit code without markers: git leaves the path in conflict with this very text.
-        return FileAnswer(1, by_git.text, (f"{shown}: git merged it, but look at it: {'; '.join(doubts.faults)}",))
+        return FileAnswer(1, by_git.text, (f"{shown}: git merged it, but look at it: {faults}",))
     left = f"{by_git.code} conflict{'' if by_git.code == 1 else 's'} left"
-    return replace(by_git, said=(f"{shown}: {left}: {tried.reason}",))
+    if judged.answer is not None:
+        # A landing could let it pass by name (--allow-suspect); who merges one file looks at it in the conflict.
+        return replace(by_git, said=(f"{shown}: {left}: {judged.answer.resolver}: {faults}",))
+    return replace(by_git, said=(f"{shown}: {left}: {judged.reason}",))
+
+
+def _read_means(cwd: Path) -> Means:
+    """Read what a landing would settle it by beside the resolvers, where the files belong to a repository."""
+    from gitprun.git.repo import find_repository
+    from gitprun.judging.hotspots import parse_hotspots
+    from gitprun.judging.rerere import read_rerere
+    from gitprun.system.config import read_settings
+
+    try:
+        repository = find_repository(cwd)
+        rerere = read_rerere(repository.git, repository.common)
+    except PrunError:
+        return RESOLVERS_ONLY
+    try:
+        settings = read_settings(repository.top)
+        hotspots = parse_hotspots(list(settings.hotspots), settings.hotspot_source or "prun.toml")
+    except PrunError:
+        # What is wrong with prun.toml a landing says; a merge that git makes must not fail for it.
+        hotspots = ()
+    return Means(hotspots=hotspots, state=repository.state, rerere=rerere)
+
+
+def _is_crossed(git: Git) -> bool:
+    """Check whether a ``git merge`` that calls us as its driver merges histories with several merge bases.
+
+    The base it gives us is a merge of these then, perhaps with conflicts, and tells of no side what it changed.
+    """
+    heads = [key.removeprefix(_MERGING) for key in os.environ if key.startswith(_MERGING)]
+    answers = (git.run("merge-base", "--all", "HEAD", head, ok=(0, 1, 128)) for head in heads)
+    return any(len(answer.text.split()) > 1 for answer in answers)
 
 
 def _read(wanted: FileMerge, cwd: Path) -> FileConflict:

@@ -13,20 +13,32 @@ from typing import TYPE_CHECKING
 from gitprun.git.batch import compare_many, merge_many
 from gitprun.git.command import Git
 from gitprun.git.repo import Checkout, Repository, read_checkouts, resolve_commit
-from gitprun.git.trees import Objects, TreeChange, TreeMerge, tree_of
+from gitprun.git.trees import Objects, TreeChange, TreeMerge, read_bases, tree_of
 from gitprun.git.walk import Trees
-from gitprun.judging.judge import BAD, PathForecast
+from gitprun.judging.judged import Sides
+from gitprun.judging.shared_folders import may_clash, meeting_places
 from gitprun.landing.forecast_branches import Asked, drop_contained, find_branches
-from gitprun.landing.forecast_plan import Branch, Forecast, Meeting, Reach, folders_left, partners_of, plan_meetings
+from gitprun.landing.forecast_plan import (
+    BAD,
+    Branch,
+    Forecast,
+    Meeting,
+    PathForecast,
+    Reach,
+    folders_left,
+    list_paths_of,
+    partners_of,
+    plan_meetings,
+)
 from gitprun.landing.guard import BRANCHES, Target, read_target
 from gitprun.landing.history import explain_unrelated
-from gitprun.landing.merge_bases import MergeBases, New, find_forks, has_one_base, read_new
-from gitprun.landing.order import plan_safe_order
-from gitprun.landing.plan import Candidate
-from gitprun.landing.squashed import find_holder
+from gitprun.landing.merge_bases import MergeBases, New, bases_of, find_forks, read_new
+from gitprun.landing.plan import Candidate, plan_safe_order
+from gitprun.landing.squashed import Fork, find_holder
 from gitprun.landing.temporary_objects import TemporaryObjects, aside
 from gitprun.landing.undo_plan import taken_out
 from gitprun.ledger.events import History
+from gitprun.model.findings import MergeState
 from gitprun.model.names import Oid
 from gitprun.verify.gate_changes import describe
 from gitprun.verify.put_back import read_gate_changes
@@ -84,24 +96,16 @@ def forecast(repository: Repository, history: History, asked: Asked) -> Forecast
         wanted = _plan_pairs(ground)
         with _merge_all(room, ground, wanted) as merges:
             # The resolvers and all that lands are read while git works.
-            from gitprun.judging.judge import Judge
-            from gitprun.judging.rerere import read_rerere
             from gitprun.landing.barred import forecast_site
+            from gitprun.landing.combine import judge_of
 
-            trees = Trees(room.repo)
-            judge = Judge(
-                trees=trees,
-                state=repository.state,
-                hotspots=asked.hotspots,
-                checkout=target.checkout,
-                rerere=read_rerere(repository.git, repository.common),
-            )
+            trees, gone = Trees(room.repo), taken_out(history)
+            candidates = {name: replace(one, reverted=gone) for name, one in candidates.items()}
+            site = forecast_site(room, trees, target, checkouts, tuple(candidates.values()), asked.options)
+            judge = judge_of(site)
             met = [(pair, *_meet(judge, ground, pair, merge)) for pair, merge in merges]
             known = {pair[1]: _say_held(trees, ground, pair[1]) for pair, one, _ in met if _stands_out(pair, one)}
             merged = {pair[1]: tree for pair, _, tree in met if pair[0] == TARGET}
-            gone = taken_out(history)
-            candidates = {name: replace(one, reverted=gone) for name, one in candidates.items()}
-            site = forecast_site(room, trees, target, checkouts, tuple(candidates.values()), asked.options)
             looked = _look_at_each(site, ground, asked, candidates, merged)
     settled = {number for number, said in known.items() if said}
     left_out += [(ground.name(number), known[number]) for number in sorted(settled)]
@@ -141,8 +145,7 @@ def _say_held(trees: Trees, ground: _Pairs, number: int) -> str:
     changes = tuple(ground.changes[number].values())
     if base is None:
         return ""
-    ends = {"base": base, "target": target.tip, "tip": tip}
-    found = find_holder(ground.git, lambda: ground.git, trees, changes=changes, **ends)
+    found = find_holder(ground.git, lambda: ground.git, trees, Fork(base, target.tip, tip), changes)
     return found.told(target.branch) if found else ""
 
 
@@ -240,15 +243,8 @@ def _reach(ground: _Pairs, side: int, changed: _Changes) -> Reach:
     removed = [change.path for change in changed.values() if change.removed]
     gone = frozenset(folder for folder in folders_left(removed) if not _has(ground.repo, ground.tip(side), folder))
     added = frozenset(path for path, change in changed.items() if change.added)
-    # Two new migrations in one folder clash though they share no path.
-    twins = _migration_folders(changed) if added else frozenset()
-    return Reach(frozenset(changed) | twins, added, gone)
-
-
-def _migration_folders(changed: _Changes) -> frozenset[bytes]:
-    from gitprun.judging.audit import new_migrations
-
-    return frozenset(folder + b"/" for folder in new_migrations(changed.values()).values())
+    # Two new migrations in one folder clash though they share no path, and so do a manifest and its lock.
+    return Reach(frozenset(changed) | meeting_places(changed), added, gone)
 
 
 def _has(repo: Objects, commit: Oid, folder: bytes) -> bool:
@@ -269,23 +265,41 @@ def _meet(judge: Judge, ground: _Pairs, pair: tuple[int, int], merge: TreeMerge 
         if "unrelated" in merge:
             why = explain_unrelated(ground.git, ground.common, tips[0], tips[1], ground.name(pair[1]))
         problem = PathForecast(path="", kind="unmergeable", detail=merge, reasons=(why,) if why else ())
-        return Meeting(one=ground.name(one), other=ground.name(other), state="conflict", paths=(problem,)), None
-    from gitprun.judging.judge import Sides
+        return Meeting(
+            one=ground.name(one), other=ground.name(other), state=MergeState.CONFLICT, paths=(problem,)
+        ), None
+    judged = judge.judge(merge, _read_sides(judge.trees, ground, pair, merge, names))
+    paths = list_paths_of(judged)
+    return Meeting(one=ground.name(one), other=ground.name(other), state=judged.state, paths=paths), judged.tree
 
-    place = ground.forks.places[pair[1]]
-    if pair[0] == TARGET:
-        main, one_base = (ground.since[place] if place else {}), place is not None
+
+def _read_sides(
+    trees: Trees, ground: _Pairs, pair: tuple[int, int], merge: TreeMerge, names: Mapping[Oid, str]
+) -> Sides:
+    """Return what two sides changed, each since it forked from the target, or the target since then."""
+    one, other = pair
+    main, unit = (tree_of(ground.repo, ground.tip(number)) for number in pair)
+    place, plain = ground.forks.places[other], all(ground.forks.places[n] for n in pair if n != TARGET)
+    by_main = ground.changes[one] if one != TARGET else ground.since[place] if place else {}
+    by_unit = ground.changes[other]
+    if plain and merge.clean and not may_clash(by_main, by_unit):
+        # Mostly so, and then nobody asks what their merge bases are.
+        bases: tuple[Oid, ...] = (place,) if place else ()
+    elif one == TARGET:
+        bases = (place,) if place else read_bases(ground.git, ground.repo, ground.tip(one), ground.tip(other))
     else:
-        main = ground.changes[pair[0]]
-        one_base = merge.clean or has_one_base(ground.git, ground.repo, ground.forks, *pair)
-    sides = Sides(
-        base=tree_of(ground.repo, place or ground.tip(pair[0])),
-        main=tree_of(ground.repo, ground.tip(pair[0])),
-        unit=tree_of(ground.repo, ground.tip(pair[1])),
-        by_main=main,
-        by_unit=ground.changes[pair[1]],
+        # Two branches may meet further back than where the second one forked.
+        bases = bases_of(ground.git, ground.repo, ground.forks, one, other)
+    base = tree_of(ground.repo, bases[0])
+    if not plain:
+        # No one place to count from was found for all branches at once.
+        by_main, by_unit = (_by_path(trees.compare(base, tree)) for tree in (main, unit))
+    return Sides(
+        base=base,
+        main=main,
+        unit=unit,
+        by_main=by_main,
+        by_unit=by_unit,
         names=names,
-        one_base=one_base,
+        several_bases=lambda: len(bases) > 1,
     )
-    state, paths, tree = judge.judge(merge, sides)
-    return Meeting(one=ground.name(one), other=ground.name(other), state=state, paths=paths), tree

@@ -7,8 +7,50 @@ from dataclasses import asdict, dataclass
 from itertools import combinations
 from typing import Any
 
-from gitprun.judging.judge import BAD, PathForecast, State
+from gitprun.judging.judged import Judged
+from gitprun.model.findings import MergeState
 from gitprun.model.names import Oid
+
+# What stands in the way of landing two together, worst first.
+BAD = (MergeState.SUSPECT, MergeState.CONFLICT)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PathForecast:
+    """One path at which two branches meet badly.
+
+    ``resolver`` names who would settle it; while it is empty, ``reasons`` say why nobody does. ``dropped`` counts the
+    lines that a policy would leave out.
+    """
+
+    path: str
+    kind: str
+    detail: str = ""
+    resolver: str = ""
+    reasons: tuple[str, ...] = ()
+    dropped: int = 0
+
+
+def list_paths_of(judged: Judged) -> tuple[PathForecast, ...]:
+    """List the paths of a merge that are not simply clean."""
+    rows = [
+        PathForecast(
+            path=one.path,
+            kind=one.kind,
+            detail=one.detail,
+            resolver=one.resolver,
+            reasons=() if one.would_settle else (one.reason,),
+        )
+        for one in judged.conflicts
+    ]
+    rows += [
+        PathForecast(path=one.path, kind="contents", resolver=one.resolver, dropped=len(one.dropped))
+        for one in judged.resolved
+    ]
+    rows += [PathForecast(path=one.path, kind="suspect", resolver=one.resolver) for one in judged.replaced]
+    rows += [PathForecast(path=one.path, kind="suspect", reasons=(one.reason,)) for one in judged.suspects]
+    rows += [PathForecast(path=one.paths, kind="not checked", reasons=(one.reason,)) for one in judged.unchecked]
+    return tuple(rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,13 +131,13 @@ class Meeting:
 
     one: str
     other: str
-    state: State
+    state: MergeState
     paths: tuple[PathForecast, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Give it as plain values."""
         paths = [{name: getattr(row, name) for name in PathForecast.__slots__} for row in self.paths]
-        return {"one": self.one, "other": self.other, "state": self.state, "paths": paths}
+        return {"one": self.one, "other": self.other, "state": str(self.state), "paths": paths}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +180,10 @@ class Forecast:
                 "pairs": self.pairs,
                 "compared": len(self.meetings),
                 "pruned": self.pairs - len(self.meetings),
-                **{state: sum(one.state == state for one in self.meetings) for state in (*BAD, "settled", "clean")},
+                **{
+                    str(state): sum(one.state == state for one in self.meetings)
+                    for state in (*BAD, MergeState.UNITED, MergeState.CLEAN)
+                },
             },
         }
 

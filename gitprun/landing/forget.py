@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from gitprun.git.command import Git
 from gitprun.git.repo import Repository
 from gitprun.git.trees import Stage, merge_trees, show_path
-from gitprun.judging.conflicts import RECORDED
 from gitprun.judging.recorded_resolutions import choice_name, forget, is_recorded, recorded_for, text_name
+from gitprun.judging.text import RECORDED
 from gitprun.landing.undo_plan import read_landings
 from gitprun.ledger.events import Event
 from gitprun.ledger.ledger import Ledger

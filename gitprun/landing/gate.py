@@ -5,20 +5,27 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from gitprun.git.command import Git
 from gitprun.git.refs import open_repository
 from gitprun.git.repo import Repository
-from gitprun.git.trees import read_bases, tree_of
+from gitprun.git.trees import TreeMerge, read_bases, tree_of
 from gitprun.git.walk import Trees
+from gitprun.judging.drivers import find_attributes
+from gitprun.judging.judge import Judge
+from gitprun.judging.judged import Judged, Sides
+from gitprun.judging.text import Means
+from gitprun.landing.conflicts_committed import find_jj_conflict, find_markers
 from gitprun.landing.guard import list_paths, read_local_changes
-from gitprun.landing.plan import say_verdict
+from gitprun.landing.plan import Candidate, say_verdict
+from gitprun.landing.settings import read_merge_settings
 from gitprun.ledger.events import History
 from gitprun.ledger.lookup import probe_unit
 from gitprun.model.findings import describe_suspects
 from gitprun.model.globs import matches
-from gitprun.model.names import parse_oid, unit_branch
+from gitprun.model.names import Oid, parse_oid, unit_branch
 
 _HEAD = re.compile(r"GITHEAD_([0-9a-f]{40,64})")
 _MARKS = ("<<<<<<< ", "||||||| ", ">>>>>>> ")
@@ -51,7 +58,7 @@ def refuse_merge(
     if owned:
         return owned
     for unit, name in heads.items():
-        suspect = next(_suspects(repository, unit, note), "") or next(_taken_back(repository, unit, name, note), "")
+        suspect = next(_suspects(repository, unit, name, note), "")
         if suspect:
             return suspect
     return ""
@@ -82,60 +89,82 @@ def _owned(history: History, heads: Mapping[str, str], changed: Sequence[str]) -
                     yield f"unit {known.run}/{known.id} is still at work on {list_paths([os.fsencode(path)])}"
 
 
-def _suspects(repository: Repository, unit: str, note: Callable[[str], None]) -> Iterator[str]:
-    """Audit every path that both sides changed, as it stands in the index; ``note`` hears what could not be."""
-    from gitprun.judging.doubts import find_doubts
-    from gitprun.resolvers.base import FileConflict
+def _suspects(repository: Repository, unit: str, name: str, note: Callable[[str], None]) -> Iterator[str]:
+    """Judge the merge in the index as a landing would judge it, and what the branch does as a whole.
 
-    git = repository.git
-    base = git.run("merge-base", "HEAD", unit, ok=(0, 1)).text
-    if not base:
-        return
-    by_main, by_unit = (_changed(git, base, side) for side in ("HEAD", unit))
-    for path in sorted(by_main & by_unit):
-        before, main, other, merged = (
-            _read(git, f"{revision}:".encode() + path) for revision in (base, "HEAD", unit, "")
-        )
-        if main is None or other is None or merged is None or merged in (main, other):
-            continue
-        conflict = FileConflict(os.fsdecode(path), before, main, other)
-        doubts = find_doubts(conflict, merged, repository.state)
-        if doubts.faults:
-            yield f"git merged {list_paths([path])}, but look at it: {'; '.join(doubts.faults)}"
-        elif doubts.unjudged:
-            note(f"{list_paths([path])}: not checked: {doubts.unjudged}")
-
-
-def _taken_back(repository: Repository, unit: str, name: str, note: Callable[[str], None]) -> Iterator[str]:
-    """Name what of others' work the branch takes back, as a landing would."""
-    from gitprun.landing.choose import read_made
-    from gitprun.landing.older import Back, find_all_taken_back
-    from gitprun.landing.past import Past
-
+    Git made it, or its user: so what is there is looked at, and nothing is put in its place. ``note`` hears what could
+    not be looked at, and what else is worth a word.
+    """
     git, repo = repository.git, open_repository(repository.git_dir)
-    head, tip = parse_oid(git.run("rev-parse", "HEAD").text), parse_oid(unit)
-    back = Back(
-        target=head,
-        bases=read_bases(git, repo, head, tip),
-        tip=tip,
-        tree=tree_of(repo, tip),
-        first=read_made(repository, name),
+    trees, head, tip = Trees(repo), parse_oid(git.run("rev-parse", "HEAD").text), parse_oid(unit)
+    bases = read_bases(git, repo, head, tip)
+    if not bases:
+        # Unrelated histories: git asked for leave to merge these.
+        return
+    merged = parse_oid(git.run("write-tree").text)
+    jj = find_jj_conflict(trees, Candidate(branch=name, tip=tip), tree_of(repo, head))
+    if jj is not None:
+        yield f"{name}: {jj.reason}"
+    judged = _judge_index(repository, trees, (bases[0], head, tip), merged)
+    for said in (*judged.notes, *(f"{one.paths}: not checked: {one.reason}" for one in judged.unchecked)):
+        note(said)
+    of_paths: dict[str, list[str]] = {}
+    for suspect in judged.suspects:
+        of_paths.setdefault(suspect.path, []).append(suspect.reason)
+    yield from (f"git merged {path}, but look at it: {'; '.join(faults)}" for path, faults in of_paths.items())
+    yield from _branch_faults(repository, trees, _BranchMerge(name, head, tip, bases, merged), [*of_paths], note)
+
+
+def _judge_index(repository: Repository, trees: Trees, ends: tuple[Oid, Oid, Oid], merged: Oid) -> Judged:
+    base, main, unit = (tree_of(trees.repo, commit) for commit in ends)
+    settings = read_merge_settings(repository.git)
+    attributes = find_attributes(lambda: repository.git, trees, repository.top, repository.common, ends[1], settings)
+    sides = Sides(
+        base=base,
+        main=main,
+        unit=unit,
+        by_main={change.path: change for change in trees.compare(base, main)},
+        by_unit={change.path: change for change in trees.compare(base, unit)},
+        by_hand=True,
     )
-    found = find_all_taken_back(lambda: git, Past(git, Trees(repo)), back)
+    judge = Judge(trees=trees, means=Means(state=repository.state), checkout=repository.top, attributes=attributes)
+    return judge.judge(TreeMerge(merged, True), sides)
+
+
+@dataclass(frozen=True, slots=True)
+class _BranchMerge:
+    """A branch that is being merged: its name, the two commits, their merge bases, and the merged tree."""
+
+    name: str
+    head: Oid
+    tip: Oid
+    bases: tuple[Oid, ...]
+    merged: Oid
+
+
+def _branch_faults(
+    repository: Repository, trees: Trees, merge: _BranchMerge, known: Sequence[str], note: Callable[[str], None]
+) -> Iterator[str]:
+    """Name what of others' work the branch takes back, and conflicts that it committed, as a landing would."""
+    from gitprun.landing.choose import read_made
+    from gitprun.landing.past import Past
+    from gitprun.landing.taken_back import Back, add_markers, find_all_taken_back
+
+    git, tree = repository.git, tree_of(trees.repo, merge.tip)
+    back = Back(
+        target=merge.head,
+        bases=merge.bases,
+        tip=merge.tip,
+        tree=tree,
+        first=read_made(repository, merge.name),
+    )
+    seen = find_all_taken_back(lambda: git, Past(git, trees), back)
+    changes = trees.compare(tree_of(trees.repo, merge.bases[0]), tree)
+    found = add_markers(seen, find_markers(git, trees, merge.tip, changes, merge.merged), known)
     for text in found.told:
-        note(f"{name}: {text}")
+        note(f"{merge.name}: {text}")
     if found.suspects:
-        yield f"{name} is suspect: {describe_suspects(found.suspects)}"
-
-
-def _changed(git: Git, base: str, side: str) -> set[bytes]:
-    return set(git.run("diff-tree", "-r", "-z", "--name-only", "--no-renames", base, side).fields)
-
-
-def _read(git: Git, name: bytes) -> bytes | None:
-    """Read a file of a commit, or of the index (the name begins with the colon)."""
-    answer = git.run("cat-file", "blob", name, ok=(0, 128))
-    return answer.out if answer.code == 0 else None
+        yield f"{merge.name} is suspect: {describe_suspects(found.suspects)}"
 
 
 def clean_message(path: Path) -> None:

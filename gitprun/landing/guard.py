@@ -14,12 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gitprun.git.command import Git
-from gitprun.git.layout import require_seen_checkout
-from gitprun.git.repo import Checkout, Repository, read_checkouts
+from gitprun.git.index import is_verbatim
+from gitprun.git.repo import Checkout, Repository, read_checkouts, require_seen_checkout
 from gitprun.git.stale import await_free, set_aside
 from gitprun.git.trees import TreeChange, show_path
-from gitprun.git.verbatim import is_verbatim
-from gitprun.landing.overlooked import find_overlooked
+from gitprun.landing.checkout_index import find_overlooked
 from gitprun.model.errors import OperationRefused, PrunError
 from gitprun.model.names import Oid, parse_oid
 from gitprun.system.files import read_plain

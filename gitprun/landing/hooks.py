@@ -8,22 +8,30 @@ from __future__ import annotations
 
 import os
 import secrets
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gitprun.git.command import Git
+from gitprun.git.refs import write_object
 from gitprun.git.repo import Repository, read_config
+from gitprun.git.trees import GITLINK, TreeChange, parse_change, show_path
 from gitprun.git.walk import Trees
 from gitprun.landing.commit import read_message_file, write_message_file
-from gitprun.landing.hook_list import Hooks
-from gitprun.landing.staged import UnfitContent, copy_staged
+from gitprun.landing.guard import Target
 from gitprun.model.errors import GitFailed, GitStopped, GitTimeout, OperationRefused, PrunError, first_words
 from gitprun.model.names import PRUN_REFS, Oid, short
+from gitprun.model.units import join_few
 from gitprun.system.files import folder_identity, remove_tree
 from gitprun.workspaces.base import provide, require_room
 from gitprun.workspaces.clone import render_alternates, render_setting
+
+if TYPE_CHECKING:
+    from gitprun.landing.guard import Target
+    from gitprun.model.names import Oid
 
 HOOK_TIMEOUT = 300.0
 _SILENT = ("core.hooksPath=/dev/null", "submodule.recurse=false")
@@ -140,13 +148,13 @@ def hook_room(
     repository: Repository,
     trees: Trees,
     folder: Path,
-    ref: str,
-    start: Oid,
+    target: Target,
     *,
     copy: Sequence[str] = (),
     link: Sequence[str] = (),
 ) -> Iterator[HookRoom]:
     """Keep such a checkout in ``folder`` while the block runs, with the untracked things named in it."""
+    ref, start = target.ref, target.tip
     path = folder / f"hooks-{secrets.token_hex(4)}"
     require_room(folder, path)
     branch = ref.removeprefix("refs/heads/")
@@ -208,3 +216,71 @@ def _fill(repository: Repository, path: Path, ref: str, start: Oid) -> None:
         settings.append(("core.worktree", str(path)))
     with open(inside / "config", "ab") as config:
         config.write("".join(render_setting(*one) for one in settings).encode("utf-8", "surrogateescape"))
+
+
+# What git runs once a branch has moved and its checkout follows; an undo is no merge.
+AFTER_UNDO = ("post-index-change", "reference-transaction")
+AFTER_LANDING = ("post-merge", *AFTER_UNDO)
+_BY_HAND = {"post-merge": "git hook run post-merge -- 0", "post-index-change": "git hook run post-index-change -- 1 0"}
+MERGE_HOOKS = ("pre-merge-commit", "prepare-commit-msg", "commit-msg")
+
+
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """The merge hooks there are, in git's order, and where they lie."""
+
+    folder: Path
+    names: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+
+def find_hooks(folder: Path, wanted: Sequence[str] = MERGE_HOOKS) -> Hooks:
+    """Find the hooks git would run; one that is not executable is passed over and named in a note."""
+    names, notes = [], []
+    for name in wanted:
+        if not (folder / name).is_file():
+            continue
+        if os.access(folder / name, os.X_OK):
+            from gitprun.guards.install import is_gate_alone
+
+            # Our own gates are for merges made with git itself: a landing has looked already.
+            if not is_gate_alone(folder, name):
+                names.append(name)
+        else:
+            notes.append(f"the hook {folder / name} is not executable, so it does not run")
+    return Hooks(folder, tuple(names), tuple(notes))
+
+
+def describe_not_run(folder: Path, changed: Sequence[str], target: Target, new: Oid, wanted: Sequence[str]) -> str:
+    """Say that hooks are not run because a move itself changes them, and how each is run by hand."""
+    names = find_hooks(folder, wanted).names
+    if not names:
+        return f"no hook was run: {join_few(changed)} changed"
+    told = f"echo {target.tip} {new} {target.ref} | {shlex.quote(str(folder / 'reference-transaction'))} committed"
+    commands = "; ".join(_BY_HAND.get(name, told) for name in names)
+    return f"not run, because {join_few(changed)} changed: {', '.join(names)}; read what they do, then run: {commands}"
+
+
+class UnfitContent(PrunError):
+    """What a command made cannot become part of a commit."""
+
+
+def copy_staged(git: Git, trees: Trees, tree: Oid) -> tuple[Oid, tuple[TreeChange, ...]]:
+    """Return the tree that an index holds, with its files written into ``trees``, and how it differs from ``tree``.
+
+    Raises Unfit where that cannot be.
+    """
+    options = ("--cached", "--raw", "-z", "--no-abbrev", "--no-renames", "--ignore-submodules=all")
+    fields = git.run("diff-index", *options, tree).fields
+    changes = [parse_change(about, name) for about, name in zip(fields[::2], fields[1::2], strict=True)]
+    for change in changes:
+        if GITLINK in (change.old_mode, change.new_mode):
+            raise UnfitContent(f"they change the submodule {show_path(change.path)}", "commit that by hand")
+        if not change.removed:
+            content = git.run("cat-file", "blob", change.new).out
+            if write_object(trees.repo, "blob", content) != change.new:
+                raise UnfitContent(f"{show_path(change.path)} changed while it was read")
+    after = trees.apply(tree, changes)
+    if after is None:
+        raise UnfitContent("what they make cannot be put into the merged tree")
+    return after, tuple(changes)

@@ -10,8 +10,7 @@ from pathlib import Path
 
 from gitprun.git.trees import REGULAR, read_blob
 from gitprun.git.walk import Trees
-from gitprun.landing.attributes import configured_drivers
-from gitprun.landing.called import names_in_text, names_run, names_started
+from gitprun.landing.called import configured_drivers, names_in_text, names_run, names_started
 from gitprun.landing.settings import MergeSettings, hooks_folder
 from gitprun.landing.surface import (
     ATTRIBUTES,

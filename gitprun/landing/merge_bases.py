@@ -1,12 +1,14 @@
-"""Where branches fork from a target, and which of them build on each other: one walk over what the target lacks."""
+"""Where branches fork from a target, which of them build on each other, and what each alone has: read in one walk."""
 
 from __future__ import annotations
 
+import functools
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from gitprun.git.command import Git
-from gitprun.git.trees import Objects
+from gitprun.git.trees import Objects, read_bases
 from gitprun.model.names import Oid, parse_oid
 
 # Commits that the target does not have, with their parents.
@@ -45,17 +47,16 @@ def find_forks(git: Git, dag: New, tips: Sequence[Oid]) -> MergeBases:
     return MergeBases(tips, places, frozenset(stacked), frozenset(shared))
 
 
-def has_one_base(git: Git, repo: Objects, forks: MergeBases, one: int, other: int) -> bool:
-    """Tell whether two branches have exactly one merge base."""
+def bases_of(git: Git, repo: Objects, forks: MergeBases, one: int, other: int) -> tuple[Oid, ...]:
+    """Return all merge bases of two branches; git is asked only where their forks do not tell."""
     first, second = forks.places[one], forks.places[other]
-    apart = (one, other) not in forks.shared
-    if apart and first and second and (first == second or _are_in_line(repo, first, second)):
-        return True
-    return len(git.run("merge-base", "--all", forks.tips[one], forks.tips[other], ok=(0, 1)).text.split()) == 1
-
-
-def _are_in_line(repo: Objects, one: Oid, other: Oid) -> bool:
-    return bool(repo.descendant_of(one, other) or repo.descendant_of(other, one))
+    if first and second and (one, other) not in forks.shared:
+        # Of two places in one line the older one is all that both have.
+        if first == second or repo.descendant_of(second, first):
+            return (first,)
+        if repo.descendant_of(first, second):
+            return (second,)
+    return read_bases(git, repo, forks.tips[one], forks.tips[other])
 
 
 def read_new(git: Git, target: Oid, tips: Sequence[Oid]) -> New:
@@ -83,3 +84,66 @@ def _fork_of(git: Git, dag: New, commits: frozenset[str]) -> Oid | None:
         # One that merged the target now and then builds on the last of them.
         places = {parse_oid(row) for row in git.run("merge-base", "--independent", *sorted(places)).text.split()}
     return places.pop() if len(places) == 1 else None
+
+
+class Ancestry:
+    """The commits that branches (``tips``) have and a target has not."""
+
+    def __init__(self, git: Git, repo: Objects, target: Oid, tips: Sequence[Oid]) -> None:
+        self.git, self.repo = git, repo
+        self._target, self._tips = target, list(dict.fromkeys(tips))
+
+    # Looked at when somebody asks: a forecast seldom does.
+    @functools.cached_property
+    def _parents(self) -> Mapping[str, Sequence[str]]:
+        return _read_parents(self.git, self._target, self._tips)
+
+    @functools.cached_property
+    def _own(self) -> dict[Oid, frozenset[str]]:
+        return {tip: self._reach(tip) for tip in self._tips}
+
+    @functools.cached_property
+    def _owners(self) -> Counter[str]:
+        return Counter(commit for own in self._own.values() for commit in own)
+
+    def _reach(self, tip: str) -> frozenset[str]:
+        seen, waiting = set[str](), [tip]
+        while waiting:
+            commit = waiting.pop()
+            if commit in self._parents and commit not in seen:
+                seen.add(commit)
+                waiting += self._parents[commit]
+        return frozenset(seen)
+
+    def bases(self, tip: Oid, unit: Oid) -> tuple[Oid, ...]:
+        """List the best common ancestors of a branch and a train that left from the target; none: unrelated."""
+        own = self._own.get(unit, frozenset())
+        if own and all(self._owners[commit] == 1 for commit in own):
+            # Nothing of it can have come in with another branch: it joins the train where it left the target.
+            places = self.places(unit)
+            if len(places) == 1:
+                return tuple(places)
+        return read_bases(self.git, self.repo, tip, unit)
+
+    def places(self, unit: Oid) -> frozenset[Oid]:
+        """Name the commits of the target's history that a branch goes on from: itself, where it has no other."""
+        own = self._own.get(unit, frozenset())
+        found = {Oid(parent) for commit in own for parent in self._parents[commit] if parent not in own}
+        return frozenset(found if own else {unit})
+
+    def contained(self) -> set[tuple[Oid, Oid]]:
+        """List the pairs (ancestor, descendant) among the branches; those the target has already are of no account."""
+        return {
+            (Oid(one), Oid(other))
+            for other, own in self._own.items()
+            for one in own
+            if one != other and one in self._own
+        }
+
+
+def _read_parents(git: Git, target: Oid, tips: Sequence[Oid]) -> Mapping[str, Sequence[str]]:
+    if not tips:
+        return {}
+    asked = "".join(f"{tip}\n" for tip in (*tips, f"^{target}"))
+    rows = git.run("rev-list", "--parents", "--stdin", stdin=asked.encode()).text.splitlines()
+    return {commit: parents for commit, *parents in (row.split(" ") for row in rows)}

@@ -14,6 +14,7 @@ from pathlib import Path
 from gitprun.git.command import Git
 from gitprun.git.limits import keeping_work
 from gitprun.git.trees import ABSENT, GITLINK, TreeChange, read_changes, tree_of
+from gitprun.landing.checkout_index import are_untouched
 from gitprun.landing.context import LandingContext
 from gitprun.landing.guard import (
     HEAD,
@@ -26,7 +27,6 @@ from gitprun.landing.guard import (
     require_quiet,
 )
 from gitprun.landing.settings import MergeSettings
-from gitprun.landing.untouched import are_untouched
 from gitprun.model.errors import GitFailed, GitTimeout, OperationRefused, PrunError
 from gitprun.model.names import Oid, short
 from gitprun.system.files import read_plain

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -10,7 +10,7 @@ from gitprun.judging.hotspots import Hotspot, Policy
 from gitprun.landing.undo_plan import TakenOut
 from gitprun.model.findings import CHECK_AGAIN, ConflictPath, ResolvedPath, Suspect
 from gitprun.model.names import Oid
-from gitprun.model.plan import MAX_DELETED, MAY_CHANGE, VerifySandbox, VerifyView
+from gitprun.model.plan import DEFAULT_VERIFY_TIMEOUT, MAX_DELETED, MAY_CHANGE, Settings, VerifySandbox, VerifyView
 from gitprun.model.units import Verdict
 
 ItemState = Literal[
@@ -117,6 +117,26 @@ class LandingOptions:
     accept_drops: bool = False
     allow_suspect: tuple[str, ...] = ()
     may_run_after: bool = False
+
+
+def checking_options(settings: Settings) -> LandingOptions:
+    """Return how the settings have trees checked; all else of the options is as nobody said anything.
+
+    A pristine check outside of a landing is planned from these too: its verdict counts for a landing only where every
+    one of them is the same.
+    """
+    return LandingOptions(
+        verify=settings.verify or None,
+        copy=settings.copy or (),
+        link=settings.link or (),
+        setup=settings.setup or (),
+        root=settings.root or "",
+        verify_timeout=settings.verify_timeout or DEFAULT_VERIFY_TIMEOUT,
+        verify_sandbox=settings.verify_sandbox,
+        verify_view=settings.verify_view or "checkout",
+        verify_may_change=MAY_CHANGE if settings.verify_may_change is None else settings.verify_may_change,
+        confirm_red=settings.confirm_red is not False,
+    )
 
 
 class News(str):
@@ -236,3 +256,25 @@ def render_message(candidate: Candidate, template: str | None) -> str:
 def render_reason(branches: Sequence[str]) -> str:
     """Write the reflog line of a landing, as ``git merge`` words it."""
     return f"merge {', '.join(branches)}: Merge made by the 'ort' strategy."
+
+
+def plan_safe_order(
+    sizes: Mapping[str, int], partners: Mapping[str, Collection[str]], given: Sequence[str]
+) -> tuple[str, ...]:
+    """Order branches: without conflicts first, then those with fewest partners, small before large, then as given.
+
+    This is what ``git prun forecast`` suggests and ``git prun merge --order safe`` takes. ``partners`` names, for
+    each branch, those it conflicts with (the target may be one of them); a pair named from one side only counts for
+    both. ``sizes`` is how many paths each changes; what is in neither mapping has no partner, or size 0. A branch
+    given twice is taken once. Ancestors are no business of this order: whoever lands puts them before their
+    descendants.
+    """
+    known = dict.fromkeys(given)
+    met: dict[str, set[str]] = {name: set() for name in known}
+    for one, others in partners.items():
+        for other in others:
+            if one != other:
+                met.setdefault(one, set()).add(other)
+                met.setdefault(other, set()).add(one)
+    # Sorting is stable: what ties stays as it was given.
+    return tuple(sorted(known, key=lambda name: (len(met[name]), sizes.get(name, 0))))

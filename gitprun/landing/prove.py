@@ -13,19 +13,19 @@ from gitprun.git.trees import parents_of, tree_of
 from gitprun.judging.hotspots import Hotspot, after_commands
 from gitprun.landing.after import AfterCommands, list_ignored, run_after, take_in, write_after
 from gitprun.landing.context import LandingContext
+from gitprun.landing.hooks import UnfitContent
 from gitprun.landing.own_check import OwnCheck, judge, not_run
 from gitprun.landing.plan import Candidate, LandingOptions, News
-from gitprun.landing.recover import workspaces_root
-from gitprun.landing.staged import UnfitContent
 from gitprun.ledger.events import Event
 from gitprun.ledger.roster import NAMED
 from gitprun.model.names import Oid, short
 from gitprun.model.units import CheckResult, Verdict, spec_confined
 from gitprun.supervisor.process import Stop
-from gitprun.verify.pristine import CheckPlan, check_commit, not_set_up, pristine_place
+from gitprun.verify.check import SetupFailed
+from gitprun.verify.pristine import CheckContext, CheckPlan, check_commit, not_set_up, pristine_place
 from gitprun.verify.put_back import PutBack
-from gitprun.verify.setup import SetupFailed
-from gitprun.verify.surroundings import ConfinementRequest, wish_for_landing
+from gitprun.verify.surroundings import ConfinementRequest
+from gitprun.workspaces.root import workspaces_root
 
 PASS = Verdict(state="pass")
 
@@ -49,26 +49,17 @@ def landing_checks(options: LandingOptions, wish: ConfinementRequest, branch: st
 
 def check_apart(
     repository: Repository,
-    events: Iterable[Event],
     commit: Oid,
-    branch: str,
-    brings: Sequence[Candidate],
-    options: LandingOptions,
+    plan: CheckPlan,
     *,
+    root: str,
     stop: Stop | None,
     note: Callable[[str], None],
 ) -> Verdict:
-    """Check a commit that is to become a branch's tip without being built as a train; ``brings`` is what it brings."""
-    wish = wish_for_landing(came_confined(brings, events), options.verify_sandbox)
-    return check_commit(
-        repository,
-        commit,
-        landing_checks(options, wish, branch),
-        top=workspaces_root(repository, options.root),
-        logs=repository.state / "landing" / short(commit),
-        stop=stop,
-        note=note,
-    )
+    """Return what checks say of a commit that is to become a branch's tip without being built as a train."""
+    top, logs = workspaces_root(repository, root), repository.state / "landing" / short(commit)
+    context = CheckContext(repository=repository, top=top, logs=logs, stop=stop, note=note)
+    return check_commit(context, commit, plan)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,16 +133,17 @@ class Proof:
         if self._is_stopped():
             return _stopped()
         self.checked.append(tree)
-        known[tree] = check_commit(
-            self.repository,
-            commit,
-            self.plan,
+        known[tree] = check_commit(self._context(commit), commit, self.plan)
+        return known[tree]
+
+    def _context(self, commit: Oid) -> CheckContext:
+        return CheckContext(
+            repository=self.repository,
             top=self.top,
             logs=self.logs / short(commit),
             stop=self.stop,
             note=self.site.note,
         )
-        return known[tree]
 
     def _make(self, commit: Oid, tree: Oid, rows: Sequence[Hotspot]) -> Verdict | None:
         """Have the after commands run on a commit and keep what they make; return what kept them from it."""
@@ -159,15 +151,7 @@ class Proof:
             return _stopped()
         logs, plan = self.logs / short(commit), self.plan
         try:
-            with pristine_place(
-                self.repository,
-                commit,
-                plan,
-                top=self.top,
-                logs=logs,
-                stop=self.stop,
-                note=self.site.note,
-            ) as place:
+            with pristine_place(self._context(commit), commit, plan) as place:
                 ignored = list_ignored(place)
                 failed = run_after(place, rows, log=logs / "after.log", timeout=plan.timeout, stop=self.stop)
                 if failed is None:

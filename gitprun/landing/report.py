@@ -13,7 +13,7 @@ from gitprun.git.command import Git
 from gitprun.git.repo import Repository
 from gitprun.git.trees import REGULAR, Objects, Stage, read_blob, show_path
 from gitprun.git.walk import Trees
-from gitprun.judging.conflicts import policy_for
+from gitprun.judging.text import policy_for
 from gitprun.landing.authors import unit_labels, units_that_touched, who_touched, who_wrote
 from gitprun.landing.hunks import MOST_LINES, MOST_WIDTH, Hunk, find_hunks
 from gitprun.landing.plan import Candidate

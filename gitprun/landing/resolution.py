@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from gitprun.git.repo import Repository
+from gitprun.judging.conflicts import Versions
 from gitprun.landing.plan import Candidate
-from gitprun.landing.unresolved import CONFLICT, Versions
+from gitprun.landing.unresolved import CONFLICT
 from gitprun.model.errors import OperationRefused
 from gitprun.model.names import PRUN_REFS, Oid
 from gitprun.system.files import read_plain, write_whole

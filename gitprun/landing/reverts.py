@@ -11,8 +11,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from gitprun.git.trees import ABSENT, TreeChange, show_path, tree_of
-from gitprun.landing.past import Chain, Past
-from gitprun.landing.reversals import Version, is_inverse, reverted_commits
+from gitprun.landing.past import Chain, Past, Version, is_inverse, reverted_commits
 from gitprun.landing.undo_plan import TakenOut
 from gitprun.model.names import Oid, short
 

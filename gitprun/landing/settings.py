@@ -1,4 +1,4 @@
-"""What the user's own git configuration says about merge commits, read once a landing."""
+"""What the user's git configuration and attributes say about merges: commits, hooks, and the driver of each path."""
 
 from __future__ import annotations
 

@@ -39,20 +39,23 @@ class Holder:
         return f"its changes are already in {branch}, since {short(self.commit)} (squashed or rebased)"
 
 
+@dataclass(frozen=True, slots=True)
+class Fork:
+    """A branch at ``tip`` that forked at ``base`` from what is at ``target`` now."""
+
+    base: Oid
+    target: Oid
+    tip: Oid
+
+
 def find_holder(
-    git: Git,
-    merging: Callable[[], Git],
-    trees: Trees,
-    *,
-    base: Oid,
-    target: Oid,
-    tip: Oid,
-    changes: Sequence[TreeChange],
+    git: Git, merging: Callable[[], Git], trees: Trees, fork: Fork, changes: Sequence[TreeChange]
 ) -> Holder | None:
-    """Return where the target has a branch that forked from it at ``base``; ``changes`` are what it changed since.
+    """Return where the target has a branch that forked from it; ``changes`` are what the branch changed since.
 
     ``merging`` gives the git that merges as a landing does, for the few commits that may be it.
     """
+    base, target, tip = fork.base, fork.target, fork.tip
     if base == target or not changes:
         return None
     commits = _touching(git, base, target, changes)
@@ -85,7 +88,7 @@ def find_held_part(
     words = ("rev-list", "--first-parent", f"--max-count={MOST_OWN}", f"{base}..{tip}")
     for own in map(Oid, git.run(*words).text.splitlines()[1:]):
         changes = trees.compare(tree_of(trees.repo, base), tree_of(trees.repo, own))
-        found = find_holder(git, merging, trees, base=base, target=target, tip=own, changes=changes)
+        found = find_holder(git, merging, trees, Fork(base, target, own), changes)
         if found is not None:
             return None if found.back else (own, found.commit)
     return None

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 
 import pygit2
 
@@ -14,17 +15,18 @@ from gitprun.git.command import Git
 from gitprun.git.refs import Signature, move_ref, open_repository, read_ref, read_signatures, write_commit
 from gitprun.git.repo import Repository
 from gitprun.git.trees import Objects, merge_trees, read_changes, tree_of
-from gitprun.judging.conflicts import CombinedTree, Means, settle_conflicts
+from gitprun.judging.conflicts import answer_conflicts, place_answers
 from gitprun.judging.recorded_resolutions import forget
+from gitprun.judging.text import RESOLVERS_ONLY
 from gitprun.landing.build import lay_out_attributes
-from gitprun.landing.commit import write_merge
-from gitprun.landing.exposure import find_silenced
+from gitprun.landing.commit import NewCommit, write_new_commit
 from gitprun.landing.forget import Row, rows_of_landings
 from gitprun.landing.guard import Target, list_paths, read_local_changes, read_target, require_mergeable, require_quiet
+from gitprun.landing.landed import record_undone, recover_landing
 from gitprun.landing.move import CheckoutMoved, MoveUndone, TargetMoved, follow, move_target, read_tip, require_free_way
 from gitprun.landing.plan import Candidate, LandingOptions, News
-from gitprun.landing.recover import record_undone, recover_landing
 from gitprun.landing.settings import MergeSettings, read_merge_settings
+from gitprun.landing.touched import find_silenced
 from gitprun.landing.undo_plan import (
     Landed,
     Merge,
@@ -50,6 +52,22 @@ Checking = Callable[[Sequence[str]], LandingOptions]
 MADE_ANEW = "files that commands made after the landing are left as they are; run the commands again"
 # Of no importance: these commits are in no history.
 _NOBODY = Signature("git-prun", "git-prun", 0, 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UndoRequest:
+    """What is to be taken back, the last landing unless one is named, or brought back (``redo``).
+
+    ``options`` say how to check what comes back, for given runs (None: it is not checked).
+    """
+
+    name: str | None = None
+    redo: bool = False
+    dry_run: bool = False
+    options: Checking | None = None
+
+
+_LAST: Final = UndoRequest()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,42 +97,30 @@ class _Undoing:
 def undo(
     repository: Repository,
     ledger: Ledger,
-    name: str | None = None,
+    request: UndoRequest = _LAST,
     *,
-    redo: bool = False,
-    dry_run: bool = False,
     stop: Stop | None = None,
     say: Callable[[str], None] = lambda _: None,
-    options: Checking | None = None,
 ) -> UndoReport:
-    """Take the last landing back, or the one that is named; ``redo`` brings back what was taken back.
+    """Take a landing back, or bring back what was taken back.
 
-    What is brought back has to be green, as in any landing, where ``options`` say how for given runs. Raises
-    OperationRefused,
-    with nothing changed, when it is not, when later changes are in the way, or something of the user's is.
+    What is brought back has to be green, as in any landing, where the request says how. Raises OperationRefused, with
+    nothing changed, when it is not, when later changes are in the way, or something of the user's is.
     """
-    if dry_run:
-        return _undo(repository, ledger, name, redo, True, stop, (), options)
+    if request.dry_run:
+        return _undo(repository, ledger, request, (), stop)
     say("looking for the landing")
     with locked(repository.state / "locks" / "landing.lock", doing="landing", stop=stop):
-        notes = recover_landing(repository, ledger)
-        return _undo(repository, ledger, name, redo, False, stop, notes, options)
+        return _undo(repository, ledger, request, recover_landing(repository, ledger), stop)
 
 
 def _undo(
-    repository: Repository,
-    ledger: Ledger,
-    name: str | None,
-    redo: bool,
-    dry_run: bool,
-    stop: Stop | None,
-    notes: Sequence[str],
-    options: Checking | None,
+    repository: Repository, ledger: Ledger, request: UndoRequest, notes: Sequence[str], stop: Stop | None
 ) -> UndoReport:
     events = ledger.read().events
     landings = read_landings(events)
-    tips = {one.target: read_tip(repository.git, one.target) for one in landings if redo}
-    choice = choose_landing(landings, name, redo=redo, tips=tips)
+    tips = {one.target: read_tip(repository.git, one.target) for one in landings if request.redo}
+    choice = choose_landing(landings, request.name, redo=request.redo, tips=tips)
     target = read_target(repository, choice.landing.target)
     with _ground(repository, target) as ground:
         planned = _forgetting(ground, choice, _plan(ground, choice), events)
@@ -124,13 +130,13 @@ def _undo(
             target, notes = replace(target, silent=True), (*notes, told)
             ground = replace(ground, target=target)
         require_free_way(target, repository.common, ground.settings, planned.new, changes)
-        if choice.redo and not dry_run and options is not None:
-            how = options([one.run for one in choice.merges])
+        if choice.redo and not request.dry_run and request.options is not None:
+            how = request.options([one.run for one in choice.merges])
             if not how.no_verify:
-                notes = (*notes, *_require_green(repository, events, target, choice, planned.new, how, stop))
+                notes = (*notes, *_require_green(ground, events, choice, planned.new, how, stop))
         if stop is not None and stop.is_set():
             raise Interrupted(2, "stopped before anything was changed")
-        if not dry_run:
+        if not request.dry_run:
             _move(ground, ledger, choice, planned, events)
     return UndoReport(
         landing=choice.landing.number,
@@ -145,24 +151,27 @@ def _undo(
 
 
 def _require_green(
-    repository: Repository,
+    ground: _UndoTarget,
     events: Sequence[Event],
-    target: Target,
     choice: UndoChoice,
     new: Oid,
     options: LandingOptions,
     stop: Stop | None,
 ) -> tuple[str, ...]:
     """Check what is brought back as any landing is; returns notes, raises Refused where nothing proves it."""
-    from gitprun.landing.prove import check_apart
+    from gitprun.landing.prove import came_confined, check_apart, landing_checks
+    from gitprun.verify.surroundings import wish_for_landing
 
     brings = [Candidate(branch=one.branch, tip=parse_oid(one.tip)) for one in choice.merges]
     notes: list[str] = []
-    verdict = check_apart(repository, events, new, target.branch, brings, options, stop=stop, note=notes.append)
+    wish = wish_for_landing(came_confined(brings, events), options.verify_sandbox)
+    branch = ground.target.branch
+    plan = landing_checks(options, wish, branch)
+    verdict = check_apart(ground.repository, new, plan, root=options.root, stop=stop, note=notes.append)
     if verdict.state != "pass":
         what = "is red" if verdict.state == "fail" else "is not proved"
         raise OperationRefused(
-            f"{target.branch} with what is brought back {what}: {verdict.reason}; nothing was changed",
+            f"{branch} with what is brought back {what}: {verdict.reason}; nothing was changed",
             "git prun undo --redo --no-verify brings it back unchecked",
         )
     return tuple(dict.fromkeys(notes))
@@ -293,20 +302,19 @@ def _revert_one(ground: _UndoTarget, tip: Oid, commit: str) -> Oid | None:
     except GitFailed as problem:
         raise OperationRefused(f"git cannot revert {short(commit)}: {problem.message}; nothing was changed") from None
     # What came after may stand right beside what goes: there the resolvers know one from the other.
-    settled = (
-        settle_conflicts(repo, merge, Means(), several_bases=False) if not merge.clean else CombinedTree(merge.tree)
-    )
-    if settled.refused is not None:
-        named = {path for note in merge.messages if note.kind.startswith("CONFLICT") for path in note.paths}
-        paths = {stage.path for stage in merge.stages} | named
+    answers = () if merge.clean else answer_conflicts(repo, merge, RESOLVERS_ONLY, several_bases=False)
+    if not merge.clean and not (answers and all(one.settled for one in answers)):
         raise OperationRefused(
-            f"what came after {short(commit)} changed the same places: {list_paths(paths)}; nothing was changed",
+            f"what came after {short(commit)} changed the same places: "
+            f"{list_paths({one.at.path for one in answers})}; nothing was changed",
             f"take back what came after first, or revert by hand: git revert -m 1 {short(commit)}",
         )
-    if settled.tree == tree_of(repo, tip):
+    tree = place_answers(repo, merge.tree, answers)
+    if tree == tree_of(repo, tip):
         return None
     message = _message(repo, commit, parent)
-    return write_merge(git, repo, ground.settings, ground.who, tree=settled.tree, parents=(tip,), message=message)
+    new = NewCommit(tree=tree, parents=(tip,), message=message, who=ground.who)
+    return write_new_commit(git, repo, ground.settings, new)
 
 
 def _message(repo: Objects, commit: str, parent: str) -> str:

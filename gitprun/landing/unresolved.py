@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from gitprun.git.command import Git
 from gitprun.git.repo import Repository
-from gitprun.git.trees import (
-    REGULAR,
-    Objects,
-    Stage,
-    TreeMerge,
-    merge_trees,
-    read_bases,
-    read_blob,
-    replace_blobs,
-    show_path,
-    tree_of,
-)
+from gitprun.git.trees import Objects, Stage, merge_trees, read_bases, read_blob, replace_blobs, tree_of
 from gitprun.git.walk import Trees
 from gitprun.judging.conflict_text import mark_conflict, read_style
-from gitprun.judging.conflicts import CONTENTS, Means, list_conflicts, settle_conflicts
+from gitprun.judging.conflicts import ConflictAnswer, Versions, answer_conflicts, describe_conflict, place_answers
+from gitprun.judging.text import Means
 from gitprun.landing.build import lay_out_attributes
 from gitprun.landing.conflicts_committed import find_jj_conflict
 from gitprun.landing.guard import Target
@@ -34,7 +24,6 @@ from gitprun.model.errors import OperationRefused
 from gitprun.model.findings import ResolvedPath
 from gitprun.model.names import Oid
 
-Versions = tuple[str | None, str | None, str | None]
 # Why something is left, where it is no other state of a branch that does not land.
 CONFLICT = "conflict"
 
@@ -94,22 +83,24 @@ def read_left(repository: Repository, repo: Objects, target: Target, candidate: 
             why = explain_unrelated(repository.git, repository.common, target.tip, candidate.tip, candidate.branch)
             raise OperationRefused(f"{candidate.branch} shares no history with {target.branch}", why)
         merge = merge_trees(git, target.tip, candidate.tip)
+    answers = answer_conflicts(repo, merge, means, several_bases=len(bases) > 1)
+    # Unlike a landing this takes each that can be had: what is left is for a person, and no more than that.
+    settled = [one for one in answers if one.settled]
+    tree = place_answers(repo, merge.tree, settled)
     names = {target.tip: target.branch, candidate.tip: candidate.branch}
-    left: dict[bytes, str] = {}
-    settled: list[ResolvedPath] = []
-    tree = merge.tree
-    for path in _conflicted(merge):
-        answer = settle_conflicts(repo, _only(replace(merge, tree=tree), path), means, several_bases=len(bases) > 1)
-        if answer.refused is None:
-            tree = answer.tree
-            settled += answer.resolved
-        else:
-            left[path] = answer.refused.get(path, "")
-    shown = {row.path: row for row in list_conflicts(merge, {}, names, target.checkout)}
-    paths = tuple(_left_path(merge, path, shown[show_path(path)].detail, why) for path, why in left.items())
+    paths = tuple(
+        _unresolved(one, describe_conflict(one.at, names, target.checkout)) for one in answers if not one.settled
+    )
     marked = {row.path: _mark(repository, repo, row, target, candidate) for row in paths if row.textual}
     tree = replace_blobs(repo, tree, {path: text for path, text in marked.items() if text is not None})
-    return Unresolved(main=target.tip, unit=candidate.tip, bases=bases, tree=tree, paths=paths, settled=tuple(settled))
+    return Unresolved(
+        main=target.tip,
+        unit=candidate.tip,
+        bases=bases,
+        tree=tree,
+        paths=paths,
+        settled=tuple(one.resolved for one in settled),
+    )
 
 
 @contextmanager
@@ -123,36 +114,17 @@ def _place(repository: Repository, target: Target) -> Iterator[Git]:
         yield Git(cwd=Path(folder), env={"GIT_DIR": str(repository.common), "GIT_WORK_TREE": folder})
 
 
-def _conflicted(merge: TreeMerge) -> list[bytes]:
-    named = (path for note in merge.messages if note.kind.startswith("CONFLICT (") for path in note.paths)
-    return sorted({stage.path for stage in merge.stages} | set(named))
-
-
-def _only(merge: TreeMerge, path: bytes) -> TreeMerge:
-    """Narrow a merge down to one of its paths."""
-    stages = tuple(stage for stage in merge.stages if stage.path == path)
-    return replace(merge, stages=stages, messages=tuple(note for note in merge.messages if path in note.paths))
-
-
-def _left_path(merge: TreeMerge, path: bytes, detail: str, why: str) -> UnresolvedPath:
-    by_number: Mapping[int, Stage] = {stage.number: stage for stage in merge.stages if stage.path == path}
-    notes = (note for note in merge.messages if path in note.paths and note.kind.startswith("CONFLICT ("))
-    kinds = sorted({note.kind.removeprefix("CONFLICT (").removesuffix(")") for note in notes})
-    base, main, unit = (by_number.get(number) for number in (1, 2, 3))
-    regular = all(stage.mode in REGULAR for stage in by_number.values())
-    modes = main is not None and unit is not None and (main.mode == unit.mode or _mode(base) in (main.mode, unit.mode))
+def _unresolved(answer: ConflictAnswer, detail: str) -> UnresolvedPath:
+    at = answer.at
+    base, main, unit = (at.stages.get(number) for number in (1, 2, 3))
     return UnresolvedPath(
-        path=path,
-        kind=", ".join(kinds) or "unknown",
+        path=at.path,
+        kind=at.kind,
         detail=detail,
-        refused=why,
+        refused=answer.reason,
         stages=(base, main, unit),
-        textual=kinds == [CONTENTS] and regular and modes,
+        textual=at.textual,
     )
-
-
-def _mode(stage: Stage | None) -> str:
-    return stage.mode if stage is not None else ""
 
 
 def _mark(

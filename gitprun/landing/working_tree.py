@@ -9,8 +9,8 @@ from dataclasses import replace
 import pygit2
 
 from gitprun.capture.context import CaptureContext, quoted_place
-from gitprun.capture.scan import scan_workspace
 from gitprun.capture.stage import stage
+from gitprun.capture.tree_scan import scan_workspace
 from gitprun.git.trees import show_path
 from gitprun.landing.temporary_objects import TemporaryObjects
 from gitprun.ledger.events import RunState, UnitState, base_of

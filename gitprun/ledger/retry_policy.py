@@ -31,7 +31,7 @@ class RetryPolicy:
     longest: float = DEFAULT_LONGEST
 
 
-def patience_of(settings: Settings) -> RetryPolicy:
+def read_retry_policy(settings: Settings) -> RetryPolicy:
     """Take the patience from the settings."""
     return RetryPolicy(
         retries=DEFAULT_RETRIES if settings.retries is None else settings.retries,

@@ -1,12 +1,29 @@
-"""What is found of a path that was merged: settled, in conflict, or suspect; as values."""
+"""What a merge comes to, and what is found of each path: settled, in conflict, or suspect; as values."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
-# How a conflict is told that is only there because another one of its branch could not be settled.
-WOULD_SETTLE = "would settle it"
+
+class MergeState(StrEnum):
+    """What a merge comes to, of a file or of a whole tree; the values are the words that forecasts print.
+
+    CLEAN: git merges it, and nothing is wrong with that. UNITED: each conflict has a resolver, or a resolver made
+    another text where git's was faulty. SUSPECT: there is a text, and something is wrong with it that neither side
+    has. CONFLICT: a person has to decide.
+    """
+
+    CLEAN = "clean"
+    UNITED = "settled"
+    SUSPECT = "suspect"
+    CONFLICT = "conflict"
+
+    @property
+    def lands(self) -> bool:
+        """Check whether it lands without a person."""
+        return self in (MergeState.CLEAN, MergeState.UNITED)
 
 
 # The kind of a conflict that a branch brings along: no merge of it opens anything.
@@ -44,12 +61,22 @@ def describe_suspects(suspects: Sequence[Suspect]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConflictPath:
-    """One path git could not merge: the kind of conflict, git's own words, and why no resolver settled it."""
+    """One path git could not merge: the kind of conflict, and git's own words.
+
+    ``reason`` says why nothing settled it. Where it is empty ``resolver`` names what would, and the path is only left
+    because another one of its branch could not be settled.
+    """
 
     path: str
     kind: str
     detail: str
     resolver: str = ""
+    reason: str = ""
+
+    @property
+    def would_settle(self) -> bool:
+        """Check whether it would be settled if it were the only one."""
+        return bool(self.resolver)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -73,12 +73,20 @@ def _one(command: str) -> str:
     return command.strip().replace("\n", "\n  ")
 
 
-def continue_prompt(unit_id: str, *, outbox: str) -> str:
-    """Write what a worker is told whose service cut it off: the thread knows the rest."""
-    return (
+def continue_prompt(unit_id: str, *, outbox: str | None) -> str:
+    """Return what a worker is told whose service cut it off: the thread knows the rest.
+
+    Without ``outbox`` it was asked for no result file.
+    """
+    said = (
         "The service cut you off in the middle of your work. Your changes so far are still there. Go on where you were "
-        f"and finish what you were asked to do. At the end write the result file {outbox}/result.md, whose first line "
-        f"is '# {unit_id} result', as you were told.\n"
+        "and finish what you were asked to do."
+    )
+    if outbox is None:
+        return f"{said}\n"
+    return (
+        f"{said} At the end write the result file {outbox}/result.md, whose first line is '# {unit_id} result', "
+        "as you were told.\n"
     )
 
 

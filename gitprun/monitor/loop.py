@@ -15,12 +15,11 @@ from gitprun.ledger.outcome import succeeded
 from gitprun.ledger.probe import probe_named
 from gitprun.ledger.roster import NAMED, roster
 from gitprun.model.errors import PrunError
-from gitprun.observe.commits import checked_out
-from gitprun.observe.flags import FlagLimits, Tick, judge
+from gitprun.observe.flags import FlagLimits, Observation, Tick, judge
+from gitprun.observe.own_changes import OwnChanges, last_landings
 from gitprun.observe.probe import Probe, Wanted
-from gitprun.observe.processes import living
-from gitprun.observe.shared import BASELINE, FINAL, record_shared, recorded_shared
-from gitprun.observe.snapshot import Shared, Snapshot
+from gitprun.observe.processes import live_identity
+from gitprun.observe.snapshot import BASELINE, FINAL, RepositorySnapshot, record_snapshot, recorded_snapshot
 from gitprun.system.clock import Clock, SystemClock
 
 Stamp = tuple[int, ...] | None
@@ -53,20 +52,8 @@ class _Scene:
         """Give the living wardens of all that are at work."""
         for run in (*self.history.runs.values(), self.named):
             for unit in run.units.values():
-                if unit.live and (found := living(unit.facts.get("process"))) is not None:
+                if unit.live and (found := live_identity(unit.facts.get("process"))) is not None:
                     yield found.pid
-
-    def moves(self, since: float) -> frozenset[tuple[str, str]]:
-        """Collect where the last landing on each branch put it; it counts from the moment before it moves anything."""
-        found: dict[str, set[str]] = {}
-        for event in self.events:
-            if not event.kind.startswith(("landing.", "undo.")) or event.time < since:
-                continue
-            target, new = str(event.facts.get("target", "")), event.facts.get("new") or event.facts.get("commit")
-            if event.kind in ("landing.started", "undo.started"):
-                found[target] = set()
-            found.setdefault(target, set()).add(str(new))
-        return frozenset((target, oid) for target, oids in found.items() for oid in oids)
 
     def branches(self) -> frozenset[str]:
         """Name the branches of all named workspaces there ever were: work is committed to them."""
@@ -84,7 +71,7 @@ class Monitor:
         self.runs: tuple[RunState, ...] = ()
         self._followed: list[str] = []
         self._judged: tuple[Stamp, bool] = ((), False)
-        self._recorded: dict[str, Shared | None] = {}
+        self._recorded: dict[str, RepositorySnapshot | None] = {}
         self._events: tuple[Stamp, tuple[Event, ...]] = ((), ())
         scene = _Scene(self._read())
         if watching.run is not None:
@@ -93,8 +80,8 @@ class Monitor:
         root = str(last.facts.get("root") or "") if last else ""
         self._probe = Probe(repository, self.clock, root=Path(root) if root else None, attentive=watching.attentive)
         # What is shared as it was when nobody worked.
-        self._errand: Shared | None = None
-        self._calm = self._probe.shared() if watching.attentive else None
+        self._errand: RepositorySnapshot | None = None
+        self._calm = self._probe.look_at_repository() if watching.attentive else None
         self.base, self._since = self._begin(self._choose(scene))
 
     def close(self) -> None:
@@ -111,7 +98,7 @@ class Monitor:
 
     def compare_with_start(self) -> None:
         """Take the start of the run for the look before the first: all that happened since is news."""
-        self.last = Tick(Snapshot(time=0.0, base=self.base, shared=self._since), "", 0, ())
+        self.last = Tick(Observation(time=0.0, base=self.base, repository=self._since), "", 0, ())
 
     def tick(self) -> Tick:
         """Look once and judge it by the look before."""
@@ -124,25 +111,24 @@ class Monitor:
             since=self._since,
             start=start,
             final=final,
-            moves=scene.moves(start.time if start else 0.0),
-            branches=scene.branches(),
+            ours=OwnChanges(refs=scene.branches(), moves=last_landings(scene.events, start.time if start else 0.0)),
             wardens=frozenset(scene.wardens()),
         )
         self.last = judge(self.last, self._probe.look(wanted), self.watching.limits)
         if not any(map(_works, self.runs)):
-            self._calm = self.last.now.shared
+            self._calm = self.last.now.repository
         return self.last
 
-    def _begin(self, runs: tuple[RunState, ...]) -> tuple[str, Shared | None]:
+    def _begin(self, runs: tuple[RunState, ...]) -> tuple[str, RepositorySnapshot | None]:
         """Choose what commits are counted from, as long as this monitor lives."""
         first = next((run for run in runs if run.id != NAMED), None)
         if first is not None:
             return first.base, self._start_of(first)
         bases = [str(unit.facts.get("base", "")) for run in runs for unit in run.units.values()]
         pinned = self.repository.git.run("rev-parse", "--verify", "--quiet", PINNED, ok=(0, 1, 128)).text
-        return pinned or next(filter(None, bases), "") or checked_out(self._calm or self._probe.shared()), None
+        return pinned or next(filter(None, bases), "") or (self._calm or self._probe.look_at_repository()).head, None
 
-    def _compared_with(self) -> tuple[Shared | None, Shared | None]:
+    def _compared_with(self) -> tuple[RepositorySnapshot | None, RepositorySnapshot | None]:
         """Find what was shared when the work at hand began, and, where it is over, what was when it ended.
 
         A run that is over is judged by how it left things: what the user does afterwards is his own business.
@@ -154,13 +140,13 @@ class Monitor:
         errands = [unit for run in self.runs if run.id == NAMED for unit in run.units.values() if unit.live]
         if errands:
             first = min(errands, key=lambda unit: unit.started or unit.since)
-            self._errand = recorded_shared(self.repository.state, f"{NAMED}/{first.id}", BASELINE) or self._calm
+            self._errand = recorded_snapshot(self.repository.state, f"{NAMED}/{first.id}", BASELINE) or self._calm
             return self._errand, None
         if not runs:
             # What the last one did at its very end is still told.
             start, self._errand = self._errand, None
             return start, None
-        return self._start_of(runs[0]), recorded_shared(self.repository.state, runs[0].id, FINAL)
+        return self._start_of(runs[0]), recorded_snapshot(self.repository.state, runs[0].id, FINAL)
 
     def is_over(self) -> bool:
         """Tell whether no unit that is followed is at work any more; cheap while the ledger says nothing new."""
@@ -187,12 +173,12 @@ class Monitor:
         self._followed = shown if self.watching.keep else working or shown[-1:]
         return (*(runs[name] for name in shown), *named)
 
-    def _start_of(self, run: RunState) -> Shared | None:
+    def _start_of(self, run: RunState) -> RepositorySnapshot | None:
         """Read what was shared when a run began; for one that did not record it, that is now."""
         if run.id not in self._recorded:
-            found = recorded_shared(self.repository.state, run.id, BASELINE)
+            found = recorded_snapshot(self.repository.state, run.id, BASELINE)
             if found is None and _works(run):
-                found = self._probe.shared()
+                found = self._probe.look_at_repository()
                 _record(self.repository, run.id, found)
             self._recorded[run.id] = found
         return self._recorded[run.id]
@@ -217,9 +203,9 @@ def _works(run: RunState) -> bool:
     return any(unit.live for unit in run.units.values())
 
 
-def _record(repository: Repository, run: str, found: Shared) -> None:
+def _record(repository: Repository, run: str, found: RepositorySnapshot) -> None:
     try:
-        record_shared(repository.state, run, BASELINE, found)
+        record_snapshot(repository.state, run, BASELINE, found)
     except (OSError, PrunError):
         # Only the next monitor will miss it.
         return

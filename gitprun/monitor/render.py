@@ -6,8 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from gitprun.ledger.roster import NAMED
-from gitprun.observe.flags import Tick
-from gitprun.observe.snapshot import Snapshot, UnitReading
+from gitprun.observe.flags import Observation, Tick, UnitReading
 
 
 def clock_time(time: float) -> str:
@@ -44,7 +43,7 @@ def headline(tick: Tick) -> str:
     return "  ".join(filter(None, parts))
 
 
-def named_units(now: Snapshot) -> list[tuple[str, UnitReading]]:
+def named_units(now: Observation) -> list[tuple[str, UnitReading]]:
     """Name the units; the run goes before the name where several runs have units."""
     several = len({unit.run for unit in now.units} - {NAMED}) > 1
     return [(f"{unit.run}/{unit.id}" if several and unit.run != NAMED else unit.id, unit) for unit in now.units]

@@ -1,42 +1,111 @@
-"""Find out what can be known about differences: from the reflogs, from history, from the workspaces of units."""
+"""Whose doing a change is, as far as that can be known: told by reflogs, history and the workspaces of units."""
 
 from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gitprun.git.repo import Repository
 from gitprun.ledger.drift_findings import BRANCHES, STASH, Change
 from gitprun.model.errors import PrunError
-from gitprun.observe.changes import RepositorySnapshot
-from gitprun.observe.drift_rules import Evidence
+from gitprun.observe.drift_rules import ChangeEvidence
 from gitprun.observe.files import stat_of
 from gitprun.observe.keep import shared_git
 from gitprun.observe.reflogs import last_entry, lost_lines, read_entry, untimely
-from gitprun.observe.repository import log_place
+from gitprun.observe.snapshot import GONE, RepositorySnapshot, Stamp
+from gitprun.observe.snapshotter import log_place
 from gitprun.system.files import read_plain
 
+# A reflog of that size has 300,000 entries; git itself forgets them after 90 days.
 MOST_LOG = 64 << 20
+# Each question starts a git or reads a file: a worker that moved ten thousand branches must not hold up its own end.
 MOST_ASKED = 200
+# Files are compared to tell a writer, not to prove anything: larger ones are told by the time alone.
 MOST_COMPARED = 1 << 20
+# Ancestry of two commits in the largest histories there are takes seconds.
 TIMEOUT = 60.0
+# The clock of a file system runs a few milliseconds behind.
+SLACK = 0.1
 Kept = Callable[[str], bytes | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PossibleAuthor:
-    """A unit whose worker ran: where it worked, in what kind of workspace, on which branch."""
+    """A unit whose worker ran: where it worked, in what kind of workspace, on which branch.
+
+    ``worked_on`` are the paths it is known to have changed (None: it may have been any), ``began`` and ``ended`` the
+    times between which its worker ran (None: not known, or not yet).
+    """
 
     name: str
     path: str = ""
     kind: str = ""
     branch: str = ""
+    worked_on: frozenset[str] | None = None
+    began: float | None = None
+    ended: float | None = None
+
+    def ran_at(self, time: float) -> bool:
+        """Check whether its worker ran at a time."""
+        if self.began is None or time < self.began - SLACK:
+            return False
+        return self.ended is None or time <= self.ended + SLACK
 
 
-class Inquiry:
+def sole_holder(file: Path, path: str, authors: Iterable[PossibleAuthor]) -> str:
+    """Name the unit that holds the very content of a file at the same path, if just one does; empty otherwise."""
+    about = stat_of(str(file))
+    if about is None or not 0 < about[3] <= MOST_COMPARED:
+        return ""
+    content: bytes | None = None
+    holders = []
+    for one in authors:
+        if not one.path or (one.worked_on is not None and path not in one.worked_on):
+            continue
+        twin = stat_of(os.path.join(one.path, path))
+        # Of twenty workspaces with a file of that name, those of another size need not be read.
+        if twin is None or not stat.S_ISREG(twin[0]) or twin[3] != about[3]:
+            continue
+        content = content if content is not None else read_plain(file, MOST_COMPARED)
+        if content is not None and read_plain(Path(one.path) / path, MOST_COMPARED) == content:
+            holders.append(one.name)
+    return holders[0] if len(holders) == 1 else ""
+
+
+class CheckoutWriters:
+    """Tells who wrote into the user's checkout, and remembers what it found between looks."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, Stamp], str] = {}
+
+    def find(self, top: Path, changed: Mapping[str, Stamp], authors: Sequence[PossibleAuthor]) -> dict[str, str]:
+        """Name the writers of changed paths.
+
+        A unit that holds the very same content is the writer; else the one unit whose worker ran when the file
+        changed may be, and its name gets a question mark.
+        """
+        found = {}
+        for path, stamp in changed.items():
+            if stamp == GONE:
+                continue
+            name = self._known.get((path, stamp), "")
+            if not name or name.endswith("?"):
+                name = sole_holder(top / path, path, authors) or _only_one_then(stamp, authors)
+                self._known[path, stamp] = name
+            if name:
+                found[path] = name
+        return found
+
+
+def _only_one_then(stamp: Stamp, authors: Iterable[PossibleAuthor]) -> str:
+    ran = [one.name for one in authors if one.ran_at(stamp[1] / 1e9)]
+    return f"{ran[0]}?" if len(ran) == 1 else ""
+
+
+class Attribution:
     """Asks about the differences between two looks; ``kept`` gives a content by its digest."""
 
     def __init__(
@@ -44,32 +113,32 @@ class Inquiry:
         repository: Repository,
         before: RepositorySnapshot,
         after: RepositorySnapshot,
-        suspects: Sequence[PossibleAuthor],
+        authors: Sequence[PossibleAuthor],
         kept: Kept,
     ) -> None:
         self.repository, self.before, self.after = repository, before, after
-        self.suspects, self.kept = suspects, kept
+        self.authors, self.kept = authors, kept
         self._asked = 0
         self._old = {*before.refs.values(), *before.heads.values()}
 
-    def about(self, thing: Change) -> Evidence:
+    def about(self, thing: Change) -> ChangeEvidence:
         """Find out what can be known about one difference."""
         if thing.kind == "ref":
             return self._about_ref(thing)
         if thing.kind == "head":
             entry = last_entry(self._log(thing.name))
             followed = entry is not None and entry.new == self._resolve(thing.new) and self._grew(thing.name)
-            return Evidence(followed=followed, said=entry.said if entry and followed else None)
+            return ChangeEvidence(followed=followed, said=entry.said if entry and followed else None)
         if thing.kind == "reflog":
-            return Evidence(lost=self._lost(thing.name, thing.old))
+            return ChangeEvidence(lost=self._lost(thing.name, thing.old))
         if thing.kind == "checkout":
-            return Evidence(writers=self._twins(thing.name))
-        return Evidence()
+            return ChangeEvidence(writers=self._holder(thing.name))
+        return ChangeEvidence()
 
-    def _about_ref(self, thing: Change) -> Evidence:
+    def _about_ref(self, thing: Change) -> ChangeEvidence:
         entry = last_entry(self._log(thing.name))
         ours = entry is not None and entry.new == thing.new
-        found = Evidence(
+        found = ChangeEvidence(
             logged=os.path.lexists(self.repository.common / "logs" / "HEAD"),
             said=entry.said if entry and ours else None,
             at=entry.time if entry and ours else None,
@@ -82,7 +151,7 @@ class Inquiry:
             return self._way(thing, found)
         return found
 
-    def _way(self, thing: Change, found: Evidence) -> Evidence:
+    def _way(self, thing: Change, found: ChangeEvidence) -> ChangeEvidence:
         """Tell how a branch moved: on top of what it was or not, and whether in the checkout that is on it."""
         on_it = [name for name, head in self.before.heads.items() if head == f"ref: {thing.name}"]
         ends = [last_entry(self._log(name)) for name in on_it]
@@ -107,37 +176,31 @@ class Inquiry:
             entry = last_entry(self._log(STASH))
             said = entry.said if entry is not None and entry.new == thing.new else ""
             # A unit of a run is on no branch, as git words it.
-            on = [one for one in self.suspects if f"on {one.branch or '(no branch)'}: " in said]
+            on = [one for one in self.authors if f"on {one.branch or '(no branch)'}: " in said]
             stashed = [one.name for one in on if one.branch or one.kind == "worktree"]
             return tuple(stashed) if len(stashed) == 1 else ()
         if not thing.new or thing.new in self._old or "ref: " in thing.new:
             return ()
-        found = [one.name for one in self.suspects if self._made(one, thing.new)]
+        found = [one.name for one in self.authors if self._made(one, thing.new)]
         return tuple(found) if len(found) == 1 else ()
 
-    def _made(self, suspect: PossibleAuthor, oid: str) -> bool:
-        if suspect.kind == "clone":
-            about = stat_of(os.path.join(suspect.path, ".git", "objects", oid[:2], oid[2:]))
+    def _made(self, author: PossibleAuthor, oid: str) -> bool:
+        if author.kind == "clone":
+            about = stat_of(os.path.join(author.path, ".git", "objects", oid[:2], oid[2:]))
             return about is not None and stat.S_ISREG(about[0])
-        entry = next((name for name, place in self.after.places.items() if place == suspect.path), None)
+        entry = next((name for name, place in self.after.places.items() if place == author.path), None)
         if entry is None:
             return False
         lines = self._log(f"worktrees/{entry}/HEAD").split(b"\n")
         return any(found.new == oid for line in lines if (found := read_entry(line)) is not None)
 
-    def _twins(self, name: str) -> tuple[str, ...]:
-        """Name the unit that holds the same content at the same path, if just one does."""
+    def _holder(self, name: str) -> tuple[str, ...]:
         top = self.repository.top
         self._asked += 1
         if top is None or self._asked > MOST_ASKED:
             return ()
-        mine = read_plain(top / name, MOST_COMPARED)
-        if not mine:
-            return ()
-        found = [
-            one.name for one in self.suspects if one.path and read_plain(Path(one.path) / name, MOST_COMPARED) == mine
-        ]
-        return tuple(found) if len(found) == 1 else ()
+        found = sole_holder(top / name, name, self.authors)
+        return (found,) if found else ()
 
     def _log(self, name: str) -> bytes:
         return read_plain(self.repository.common / log_place(name), MOST_LOG) or b""

@@ -6,10 +6,12 @@ from collections.abc import Iterable
 
 from gitprun.git.command import Git
 from gitprun.model.errors import PrunError
-from gitprun.observe.snapshot import Shared
+from gitprun.observe.snapshot import RepositorySnapshot
 
 BRANCHES = "refs/heads/"
+# A count over a million commits without a commit graph takes a quarter of that.
 TIMEOUT = 60.0
+# A tick of twenty units asks some twenty questions: this many are days of a monitor, and a few megabytes.
 MOST_KEPT = 10_000
 
 
@@ -20,19 +22,21 @@ class CommitCounts:
         self._git = git
         self._known: dict[tuple[frozenset[str], frozenset[str]], int | None] = {}
 
-    def on_main(self, base: str, start: Shared | None, now: Shared) -> int | None:
+    def on_main(self, base: str, start: RepositorySnapshot | None, now: RepositorySnapshot) -> int | None:
         """Count what the checkout's branch has and no branch had at the start."""
-        tip = checked_out(now)
+        tip = now.head
         return self._count([tip] if tip else [], _known_then(base, start))
 
-    def everywhere(self, base: str, start: Shared | None, now: Shared, units: Iterable[str]) -> int | None:
+    def everywhere(
+        self, base: str, start: RepositorySnapshot | None, now: RepositorySnapshot, units: Iterable[str]
+    ) -> int | None:
         """Count what all branches, HEAD and the units' tips have together and no branch had at the start.
 
         Stashes, tags and branches of other repositories are nobody's progress and count for nothing. Where the start
         is not known, branches that are no unit's count for nothing either.
         """
-        branches = [oid for name, oid in now.refs.items() if name.startswith(BRANCHES)] if start else []
-        return self._count([*branches, checked_out(now), *units], _known_then(base, start))
+        branches = _branches(now) if start else []
+        return self._count([*branches, now.head, *units], _known_then(base, start))
 
     def past(self, base: str, tip: str) -> int | None:
         """Count what one tip has past a base."""
@@ -56,14 +60,9 @@ class CommitCounts:
         return self._known[key]
 
 
-def checked_out(shared: Shared) -> str:
-    """Give the commit that is checked out; empty for a branch without one."""
-    head = shared.refs.get("HEAD", "")
-    name = head.removeprefix("ref: ")
-    return head if name == head else shared.refs.get(name, "")
+def _known_then(base: str, start: RepositorySnapshot | None) -> list[str]:
+    return [base] if start is None else [base, start.head, *_branches(start)]
 
 
-def _known_then(base: str, start: Shared | None) -> list[str]:
-    if start is None:
-        return [base]
-    return [base, checked_out(start), *(oid for name, oid in start.refs.items() if name.startswith(BRANCHES))]
+def _branches(seen: RepositorySnapshot) -> list[str]:
+    return [seen.resolve(value) for name, value in seen.refs.items() if name.startswith(BRANCHES)]

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from gitprun.ledger.drift_findings import BRANCHES, REMOTES, REPLACED, STASH, TAGS, Change, DriftFinding, worktree_of
-from gitprun.observe.changes import RepositorySnapshot
+from gitprun.observe.snapshot import RepositorySnapshot
 
 # What people, editors and git itself set in the shared configuration while they work; it names no program.
 _USUAL = re.compile(
@@ -20,7 +20,7 @@ _REWRITES = ("commit (amend)", "rebase", "pull --rebase", "pull -r", "commit (me
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
+class ChangeEvidence:
     """What was found out about one difference.
 
     ``on_top`` tells that a ref moved to a descendant, by ``commits`` commits; ``checked_out`` that a checkout of the
@@ -45,7 +45,7 @@ def is_usual(key: str) -> bool:
     return key.startswith(("remote.", "user.", "color.", "advice.")) or bool(_USUAL.fullmatch(key))
 
 
-def judge(thing: Change, found: Evidence, before: RepositorySnapshot) -> DriftFinding | None:
+def judge(thing: Change, found: ChangeEvidence, before: RepositorySnapshot) -> DriftFinding | None:
     """Judge one difference; None where it is of no interest."""
     if thing.kind == "reflog" and not found.lost:
         return None
@@ -56,7 +56,7 @@ def judge(thing: Change, found: Evidence, before: RepositorySnapshot) -> DriftFi
     )
 
 
-def _judge_ref(thing: Change, found: Evidence, before: RepositorySnapshot) -> tuple[bool, str]:
+def _judge_ref(thing: Change, found: ChangeEvidence, before: RepositorySnapshot) -> tuple[bool, str]:
     name, told = thing.name, f"reflog: {found.said}" if found.said else ""
     if name == STASH:
         if found.lost or not thing.new:
@@ -82,7 +82,7 @@ def _judge_ref(thing: Change, found: Evidence, before: RepositorySnapshot) -> tu
     return not rewritten, "; ".join(filter(None, ("not on top of what it was", told)))
 
 
-def _judge_new(name: str, found: Evidence, told: str) -> tuple[bool, str]:
+def _judge_new(name: str, found: ChangeEvidence, told: str) -> tuple[bool, str]:
     if found.said == "push":
         return True, "pushed into this repository"
     if name.startswith(BRANCHES) and found.logged and found.said is None:
@@ -90,13 +90,13 @@ def _judge_new(name: str, found: Evidence, told: str) -> tuple[bool, str]:
     return not name.startswith((BRANCHES, "refs/notes/")), told
 
 
-def _judge_head(thing: Change, found: Evidence, before: RepositorySnapshot) -> tuple[bool, str]:
+def _judge_head(thing: Change, found: ChangeEvidence, before: RepositorySnapshot) -> tuple[bool, str]:
     if found.followed and found.said:
         return False, f"reflog: {found.said}"
     return True, "by no command that changes branches"
 
 
-def _judge_config(thing: Change, found: Evidence, before: RepositorySnapshot) -> tuple[bool, str]:
+def _judge_config(thing: Change, found: ChangeEvidence, before: RepositorySnapshot) -> tuple[bool, str]:
     key = thing.name.lower()
     if key.startswith("remote.") and not thing.old:
         section = key.rpartition(".")[0]
@@ -105,21 +105,21 @@ def _judge_config(thing: Change, found: Evidence, before: RepositorySnapshot) ->
     return not _USUAL.fullmatch(thing.name), ""
 
 
-def _judge_file(thing: Change, found: Evidence, before: RepositorySnapshot) -> tuple[bool, str]:
+def _judge_file(thing: Change, found: ChangeEvidence, before: RepositorySnapshot) -> tuple[bool, str]:
     return True, ""
 
 
-def _judge_worktree(thing: Change, found: Evidence, before: RepositorySnapshot) -> tuple[bool, str]:
+def _judge_worktree(thing: Change, found: ChangeEvidence, before: RepositorySnapshot) -> tuple[bool, str]:
     if worktree_of(thing.name):
         return not thing.name.endswith("/locked"), ""
     return bool(thing.old), ""
 
 
-def _judge_reflog(thing: Change, found: Evidence, before: RepositorySnapshot) -> tuple[bool, str]:
+def _judge_reflog(thing: Change, found: ChangeEvidence, before: RepositorySnapshot) -> tuple[bool, str]:
     return True, f"{found.lost} entr{'y' if found.lost == 1 else 'ies'} less"
 
 
-def _judge_checkout(thing: Change, found: Evidence, before: RepositorySnapshot) -> tuple[bool, str]:
+def _judge_checkout(thing: Change, found: ChangeEvidence, before: RepositorySnapshot) -> tuple[bool, str]:
     return False, "the same content is in its workspace" if found.writers else ""
 
 

@@ -40,7 +40,7 @@ _READ = 1 << 18
 
 
 @dataclass(frozen=True, slots=True)
-class Notice:
+class KernelNotice:
     """Something happened to ``name`` in the watched folder ``watch``; ``mask`` says what."""
 
     watch: int
@@ -76,7 +76,7 @@ class Inotify:
         """Watch a folder no longer."""
         self._libc.inotify_rm_watch(self._fd, watch)
 
-    def read(self) -> Iterator[Notice]:
+    def read(self) -> Iterator[KernelNotice]:
         """Give all that happened since the last call."""
         while True:
             try:
@@ -87,7 +87,7 @@ class Inotify:
             while at < len(block):
                 watch, mask, _, length = _EVENT.unpack_from(block, at)
                 at += _EVENT.size
-                yield Notice(watch, mask, block[at : at + length].rstrip(b"\0"))
+                yield KernelNotice(watch, mask, block[at : at + length].rstrip(b"\0"))
                 at += length
 
     def close(self) -> None:

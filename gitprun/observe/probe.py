@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from gitprun.git.repo import Repository
 from gitprun.ledger.events import RunState
-from gitprun.observe.blame import Blame, Suspect
+from gitprun.observe.attribution import CheckoutWriters, PossibleAuthor
 from gitprun.observe.commits import CommitCounts
-from gitprun.observe.flags import changed_in_checkout
-from gitprun.observe.processes import Process, count_runaway, has_worker, living, probe_processes
-from gitprun.observe.shared import SharedReader
-from gitprun.observe.snapshot import Shared, Snapshot, UnitReading
-from gitprun.observe.touched import Watcher
+from gitprun.observe.flags import Observation, UnitReading, changed_in_checkout
+from gitprun.observe.own_changes import OwnChanges
+from gitprun.observe.processes import Process, count_runaway, has_worker, live_identity, probe_processes
+from gitprun.observe.snapshot import RepositorySnapshot
+from gitprun.observe.snapshotter import Snapshotter
+from gitprun.observe.touched import FolderWatcher
 from gitprun.observe.unit import UnitReader, tip_of
 from gitprun.system.clock import Clock
 
-# Every so many looks a workspace is compared as a whole, whatever its source of changes says.
+# Every so many looks a workspace is compared as a whole, whatever its source of changes says: notices may be lost on
+# file systems that others write too, and ten ticks of a minute are what such a change may go unseen.
 WHOLE_EVERY = 10
 
 
@@ -27,17 +30,16 @@ class Wanted:
     """What to look at.
 
     ``base`` and ``since`` are what commits are counted from; ``start`` is what was shared when the runs began,
-    ``final`` what was when they ended (None: they have not); ``moves`` are the moves of refs the ledger explains,
-    ``branches`` the refs units commit to, ``wardens`` the living wardens of all runs.
+    ``final`` what was when they ended (None: they have not); ``ours`` is what the ledger explains of the changes of
+    refs, ``wardens`` are the living wardens of all runs.
     """
 
     runs: Sequence[RunState]
     base: str
-    since: Shared | None = None
-    start: Shared | None = None
-    final: Shared | None = None
-    moves: frozenset[tuple[str, str]] = frozenset()
-    branches: frozenset[str] = frozenset()
+    since: RepositorySnapshot | None = None
+    start: RepositorySnapshot | None = None
+    final: RepositorySnapshot | None = None
+    ours: OwnChanges = field(default_factory=OwnChanges)
     wardens: frozenset[int] = frozenset()
 
 
@@ -49,34 +51,35 @@ class Probe:
     ) -> None:
         self.repository, self.clock = repository, clock
         self._watcher = _make_watcher() if attentive else None
-        self._shared = SharedReader(repository, root, self._watcher)
+        self._root = os.path.realpath(root) if root is not None else ""
+        self._repository = Snapshotter(repository, root=root, watcher=self._watcher)
         self._commits = CommitCounts(repository.git)
         self._units = UnitReader(repository, clock, self._commits, self._watcher)
-        self._blame = Blame()
+        self._writers = CheckoutWriters()
         self._number = 0
 
     def close(self) -> None:
         """Stop watching."""
         self._units.close()
-        self._shared.close()
+        self._repository.close()
         if self._watcher is not None:
             self._watcher.close()
 
-    def shared(self) -> Shared:
-        """Look only at what is shared."""
-        return self._shared.look(self.clock.now())
+    def look_at_repository(self) -> RepositorySnapshot:
+        """Look only at what units share with the user."""
+        return self._repository.look_closely(self.clock.now(), whole=False)
 
-    def look(self, wanted: Wanted) -> Snapshot:
+    def look(self, wanted: Wanted) -> Observation:
         """Look at everything wanted."""
         now, turn = self.clock.now(), self._number % WHOLE_EVERY
         self._number += 1
         if self._watcher is not None:
             self._watcher.pump()
-        seen = self._shared.look(now, whole=turn == 0)
+        seen = self._repository.look_closely(now, whole=turn == 0)
         processes = probe_processes()
         units, workers, wardens = self._look_at_units(wanted, seen, processes, turn)
-        tips = [tip_of(unit, seen.refs, self.repository.common) for run in wanted.runs for unit in run.units.values()]
-        snapshot = Snapshot(
+        tips = [tip_of(unit, seen, self.repository.common) for run in wanted.runs for unit in run.units.values()]
+        snapshot = Observation(
             time=now,
             base=wanted.base,
             units=units,
@@ -84,55 +87,61 @@ class Probe:
             wrap=len(wardens | _coordinators(wanted.runs)),
             main_commits=self._commits.on_main(wanted.base, wanted.since, seen),
             all_commits=self._commits.everywhere(wanted.base, wanted.since, seen, tips),
-            shared=wanted.final or seen,
+            repository=wanted.final or seen,
             start=wanted.start,
-            moves=wanted.moves,
-            branches=wanted.branches,
+            ours=wanted.ours,
+            root=self._root,
             runaway=count_runaway(processes, wanted.wardens),
         )
         return replace(snapshot, writers=self._name_writers(wanted, snapshot))
 
     def _look_at_units(
-        self, wanted: Wanted, seen: Shared, processes: Mapping[int, Process] | None, turn: int
+        self, wanted: Wanted, seen: RepositorySnapshot, processes: Mapping[int, Process] | None, turn: int
     ) -> tuple[tuple[UnitReading, ...], int, set[int]]:
         """Look at all units; their whole looks are spread over the ticks."""
         sights, workers, wardens = [], 0, set()
         pairs = [(run, unit) for run in wanted.runs for unit in run.units.values()]
         self._units.forget((unit.run, unit.id) for _, unit in pairs)
         for number, (run, unit) in enumerate(pairs):
-            warden = living(unit.facts.get("process")) if unit.state == "running" else None
+            warden = live_identity(unit.facts.get("process")) if unit.state == "running" else None
             if warden is not None:
                 wardens.add(warden.pid)
             works = warden is not None and has_worker(warden.pid, processes)
             workers += works
-            sights.append(self._units.look(run, unit, seen.refs, works=works, whole=number % WHOLE_EVERY == turn))
+            sights.append(self._units.look(run, unit, seen, works=works, whole=number % WHOLE_EVERY == turn))
         return tuple(sights), workers, wardens
 
-    def _name_writers(self, wanted: Wanted, snapshot: Snapshot) -> dict[str, str]:
-        changed = changed_in_checkout(snapshot)
-        checkout = snapshot.shared.checkout if snapshot.shared else None
+    def _name_writers(self, wanted: Wanted, snapshot: Observation) -> dict[str, str]:
+        changed = changed_in_checkout(snapshot.start, snapshot.repository)
+        checkout = snapshot.repository.checkout if snapshot.repository else None
         if not changed or checkout is None or checkout.dirty is None:
             return {}
         known = {(str(unit.run), str(unit.id)): unit for run in wanted.runs for unit in run.units.values()}
-        units = []
+        authors = []
         for sight in snapshot.units:
             facts = known[sight.key].facts
-            worked_on = frozenset(map(str, facts.get("changed", ()))) | frozenset(sight.dirty or ())
-            units.append(Suspect(sight, Path(str(facts.get("path", ""))), worked_on))
-        stamps = {path: checkout.dirty[path] for path in changed if path in checkout.dirty}
-        return self._blame.find(Path(checkout.path), stamps, units)
+            author = PossibleAuthor(
+                name=sight.id,
+                path=str(facts.get("path", "")),
+                worked_on=frozenset(map(str, facts.get("changed", ()))) | frozenset(sight.dirty or ()),
+                began=sight.began,
+                ended=sight.ended,
+            )
+            authors.append(author)
+        stamps = {path: checkout.dirty[path].stamp for path in changed}
+        return self._writers.find(Path(checkout.path), stamps, authors)
 
 
 def _coordinators(runs: Sequence[RunState]) -> set[int]:
     """Find the living processes that see to runs which are not over, or to a single workspace somebody works in."""
     records = [run.facts.get("coordinator") for run in runs if run.ended is None]
     records += [unit.facts.get("coordinator") for run in runs for unit in run.units.values() if unit.live]
-    return {found.pid for record in records if (found := living(record)) is not None}
+    return {found.pid for record in records if (found := live_identity(record)) is not None}
 
 
-def _make_watcher() -> Watcher | None:
+def _make_watcher() -> FolderWatcher | None:
     """Make a watcher, where the system has one to give."""
     try:
-        return Watcher()
+        return FolderWatcher()
     except OSError:
         return None

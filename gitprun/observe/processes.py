@@ -42,7 +42,7 @@ def probe_processes() -> dict[int, Process] | None:
     return found or None
 
 
-def identity_of(record: object) -> ProcessIdentity | None:
+def read_identity(record: object) -> ProcessIdentity | None:
     """Read a recorded identity; None if there is none."""
     if not isinstance(record, Mapping):
         return None
@@ -52,9 +52,9 @@ def identity_of(record: object) -> ProcessIdentity | None:
         return None
 
 
-def living(record: object) -> ProcessIdentity | None:
+def live_identity(record: object) -> ProcessIdentity | None:
     """Give a recorded identity if that very process still runs."""
-    identity = identity_of(record)
+    identity = read_identity(record)
     return identity if identity is not None and is_alive(identity) else None
 
 

@@ -18,7 +18,7 @@ from gitprun.git.repo import Repository
 from gitprun.model.errors import OperationRefused, PrunError
 from gitprun.observe.drift_rules import is_usual
 from gitprun.observe.files import names_in, stat_of
-from gitprun.observe.repository import MOST_HOOKS, read_keys
+from gitprun.observe.snapshotter import MOST_HOOKS, read_keys
 from gitprun.system.files import read_plain, write_whole
 
 CONFIGS = ("config", "config.worktree")
@@ -60,16 +60,16 @@ def trust(repository: Repository, folder: Path, *, anew: bool = False) -> None:
         repository.trusted.mkdir(parents=True, exist_ok=True)
         write_whole(repository.trusted / _digest(os.fsencode(folder)), os.fsencode(folder))
         write_whole(place, json.dumps(fingerprint(repository.common)).encode())
-    be_cautious(repository)
+    enter_safe_mode(repository)
 
 
-def be_cautious(repository: Repository) -> None:
+def enter_safe_mode(repository: Repository) -> None:
     """Start git in this repository with a look at its settings, as long as anything is to be compared with."""
     if repository.trusted.is_dir():
         set_caution(os.fspath(repository.common), SafeMode(repository))
 
 
-def require_calm(repository: Repository) -> None:
+def require_trusted_config(repository: Repository) -> None:
     """Refuse to go on where programs would start that may not be the user's."""
     if changed := SafeMode(repository).changed():
         raise OperationRefused(

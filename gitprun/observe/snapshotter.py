@@ -1,261 +1,273 @@
-"""Looks at the user's repository whenever a worker starts or ends, and writes down what changed in between.
+"""The one reader of what of a repository is the user's: by hand, without a lock, trusting nothing written there.
 
-Between two looks the same workers run, so what changed then is the doing of one of them, or of the user.
+Refs are read as files, so that a look works where a worker left settings git cannot read any more. What a look has to
+read again is told by stat data; the checkout and the reflogs, which cost most, are looked at where somebody asks.
 """
 
 from __future__ import annotations
 
-import json
+import hashlib
 import os
-import threading
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
-from itertools import groupby
+import re
+import stat
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
+from gitprun.git.command import Git
 from gitprun.git.repo import Repository
-from gitprun.ledger.drift_findings import STASH, Change, DriftFinding
-from gitprun.ledger.drift_record import FOUND, SETTLED, Drift, awaits, facts_of, over_rows, read_drifts
-from gitprun.ledger.events import Event, fold
-from gitprun.ledger.ledger import Ledger
-from gitprun.ledger.lookup import probe_unit
-from gitprun.ledger.probe import probe_named
-from gitprun.ledger.roster import NAMED, roster
+from gitprun.ledger.drift_findings import UNREADABLE, WORKTREES
 from gitprun.model.errors import PrunError
-from gitprun.observe.attribution import Inquiry, PossibleAuthor
-from gitprun.observe.changes import RepositorySnapshot, compare, dump, read_look, same, value_of, write_look
-from gitprun.observe.drift_rules import judge
-from gitprun.observe.keep import ObjectKeep, drop_keep, keep_folder, pin_commits, pin_prefix
-from gitprun.observe.own_changes import read_ours
-from gitprun.observe.reflogs import read_entry
-from gitprun.observe.repository import Snapshotter
-from gitprun.observe.safe_mode import trust
+from gitprun.model.names import PRUN_REFS
+from gitprun.observe.changes import CONFIGS, redact
+from gitprun.observe.checkout import CheckoutReader
+from gitprun.observe.files import Reader, Stat, names_in, stat_of, walk
+from gitprun.observe.snapshot import RepositorySnapshot
+from gitprun.observe.touched import FolderWatcher
 from gitprun.system.content_store import ContentStore
-from gitprun.system.files import read_plain, write_whole
-from gitprun.workspaces.base import Workspace
-from gitprun.workspaces.rulebook import STORE
+from gitprun.system.files import read_plain
 
-MOST = 1 << 30
-LOOK, RUNNING, INDEXES = "look.json", "running.json", "indexes"
+FILES = ("config", "config.worktree", "shallow", "objects/info/alternates")
+OF_WORKTREE = ("gitdir", "commondir", "locked", "config.worktree")
+# What git derives from its refs whenever it packs them.
+DERIVED = ("info/refs",)
+# Git knows some 30 hooks; a folder with more than this is one that ``core.hooksPath`` was led astray to.
+MOST_HOOKS = 500
+# What is asked here reads one file or two; a git that takes a minute for that hangs.
+TIMEOUT = 60.0
+# A packed-refs of a gigabyte holds ten million refs; more are not read.
+MOST_PACKED = 1 << 30
+_OID = re.compile(r"[0-9a-f]{40,64}")
 
 
-class DriftObserver:
-    """Sees what changes while the workers of one run (or of one named workspace) run; may be called by many threads.
+class Snapshotter:
+    """Looks again and again, and reads again only what changed since.
 
-    ``unit`` is the named workspace, or empty for a run; ``root`` is where prun makes workspaces.
+    ``store`` gets the contents that are read, ``root`` is where prun makes workspaces, ``watcher`` lets the kernel tell
+    what changed in the checkout.
     """
 
-    def __init__(self, repository: Repository, ledger: Ledger, run: str, root: Path, unit: str = "") -> None:
-        self.repository, self.ledger, self.run, self.unit = repository, ledger, run, unit
-        self.folder = keep_folder(repository.state, run, unit)
-        self.store = ContentStore(self.folder / STORE)
-        self.root = str(root)
-        self._eye = Snapshotter(repository, self.store)
-        self._objects = ObjectKeep(repository.common / "objects", self.folder / "objects")
-        self._lock = threading.Lock()
-        self._last: RepositorySnapshot | None = None
-        self._running: dict[str, PossibleAuthor] = {}
-        self._thorough = False
-        self._open: dict[tuple[str, str], Change] = {}
-        self._recalled = False
-
-    def begin(self, suspect: PossibleAuthor) -> str:
-        """Look right before a worker starts; what others changed until now is written down.
-
-        Gives a note where that could not be done as it should. Never raises for what it finds.
-        """
-        with self._lock:
-            try:
-                self._recall()
-                linked = suspect.kind == "worktree"
-                self._thorough = self._thorough or linked
-                self._look()
-                note = self._keep() if linked else ""
-                if linked:
-                    # What is there while nobody works, and nothing waits for an answer, is the user's.
-                    calm = not self._running and not awaits(self.ledger.read().events, self.run, self.unit)
-                    trust(self.repository, self.folder, anew=calm)
-                self._running[suspect.name] = suspect
-                self._remember()
-                return note
-            except (PrunError, OSError) as problem:
-                self._running[suspect.name] = suspect
-                return f"changes of your repository cannot be told while it runs: {problem}"
-
-    def end(self, name: str) -> tuple[DriftFinding, ...]:
-        """Look right after a worker's tree ended; gives what changed since the look before.
-
-        Each finding is in the ledger when this returns. Does nothing for a unit that is not at work.
-        """
-        with self._lock:
-            try:
-                self._recall()
-                return self._look() if name in self._running else ()
-            except OSError as problem:
-                raise PrunError(f"what changed in your repository cannot be told: {problem}") from None
-            finally:
-                if self._running.pop(name, None) is not None:
-                    self._remember()
+    def __init__(
+        self,
+        repository: Repository,
+        store: ContentStore | None = None,
+        *,
+        root: Path | None = None,
+        watcher: FolderWatcher | None = None,
+    ) -> None:
+        self.repository, self.store = repository, store
+        self._common = str(repository.common)
+        self._reader = Reader(store)
+        self._checkout = CheckoutReader(repository, root, watcher)
+        linked = repository.git_dir != repository.common
+        self._here = f"{WORKTREES}{repository.git_dir.name}/HEAD" if linked else "HEAD"
+        self._packed: tuple[Stat | None, dict[str, str]] = (None, {})
+        self._loose: dict[str, tuple[Stat, str]] = {}
+        self._settings: dict[str, tuple[str, dict[str, str]]] = {}
+        self._hooks: tuple[tuple[str, ...], str] | None = None
 
     def close(self) -> None:
-        """Forget what was kept, unless something is to be put back or somebody still works."""
-        with self._lock:
-            if self._running or not self.folder.is_dir() or awaits(self.ledger.read().events, self.run, self.unit):
-                return
-            try:
-                drop_keep(self.repository, self.folder, pin_prefix(self.run, self.unit))
-            except (PrunError, OSError):
-                # It does no harm; gc removes it.
-                return
+        """Stop watching."""
+        self._checkout.close()
 
-    def _look(self) -> tuple[DriftFinding, ...]:
-        """Look, and write down what is news since the last look if anybody worked meanwhile."""
-        before = self._last
-        after = self._eye.look(
-            self.ledger.clock.now(),
-            logs=self._thorough,
-            checkout=self._thorough,
-            hooks=before.hooks if before else "",
+    def look(self, now: float, *, logs: bool = False, checkout: bool = False, hooks: str = "") -> RepositorySnapshot:
+        """Look at everything; ``hooks`` is a folder of hooks to be looked at beside the one git uses now."""
+        found = self._look(now, logs=logs, hooks=hooks)
+        return replace(found, checkout=self._checkout.look()) if checkout else found
+
+    def look_closely(
+        self, now: float, *, logs: bool = False, hooks: str = "", whole: bool = True
+    ) -> RepositorySnapshot:
+        """Look at the checkout too, into its submodules, and count its files: what the monitor compares.
+
+        Unless ``whole`` is set, a checkout nothing happened in is not read again.
+        """
+        found = self._look(now, logs=logs, hooks=hooks)
+        return replace(found, checkout=self._checkout.look_closely(found.head, whole=whole))
+
+    def _look(self, now: float, *, logs: bool, hooks: str) -> RepositorySnapshot:
+        places = self._places()
+        files = {name: mark for name in self._file_names(places) if (mark := self.mark(name))}
+        settings = self._read_settings(files)
+        folder = self._hooks_folder(tuple(files.get(name, "") for name in settings))
+        for place in dict.fromkeys(("hooks", hooks or folder, folder)):
+            names = (f"{place}/{name}" for name in names_in(os.path.join(self._common, place), MOST_HOOKS))
+            files.update((name, mark) for name in names if (mark := self.mark(name)))
+        found = RepositorySnapshot(
+            time=now,
+            refs=self.refs(),
+            heads=self._heads(places),
+            settings=settings,
+            files=files,
+            logs=self._logs(places) if logs else None,
+            places=places,
+            hooks=folder,
+            here=self._here,
         )
-        found: tuple[DriftFinding, ...] = ()
-        if before is not None and self._running and not same(before, after):
-            found = self._tell(before, after)
-        self._last = after
-        self._settle(after)
-        if before is None or not same(before, after):
-            self._write(LOOK, write_look(after))
+        if self.store is not None:
+            self.store.flush()
         return found
 
-    def _tell(self, before: RepositorySnapshot, after: RepositorySnapshot) -> tuple[DriftFinding, ...]:
-        """Judge what differs and write it down, one event for each unit that may have done it."""
-        events = self.ledger.read().events
-        suspects = tuple(self._running.values())
-        ours = read_ours(events, (before, after), self.root, (one.branch for one in suspects))
-        inquiry = Inquiry(self.repository, before, after, suspects, self.store.content)
-        judged = (judge(thing, inquiry.about(thing), before) for thing in compare(before, after, ours))
-        found = sorted((one for one in judged if one is not None), key=lambda one: one.by)
-        if not found:
-            return ()
-        everybody = tuple(sorted({*self._running, *self._elsewhere(events)}))
-        number = self._next(events)
-        for by, group in groupby(found, key=lambda one: one.by):
-            self._write_down(before, after, f"d{number}", by or everybody, bool(by), tuple(group))
-            number += 1
-        return tuple(found)
+    def mark(self, name: str) -> str:
+        """Give mode and digest of a file, by its name in the shared folder or its whole path."""
+        return self._reader.mark(os.path.join(self._common, name))
 
-    def _settle(self, look: RepositorySnapshot) -> None:
-        """Write down what is as it was again, by whosever hand: a look may fall between two steps of one command."""
-        again = {found for found, thing in self._open.items() if value_of(look, thing) == thing.old}
-        for found in again:
-            del self._open[found]
-            mark, key = found
-            self.ledger.append(SETTLED, run=self.run, facts={"id": mark, "key": key, "how": "by-itself"})
-        if again:
-            events = self.ledger.read().events
-            mine = [one for one in read_drifts(events) if one.run == self.run]
-            self.ledger.append_all(over_rows(events, mine))
+    def _places(self) -> dict[str, str]:
+        """Read where the linked worktrees lie; one whose registration says nothing lies nowhere (``?``)."""
+        found = {}
+        for name in names_in(os.path.join(self._common, "worktrees")):
+            said = self._reader.text(os.path.join(self._common, WORKTREES, name, "gitdir"))
+            found[name] = said.removesuffix("/.git") or "?"
+        return found
 
-    def _elsewhere(self, events: Sequence[Event]) -> Iterable[str]:
-        """Name the units of other runs, and the named workspaces, whose workers run now, too."""
-        history, named = fold(events), roster(events)
-        for run in history.runs.values():
-            if run.id != self.run:
-                found = (probe_unit(run, unit) for unit in run.units.values() if unit.state == "running")
-                yield from (f"{run.id}/{unit.id}" for unit in found if unit.live)
-        for unit in named.units.values():
-            if unit.state == "running" and not (self.run == NAMED and unit.id == self.unit) and probe_named(unit).live:
-                yield f"{NAMED}/{unit.id}"
+    def _file_names(self, places: Mapping[str, str]) -> Iterator[str]:
+        yield from FILES
+        info = os.path.join(self._common, "info")
+        yield from (name for inner in walk(info) if (name := f"info/{inner}") not in DERIVED)
+        for entry in places:
+            yield from (f"{WORKTREES}{entry}/{name}" for name in OF_WORKTREE)
 
-    def _next(self, events: Iterable[Event]) -> int:
-        """Choose a number for a drift that no other of this run has, or had."""
-        told = [one.id for one in read_drifts(events) if one.run == self.run]
-        kept = [path.stem for path in self.folder.glob("d*.json")]
-        return 1 + max((int(mark[1:]) for mark in (*told, *kept) if mark[1:].isdigit()), default=0)
-
-    def _write_down(
-        self,
-        before: RepositorySnapshot,
-        after: RepositorySnapshot,
-        mark: str,
-        units: tuple[str, ...],
-        sure: bool,
-        findings: tuple[DriftFinding, ...],
-    ) -> None:
-        place = f"{mark}.json"
-        rows = [one.as_json() for one in findings]
-        self._write(place, {"before": write_look(before), "after": write_look(after), "findings": rows})
-        drift = Drift(
-            run=self.run,
-            id=mark,
-            units=units,
-            time=after.time,
-            findings=findings,
-            sure=sure,
-            place=str(self.folder / place),
-        )
-        self._open |= {(mark, one.thing.key): one.thing for one in findings if one.gate}
-        facts = facts_of(drift)
-        # Units of other runs are named in the facts, and held by that; the event is of this run.
-        mine = [name.partition("/")[2] for name in units if name in self._running]
-        self.ledger.append_all([(FOUND, self.run, unit, facts) for unit in mine or [""]])
-
-    def _keep(self) -> str:
-        """Keep the objects; where they cannot be linked, pin what refs and the stash name."""
-        self._keep_indexes()
-        kept = self._objects.refresh()
-        if not kept.note or self._last is None:
-            return ""
-        stash = self.store.content((self._last.logs or {}).get(STASH, "").partition(" ")[2]) or b""
-        entries = (read_entry(line) for line in stash.split(b"\n"))
-        oids = [*self._last.refs.values(), *self._last.heads.values(), *(one.new for one in entries if one)]
-        pin_commits(self.repository, pin_prefix(self.run, self.unit), (oid for oid in oids if " " not in oid))
-        return f"objects are not kept aside, only refs are pinned: {kept.note}"
-
-    def _keep_indexes(self) -> None:
-        """Keep what is staged in the linked worktrees: git never writes into an index, it replaces it."""
-        for entry in self._last.places if self._last else ():
-            source = self.repository.common / "worktrees" / entry / "index"
-            target = self.folder / INDEXES / entry
-            target.parent.mkdir(parents=True, exist_ok=True)
-            temporary = target.with_name(f".{entry}.new")
-            try:
-                temporary.unlink(missing_ok=True)
-                os.link(source, temporary, follow_symlinks=False)
-                os.replace(temporary, target)
-            except OSError:
+    def refs(self) -> dict[str, str]:
+        """Read all refs but prun's own pins, a loose one before a packed one; what is no ref is left out."""
+        packed = os.path.join(self._common, "packed-refs")
+        about = stat_of(packed)
+        if about != self._packed[0]:
+            self._packed = (about, parse_packed(read_plain(Path(packed), MOST_PACKED) or b""))
+        found = dict(self._packed[1])
+        seen: dict[str, tuple[Stat, str]] = {}
+        top = os.path.join(self._common, "refs")
+        for inner in walk(top, lambda name: name == "prun"):
+            if inner.endswith(".lock"):
                 continue
+            path = os.path.join(top, inner)
+            loose = stat_of(path)
+            if loose is None:
+                continue
+            known = self._loose.get(inner)
+            value = known[1] if known is not None and known[0] == loose else self._read_ref(path, loose)
+            seen[inner] = (loose, value)
+            if value:
+                found[f"refs/{inner}"] = value
+        self._loose = seen
+        return found
 
-    def _write(self, name: str, record: Any) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        write_whole(self.folder / name, dump(record))
+    def _read_ref(self, path: str, about: Stat) -> str:
+        if stat.S_ISLNK(about[0]):
+            target = os.readlink(path)
+            return f"ref: {target}" if target.startswith("refs/") else ""
+        return clean_ref(self._reader.text(path))
 
-    def _remember(self) -> None:
-        self._write(RUNNING, {"units": [asdict(one) for one in self._running.values()], "thorough": self._thorough})
+    def _heads(self, places: Mapping[str, str]) -> dict[str, str]:
+        names = ["HEAD", *(f"{WORKTREES}{entry}/HEAD" for entry in places)]
+        found = {name: self._reader.text(os.path.join(self._common, name)) for name in names}
+        return {name: clean_ref(said) or UNREADABLE for name, said in found.items() if said}
 
-    def _recall(self) -> None:
-        """Take over from a process that was killed: its last look, and who worked then."""
-        if self._recalled:
-            return
-        self._recalled = True
-        look, running = (_read(self.folder / name) for name in (LOOK, RUNNING))
-        self._last = read_look(look) if look else None
-        if running and self._last is not None:
-            self._thorough = bool(running.get("thorough"))
-            found: Iterable[Mapping[str, Any]] = running.get("units", ())
-            self._running = {one.name: one for one in (PossibleAuthor(**row) for row in found)}
+    def _read_settings(self, files: Mapping[str, str]) -> dict[str, dict[str, str]]:
+        """Read a digest for each key of each file of settings; values stay where they are."""
+        found = {}
+        for name, mark in files.items():
+            if name.rpartition("/")[2] not in CONFIGS or is_elsewhere(name):
+                continue
+            known = self._settings.get(name)
+            if known is None or known[0] != mark:
+                known = (mark, {key: _digest(values) for key, values in self._keys(name, mark).items()})
+                self._settings[name] = known
+            found[name] = known[1]
+        return found
+
+    def _keys(self, name: str, mark: str) -> dict[str, list[bytes]]:
+        keys = read_keys(Path(self._common) / name)
+        return keys if keys is not None else {UNREADABLE: [mark.encode()]}
+
+    def _hooks_folder(self, settings: tuple[str, ...]) -> str:
+        """Ask git where hooks lie, once for each state of the settings; ``hooks`` is the usual folder."""
+        if self._hooks is None or self._hooks[0] != settings:
+            git, usual = self.repository.git, os.path.join(self._common, "hooks")
+            folder = "hooks"
+            try:
+                said = git.run("rev-parse", "--git-path", "hooks", ok=(0, 1, 128, 129), timeout=TIMEOUT)
+                path = os.path.join(git.cwd, os.fsdecode(said.out[:-1])) if said.code == 0 else usual
+                folder = "hooks" if os.path.realpath(path) == os.path.realpath(usual) else os.path.normpath(path)
+            except PrunError:
+                # The checkout itself may be gone.
+                pass
+            self._hooks = (settings, folder)
+        return self._hooks[1]
+
+    def _logs(self, places: Mapping[str, str]) -> dict[str, str]:
+        """Digest the reflogs of branches, of the stash, and of every HEAD."""
+        found = {"HEAD": self.mark("logs/HEAD")}
+        found |= {f"{WORKTREES}{entry}/HEAD": self.mark(f"{WORKTREES}{entry}/logs/HEAD") for entry in places}
+        found["refs/stash"] = self.mark("logs/refs/stash")
+        for inner in walk(os.path.join(self._common, "logs/refs/heads"), lambda name: name == "prun"):
+            found[f"refs/heads/{inner}"] = self.mark(f"logs/refs/heads/{inner}")
+        return {name: mark for name, mark in found.items() if mark}
 
 
-def _read(path: Path) -> Any:
+def log_place(name: str) -> str:
+    """Name the file of a reflog in the shared folder."""
+    return f"{name.removesuffix('HEAD')}logs/HEAD" if name.endswith("HEAD") else f"logs/{name}"
+
+
+def is_elsewhere(name: str) -> bool:
+    """Tell whether a name is a whole path, or one of a hook."""
+    return name.startswith(("/", "hooks/", "info/"))
+
+
+def clean_ref(said: str) -> str:
+    """Read what a loose ref says: a commit, or ``ref: NAME``; empty for anything else."""
+    if said.startswith("ref:"):
+        return f"ref: {said[4:].strip()}"
+    word = said.split()[0] if said.split() else ""
+    return word if _OID.fullmatch(word) else ""
+
+
+def parse_packed(text: bytes) -> dict[str, str]:
+    """Read ``packed-refs``, without prun's own pins."""
+    found = {}
+    for row in text.decode("utf-8", "surrogateescape").split("\n"):
+        if row and row[0] not in "#^":
+            oid, _, name = row.partition(" ")
+            if not name.startswith(PRUN_REFS) and _OID.fullmatch(oid):
+                found[name] = oid
+    return found
+
+
+def read_keys(path: Path) -> dict[str, list[bytes]] | None:
+    """Read a file of settings: each key (without passwords in it) with its values; None where git cannot read it."""
+    # Outside of any repository, so that no other settings are read, broken ones among them.
+    git = Git(cwd=Path("/"), env={"GIT_DIR": os.devnull})
+    if not stat.S_ISREG((stat_of(str(path)) or (0,))[0]):
+        return {}
     try:
-        return json.loads(read_plain(path, MOST) or b"null")
-    except ValueError:
+        answer = git.run("config", "--file", str(path), "--no-includes", "--list", "-z", timeout=TIMEOUT)
+    except PrunError:
         return None
+    keys: dict[str, list[bytes]] = {}
+    for row in answer.fields:
+        key, mark, value = row.partition(b"\n")
+        keys.setdefault(redact(os.fsdecode(key)), []).append(mark + value)
+    return keys
 
 
-def suspect_of(run: str, unit: str, workspace: Workspace) -> PossibleAuthor:
-    """Give what a witness has to know about a unit that is about to start."""
-    path = os.path.join(os.path.realpath(workspace.path.parent), workspace.path.name)
-    # A unit's clone is on a branch of its own repository; here none of that name is its to move.
-    branch = workspace.branch if run == NAMED or workspace.kind == "worktree" else ""
-    return PossibleAuthor(name=f"{run}/{unit}", path=path, kind=workspace.kind or "scratch", branch=branch or "")
+def _digest(values: list[bytes]) -> str:
+    return hashlib.sha256(b"\0".join(values)).hexdigest()[:16]
+
+
+def find_damaged(start: Path) -> Repository | None:
+    """Walk up to the git folder of a repository prun has worked in; None if there is none."""
+    for folder in (start, *start.parents):
+        place = folder / ".git"
+        if place.is_file():
+            place = _led_to(place)
+        for git_dir in (place, folder):
+            if (git_dir / "prun" / "ledger.jsonl").is_file() and (git_dir / "objects").is_dir():
+                top = folder if git_dir == place and place.name == ".git" else None
+                return Repository(top=top, git_dir=git_dir, common=git_dir)
+    return None
+
+
+def _led_to(file: Path) -> Path:
+    """Follow the ``.git`` file of a linked worktree to the shared folder."""
+    said = os.fsdecode(read_plain(file, 10_000) or b"").strip().removeprefix("gitdir: ")
+    return Path(said).parent.parent if Path(said).parent.name == "worktrees" else Path(said)

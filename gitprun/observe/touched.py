@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
-from gitprun.capture.scan import READ_BY_GIT
 from gitprun.capture.screen import BUILD_FOLDERS
+from gitprun.capture.tree_scan import READ_BY_GIT
 from gitprun.observe.inotify import (
     IN_CREATE,
     IN_IGNORED,
@@ -44,7 +44,7 @@ class ChangeSource(Protocol):
         ...
 
 
-class Anything:
+class NoNotices:
     """Knows nothing, so that all is looked at each time: right everywhere, and slow."""
 
     def changed(self) -> frozenset[bytes] | None:
@@ -117,7 +117,7 @@ def survey(
     return FolderSurvey(files, tuple(traps), tuple(nested), tuple(names))
 
 
-class Watcher:
+class FolderWatcher:
     """Hands out one ``Watched`` a folder and sorts the kernel's notices among them."""
 
     def __init__(self) -> None:
@@ -164,7 +164,7 @@ class Watcher:
 class WatchedFolder:
     """A folder whose changes the kernel tells; asks for a whole look whenever it lost track."""
 
-    def __init__(self, watcher: Watcher, top: bytes, skip: Callable[[bytes], bool]) -> None:
+    def __init__(self, watcher: FolderWatcher, top: bytes, skip: Callable[[bytes], bool]) -> None:
         self.top, self._watcher, self._skip = top, watcher, skip
         self._touched: set[bytes] = set()
         self._new: set[bytes] = set()
@@ -223,7 +223,7 @@ class WatchedFolder:
         self._watcher.drop(self)
 
 
-def skipped(apart: Iterable[bytes]) -> Callable[[bytes], bool]:
+def make_skip_rule(apart: Iterable[bytes]) -> Callable[[bytes], bool]:
     """Make the rule for what is neither watched nor walked: git's own folder, what is apart, build folders."""
     own = frozenset({b".git", *apart})
 

@@ -17,7 +17,7 @@ from gitprun.git.index import GITLINK, Index, IndexEntry, blob_id, file_mark, pa
 from gitprun.git.repo import Repository
 from gitprun.model.errors import PrunError
 from gitprun.observe.snapshot import GONE, Stamp
-from gitprun.observe.touched import ChangeSource, skipped, survey
+from gitprun.observe.touched import ChangeSource, make_skip_rule, survey
 from gitprun.system.files import folder_identity
 from gitprun.workspaces.base import OUTBOX, QUIET
 
@@ -60,7 +60,7 @@ class Tree:
         self.ground, self.source = ground, source
         self._top = os.fsencode(ground.path)
         self._apart = (OUTBOX, *ground.apart)
-        self._skip = skipped(map(os.fsencode, self._apart))
+        self._skip = make_skip_rule(map(os.fsencode, self._apart))
         self._dirty: dict[str, Stamp] | None = None
         self._ignored: set[bytes] = set()
         self._nested: tuple[bytes, ...] = ()

@@ -16,8 +16,9 @@ from gitprun.ledger.roster import NAMED
 from gitprun.model.errors import PrunError
 from gitprun.model.globs import outside_fence
 from gitprun.observe.commits import CommitCounts
-from gitprun.observe.snapshot import Stamp, UnitReading
-from gitprun.observe.touched import Anything, Watcher, skipped
+from gitprun.observe.flags import UnitReading
+from gitprun.observe.snapshot import RepositorySnapshot, Stamp
+from gitprun.observe.touched import FolderWatcher, NoNotices, make_skip_rule
 from gitprun.observe.tree import Ground, Tree, may_convert
 from gitprun.system.clock import Clock
 from gitprun.system.files import tail
@@ -39,7 +40,9 @@ class _Quiet:
 class UnitReader:
     """Looks at units and remembers what it need not read again."""
 
-    def __init__(self, repository: Repository, clock: Clock, commits: CommitCounts, watcher: Watcher | None) -> None:
+    def __init__(
+        self, repository: Repository, clock: Clock, commits: CommitCounts, watcher: FolderWatcher | None
+    ) -> None:
         self._repository, self._clock, self._commits, self._watcher = repository, clock, commits, watcher
         self._trees: dict[_Key, Tree] = {}
         self._quiet: dict[_Key, _Quiet] = {}
@@ -53,12 +56,12 @@ class UnitReader:
             tree.close()
 
     def look(
-        self, run: RunState, unit: UnitState, refs: Mapping[str, str], *, works: bool, whole: bool = False
+        self, run: RunState, unit: UnitState, seen: RepositorySnapshot, *, works: bool, whole: bool = False
     ) -> UnitReading:
         """Look at one unit; ``works`` says that its worker lives."""
         dirty = self._dirty(unit, whole=whole)
         began, ended = window(unit)
-        key, log, tip = (unit.run, unit.id), self._log(unit), tip_of(unit, refs, self._repository.common)
+        key, log, tip = (unit.run, unit.id), self._log(unit), tip_of(unit, seen, self._repository.common)
         quiet = self._quiet_for(key, log, dirty, began) if works else 0.0
         return UnitReading(
             run=unit.run,
@@ -97,8 +100,8 @@ class UnitReader:
             # A later attempt works in a workspace of its own.
             self._trees.pop(key).close()
         if key not in self._trees:
-            rule = skipped(map(os.fsencode, (OUTBOX, *ground.apart)))
-            source = self._watcher.source(os.fsencode(ground.path), rule) if self._watcher else Anything()
+            rule = make_skip_rule(map(os.fsencode, (OUTBOX, *ground.apart)))
+            source = self._watcher.source(os.fsencode(ground.path), rule) if self._watcher else NoNotices()
             self._trees[key] = Tree(ground, source)
         return self._trees[key].look(whole=whole)
 
@@ -201,12 +204,12 @@ def _committed(unit: UnitState) -> bool:
     return unit.facts.get("outcome") in ("committed", "own") if unit.run == NAMED else unit.commit is not None
 
 
-def tip_of(unit: UnitState, refs: Mapping[str, str], common: Path) -> str:
+def tip_of(unit: UnitState, seen: RepositorySnapshot, common: Path) -> str:
     """Return the last commit of a unit: the captured one, or what its worktree has where its worker may commit there.
 
     ``common`` is the shared git folder.
     """
-    branch = refs.get(f"refs/heads/{unit.facts.get('branch')}", "")
+    branch = seen.resolve(seen.refs.get(f"refs/heads/{unit.facts.get('branch')}", ""))
     if unit.run == NAMED:
         return branch or unit.commit or ""
     if unit.commit or unit.facts.get("workspace") != "worktree":

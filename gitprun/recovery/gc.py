@@ -18,17 +18,15 @@ from gitprun.ledger.roster import roster
 from gitprun.model.errors import OperationRefused, PrunError
 from gitprun.model.names import Oid
 from gitprun.observe.keep import drop_keep, pin_prefix
-from gitprun.recovery.gc_plan import DAY, GcInventory, GcPlan, GcStep, plan_gc
+from gitprun.recovery.gc_plan import DAY, GcInventory, GcPlan, GcScope, GcStep, plan_gc
 from gitprun.recovery.gc_read import is_running, read_found, read_refs, run_found
 from gitprun.registry.ignored import drop_kept
 from gitprun.registry.orphans import choose_roots
 from gitprun.registry.remove import take_away
-from gitprun.registry.remove_named import remove_named
+from gitprun.registry.remove_user_workspace import remove_user_workspace
 from gitprun.registry.trash import retire_ref
 from gitprun.system.files import LockBusy, empty_trash, folder_identity, locked, remove_tree, sync_all
 from gitprun.workspaces.pins import unpin_source
-
-KEEP_DAYS = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,9 +59,8 @@ def collect_garbage(
     repository: Repository,
     ledger: Ledger,
     roots: Iterable[Path],
+    scope: GcScope,
     *,
-    keep_for: float = KEEP_DAYS * DAY,
-    workspaces: bool = False,
     dry_run: bool = False,
     announce: Callable[[GcPlan], None] = lambda plan: None,
 ) -> GcReport:
@@ -74,12 +71,12 @@ def collect_garbage(
     try:
         with locked(repository.state / "locks" / "gc.lock", timeout=0.0, doing="with gc"):
             roots = tuple(roots)
-            found = read_found(repository, ledger, ledger.read(), roots, keep_for=keep_for, workspaces=workspaces)
-            plan = plan_gc(found, now=ledger.clock.now(), keep_for=keep_for, workspaces=workspaces)
+            found = read_found(repository, ledger, ledger.read(), roots, scope)
+            plan = plan_gc(found, scope, now=ledger.clock.now())
             announce(plan)
             if dry_run:
                 return GcReport(plan=plan)
-            room = _Room(repository, ledger, found, keep_for)
+            room = _Room(repository, ledger, found, scope.keep_for)
             done = [one for kind in dict.fromkeys(step.kind for step in plan.steps) for one in room.do(plan, kind)]
             _tidy(ledger, roots)
             return GcReport(plan=plan, done=tuple(done))
@@ -138,7 +135,7 @@ class _Room:
         reading = self.ledger.read()
         named = roster(reading.events).units
         if step.of in named and str(named[step.of].facts.get("path")) == step.what:
-            return remove_named(self.repository, self.ledger, named[step.of]).kept
+            return remove_user_workspace(self.repository, self.ledger, named[step.of]).kept
         run_name, _, unit_name = step.of.partition("/")
         run = reading.history.runs[run_name]
         if is_running(run):
@@ -227,7 +224,7 @@ class _Room:
             named=frozenset(roster(reading.events).units),
             refs=read_refs(self.repository),
         )
-        plan = plan_gc(now, now=self.ledger.clock.now(), keep_for=self.keep_for)
+        plan = plan_gc(now, GcScope(keep_for=self.keep_for), now=self.ledger.clock.now())
         if (step.kind, step.what, step.oid) not in {(again.kind, again.what, again.oid) for again in plan.steps}:
             raise OperationRefused(f"{step.what} is needed again")
 

@@ -13,6 +13,8 @@ from gitprun.recovery.catalog import days_in_trash, read_label
 from gitprun.registry.precious import NOTHING, KeptFiles, Precious
 
 DAY = 86400.0
+# A month: who misses something of a run asks within days, and logs of a month fit on any disk.
+KEEP_DAYS = 30.0
 LARGE_LOG = 64 << 10
 # Nothing of these is waiting to be landed or tried again.
 SPENT = frozenset({"landed", "done", "empty"})
@@ -144,11 +146,20 @@ class GcPlan:
         return sum(step.size for step in self.steps)
 
 
-def plan_gc(found: GcInventory, *, now: float, keep_for: float, workspaces: bool = False) -> GcPlan:
-    """Decide what may go; ``keep_for`` is how many seconds old logs and trash must be.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GcScope:
+    """What gc was asked for: logs and trash older than ``keep_for`` seconds, and whether ``workspaces`` go as well."""
+
+    keep_for: float = KEEP_DAYS * DAY
+    workspaces: bool = False
+
+
+def plan_gc(found: GcInventory, scope: GcScope, *, now: float) -> GcPlan:
+    """Decide what may go.
 
     Workspaces go only when they are asked for, and only those of which every file and commit is pinned.
     """
+    keep_for, workspaces = scope.keep_for, scope.workspaces
     steps: list[GcStep] = []
     stays: list[Stay] = []
     for unit in found.units:

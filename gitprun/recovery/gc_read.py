@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from gitprun.capture.quarantine import list_quarantine, unfinished_rooms
-from gitprun.capture.worker_refs import read_channels
+from gitprun.capture.worker_refs import read_worker_refs
 from gitprun.git.repo import Repository
 from gitprun.ledger.drift_record import open_drifts
 from gitprun.ledger.events import RunState, UnitState
@@ -21,7 +21,7 @@ from gitprun.model.errors import PrunError
 from gitprun.model.names import PRUN_REFS, is_run_id
 from gitprun.observe.keep import keep_folder, own_bytes
 from gitprun.observe.tree import may_convert
-from gitprun.recovery.gc_plan import DAY, GcInventory, Leftover, RunFound, UnitFound
+from gitprun.recovery.gc_plan import DAY, GcInventory, GcScope, Leftover, RunFound, UnitFound
 from gitprun.registry.disk import disk_use
 from gitprun.registry.find import name_of
 from gitprun.registry.guard import lock_of, stands
@@ -42,17 +42,16 @@ _TEMPORARY = re.compile(r"(?P<name>.+)-(?P<pid>[0-9]+)")
 
 
 def read_found(
-    repository: Repository, ledger: Ledger, reading: Reading, roots: Iterable[Path], *, keep_for: float,
-    workspaces: bool = False,
-) -> GcInventory:  # fmt: skip
-    """Read all that gc decides upon; ``workspaces`` asks to look into those too."""
+    repository: Repository, ledger: Ledger, reading: Reading, roots: Iterable[Path], scope: GcScope
+) -> GcInventory:
+    """Read all that gc decides upon; workspaces are looked into only where they may go."""
     named, history = roster(reading.events), reading.history
     tops = choose_roots(reading, roots)
     refs = read_refs(repository)
-    look = _Look(repository, refs, workspaces=workspaces)
+    look = _Look(repository, refs, workspaces=scope.workspaces)
     units = [look.unit(run, unit) for run in history.runs.values() for unit in run.units.values()]
     units += [look.unit(named, unit) for unit in named.units.values()]
-    compaction = ledger.compact(days=keep_for / DAY, dry_run=True)
+    compaction = ledger.compact(days=scope.keep_for / DAY, dry_run=True)
     state = repository.state
     return GcInventory(
         units=tuple(units),
@@ -167,7 +166,7 @@ class _Look:
         base, run = str(unit.facts.get("base") or ""), unit.run
         if run not in self.began:
             self.began[run] = self.tips | self.pinned | started_with(self.repository, run)
-        found = read_channels(git_dir, self.began[run] | {base})
+        found = read_worker_refs(git_dir, self.began[run] | {base})
         return None if found.unfinished else len(found.tips)
 
 

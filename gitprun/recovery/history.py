@@ -10,7 +10,7 @@ from gitprun.model.errors import PrunError
 from gitprun.model.names import ZERO, short
 from gitprun.observe.keep import bring_back, shared_git
 from gitprun.observe.reflogs import join_logs, read_entry
-from gitprun.observe.repository import log_place
+from gitprun.observe.snapshotter import log_place
 from gitprun.recovery.restore import (
     CHANGED_AGAIN,
     REASON,

@@ -17,9 +17,10 @@ from gitprun.git.command import Git
 from gitprun.git.repo import Repository
 from gitprun.ledger.drift_findings import UNREADABLE, Change, DriftFinding, worktree_of
 from gitprun.model.errors import GitFailed, OperationRefused, PrunError
-from gitprun.observe.changes import RepositorySnapshot, redact
+from gitprun.observe.changes import redact
 from gitprun.observe.keep import shared_git
-from gitprun.observe.repository import Snapshotter
+from gitprun.observe.snapshot import RepositorySnapshot
+from gitprun.observe.snapshotter import Snapshotter
 from gitprun.system.content_store import ContentStore
 from gitprun.system.files import read_plain, write_whole
 from gitprun.system.sharing import shared_mode

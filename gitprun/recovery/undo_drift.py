@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,15 +15,14 @@ from gitprun.ledger.ledger import Ledger
 from gitprun.ledger.roster import NAMED
 from gitprun.model.errors import OperationRefused, PrunError
 from gitprun.model.names import nearest, parse_oid
-from gitprun.observe.changes import read_look
 from gitprun.observe.keep import drop_keep, keep_folder, pin_prefix
 from gitprun.observe.safe_mode import settle_trust
-from gitprun.observe.snapshotter import MOST
+from gitprun.observe.snapshot import read_json, read_snapshot
 from gitprun.recovery.history import Refs
 from gitprun.recovery.restore import Busy, KeptState, RestoreOutcome, Restorer
 from gitprun.registry.trash import keep_in_trash
 from gitprun.system.content_store import ContentStore
-from gitprun.system.files import locked, read_plain
+from gitprun.system.files import locked
 from gitprun.workspaces.rulebook import STORE
 
 UNDOING = "drift.undoing"
@@ -175,8 +173,8 @@ def _recall(repository: Repository, drift: Drift) -> tuple[KeptState, tuple[Drif
     """Read what was kept with a drift; raises PrunError where it is gone."""
     place = Path(drift.place)
     try:
-        record = json.loads(read_plain(place, MOST) or b"null")
-        before, after = read_look(record["before"]), read_look(record["after"])
+        record = read_json(place)
+        before, after = read_snapshot(record["before"]), read_snapshot(record["after"])
         listed = tuple(read_finding(row) for row in record["findings"])
     except (ValueError, KeyError, TypeError):
         before = after = None

@@ -9,13 +9,12 @@ import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from gitprun.capture.capture import CaptureProblem, capture, commit_capture, pin_commits
+from gitprun.capture.capture import CaptureProblem, CommitText, capture, commit_capture, pin_commits
 from gitprun.capture.context import CaptureContext
-from gitprun.capture.worker_refs import read_channels, read_head
+from gitprun.capture.worker_refs import read_head, read_worker_refs
 from gitprun.git.command import Git
-from gitprun.git.layout import require_seen_checkout
 from gitprun.git.refs import delete_ref, move_ref, open_repository, read_ref, read_signatures
-from gitprun.git.repo import Repository, read_checkouts
+from gitprun.git.repo import Repository, read_checkouts, require_seen_checkout
 from gitprun.ledger.events import UnitState
 from gitprun.ledger.ledger import Ledger, Reading
 from gitprun.ledger.review import unit_folder
@@ -27,7 +26,7 @@ from gitprun.registry.branches import require_own_branch_name
 from gitprun.registry.fork import find_fork
 from gitprun.registry.guard import require_lonely, within
 from gitprun.registry.make import PATIENCE
-from gitprun.registry.site import KNOWN, alone, open_site, pin_name
+from gitprun.registry.open_workspace import KNOWN, alone, open_workspace_capture, pin_name
 from gitprun.system.btime import folder_birth
 from gitprun.system.files import folder_identity, locked, read_plain, write_whole
 from gitprun.workspaces.base import QUIET
@@ -62,7 +61,7 @@ def adopt(
     """Take a linked worktree, or a clone without a remote, in as a named workspace where it lies.
 
     ``branch`` is the one the commits of a clone come to (default: the clone's own, if it is free here). Raises
-    Refused, with neither ledger row nor branch made.
+    OperationRefused, with neither ledger row nor branch made.
     """
     path = _require_folder(path)
     require_seen_checkout(repository)
@@ -115,7 +114,7 @@ def _choose_name(reading: Reading, path: Path, name: str | None) -> UnitId:
 
 
 def _recognise(repository: Repository, path: Path) -> _Folder:
-    """Tell what a folder is, from this repository's own records and from plain files; no git runs in there."""
+    """Return what a folder is, from this repository's own records and from plain files; no git runs in there."""
     checkouts = read_checkouts(repository.git)
     if any(os.path.realpath(row.path) == str(path) for row in checkouts[:1]):
         raise OperationRefused(f"{path} is your main checkout", "only a linked worktree or a clone can be taken in")
@@ -155,7 +154,7 @@ def _recognise_clone(repository: Repository, path: Path) -> _Folder:
         raise OperationRefused(
             f"{path} has a remote, so it is a repository of its own", "take its branch over instead: git fetch PATH"
         )
-    head = read_channels(path / ".git", frozenset()).tips.get("head")
+    head = read_worker_refs(path / ".git", frozenset()).tips.get("head")
     if head is None:
         raise OperationRefused(f"{path} has no commit checked out", "there is nothing to take in")
     name = read_head(path / ".git" / "HEAD")
@@ -188,7 +187,8 @@ def _take_in(
     if captured.changed:
         saved = kept_ref(NAMED, unit.id, "adopted")
         message = f"{unit.id}: what was in the folder when it was taken in\n\nWorkspace: {unit.id}\n"
-        commit_capture(site, captured, saved, message, read_signatures(repository.git), read_ref(repo, saved) or ZERO)
+        text = CommitText(message=message, who=read_signatures(repository.git))
+        commit_capture(site, captured, saved, text, read_ref(repo, saved) or ZERO)
     made = found.kind == "clone" and read_ref(repo, f"refs/heads/{found.branch}") is None
     try:
         if made:
@@ -210,7 +210,7 @@ def _of_history(repository: Repository, path: Path, found: _Folder, known: froze
     if found.kind == "worktree":
         return frozenset()
     repo = open_repository(repository.common)
-    tips = [oid for oid in read_channels(path / ".git", known).tips.values() if oid in repo]
+    tips = [oid for oid in read_worker_refs(path / ".git", known).tips.values() if oid in repo]
     if not tips:
         return frozenset()
     new = set(repository.git.run("rev-list", *tips, "--not", "--branches", "--tags", "--remotes").text.split("\n"))
@@ -222,7 +222,7 @@ def _open(repository: Repository, unit: UnitState, base: Oid) -> CaptureContext:
     index = unit_folder(repository.state, unit) / "index"
     env = {"GIT_DIR": str(repository.common), "GIT_INDEX_FILE": str(index)}
     Git(cwd=repository.common, env=env, config=QUIET).run("read-tree", base)
-    return open_site(repository, unit, base=base)
+    return open_workspace_capture(repository, unit, base=base)
 
 
 def _base(repository: Repository, found: _Folder) -> Oid:

@@ -12,7 +12,7 @@ from gitprun.git.repo import Checkout, Repository, read_checkouts
 from gitprun.git.revision import require_branch_name, require_no_tag
 from gitprun.model.errors import GitFailed, GitTimeout, OperationRefused
 from gitprun.model.names import PRUN_BRANCHES, Oid, UnitId
-from gitprun.registry.site import pin_gone
+from gitprun.registry.open_workspace import pin_gone
 from gitprun.workspaces.worktree import admin_folder, remove_worktree
 
 STATUS_TIMEOUT = 60.0
@@ -27,7 +27,7 @@ def require_own_branch_name(git: Git, branch: str, *, existing: bool = False) ->
         raise OperationRefused(f"branches below {PRUN_BRANCHES} belong to the units of runs", "choose another name")
 
 
-def settle_branch(repository: Repository, name: UnitId, branch: str, path: Path, *, resume: bool) -> tuple[str, ...]:
+def prepare_branch(repository: Repository, name: UnitId, branch: str, path: Path, *, resume: bool) -> tuple[str, ...]:
     """Check that a workspace at ``path`` may have ``branch``, and drop registrations whose folder is gone.
 
     Raises OperationRefused, with nothing changed. A registration is dropped only with ``resume`` (or when it
@@ -82,7 +82,7 @@ def _require_no_collision(names: Sequence[str], branch: str) -> None:
 
 
 def _same(left: Path, right: Path) -> bool:
-    """Tell whether two paths are one, of which the last part may not be there."""
+    """Check whether two paths are one, of which the last part may not be there."""
     return left.name == right.name and os.path.realpath(left.parent) == os.path.realpath(right.parent)
 
 
@@ -95,7 +95,7 @@ def _held(repository: Repository, row: Checkout, branch: str) -> OperationRefuse
 
 
 def _cleanliness(repository: Repository, path: Path) -> str:
-    """Say whether a worktree holds changes; it may not be ours, so no program named in it is started."""
+    """Check whether a worktree holds changes; it may not be ours, so no program named in it is started."""
     admin = admin_folder(repository.common, path) or repository.common
     git = Git(cwd=path, env={"GIT_DIR": str(admin), "GIT_WORK_TREE": str(path)}, neutral=True)
     try:

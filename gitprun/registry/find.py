@@ -10,7 +10,7 @@ from gitprun.ledger.events import History, RunState, UnitState
 from gitprun.ledger.lookup import find_unit, probe_unit
 from gitprun.ledger.roster import NAMED
 from gitprun.model.errors import OperationRefused, UsageProblem
-from gitprun.registry.site import alone
+from gitprun.registry.open_workspace import alone
 from gitprun.system.files import LockBusy, locked
 
 
@@ -32,7 +32,7 @@ def name_of(unit: UnitState) -> str:
 
 @contextmanager
 def held(repository: Repository, run: RunState, unit: UnitState) -> Iterator[None]:
-    """Keep everybody else from a workspace; raises Refused while somebody works in it, or on it."""
+    """Keep everybody else from a workspace; raises OperationRefused while somebody works in it, or on it."""
     if run.id == NAMED:
         with alone(repository, unit):
             yield
@@ -46,7 +46,10 @@ def held(repository: Repository, run: RunState, unit: UnitState) -> Iterator[Non
 
 @contextmanager
 def hold_unit(repository: Repository, unit: UnitState) -> Iterator[None]:
-    """Let nobody else move or remove the workspace of a unit meanwhile; raises Refused when somebody does."""
+    """Hold the workspace of a unit: nobody else moves or removes it meanwhile.
+
+    Raises OperationRefused when somebody does.
+    """
     lock = repository.state / "runs" / unit.run / unit.id / "remove.lock"
     try:
         with locked(lock, timeout=0.0, doing=f"with the workspace of {name_of(unit)}"):

@@ -15,13 +15,13 @@ from gitprun.workspaces.worktree import lock_reason, require_unlocked
 
 
 def identity_of(unit: UnitState) -> tuple[int, int]:
-    """Give device and inode of a workspace's folder as they were written down."""
+    """Return device and inode of a workspace's folder as they were written down."""
     device, inode = unit.facts["identity"]
     return int(device), int(inode)
 
 
 def stands(unit: UnitState) -> bool:
-    """Tell whether the very folder prun made for a workspace is where it was made."""
+    """Check whether the very folder prun made for a workspace is where it was made."""
     path, born = Path(str(unit.facts["path"])), unit.facts.get("birth")
     if folder_identity(path) != identity_of(unit):
         return False
@@ -30,7 +30,10 @@ def stands(unit: UnitState) -> bool:
 
 
 def require_ours(unit: UnitState, name: str) -> bool:
-    """Tell whether the folder of a workspace is there; raises Refused when something else stands in its place."""
+    """Check whether the folder of a workspace is there.
+
+    Raises OperationRefused when something else stands in its place.
+    """
     path = Path(str(unit.facts["path"]))
     if not os.path.lexists(path):
         return False
@@ -40,7 +43,7 @@ def require_ours(unit: UnitState, name: str) -> bool:
 
 
 def lock_of(repository: Repository, unit: UnitState) -> str | None:
-    """Give the reason for which a workspace is locked (perhaps empty); None if it is not."""
+    """Return the reason for which a workspace is locked (perhaps empty); None if it is not."""
     if unit.facts.get("workspace") == "worktree":
         return lock_reason(repository.common, Path(str(unit.facts["path"])))
     lock = unit.facts.get("lock")
@@ -80,12 +83,12 @@ def require_lonely(repository: Repository, path: Path) -> None:
 
 
 def within(path: str, top: str) -> bool:
-    """Tell whether a path is a folder or something inside it; both are real paths."""
+    """Check whether a path is a folder or something inside it; both are real paths."""
     return path == top or path.startswith(top.rstrip("/") + "/")
 
 
 def finish_removal(unit: UnitState, name: str) -> None:
-    """Empty what a removal that broke off has renamed; raises Refused while that one is still at it."""
+    """Empty what a removal that broke off has renamed; raises OperationRefused while that one is still at it."""
     _drop_empty_trash(Path(str(unit.facts["path"])).parent)
     trash = unit.facts.get("trash")
     if not trash:

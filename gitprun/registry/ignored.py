@@ -204,7 +204,10 @@ def _walk_all(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
 
 
 def choose_kept(kept: Sequence[KeptFiles], names: Sequence[str]) -> tuple[KeptFiles, ...]:
-    """Find what names mean: ``all``, RUN/UNIT, a unit, a named workspace; raises Refused for one that means nothing."""
+    """Find what names mean: ``all``, RUN/UNIT, a unit, a named workspace.
+
+    Raises OperationRefused for one that means nothing.
+    """
     chosen: dict[str, KeptFiles] = {}
     for name in names:
         fitting = [one for one in kept if name in ("all", one.name, one.name.partition("/")[2], one.folder)]

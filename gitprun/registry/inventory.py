@@ -15,15 +15,15 @@ from gitprun.ledger.ledger import Reading
 from gitprun.ledger.roster import NAMED
 from gitprun.model.errors import PrunError
 from gitprun.model.names import unit_ref
-from gitprun.observe.touched import Anything
+from gitprun.observe.touched import NoNotices
 from gitprun.observe.tree import Ground, Tree, may_convert
 from gitprun.registry.disk import disk_use
 from gitprun.registry.find import name_of
 from gitprun.registry.fork import count_since
 from gitprun.registry.guard import identity_of, lock_of, stands
+from gitprun.registry.open_workspace import read_trouble
 from gitprun.registry.orphans import find_orphans
 from gitprun.registry.place import WorkspaceRecord, workspaces_of
-from gitprun.registry.site import read_trouble
 from gitprun.system.files import folder_identity
 from gitprun.workspaces.base import OUTBOX
 
@@ -88,7 +88,7 @@ def count_dirty(repository: Repository, unit: UnitState, *, converts: bool) -> i
         apart=tuple(map(str, facts.get("provided", ()))),
         converts=converts,
     )
-    found = Tree(ground, Anything()).look(whole=True)
+    found = Tree(ground, NoNotices()).look(whole=True)
     return None if found is None else len(found)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from gitprun.capture.capture import Capture, commit_capture
+from gitprun.capture.capture import Capture, CommitText, commit_capture
 from gitprun.capture.context import CaptureContext
 from gitprun.git.refs import open_repository, read_ref, read_signatures
 from gitprun.git.repo import Repository
@@ -19,8 +19,8 @@ from gitprun.ledger.roster import NAMED
 from gitprun.model.errors import OperationRefused
 from gitprun.model.names import Oid, kept_ref
 from gitprun.registry.guard import identity_of
-from gitprun.registry.remove import Rest, capture_rest, keep_rest
-from gitprun.registry.site import open_site, pin_name, stands_on
+from gitprun.registry.open_workspace import open_workspace_capture, pin_name, stands_on
+from gitprun.registry.remove import Rest, RestRules, capture_rest, keep_rest
 from gitprun.system.files import remove_tree
 from gitprun.workspaces.worktree import remove_worktree
 
@@ -42,19 +42,19 @@ def take_folder(repository: Repository, ledger: Ledger, unit: UnitState, facts: 
 
 
 def known_leaving(unit: UnitState) -> Rest:
-    """Give what a removal that broke off had saved."""
+    """Return what a removal that broke off had saved."""
     return Rest(saved=unit.facts.get("saved"), ignored=tuple(unit.facts.get("ignored", ())))
 
 
-def save_named(repository: Repository, ledger: Ledger, unit: UnitState, *, discard: bool) -> Rest:
+def save_user_workspace(repository: Repository, ledger: Ledger, unit: UnitState, *, discard: bool) -> Rest:
     """Pin what is in no commit yet, refuse over what cannot be pinned, and keep ignored work beside it."""
-    site = open_site(repository, unit, base=_base(repository, unit))
+    site = open_workspace_capture(repository, unit, base=_base(repository, unit))
     advice = f"git prun remove --discard-left-out {unit.id}"
     found, going = capture_rest(site, NAMED, unit.id, advice=advice, discard=discard)
     if found is None:
         return Rest()
     provided = site.workspace.provided
-    rest = keep_rest(repository, ledger, unit, going, provided, advice=advice, discard=discard)
+    rest = keep_rest(repository, ledger, unit, going, provided, RestRules(advice=advice, discard=discard))
     return replace(rest, saved=_pin_rest(site, unit, found))
 
 
@@ -67,7 +67,7 @@ def _base(repository: Repository, unit: UnitState) -> Oid:
 
 
 def pinned_commit(repository: Repository, unit: UnitState) -> Oid:
-    """Give the commit that is pinned for a workspace."""
+    """Return the commit that is pinned for a workspace."""
     pinned = read_ref(open_repository(repository.common), pin_name(unit.id))
     return pinned or Oid(str(unit.facts["base"]))
 
@@ -85,6 +85,6 @@ def _pin_rest(site: CaptureContext, unit: UnitState, found: Capture) -> str | No
     for number in itertools.count(1):
         ref = kept_ref(NAMED, unit.id, f"left-in-workspace-{number}")
         if read_ref(site.repo, ref) is None:
-            commit_capture(site, found, ref, message, read_signatures(site.repository.git))
+            commit_capture(site, found, ref, CommitText(message=message, who=read_signatures(site.repository.git)))
             return ref
     raise AssertionError("numbers do not end")

@@ -32,7 +32,7 @@ def lock_workspace(repository: Repository, ledger: Ledger, unit: UnitState, reas
 
 
 def unlock_workspace(repository: Repository, ledger: Ledger, unit: UnitState) -> None:
-    """Unlock a workspace; raises Refused when it is not locked."""
+    """Unlock a workspace; raises OperationRefused when it is not locked."""
     name = name_of(unit)
     require_workspace(unit)
     if lock_of(repository, unit) is None:

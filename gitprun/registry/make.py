@@ -11,9 +11,8 @@ from pathlib import Path
 
 from gitprun.capture.preview import noting_setup
 from gitprun.git.command import require_git
-from gitprun.git.layout import require_seen_checkout
 from gitprun.git.refs import delete_ref, move_ref, open_repository, read_ref
-from gitprun.git.repo import Repository, resolve_commit
+from gitprun.git.repo import Repository, require_seen_checkout, resolve_commit
 from gitprun.ledger.events import UnitState
 from gitprun.ledger.ledger import Ledger
 from gitprun.ledger.review import unit_folder
@@ -21,16 +20,16 @@ from gitprun.ledger.roster import NAMED, colliding, roster
 from gitprun.model.errors import OperationRefused, PrunError, UsageProblem
 from gitprun.model.names import ZERO, Oid, UnitId
 from gitprun.model.units import WorkspaceKind
-from gitprun.observe.safe_mode import require_calm
-from gitprun.registry.branches import require_own_branch_name, settle_branch
+from gitprun.observe.safe_mode import require_trusted_config
+from gitprun.registry.branches import prepare_branch, require_own_branch_name
 from gitprun.registry.fork import find_fork
 from gitprun.registry.guard import stands
-from gitprun.registry.site import KNOWN, open_site, pin_name
+from gitprun.registry.open_workspace import KNOWN, open_workspace_capture, pin_name
 from gitprun.supervisor.process import Stop
 from gitprun.system.btime import folder_birth
 from gitprun.system.files import locked, remove_tree, write_whole
-from gitprun.verify.setup import run_setup
-from gitprun.workspaces.base import Workspace, WorkspaceProblem, workspace_path
+from gitprun.verify.check import run_setup
+from gitprun.workspaces.base import Provision, Workspace, WorkspaceProblem, workspace_path
 from gitprun.workspaces.clone import make_clone, read_source
 from gitprun.workspaces.furnish import furnish
 from gitprun.workspaces.pins import pin_source, unpin_source
@@ -53,61 +52,63 @@ class WorkspaceSpec:
     link: Sequence[str] = ()
 
 
-def make_named(repository: Repository, ledger: Ledger, wish: WorkspaceSpec) -> UnitState:
+def make_user_workspace(repository: Repository, ledger: Ledger, spec: WorkspaceSpec) -> UnitState:
     """Make a workspace and write it into the ledger; one that is there already is given back (``resume``).
 
     Raises PrunError, leaving neither folder, registration, branch nor ledger row.
     """
     require_git(repository.top or repository.common)
     require_seen_checkout(repository)
-    require_calm(repository)
-    require_own_branch_name(repository.git, wish.branch, existing=wish.resume)
-    if wish.resume and wish.base is not None:
+    require_trusted_config(repository)
+    require_own_branch_name(repository.git, spec.branch, existing=spec.resume)
+    if spec.resume and spec.base is not None:
         raise UsageProblem("--resume goes on where the branch is, so it takes no BASE", "leave one of them out")
     with locked(repository.state / "locks" / "named.lock", timeout=PATIENCE, doing="making a workspace"):
         events = ledger.read().events
         known = roster(events)
-        path = workspace_path(wish.root, NAMED, wish.name)
-        there = _standing(known.units, wish)
+        path = workspace_path(spec.root, NAMED, spec.name)
+        there = _standing(known.units, spec)
         if there is not None:
             return there
-        base = resolve_commit(repository.git, f"refs/heads/{wish.branch}" if wish.resume else wish.base or "HEAD")
-        notes = settle_branch(repository, wish.name, wish.branch, path, resume=wish.resume)
-        workspace = _make(repository, wish, path, base)
+        base = resolve_commit(repository.git, f"refs/heads/{spec.branch}" if spec.resume else spec.base or "HEAD")
+        notes = prepare_branch(repository, spec.name, spec.branch, path, resume=spec.resume)
+        workspace = _make(repository, spec, path, base)
         try:
-            workspace = furnish_named(repository, wish.name, workspace, base, wish.copy, wish.link)
-            _pin(repository, wish, workspace, base)
+            workspace = furnish_user_workspace(
+                repository, spec.name, workspace, base, Provision(copy=spec.copy, link=spec.link)
+            )
+            _pin(repository, spec, workspace, base)
             # What the branch has already is work of the workspace, too.
-            fork = find_fork(repository, events, wish.branch, base) if wish.resume else base
-            ledger.append("workspace.made", run=NAMED, unit=wish.name, facts=made_facts(workspace, fork, notes))
+            fork = find_fork(repository, events, spec.branch, base) if spec.resume else base
+            ledger.append("workspace.made", run=NAMED, unit=spec.name, facts=made_facts(workspace, fork, notes))
         except BaseException:
-            _take_back(repository, wish, workspace, base)
+            _take_back(repository, spec, workspace, base)
             raise
-    return roster(ledger.read().events).units[wish.name]
+    return roster(ledger.read().events).units[spec.name]
 
 
-def _standing(units: Mapping[str, UnitState], wish: WorkspaceSpec) -> UnitState | None:
+def _standing(units: Mapping[str, UnitState], spec: WorkspaceSpec) -> UnitState | None:
     """Find the workspace of that name; None if there is none, or only its folder is gone and it is to be resumed."""
-    other = colliding(wish.name, units)
+    other = colliding(spec.name, units)
     if other is None:
         return None
     unit = units[other]
     path, branch = Path(str(unit.facts["path"])), unit.facts["branch"]
-    if other != wish.name:
-        raise OperationRefused(f"the workspace {other} is in the way of {wish.name} ({path})", "choose another name")
-    if branch != wish.branch:
+    if other != spec.name:
+        raise OperationRefused(f"the workspace {other} is in the way of {spec.name} ({path})", "choose another name")
+    if branch != spec.branch:
         raise OperationRefused(
             f"the workspace {other} is there already, on the branch {branch} ({path})", "choose another name"
         )
     if stands(unit):
-        if wish.resume:
+        if spec.resume:
             return unit
         raise OperationRefused(
             f"the workspace {other} is there already ({path})", f"work there, or remove it: git prun remove {other}"
         )
     if os.path.lexists(path):
         raise OperationRefused(f"{path} is not the folder prun made for {other}", "look at it; prun leaves it alone")
-    if not wish.resume:
+    if not spec.resume:
         raise OperationRefused(
             f"the folder {path} of the workspace {other} is gone; its branch {branch} is kept",
             f"git prun new {other} {branch} --resume makes it anew; git prun remove {other} forgets it",
@@ -115,14 +116,14 @@ def _standing(units: Mapping[str, UnitState], wish: WorkspaceSpec) -> UnitState 
     return None
 
 
-def _make(repository: Repository, wish: WorkspaceSpec, path: Path, base: Oid) -> Workspace:
-    if wish.kind == "worktree":
-        return make_worktree(repository, path, base, wish.branch, existing=wish.resume)
-    repo, full = open_repository(repository.common), f"refs/heads/{wish.branch}"
-    source = pin_source(repository, f"{NAMED}/{wish.name}", read_source(repository), base)
+def _make(repository: Repository, spec: WorkspaceSpec, path: Path, base: Oid) -> Workspace:
+    if spec.kind == "worktree":
+        return make_worktree(repository, path, base, spec.branch, existing=spec.resume)
+    repo, full = open_repository(repository.common), f"refs/heads/{spec.branch}"
+    source = pin_source(repository, f"{NAMED}/{spec.name}", read_source(repository), base)
     others = tuple(row for row in source.refs if row[0] != full)
-    made = make_clone(replace(source, refs=others), path, base, wish.branch)
-    if not wish.resume:
+    made = make_clone(replace(source, refs=others), path, base, spec.branch)
+    if not spec.resume:
         try:
             # Its commits come here, so the name is taken from the start.
             move_ref(repo, full, base, ZERO, "prun: made with its workspace")
@@ -132,19 +133,19 @@ def _make(repository: Repository, wish: WorkspaceSpec, path: Path, base: Oid) ->
     return made
 
 
-def furnish_named(
-    repository: Repository, name: str, workspace: Workspace, base: Oid, copy: Sequence[str], link: Sequence[str]
+def furnish_user_workspace(
+    repository: Repository, name: str, workspace: Workspace, base: Oid, provision: Provision
 ) -> Workspace:
     """Put in what it needs of the user's, and write down the tips of all refs, which are no work of anybody there."""
     folder = repository.state / "runs" / NAMED / name
     folder.mkdir(parents=True, exist_ok=True)
     write_whole(folder / KNOWN, json.dumps(sorted(read_source(repository).tips)).encode())
-    return furnish(repository, workspace, folder, base, copy, link)
+    return furnish(repository, workspace, folder, base, provision)
 
 
-def _pin(repository: Repository, wish: WorkspaceSpec, workspace: Workspace, base: Oid) -> None:
+def _pin(repository: Repository, spec: WorkspaceSpec, workspace: Workspace, base: Oid) -> None:
     repo = open_repository(repository.common)
-    pin = pin_name(wish.name)
+    pin = pin_name(spec.name)
     move_ref(repo, pin, base, read_ref(repo, pin) or ZERO, "prun: base of a workspace")
 
 
@@ -163,21 +164,21 @@ def made_facts(workspace: Workspace, base: Oid, notes: Sequence[str] = ()) -> di
     }
 
 
-def _take_back(repository: Repository, wish: WorkspaceSpec, workspace: Workspace, base: Oid) -> None:
+def _take_back(repository: Repository, spec: WorkspaceSpec, workspace: Workspace, base: Oid) -> None:
     """Remove a workspace nobody has worked in."""
     if workspace.kind == "worktree":
         remove_worktree(repository, workspace.path, workspace.identity)
     else:
         remove_tree(workspace.path, workspace.identity)
     repo = open_repository(repository.common)
-    delete_ref(repo, pin_name(wish.name), base)
-    unpin_source(repository, f"{NAMED}/{wish.name}")
-    if not wish.resume:
-        delete_ref(repo, f"refs/heads/{wish.branch}", base)
-    shutil.rmtree(repository.state / "runs" / NAMED / wish.name, ignore_errors=True)
+    delete_ref(repo, pin_name(spec.name), base)
+    unpin_source(repository, f"{NAMED}/{spec.name}")
+    if not spec.resume:
+        delete_ref(repo, f"refs/heads/{spec.branch}", base)
+    shutil.rmtree(repository.state / "runs" / NAMED / spec.name, ignore_errors=True)
 
 
-def setup_named(
+def setup_user_workspace(
     repository: Repository, ledger: Ledger, unit: UnitState, commands: Sequence[str], *, stop: Stop
 ) -> list[str]:
     """Run the setup commands in a workspace and write down how that went; return the files they made, if any.
@@ -186,7 +187,7 @@ def setup_named(
     """
     path, folder = Path(str(unit.facts["path"])), unit_folder(repository.state, unit)
     try:
-        with noting_setup(open_site(repository, unit), fresh=False) as made:
+        with noting_setup(open_workspace_capture(repository, unit), fresh=False) as made:
             run_setup(path, commands, log=folder / "setup.log", stop=stop)
     except WorkspaceProblem as problem:
         ledger.append("workspace.setup", run=NAMED, unit=unit.id, facts={"setup": "failed"})

@@ -34,14 +34,14 @@ from gitprun.workspaces.worktree import admin_folder, relocate_worktree
 def move_workspace(
     repository: Repository, ledger: Ledger, unit: UnitState, target: Path, *, others: Iterable[str] = ()
 ) -> Path:
-    """Move a workspace nobody is at work in to ``target``; gives its real path. ``others`` are workspaces too.
+    """Move a workspace nobody is at work in to ``target``; returns its real path. ``others`` are workspaces too.
 
     Raises OperationRefused, with all as it was, where that cannot be one rename, or would put it where it does
     not belong.
     """
     name = name_of(unit)
     require_workspace(unit)
-    unit = settle_move(repository, ledger, unit)
+    unit = recover_move(repository, ledger, unit)
     finish_removal(unit, name)
     path = Path(str(unit.facts["path"]))
     if not require_ours(unit, name):
@@ -60,7 +60,7 @@ def move_workspace(
         raise OperationRefused(
             f"{path} cannot be renamed to {target}: {problem.strerror}", "it is where it was"
         ) from None
-    settle_move(repository, ledger, replace(unit, facts={**unit.facts, "moving": moving}))
+    recover_move(repository, ledger, replace(unit, facts={**unit.facts, "moving": moving}))
     _tidy(path, (unit.run, *unit.id.split("/")))
     return target
 
@@ -75,8 +75,8 @@ def _tidy(path: Path, own: tuple[str, ...]) -> None:
                 return
 
 
-def settle_move(repository: Repository, ledger: Ledger, unit: UnitState) -> UnitState:
-    """Finish a move that broke off, whichever way it stands; gives the workspace as it is now."""
+def recover_move(repository: Repository, ledger: Ledger, unit: UnitState) -> UnitState:
+    """Finish a move that broke off, whichever way it stands; returns the workspace as it is now."""
     moving = unit.facts.get("moving")
     if not moving:
         return unit
@@ -140,7 +140,7 @@ def _note_moved(ledger: Ledger, unit: UnitState, path: Path) -> UnitState:
 
 
 def _require_target(repository: Repository, path: Path, target: Path, others: Iterable[str]) -> Path:
-    """Check where a workspace is to go; gives the place without any link above it."""
+    """Check where a workspace is to go; returns the place without any link above it."""
     if os.path.lexists(target):
         raise OperationRefused(f"{target} is already there", "choose a path that is free")
     if folder_identity(target.parent) is None:

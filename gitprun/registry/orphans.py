@@ -71,7 +71,7 @@ def find_orphans(repository: Repository, reading: Reading, roots: Iterable[Path]
 
 
 def _is_room(real: str, tops: Iterable[Path]) -> bool:
-    """Tell whether a folder is one that a landing works in."""
+    """Check whether a folder is one that a landing works in."""
     return any(real.startswith(f"{root}/landing/") for root in tops)
 
 
@@ -102,7 +102,7 @@ def _folders(path: Path) -> list[Path]:
 
 
 def _orphan(repository: Repository, path: Path) -> WorkspaceRecord | None:
-    """Tell what a folder is that nobody knows; None if it is provably of another repository."""
+    """Return what a folder is that nobody knows; None if it is provably of another repository."""
     admin = admin_folder(repository.common, path)
     if admin is not None:
         branch = read_head(admin / "HEAD").removeprefix("refs/heads/")

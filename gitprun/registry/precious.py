@@ -24,7 +24,7 @@ class Precious:
 
     @property
     def text(self) -> str:
-        """Name the first of them."""
+        """Return the first of them."""
         more = len(self.paths) - SHOWN
         rest = f" and {more}{'' if self.whole else ' or'} more" if more > 0 else ""
         return f"{', '.join(self.paths[:SHOWN])}{rest}"

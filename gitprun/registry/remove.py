@@ -16,14 +16,15 @@ from gitprun.capture.capture import (
     Capture,
     CaptureContext,
     CaptureProblem,
+    CommitText,
     capture,
     commit_capture,
     pin_commits,
     require_ended,
 )
 from gitprun.capture.context import exact_rule
-from gitprun.capture.scan import cannot_follow
 from gitprun.capture.screen import goes_along, within
+from gitprun.capture.tree_scan import cannot_follow
 from gitprun.git.refs import delete_ref, open_repository, read_ref, read_signatures
 from gitprun.git.repo import Repository, read_checkouts
 from gitprun.git.stash import read_stash
@@ -37,7 +38,7 @@ from gitprun.model.plan import DEFAULT_MAX_FILE
 from gitprun.registry.find import hold_unit, name_of
 from gitprun.registry.guard import finish_removal, identity_of, require_lonely, require_not_locked, require_ours
 from gitprun.registry.ignored import keep_files, precious_of, require_small
-from gitprun.registry.move import settle_move
+from gitprun.registry.move import recover_move
 from gitprun.registry.precious import KeptFiles, Precious
 from gitprun.registry.survivors import living_survivors
 from gitprun.registry.trash import retire_ref
@@ -93,7 +94,10 @@ class Rest:
 def remove_workspace(
     repository: Repository, ledger: Ledger, run: RunState, unit: UnitState, *, discard_left_out: bool = False
 ) -> Removal:
-    """Remove the workspace of one unit; raises Refused, with the workspace as it was, when something would be lost."""
+    """Remove the workspace of one unit.
+
+    Raises OperationRefused, with the workspace as it was, when something would be lost.
+    """
     if probe_unit(run, unit).live:
         raise OperationRefused(
             f"{unit.run}/{unit.id} is still {unit.state}", f"git prun stop {unit.run}/{unit.id}, or wait"
@@ -117,7 +121,7 @@ def take_away(
     if unit.facts.get("removed") or not unit.facts.get("path"):
         return Removal(run=unit.run, unit=unit.id, path=str(path), removed=False, reason="it has no workspace")
     with hold_unit(repository, unit):
-        unit = settle_move(repository, ledger, unit)
+        unit = recover_move(repository, ledger, unit)
         path = Path(str(unit.facts["path"]))
         finish_removal(unit, name)
         there = require_ours(unit, name)
@@ -152,7 +156,7 @@ def removal_of(unit: UnitState, path: Path, rest: Rest, stashed: tuple[str, ...]
 
 
 def stash_entries(repository: Repository, unit: UnitState) -> tuple[str, ...]:
-    """Name the entries of the user's stash that were made in a linked worktree: they stay when it goes."""
+    """List the entries of the user's stash that were made in a linked worktree: they stay when it goes."""
     if unit.facts.get("workspace") != "worktree":
         return ()
     branch = str(unit.facts.get("branch") or "")
@@ -187,7 +191,9 @@ def _save(
     """Pin what is in no commit yet, refuse over what cannot be pinned, and keep ignored work beside it."""
     if unit.facts["workspace"] == "scratch":
         rows = _leave_scratch(unit, path, discard)
-        return keep_rest(repository, ledger, unit, rows, (), advice=_discard(unit), discard=discard, keep_all=keep_all)
+        return keep_rest(
+            repository, ledger, unit, rows, (), RestRules(advice=_discard(unit), discard=discard, keep_all=keep_all)
+        )
     site = _site(repository, unit)
     if not os.path.lexists(path):
         # Its files are gone already; its commits are not.
@@ -198,10 +204,21 @@ def _save(
         return Rest()
     going |= set(_outbox(path))
     provided = site.workspace.provided
-    rest = keep_rest(
-        repository, ledger, unit, going, provided, advice=_discard(unit), discard=discard, keep_all=keep_all
-    )
+    rules = RestRules(advice=_discard(unit), discard=discard, keep_all=keep_all)
+    rest = keep_rest(repository, ledger, unit, going, provided, rules)
     return replace(rest, saved=_pin_rest(site, unit, found))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestRules:
+    """What happens to the ignored files of a workspace about to go; ``advice`` is how to insist where that is refused.
+
+    ``discard``: they go with it; ``keep_all``: they are kept, however many.
+    """
+
+    advice: str
+    discard: bool
+    keep_all: bool = False
 
 
 def keep_rest(
@@ -210,19 +227,19 @@ def keep_rest(
     unit: UnitState,
     going: Iterable[str],
     provided: Sequence[str],
-    *,
-    advice: str,
-    discard: bool,
-    keep_all: bool = False,
+    rules: RestRules,
 ) -> Rest:
-    """Keep those ignored files of a workspace about to go that no tool makes again; raises Refused over many."""
+    """Keep those ignored files of a workspace about to go that no tool makes again.
+
+    Raises OperationRefused over many.
+    """
     path = Path(str(unit.facts["path"]))
     if not os.path.lexists(path):
         return Rest()
-    found = precious_of(repository, unit, going, provided, full=keep_all or discard)
-    if not keep_all and not found.is_small:
-        if not discard:
-            require_small(found, path, advice)
+    found = precious_of(repository, unit, going, provided, full=rules.keep_all or rules.discard)
+    if not rules.keep_all and not found.is_small:
+        if not rules.discard:
+            require_small(found, path, rules.advice)
         return Rest(ignored=tuple(sorted(going)), discarded=found.paths)
     kept = keep_files(repository, ledger, unit, name_of(unit), found)
     gone = (row for row in going if not any(within(path, (row.rstrip("/"),)) for path in found.paths))
@@ -327,7 +344,7 @@ def _site(repository: Repository, unit: UnitState) -> CaptureContext:
 
 
 def recall_workspace(state: Path, unit: UnitState) -> Workspace:
-    """Give the workspace of a unit as it was written down; ``state`` is the repository's prun folder."""
+    """Return the workspace of a unit as it was written down; ``state`` is the repository's prun folder."""
     facts = unit.facts
     scratch = facts["workspace"] == "scratch"
     return Workspace(
@@ -351,7 +368,7 @@ def _pin_rest(site: CaptureContext, unit: UnitState, found: Capture) -> str | No
         saved = kept_ref(unit.run, unit.id, "left-in-workspace" + (f"-{number}" if number > 1 else ""))
         old = read_ref(site.repo, saved)
         if old is None:
-            commit_capture(site, found, saved, message, read_signatures(site.repository.git))
+            commit_capture(site, found, saved, CommitText(message=message, who=read_signatures(site.repository.git)))
             return saved
         if str(site.repo[old].peel(pygit2.Tree).id) == found.tree:
             return saved

@@ -8,28 +8,27 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from gitprun.git.command import Git
-from gitprun.git.layout import require_seen_checkout
 from gitprun.git.refs import move_ref, open_repository, read_ref
-from gitprun.git.repo import Repository, read_checkouts, resolve_commit
+from gitprun.git.repo import Repository, read_checkouts, require_seen_checkout, resolve_commit
 from gitprun.ledger.events import UnitState
 from gitprun.ledger.ledger import Ledger
 from gitprun.ledger.roster import NAMED
 from gitprun.model.errors import OperationRefused, PrunError
 from gitprun.model.names import ZERO, Oid
 from gitprun.registry.guard import finish_removal, require_lonely, require_not_locked, require_ours, stands
-from gitprun.registry.leave import save_named, take_folder
-from gitprun.registry.make import furnish_named, made_facts
-from gitprun.registry.move import settle_move
-from gitprun.registry.site import alone, pin_name
+from gitprun.registry.leave import save_user_workspace, take_folder
+from gitprun.registry.make import furnish_user_workspace, made_facts
+from gitprun.registry.move import recover_move
+from gitprun.registry.open_workspace import alone, pin_name
 from gitprun.registry.trash import keep_in_trash
 from gitprun.system.files import folder_identity, remove_tree
-from gitprun.workspaces.base import Workspace
+from gitprun.workspaces.base import Provision, Workspace
 from gitprun.workspaces.clone import make_clone, read_source
 from gitprun.workspaces.pins import pin_source
 from gitprun.workspaces.worktree import (
@@ -38,6 +37,8 @@ from gitprun.workspaces.worktree import (
     relocate_worktree,
     remove_worktree,
 )
+
+NOTHING = Provision()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,20 +57,19 @@ class Reset:
     notes: tuple[str, ...] = ()
 
 
-def reset_named(
+def reset_user_workspace(
     repository: Repository,
     ledger: Ledger,
     unit: UnitState,
     revision: str,
     *,
     discard_left_out: bool = False,
-    copy: Sequence[str] = (),
-    link: Sequence[str] = (),
+    provision: Provision = NOTHING,
 ) -> Reset:
     """Fill a workspace anew from ``revision``, its branch with it; raises PrunError, with all as it was."""
     require_seen_checkout(repository)
     with alone(repository, unit):
-        unit = settle_reset(repository, ledger, settle_move(repository, ledger, unit))
+        unit = recover_reset(repository, ledger, recover_move(repository, ledger, unit))
         base, path, branch = resolve_commit(repository.git, revision), Path(str(unit.facts["path"])), _branch(unit)
         finish_removal(unit, unit.id)
         if not require_ours(unit, unit.id):
@@ -80,9 +80,10 @@ def reset_named(
         require_not_locked(repository, unit, unit.id)
         require_lonely(repository, path)
         _require_own_branch(repository, path, branch)
-        leaving = save_named(repository, ledger, unit, discard=discard_left_out)
+        leaving = save_user_workspace(repository, ledger, unit, discard=discard_left_out)
         fresh = path.with_name(f".{path.name}.fresh-{secrets.token_hex(4)}")
-        asked: dict[str, Any] = {"to": base, "fresh": str(fresh), "copy": list(copy), "link": list(link)}
+        asked: dict[str, Any] = {"to": base, "fresh": str(fresh), "copy": list(provision.copy)}
+        asked["link"] = list(provision.link)
         ledger.append("workspace.resetting", run=NAMED, unit=unit.id, facts={"reset": asked})
         try:
             made = _make(repository, unit, fresh, base)
@@ -109,7 +110,7 @@ def reset_named(
     )
 
 
-def settle_reset(repository: Repository, ledger: Ledger, unit: UnitState) -> UnitState:
+def recover_reset(repository: Repository, ledger: Ledger, unit: UnitState) -> UnitState:
     """Finish a reset that broke off, or take it back where the fresh folder was not whole yet."""
     asked = unit.facts.get("reset")
     if not asked:
@@ -177,7 +178,7 @@ def _swap(repository: Repository, ledger: Ledger, unit: UnitState) -> tuple[Unit
 
 
 def _move_branch(repository: Repository, ledger: Ledger, unit: UnitState, old: str | None, base: Oid) -> str | None:
-    """Put the branch, and the pin of where the workspace stands, on the new base; gives where the old tip is kept."""
+    """Put the branch, and the pin of where the workspace stands, on the new base; returns where the old tip is kept."""
     repo, branch = open_repository(repository.common), _branch(unit)
     now, trash = read_ref(repo, branch), None
     if now not in (base, None) and now != old:
@@ -197,7 +198,7 @@ def _move_branch(repository: Repository, ledger: Ledger, unit: UnitState, old: s
 
 
 def _attach(repository: Repository, path: Path, branch: str) -> None:
-    """Let a worktree made on no branch stand on its own; both are the same commit."""
+    """Attach a worktree made on no branch to its own; both are the same commit."""
     admin = admin_folder(repository.common, path)
     if admin is None:
         raise PrunError(f"git does not know the worktree {path}", "git worktree repair mends that")
@@ -215,7 +216,9 @@ def _fill(repository: Repository, ledger: Ledger, unit: UnitState, base: Oid, id
         branch=str(unit.facts["branch"]),
         notes=tuple(asked["notes"]),
     )
-    workspace = furnish_named(repository, unit.id, bare, base, tuple(asked["copy"]), tuple(asked["link"]))
+    workspace = furnish_user_workspace(
+        repository, unit.id, bare, base, Provision(copy=tuple(asked["copy"]), link=tuple(asked["link"]))
+    )
     facts = made_facts(workspace, base)
     event = ledger.append("workspace.made", run=NAMED, unit=unit.id, facts=facts)
     return UnitState(unit.id, NAMED, state="idle", since=event.time, facts=facts)

@@ -22,7 +22,7 @@ SHOWN = 3
 
 
 def show_in_worktree(repository: Repository, site: CaptureContext, commit: Oid) -> dict[str, Any]:
-    """Let a linked worktree stand on the captured commit, unless it is on a branch of somebody's; return facts."""
+    """Move a linked worktree to the captured commit, unless it is on a branch of somebody's; return facts."""
     workspace, common = site.workspace, repository.common
     admin = admin_folder(common, workspace.path)
     try:
@@ -48,7 +48,7 @@ def show_in_worktree(repository: Repository, site: CaptureContext, commit: Oid) 
 
 
 def describe_later(repository: Repository, unit: UnitState) -> str:
-    """Say which commits were made on a unit's work after it was captured: nothing proved those. Empty without any."""
+    """List which commits were made on a unit's work after it was captured: nothing proved those. Empty without any."""
     if unit.commit is None:
         return ""
     name, repo = f"{unit.run}/{unit.id}", open_repository(repository.common)

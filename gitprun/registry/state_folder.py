@@ -42,22 +42,22 @@ class StateDir:
 
     @property
     def alive(self) -> bool:
-        """Tell whether its dispatcher or its worker's warden still lives."""
+        """Check whether its dispatcher or its worker's warden still lives."""
         return any(who is not None and not is_gone(who) for who in (self.dispatcher, self.warden))
 
     @property
     def orphan(self) -> bool:
-        """Tell whether everybody who worked on it is gone and nobody saw to its result."""
+        """Check whether everybody who worked on it is gone and nobody saw to its result."""
         return self.dispatcher is not None and self.ended_ns is None and not self.alive
 
 
 def state_base(environment: Mapping[str, str]) -> Path:
-    """Name the folder in which state folders are made and looked for."""
+    """Return the folder in which state folders are made and looked for."""
     return Path(environment.get("TMPDIR") or "/tmp").absolute()
 
 
 def place_of(path: str) -> str:
-    """Name a result file the same way whatever links lead to its folder."""
+    """Return one path for a result file, whatever links lead to its folder."""
     folder, name = os.path.split(path)
     return os.path.join(os.path.realpath(folder), name)
 

@@ -26,7 +26,7 @@ def keep_in_trash(repository: Repository, ledger: Ledger, ref: str, oid: Oid, *,
 def retire_ref(
     repository: Repository, ledger: Ledger, ref: str, *, why: str, of: str = "", old: Oid | None = None
 ) -> str | None:
-    """Delete a ref whose commit is kept in the trash; gives the trash ref, None if there is no such ref.
+    """Delete a ref whose commit is kept in the trash; returns the trash ref, None if there is no such ref.
 
     Raises RefMoved, with the ref as it is, when it is not at ``old``.
     """

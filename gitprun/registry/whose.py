@@ -1,4 +1,4 @@
-"""Tell whether a git process belongs to the worker of a unit: by its environment, or by the worktree it acts in."""
+"""Check whether a git process belongs to the worker of a unit: by its environment, or by the worktree it acts in."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Worker:
 
     @property
     def name(self) -> str:
-        """Name the unit as people do."""
+        """Return the unit's name as people say it."""
         return f"{self.run}/{self.unit}" if self.run else self.unit
 
 
@@ -47,7 +47,7 @@ def find_worker(env: Mapping[str, str], repository: Repository, history: History
 
 
 def _is_home(home: str, repository: Repository) -> bool:
-    """Tell whether a worker's own repository is this one; in others, which it may have made itself, it is free."""
+    """Check whether a worker's own repository is this one; in others, which it may have made itself, it is free."""
     if not home:
         return True
     try:

@@ -36,7 +36,7 @@ def all_kinds() -> tuple[Kind, ...]:
 _NEAR: Final = Patterns((pattern, family) for family, patterns in INDEX.items() for pattern in patterns)
 
 
-# One path is asked about by each rung, each proof and each audit.
+# One path is asked about by each strategy, each proof and each audit.
 @lru_cache(maxsize=1024)
 def kinds_for(path: str) -> tuple[Kind, ...]:
     """Give the kinds a path may be of, in the order in which they are tried."""

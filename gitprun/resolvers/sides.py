@@ -39,6 +39,38 @@ def prefer_unit(conflict: FileConflict) -> Resolved | Refused:
     return _prefer(conflict, "unit")
 
 
+def merge_apart(conflict: FileConflict) -> bytes | Refused:
+    """Return the merge of sides that changed different lines, as git makes it; refuse where they meet.
+
+    Git takes one of the places that repeated lines leave open, and a second look finds out whether that was right;
+    without git there is no text to look at, so what depends on that choice is refused.
+    """
+    triple = open_lines(conflict, "apart")
+    if not isinstance(triple, Triple):
+        return triple.text if isinstance(triple, Resolved) else triple
+    late, early = (_merge_regions(triple, early=early) for early in (False, True))
+    if isinstance(late, Refused):
+        return late
+    if late != early:
+        return early if isinstance(early, Refused) else Refused("repeated lines leave open where a change belongs")
+    return triple.render(late)
+
+
+def _merge_regions(triple: Triple, *, early: bool) -> tuple[bytes, ...] | Refused:
+    main, unit = (diff_lines(triple.base, side, early=early) for side in (triple.main, triple.unit))
+    if main is None or unit is None:
+        return Refused(TOO_DIFFERENT)
+    merged: list[bytes] = []
+    at = 0
+    for region in group_regions(main, unit):
+        by_main, by_unit = (region_text(region, triple.base, changes) for changes in (region.main, region.unit))
+        if region.main and region.unit and by_main != by_unit:
+            return Refused("both sides changed the same lines")
+        merged += [*triple.base[at : region.start], *(by_main if region.main else by_unit)]
+        at = region.stop
+    return (*merged, *triple.base[at:])
+
+
 def _prefer(conflict: FileConflict, side: Side) -> Resolved | Refused:
     """Merge as git does and give each conflicting hunk to ``side``; a file that both added is one hunk."""
     name = f"{side}-side"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +20,8 @@ from gitprun.model.errors import GitFailed, GitTimeout, PrunError
 from gitprun.model.names import Oid, RunId
 from gitprun.model.plan import DEFAULT_MAX_FILES, DEFAULT_MAX_TOTAL, Settings
 from gitprun.model.units import DEFAULT_OUTPUT_MAX, Unit
+from gitprun.observe.drift_observer import DriftObserver, author_of
 from gitprun.observe.linked import begin_look, end_look
-from gitprun.observe.snapshotter import DriftObserver, suspect_of
 from gitprun.runs.stall_watch import StallWatch
 from gitprun.supervisor.process import Stop
 from gitprun.system.clock import Alarm, SystemClock
@@ -51,11 +50,11 @@ class RunContext:
     verify_timeout: float
     stop: Stop
     heard: Callable[[str, Progress], None]
-    witness: DriftObserver | None = None
+    observer: DriftObserver | None = None
     grace: float = GRACE
     output_max: int = DEFAULT_OUTPUT_MAX
     stalls: StallWatch = field(default_factory=StallWatch)
-    patience: RetryPolicy = field(default_factory=RetryPolicy)
+    retry_policy: RetryPolicy = field(default_factory=RetryPolicy)
     clock: Alarm = field(default_factory=SystemClock)
 
     def note(self, unit: Unit, kind: str, /, **facts: Any) -> None:
@@ -63,13 +62,13 @@ class RunContext:
         self.ledger.append(f"unit.{kind}", run=self.run, unit=unit.id, facts=facts)
 
     def folder(self, unit: Unit) -> Path:
-        """Name the folder that keeps prompt, output and result of a unit."""
+        """Return the folder that keeps prompt, output and result of a unit."""
         return self.repository.state / "runs" / self.run / unit.id
 
     def begin_watch(self, unit: Unit, workspace: Workspace) -> None:
         """Look at the user's repository, and at what is linked of the checkout, right before a worker starts."""
         begin_look(self._linked(unit), workspace.path, workspace.provided)
-        note = self.witness.begin(suspect_of(self.run, unit.id, workspace)) if self.witness else ""
+        note = self.observer.begin(author_of(self.run, unit.id, workspace)) if self.observer else ""
         if note:
             self.note(unit, "watched", drift_note=note)
 
@@ -78,18 +77,52 @@ class RunContext:
         if linked := end_look(self._linked(unit)):
             self.note(unit, "watched", **linked)
         try:
-            if self.witness is not None:
-                self.witness.end(f"{self.run}/{unit.id}")
+            if self.observer is not None:
+                self.observer.end(f"{self.run}/{unit.id}")
         except PrunError as problem:
             self.note(unit, "watched", drift_note=problem.message)
 
     def _linked(self, unit: Unit) -> Path:
-        """Name the file of the look at what is linked."""
+        """Return the file of the look at what is linked."""
         return self.folder(unit) / "linked.json"
 
-    def now(self) -> datetime:
-        """Give the time as the user's own clock shows it."""
-        return datetime.fromtimestamp(self.clock.now()).astimezone()
+    @property
+    def home(self) -> str:
+        """Return the folder workers hear of as the user's repository."""
+        return str(self.repository.top or self.repository.common)
+
+
+def hear_nothing(_unit: str, _progress: Progress) -> None:
+    """Ignore what workers do."""
+
+
+def announce_nothing(_context: RunContext, _jobs: int) -> None:
+    """Announce nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Coordinator:
+    """The process that works on a run: where it writes down, what stops it, who hears of it.
+
+    ``announce`` is called before the first worker starts, with how many work at once. ``clock`` and ``grace`` (seconds)
+    are the machine's and the settings' unless a test has others.
+    """
+
+    ledger: Ledger
+    stop: Stop
+    heard: Callable[[str, Progress], None] = hear_nothing
+    announce: Callable[[RunContext, int], None] = announce_nothing
+    clock: Alarm | None = None
+    grace: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunStart:
+    """What a run starts from: its base, the ``revision`` later attempts follow, and the folder for its workspaces."""
+
+    base: Oid
+    revision: str
+    root: Path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,17 +156,7 @@ class Attempt:
     thread: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Retry:
-    """A unit that is to be tried again, not before ``until``; ``shared`` holds for all workers of its executor."""
-
-    until: float
-    kind: str
-    shared: bool
-    counts: bool = True
-
-
-def open_site(
+def open_unit_capture(
     context: RunContext, attempt: Attempt, workspace: Workspace, fence: tuple[str, ...] = ()
 ) -> CaptureContext:
     """Open the place the work of an attempt is captured from; ``fence`` are the paths its unit is about."""

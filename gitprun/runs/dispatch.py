@@ -5,40 +5,35 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from gitprun import __version__
-from gitprun.executors.base import Progress
 from gitprun.executors.catalog import require_executor
 from gitprun.git.command import Git, require_git
-from gitprun.git.layout import require_seen_checkout
 from gitprun.git.refs import Signature, delete_ref, move_ref, open_repository, read_signatures
-from gitprun.git.repo import Repository, resolve_commit
+from gitprun.git.repo import Repository, require_seen_checkout, resolve_commit
 from gitprun.ledger.ledger import Ledger
-from gitprun.ledger.retry_policy import patience_of
+from gitprun.ledger.retry_policy import read_retry_policy
 from gitprun.ledger.settings import remember
 from gitprun.model.errors import PrunError
 from gitprun.model.names import PRUN_BRANCHES, PRUN_REFS, ZERO, Oid, RunId, base_ref, is_run_id, run_id
 from gitprun.model.plan import DEFAULT_MAX_FILE, DEFAULT_STALL, DEFAULT_VERIFY_TIMEOUT, Plan, Settings
 from gitprun.model.powers import started_by
 from gitprun.model.units import DEFAULT_OUTPUT_MAX, ExecutorSettings, Unit
-from gitprun.observe.shared import BASELINE, FINAL, SharedReader, record_shared
-from gitprun.observe.snapshot import Shared
-from gitprun.observe.snapshotter import DriftObserver
-from gitprun.runs.context import GRACE, RunContext, WorkItem
+from gitprun.observe.drift_observer import DriftObserver
+from gitprun.runs.context import GRACE, Coordinator, RunContext, RunStart, WorkItem
 from gitprun.runs.pool import Pool
 from gitprun.runs.stall_watch import StallWatch
-from gitprun.supervisor.process import Stop, probe_identity, worker_environment
+from gitprun.supervisor.process import probe_identity, worker_environment
 from gitprun.supervisor.programs import find_program, with_program
-from gitprun.system.clock import Alarm, SteadyClock
+from gitprun.system.clock import SteadyClock
 from gitprun.system.files import locked
-from gitprun.system.sharing import make_private
-from gitprun.workspaces.base import WorkspaceProblem, choose_root
 from gitprun.workspaces.clone import CloneSource, read_source
+from gitprun.workspaces.root import made_root, open_root
 from gitprun.workspaces.trust import require_trusted
 
 MEMORY_PER_WORKER = 1_500_000_000
@@ -66,7 +61,7 @@ def default_jobs(units: int) -> int:
 
 
 def _free_memory() -> int:
-    """Give the bytes of memory programs can still have; what the kernel merely caches counts as free."""
+    """Return the bytes of memory programs can still have; what the kernel merely caches counts as free."""
     try:
         rows = Path("/proc/meminfo").read_text().splitlines()
         return next(int(row.split()[1]) * 1024 for row in rows if row.startswith("MemAvailable:"))
@@ -98,108 +93,85 @@ def _advice(executor: str) -> str:
     return f"install it{extra}, or set [executor.{executor}] program in prun.toml"
 
 
-def hear_nothing(_unit: str, _progress: Progress) -> None:
-    """Let what workers do go unheard."""
-
-
-def announce_nothing(_context: RunContext, _jobs: int) -> None:
-    """Let a run begin unannounced."""
-
-
-def run_plan(
-    repository: Repository,
-    plan: Plan,
-    *,
-    ledger: Ledger,
-    stop: Stop,
-    heard: Callable[[str, Progress], None] = hear_nothing,
-    announce: Callable[[RunContext, int], None] = announce_nothing,
-    plan_source: str = "",
-    clock: Alarm | None = None,
-    grace: float | None = None,
-) -> RunReport:
-    """Run all units of a plan and give their final states; raises PrunError before anything was made."""
+def run_plan(repository: Repository, plan: Plan, coordinator: Coordinator, *, plan_source: str = "") -> RunReport:
+    """Run all units of a plan and return their final states; raises PrunError before anything was made."""
     settings = plan.settings
     require_git(repository.top or repository.common)
     require_seen_checkout(repository)
     base = resolve_commit(repository.git, settings.base or "HEAD")
-    revision = follow_revision(repository.git, settings.base or "HEAD", base)
+    start = RunStart(
+        base=base,
+        revision=follow_revision(repository.git, settings.base or "HEAD", base),
+        root=open_root(repository, settings.root),
+    )
     who = read_signatures(repository.git)
     require_programs(plan.units, dict(settings.executors), repository.top or repository.common)
     require_trusted(repository, started_by(settings.powers, {unit.executor for unit in plan.units}))
-    root = open_root(repository, settings.root)
     jobs = choose_jobs(settings, len(plan.units))
-    eye = SharedReader(repository, root)
-    with ThreadPoolExecutor(max_workers=2) as aside, _made(root):
+    with ThreadPoolExecutor(max_workers=1) as aside, made_root(start.root):
         # Nothing slow comes before the run's own row: who looks for it right after it was started must find it.
         sourced = aside.submit(read_source, repository)
-        # Before any worker starts: what the user's checkout, refs and settings look like without them.
-        begun = aside.submit(eye.look, ledger.clock.now())
-        run = _open_run(repository, plan, ledger, base, revision, root, jobs, plan_source, stop)
+        run = _open_run(repository, plan, coordinator, start, jobs, plan_source)
         source = sourced.result()
-        _note_shared(repository, run, BASELINE, begun.result)
-    context = make_context(
-        repository,
-        settings,
-        ledger=ledger,
-        run=run,
-        base=base,
-        revision=revision,
-        root=root,
-        stop=stop,
-        heard=heard,
-        clock=clock,
-        grace=grace,
-        who=who,
-        source=source,
-    )
-    announce(context, jobs)
-    return close_run(context, Pool(context, jobs).run([WorkItem(unit=unit) for unit in plan.units]), eye)
+    context = make_context(repository, settings, coordinator, run, start, taken_down=(who, source))
+    coordinator.announce(context, jobs)
+    if settings.setup and context.observer is not None:
+        # What the user's checkout, refs and settings look like before anything of this run touches them.
+        context.observer.open()
+    return close_run(context, Pool(context, jobs).run([WorkItem(unit=unit) for unit in plan.units]))
 
 
 def make_context(
     repository: Repository,
     settings: Settings,
+    coordinator: Coordinator,
+    run: RunId,
+    start: RunStart,
     *,
-    clock: Alarm | None,
-    grace: float | None,
-    who: tuple[Signature, Signature] | None = None,
-    source: CloneSource | None = None,
-    **rest: Any,
+    taken_down: tuple[tuple[Signature, Signature], CloneSource] | None = None,
 ) -> RunContext:
-    """Put together what the units of a run share."""
+    """Put together what the units of a run share; who commits, and what clones start with, as they are now.
+
+    ``taken_down``: both as they were before the run's number was known.
+    """
     codex = with_program(
         "codex", settings.executors.get("codex", ExecutorSettings()), worker_environment({}).get("PATH")
     )
+    who, source = taken_down or (read_signatures(repository.git), read_source(repository))
     return RunContext(
         repository=repository,
+        ledger=coordinator.ledger,
+        run=run,
+        base=start.base,
+        revision=start.revision,
+        root=start.root,
         settings=replace(settings, executors={**settings.executors, "codex": codex}),
-        source=source or read_source(repository),
-        who=who or read_signatures(repository.git),
+        source=source,
+        who=who,
         max_file=settings.max_file or DEFAULT_MAX_FILE,
         verify=settings.verify or (),
         verify_timeout=settings.verify_timeout or DEFAULT_VERIFY_TIMEOUT,
-        patience=patience_of(settings),
-        clock=clock or SteadyClock(),
-        grace=(settings.grace or GRACE) if grace is None else grace,
+        stop=coordinator.stop,
+        heard=coordinator.heard,
+        retry_policy=read_retry_policy(settings),
+        clock=coordinator.clock or SteadyClock(),
+        grace=(settings.grace or GRACE) if coordinator.grace is None else coordinator.grace,
         output_max=settings.output_max or DEFAULT_OUTPUT_MAX,
         stalls=StallWatch(settings.stall or DEFAULT_STALL, settings.stall_action or "report"),
-        witness=DriftObserver(repository, rest["ledger"], rest["run"], rest["root"]),
-        **rest,
+        observer=DriftObserver(repository, coordinator.ledger, run, start.root),
     )
 
 
-def close_run(context: RunContext, states: dict[str, str], eye: SharedReader | None = None) -> RunReport:
+def close_run(context: RunContext, states: dict[str, str]) -> RunReport:
     """Write down the end of a run."""
     for folder in (context.root / context.run, context.root):
         with contextlib.suppress(OSError):
             folder.rmdir()
-    repository, ledger = context.repository, context.ledger
-    seer = eye or SharedReader(repository, context.root)
-    _note_shared(repository, context.run, FINAL, lambda: seer.look(ledger.clock.now()))
-    ledger.append("run.finished", run=context.run, facts={"states": states})
-    if context.witness is not None:
-        context.witness.close()
+    if context.observer is not None:
+        context.observer.finish()
+    context.ledger.append("run.finished", run=context.run, facts={"states": states})
+    if context.observer is not None:
+        context.observer.close()
     return RunReport(run=context.run, base=context.base, root=context.root, states=states)
 
 
@@ -208,16 +180,8 @@ def choose_jobs(settings: Settings, units: int) -> int:
     return min(settings.jobs or default_jobs(units), units)
 
 
-def open_root(repository: Repository, configured: str | None) -> Path:
-    """Choose the folder for workspaces and check that it lies where it may."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    root = choose_root(configured or None, repository.home, cache)
-    require_outside(repository, root)
-    return root
-
-
 def follow_revision(git: Git, revision: str, base: Oid) -> str:
-    """Name what later attempts start from: the branch or tag that is meant, else the commit itself.
+    """Return what later attempts start from: the branch or tag that is meant, else the commit itself.
 
     HEAD stands for the branch that is checked out now: the user may go to another one while the run goes on.
     """
@@ -226,70 +190,17 @@ def follow_revision(git: Git, revision: str, base: Oid) -> str:
     return names[-1] if names and names[-1].startswith("refs/") else base
 
 
-def _note_shared(repository: Repository, run: RunId, name: str, look: Callable[[], Shared]) -> None:
-    """Keep what is shared with the user, for the monitor to compare with; a run goes on without it."""
-    with contextlib.suppress(PrunError, OSError):
-        record_shared(repository.state, run, name, look())
-
-
-def require_outside(repository: Repository, root: Path) -> None:
-    """Refuse a workspace root that would show up in the user's checkout, or lie in his git folder."""
-    if repository.common.resolve() in (root, *root.parents):
-        raise WorkspaceProblem(f"the workspace root {root} lies in the git folder", "choose a folder outside of it")
-    for top in {repository.top, repository.home} - {None, repository.common}:
-        assert top is not None
-        if top.resolve() not in (root, *root.parents):
-            continue
-        ignored = Git(cwd=top).run("check-ignore", "--quiet", f"{root}/", ok=(0, 1, 128)).code == 0
-        if not ignored or root == top.resolve():
-            raise WorkspaceProblem(
-                f"the workspace root {root} lies in your checkout",
-                "choose a folder outside of it, or one that git ignores",
-            )
-
-
-@contextlib.contextmanager
-def _made(root: Path) -> Iterator[None]:
-    """Make the workspace root and prove that it can be written; take it back if the block fails."""
-    missing = [folder for folder in (root, *root.parents) if not os.path.lexists(folder)]
-    try:
-        try:
-            make_private(root)
-            probe = root / f".probe-{os.getpid()}"
-            probe.mkdir()
-            probe.rmdir()
-        except OSError as problem:
-            raise WorkspaceProblem(
-                f"the workspace root {root} cannot be used: {problem.strerror}",
-                'choose another folder: --root, or [workspace] root = "..." in prun.toml',
-            ) from None
-        yield
-    except BaseException:
-        for folder in missing:
-            with contextlib.suppress(OSError):
-                folder.rmdir()
-        raise
-
-
 def _open_run(
-    repository: Repository,
-    plan: Plan,
-    ledger: Ledger,
-    base: Oid,
-    revision: str,
-    root: Path,
-    jobs: int,
-    plan_source: str,
-    stop: Stop,
+    repository: Repository, plan: Plan, coordinator: Coordinator, start: RunStart, jobs: int, plan_source: str
 ) -> RunId:
     """Number the run, pin its base, write down its units; two runs at once get two numbers."""
     repo = open_repository(repository.common)
-    with locked(repository.state / "locks" / "run.lock", doing="starting a run", stop=stop):
-        run = _next_run(repository, ledger, root)
+    with locked(repository.state / "locks" / "run.lock", doing="starting a run", stop=coordinator.stop):
+        run = _next_run(repository, coordinator.ledger, start.root)
         me = probe_identity(os.getpid())
         facts = {
-            "base": base,
-            "root": str(root),
+            "base": start.base,
+            "root": str(start.root),
             "jobs": jobs,
             "plan": plan_source,
             "verify": list(plan.settings.verify) if plan.settings.verify is not None else None,
@@ -303,13 +214,13 @@ def _open_run(
             for unit in plan.units:
                 (kept / unit.id).mkdir(parents=True)
                 (kept / unit.id / "task.md").write_text(unit.prompt, encoding="utf-8")
-            remember(kept, plan, revision)
-            move_ref(repo, base_ref(run), base, ZERO, "prun: base of a run")
+            remember(kept, plan, start.revision)
+            move_ref(repo, base_ref(run), start.base, ZERO, "prun: base of a run")
             # All in one go: a run without its units would look as if all were over.
             queued = [("unit.queued", run, unit.id, _asked_of(unit)) for unit in plan.units]
-            ledger.append_all([("run.started", run, "", facts), *queued])
+            coordinator.ledger.append_all([("run.started", run, "", facts), *queued])
         except BaseException:
-            delete_ref(repo, base_ref(run), base)
+            delete_ref(repo, base_ref(run), start.base)
             shutil.rmtree(kept, ignore_errors=True)
             raise
     return run

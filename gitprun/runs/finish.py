@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from gitprun.capture.capture import Capture, CaptureContext, Rejected, capture, commit_capture
+from gitprun.capture.capture import Capture, CaptureContext, CommitText, Rejected, commit_capture
 from gitprun.capture.screen import LeftOut
+from gitprun.capture.worker_refs import read_worktree_head
 from gitprun.executors.base import Ending
 from gitprun.executors.compact import readable_output
 from gitprun.git.refs import read_ref
 from gitprun.git.trees import tree_of
 from gitprun.git.walk import Trees
 from gitprun.ledger.events import UnitState
-from gitprun.ledger.outcome import NO_RESULT, commit_message
+from gitprun.ledger.outcome import NO_RESULT, commit_message, explain_unit, judge_unit
 from gitprun.ledger.verified_trees import note_verified
 from gitprun.model.contract import Result, fallback_result, parse_result
 from gitprun.model.escapes import readable
@@ -22,11 +23,11 @@ from gitprun.model.globs import outside_fence
 from gitprun.model.names import ZERO, Oid, unit_branch, unit_ref
 from gitprun.model.units import ExecutorSettings, Unit, Verdict, was_confined
 from gitprun.registry.standing import show_in_worktree
-from gitprun.runs.context import Attempt, RunContext, modified, open_site
-from gitprun.runs.work import temporary_of
+from gitprun.runs.context import Attempt, RunContext, modified, open_unit_capture
+from gitprun.runs.prepare import temporary_of
 from gitprun.system.files import read_plain, tail, write_whole
 from gitprun.verify.check import check_workspace
-from gitprun.verify.pristine import check_commit, plan_checks
+from gitprun.verify.pristine import CheckContext, check_commit
 from gitprun.verify.put_back import read_gate_changes
 from gitprun.verify.surroundings import surroundings, wish_for_landing, wish_for_worker
 from gitprun.verify.view import view_for
@@ -37,23 +38,79 @@ FALLBACK_TAIL = 64_000
 NOTHING_CHANGED: dict[str, Any] = {"verify_changed": []}
 
 
-def collect(context: RunContext, unit: Unit, attempt: Attempt, workspace: Workspace, worker: str | None) -> Capture:
-    """Make the unit's one commit and pin it."""
-    ref = unit_ref(context.run, unit.id)
-    site = open_site(context, attempt, workspace, unit.paths)
-    found = capture(site, context.run, unit.id)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What a unit came to: its final state, and in one line why."""
+
+    state: str
+    reason: str
+
+
+def capture_unit(
+    context: RunContext, unit: Unit, site: CaptureContext, found: Capture, worker: str | None, *, again: bool = False
+) -> Oid | None:
+    """Make the one commit of what was captured, pin it and write it down; None where there is nothing to commit.
+
+    ``again``: the unit was over, and is captured once more.
+    """
     facts = found.facts() | {"outside": list(outside_fence(found.changed, unit.paths))}
     facts |= {"gate": list_gate_changes(context, site, found)}
+    if again:
+        # It was a verdict on another tree.
+        facts |= {"verdict": None}
+    commit: Oid | None = None
     if found.changed:
+        ref = unit_ref(context.run, unit.id)
+        # There is one already where a coordinator was killed right after it had made it, or it is captured again.
+        before = read_ref(site.repo, ref)
         message = commit_message(context.run, unit, worker, found.own_commits)
-        # There is one already where a coordinator was killed right after it had made it.
-        before = read_ref(site.repo, ref) or ZERO
-        commit = commit_capture(site, found, ref, message, context.who, before, facts["collect_notes"].append)
+        text = CommitText(message=message, who=context.who, note=facts["collect_notes"].append)
+        commit = commit_capture(site, found, ref, text, before or ZERO)
         facts |= {"commit": commit, "ref": ref}
-        if workspace.kind == "worktree" and workspace.index is not None:
+        # The commits made there are pinned beside the captured one, so the worktree may leave them; not a place that a
+        # person has gone to since.
+        known = {before, site.base, *(oid for _, oid in found.kept)}
+        shows = site.workspace.kind == "worktree" and site.workspace.index is not None
+        if shows and (not again or _stands_on(context, site) in known):
             facts |= show_in_worktree(context.repository, site, commit)
     context.note(unit, "captured", **facts)
-    return found
+    return commit
+
+
+def _stands_on(context: RunContext, site: CaptureContext) -> str | None:
+    if site.workspace.branch is not None:
+        return read_ref(site.repo, f"refs/heads/{site.workspace.branch}")
+    return read_worktree_head(context.repository.common, site.workspace.path)
+
+
+def judge_work(
+    unit: Unit, worker: str | None, said: str, *, found: Capture | None, verdict: Verdict, result: Result
+) -> Outcome:
+    """Judge a unit by its worker, what was captured of it, its checks and its result; ``said`` is the worker's reason.
+
+    The one place that does: an attempt's end, a second capture and a second look at the checks all ask here.
+    """
+    unfinished, changed = found.unfinished if found else None, bool(found and found.changed)
+    # Commits inside a submodule say something only of a unit that has nothing else to show; else its checks do.
+    inner = found.inner if found and not changed else ()
+    state = judge_unit(
+        worker,
+        unit.mode,
+        changed=changed,
+        unfinished=bool(unfinished),
+        verdict=verdict.state,
+        result=result.valid,
+        inner=bool(inner),
+    )
+    reason = explain_unit(
+        state, worker, said, unfinished=unfinished, verdict=verdict.reason, result=result, inner=inner
+    )
+    return Outcome(state=state, reason=reason)
+
+
+def needs_checks(found: Capture | None, worker: str | None) -> bool:
+    """Check whether there is anything a check can be about: whole work of a worker that says it is done."""
+    return found is not None and worker is None and not found.unfinished and bool(found.changed)
 
 
 def list_gate_changes(context: RunContext, site: CaptureContext, found: Capture) -> list[str]:
@@ -65,7 +122,7 @@ def list_gate_changes(context: RunContext, site: CaptureContext, found: Capture)
 
 
 def recall_capture(known: UnitState) -> Capture | None:
-    """Give what was captured of this attempt before, as far as it was; its workspace may have changed since."""
+    """Return what was captured of this attempt before, as far as it was; its workspace may have changed since."""
     facts = known.facts
     if "tree" not in facts:
         return None
@@ -112,27 +169,30 @@ def verify(context: RunContext, unit: Unit, attempt: Attempt, workspace: Workspa
     In the workspace it says that the worker is done; for a tree that is to land it proves nothing.
     """
     context.note(unit, "verifying")
-    site = open_site(context, attempt, workspace)
+    site = open_unit_capture(context, attempt, workspace)
     commit = read_ref(site.repo, unit_ref(context.run, unit.id))
-    verdict, facts = ask_checks(context, unit, found.tree, commit, site=site, found=found, logs=context.folder(unit))
+    work = WorkToCheck(tree=found.tree, commit=commit, site=site, found=found)
+    verdict, facts = ask_checks(context, unit, work, context.folder(unit))
     context.note(unit, "verified", **facts)
     return verdict
 
 
-def ask_checks(
-    context: RunContext,
-    unit: Unit,
-    tree: Oid,
-    commit: Oid | None,
-    *,
-    site: CaptureContext | None,
-    found: Capture | None,
-    logs: Path,
-) -> tuple[Verdict, dict[str, Any]]:
-    """Run the checks of a unit where its settings want them; return the verdict, and what is to be noted of it.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkToCheck:
+    """A unit's work as its checks get it: its tree, the commit that pins it, its workspace as it was captured.
 
-    Without ``site``, its workspace as it was captured, they run in a pristine place of ``commit``.
+    Without ``site`` and ``found`` (there is no such workspace any more) the checks run in a pristine place.
     """
+
+    tree: Oid
+    commit: Oid | None
+    site: CaptureContext | None
+    found: Capture | None
+
+
+def ask_checks(context: RunContext, unit: Unit, work: WorkToCheck, logs: Path) -> tuple[Verdict, dict[str, Any]]:
+    """Run the checks of a unit where its settings want them; return the verdict, and what is to be noted of it."""
+    tree, commit, site, found = work.tree, work.commit, work.site, work.found
     settings = context.settings
     if settings.verify == ():
         # An empty list of commands asks for none; only without any list are they looked for.
@@ -143,9 +203,13 @@ def ask_checks(
         assert site is not None
         assert found is not None
         verdict, facts = _verify_workspace(context, unit, site, found, logs)
+    return verdict, {"verdict": verdict_facts(verdict), "tree": tree, **facts}
+
+
+def verdict_facts(verdict: Verdict) -> dict[str, Any]:
+    """Write a verdict down for the ledger."""
     said = {"state": verdict.state, "reason": verdict.reason, "checks": [asdict(c) for c in verdict.checks]}
-    said |= {"confined": verdict.confined} if verdict.confined else {}
-    return verdict, {"verdict": said, "tree": tree, **facts}
+    return said | ({"confined": verdict.confined} if verdict.confined else {})
 
 
 def _verify_workspace(
@@ -155,11 +219,11 @@ def _verify_workspace(
     settings, workspace = context.settings, site.workspace
     # Only these can differ from the commit already; usually there are none, and the question is spared.
     before = modified(site) if found.left_out or found.notes else set()
-    wish = wish_for_worker(unit.executor, unit.sandbox, settings.verify_sandbox, walled=unit.walled)
+    confinement = wish_for_worker(unit.executor, unit.sandbox, settings.verify_sandbox, walled=unit.walled)
     own = {"PRUN_RUN": context.run, "PRUN_UNIT": unit.id}
     extra = settings.executors.get(unit.executor, ExecutorSettings()).env
     view = view_for(context.repository, settings, lambda: found.changed)
-    with surroundings(wish, workspace.path, temporary_of(workspace, unit), own, extra, view=view) as usual:
+    with surroundings(confinement, workspace.path, temporary_of(workspace, unit), own, extra, view=view) as usual:
         around = replace(usual, grace=context.grace, output_max=context.output_max)
         verdict = check_workspace(
             workspace.path,
@@ -178,21 +242,20 @@ def _verify_commit(
     context: RunContext, unit: Unit, commit: Oid, tree: Oid, logs: Path
 ) -> tuple[Verdict, dict[str, Any]]:
     """Check the captured commit as a landing on the branch its run began from would: that counts for such a one."""
+    # Only who asks for a pristine check pays for loading the landing.
+    from gitprun.landing.plan import checking_options
+    from gitprun.landing.prove import landing_checks
+
     settings, heads = context.settings, "refs/heads/"
     own = unit_branch(context.run, unit.id)
     branch = context.revision.removeprefix(heads) if context.revision.startswith(heads) else own
-    wish = wish_for_landing(was_confined(unit.executor, unit.sandbox, unit.walled), settings.verify_sandbox)
-    plan = plan_checks(settings, wish, branch, context.verify, settings.setup or ())
+    confinement = wish_for_landing(was_confined(unit.executor, unit.sandbox, unit.walled), settings.verify_sandbox)
+    plan = landing_checks(checking_options(settings), confinement, branch)
     notes: list[str] = []
-    verdict = check_commit(
-        context.repository,
-        commit,
-        plan,
-        top=context.root,
-        logs=logs,
-        stop=context.stop,
-        note=notes.append,
+    where = CheckContext(
+        repository=context.repository, top=context.root, logs=logs, stop=context.stop, note=notes.append
     )
+    verdict = check_commit(where, commit, plan)
     if verdict.state == "pass":
         note_verified(context.ledger, (tree,), plan.way, context.run)
     return verdict, NOTHING_CHANGED | {"verify_in": "pristine", "check_notes": list(dict.fromkeys(notes))}

@@ -33,7 +33,7 @@ class Follower:
                 time.sleep(POLL)
 
     def _news(self) -> tuple[Event, ...]:
-        """Give the events that came since the last time, if any did."""
+        """Return the events that came since the last time, if any did."""
         stamp = self.ledger.stamp()
         if stamp is not None and stamp == self._stamp:
             return ()

@@ -21,7 +21,7 @@ from gitprun.ledger.arrivals import (
 )
 from gitprun.model.contract import Result, parse_result
 from gitprun.registry.state_folder import place_of
-from gitprun.runs.finalize import MAX_RESULT, settle
+from gitprun.runs.dispatch_result import MAX_RESULT, finalize_unit
 from gitprun.runs.writers import Writers
 from gitprun.system.clock import Clock
 from gitprun.system.files import read_plain
@@ -57,22 +57,24 @@ class _Awaited:
     hopeless: str = ""
 
 
-def gather(
-    paths: Sequence[str],
-    pace: Pace,
-    *,
-    writers: Writers,
-    clock: Clock,
-    wait: Callable[[float], object],
-    arrived: Callable[[Arrival], None],
-    say: Callable[[str], None],
-    units: Sequence[str] = (),
-) -> int:
-    """Wait for result files, tell of each as it lands, and give how many have not when the time is over.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GatherCalls:
+    """Whom a gathering asks and tells: who writes a file, what time it is, how to wait; what arrived, what to know."""
+
+    writers: Writers
+    clock: Clock
+    wait: Callable[[float], object]
+    arrived: Callable[[Arrival], None]
+    say: Callable[[str], None]
+
+
+def gather(paths: Sequence[str], pace: Pace, calls: GatherCalls, units: Sequence[str] = ()) -> int:
+    """Wait for result files, tell of each as it lands, and return how many have not when the time is over.
 
     ``units`` are the ids that their headings must have, one for all or one for each (empty: as their writers say).
-    Ends early only when none of the rest can come any more: then ``say`` has heard why.
+    Ends early only when none of the rest can come any more: then ``calls.say`` has heard why.
     """
+    writers, clock = calls.writers, calls.clock
     began = clock.monotonic()
     ids = list(units) * len(paths) if len(units) == 1 else list(units) or [""] * len(paths)
     waiting = [_Awaited(path, unit) for path, unit in zip(paths, ids, strict=True)]
@@ -80,20 +82,20 @@ def gather(
         writers.look_again()
         left = []
         for one in waiting:
-            arrival = _look(one, pace, writers, clock, say)
+            arrival = _look(one, pace, writers, clock, calls.say)
             if arrival is None:
                 left.append(one)
             else:
-                arrived(arrival)
+                calls.arrived(arrival)
         waiting = left
         remaining = pace.timeout - (clock.monotonic() - began)
         if not waiting or remaining <= 0 or all(one.hopeless for one in waiting):
             return len(waiting)
-        wait(min(pace.poll, remaining))
+        calls.wait(min(pace.poll, remaining))
 
 
 def _look(one: _Awaited, pace: Pace, writers: Writers, clock: Clock, say: Callable[[str], None]) -> Arrival | None:
-    """Look at one file; gives it once it has landed."""
+    """Look at one file; returns it once it has landed."""
     writer, now = writers.writer_of(one.path), clock.monotonic()
     sight = read_sight(one.path)
     if not one.seen:
@@ -101,7 +103,7 @@ def _look(one: _Awaited, pace: Pace, writers: Writers, clock: Clock, say: Callab
     else:
         one.watched = look_again(one.watched, sight, now=now)
     if sight is None or sight.size == 0:
-        _mind_the_absent(one, writer, writers, say)
+        _see_to_missing(one, writer, writers, say)
         return None
     certain = is_certain(one.watched, writer)
     if not certain and not is_quiet(one.watched, writer, now=now, window=pace.window):
@@ -121,11 +123,11 @@ def _look(one: _Awaited, pace: Pace, writers: Writers, clock: Clock, say: Callab
     )
 
 
-def _mind_the_absent(one: _Awaited, writer: Writer, writers: Writers, say: Callable[[str], None]) -> None:
+def _see_to_missing(one: _Awaited, writer: Writer, writers: Writers, say: Callable[[str], None]) -> None:
     """See to a file that nobody will write: salvage for a killed dispatcher, or say that nothing will come."""
     orphan = writers.orphan_of(one.path)
     if orphan is not None:
-        settled = settle(orphan.path)
+        settled = finalize_unit(orphan.path)
         say(settled.problem or f"the dispatcher of {orphan.unit} was killed: its output was salvaged into {one.path}")
     elif writer.hopeless != one.hopeless:
         one.hopeless = writer.hopeless

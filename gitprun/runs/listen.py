@@ -63,7 +63,7 @@ class Listener:
 
 
 def skip_hole(source: BinaryIO, at: int) -> int:
-    """Go to a place in a file, or to the end of the hole it lies in (what was dropped of an output); gives where."""
+    """Go to a place in a file, or to the end of the hole it lies in (what was dropped of an output); returns where."""
     try:
         return source.seek(os.lseek(source.fileno(), at, os.SEEK_DATA))
     except (OSError, AttributeError):
@@ -72,7 +72,7 @@ def skip_hole(source: BinaryIO, at: int) -> int:
 
 
 def read_output(path: Path, start: int = 0) -> Iterator[bytes]:
-    """Give the lines of an output from a place on, none longer than 4 MiB; of a long one the first and the last MiB.
+    """Return the lines of an output from a place on, none longer than 4 MiB; of a long one the first and the last MiB.
 
     A line of zeros, as a hole reads, is left out.
     """

@@ -9,12 +9,13 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 
 from gitprun.ledger.stop_requests import StopRequests
-from gitprun.runs.context import Retry, RunContext, WorkItem
-from gitprun.runs.supervise import leave_unit, run_unit
+from gitprun.runs.attempt import Retry
+from gitprun.runs.context import RunContext, WorkItem
+from gitprun.runs.run_policy import leave_unit, run_unit
 
 
 class Pool:
-    """Works on pieces, at most ``jobs`` at once beside those whose worker runs already.
+    """Works on items, at most ``jobs`` at once beside those whose worker runs already.
 
     Only the thread that calls ``run`` touches what is in here; the others come back with futures.
     """
@@ -31,74 +32,74 @@ class Pool:
         self.wake = threading.Event()
         self.contexts: dict[str, RunContext] = {}
 
-    def run(self, pieces: Sequence[WorkItem]) -> dict[str, str]:
-        """Work on all pieces, in their order as far as they may; give their final states."""
-        self.pending = list(pieces)
-        attached = sum(piece.attach for piece in pieces)
-        requests = StopRequests(self.context.ledger, self.context.run, [piece.unit for piece in pieces])
+    def run(self, items: Sequence[WorkItem]) -> dict[str, str]:
+        """Work on all items, in their order as far as they may; give their final states."""
+        self.pending = list(items)
+        attached = sum(item.attach for item in items)
+        requests = StopRequests(self.context.ledger, self.context.run, [item.unit for item in items])
         self.contexts = {name: replace(self.context, stop=stop) for name, stop in requests.stops.items()}
         with (
             ThreadPoolExecutor(max_workers=self.jobs + attached, thread_name_prefix="prun-unit") as workers,
             requests.followed(self.context.stop, self.wake.set),
         ):
             self._lead(workers)
-        return {piece.unit.id: self.states[piece.unit.id] for piece in pieces}
+        return {item.unit.id: self.states[item.unit.id] for item in items}
 
     def _lead(self, workers: ThreadPoolExecutor) -> None:
         while True:
             self.wake.clear()
             for future in [future for future in self.running if future.done()]:
                 self._take_in(self.running.pop(future), future.result())
-            for piece in [one for one in self.pending if not one.attach and self._context(one).stop.is_set()]:
-                self.pending.remove(piece)
-                why = "stopped while waiting to try again" if piece.tried else ""
-                self.states[piece.unit.id] = leave_unit(self.context, piece, why)
+            for item in [one for one in self.pending if not one.attach and self._context(one).stop.is_set()]:
+                self.pending.remove(item)
+                why = "stopped while waiting to try again" if item.tried else ""
+                self.states[item.unit.id] = leave_unit(self.context, item, why)
             until = self._start(workers)
             if not self.pending and not self.running:
                 return
             self.context.clock.sleep_until(until, self.wake)
 
-    def _context(self, piece: WorkItem) -> RunContext:
-        """Give the context of one unit: it may be asked to stop alone."""
-        return self.contexts[piece.unit.id]
+    def _context(self, item: WorkItem) -> RunContext:
+        """Return the context of one unit: it may be asked to stop alone."""
+        return self.contexts[item.unit.id]
 
-    def _take_in(self, piece: WorkItem, answer: str | Retry) -> None:
+    def _take_in(self, item: WorkItem, answer: str | Retry) -> None:
         """Take in how an attempt went."""
-        unit = piece.unit
+        unit = item.unit
         if not isinstance(answer, Retry):
             self.states[unit.id] = answer
             return
         if answer.shared:
             self.peace[unit.executor] = max(self.peace.get(unit.executor, 0.0), answer.until)
         known = self.context.ledger.read().history.runs[self.context.run].units[unit.id]
-        tried = piece.tried + 1 if answer.counts else piece.tried
-        self.pending.append(replace(piece, known=known, tried=tried, until=answer.until, attach=False))
+        tried = item.tried + 1 if answer.counts else item.tried
+        self.pending.append(replace(item, known=known, tried=tried, until=answer.until, attach=False))
 
     def _start(self, workers: ThreadPoolExecutor) -> float | None:
         """Start what may start now; give the next time at which more may (None: when something else ends)."""
         now, times = self.context.clock.now(), []
-        busy = Counter(piece.unit.executor for piece in self.running.values() if not piece.attach)
-        for piece in list(self.pending):
-            name = piece.unit.executor
+        busy = Counter(item.unit.executor for item in self.running.values() if not item.attach)
+        for item in list(self.pending):
+            name = item.unit.executor
             peace = self.peace.get(name, 0.0)
-            time = 0.0 if piece.attach else max(piece.until, peace)
+            time = 0.0 if item.attach else max(item.until, peace)
             if time > now:
-                self._tell(piece, peace)
+                self._tell(item, peace)
                 times.append(time)
                 continue
-            if not piece.attach and (busy.total() >= self.jobs or busy[name] >= self.slots.get(name, self.jobs)):
+            if not item.attach and (busy.total() >= self.jobs or busy[name] >= self.slots.get(name, self.jobs)):
                 continue
-            self.pending.remove(piece)
-            busy[name] += not piece.attach
-            future = workers.submit(run_unit, self._context(piece), piece)
-            self.running[future] = piece
+            self.pending.remove(item)
+            busy[name] += not item.attach
+            future = workers.submit(run_unit, self._context(item), item)
+            self.running[future] = item
             future.add_done_callback(lambda _: self.wake.set())
         return min(times, default=None)
 
-    def _tell(self, piece: WorkItem, peace: float) -> None:
+    def _tell(self, item: WorkItem, peace: float) -> None:
         """Write down that a unit waits for its executor's service, once for each time."""
-        unit = piece.unit
-        if peace <= max(piece.until, self.told.get(unit.id, 0.0)):
+        unit = item.unit
+        if peace <= max(item.until, self.told.get(unit.id, 0.0)):
             return
         self.told[unit.id] = peace
         self.context.note(unit, "waiting", until=peace, reason=f"the service of {unit.executor} is at its limit")

@@ -6,23 +6,24 @@ import errno
 import os
 import time
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from gitprun.capture.preview import noting_setup
 from gitprun.model.errors import PrunError
 from gitprun.model.names import Oid, unit_branch
 from gitprun.model.units import Unit
-from gitprun.observe.safe_mode import require_calm
-from gitprun.runs.context import Attempt, RunContext, open_site
+from gitprun.observe.safe_mode import require_trusted_config
+from gitprun.runs.context import Attempt, RunContext, open_unit_capture
 from gitprun.runs.walls import require_walls
 from gitprun.supervisor.process import worker_environment
 from gitprun.system.btime import folder_birth
 from gitprun.system.files import remove_tree
+from gitprun.verify.check import run_setup
 from gitprun.verify.leads import tell_leads
-from gitprun.verify.setup import run_setup
 from gitprun.verify.surroundings import Surroundings
 from gitprun.verify.view import view_for
-from gitprun.workspaces.base import Workspace, WorkspaceProblem, make_outbox, workspace_path
+from gitprun.workspaces.base import Provision, Workspace, WorkspaceProblem, make_outbox, workspace_path
 from gitprun.workspaces.clone import make_clone
 from gitprun.workspaces.furnish import furnish
 from gitprun.workspaces.pins import pin_source
@@ -35,7 +36,7 @@ def prepare(context: RunContext, unit: Unit, attempt: Attempt) -> Workspace:
     """Make the workspace and everything the worker finds in it; on failure nothing of it is left."""
     began = time.monotonic()
     require_walls(unit)
-    require_calm(context.repository)
+    require_trusted_config(context.repository)
     context.folder(unit).mkdir(parents=True, exist_ok=True)
     path = workspace_path(context.root, context.run, unit.id)
     if unit.mode == "read":
@@ -79,20 +80,25 @@ def workspace_facts(workspace: Workspace, base: Oid) -> dict[str, Any]:
     }
 
 
+def temporary_of(workspace: Workspace, unit: Unit) -> Path:
+    """Return the folder for temporary files of a unit: its worker's, and its checks' after that."""
+    return workspace.path.parent / ".tmp" / unit.id
+
+
 def _furnish(context: RunContext, unit: Unit, attempt: Attempt, workspace: Workspace) -> Workspace:
     """Put in what the settings ask for, put aside the fresh index, make it ready for work."""
     settings, folder = context.settings, context.folder(unit)
     if workspace.kind is not None:
-        copy, link = settings.copy or (), settings.link or ()
+        provision = Provision(copy=settings.copy or (), link=settings.link or ())
         # One worker's rule in the files all share must say nothing to those that start after it.
         rules = SharedRules(attempt.source.exclude, attempt.source.attributes)
-        workspace = furnish(context.repository, workspace, folder, attempt.base, copy, link, rules)
+        workspace = furnish(context.repository, workspace, folder, attempt.base, provision, rules)
         if workspace.provided:
             leads = tell_leads(view_for(context.repository, settings), os.environ)
             workspace = replace(workspace, notes=(*workspace.notes, *leads))
     make_outbox(workspace.path)
     if workspace.kind is not None and settings.setup:
-        with noting_setup(open_site(context, attempt, workspace, unit.paths), fresh=True) as made:
+        with noting_setup(open_unit_capture(context, attempt, workspace, unit.paths), fresh=True) as made:
             run_setup(
                 workspace.path,
                 settings.setup,

@@ -8,35 +8,34 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 
-from gitprun.capture.capture import Capture, CaptureContext, capture, changed_paths, commit_capture, require_ended
+from gitprun.capture.capture import Capture, CaptureContext, capture, changed_paths, require_ended
 from gitprun.capture.classification import included
-from gitprun.capture.worker_refs import read_worktree_head
+from gitprun.capture.context import index_kept
 from gitprun.git.refs import move_ref, read_ref
 from gitprun.git.repo import Repository
 from gitprun.git.trees import tree_of
 from gitprun.ledger.events import RunState, UnitState
 from gitprun.ledger.ledger import Ledger
-from gitprun.ledger.outcome import commit_message, explain_unit, judge_unit
 from gitprun.ledger.review import read_result_text, unit_folder
 from gitprun.ledger.roster import NAMED
 from gitprun.ledger.settings import Remembered, recall, reread_executors
 from gitprun.model.contract import parse_result
 from gitprun.model.errors import OperationRefused
-from gitprun.model.globs import outside_fence
 from gitprun.model.names import ZERO, Oid, RunId, kept_ref, unit_ref
 from gitprun.model.plan import Settings
 from gitprun.model.units import Unit, Verdict
 from gitprun.registry.find import held, name_of, require_workspace
 from gitprun.registry.remove import recall_workspace
-from gitprun.registry.standing import show_in_worktree
 from gitprun.registry.survivors import living_survivors
-from gitprun.runs.context import Attempt, RunContext, open_site
-from gitprun.runs.dispatch import make_context, open_root
-from gitprun.runs.finish import list_gate_changes, verify
-from gitprun.runs.recheck import attempt_of, index_kept, worker_state
+from gitprun.runs.context import Attempt, Coordinator, RunContext, RunStart, open_unit_capture
+from gitprun.runs.dispatch import make_context
+from gitprun.runs.finish import Outcome, capture_unit, judge_work, needs_checks, verify
+from gitprun.runs.next_attempt import recall_attempt
+from gitprun.runs.recheck import worker_state
 from gitprun.runs.resume import require_alone
 from gitprun.supervisor.process import Stop, probe_identity
 from gitprun.system.files import locked
+from gitprun.workspaces.root import open_root
 
 NOTHING_SAID = Settings()
 
@@ -54,7 +53,7 @@ class Recaptured:
     reason: str = ""
 
 
-def collect_again(
+def recapture(
     repository: Repository, ledger: Ledger, run: RunState, unit: UnitState, include: Sequence[str], *, stop: Stop
 ) -> Recaptured:
     """Capture the workspace of a unit that is over once more, with the left-out paths that ``include`` matches.
@@ -70,8 +69,8 @@ def collect_again(
         if spec is None:
             raise OperationRefused(f"what {name_of(unit)} was asked for is not known", f"git prun show {name_of(unit)}")
         context = open_context(repository, ledger, run, kept, stop)
-        attempt = attempt_of(repository, run, unit)
-        site = open_site(context, attempt, recall_workspace(repository.state, unit), spec.paths)
+        attempt = recall_attempt(repository, run.base, unit)
+        site = open_unit_capture(context, attempt, recall_workspace(repository.state, unit), spec.paths)
         site = replace(site, include=tuple(include))
         with index_kept(site) as bring:
             found = capture(site, run.id, unit.id)
@@ -83,11 +82,18 @@ def collect_again(
             brought = changed_paths(site.store, Oid(old), found.tree)
             with coordinated(ledger, repository, run, "collecting a unit again"):
                 pinned = _keep_old(site, run, unit, before)
-                commit = _commit(context, spec, unit, site, found, before)
+                # From here on it goes as an attempt does: its capture, its checks, its end.
+                commit = capture_unit(context, spec, site, found, worker_state(unit), again=True)
                 bring.append(True)
-                state, reason = _judge(context, spec, unit, attempt, site, found)
+                outcome = _judge(context, spec, unit, attempt, site, found)
     return Recaptured(
-        commit=commit, before=before, kept=pinned, brought=brought, stays_out=stays, state=state, reason=reason
+        commit=commit,
+        before=before,
+        kept=pinned,
+        brought=brought,
+        stays_out=stays,
+        state=outcome.state,
+        reason=outcome.reason,
     )
 
 
@@ -111,19 +117,9 @@ def open_context(
     """Put together what the units of a run shared, as it was asked for then; ``said`` wins over that."""
     settings, _ = reread_executors(kept, repository.top)
     settings = said.over(settings)
-    return make_context(
-        repository,
-        settings,
-        ledger=ledger,
-        run=RunId(run.id),
-        base=Oid(run.base),
-        revision=kept.revision,
-        root=open_root(repository, str(run.facts.get("root") or settings.root or "")),
-        stop=stop,
-        heard=lambda unit, progress: None,
-        clock=None,
-        grace=None,
-    )
+    root = open_root(repository, str(run.facts.get("root") or settings.root or ""))
+    start = RunStart(base=Oid(run.base), revision=kept.revision, root=root)
+    return make_context(repository, settings, Coordinator(ledger=ledger, stop=stop), RunId(run.id), start)
 
 
 def _asked(site: CaptureContext, path: str) -> bool:
@@ -158,62 +154,15 @@ def _keep_old(site: CaptureContext, run: RunState, unit: UnitState, old: Oid | N
     raise AssertionError("numbers do not end")
 
 
-def _commit(
-    context: RunContext, spec: Unit, unit: UnitState, site: CaptureContext, found: Capture, before: Oid | None
-) -> Oid | None:
-    """Make the new commit and write it down, the verdict of the old one with it taken back."""
-    facts = found.facts() | {"outside": list(outside_fence(found.changed, spec.paths)), "verdict": None}
-    facts |= {"gate": list_gate_changes(context, site, found)}
-    commit: Oid | None = None
-    if found.changed:
-        ref, worker = unit_ref(context.run, spec.id), worker_state(unit)
-        message = commit_message(context.run, spec, worker, found.own_commits)
-        commit = commit_capture(site, found, ref, message, context.who, before or ZERO, facts["collect_notes"].append)
-        facts |= {"commit": commit, "ref": ref}
-        if site.workspace.kind == "worktree" and _stands_on(context, site) in (before, site.base, *_tips(found)):
-            facts |= show_in_worktree(context.repository, site, commit)
-    context.note(spec, "captured", **facts)
-    return commit
-
-
-def _stands_on(context: RunContext, site: CaptureContext) -> str | None:
-    if site.workspace.branch is not None:
-        return read_ref(site.repo, f"refs/heads/{site.workspace.branch}")
-    return read_worktree_head(context.repository.common, site.workspace.path)
-
-
-def _tips(found: Capture) -> Iterator[str]:
-    """Name the commits made there that are pinned beside the captured one: the workspace may leave them."""
-    return (oid for _, oid in found.kept)
-
-
 def _judge(
     context: RunContext, spec: Unit, unit: UnitState, attempt: Attempt, site: CaptureContext, found: Capture
-) -> tuple[str, str]:
+) -> Outcome:
     """Verify the new commit as the run would, and end the unit anew."""
     worker, verdict = worker_state(unit), Verdict(state="absent")
-    if worker is None and not found.unfinished and found.changed:
+    if needs_checks(found, worker):
         verdict = verify(context, spec, attempt, site.workspace, found)
     result = parse_result(read_result_text(unit_folder(context.repository.state, unit)), spec.id)
-    inner = () if found.changed else found.inner
-    state = judge_unit(
-        worker,
-        spec.mode,
-        changed=bool(found.changed),
-        unfinished=bool(found.unfinished),
-        verdict=verdict.state,
-        result=result.valid,
-        inner=bool(inner),
-    )
     said = str(unit.facts.get("reason") or "")
-    reason = explain_unit(
-        state,
-        worker,
-        said,
-        unfinished=found.unfinished,
-        verdict=verdict.reason,
-        result=result,
-        inner=inner,
-    )
-    context.note(spec, "finished", state=state, reason=reason, hint="")
-    return state, reason
+    outcome = judge_work(spec, worker, said, found=found, verdict=verdict, result=result)
+    context.note(spec, "finished", state=outcome.state, reason=outcome.reason, hint="")
+    return outcome

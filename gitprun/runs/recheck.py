@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import os
-import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from gitprun.capture.capture import Capture, CaptureContext, capture, require_ended
+from gitprun.capture.context import index_kept
 from gitprun.git.refs import open_repository
-from gitprun.git.repo import Repository
 from gitprun.git.trees import tree_of
-from gitprun.ledger.events import RunState, UnitState, base_of
-from gitprun.ledger.outcome import explain_unit, judge_unit, judge_worker
+from gitprun.ledger.events import RunState, UnitState
+from gitprun.ledger.outcome import judge_worker
 from gitprun.ledger.review import read_result_text, unit_folder
 from gitprun.model.contract import parse_result
 from gitprun.model.errors import PrunError
@@ -23,11 +20,10 @@ from gitprun.model.names import Oid
 from gitprun.model.units import Exit, Unit, Verdict
 from gitprun.registry.remove import recall_workspace
 from gitprun.registry.survivors import living_survivors
-from gitprun.runs.context import Attempt, RunContext, open_site
-from gitprun.runs.finish import ask_checks
+from gitprun.runs.context import RunContext, open_unit_capture
+from gitprun.runs.finish import WorkToCheck, ask_checks, judge_work, recall_capture
+from gitprun.runs.next_attempt import recall_attempt
 from gitprun.system.files import folder_identity
-from gitprun.workspaces.clone import read_source
-from gitprun.workspaces.pins import started_with
 
 Where = Literal["workspace", "pristine"]
 
@@ -73,25 +69,32 @@ def recheck(context: RunContext, run: RunState, known: UnitState, spec: Unit) ->
     tree = Oid(tree_of(open_repository(repository.common), commit))
     site, found, why = _workspace_of(context, run, known, tree)
     logs = _free_folder(context.folder(spec))
-    verdict, facts = ask_checks(context, spec, tree, commit, site=site, found=found, logs=logs)
+    verdict, facts = ask_checks(context, spec, WorkToCheck(tree=tree, commit=commit, site=site, found=found), logs)
     where: Where = "pristine" if site is None or facts.get("verify_in") == "pristine" else "workspace"
     said = str(known.facts.get("reason") or "")
     notes = tuple(facts.get("check_notes", ()))
     if context.stop.is_set():
         return Rechecked(unit=known, verdict=verdict, state=known.state, reason=said, where=where, why=why, notes=notes)
     result = parse_result(read_result_text(unit_folder(repository.state, known)), spec.id)
-    state = judge_unit(None, spec.mode, changed=True, unfinished=False, verdict=verdict.state, result=result.valid)
-    reason = explain_unit(state, None, "", unfinished=None, verdict=verdict.reason, result=result)
+    # Only whole work of a worker that ended well comes here: what was captured of it has not changed since.
+    outcome = judge_work(spec, None, "", found=recall_capture(known) or found, verdict=verdict, result=result)
     # One write: whoever is killed now leaves the old verdict or the new one, and what goes with it.
     noted = {"check_notes": [], "verify_in": "", **facts}
     context.ledger.append_all(
         [
             ("unit.verified", context.run, spec.id, noted),
-            ("unit.finished", context.run, spec.id, {"state": state, "reason": reason, "hint": ""}),
+            ("unit.finished", context.run, spec.id, {"state": outcome.state, "reason": outcome.reason, "hint": ""}),
         ]
     )
     return Rechecked(
-        unit=known, verdict=verdict, state=state, reason=reason, where=where, why=why, recorded=True, notes=notes
+        unit=known,
+        verdict=verdict,
+        state=outcome.state,
+        reason=outcome.reason,
+        where=where,
+        why=why,
+        recorded=True,
+        notes=notes,
     )
 
 
@@ -107,8 +110,9 @@ def _workspace_of(
         return None, None, "its workspace is gone"
     try:
         workspace = recall_workspace(context.repository.state, known)
-        site = open_site(context, attempt_of(context.repository, run, known), workspace)
+        site = open_unit_capture(context, recall_attempt(context.repository, run.base, known), workspace)
         with index_kept(site):
+            # Only a look: what it stages is nowhere committed.
             found = capture(site, context.run, known.id)
     except (PrunError, OSError) as problem:
         said = problem.message if isinstance(problem, PrunError) else str(problem.strerror)
@@ -124,32 +128,6 @@ def _free_folder(folder: Path) -> Path:
     while os.path.lexists(free := folder / f"checked-{number}"):
         number += 1
     return free
-
-
-def attempt_of(repository: Repository, run: RunState, unit: UnitState) -> Attempt:
-    """Return what the last attempt at a unit started from, with all its commits known."""
-    earlier = frozenset(str(row["commit"]) for row in unit.facts.get("earlier", ()) if row.get("commit"))
-    own = {unit.commit} if unit.commit else set()
-    base = Oid(base_of(run, unit))
-    known = earlier | own | started_with(repository, run.id)
-    return Attempt(number=unit.attempt, base=base, source=read_source(repository), known=known)
-
-
-@contextmanager
-def index_kept(site: CaptureContext) -> Iterator[list[bool]]:
-    """Give the index back as it was, unless the block says that what it staged is committed."""
-    index = site.workspace.index
-    assert index is not None
-    before = index.with_name("index.before")
-    shutil.copy2(index, before)
-    brought: list[bool] = []
-    try:
-        yield brought
-    finally:
-        if brought:
-            before.unlink()
-        else:
-            os.replace(before, index)
 
 
 def worker_state(unit: UnitState) -> str | None:

@@ -1,4 +1,4 @@
-"""One errand in a named workspace: what is asked of its worker, and what is told of it while it runs."""
+"""One request to a worker in a user workspace: what is asked of it, and what is said of it while it works."""
 
 from __future__ import annotations
 
@@ -11,54 +11,82 @@ from gitprun.git.refs import Signature
 from gitprun.git.repo import Repository
 from gitprun.ledger.events import UnitState
 from gitprun.ledger.ledger import Ledger
+from gitprun.ledger.retry_policy import RetryPolicy, read_retry_policy
 from gitprun.ledger.review import unit_folder
 from gitprun.ledger.roster import NAMED
-from gitprun.model.plan import Settings
-from gitprun.model.units import ExecutorSettings, Unit
+from gitprun.model.plan import DEFAULT_STALL, Settings
+from gitprun.model.units import DEFAULT_OUTPUT_MAX, ExecutorSettings, Unit
+from gitprun.runs.stall_watch import StallWatch
 from gitprun.runs.user_verify import PostVerify
-from gitprun.supervisor.process import Stop
+from gitprun.runs.worker import WorkerLimits
+from gitprun.supervisor.process import DEFAULT_GRACE, Stop
+from gitprun.system.clock import Alarm, SteadyClock
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WorkerErrand:
-    """What is asked of a worker in a named workspace; ``unit`` has the slug as its id, ``log`` is appended to."""
+class WorkerRequest:
+    """What is asked of a worker in a user workspace.
+
+    ``unit`` has the slug as its id, ``log`` is appended to, ``level`` is that of the commit message. ``settings`` are
+    the project's, the command line over them: what a capture takes in, limits, stalls and retries.
+    """
 
     unit: Unit
-    settings: ExecutorSettings
+    executor: ExecutorSettings
     level: int
     verify: PostVerify
     commit_failed: bool
     log: Path
     who: tuple[Signature, Signature]
-    collect: Settings = field(default_factory=Settings)
+    settings: Settings = field(default_factory=Settings)
+
+    @property
+    def limits(self) -> WorkerLimits:
+        """Return what bounds the worker, as for units of runs."""
+        settings = self.settings
+        return WorkerLimits(
+            timeout=self.unit.timeout,
+            grace=settings.grace or DEFAULT_GRACE,
+            output_max=settings.output_max or DEFAULT_OUTPUT_MAX,
+        )
 
 
 @dataclass(slots=True)
 class Session:
-    """One errand while it is run."""
+    """One request while it is worked on; ``code`` is the exit code it has come to so far."""
 
     repository: Repository
     ledger: Ledger
     place: UnitState
-    errand: WorkerErrand
+    request: WorkerRequest
     say: Callable[[str], None]
     warn: Callable[[str], None]
     stop: Stop
-    start: int = 0
-    end: int = 0
+    clock: Alarm = field(default_factory=SteadyClock)
+    code: int = 1
 
-    def note(self, kind: str, **facts: Any) -> None:
+    def note(self, kind: str, /, **facts: Any) -> None:
         """Write one event."""
         self.ledger.append(f"unit.{kind}", run=NAMED, unit=self.place.id, facts=facts)
 
     def tell(self, text: str) -> None:
         """Write a status line to stdout and into the log."""
-        line = f"[wrapper {self.errand.unit.id}] {text}"
-        with open(self.errand.log, "ab") as log:
+        line = f"[wrapper {self.request.unit.id}] {text}"
+        with open(self.request.log, "ab") as log:
             log.write(line.encode("utf-8", "replace") + b"\n")
         self.say(line)
 
     @property
     def folder(self) -> Path:
-        """Name the folder that keeps what belongs to the workspace."""
+        """Return the folder that keeps what belongs to the workspace."""
         return unit_folder(self.repository.state, self.place)
+
+    @property
+    def retries(self) -> RetryPolicy:
+        """Return how often, and after how long, the worker is tried again."""
+        return read_retry_policy(self.request.settings)
+
+    def stalls(self) -> StallWatch:
+        """Return the watch that says when the worker has stalled."""
+        settings = self.request.settings
+        return StallWatch(settings.stall or DEFAULT_STALL, settings.stall_action or "report")

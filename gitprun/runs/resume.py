@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from gitprun.executors.base import Progress
 from gitprun.git.command import require_git
-from gitprun.git.layout import require_seen_checkout
-from gitprun.git.repo import Repository
+from gitprun.git.repo import Repository, require_seen_checkout
 from gitprun.ledger.events import RunState, UnitState
 from gitprun.ledger.ledger import Ledger
 from gitprun.ledger.lookup import find_run, probe_unit
@@ -21,23 +18,20 @@ from gitprun.model.plan import Settings
 from gitprun.model.powers import started_by
 from gitprun.model.units import Unit
 from gitprun.registry.find import hold_unit
-from gitprun.runs.context import RunContext, WorkItem
+from gitprun.runs.context import Coordinator, RunContext, RunStart, WorkItem
 from gitprun.runs.dispatch import (
     RunReport,
-    announce_nothing,
     choose_jobs,
     close_run,
-    hear_nothing,
     make_context,
-    open_root,
     require_programs,
 )
 from gitprun.runs.pool import Pool
 from gitprun.runs.recheck import could_not_run, recheck
 from gitprun.supervisor.exit_record import PART
-from gitprun.supervisor.process import RECORD, SPEC, ProcessIdentity, Stop, find_warden, is_gone, probe_identity
-from gitprun.system.clock import Alarm
+from gitprun.supervisor.process import RECORD, SPEC, ProcessIdentity, find_warden, is_gone, probe_identity
 from gitprun.system.files import locked
+from gitprun.workspaces.root import open_root
 from gitprun.workspaces.trust import require_trusted
 
 
@@ -69,15 +63,15 @@ class Resumed:
     run: RunState
     revision: str
     settings: Settings
-    pieces: tuple[WorkItem, ...]
+    items: tuple[WorkItem, ...]
     states: dict[str, str]
     files: tuple[str, ...]
     unchecked: tuple[WorkItem, ...] = ()
 
     @property
     def units(self) -> tuple[Unit, ...]:
-        """Give the units to work on."""
-        return tuple(piece.unit for piece in self.pieces)
+        """Return the units to work on."""
+        return tuple(item.unit for item in self.items)
 
 
 def take_over(
@@ -104,11 +98,11 @@ def take_over(
         kept = recall(repository.state, run)
         settings, files = reread_executors(kept, repository.top)
         settings = said.over(settings)
-        pieces, unchecked, states = _sort(repository, run, kept, retry_empty=retry_empty)
-        units = [piece.unit for piece in pieces]
+        items, unchecked, states = _sort_units(repository, run, kept, retry_empty=retry_empty)
+        units = [item.unit for item in items]
         require_programs(units, dict(settings.executors), repository.top or repository.common)
         require_trusted(repository, started_by(settings.powers, {unit.executor for unit in units}))
-        if pieces or unchecked:
+        if items or unchecked:
             me = probe_identity(os.getpid())
             facts = {"coordinator": asdict(me) if me else {}, "again": [unit.id for unit in units]}
             ledger.append("run.resumed", run=run.id, facts=facts)
@@ -116,49 +110,28 @@ def take_over(
         run=run,
         revision=kept.revision,
         settings=settings,
-        pieces=pieces,
+        items=items,
         states=states,
-        files=files if pieces else (),
+        files=files if items else (),
         unchecked=unchecked,
     )
 
 
-def resume_run(
-    repository: Repository,
-    resumed: Resumed,
-    *,
-    ledger: Ledger,
-    stop: Stop,
-    heard: Callable[[str, Progress], None] = hear_nothing,
-    announce: Callable[[RunContext, int], None] = announce_nothing,
-    clock: Alarm | None = None,
-    grace: float | None = None,
-) -> RunReport:
-    """Work on what is missing in a run that was taken over, and give the final states of all its units."""
+def resume_run(repository: Repository, resumed: Resumed, coordinator: Coordinator) -> RunReport:
+    """Work on what is missing in a run that was taken over, and return the final states of all its units."""
     run, base = resumed.run, Oid(resumed.run.base)
     root = open_root(repository, str(run.facts.get("root") or resumed.settings.root or ""))
-    context = make_context(
-        repository,
-        resumed.settings,
-        ledger=ledger,
-        run=RunId(run.id),
-        base=base,
-        revision=resumed.revision,
-        root=root,
-        stop=stop,
-        heard=heard,
-        clock=clock,
-        grace=grace,
-    )
-    if not resumed.pieces and not resumed.unchecked:
+    start = RunStart(base=base, revision=resumed.revision, root=root)
+    context = make_context(repository, resumed.settings, coordinator, RunId(run.id), start)
+    if not resumed.items and not resumed.unchecked:
         return RunReport(run=context.run, base=base, root=root, states=resumed.states)
-    jobs = choose_jobs(resumed.settings, len(resumed.pieces)) if resumed.pieces else 1
-    announce(context, jobs)
+    jobs = choose_jobs(resumed.settings, len(resumed.items)) if resumed.items else 1
+    coordinator.announce(context, jobs)
     states = dict(resumed.states)
-    for piece in resumed.unchecked:
-        states[piece.unit.id] = _check_again(context, run, piece)
-    if resumed.pieces:
-        states |= Pool(context, jobs).run(resumed.pieces)
+    for item in resumed.unchecked:
+        states[item.unit.id] = _check_again(context, run, item)
+    if resumed.items:
+        states |= Pool(context, jobs).run(resumed.items)
     return close_run(context, {name: states[name] for name in resumed.states})
 
 
@@ -169,25 +142,25 @@ def require_alone(run: RunState) -> None:
         raise Occupied(run, ProcessIdentity(**record))
 
 
-def _check_again(context: RunContext, run: RunState, piece: WorkItem) -> str:
+def _check_again(context: RunContext, run: RunState, item: WorkItem) -> str:
     """Ask the checks of a unit again and return its state; where that cannot be it stays what it was."""
-    known = piece.known
+    known = item.known
     assert known is not None
     if context.stop.is_set():
         return known.state
     try:
         with hold_unit(context.repository, known):
-            return recheck(context, run, known, piece.unit).state
+            return recheck(context, run, known, item.unit).state
     except PrunError as problem:
-        context.note(piece.unit, "rechecked", check_notes=[f"its checks could not be asked again: {problem.message}"])
+        context.note(item.unit, "rechecked", check_notes=[f"its checks could not be asked again: {problem.message}"])
         return known.state
 
 
-def _sort(
+def _sort_units(
     repository: Repository, run: RunState, kept: Remembered, *, retry_empty: bool
 ) -> tuple[tuple[WorkItem, ...], tuple[WorkItem, ...], dict[str, str]]:
-    """Return what is missing: the pieces to work on, those with a living worker first; the unchecked; all states."""
-    pieces: list[WorkItem] = []
+    """Return what is missing: the items to work on, those with a living worker first; the unchecked; all states."""
+    items: list[WorkItem] = []
     unchecked: list[WorkItem] = []
     states: dict[str, str] = {}
     for unit in kept.units:
@@ -198,11 +171,11 @@ def _sort(
             unchecked.append(WorkItem(unit=unit, known=known))
         if state in OVER or (state == "empty" and not retry_empty):
             continue
-        pieces.append(_piece(repository, run, unit, known))
-    return tuple(sorted(pieces, key=lambda piece: not piece.attach)), tuple(unchecked), states
+        items.append(_work_item(repository, run, unit, known))
+    return tuple(sorted(items, key=lambda item: not item.attach)), tuple(unchecked), states
 
 
-def _piece(repository: Repository, run: RunState, unit: Unit, known: UnitState | None) -> WorkItem:
+def _work_item(repository: Repository, run: RunState, unit: Unit, known: UnitState | None) -> WorkItem:
     if known is None or known.attempt == 0:
         return WorkItem(unit=unit, known=known)
     if known.state == "waiting":
@@ -216,7 +189,7 @@ def _piece(repository: Repository, run: RunState, unit: Unit, known: UnitState |
 
 
 def _was_started(folder: Path, known: UnitState) -> bool:
-    """Tell whether a worker was ever started, although its coordinator was killed before it could say so."""
+    """Check whether a worker was ever started, although its coordinator was killed before it could say so."""
     if known.started is not None:
         return True
     try:

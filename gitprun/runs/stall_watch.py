@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -127,6 +127,15 @@ class StallWatch:
         if ends and subject.warden is not None:
             subject.ended = True
             ask_to_end(subject.warden)
+
+
+def describe_stall(name: str, facts: Mapping[str, Any] | None) -> str:
+    """Return in one line that a worker has stalled, or goes on (``facts`` None)."""
+    if facts is None:
+        return f"{name} goes on"
+    last = str(facts.get("hint") or facts.get("last") or "")
+    said = f"{name} stalled: no output and no change of a file for {float(facts.get('quiet') or 0.0):.0f} s"
+    return said + (f" ({last})" if last else "") + ("; it is ended" if facts.get("ends") else "")
 
 
 def _state_of(output: Path) -> object | None:

@@ -37,43 +37,43 @@ class AtWork:
 
     @property
     def name(self) -> str:
-        """Name it as ``git prun stop`` takes it."""
+        """Return its name as ``git prun stop`` takes it."""
         return f"{self.run}/{self.unit}" if self.unit else self.run
 
 
 def find_at_work(ledger: Ledger, reading: Reading) -> list[AtWork]:
     """List the runs that somebody works on, then the named workspaces."""
     found = [_of_run(ledger, run) for run in reading.history.runs.values()]
-    found += [_of_named(ledger, unit) for unit in roster(reading.events).units.values()]
+    found += [_of_user_workspace(ledger, unit) for unit in roster(reading.events).units.values()]
     return [one for one in found if one is not None]
 
 
 def find_unit_at_work(ledger: Ledger, run: RunState, unit: UnitState) -> AtWork | None:
-    """Give a unit (or named workspace) if somebody works on it."""
+    """Return a unit (or named workspace) if somebody works on it."""
     if run.id == NAMED:
-        return _of_named(ledger, unit)
-    coordinator, warden = _living(run.facts.get("coordinator")), _warden(ledger, unit)
+        return _of_user_workspace(ledger, unit)
+    coordinator, warden = _living(run.facts.get("coordinator")), _living_supervisor(ledger, unit)
     if not unit.live or (warden is None and (coordinator is None or run.ended is not None)):
         return None
     return AtWork(run.id, unit.id, coordinator, {unit.id: warden} if warden else {})
 
 
 def find_run_at_work(ledger: Ledger, run: RunState) -> AtWork | None:
-    """Give a run if somebody works on it."""
+    """Return a run if somebody works on it."""
     return _of_run(ledger, run)
 
 
 def _of_run(ledger: Ledger, run: RunState) -> AtWork | None:
     coordinator = _living(run.facts.get("coordinator")) if run.ended is None else None
-    found = {unit.id: _warden(ledger, unit) for unit in run.units.values() if unit.live}
+    found = {unit.id: _living_supervisor(ledger, unit) for unit in run.units.values() if unit.live}
     wardens: dict[str, ProcessIdentity] = {name: warden for name, warden in found.items() if warden is not None}
     return AtWork(run.id, "", coordinator, wardens) if coordinator or wardens else None
 
 
-def _of_named(ledger: Ledger, unit: UnitState) -> AtWork | None:
+def _of_user_workspace(ledger: Ledger, unit: UnitState) -> AtWork | None:
     if not probe_named(unit).live:
         return None
-    coordinator, warden = _living(unit.facts.get("coordinator")), _warden(ledger, unit)
+    coordinator, warden = _living(unit.facts.get("coordinator")), _living_supervisor(ledger, unit)
     if coordinator is None and warden is None:
         return None
     return AtWork(NAMED, unit.id, coordinator, {unit.id: warden} if warden else {})
@@ -88,7 +88,7 @@ def _living(record: object) -> ProcessIdentity | None:
     return who if who is not None and is_alive(who) else None
 
 
-def _warden(ledger: Ledger, unit: UnitState) -> ProcessIdentity | None:
+def _living_supervisor(ledger: Ledger, unit: UnitState) -> ProcessIdentity | None:
     """Find the living warden of a unit's worker, also of one that was killed before it could be written down."""
     if unit.facts.get("process"):
         return _living(unit.facts["process"])
@@ -118,7 +118,7 @@ def ask_to_stop(ledger: Ledger, work: AtWork, *, kill: bool) -> None:
 
 
 def await_stop(ledger: Ledger, work: AtWork, stop: Stop, seconds: float) -> bool:
-    """Wait until it has ended, so many seconds at most; tells whether it has."""
+    """Wait until it has ended, so many seconds at most; returns whether it has."""
     over = _over(ledger, work)
     deadline = time.monotonic() + seconds
     while not over():
@@ -148,7 +148,7 @@ def require_not_ours(work: AtWork, environment: Mapping[str, str]) -> None:
 
 
 def states_of(ledger: Ledger, work: AtWork) -> dict[str, str]:
-    """Give the states of the units of what was stopped, as they are now."""
+    """Return the states of the units of what was stopped, as they are now."""
     reading = ledger.read()
     if work.run == NAMED:
         return {work.unit: probe_named(roster(reading.events).units[work.unit]).state}

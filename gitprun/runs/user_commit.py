@@ -14,24 +14,23 @@ from typing import Literal
 
 import pygit2
 
-from gitprun.capture.capture import Capture, bring_commit, stage_workspace
+from gitprun.capture.capture import Capture, CommitText, bring_commit, stage_workspace
 from gitprun.capture.context import CaptureContext
 from gitprun.capture.worker_refs import read_head
 from gitprun.git.command import Git
 from gitprun.git.refs import Signature, delete_ref, move_ref, read_ref
 from gitprun.git.repo import Repository
 from gitprun.git.trees import tree_of
-from gitprun.landing.commit import finish_message, read_message_file, write_merge, write_message_file
-from gitprun.landing.exposure import withhold_changed
-from gitprun.landing.hook_list import Hooks, find_hooks
-from gitprun.landing.hooks import run_hook
+from gitprun.landing.commit import NewCommit, finish_message, read_message_file, write_message_file, write_new_commit
+from gitprun.landing.hooks import Hooks, find_hooks, run_hook
 from gitprun.landing.settings import hooks_folder, read_merge_settings
+from gitprun.landing.touched import withhold_changed
 from gitprun.ledger.ledger import Ledger
 from gitprun.ledger.roster import NAMED
 from gitprun.model.errors import GitFailed, OperationRefused, PrunError
 from gitprun.model.names import ZERO, Oid, UnitId, kept_ref, parse_oid
 from gitprun.registry.fork import count_since
-from gitprun.registry.site import pin_name
+from gitprun.registry.open_workspace import pin_name
 from gitprun.registry.trash import retire_ref
 from gitprun.system.files import locked, write_whole
 from gitprun.workspaces.worktree import admin_folder
@@ -78,7 +77,7 @@ class Work:
 
     @property
     def branch(self) -> str:
-        """Give the full name of its branch."""
+        """Return the full name of its branch."""
         return f"refs/heads/{self.site.workspace.branch}"
 
 
@@ -86,7 +85,7 @@ def commit_work(work: Work) -> CommitOutcome:
     """Commit what was captured onto the branch, or pin it; whatever fails on the way, it is pinned before."""
     site, repo = work.site, work.site.repo
     tip = read_ref(repo, work.branch)
-    moved = _explain_move(site, tip) or work.found.stray
+    moved = _explain_move(site, tip) or work.found.diverged
     parent = site.base if moved or tip is None else tip
     own = 0 if moved else count_since(site.repository, site.base, parent)
     if work.found.tree == tree_of(repo, parent):
@@ -113,7 +112,7 @@ def commit_work(work: Work) -> CommitOutcome:
 
 
 def _explain_move(site: CaptureContext, tip: Oid | None) -> str:
-    """Say why the branch is not where work can go onto it; empty if it is."""
+    """Return why the branch is not where work can go onto it; empty if it is."""
     branch = site.workspace.branch
     if tip is None:
         return f"the branch {branch} is gone"
@@ -132,7 +131,9 @@ def _pin(work: Work, parent: Oid, text: str) -> tuple[str, Oid]:
         ref = kept_ref(NAMED, work.name, f"attempt-{number}")
         old = read_ref(repo, ref)
         if old is None:
-            commit = bring_commit(work.site, tree, parent, text, work.who, run=NAMED, unit=work.name)
+            commit = bring_commit(
+                work.site, tree, parent, CommitText(message=text, who=work.who), run=NAMED, unit=work.name
+            )
             move_ref(repo, ref, commit, ZERO, "prun: kept before it is committed")
             return ref, commit
         if tree_of(repo, old) == tree and [str(oid) for oid in repo[old].peel(pygit2.Commit).parent_ids] == [parent]:
@@ -141,7 +142,10 @@ def _pin(work: Work, parent: Oid, text: str) -> tuple[str, Oid]:
 
 
 def _through_hooks(work: Work, parent: Oid, text: str) -> tuple[Oid, tuple[str, ...]]:
-    """Make the commit as git would there: hooks, signature, message clean-up; raises Refused when one says no."""
+    """Make the commit as git would there: hooks, signature, message clean-up.
+
+    Raises OperationRefused when one says no.
+    """
     site, repository = work.site, work.site.repository
     settings = read_merge_settings(repository.git)
     main = main_checkout(repository)
@@ -157,7 +161,8 @@ def _through_hooks(work: Work, parent: Oid, text: str) -> tuple[Oid, tuple[str, 
             raise OperationRefused("a hook left no message")
         if tree == tree_of(site.repo, parent):
             raise OperationRefused("the pre-commit hook took every change back")
-        commit = write_merge(repository.git, site.repo, settings, work.who, tree=tree, parents=(parent,), message=text)
+        new = NewCommit(tree=tree, parents=(parent,), message=text, who=work.who)
+        commit = write_new_commit(repository.git, site.repo, settings, new)
         if read_ref(site.repo, work.branch) != parent:
             raise OperationRefused(f"a hook moved the branch {site.workspace.branch}")
         move_ref(site.repo, work.branch, commit, parent, f"commit: {text.splitlines()[0]}")
@@ -178,7 +183,7 @@ def _take_mended(work: Work, git: Git, parent: Oid, text: str) -> bool:
         staged = stage_workspace(site)[0]
     if staged.tree == work.found.tree:
         return False
-    bring_commit(site, staged.tree, parent, text, work.who, run=NAMED, unit=work.name)
+    bring_commit(site, staged.tree, parent, CommitText(message=text, who=work.who), run=NAMED, unit=work.name)
     shutil.copy2(index, git.env["GIT_INDEX_FILE"])
     return True
 
@@ -210,7 +215,7 @@ def _consult(git: Git, hooks: Hooks, text: str, mended: Callable[[], bool]) -> t
 
 @contextmanager
 def _room(site: CaptureContext, branch: str) -> Iterator[Git]:
-    """Give git as a hook is to find it: in the workspace, on its branch, with a copy of the index of the capture.
+    """Yield git as a hook is to find it: in the workspace, on its branch, with a copy of the index of the capture.
 
     A clone's own ``.git`` is never used: for it a git folder is put together that borrows everything from the user's.
     """
@@ -232,7 +237,7 @@ def _room(site: CaptureContext, branch: str) -> Iterator[Git]:
 
 
 def _follow(work: Work, commit: Oid) -> None:
-    """Let a worktree see its new commit, and note where the workspace stands now."""
+    """Show a worktree its new commit, and note where the workspace stands now."""
     site = work.site
     pin = pin_name(work.name)
     old = read_ref(site.repo, pin)
@@ -248,12 +253,12 @@ def _follow(work: Work, commit: Oid) -> None:
 
 
 def main_checkout(repository: Repository) -> Path:
-    """Name the checkout whose hooks and settings count: the main one, or where that is none, the one we are in."""
+    """Return the checkout whose hooks and settings count: the main one, or where that is none, the one we are in."""
     main = repository.home
     return main if repository.common == main / ".git" or repository.top is None else repository.top
 
 
 def describe_stat(git: Git, parent: Oid, tree: Oid) -> str:
-    """Give the diff stat of a commit to be made."""
+    """Return the diff stat of a commit to be made."""
     words = ("--no-ext-diff", "--no-textconv", "--no-color", "--stat", "--ignore-submodules=none")
     return replace(git, env={**git.env, "COLUMNS": "80"}).run("diff", *words, parent, tree, "--").text

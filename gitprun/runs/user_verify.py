@@ -12,7 +12,7 @@ from gitprun.model.units import CheckResult, Verdict, VerdictState
 from gitprun.runs.messages import count_errors, skipped_line, summary_line, verify_line
 from gitprun.supervisor.process import Stop
 from gitprun.system.files import tail
-from gitprun.verify.check import read_markers, run_checks
+from gitprun.verify.check import CheckPlace, read_markers, run_checks
 from gitprun.verify.recipes import Check, declared, detect
 from gitprun.verify.surroundings import Surroundings
 
@@ -40,16 +40,16 @@ class Verified:
     verdict: Verdict
 
 
-def verify(wish: PostVerify, path: Path, folder: Path, *, around: Surroundings, skip: str, stop: Stop) -> Verified:
+def verify(asked: PostVerify, path: Path, folder: Path, *, around: Surroundings, skip: str, stop: Stop) -> Verified:
     """Verify a workspace; ``skip`` says why no tests are to be run (empty: they are), the checks are in any case."""
-    checks, tests = choose(wish, path)
-    looked = run_checks(path, checks, folder / "verify", around=around, timeout=wish.timeout, stop=stop)
+    checks, tests = choose(asked, path)
+    looked = run_checks(CheckPlace(path, folder / "verify", around, stop), checks, timeout=asked.timeout)
     errors = _errors(looked)
     if skip:
         return Verified(line=skipped_line(errors, skip), verdict=looked)
-    left = wish.timeout - sum(result.seconds for result in looked.checks)
+    left = asked.timeout - sum(result.seconds for result in looked.checks)
     if errors == "0":
-        tried = run_checks(path, tests, folder / "tests", around=around, timeout=max(left, 0.1), stop=stop)
+        tried = run_checks(CheckPlace(path, folder / "tests", around, stop), tests, timeout=max(left, 0.1))
         said = _tests_said(tried)
     else:
         tried, said = Verdict(state="absent"), "skipped"
@@ -64,14 +64,14 @@ def verify(wish: PostVerify, path: Path, folder: Path, *, around: Surroundings, 
     return Verified(line=line, verdict=verdict)
 
 
-def choose(wish: PostVerify, path: Path) -> tuple[tuple[Check, ...], tuple[Check, ...]]:
+def choose(asked: PostVerify, path: Path) -> tuple[tuple[Check, ...], tuple[Check, ...]]:
     """Choose the checks, and the tests that run when those are clean.
 
     A declared command takes the place of whichever of the two the environment does not name.
     """
-    checks, tests = declared([wish.checks]), declared([wish.tests])
-    if wish.declared is not None:
-        rest = declared(wish.declared)
+    checks, tests = declared([asked.checks]), declared([asked.tests])
+    if asked.declared is not None:
+        rest = declared(asked.declared)
         return (checks, tests or rest) if checks else (rest, tests)
     found = detect(read_markers(path))
     return (

@@ -7,6 +7,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from gitprun.git.repo import Repository
+from gitprun.landing.plan import checking_options
+from gitprun.landing.prove import landing_checks
 from gitprun.ledger.events import RunState, UnitState
 from gitprun.ledger.ledger import Ledger
 from gitprun.ledger.lookup import probe_unit
@@ -16,12 +18,12 @@ from gitprun.model.names import Oid, short
 from gitprun.model.plan import Settings
 from gitprun.model.units import Verdict
 from gitprun.registry.find import held, name_of
-from gitprun.runs.dispatch import open_root
 from gitprun.runs.recapture import coordinated, open_context
 from gitprun.runs.recheck import Rechecked, is_checkable, recheck
 from gitprun.supervisor.process import Stop
-from gitprun.verify.pristine import check_commit, plan_checks
+from gitprun.verify.pristine import CheckContext, check_commit
 from gitprun.verify.surroundings import wish_for_landing
+from gitprun.workspaces.root import open_root
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,26 +57,33 @@ def require_checkable(run: RunState, unit: UnitState) -> None:
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecheckRequest:
+    """Units of a run whose checks are asked again; ``kept`` is what the run was asked for, ``said`` wins over that."""
+
+    run: RunState
+    units: Sequence[UnitState]
+    kept: Remembered
+    said: Settings
+
+
 def verify_units(
     repository: Repository,
     ledger: Ledger,
-    run: RunState,
-    units: Sequence[UnitState],
+    request: RecheckRequest,
     *,
-    kept: Remembered,
-    said: Settings,
     stop: Stop,
     heard: Callable[[Rechecked], None],
 ) -> list[Rechecked]:
     """Run the checks of units of a run again, one after the other; ``heard`` is told each answer.
 
-    ``said`` wins over what the run was asked for. Raises OperationRefused where somebody works on one, or on the run.
+    Raises OperationRefused where somebody works on one, or on the run.
     """
-    specs = {unit.id: unit for unit in kept.units}
+    run, specs = request.run, {unit.id: unit for unit in request.kept.units}
     answers: list[Rechecked] = []
     with coordinated(ledger, repository, run, "asking the checks of a run again"):
-        context = open_context(repository, ledger, run, kept, stop, said)
-        for unit in units:
+        context = open_context(repository, ledger, run, request.kept, stop, request.said)
+        for unit in request.units:
             if stop.is_set():
                 break
             if unit.id not in specs:
@@ -88,27 +97,32 @@ def verify_units(
     return answers
 
 
-def verify_commit(
-    repository: Repository, name: str, branch: str, commit: Oid, *, settings: Settings, confined: bool, stop: Stop
-) -> CommitVerdict:
-    """Check a commit as a landing would, in a pristine place; ``branch`` is checked out there.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitToCheck:
+    """A commit, the ``name`` it is known by, and the ``branch`` that is checked out where it is checked.
 
     ``confined`` says whether anything of it came from a worker that was held to its workspace.
     """
+
+    name: str
+    branch: str
+    commit: Oid
+    confined: bool
+
+
+def verify_commit(repository: Repository, asked: CommitToCheck, settings: Settings, *, stop: Stop) -> CommitVerdict:
+    """Check a commit as a landing would, in a pristine place."""
+    commit = asked.commit
     notes: list[str] = []
     root = open_root(repository, settings.root)
-    plan = plan_checks(
-        settings,
-        wish_for_landing(confined, settings.verify_sandbox),
-        branch,
-        settings.verify or (),
-        settings.setup or (),
-    )
+    confinement = wish_for_landing(asked.confined, settings.verify_sandbox)
+    plan = landing_checks(checking_options(settings), confinement, asked.branch)
     logs = repository.state / "verify" / short(commit)
     try:
-        verdict = check_commit(repository, commit, plan, top=root, logs=logs, stop=stop, note=notes.append)
+        context = CheckContext(repository=repository, top=root, logs=logs, stop=stop, note=notes.append)
+        verdict = check_commit(context, commit, plan)
     finally:
         with suppress(OSError):
             # Made for this alone, where nothing else is in it.
             root.rmdir()
-    return CommitVerdict(name=name, commit=commit, verdict=verdict, notes=tuple(dict.fromkeys(notes)))
+    return CommitVerdict(name=asked.name, commit=commit, verdict=verdict, notes=tuple(dict.fromkeys(notes)))

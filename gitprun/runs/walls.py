@@ -25,14 +25,18 @@ def require_walls(unit: Unit) -> None:
         )
 
 
-def wall_worker(unit: Unit, workspace: Path, temporary: Path, env: Mapping[str, str]) -> tuple[Sandbox, dict[str, str]]:
-    """Make the walls of one worker; gives too what its environment has to say: where temporary files and caches go.
+def wall_worker(
+    unit: Unit, workspace: Path, temporary: Path | None, env: Mapping[str, str]
+) -> tuple[Sandbox, dict[str, str]]:
+    """Return the walls of one worker, and what its environment has to say: where temporary files and caches go.
 
     It writes in its workspace (``read-only``: where its result goes), in ``temporary``, and in the state of its
     executor that is there. ``env`` is its environment.
     """
     if not unit.walled:
         return OPEN, {}
+    # Within walls /tmp is shut or another one, so a worker there always has a folder of its own for such files.
+    assert temporary is not None
     require_walls(unit)
     state = map(Path, require_executor(unit.executor).state(env))
     own = workspace if unit.sandbox == "workspace-write" else workspace / OUTBOX

@@ -35,7 +35,7 @@ class Writers:
         self._results = {path: self._results[path] for path in found}
 
     def writer_of(self, result: str) -> Writer:
-        """Tell who writes a result file."""
+        """Return who writes a result file."""
         place = place_of(result)
         return self._run_writer(place) or self._dispatched_writer(place)
 
@@ -62,7 +62,7 @@ class Writers:
         return Writer("ended", state.unit, until_ns=state.ended_ns, folder=str(state.path))
 
     def _run_writer(self, place: str) -> Writer | None:
-        """Tell about ``<common>/prun/runs/<run>/<unit>/result.md``: there the ledger knows."""
+        """Return the writer of ``<common>/prun/runs/<run>/<unit>/result.md``: there the ledger knows."""
         path = Path(place)
         unit, run, runs = path.parent, path.parent.parent, path.parent.parent.parent
         if (path.name, runs.name) != ("result.md", "runs") or not is_run_id(run.name):

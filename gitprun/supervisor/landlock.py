@@ -81,7 +81,7 @@ def abi() -> int:
 def confine(spec: "dict[str, Any]") -> None:
     """Confine this process for good; raises NotConfined, after which it is good for nothing.
 
-    ``view`` are the rows of ``view.show`` (none: paths lead where they did). ``write`` lists the folders that may be
+    ``view`` are the rows of ``_show_view`` (none: paths lead where they did). ``write`` lists the folders that may be
     written, with what of the view may be (None: no walls); ``own_view`` says whether to make the second wall too: there
     ``hide`` are sockets (or folders of such) not to be seen, and ``tmp`` is the folder that is /tmp (empty: the usual
     one stays, read-only). Standard output and error may be opened again.
@@ -92,11 +92,7 @@ def confine(spec: "dict[str, Any]") -> None:
     if rows or own_view:
         _enter_namespace(CLONE_NEWNS | (CLONE_NEWIPC if own_view else 0))
     if rows:
-        try:
-            import view  # type: ignore[import-not-found]  # beside us, where the warden looks
-        except ImportError:
-            from gitprun.supervisor import view
-        shown = view.show(rows, _mount, _protect)
+        shown = _show_view(rows)
     if not walled:
         return
     folders = [os.path.realpath(path) for path in (*spec["write"], *shown)]
@@ -108,6 +104,21 @@ def confine(spec: "dict[str, Any]") -> None:
             # One the kernel does not know, or that is not there to be dropped, is none to worry about.
             _call("prctl", PR_CAPBSET_DROP, capability, 0, 0, 0)
     _restrict(folders, own_view=own_view)
+
+
+def _show_view(rows: "Sequence[tuple[str, str, bool]]") -> "list[str]":
+    """Mount each source on its target in order and return the targets that may be written.
+
+    A row is source, target, and whether it may be written. All sources are what they were before the first mount: they
+    are held by descriptor, so that what a mount covers can be bound back below it without a place in between.
+    """
+    held = [os.open(source, os.O_PATH | os.O_CLOEXEC) for source, _, _ in rows]
+    for place, (_, target, writable) in zip(held, rows):  # noqa: B905  # both are of one length, and this is hot
+        _mount(f"/proc/self/fd/{place}", target, None, MS_BIND | MS_REC)
+        os.close(place)
+        if not writable:
+            _protect(target)
+    return [target for _, target, writable in rows if writable]
 
 
 def _restrict(folders: "Sequence[str]", *, own_view: bool) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from gitprun.git.environment import ceilings
@@ -12,12 +13,14 @@ from gitprun.model.environment import missed, speaks_of_denial
 from gitprun.model.errors import PrunError
 from gitprun.model.units import CheckResult, Exit, Verdict, VerdictState
 from gitprun.supervisor import process
+from gitprun.supervisor.process import Stop, worker_environment
 from gitprun.system import files
+from gitprun.system.files import tail
 from gitprun.verify import recipes
 from gitprun.verify.judge import NOT_FOUND, judge
 from gitprun.verify.output import shown
 from gitprun.verify.surroundings import Surroundings
-from gitprun.workspaces.base import empty_submodules
+from gitprun.workspaces.base import WorkspaceProblem, empty_submodules
 
 MARKER_LIMIT = 1 << 20
 TAIL_LIMIT = 64 << 10
@@ -25,6 +28,16 @@ DECLARE = "or declare another verify command"
 
 # For a machine without bash: pipefail where the shell knows it, so that `missing-tool | tail` is no success.
 PLAIN_SHELL = 'if (set -o pipefail) 2>/dev/null; then set -o pipefail; fi; eval "$1"'
+
+
+@dataclass(frozen=True, slots=True)
+class CheckPlace:
+    """Where checks run: a folder, the one for their logs, what surrounds them; ``stop`` ends them early."""
+
+    path: Path
+    logs: Path
+    around: Surroundings
+    stop: process.Stop | None = None
 
 
 def check_workspace(
@@ -45,7 +58,7 @@ def check_workspace(
     if not workspace.is_dir():
         raise PrunError(f"there is no workspace at {workspace}")
     checks = workspace_checks(workspace, declared)
-    return run_checks(workspace, checks, log_dir, around=around, timeout=timeout, stop=stop)
+    return run_checks(CheckPlace(workspace, log_dir, around, stop), checks, timeout=timeout)
 
 
 def workspace_checks(workspace: Path, declared: Sequence[str], *, detect: bool = False) -> tuple[recipes.Check, ...]:
@@ -58,13 +71,10 @@ def workspace_checks(workspace: Path, declared: Sequence[str], *, detect: bool =
 
 
 def run_checks(
-    workspace: Path,
+    place: CheckPlace,
     checks: Sequence[recipes.Check],
-    log_dir: Path,
     *,
-    around: Surroundings,
     timeout: float,
-    stop: process.Stop | None = None,
     settle: Callable[[CheckResult], CheckResult] | None = None,
 ) -> Verdict:
     """Run these very checks, as ``check_workspace`` does; ``settle`` looks at the place after each that ran.
@@ -72,8 +82,9 @@ def run_checks(
     It returns what the check comes to. Where it makes that ``could-not-run``, the place is not what it was, and no more
     checks run there.
     """
+    workspace, around, stop = place.path, place.around, place.stop
     if checks:
-        log_dir.mkdir(parents=True, exist_ok=True)
+        place.logs.mkdir(parents=True, exist_ok=True)
     results: list[CheckResult] = []
     for number, check in enumerate(checks, 1):
         left = timeout - sum(result.seconds for result in results)
@@ -81,7 +92,7 @@ def run_checks(
         if obstacle:
             results.append(_not_run(check, obstacle))
         else:
-            log = log_dir / f"verify-{number}.log"
+            log = place.logs / f"verify-{number}.log"
             result = _run(check, workspace, log, around=around, timeout=left, stop=stop)
             settled = result if settle is None else settle(result)
             results.append(settled)
@@ -223,3 +234,51 @@ def judge_all(results: Sequence[CheckResult]) -> VerdictState:
     if "fail" in states:
         return "fail"
     return "could-not-run" if "could-not-run" in states else "pass"
+
+
+SETUP_TIMEOUT = 1800.0
+SHOWN = 400
+
+
+class SetupFailed(WorkspaceProblem):
+    """A setup command failed, or there was no time left for it."""
+
+
+def run_setup(
+    path: Path,
+    commands: Sequence[str],
+    *,
+    log: Path,
+    timeout: float = SETUP_TIMEOUT,
+    stop: Stop | None = None,
+    around: Surroundings | None = None,
+) -> None:
+    """Run the commands one after the other in a workspace, their output going to ``log``; raises SetupFailed.
+
+    They share ``timeout`` seconds, and the first that fails ends it. In a workspace no worker has seen they are the
+    user's own, with his whole environment (registries want his tokens); where workers' code is, ``around`` says more.
+    """
+    around = around or Surroundings(env=worker_environment({}))
+    if around.obstacle:
+        raise SetupFailed(f"the setup commands were not run: {around.obstacle}")
+    log.parent.mkdir(parents=True, exist_ok=True)
+    log.write_bytes(b"")
+    left = timeout
+    for command in commands:
+        with open(log, "ab") as output:
+            output.write(f"$ {command}\n".encode("utf-8", "replace"))
+        ended = run_shell(command, path, around, log=log, timeout=max(left, 0.1), stop=stop)
+        left -= ended.seconds
+        if ended.reason == "exited" and ended.code == 0:
+            continue
+        why = f"exit code {ended.shell_code}"
+        if ended.reason == "timeout":
+            why = f"not done after {timeout:g} s, the time all of them share"
+        elif ended.reason == "stopped":
+            why = "stopped on request"
+        raise SetupFailed(f"the setup command {command!r} failed: {why}{_last_words(log)}", f"its output is in {log}")
+
+
+def _last_words(log: Path) -> str:
+    lines = [line.strip() for line in tail(log, SHOWN).decode("utf-8", "replace").splitlines() if line.strip()]
+    return f": {lines[-1]}" if lines and not lines[-1].startswith("$ ") else ""

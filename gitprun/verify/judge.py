@@ -11,9 +11,7 @@ import signal
 from collections.abc import Sequence
 
 from gitprun.model.units import CheckState, Exit
-from gitprun.verify.complaint import first_complaint
-from gitprun.verify.missing import name_missing, name_not_executable
-from gitprun.verify.output import plain_lines, shown
+from gitprun.verify.output import first_complaint, name_missing, name_not_executable, plain_lines, shown
 from gitprun.verify.recipes import Check
 from gitprun.verify.runners import refused_to_run, was_tested
 

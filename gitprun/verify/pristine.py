@@ -21,14 +21,13 @@ from gitprun.git.trees import show_path
 from gitprun.model.errors import PrunError
 from gitprun.model.globs import matches
 from gitprun.model.names import Oid, is_run_id
-from gitprun.model.plan import DEFAULT_VERIFY_TIMEOUT, MAY_CHANGE, Settings, VerifyView
+from gitprun.model.plan import DEFAULT_VERIFY_TIMEOUT, MAY_CHANGE, VerifyView
 from gitprun.model.units import CheckResult, Verdict
 from gitprun.supervisor.process import Stop
 from gitprun.system.files import folder_identity, is_held, make_held, read_plain, remove_tree, write_whole
 from gitprun.system.sharing import make_private
-from gitprun.verify.check import judge_all, run_checks, workspace_checks
+from gitprun.verify.check import CheckPlace, SetupFailed, judge_all, run_checks, run_setup, workspace_checks
 from gitprun.verify.recipes import Check
-from gitprun.verify.setup import SetupFailed, run_setup
 from gitprun.verify.surroundings import ConfinementRequest, Surroundings, surroundings
 from gitprun.verify.view import differing, view_of
 from gitprun.workspaces.base import QUIET, provide
@@ -76,27 +75,6 @@ class CheckPlan:
         """Return a digest of all that decides what a verdict means: another one is an answer to another question."""
         said = asdict(self) | {"wish": [self.wish.confined, self.wish.required, self.wish.own_files]}
         return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
-
-
-def plan_checks(
-    settings: Settings, wish: ConfinementRequest, branch: str, commands: Sequence[str], setup: Sequence[str]
-) -> CheckPlan:
-    """Return how commits outside of a landing are checked: as a landing would with the same settings.
-
-    ``setup`` are those of its commands that you let run.
-    """
-    return CheckPlan(
-        wish=wish,
-        branch=branch,
-        commands=tuple(commands),
-        setup=tuple(setup),
-        copy=settings.copy or (),
-        link=settings.link or (),
-        timeout=settings.verify_timeout or DEFAULT_VERIFY_TIMEOUT,
-        may_change=MAY_CHANGE if settings.verify_may_change is None else settings.verify_may_change,
-        view=settings.verify_view or "checkout",
-        confirm_red=settings.confirm_red is not False,
-    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,22 +164,28 @@ def submodules(git: Git) -> frozenset[bytes]:
     return frozenset(row.partition(b"\t")[2] for row in rows if row[:6] == b"160000")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckContext:
+    """Of which repository commits are checked, and below which folder for workspaces (``top``).
+
+    Output goes to the folder ``logs``; ``note`` is told what a person should know; ``stop`` ends it early.
+    """
+
+    repository: Repository
+    top: Path
+    logs: Path
+    stop: Stop | None = None
+    note: Note = lambda _: None
+
+
 @contextmanager
-def pristine_place(
-    repository: Repository,
-    commit: Oid,
-    plan: CheckPlan,
-    *,
-    top: Path,
-    logs: Path,
-    stop: Stop | None = None,
-    note: Note = lambda _: None,
-) -> Iterator[PristinePlace]:
-    """Make a place of a commit below ``top``, the folder for workspaces, set up, and remove it in the end.
+def pristine_place(context: CheckContext, commit: Oid, plan: CheckPlan) -> Iterator[PristinePlace]:
+    """Make a place of a commit below the folder for workspaces, set up, and remove it in the end.
 
     Raises WorkspaceProblem where it cannot be made or set up. What a killed process left there is removed, too.
     """
-    room, held = _make_room(top / CHECKS)
+    repository, note = context.repository, context.note
+    room, held = _make_room(context.top / CHECKS)
     try:
         source = read_source(repository)
         others = tuple(row for row in source.refs if row[0] != f"refs/heads/{plan.branch}")
@@ -219,13 +203,15 @@ def pristine_place(
             copy=plan.copy,
             commands=plan.commands,
             changed=lambda: differing(repository, commit),
-            hidden=_runs_in(top),
         )
+        if view is not None:
+            # What workers have in the folders of their runs is in no tree, so a tree proves nothing with it.
+            view = replace(view, hidden=tuple(_runs_in(context.top)))
         with surroundings(plan.wish, path, room / "tmp", {}, view=view) as around:
             for text in around.notes:
                 note(text)
             if plan.setup:
-                run_setup(path, plan.setup, log=logs / "setup.log", stop=stop, around=around)
+                run_setup(path, plan.setup, log=context.logs / "setup.log", stop=context.stop, around=around)
             place = PristinePlace(path=path, git=git, inside=folder_identity(path / ".git"), around=around)
             if provided or plan.setup:
                 place = replace(place, given=frozenset(place.look()[1]))
@@ -284,40 +270,31 @@ def _look_with(path: Path, folder: Path) -> Git:
     return Git(cwd=path, env={"GIT_DIR": str(folder), "GIT_WORK_TREE": str(path)}, config=QUIET, neutral=True)
 
 
-def check_commit(
-    repository: Repository,
-    commit: Oid,
-    plan: CheckPlan,
-    *,
-    top: Path,
-    logs: Path,
-    stop: Stop | None = None,
-    note: Note = lambda _: None,
-) -> Verdict:
+def check_commit(context: CheckContext, commit: Oid, plan: CheckPlan) -> Verdict:
     """Check a commit in a pristine place and return the verdict.
 
     What is red is confirmed (``plan.confirm_red``): the commands that failed run once more, in another such place, and
-    those that pass then are flaky, which is noted. Logs go to ``logs``.
+    those that pass then are flaky, which is noted.
     """
+    note, stop = context.note, context.stop
 
     def look(logs: Path, chosen: Callable[[Check], bool]) -> Verdict:
         try:
-            with pristine_place(repository, commit, plan, top=top, logs=logs, stop=stop, note=note) as place:
+            with pristine_place(replace(context, logs=logs), commit, plan) as place:
                 checks = tuple(filter(chosen, workspace_checks(place.path, plan.commands, detect=plan.detect)))
                 settle = _Settler(place, plan.may_change, note)
-                return run_checks(
-                    place.path, checks, logs, around=place.around, timeout=plan.timeout, stop=stop, settle=settle
-                )
+                where = CheckPlace(place.path, logs, place.around, stop)
+                return run_checks(where, checks, timeout=plan.timeout, settle=settle)
         except SetupFailed as problem:
             return Verdict(state="could-not-run", checks=(not_set_up(problem, logs),))
 
-    verdict = look(logs, lambda _: True)
+    verdict = look(context.logs, lambda _: True)
     for text in verdict.notes:
         note(text)
     failed = {one.command for one in verdict.checks if one.state == "fail" and not one.changed}
     if verdict.state != "fail" or not plan.confirm_red or not failed or (stop is not None and stop.is_set()):
         return verdict
-    again = {one.command: one for one in look(logs / "again", lambda check: check.command in failed).checks}
+    again = {one.command: one for one in look(context.logs / "again", lambda check: check.command in failed).checks}
     results = tuple(_confirm(one, again.get(one.command), note) for one in verdict.checks)
     return replace(verdict, state=judge_all(results), checks=results)
 

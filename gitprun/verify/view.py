@@ -56,7 +56,6 @@ def view_of(
     copy: Iterable[str] | None,
     commands: Iterable[str] | None,
     changed: Callable[[], Iterable[str]] | None = None,
-    hidden: Iterable[Path] = (),
 ) -> CheckoutView | None:
     """Return the view the checks of a repository are to run in; None without a checkout, or where none is wanted."""
     if repository.top is None or wanted == "none":
@@ -68,7 +67,6 @@ def view_of(
         copy=tuple(copy or ()),
         commands=tuple(commands or ()),
         changed=changed,
-        hidden=tuple(hidden),
     )
 
 

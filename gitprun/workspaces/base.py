@@ -57,22 +57,12 @@ class Workspace:
     notes: tuple[str, ...] = ()
 
 
-def choose_root(configured: str | None, home: Path, cache: Path) -> Path:
-    """Choose the folder that holds a repository's workspaces.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Provision:
+    """What of the user's checkout a workspace is given: untracked paths that are copied into it, and linked."""
 
-    Default: ``../<repo>.prun`` beside the main checkout; where that cannot be, a folder in the cache.
-    """
-    if configured:
-        return (home / Path(configured).expanduser()).resolve()
-    beside = home.parent / f"{home.name.removesuffix('.git') or 'repository'}.prun"
-    # The repository of a submodule lies in the git folder of another one.
-    room = ".git" not in home.parts[:-1]
-    if room and beside.is_dir() and os.access(beside, os.W_OK | os.X_OK):
-        return beside
-    if room and not beside.exists() and os.access(home.parent, os.W_OK | os.X_OK):
-        return beside
-    mark = "-".join(part for part in home.parts[1:] if part)
-    return cache / "git-prun" / mark
+    copy: Sequence[str] = ()
+    link: Sequence[str] = ()
 
 
 def require_room(root: Path, path: Path) -> None:
@@ -167,7 +157,7 @@ def make_outbox(path: Path) -> None:
 
 
 def workspace_path(root: Path, run: RunId, unit: UnitId) -> Path:
-    """Name the folder of a unit."""
+    """Return the folder of a unit."""
     return root / run / unit
 
 

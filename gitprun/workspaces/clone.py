@@ -55,12 +55,12 @@ class CloneSource:
 
     @property
     def tips(self) -> frozenset[str]:
-        """Give the objects every clone starts with a ref to, and what their tags mean in the end."""
+        """Return the objects every clone starts with a ref to, and what their tags mean in the end."""
         return self.remotes.oids.union(oid for row in self.refs for oid in row[1:] if oid)
 
     @property
     def alternates(self) -> bytes:
-        """Give the alternates file of every clone, byte for byte."""
+        """Return the alternates file of every clone, byte for byte."""
         return render_alternates(self.objects)
 
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from gitprun.git.repo import Repository
 from gitprun.model.names import Oid
-from gitprun.workspaces.base import Workspace, empty_submodules, provide
+from gitprun.workspaces.base import Provision, Workspace, empty_submodules, provide
 from gitprun.workspaces.gitdir import make_own_git
 from gitprun.workspaces.rulebook import SharedRules
 
@@ -21,8 +20,7 @@ def furnish(
     workspace: Workspace,
     folder: Path,
     base: Oid,
-    copy: Sequence[str],
-    link: Sequence[str],
+    provision: Provision,
     rules: SharedRules | None = None,
 ) -> Workspace:
     """Copy and link things of the user's checkout into a fresh workspace at ``base``.
@@ -31,7 +29,7 @@ def furnish(
     all workspaces share of those (None: as they are now).
     """
     path = workspace.path
-    provided, notes = provide(repository.top, path, copy, link)
+    provided, notes = provide(repository.top, path, provision.copy, provision.link)
     if workspace.kind == "clone" and provided:
         with open(path / ".git" / "info" / "exclude", "ab") as exclude:
             exclude.write(b"\n" + b"".join(_exclude_rule(name) for name in provided))

@@ -66,13 +66,14 @@ class SourceSettings:
 
 
 def own_git(index: Path) -> Path:
-    """Name the git folder that belongs to a private index."""
+    """Return the git folder that belongs to a private index."""
     return index.with_name(NAME)
 
 
 def ensure_own_git(repository: Repository, index: Path, base: Oid, kind: WorkspaceKind | None) -> Path:
-    """Give the git folder beside a private index; one that is not there (an older prun made the workspace) is made now.
+    """Return the git folder beside a private index.
 
+    One that is not there (an older prun made the workspace) is made now.
     Then the settings of the user's checkout count as they are; a worktree's own lie where its worker can write.
     """
     folder = own_git(index)
@@ -81,12 +82,12 @@ def ensure_own_git(repository: Repository, index: Path, base: Oid, kind: Workspa
         if kind == "worktree":
             _copy(repository.common / "info" / "sparse-checkout", folder / "info" / "sparse-checkout")
     else:
-        _settle(repository.common, folder)
+        _follow_repository(repository.common, folder)
     return folder
 
 
-def _settle(common: Path, folder: Path) -> None:
-    """Let the folder borrow from where the user's repository is now: it may have been moved since, with us in it."""
+def _follow_repository(common: Path, folder: Path) -> None:
+    """Have the folder borrow from where the user's repository is now: it may have been moved since, with us in it."""
     place, wanted = folder / "objects" / "info" / "alternates", render_alternates((common / "objects").resolve())
     if read_plain(place, _MOST) == wanted:
         return
@@ -103,7 +104,7 @@ def borrows_elsewhere(common: Path, folder: Path) -> bool:
 
 
 def follow_alternates(common: Path, folder: Path, clone: Path) -> None:
-    """Let a clone borrow from where the repository is now, if it borrowed from just where it was; and our folder too.
+    """Have a clone borrow from where the repository is now, if it borrowed from just where it was; and our folder too.
 
     Nothing is written through what a worker may have put in the place of a folder.
     """
@@ -112,7 +113,7 @@ def follow_alternates(common: Path, folder: Path, clone: Path) -> None:
     plain = all(folder_identity(path) is not None for path in (inner, *list(inner.parents)[:3]))
     if plain and before is not None and read_plain(inner / "alternates", _MOST) == before:
         write_whole(inner / "alternates", render_alternates((common / "objects").resolve()), mode=0o644)
-    _settle(common, folder)
+    _follow_repository(common, folder)
 
 
 def make_own_git(

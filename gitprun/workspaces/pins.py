@@ -63,12 +63,12 @@ def pin_source(repository: Repository, run: str, source: CloneSource, base: Oid)
                 chain = f"part-of-{chain}" if remote.tags or remote.others else chain
                 remote = replace(remote, commits=frozenset())
             old = git.run("rev-parse", "--verify", base_tips_ref(run)).text if before else ""
-            _pin_ends(git, base_tips_ref(run), source, base, remote, digest, chain, old)
+            _pin_ends(git, base_tips_ref(run), source, base, _Pin(remote, digest, chain, old))
         return replace(source, tags=next(place.glob("pack-*.pack"), None))
 
 
 def unpin_source(repository: Repository, run: str) -> None:
-    """Let go of what the clones of a run started with; only when none of them is left."""
+    """Unpin what the clones of a run started with; only when none of them is left."""
     git = Git(cwd=repository.common, neutral=True)
     if git.run("rev-parse", "--verify", "--quiet", base_tips_ref(run), ok=(0, 1)).code == 0:
         _update(git, "-d", base_tips_ref(run))
@@ -128,9 +128,21 @@ def _ask_kinds(git: Git, names: Iterable[str]) -> dict[str, str]:
     return dict(line.split(" ", 1) for line in said.split("\n") if line)
 
 
-def _pin_ends(
-    git: Git, ref: str, source: CloneSource, base: Oid, remote: _Kinds, digest: str, chain: str, old: str
-) -> None:
+@dataclass(frozen=True, slots=True)
+class _Pin:
+    """One pin to be made: what the remote-tracking refs name, the digest of all that is pinned, and what it follows.
+
+    ``chain`` is the chain of commits that hold the remote-tracking branches (empty: none), ``old`` the pin before it.
+    """
+
+    remote: _Kinds
+    digest: str
+    chain: str
+    old: str
+
+
+def _pin_ends(git: Git, ref: str, source: CloneSource, base: Oid, pin: _Pin) -> None:
+    remote, chain, old = pin.remote, pin.chain, pin.old
     ends = {end or own for _, own, end in source.refs}
     others = {oid: kind for oid, kind in source.others if oid in ends} | remote.others
     left = ends - others.keys() - {base}
@@ -143,7 +155,7 @@ def _pin_ends(
         tree = git.run("mktree", stdin=rows.encode()).text
     parents = [*([old] if old else []), *commits]
     who = f"git prun <prun@localhost> {int(time.time())} +0000"
-    said = f"{digest}\n"
+    said = f"{pin.digest}\n"
     if old:
         said += f"before {old}\n"
     if chain:
@@ -163,7 +175,7 @@ def _known_chain(git: Git, listing: str) -> str:
 
 
 def _make_chain(git: Git, commits: Sequence[str]) -> str:
-    """Make a chain of commits that hold others; gives its last commit and its length."""
+    """Make a chain of commits that hold others; returns its last commit and its length."""
     who, bodies, last = f"git prun <prun@localhost> {int(time.time())} +0000", [b""], ""
     for at in range(0, len(commits), _WIDTH):
         parents = "".join(f"parent {oid}\n" for oid in filter(None, (last, *commits[at : at + _WIDTH])))

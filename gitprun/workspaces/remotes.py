@@ -80,7 +80,7 @@ def _cut_out(listing: bytes) -> bytes:
 
 
 def _read_one_by_one(git: Git) -> tuple[bytes, list[str]]:
-    """Read the refs whose objects are there; gives the names of the others."""
+    """Read the refs whose objects are there; returns the names of the others."""
     listing = git.run("for-each-ref", "--format=%(objectname) %(refname)", "refs/remotes")
     rows = listing.out.split(b"\n")[:-1]
     asked = b"".join(row[:40] + b"\n" for row in rows)

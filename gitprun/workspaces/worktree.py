@@ -64,7 +64,7 @@ def _check_out(repository: Repository, path: Path, branch: str | None, notes: tu
 
 
 def _unbare(repository: Repository, path: Path) -> None:
-    """Say in the worktree's own settings that it is no bare repository, where the shared ones reach it."""
+    """Set in the worktree's own settings that it is no bare repository, where the shared ones reach it."""
     shared = Git(cwd=repository.common, env={"GIT_DIR": str(repository.common)})
     asked = ("extensions.worktreeConfig", "core.bare")
     if all(shared.run("config", "--type=bool", "--get", key, ok=(0, 1)).text == "true" for key in asked):
@@ -74,7 +74,7 @@ def _unbare(repository: Repository, path: Path) -> None:
 def _register(
     repository: Repository, path: Path, words: tuple[str, ...], made: tuple[str, Oid] | None
 ) -> tuple[str, ...]:
-    """Let git make its entry; ``made`` are branch and commit of a new branch, which goes again when that fails.
+    """Have git make its entry; ``made`` are branch and commit of a new branch, which goes again when that fails.
 
     Gives notes: what a program that died had left in the way was put right.
     """
@@ -143,7 +143,7 @@ def admin_folder(common: Path, path: Path) -> Path | None:
 
 
 def relocate_worktree(repository: Repository, before: Path, after: Path) -> None:
-    """Let git know that a worktree was renamed from ``before`` to ``after``; doing it twice is fine."""
+    """Return git that a worktree was renamed from ``before`` to ``after``; doing it twice is fine."""
     with locked(repository.state / "locks" / "worktree.lock", doing="moving a worktree"):
         admin = admin_folder(repository.common, before)
         if admin is not None:
@@ -158,7 +158,10 @@ def relocate_worktree(repository: Repository, before: Path, after: Path) -> None
 
 
 def lock_reason(common: Path, path: Path) -> str | None:
-    """Give the reason somebody locked a worktree for with ``git worktree lock`` (perhaps empty); None if he did not."""
+    """Return the reason somebody locked a worktree for with ``git worktree lock`` (perhaps empty).
+
+    None if he did not.
+    """
     admin = admin_folder(common, path)
     if admin is None or not os.path.lexists(admin / "locked"):
         return None

@@ -28,7 +28,9 @@ def imports_of(path: Path) -> set[str]:
 
 @pytest.mark.parametrize("path", sorted((PACKAGE / "cli").rglob("*.py")), ids=lambda path: path.stem)
 def test_commands_go_through_the_public_interface(path: Path) -> None:
-    assert {name for name in imports_of(path) if not f"{name}.".startswith(tuple(f"{one}." for one in ALLOWED))} == set()
+    assert {
+        name for name in imports_of(path) if not f"{name}.".startswith(tuple(f"{one}." for one in ALLOWED))
+    } == set()
 
 
 def test_the_program_itself_does_too() -> None:

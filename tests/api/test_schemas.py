@@ -109,7 +109,8 @@ def test_what_commands_print_is_what_the_schemas_say(repo: Repo, tmp_path: Path)
     assert seen == {"gitprun.event/1"}
     for words in (
         ("status",), ("status", "--all"), ("show", "a"), ("show", "b"), ("reconcile",), ("forecast",), ("verify", "a"),
-        ("verify", "--all"), ("verify", "HEAD", "--verify", "true"), ("collect", "a"), ("merge", "--dry-run"), ("merge",),
+        ("verify", "--all"), ("verify", "HEAD", "--verify", "true"), ("collect", "a"), ("merge", "--dry-run"),
+        ("merge",),
         ("undo", "--list"), ("undo", "--dry-run"), ("undo",), ("monitor", "--once"), ("workspace", "list", "--sizes"),
         ("new", "mine", "mine"), ("workspace", "reset", "mine"), ("rescue", "--list"), ("rescue", "a"),
         ("rescue", "--ignored", "--list"), ("gc", "--dry-run"), ("gc",), ("ledger", "verify"), ("resolve",), ("stop",),
@@ -120,9 +121,7 @@ def test_what_commands_print_is_what_the_schemas_say(repo: Repo, tmp_path: Path)
         assert len(rows) == 1, (words, said)
         seen |= {rows[0]["schema"]}
     seen |= names(prun(place, "ledger", "show").out) | names(prun(place, "log", "--events", "a").out)
-    assert {schema_id(name) for name in DOCUMENTS} - seen == {
-        schema_id(name) for name in ELSEWHERE
-    }
+    assert {schema_id(name) for name in DOCUMENTS} - seen == {schema_id(name) for name in ELSEWHERE}
 
 
 # Printed in situations that take more to come about; the tests named check them.

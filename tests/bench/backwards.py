@@ -9,9 +9,9 @@ from gitprun.git.command import Git
 from gitprun.git.trees import read_bases, tree_of
 from gitprun.git.walk import Trees
 from gitprun.landing.evil_merge import find_lost
-from gitprun.landing.older import Back, find_taken_back
 from gitprun.landing.past import Past
 from gitprun.landing.reverts import Asking, find_reverted
+from gitprun.landing.taken_back import Back, find_taken_back
 from gitprun.model.names import Oid
 
 KINDS = ("taken back", "with its first base", "inner merge", "reverted", "shown")

@@ -22,11 +22,10 @@ from gitprun.git.repo import find_repository
 from gitprun.git.trees import TreeChange, tree_of
 from gitprun.git.walk import Trees
 from gitprun.landing.conflicts_committed import find_markers
-from gitprun.landing.cuts import find_cuts
-from gitprun.landing.deletions import describe_deletions
+from gitprun.landing.deletions import describe_deletions, find_cuts
 from gitprun.landing.installed import Checkouts, read_live
 from gitprun.landing.settings import MergeSettings
-from gitprun.landing.squashed import find_holder
+from gitprun.landing.squashed import Fork, find_holder
 from gitprun.landing.surface import RUNNERS, Touch
 from gitprun.landing.surface import describe as describe_touches
 from gitprun.landing.temporary_objects import TemporaryObjects, aside
@@ -106,8 +105,8 @@ def _known(room: TemporaryObjects, trees: Trees, base: Oid, target: Oid, branch:
     before, tip = tree_of(trees.repo, target), tree_of(trees.repo, branch)
     brought = trees.compare(tree_of(trees.repo, base), tip)
     step = trees.compare(before, merged)
-    ends = {"base": base, "target": target, "tip": branch}
-    holder = find_holder(room.git, lambda: room.git, trees, changes=brought, **ends) if step else None
+    fork = Fork(base, target, branch)
+    holder = find_holder(room.git, lambda: room.git, trees, fork, brought) if step else None
     marked = find_markers(room.git, trees, branch, brought, merged)
     found = {
         "in by another name": f"in since {holder.commit[:10]}" if holder else "",

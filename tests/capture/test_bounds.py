@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from gitprun.capture.bounds import leave_out_crowds, leave_out_large
 from gitprun.capture.capture import Capture, capture
-from gitprun.capture.scan import Scan
+from gitprun.capture.tree_scan import TreeScan
 from tests.support.repos import make_repo
 from tests.support.workshop import RUN, Workshop, open_workshop
 
@@ -113,7 +113,7 @@ def test_too_large_together(tmp_path: Path) -> None:
 
 
 def test_a_crowd_is_not_even_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gitprun.capture.scan.CROWDED", 20)
+    monkeypatch.setattr("gitprun.capture.tree_scan.CROWDED", 20)
     repo = make_repo(tmp_path / "repo", a_dot_txt="1\n", old__a_dot_txt="1\n", _dot_gitignore="ignored/\n")
     shop = open_workshop(repo, tmp_path / "w")
     for number in range(30):
@@ -128,4 +128,4 @@ def test_a_crowd_is_not_even_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_an_empty_scan_says_nothing() -> None:
-    assert Scan() == Scan((), (), (), (), (), (), (), 0)
+    assert TreeScan() == TreeScan((), (), (), (), (), (), (), 0)

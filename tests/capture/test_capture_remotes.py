@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gitprun.capture.worker_refs import read_channels
+from gitprun.capture.worker_refs import read_worker_refs
 from gitprun.workspaces.clone import read_source
 from gitprun.workspaces.pins import pin_source
 from tests.support.repos import Repo, make_repo
@@ -71,10 +71,10 @@ def test_a_packed_head_is_found_among_them(shop: Workshop, end: str) -> None:
     shop.work.git("pack-refs", "--all")
     place = shop.path / ".git" / "packed-refs"
     place.write_text(place.read_text().rstrip("\n") + end)
-    found = read_channels(shop.path / ".git", shop.site.known)
+    found = read_worker_refs(shop.path / ".git", shop.site.known)
     assert (found.head, found.tips) == (own, {"head": own})
     place.write_text(f"{own} refs/heads/prun/r1/u{end}")
-    assert read_channels(shop.path / ".git", shop.site.known).head == own
+    assert read_worker_refs(shop.path / ".git", shop.site.known).head == own
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_a_packed_head_is_found_among_them(shop: Workshop, end: str) -> None:
 )
 def test_what_is_no_line_of_refs_is_no_ref(shop: Workshop, text: str) -> None:
     (shop.path / ".git" / "packed-refs").write_bytes(text.encode("latin-1"))
-    found = read_channels(shop.path / ".git", shop.site.known)
+    found = read_worker_refs(shop.path / ".git", shop.site.known)
     assert (found.head, found.tips) == ("", {})
 
 

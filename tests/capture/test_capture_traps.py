@@ -172,7 +172,7 @@ def test_a_path_too_long_for_git(shops: Callable[[WorkspaceKind], Workshop]) -> 
 
 
 def test_more_deep_folders_than_words_fit(repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gitprun.capture.scan.MAX_DEPTH", 3)
+    monkeypatch.setattr("gitprun.capture.tree_scan.MAX_DEPTH", 3)
     monkeypatch.setattr("gitprun.capture.stage.MOST_EXCLUDED", 2)
     shop = open_workshop(repo, tmp_path / "w")
     for name in ("x/1/2", "x/1/3", "y/1/2", "z/1"):

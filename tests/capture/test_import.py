@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from gitprun.capture import import_objects, quarantine
-from gitprun.capture.import_objects import Imported, ImportProblem, cross
+from gitprun.capture import import_objects as module
+from gitprun.capture import quarantine
+from gitprun.capture.import_objects import Imported, ImportProblem, ImportRequest, import_objects
 from gitprun.capture.quarantine import list_quarantine, open_room, sweep_quarantine
 from gitprun.model.names import Oid
 from gitprun.workspaces.clone import make_clone, read_source
@@ -32,14 +33,16 @@ def make_work(repo: Repo, root: Path) -> tuple[Repo, bytes]:
 
 
 def bring(repo: Repo, work: Repo, alternates: bytes, base: str = "main", **tips: Oid) -> Imported:
-    return cross(
+    return import_objects(
         repo.repository,
-        run="r1",
-        unit="u",
-        objects=work.path / ".git" / "objects",
-        tips=tips,
-        base=repo.oid(base),
-        alternates=alternates,
+        ImportRequest(
+            run="r1",
+            unit="u",
+            objects=work.path / ".git" / "objects",
+            tips=tips,
+            base=repo.oid(base),
+            alternates=alternates,
+        ),
     )
 
 
@@ -186,8 +189,9 @@ def test_a_partial_clone(tmp_path: Path) -> None:
     repo.commit("own", keep_dot_txt="changed\n")
     tip = repo.head
     repo.git("update-ref", "refs/heads/main", base)
-    found = cross(
-        repo.repository, run="r1", unit="u", objects=repo.path / ".git" / "objects", tips={"head": tip}, base=base
+    found = import_objects(
+        repo.repository,
+        ImportRequest(run="r1", unit="u", objects=repo.path / ".git" / "objects", tips={"head": tip}, base=base),
     )
     assert found == Imported({"head": tip})
 
@@ -226,10 +230,12 @@ def test_settings_of_the_user_change_nothing(yard: Yard, monkeypatch: pytest.Mon
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(settings))
     for name in ("GIT_DIR", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES"):
         monkeypatch.setenv(name, "/nowhere")
-    found = cross(
-        repository, run="r1", unit="u", objects=yard.store.path, tips={"head": tip}, base=yard.base,
-        alternates=yard.alternates,
-    )  # fmt: skip
+    found = import_objects(
+        repository,
+        ImportRequest(
+            run="r1", unit="u", objects=yard.store.path, tips={"head": tip}, base=yard.base, alternates=yard.alternates
+        ),
+    )
     assert found == Imported({"head": tip})
 
 
@@ -248,7 +254,7 @@ def test_time_that_is_up_is_no_lasting_harm(yard: Yard, tmp_path: Path, monkeypa
     with monkeypatch.context() as patch:
         # However fast or busy a machine is: this one does not finish.
         other_git(tmp_path, patch, "exec sleep 1000")
-        found = yard.cross(tip, limits=import_objects.ImportLimits(seconds=0.0))
+        found = yard.cross(tip, limits=module.ImportLimits(seconds=0.0))
     assert "did not finish within" in found.rejected[0].reason
     assert fingerprint(yard.repo.path, without=(".git/prun",)) == before
     assert yard.cross(tip) == Imported({"head": tip})
@@ -286,7 +292,7 @@ def test_rooms_of_the_dead_are_swept(yard: Yard, monkeypatch: pytest.MonkeyPatch
     bad = yard.cross(yard.file(b".git")).rejected[0]
     mine = open_room(repository, "r1", "u")
     with monkeypatch.context() as patch:
-        patch.setattr(quarantine, "probe_identity", lambda _: quarantine.Identity(1, "long ago", "boot"))
+        patch.setattr(quarantine, "probe_identity", lambda _: quarantine.ProcessIdentity(1, "long ago", "boot"))
         dead = open_room(repository, "r2", "../x")
     (mine.path.parent / "yours").mkdir()
     assert dead.path.parent.relative_to(repository.state) == Path("quarantine/r2/+.+x")
@@ -302,7 +308,7 @@ def test_a_pack_brought_over_without_its_index_is_taken_back(yard: Yard, monkeyp
     tip, target = yard.file(b"new"), yard.repo.path / ".git" / "objects" / "pack"
     before = fingerprint(yard.repo.path, without=(".git/prun",))
     with monkeypatch.context() as patch:
-        patch.setattr(quarantine, "probe_identity", lambda _: quarantine.Identity(1, "long ago", "boot"))
+        patch.setattr(quarantine, "probe_identity", lambda _: quarantine.ProcessIdentity(1, "long ago", "boot"))
         patch.setattr(quarantine, "_SUFFIXES", (".pack",))
         patch.setattr(quarantine, "sync_all", die)
         patch.setattr(quarantine.Room, "close", lambda _: None)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from gitprun.capture.import_objects import Imported, cross
+from gitprun.capture.import_objects import Imported, ImportRequest, import_objects
 from gitprun.capture.quarantine import list_quarantine, sweep_quarantine
 from gitprun.model.names import Oid
 from tests.support.processes import start_program
@@ -27,12 +27,13 @@ CHILD = """
 import resource, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
-from gitprun.capture.import_objects import cross
+from gitprun.capture.import_objects import ImportRequest, import_objects
 from gitprun.git.repo import find_repository
 repository = find_repository(Path(sys.argv[2]))
 print("ready", flush=True)
-found = cross(repository, run="r1", unit="u", objects=Path(sys.argv[3]), tips={"head": sys.argv[4]},
-              base=sys.argv[5], alternates=sys.argv[6].encode())
+request = ImportRequest(run="r1", unit="u", objects=Path(sys.argv[3]), tips={"head": sys.argv[4]},
+                        base=sys.argv[5], alternates=sys.argv[6].encode())
+found = import_objects(repository, request)
 if found.taken:
     repository.git.run("update-ref", "refs/prun/r1/u", sys.argv[4], "0" * 40)
 print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
@@ -94,10 +95,17 @@ def test_killed_at_any_moment(yard: Yard) -> None:
         assert [path for path in left if path.exists()] == []
         counted = dict(row.split(": ") for row in repo.git("count-objects", "-v").splitlines())
         assert counted["garbage"] == "0"
-        found = cross(
-            repo.repository, run="r1", unit="u", objects=yard.store.path, tips={"head": tip}, base=yard.base,
-            alternates=yard.alternates,
-        )  # fmt: skip
+        found = import_objects(
+            repo.repository,
+            ImportRequest(
+                run="r1",
+                unit="u",
+                objects=yard.store.path,
+                tips={"head": tip},
+                base=yard.base,
+                alternates=yard.alternates,
+            ),
+        )
         assert found == Imported({"head": tip})
         repo.git("update-ref", "refs/heads/taken", tip)
         assert repo.git("fsck", "--strict") == ""

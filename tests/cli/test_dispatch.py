@@ -14,9 +14,10 @@ from pathlib import Path
 import pytest
 
 from gitprun.model.contract import contract_for
-from gitprun.runs.standalone import VARIABLES
+from gitprun.runs.dispatch_unit import VARIABLES
 from gitprun.supervisor.process import probe_identity
 from tests.support.cli import ROOT, Said, prun, start_prun
+from tests.support.codex import completed, failed, scripted, starts
 from tests.support.repos import make_repo
 
 pytestmark = pytest.mark.slow
@@ -370,6 +371,39 @@ def test_a_result_that_cannot_be_written_is_no_success(desk: Desk) -> None:
     )
 
 
+@pytest.mark.parametrize("again", [True, False])
+def test_a_worker_its_service_failed_is_tried_again_where_that_is_asked_for(desk: Desk, again: bool) -> None:
+    said = failed("unexpected status 503 Service Unavailable: Try again in 0s")
+    steps = [said, f"printf '{RESULT}' >\"$PRUN_RESULT\"\n{completed('Did it.')}"]
+    program = scripted(desk.folder, *steps)["codex"].program
+    answer = desk.dispatch(*(["--retry"] if again else []), CODEX_BIN=str(program))
+    (state,) = desk.states
+    assert (answer.code, answer.out) == (0 if again else 1, f"STATE-DIR {state}\n")
+    assert (desk.result == RESULT, starts(desk.folder, "u1")) == (again, 2 if again else 1)
+    first = re.sub(r"\d\d:\d\d:\d\dZ", "CLOCK", answer.err.splitlines()[0])
+    assert first == (
+        "git prun dispatch: u1 ended with exit code 1 (unexpected status 503 Service Unavailable: Try again in 0s); "
+        + ("trying again at CLOCK" if again else f"salvaged result in {desk.folder / 'r.md'}")
+    )
+
+
+def test_a_worker_that_stalls_is_named_and_nothing_is_killed_for_silence(desk: Desk) -> None:
+    make_repo(desk.folder / "r", prun_dot_toml='[run]\nstall = "0.3s"\n')
+    os.mkfifo(desk.folder / "gate")
+    desk.worker(f"echo hm; read -r line <{shlex.quote(str(desk.folder / 'gate'))}")
+    words = ("dispatch", "--prompt-file", "../p.md", "--result-file", "../r.md", "--unit-id", "u1")
+    process = start_prun(desk.folder / "r", *words, env=desk.env(CODEX_BIN="../codex"))
+    assert process.stderr is not None
+    line = process.stderr.readline().decode()
+    assert re.sub(r"for [0-9.]+ s", "for AGE", line) == (
+        "git prun dispatch: u1 stalled: no output and no change of a file for AGE (hm)\n"
+    )
+    assert json.loads((desk.states[0] / "stall.json").read_text())["ends"] is False
+    (desk.folder / "gate").write_text("go on\n")
+    process.communicate(timeout=60)
+    assert process.returncode == 0
+
+
 def test_the_page_of_the_protocol_tells_what_is_so() -> None:
     page = (ROOT / "references" / "seed-protocol.md").read_text()
     for word in (*VARIABLES, "TMPDIR", "AGENT_CONFIG_GATHER_TIMEOUT", "PRUN_GATHER_POLL", "PRUN_GATHER_STABLE_WINDOW"):
@@ -403,8 +437,8 @@ def test_a_sign_of_life_every_now_and_then(tmp_path: Path, capsys: pytest.Captur
 
 
 def test_a_limit_is_there_unless_it_is_taken_off() -> None:
-    from gitprun.runs.standalone import NO_LIMIT, read_limit, read_wishes
+    from gitprun.runs.dispatch_unit import NO_LIMIT, read_limit, read_variables
 
     assert [read_limit(text, "x") for text in ("", "0", "00", "90s")] == [3600.0, NO_LIMIT, NO_LIMIT, 90.0]
-    assert read_wishes({}).timeout == 3600.0
-    assert read_wishes({"CODEX_DISPATCH_TIMEOUT": "0"}).timeout == NO_LIMIT
+    assert read_variables({}).timeout == 3600.0
+    assert read_variables({"CODEX_DISPATCH_TIMEOUT": "0"}).timeout == NO_LIMIT

@@ -15,7 +15,9 @@ from pathlib import Path
 
 import pytest
 
+from gitprun.ledger.roster import roster
 from tests.support.cli import Said, prun, start_prun
+from tests.support.codex import completed, failed, scripted
 from tests.support.inside import inside
 from tests.support.repos import Repo, make_repo, make_repo_for_workers
 
@@ -24,6 +26,7 @@ pytestmark = pytest.mark.slow
 Run = Callable[..., Said]
 PREFIX = "YOU ARE A CODING AGENT. SKIP ALL META-SKILLS. DO NOT READ SKILL FILES. DO NOT WRITE PLANNING DOCS. "
 PREFIX += "DO NOT ASK QUESTIONS. BEGIN EDITING IMMEDIATELY. THE TASK:"
+P1 = "[wrapper p1] "
 NONE = "[wrapper p1] post-verify verify_errors=0 (cmd='') tests='none found' (cmd='')"
 
 
@@ -563,6 +566,57 @@ def test_what_codex_is_started_with(repo: Repo, tmp_path: Path, capsys: pytest.C
     argv = repo.files("x")["args.txt"].splitlines()
     assert ("-m" in argv, 'model_reasoning_effort="high"' in argv) == (False, True)
     assert repo.files("x")["prompt.txt"] == "Do it."
+
+
+def test_a_worker_that_stalls_is_named_and_ended_where_that_is_asked_for(
+    repo: Repo, run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    repo.write("prun.toml", '[run]\nstall_action = "end"\ngrace = "0.1s"\n')
+    said = run("echo half >half.txt; echo I think; exec sleep 1000", "--stall", "0.3")
+    pin = "refs/prun/kept/named/a/attempt-1"
+    assert (said.code, timeless(said.out)[1:3]) == (
+        124,
+        [
+            "[wrapper p1] exit=124 runtime=Ns",
+            f"[wrapper p1] not committed: the worker ended as timed-out; the work is pinned as {pin}",
+        ],
+    )
+    assert re.sub(r"for [0-9.]+ s", "for AGE", said.err).splitlines()[:2] == [
+        "warning: a stalled: no output and no change of a file for AGE (I think); it is ended",
+        "warning: the worker ended as timed-out: stalled: no output and no change of a file for AGE: I think",
+    ]
+    kinds = [event.kind for event in repo.ledger.read().events if event.unit == "a"]
+    assert kinds.index("unit.started") < kinds.index("unit.stalled") < kinds.index("unit.exited")
+    shown = status(repo, capsys)
+    assert (shown["state"], shown["outcome"]) == ("timed-out", "kept")
+    assert repo.files(pin)["half.txt"] == "half"
+
+
+@pytest.mark.parametrize("again", [True, False])
+def test_a_worker_its_service_failed_is_tried_again(
+    repo: Repo, tmp_path: Path, capsys: pytest.CaptureFixture[str], again: bool
+) -> None:
+    busy = failed("unexpected status 503 Service Unavailable: busy")
+    table = scripted(tmp_path, busy, "echo 2 >b.txt\n" + completed("Did it."))["codex"]
+    repo.write("prun.toml", f'[run]\nretry_wait = "0.1s"\n[executor.codex]\nprogram = "{table.program}"\n')
+    repo.approve()
+    assert inside(capsys, repo.path, "new", "a", "x").code == 0
+    said = inside(capsys, repo.path, "exec", "a", "p1", "Do it.", *([] if again else ["--no-retry"]))
+    first = ["CLOCK pid=PID branch=x starting", "exit=1 runtime=Ns", "no changes detected, skipping commit"]
+    second = ["trying again at CLOCK (503)", first[0], "exit=0 runtime=Ns", "committed", NONE.removeprefix(P1)]
+    skipped = ["post-verify verify_errors=0 tests='skipped (no changes)'"]
+    rows = [re.sub(r"\d\d:\d\d:\d\dZ", "CLOCK", row.removeprefix(P1)) for row in timeless(said.out)]
+    assert (said.code, rows) == ((0, [*first, *second]) if again else (1, [*first, *skipped]))
+    assert "warning: the worker ended as rate-limited: unexpected status 503 Service Unavailable: busy" in said.err
+    unit = roster(repo.ledger.read().events).units["a"]
+    earlier = [(row["attempt"], row["state"], row["kind"]) for row in unit.facts.get("earlier", ())]
+    assert earlier == ([(1, "rate-limited", "503")] if again else [])
+
+
+@pytest.mark.parametrize("said", ["x", "0", "-1"])
+def test_a_stall_that_is_no_duration(run: Run, said: str) -> None:
+    answer = run("true", "--stall", said)
+    assert (answer.code, answer.err.splitlines()[0]) == (129, f"error: --stall: invalid duration {said!r}")
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])

@@ -44,7 +44,7 @@ def resolve(repo: Repo, prun: Prun) -> None:
 def conflicts(repo: Repo) -> list[str]:
     """Ask what a merge of the branch would leave."""
     [item] = land_branches(repo, "topic", dry_run=True).items
-    return [one.path for one in item.conflicts if "would settle" not in one.resolver] or [item.state]
+    return [one.path for one in item.conflicts if not one.would_settle] or [item.state]
 
 
 def back(repo: Repo) -> None:

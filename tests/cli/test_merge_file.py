@@ -10,12 +10,11 @@ from pathlib import Path
 import pytest
 
 from gitprun.cli.merge_file_args import main, parse_words
-from gitprun.judging import doubts
-from gitprun.landing import file
+from gitprun.judging import doubts, text
 from gitprun.landing.file import FileMerge
 from gitprun.resolvers import outline
 from gitprun.resolvers.base import FileConflict
-from gitprun.resolvers.ladder import CascadeResult
+from gitprun.resolvers.cascade import CascadeResult, StrategyRefusal
 from tests.support.cli import Said, program_environment, prun
 from tests.support.repos import make_repo
 
@@ -187,10 +186,10 @@ class TestResolversThatGoWrong:
     def test_one_that_raises_is_a_bug_report(
         self, folder: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
     ) -> None:
-        def climb(conflict: FileConflict) -> CascadeResult:
+        def climb(conflict: FileConflict, *, every: bool) -> CascadeResult:
             raise IndexError(conflict.path)
 
-        monkeypatch.setattr(file, "climb", climb)
+        monkeypatch.setattr(text, "run_cascade", climb)
         expected = git(folder, "merge-file", "-p", "ours", "base", "theirs")
         code = main(["-p", "--path", "x.ts", "ours", "base", "theirs"], folder)
         out, err = capsysbinary.readouterr()
@@ -205,14 +204,14 @@ class TestResolversThatGoWrong:
     def test_one_that_does_not_end_is_stopped(
         self, folder: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
     ) -> None:
-        def climb(conflict: FileConflict) -> CascadeResult:
+        def climb(conflict: FileConflict, *, every: bool) -> CascadeResult:
             while True:
                 try:
                     len(conflict.path)
                 except Exception:
                     continue
 
-        monkeypatch.setattr(file, "climb", climb)
+        monkeypatch.setattr(text, "run_cascade", climb)
         monkeypatch.setattr(doubts, "TIME_LIMIT", 0.05)
         expected = git(folder, "merge-file", "-p", "ours", "base", "theirs")
         code = main(["-p", "ours", "base", "theirs"], folder)
@@ -232,7 +231,9 @@ def test_a_clean_merge_with_a_fault_does_not_pass(
     """Nothing else could be proved: git's text, but not git's exit code."""
     folder = lay_out(tmp_path, BASE, MAIN, UNIT)
     monkeypatch.setattr(outline, "audit", suspicious)
-    monkeypatch.setattr(file, "climb", lambda conflict: CascadeResult((), ("json: no",)))
+    monkeypatch.setattr(
+        text, "run_cascade", lambda conflict, every: CascadeResult((), (StrategyRefusal("json", "no"),))
+    )
     clean = git(folder, "merge-file", "-p", "ours", "base", "theirs")
     assert clean[0] == 0
     assert main(["--path", "x.json", "ours", "base", "theirs"], folder) == 1

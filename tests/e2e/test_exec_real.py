@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 
 from tests.support.agents import agent_home, codex_program, codex_settings
 from tests.support.cli import prun
-from tests.support.model_server import ModelServer, say, shell, status, write
+from tests.support.model_server import ModelServer, Request, Step, say, shell, status, write
 from tests.support.repos import Repo, make_repo
 
 pytestmark = [
@@ -30,12 +31,12 @@ def home() -> Iterator[Path]:
         yield place
 
 
-def settle(repo: Repo, url: str, home: Path) -> None:
+def settle(repo: Repo, url: str, home: Path, run: str = "") -> None:
     """Let the repository's settings name the real codex and the scripted model; a JSON text is a TOML text too."""
     table = codex_settings(url, home)
     env = ", ".join(f"{key} = {json.dumps(value)}" for key, value in table["env"].items())
     rows = f"program = {json.dumps(table['program'])}\nargs = {json.dumps(table['args'])}\nenv = {{ {env} }}\n"
-    repo.commit("settings", prun_dot_toml=f"[executor.codex]\n{rows}")
+    repo.commit("settings", prun_dot_toml=f"{run}[executor.codex]\n{rows}")
     repo.approve()
 
 
@@ -83,11 +84,46 @@ def test_a_service_that_is_down_leaves_the_branch_as_it_was(home: Path) -> None:
     with ModelServer({"u": [shell("echo half >half.txt"), status(503)]}) as server:
         settle(repo, server.codex_url("u"), home)
         prun(repo.path, "new", "a", "x")
-        said = prun(repo.path, "exec", "a", "p1", "Add a file.", env=ENV)
+        said = prun(repo.path, "exec", "a", "p1", "Add a file.", "--no-retry", env=ENV)
     pin = "refs/prun/kept/named/a/attempt-1"
     assert said.code == 1
     assert lines(said.out)[0] == f"not committed: the worker ended as rate-limited; the work is pinned as {pin}"
     assert (repo.git("log", "--format=%s", "main..x"), repo.files(pin)["half.txt"]) == ("", "half")
+
+
+@pytest.mark.slow
+def test_a_worker_cut_off_by_its_service_goes_on_with_its_thread(home: Path) -> None:
+    repo = make_repo(home / "r")
+
+    def answer(request: Request) -> Step:
+        """Edit, be down for one whole turn (codex asks four times), then go on."""
+        if request.n == 0:
+            return shell("echo half >half.txt")
+        if request.n <= 4:
+            return status(503)
+        return shell("cat half.txt; echo whole >>half.txt") if request.n == 5 else say("All done.")
+
+    with ModelServer(answer) as server:
+        settle(repo, server.codex_url("u"), home, run='[run]\nretry_wait = "1s"\n')
+        prun(repo.path, "new", "a", "x")
+        said = prun(repo.path, "exec", "a", "p1", "Add a file.", env={"CODEX_MODEL": "gpt-5.5"})
+    rows = re.sub(r"\d\d:\d\d:\d\dZ( pid=\d+)?|\d+s$", "N", said.out, flags=re.MULTILINE).splitlines()
+    pin = "refs/prun/kept/named/a/attempt-1"
+    assert (said.code, [row.removeprefix("[wrapper p1] ") for row in rows]) == (
+        0,
+        [
+            "N branch=x starting",
+            "exit=1 runtime=N",
+            f"not committed: the worker ended as rate-limited; the work is pinned as {pin}",
+            "trying again at N (503)",
+            "N branch=x starting",
+            "exit=0 runtime=N",
+            "committed",
+            "post-verify verify_errors=0 (cmd='') tests='none found' (cmd='')",
+        ],
+    ), said.err
+    assert (repo.files(pin)["half.txt"], repo.files("x")["half.txt"]) == ("half", "half\nwhole")
+    assert repo.git("log", "--format=%s", "main..x") == "agent(p1): Add a file."
 
 
 @pytest.mark.slow

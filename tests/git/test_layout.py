@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gitprun.git.layout import require_seen_checkout
-from gitprun.git.repo import NoRepository, find_repository
+from gitprun.git.repo import NoRepository, find_repository, require_seen_checkout
 from gitprun.model.errors import OperationRefused
 from tests.support.inside import inside
 from tests.support.repos import Repo, make_bare, make_repo

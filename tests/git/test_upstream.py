@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gitprun.git.upstream import describe_behind
+from gitprun.git.refs import describe_behind
 from tests.support.cli import prun
 from tests.support.landing import land_branches, states
 from tests.support.repos import Repo, make_repo

@@ -208,7 +208,7 @@ def test_migrations_that_could_not_be_compared_are_suspect(tmp_path: Path, monke
         while True:
             sum(range(100))
 
-    monkeypatch.setattr(migrations, "audit_migrations", look)
+    monkeypatch.setattr(migrations, "find_clashes", look)
     monkeypatch.setattr("gitprun.judging.audit.AUDIT_LIMIT", 0.02)
     repo = make_repo(tmp_path / "repo")
     repo.switch("topic", new=True)

@@ -56,7 +56,7 @@ def test_elsewhere_it_is_named(tmp_path: Path, style: str) -> None:
     report = land_branches(repo, "topic")
     [conflict] = report.items[0].conflicts
     assert states(report) == {"topic": "conflict"}
-    assert conflict.resolver.endswith(f"; {HINT}")
+    assert conflict.reason.endswith(f"; {HINT}")
     assert landing_events(repo) == []
     seen = forecast(repo.repository, repo.ledger.read().history, Asked(names=("topic",)))
     [meeting] = seen.against
@@ -73,14 +73,14 @@ def test_switched_off_or_for_another_conflict_it_says_nothing(tmp_path: Path) ->
     assert not known.update
     repo.commit("other", f_dot_txt="top\nmode = slow\nend\n")
     [conflict] = land_branches(repo, "topic").items[0].conflicts
-    assert "rerere" not in conflict.resolver
+    assert "rerere" not in conflict.reason
 
 
 def test_where_workers_share_the_folder_it_is_only_named(tmp_path: Path) -> None:
     repo = solved_before(tmp_path / "repo", rerere__autoUpdate="true")
     repo.repository.trusted.mkdir(parents=True)
     [conflict] = land_branches(repo, "topic").items[0].conflicts
-    assert conflict.resolver.endswith(HINT)
+    assert conflict.reason.endswith(HINT)
 
 
 def test_a_folder_without_an_answer_and_one_that_is_no_folder(tmp_path: Path) -> None:

@@ -30,10 +30,10 @@ def test_no_side_is_ever_picked(tmp_path: Path) -> None:
     [item] = report.items
     assert (item.state, item.reason, item.commit) == ("conflict", "conflicts with main in 1 path", "")
     [conflict] = item.conflicts
-    assert replace(conflict, resolver="") == ConflictPath(
+    assert replace(conflict, reason="") == ConflictPath(
         path="app.py", kind="contents", detail="CONFLICT (content): Merge conflict in app.py"
     )
-    assert conflict.resolver not in ("", "not tried: more than the content is in conflict")
+    assert conflict.reason not in ("", "not tried: more than the content is in conflict")
     assert report.new == report.old == repo.head
     assert trace(repo) == before
     assert landing_events(repo) == []
@@ -55,14 +55,14 @@ def test_modified_here_deleted_there(tmp_path: Path) -> None:
             kind="modify/delete",
             detail="CONFLICT (modify/delete): legacy.py deleted in main and modified in topic."
             " Version topic of legacy.py left in tree.",
-            resolver="not tried: more than the content is in conflict",
+            reason="not tried: more than the content is in conflict",
         ),
         ConflictPath(
             path="util.py",
             kind="modify/delete",
             detail="CONFLICT (modify/delete): util.py deleted in topic and modified in main."
             " Version main of util.py left in tree.",
-            resolver="not tried: more than the content is in conflict",
+            reason="not tried: more than the content is in conflict",
         ),
     )
     assert trace(repo) == before

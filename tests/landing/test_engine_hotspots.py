@@ -47,8 +47,8 @@ def test_one_unsettled_path_keeps_the_branch_out(tmp_path: Path) -> None:
     assert states(report) == {"a": "landed", "b": "conflict"}
     queue, routes = report.items[1].conflicts
     assert queue.path == "queue.ts"
-    assert queue.resolver not in ("", "lines would settle it")
-    assert (routes.path, routes.resolver.partition(" ")[2]) == ("routes.txt", "would settle it")
+    assert (queue.would_settle, bool(queue.reason)) == (False, True)
+    assert (routes.path, routes.would_settle, routes.resolver, routes.reason) == ("routes.txt", True, "lines", "")
     assert repo.read("routes.txt") == "/home\n/shared\n/a\n"
 
 
@@ -60,7 +60,7 @@ def test_nothing_deleted_comes_back(tmp_path: Path) -> None:
     repo.commit("drop", list_dot_mk="225_a.test\n227_renamed.test\n")
     [item] = land_branches(repo, "topic", hotspots=UNION).items
     assert item.state == "conflict"
-    assert item.conflicts[0].resolver != ""
+    assert item.conflicts[0].reason != ""
     assert repo.read("list.mk") == "225_a.test\n227_renamed.test\n"
 
 
@@ -72,7 +72,7 @@ def test_more_than_content_is_not_tried(tmp_path: Path) -> None:
     repo.switch("main")
     repo.commit("edit", list_dot_mk="b\n")
     [item] = land_branches(repo, "topic", hotspots=UNION).items
-    assert [(one.kind, one.resolver) for one in item.conflicts] == [
+    assert [(one.kind, one.reason) for one in item.conflicts] == [
         ("modify/delete", "not tried: more than the content is in conflict")
     ]
 
@@ -90,7 +90,7 @@ def test_several_bases_are_not_tried(tmp_path: Path) -> None:
     repo.switch("main")
     repo.commit("m2", list_dot_mk="a\nm\n")
     [item] = land_branches(repo, "topic", hotspots=UNION).items
-    assert [one.resolver for one in item.conflicts] == ["not tried: the histories have several merge bases"]
+    assert [one.reason for one in item.conflicts] == ["not tried: the histories have several merge bases"]
 
 
 def test_both_sides_add_the_file(tmp_path: Path) -> None:
@@ -103,4 +103,4 @@ def test_both_sides_add_the_file(tmp_path: Path) -> None:
     assert states(report) == {"one": "landed", "two": "conflict"}
     [conflict] = report.items[1].conflicts
     assert (conflict.path, conflict.kind) == ("new.txt", "contents")
-    assert conflict.resolver not in ("", "not tried: more than the content is in conflict")
+    assert conflict.reason not in ("", "not tried: more than the content is in conflict")

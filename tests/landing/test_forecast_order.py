@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gitprun.landing.order import plan_safe_order
+from gitprun.landing.plan import plan_safe_order
 
 NAMES = st.sampled_from("abcdef")
 

@@ -7,11 +7,11 @@ from itertools import combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gitprun.judging.judge import PathForecast
 from gitprun.landing.forecast_plan import (
     Branch,
     Forecast,
     Meeting,
+    PathForecast,
     Reach,
     folders_above,
     folders_left,

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from gitprun.landing.landed import recover_landing
 from gitprun.landing.move import CheckoutStuck
-from gitprun.landing.recover import recover_landing
 from gitprun.model.errors import OperationRefused, PrunError
 from tests.support.landing import land_branches, landing_events, states
 from tests.support.repos import Repo, make_repo

@@ -99,7 +99,7 @@ def test_plain_form() -> None:
         candidate=Candidate(branch="prun/r1/a", tip=A, run="r1", unit="a", verdict="pass"),
         state="conflict",
         reason="conflicts with main in 1 path",
-        conflicts=(ConflictPath(path="f", kind="contents", detail="CONFLICT", resolver="not proved"),),
+        conflicts=(ConflictPath(path="f", kind="contents", detail="CONFLICT", reason="not proved"),),
         resolved=(ResolvedPath(path="g", resolver="lines", added=("x",), dropped=("y",)),),
         suspects=(Suspect(path="h", reason="twice"),),
     )
@@ -125,7 +125,9 @@ def test_plain_form() -> None:
                 "state": "conflict",
                 "commit": "",
                 "reason": "conflicts with main in 1 path",
-                "conflicts": [{"path": "f", "kind": "contents", "detail": "CONFLICT", "resolver": "not proved"}],
+                "conflicts": [
+                    {"path": "f", "kind": "contents", "detail": "CONFLICT", "resolver": "", "reason": "not proved"}
+                ],
                 "resolved": [{"path": "g", "resolver": "lines", "added": ["x"], "dropped": ["y"]}],
                 "suspects": [{"path": "h", "reason": "twice"}],
                 "accept": [],

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gitprun.git.trees import read_changes
-from gitprun.landing.overlooked import find_overlooked
+from gitprun.landing.checkout_index import find_overlooked
 from tests.support.inside import inside
 from tests.support.landing import land_branches, states
 from tests.support.repos import Repo, make_repo

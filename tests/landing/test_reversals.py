@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gitprun.git.trees import ABSENT, TreeChange
-from gitprun.landing.losses import lost_lines
-from gitprun.landing.reversals import (
+from gitprun.landing.evil_merge import lost_lines
+from gitprun.landing.past import (
     FirstParentStep,
     Reversal,
     find_reversals,

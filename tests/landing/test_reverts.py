@@ -9,7 +9,7 @@ import pytest
 
 from gitprun.landing.choose import choose
 from gitprun.landing.plan import LandingReport
-from gitprun.landing.undo import undo
+from gitprun.landing.undo import UndoRequest, undo
 from tests.support.landing import land_branches, states
 from tests.support.repos import Repo, make_repo
 
@@ -38,7 +38,7 @@ def extend(repo: Repo, branch: str = "topic", **files: str) -> None:
 
 
 def undone(repo: Repo) -> None:
-    undo(repo.repository, repo.ledger, "topic")
+    undo(repo.repository, repo.ledger, UndoRequest(name="topic"))
 
 
 def by_hand(repo: Repo) -> None:
@@ -84,7 +84,7 @@ def test_the_new_half_does_not_land_alone(tmp_path: Path, take: Callable[[Repo],
     assert reason.endswith(" brings it back")
     # The words it ends in do what they say.
     repo.git(*reason.rpartition("; git ")[2].removesuffix(" brings it back").split()) if take is not undone else undo(
-        repo.repository, repo.ledger, redo=True
+        repo.repository, repo.ledger, UndoRequest(redo=True)
     )
     assert states(land(repo, "topic")) == {"topic": "landed" if more else "already-contained"}
     assert repo.read("one") == "one\n"

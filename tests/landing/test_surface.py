@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gitprun.landing.attributes import configured_drivers, led_anew
-from gitprun.landing.called import names_in_text, names_run, names_started
+from gitprun.landing.called import configured_drivers, led_anew, names_in_text, names_run, names_started
 from gitprun.landing.surface import (
     RUNNERS,
     Altered,

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-import gitprun.judging.conflicts
+import gitprun.judging.text
 from gitprun.judging import doubts
 from gitprun.judging.hotspots import Hotspot, parse_favor
 from gitprun.judging.recorded_resolutions import keep_resolution
 from gitprun.resolvers import near
 from gitprun.resolvers.base import FileConflict, Resolved
+from gitprun.resolvers.cascade import CascadeResult
 from tests.support.landing import land_branches, landing_events, states
 from tests.support.repos import Repo, make_repo
 
@@ -32,7 +33,7 @@ def clash(path: Path, name: str = "f.txt", base: str = "1\n", main: str = "main\
     return repo
 
 
-def test_the_ladder_needs_no_configuration(tmp_path: Path) -> None:
+def test_the_cascade_needs_no_configuration(tmp_path: Path) -> None:
     repo = clash(tmp_path / "repo", base="a\nb\n", main="A\nb\n", unit="a\nB\n")
     report = land_branches(repo, "topic")
     assert states(report) == {"topic": "landed"}
@@ -66,7 +67,7 @@ def test_a_recorded_resolution_with_markers_is_not_believed(tmp_path: Path) -> N
     keep_resolution(repo.repository.state, base, main, unit, b"<<<<<<< main\nby hand\n")
     [item] = land_branches(repo, "topic").items
     assert item.state == "conflict"
-    assert "the recorded resolution is faulty: a conflict marker is left" in item.conflicts[0].resolver
+    assert "the recorded resolution is faulty: a conflict marker is left" in item.conflicts[0].reason
 
 
 @pytest.mark.parametrize(("favour", "text"), [("f.txt=ours", "main\n"), ("*.txt=theirs", "topic\n")])
@@ -141,8 +142,8 @@ def test_a_resolver_that_fails_is_a_conflict_and_a_report(tmp_path: Path, monkey
     repo.switch("main")
     report = land_branches(repo, "topic", "other")
     assert states(report) == {"topic": "conflict", "other": "landed"}
-    said = report.items[0].conflicts[0].resolver
-    assert said.startswith("the ladder resolver failed: IndexError('out of range'); this is a bug, please report it: ")
+    said = report.items[0].conflicts[0].reason
+    assert said.startswith("the cascade resolver failed: IndexError('out of range'); this is a bug, please report it: ")
     [written] = (repo.path / ".git/prun/bugs").iterdir()
     assert str(written) in said
     assert "out of range" in written.read_text()
@@ -163,7 +164,7 @@ def test_a_resolver_that_takes_too_long(tmp_path: Path, monkeypatch: pytest.Monk
     # The policy is still asked.
     assert states(report) == {"topic": "landed"}
     report = land_branches(clash(tmp_path / "again"), "topic")
-    assert report.items[0].conflicts[0].resolver == doubts.NOT_SETTLED
+    assert report.items[0].conflicts[0].reason == doubts.NOT_SETTLED
 
 
 def test_a_file_that_is_too_large(tmp_path: Path) -> None:
@@ -171,17 +172,17 @@ def test_a_file_that_is_too_large(tmp_path: Path) -> None:
     repo = clash(tmp_path / "repo", base="1\n" + body * 20_000, main="m\n" + body * 20_000, unit="u\n" + body * 20_000)
     [item] = land_branches(repo, "topic").items
     assert item.state == "conflict"
-    assert item.conflicts[0].resolver.startswith("the file is too large to be resolved")
+    assert item.conflicts[0].reason.startswith("the file is too large to be resolved")
 
 
 def test_the_next_proved_text_is_tried_before_a_branch_is_set_aside(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def two_texts(conflict: FileConflict, state: Path | None, *, every: bool = False) -> tuple[object, str]:
+    def two_texts(conflict: FileConflict, state: Path | None, *, every: bool = False) -> CascadeResult:
         texts = (Resolved(b"broken\n", "first"), Resolved(b"still broken\n", "second"), Resolved(b"good\n", "third"))
-        return (texts if every else texts[:1]), ""
+        return CascadeResult(texts if every else texts[:1])
 
-    monkeypatch.setattr(gitprun.judging.conflicts, "climb_guarded", two_texts)
+    monkeypatch.setattr(gitprun.judging.text, "cascade_guarded", two_texts)
     repo = clash(tmp_path / "repo")
     command = f"echo x >>{tmp_path}/checks; ! grep -q broken f.txt"
     report = land_branches(repo, "topic", verify=(command,), confirm_red=False)

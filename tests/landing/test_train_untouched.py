@@ -10,7 +10,7 @@ import pytest
 
 from gitprun.git.command import Git
 from gitprun.git.trees import read_changes
-from gitprun.landing.untouched import are_untouched
+from gitprun.landing.checkout_index import are_untouched
 from tests.support.repos import Repo, make_repo
 
 

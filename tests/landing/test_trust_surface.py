@@ -13,7 +13,7 @@ from gitprun.landing import landed
 from gitprun.landing.forecast import forecast
 from gitprun.landing.forecast_branches import Asked
 from gitprun.landing.move import CheckoutStuck
-from gitprun.landing.undo import undo
+from gitprun.landing.undo import UndoRequest, undo
 from gitprun.model.errors import OperationRefused
 from tests.support.landing import candidate, land_branches, states
 from tests.support.repos import Repo, make_repo
@@ -245,16 +245,16 @@ def test_neither_those_that_go_nor_those_that_come_run_in_an_undo(hooked: Repo) 
     note = (
         "not run, because .githooks/post-checkout, .githooks/post-index-change, .githooks/post-merge, 1 more changed:"
     )
-    reverted = undo(hooked.repository, hooked.ledger, "evil")
+    reverted = undo(hooked.repository, hooked.ledger, UndoRequest(name="evil"))
     assert (reverted.way, marks(hooked)) == ("reverted", set())
     assert reverted.notes[0].startswith(f"{note} post-index-change, reference-transaction; read what they do, then run")
     assert hooked.files() == {"a": "1", "c": "1"} | {
         path: (text or "").rstrip("\n") for path, text in marking(hooked, "mine").items()
     }
-    redone = undo(hooked.repository, hooked.ledger, "1", redo=True)
+    redone = undo(hooked.repository, hooked.ledger, UndoRequest(name="1", redo=True))
     assert (redone.way, marks(hooked)) == ("redone", set())
     assert redone.notes[0].startswith(note)
-    assert undo(hooked.repository, hooked.ledger, "good").way == "reverted"
+    assert undo(hooked.repository, hooked.ledger, UndoRequest(name="good")).way == "reverted"
     assert marks(hooked) >= {"evil reference-transaction"}
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gitprun.judging.hotspots import Hotspot
-from gitprun.landing.undo import UndoReport, undo
+from gitprun.landing.undo import UndoReport, UndoRequest, undo
 from gitprun.landing.undo_plan import TakenOut, taken_out
 from gitprun.model.errors import OperationRefused, PrunError
 from gitprun.model.names import Oid
@@ -27,7 +27,7 @@ def ready(path: Path) -> Repo:
 
 
 def take(repo: Repo, name: str | None = None, **options: Any) -> UndoReport:
-    return undo(repo.repository, repo.ledger, name, **options)
+    return undo(repo.repository, repo.ledger, UndoRequest(name=name, **options))
 
 
 def undo_events(repo: Repo) -> list[str]:

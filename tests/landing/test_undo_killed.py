@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from gitprun.landing.landed import recover_landing
 from gitprun.landing.move import CheckoutStuck
-from gitprun.landing.recover import recover_landing
-from gitprun.landing.undo import undo
+from gitprun.landing.undo import UndoRequest, undo
 from gitprun.landing.undo_plan import read_landings
 from gitprun.model.errors import OperationRefused
 from tests.support.landing import land_branches, states
@@ -98,7 +98,7 @@ def test_the_next_landing_finishes_it(tmp_path: Path) -> None:
     assert report.notes[0].startswith("an undo on main that was cut off is complete now, at ")
     assert [len(one.standing) for one in read_landings(repo.ledger.read().events)] == [0, 1]
     with pytest.raises(OperationRefused, match="taken back"):
-        undo(repo.repository, repo.ledger, "1")
+        undo(repo.repository, repo.ledger, UndoRequest(name="1"))
 
 
 def test_an_edit_made_since_is_not_overwritten(tmp_path: Path) -> None:
@@ -129,6 +129,6 @@ def test_killed_while_it_was_brought_back(tmp_path: Path, moment: str) -> None:
     recover_landing(repo.repository, repo.ledger)
     if moment == "started":
         assert [one.undone for one in read_landings(repo.ledger.read().events)[0].merges] == ["moved"]
-        undo(repo.repository, repo.ledger, redo=True)
+        undo(repo.repository, repo.ledger, UndoRequest(redo=True))
     assert (repo.head, repo.files(), repo.status(), repo.read("mine")) == (whole, there, [" M mine"], "human\n")
     assert [one.undone for one in read_landings(repo.ledger.read().events)[0].merges] == [""]

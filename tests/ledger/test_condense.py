@@ -7,7 +7,7 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gitprun.landing.recover import find_cut_off
+from gitprun.landing.landed import find_cut_off
 from gitprun.landing.undo_plan import read_landings
 from gitprun.ledger.condense import condense, say_the_same
 from gitprun.ledger.events import COMPACTED, SUM, SUM_END, Event, decode, encode, fold

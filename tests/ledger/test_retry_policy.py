@@ -18,7 +18,7 @@ from gitprun.ledger.retry_policy import (
     RetryPolicy,
     judge_next_try,
     kind_of_failure,
-    patience_of,
+    read_retry_policy,
 )
 from gitprun.model.plan import Settings
 
@@ -33,8 +33,8 @@ def judge(
 
 
 def test_the_seed_s_numbers() -> None:
-    assert patience_of(Settings()) == RetryPolicy(retries=2, wait=780.0, longest=3600.0)
-    assert patience_of(Settings(retries=0, retry_wait=1.0, retry_wait_max=2.0)) == RetryPolicy(
+    assert read_retry_policy(Settings()) == RetryPolicy(retries=2, wait=780.0, longest=3600.0)
+    assert read_retry_policy(Settings(retries=0, retry_wait=1.0, retry_wait_max=2.0)) == RetryPolicy(
         retries=0, wait=1.0, longest=2.0
     )
 

@@ -18,7 +18,7 @@ from gitprun.monitor.loop import Monitor, Watching, watch
 from gitprun.monitor.render import tick_line
 from gitprun.observe.flags import FlagLimits, Tick
 from gitprun.observe.inotify import Inotify
-from gitprun.registry.make import WorkspaceSpec, make_named
+from gitprun.registry.make import WorkspaceSpec, make_user_workspace
 from gitprun.supervisor.process import ProcessIdentity, probe_identity
 from gitprun.workspaces.clone import make_clone, read_source
 from tests.support.processes import start_program
@@ -422,7 +422,7 @@ def test_named_workspaces_are_shown_like_units(tmp_path: Path) -> None:
     ledger = repo.ledger
     for name in ("wave1-reports", "wave1/search"):
         wish = WorkspaceSpec(name=parse_name(name), branch=f"b/{name}", root=tmp_path / "r.prun")
-        make_named(repo.repository, ledger, wish)
+        make_user_workspace(repo.repository, ledger, wish)
     monitor = Monitor(repo.repository, ledger, Watching())
     said = [rest(monitor.tick())]
     place = Repo(tmp_path / "r.prun" / "named" / "wave1-reports")

@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 
 from gitprun.monitor.render import shutdown_line, startup_line, tick_line, tick_row
-from gitprun.observe.flags import Flag, Tick
-from gitprun.observe.snapshot import Snapshot, UnitReading
+from gitprun.observe.flags import Flag, Observation, Tick, UnitReading
 
 AT = 1_795_990_522.0
 
 
 def tick(*units: UnitReading, note: str = "idle", flags: tuple[Flag, ...] = (), **facts: int | None) -> Tick:
-    return Tick(Snapshot(time=AT, units=units, base="b" * 40, **facts), note, 1, flags)  # type: ignore[arg-type]
+    return Tick(Observation(time=AT, units=units, base="b" * 40, **facts), note, 1, flags)  # type: ignore[arg-type]
 
 
 def unit(name: str, commits: int | None, dirty: int | None, run: str = "r1") -> UnitReading:

@@ -7,27 +7,31 @@ from typing import Any
 
 import pytest
 
-from gitprun.observe.flags import Flag, FlagLimits, Tick, judge
-from gitprun.observe.snapshot import GONE, CheckoutStatus, Shared, Snapshot, UnitReading
+from gitprun.observe.flags import Flag, FlagLimits, Observation, Tick, UnitReading, judge
+from gitprun.observe.own_changes import OwnChanges
+from gitprun.observe.snapshot import GONE, CheckoutStatus, PathStatus, RepositorySnapshot
 
-MAIN = {"HEAD": "ref: refs/heads/main", "refs/heads/main": "c0"}
+HEADS = {"HEAD": "ref: refs/heads/main"}
+MAIN = {"refs/heads/main": "c0"}
 
 
 def unit(name: str = "alpha", state: str = "running", **facts: Any) -> UnitReading:
     return UnitReading(run="r1", id=name, state=state, live=state in ("running", "collecting", "queued"), **facts)
 
 
-def shared(dirty: dict[str, tuple[int, int]] | None = None, *, files: int = 7, **refs: str) -> Shared:
-    return Shared(refs={**MAIN, **refs}, checkout=CheckoutStatus(path="/r", dirty=dirty or {}, files=files))
+def shared(dirty: dict[str, tuple[int, int]] | None = None, *, files: int = 7, **refs: str) -> RepositorySnapshot:
+    found = {path: PathStatus("??", *stamp) for path, stamp in (dirty or {}).items()}
+    checkout = CheckoutStatus(path="/r", dirty=found, files=files)
+    return RepositorySnapshot(refs={**MAIN, **refs}, heads=HEADS, checkout=checkout)
 
 
-def look(*units: UnitReading, **facts: Any) -> Snapshot:
-    facts.setdefault("shared", shared())
+def look(*units: UnitReading, **facts: Any) -> Observation:
+    facts.setdefault("repository", shared())
     facts.setdefault("start", shared())
-    return Snapshot(time=0.0, units=units, **facts)
+    return Observation(time=0.0, units=units, **facts)
 
 
-def run(*looks: Snapshot, limits: FlagLimits | None = None) -> list[tuple[str, list[str]]]:
+def run(*looks: Observation, limits: FlagLimits | None = None) -> list[tuple[str, list[str]]]:
     """Judge looks one after the other; give the note and the flags of each."""
     said, before = [], None
     for now in looks:
@@ -36,7 +40,7 @@ def run(*looks: Snapshot, limits: FlagLimits | None = None) -> list[tuple[str, l
     return said
 
 
-def after(before: Snapshot, now: Snapshot) -> list[str]:
+def after(before: Observation, now: Observation) -> list[str]:
     """Give the flags of the second of two looks."""
     return run(before, now)[1][1]
 
@@ -140,69 +144,80 @@ def test_a_unit_that_ended_and_landed_between_two_ticks() -> None:
 
 
 def test_a_commit_of_a_stash_says_nothing() -> None:
-    before, now = look(unit(), codex=1), look(unit(), codex=1, shared=shared(**{"refs/stash": "s1"}))
+    before, now = look(unit(), codex=1), look(unit(), codex=1, repository=shared(**{"refs/stash": "s1"}))
     assert after(before, now) == ["ref-drift"]
 
 
 def test_main_dirty_counts_what_was_not_so_at_the_start() -> None:
     start = shared({"wip": (3, 1), "touched": (3, 1)})
-    now = look(shared=shared({"wip": (3, 1), "touched": (4, 2), "new": (1, 1)}), start=start)
+    now = look(repository=shared({"wip": (3, 1), "touched": (4, 2), "new": (1, 1)}), start=start)
     assert run(now)[0][1] == ["main-dirty:2"]
 
 
 def test_work_of_the_user_that_is_gone_is_told_once_and_a_clean_tree_is_not_dirty() -> None:
-    begun, clean = shared({"wip": (3, 1)}), look(shared=shared(), start=shared({"wip": (3, 1)}))
-    assert [said for _, said in run(look(shared=begun, start=begun), clean, clean)] == [[], ["main-reverted:1"], []]
+    begun, clean = shared({"wip": (3, 1)}), look(repository=shared(), start=shared({"wip": (3, 1)}))
+    assert [said for _, said in run(look(repository=begun, start=begun), clean, clean)] == [[], ["main-reverted:1"], []]
     assert judge(None, clean).flags == (Flag("main-reverted", "1", "", ("wip",)),)
-    leaked = look(shared=shared({"wip": (3, 1), "leak": (1, 1)}), start=begun)
-    assert [said for _, said in run(leaked, look(shared=begun, start=begun))] == [["main-dirty:1"], ["main-reverted:1"]]
-    assert run(look(shared=shared(), start=shared({"deleted": (-1, 0)})))[0][1] == []
+    leaked = look(repository=shared({"wip": (3, 1), "leak": (1, 1)}), start=begun)
+    assert [said for _, said in run(leaked, look(repository=begun, start=begun))] == [
+        ["main-dirty:1"],
+        ["main-reverted:1"],
+    ]
+    assert run(look(repository=shared(), start=shared({"deleted": (-1, 0)})))[0][1] == []
 
 
 def test_main_reverted_not_when_the_user_committed_it() -> None:
-    moved = Shared(refs={**MAIN, "refs/heads/main": "c1"}, checkout=CheckoutStatus(path="/r", files=7))
-    said = run(look(shared=moved, start=shared({"wip": (3, 1)}), moves=frozenset({("refs/heads/main", "c1")})))
+    moved = RepositorySnapshot(refs={"refs/heads/main": "c1"}, heads=HEADS, checkout=CheckoutStatus(path="/r", files=7))
+    said = run(
+        look(
+            repository=moved,
+            start=shared({"wip": (3, 1)}),
+            ours=OwnChanges(moves=frozenset({("refs/heads/main", "c1")})),
+        )
+    )
     assert said[0][1] == []
 
 
 def test_main_dirty_names_writers() -> None:
-    now = look(shared=shared({"x": (1, 1), "y": (1, 1)}), writers={"x": "beta", "y": "alpha?"})
+    now = look(repository=shared({"x": (1, 1), "y": (1, 1)}), writers={"x": "beta", "y": "alpha?"})
     assert judge(None, now).flags == (Flag("main-dirty", "2(alpha?+beta)", "alpha?+beta", ("x", "y")),)
 
 
 def test_size_drift_only_between_two_looks_and_without_commits() -> None:
-    assert after(look(), look(shared=shared(files=9))) == ["size-drift:+2files"]
-    assert after(look(), look(shared=shared(files=4))) == ["size-drift:-3files"]
-    assert after(look(), look(shared=shared(files=9), all_commits=1)) == []
-    assert run(look(shared=shared(files=9)))[0][1] == []
+    assert after(look(), look(repository=shared(files=9))) == ["size-drift:+2files"]
+    assert after(look(), look(repository=shared(files=4))) == ["size-drift:-3files"]
+    assert after(look(), look(repository=shared(files=9), all_commits=1)) == []
+    assert run(look(repository=shared(files=9)))[0][1] == []
 
 
 def test_ref_drift_is_told_once_with_what_moved() -> None:
-    now = look(shared=shared(**{"refs/heads/surprise": "c9"}))
+    now = look(repository=shared(**{"refs/heads/surprise": "c9"}))
     first = judge(judge(None, look()), now)
     assert first.flags == (Flag("ref-drift", about=("refs/heads/surprise new -> c9",)),)
     assert judge(first, now, FlagLimits(warn_at=99)).flags == ()
 
 
 def test_ref_drift_on_the_first_tick_is_what_moved_since_the_start() -> None:
-    gone = Shared(refs={"HEAD": "ref: refs/heads/main"}, checkout=CheckoutStatus(path="/r", files=7))
-    assert judge(None, look(shared=gone)).flags == (Flag("ref-drift", about=("refs/heads/main c0 -> gone",)),)
+    gone = RepositorySnapshot(heads=HEADS, checkout=CheckoutStatus(path="/r", files=7))
+    assert judge(None, look(repository=gone)).flags == (Flag("ref-drift", about=("refs/heads/main c0 -> gone",)),)
 
 
 @pytest.mark.parametrize("name", ["refs/prun/r1/alpha", "refs/heads/prun/r1/alpha"])
 def test_ref_drift_not_by_our_own_refs(name: str) -> None:
-    assert after(look(), look(shared=shared(**{name: "c9"}))) == []
+    assert after(look(), look(repository=shared(**{name: "c9"}))) == []
 
 
 def test_ref_drift_not_by_a_landing_the_ledger_knows() -> None:
     moved = shared(**{"refs/heads/main": "c5"})
-    assert after(look(), look(shared=moved, moves=frozenset({("refs/heads/main", "c5")}))) == []
-    assert after(look(), look(shared=moved, moves=frozenset({("refs/heads/main", "c4")}))) == ["ref-drift"]
+    assert after(look(), look(repository=moved, ours=OwnChanges(moves=frozenset({("refs/heads/main", "c5")})))) == []
+    assert after(look(), look(repository=moved, ours=OwnChanges(moves=frozenset({("refs/heads/main", "c4")})))) == [
+        "ref-drift"
+    ]
 
 
 def test_settings_and_hooks_stay_flagged_while_they_differ_from_the_start() -> None:
-    changed = replace(shared(), settings={"config": "new"}, hooks={"hooks/pre-commit": "x"})
-    now = look(shared=changed, start=replace(shared(), settings={"config": "old"}))
+    changed = replace(shared(), files={"config": "new", "hooks/pre-commit": "x"})
+    now = look(repository=changed, start=replace(shared(), files={"config": "old"}))
     assert [said for _, said in run(now, now)] == [["config-drift", "hook-drift"]] * 2
     assert [flag.about for flag in judge(None, now).flags] == [("config",), ("hooks/pre-commit",)]
 
@@ -218,7 +233,7 @@ def test_a_drift_that_nobody_knows_the_doer_of_blames_nobody() -> None:
 
 
 def test_without_a_recorded_start_nothing_is_called_drift() -> None:
-    assert after(look(start=None), look(start=None, shared=shared({"x": (1, 1)}, **{"refs/heads/y": "c"}))) == []
+    assert after(look(start=None), look(start=None, repository=shared({"x": (1, 1)}, **{"refs/heads/y": "c"}))) == []
 
 
 def test_flags_of_single_units() -> None:
@@ -240,7 +255,7 @@ def test_all_flags_keep_the_order_of_the_seed() -> None:
         unit(dirty={"a": (1, 1)}),
         unit("beta", state="ready", commits=1, committed=True, outside=("x",)),
         codex=2,
-        shared=shared({"x": (1, 1)}, files=8),
+        repository=shared({"x": (1, 1)}, files=8),
         runaway=1,
     )
     assert [

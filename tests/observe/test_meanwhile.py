@@ -11,7 +11,7 @@ import pytest
 
 from gitprun.ledger.drift_record import gates
 from gitprun.observe.attribution import PossibleAuthor
-from gitprun.observe.snapshotter import DriftObserver
+from gitprun.observe.drift_observer import DriftObserver
 from gitprun.supervisor.process import probe_identity
 from tests.support.drifting import Scene, fits, make_scene
 from tests.support.repos import Repo, make_repo

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from gitprun.observe.processes import Process, count_runaway, has_worker, is_codex, living, probe_processes
+from gitprun.observe.processes import Process, count_runaway, has_worker, is_codex, live_identity, probe_processes
 from gitprun.supervisor.process import probe_identity
 from tests.support.processes import start_program
 from tests.support.scene import PAIR, end_session, wait_for_child
@@ -110,9 +110,9 @@ def test_living_is_the_very_process(sessions: list[subprocess.Popen[bytes]]) -> 
     wait_for_child(sessions[0].pid)
     who = probe_identity(sessions[0].pid)
     assert who is not None
-    assert living(asdict(who)) == who
-    assert living({**asdict(who), "start": "1"}) is None
-    assert living({**asdict(who), "boot": "another"}) is None
-    assert [living(record) for record in (None, {}, "pid", {"pid": "x"})] == [None] * 4
+    assert live_identity(asdict(who)) == who
+    assert live_identity({**asdict(who), "start": "1"}) is None
+    assert live_identity({**asdict(who), "boot": "another"}) is None
+    assert [live_identity(record) for record in (None, {}, "pid", {"pid": "x"})] == [None] * 4
     assert has_worker(who.pid, probe_processes())
     assert not has_worker(who.pid, {who.pid: (probe_processes() or {})[who.pid]})

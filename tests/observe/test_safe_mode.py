@@ -8,7 +8,7 @@ import pytest
 
 from gitprun.git.command import NEUTRAL
 from gitprun.model.errors import OperationRefused
-from gitprun.observe.safe_mode import SafeMode, fingerprint, require_calm, trust
+from gitprun.observe.safe_mode import SafeMode, fingerprint, require_trusted_config, trust
 from tests.support.cli import prun
 from tests.support.repos import Repo, make_repo
 
@@ -68,7 +68,7 @@ def test_files_beside_the_settings_count_too(repo: Repo, place: str) -> None:
     said = "core.fsmonitor" if place == "config.worktree" else place
     assert SafeMode(repo.repository).changed() == said
     with pytest.raises(OperationRefused, match=f"{said} of your repository changed while a worker shared it"):
-        require_calm(repo.repository)
+        require_trusted_config(repo.repository)
 
 
 def test_settings_git_cannot_read_are_a_change(repo: Repo) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from gitprun.observe.snapshot import GONE
-from gitprun.observe.touched import Anything, Watcher, skipped
+from gitprun.observe.touched import FolderWatcher, NoNotices, make_skip_rule
 from gitprun.observe.tree import Ground, Tree, may_convert
 from gitprun.workspaces.base import OUTBOX
 from tests.support.repos import Repo, make_repo
@@ -27,7 +27,7 @@ class Eyes:
 
     workshop: Workshop
     ground: Ground
-    watcher: Watcher
+    watcher: FolderWatcher
     tree: Tree
 
     @property
@@ -41,7 +41,7 @@ class Eyes:
         """Look, and compare with a fresh look by git alone."""
         self.watcher.pump()
         seen = self.tree.look()
-        fresh = Tree(self.ground, Anything()).look()
+        fresh = Tree(self.ground, NoNotices()).look()
         assert seen == fresh
         assert seen is not None
         return sorted(seen)
@@ -63,8 +63,8 @@ def eyes(tmp_path: Path) -> Iterator[Callable[..., Eyes]]:
             apart=workspace.provided,
             converts=may_convert(repo.repository),
         )
-        watcher = Watcher()
-        source = watcher.source(os.fsencode(ground.path), skipped(map(os.fsencode, (OUTBOX, *ground.apart))))
+        watcher = FolderWatcher()
+        source = watcher.source(os.fsencode(ground.path), make_skip_rule(map(os.fsencode, (OUTBOX, *ground.apart))))
         made.append(Eyes(workshop, ground, watcher, Tree(ground, source)))
         return made[-1]
 

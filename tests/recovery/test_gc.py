@@ -8,6 +8,7 @@ import os
 import shutil
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from gitprun.ledger.ledger import Ledger
 from gitprun.model.errors import OperationRefused
 from gitprun.recovery import gc as letting_go
 from gitprun.recovery.gc import GcReport, collect_garbage
-from gitprun.recovery.gc_plan import DAY
+from gitprun.recovery.gc_plan import DAY, GcPlan, GcScope
 from gitprun.registry.remove import remove_workspace
 from gitprun.system.files import locked
 from tests.support.inside import inside
@@ -51,9 +52,17 @@ def repo(tmp_path: Path) -> Repo:
     return make_repo(tmp_path / "repo", a_dot_txt="1\n")
 
 
-def go(repo: Repo, *, days: float = 0.0, **rest: Any) -> GcReport:
+def go(
+    repo: Repo,
+    *,
+    days: float = 0.0,
+    dry_run: bool = False,
+    announce: Callable[[GcPlan], None] = lambda plan: None,
+    **scope: Any,
+) -> GcReport:
     ledger = Ledger(repo.repository.state, LaterClock(days))
-    return collect_garbage(repo.repository, ledger, (repo.path.parent / "repo.prun",), **rest)
+    roots = (repo.path.parent / "repo.prun",)
+    return collect_garbage(repo.repository, ledger, roots, GcScope(**scope), dry_run=dry_run, announce=announce)
 
 
 def steps(report: GcReport) -> list[tuple[str, str]]:

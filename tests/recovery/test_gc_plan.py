@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gitprun.ledger.events import STATES
-from gitprun.recovery.gc_plan import DAY, GcInventory, GcStep, Leftover, RunFound, Stay, UnitFound, plan_gc
+from gitprun.recovery.gc_plan import DAY, GcInventory, GcScope, GcStep, Leftover, RunFound, Stay, UnitFound, plan_gc
 
 NOW = 1767607200.0
 KEEP = 30 * DAY
@@ -22,7 +22,7 @@ CLEAN = UnitFound(
 
 
 def plan(found: GcInventory, *, workspaces: bool = False) -> tuple[tuple[GcStep, ...], tuple[Stay, ...]]:
-    made = plan_gc(found, now=NOW, keep_for=KEEP, workspaces=workspaces)
+    made = plan_gc(found, GcScope(keep_for=KEEP, workspaces=workspaces), now=NOW)
     return made.steps, made.stays
 
 

@@ -70,7 +70,7 @@ def test_where_nothing_can_be_linked_commits_are_pinned(scene: Scene, monkeypatc
 
 def test_what_was_not_kept_is_said(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(keeping, "MOST_LINKED", 0)
-    monkeypatch.setattr("gitprun.observe.snapshotter.pin_commits", lambda *args: None)
+    monkeypatch.setattr("gitprun.observe.drift_observer.pin_commits", lambda *args: None)
     scene.act(f"git tag -d v1; git branch -q -D topic; {PRUNE}")
     report = put_back(scene.repo.repository, scene.ledger, "u", only=["refs/heads/topic"])
     assert [(item.outcome.state, item.outcome.why) for item in report.items] == [

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gitprun.recovery.unpinned import pruning_refspecs
+from gitprun.recovery.catalog import pruning_refspecs
 from tests.support.inside import inside
 from tests.support.repos import Repo, make_repo
 from tests.support.runs import RESULT, run_units, sh

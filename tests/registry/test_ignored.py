@@ -13,7 +13,7 @@ from gitprun.ledger.ledger import Ledger
 from gitprun.model.errors import OperationRefused
 from gitprun.model.units import WorkspaceKind
 from gitprun.recovery.gc import GcReport, collect_garbage
-from gitprun.recovery.gc_plan import DAY
+from gitprun.recovery.gc_plan import DAY, GcScope
 from gitprun.registry.ignored import list_kept
 from tests.support.cli import prun
 from tests.support.inside import inside
@@ -222,7 +222,7 @@ def test_it_comes_back(repo: Repo, tmp_path: Path, capsys: pytest.CaptureFixture
 
 def go(repo: Repo, days: float = 0.0) -> GcReport:
     ledger = Ledger(repo.repository.state, LaterClock(days))
-    return collect_garbage(repo.repository, ledger, (repo.path.parent / "repo.prun",), workspaces=True)
+    return collect_garbage(repo.repository, ledger, (repo.path.parent / "repo.prun",), GcScope(workspaces=True))
 
 
 def test_gc_keeps_them_too_and_lets_them_go_after_their_time(repo: Repo) -> None:

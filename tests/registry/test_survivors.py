@@ -14,7 +14,8 @@ import pytest
 from gitprun.model.plan import Settings
 from gitprun.model.units import Exit
 from gitprun.registry.survivors import living_survivors
-from gitprun.runs import work
+from gitprun.runs import worker
+from gitprun.runs.context import Coordinator
 from gitprun.runs.resume import resume_run, take_over
 from gitprun.supervisor.process import Stop, probe_identity
 from tests.support.cli import prun
@@ -34,7 +35,7 @@ def stubborn(monkeypatch: pytest.MonkeyPatch) -> Iterator[subprocess.Popen[bytes
     process = start_program(["sleep", "1000"])
     who = probe_identity(process.pid)
     assert who is not None
-    run = work.run
+    run = worker.run
 
     def leave_one(*args: Any, record: Path, **more: Any) -> Exit:
         ended = run(*args, record=record, **more)
@@ -42,7 +43,7 @@ def stubborn(monkeypatch: pytest.MonkeyPatch) -> Iterator[subprocess.Popen[bytes
         place.write_text(json.dumps(json.loads(place.read_text()) | {"survivors": [[who.pid, who.start]]}))
         return replace(ended, survivors=(who.pid,))
 
-    monkeypatch.setattr(work, "run", leave_one)
+    monkeypatch.setattr(worker, "run", leave_one)
     yield process
     process.kill()
     process.wait()
@@ -64,7 +65,7 @@ def test_it_is_captured_once_they_are_gone(repo: Repo, stubborn: subprocess.Pope
 
     def resume() -> dict[str, str]:
         taken = take_over(repo.repository, repo.ledger, None, said=Settings())
-        return dict(resume_run(repo.repository, taken, ledger=repo.ledger, stop=Stop(), grace=0.1).states)
+        return dict(resume_run(repo.repository, taken, Coordinator(ledger=repo.ledger, stop=Stop(), grace=0.1)).states)
 
     assert resume() == {"u": "broken"}
     stubborn.kill()

@@ -13,10 +13,10 @@ import pytest
 from gitprun.ledger.events import UnitState
 from gitprun.ledger.roster import parse_name, roster
 from gitprun.model.errors import OperationRefused, PrunError
-from gitprun.registry.make import WorkspaceSpec, make_named
+from gitprun.registry.make import WorkspaceSpec, make_user_workspace
+from gitprun.registry.open_workspace import alone, open_workspace_capture
 from gitprun.registry.remove import Removal
-from gitprun.registry.remove_named import remove_named
-from gitprun.registry.site import alone, open_site
+from gitprun.registry.remove_user_workspace import remove_user_workspace
 from tests.support.repos import Repo, make_bare, make_repo
 
 pytestmark = pytest.mark.slow
@@ -29,7 +29,7 @@ def repo(tmp_path: Path) -> Repo:
 
 def make(repo: Repo, name: str, branch: str, base: str | None = None, **rest: Any) -> UnitState:
     root = repo.path.parent / "w"
-    return make_named(
+    return make_user_workspace(
         repo.repository, repo.ledger, WorkspaceSpec(name=parse_name(name), branch=branch, base=base, root=root, **rest)
     )
 
@@ -43,7 +43,7 @@ def known(repo: Repo) -> dict[str, UnitState]:
 
 
 def take(repo: Repo, name: str, *, discard: bool = False) -> Removal:
-    return remove_named(repo.repository, repo.ledger, known(repo)[name], discard_left_out=discard)
+    return remove_user_workspace(repo.repository, repo.ledger, known(repo)[name], discard_left_out=discard)
 
 
 def traces(repo: Repo) -> tuple[list[str], list[str], list[str], list[str]]:
@@ -297,13 +297,13 @@ def test_from_a_submodule(repo: Repo, tmp_path: Path) -> None:
     above = make_repo(tmp_path / "super")
     above.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(repo.path), "lib")
     module = Repo(above.path / "lib")
-    unit = make_named(
+    unit = make_user_workspace(
         module.repository, module.ledger, WorkspaceSpec(name=parse_name("a"), branch="x", root=tmp_path / "modules")
     )
     place = work(unit)
     assert (place.head, place.status(), place.read("a.txt")) == (module.head, [], "1\n")
     place.write("b.txt", "2\n")
-    removal = remove_named(module.repository, module.ledger, unit)
+    removal = remove_user_workspace(module.repository, module.ledger, unit)
     assert removal.saved == "refs/prun/kept/named/a/left-in-workspace-1"
     assert module.files(removal.saved)["b.txt"] == "2"
 
@@ -411,5 +411,5 @@ def test_one_at_a_time(repo: Repo) -> None:
     unit = make(repo, "a", "x")
     with alone(repo.repository, unit), pytest.raises(OperationRefused, match="somebody is at work in a"):
         take(repo, "a")
-    assert open_site(repo.repository, unit).base == repo.head
+    assert open_workspace_capture(repo.repository, unit).base == repo.head
     assert take(repo, "a").removed

@@ -17,16 +17,16 @@ from gitprun.registry import move as moving
 from gitprun.registry import reset as resetting
 from gitprun.registry.adopt import Adopted, adopt
 from gitprun.registry.find import find_workspace, held
-from gitprun.registry.finish import settle_named
+from gitprun.registry.finish import recover_workspace
 from gitprun.registry.inventory import read_places
 from gitprun.registry.lock import lock_workspace, unlock_workspace
-from gitprun.registry.make import WorkspaceSpec, make_named
+from gitprun.registry.make import WorkspaceSpec, make_user_workspace
 from gitprun.registry.move import follow_moved, move_workspace
+from gitprun.registry.open_workspace import alone
 from gitprun.registry.place import WorkspaceRecord
 from gitprun.registry.remove import remove_workspace
-from gitprun.registry.remove_named import remove_named
-from gitprun.registry.reset import Reset, reset_named
-from gitprun.registry.site import alone
+from gitprun.registry.remove_user_workspace import remove_user_workspace
+from gitprun.registry.reset import Reset, reset_user_workspace
 from gitprun.workspaces.base import WorkspaceProblem
 from gitprun.workspaces.clone import make_clone, read_source
 from tests.support.repos import Repo, make_repo
@@ -43,8 +43,8 @@ def repo(tmp_path: Path) -> Repo:
 
 
 def make(repo: Repo, name: str, branch: str, **rest: Any) -> UnitState:
-    wish = WorkspaceSpec(name=parse_name(name), branch=branch, root=repo.path.parent / "w", **rest)
-    return make_named(repo.repository, repo.ledger, wish)
+    spec = WorkspaceSpec(name=parse_name(name), branch=branch, root=repo.path.parent / "w", **rest)
+    return make_user_workspace(repo.repository, repo.ledger, spec)
 
 
 def find(repo: Repo, name: str) -> tuple[RunState, UnitState]:
@@ -115,7 +115,7 @@ def test_a_folder_that_is_gone_and_one_in_its_place(repo: Repo) -> None:
 def remove(repo: Repo, name: str, *, discard: bool = False) -> None:
     run, unit = find(repo, name)
     if run.id == "named":
-        remove_named(repo.repository, repo.ledger, unit, discard_left_out=discard)
+        remove_user_workspace(repo.repository, repo.ledger, unit, discard_left_out=discard)
     else:
         remove_workspace(repo.repository, repo.ledger, run, unit, discard_left_out=discard)
 
@@ -263,7 +263,7 @@ def test_a_move_that_broke_off(
     make(repo, "a", "a", kind=kind)
     before, target = work(repo, "a").path, tmp_path / "to"
 
-    real, calls = moving.settle_move, []
+    real, calls = moving.recover_move, []
 
     def die(*args: Any) -> Any:
         calls.append(args)
@@ -277,7 +277,7 @@ def test_a_move_that_broke_off(
         with pytest.raises(KeyboardInterrupt):
             move_workspace(repo.repository, repo.ledger, find(repo, "a")[1], target)
     assert "half moved" in places(repo)["a"].note
-    settled = settle_named(repo.repository, repo.ledger, find(repo, "a")[1])
+    settled = recover_workspace(repo.repository, repo.ledger, find(repo, "a")[1])
     assert settled.facts["path"] == str(target if arrived else before)
     assert work(repo, "a").status() == []
     assert places(repo)["a"].there
@@ -417,7 +417,7 @@ def test_folders_that_are_not_taken_in(repo: Repo, tmp_path: Path) -> None:
 
 
 def reset(repo: Repo, name: str, revision: str = "HEAD", **rest: Any) -> Reset:
-    return reset_named(repo.repository, repo.ledger, find(repo, name)[1], revision, **rest)
+    return reset_user_workspace(repo.repository, repo.ledger, find(repo, name)[1], revision, **rest)
 
 
 @KINDS
@@ -507,7 +507,7 @@ def test_a_swap_that_broke_off(repo: Repo, monkeypatch: pytest.MonkeyPatch, kind
         patch.setattr(resetting, step, die)
         with pytest.raises(KeyboardInterrupt):
             reset(repo, "a")
-    settle_named(repo.repository, repo.ledger, find(repo, "a")[1])
+    recover_workspace(repo.repository, repo.ledger, find(repo, "a")[1])
     place = work(repo, "a")
     assert (place.head, place.git("branch", "--show-current"), place.status(), repo.oid("x")) == (later, "x", [], later)
     assert os.listdir(place.path.parent) == ["a"]

@@ -54,7 +54,7 @@ def test_no_answer_changes() -> None:
 def test_only_what_is_needed_is_loaded() -> None:
     script = (
         "import sys; from gitprun.resolvers.kinds import kinds_for; kinds_for('src/keys.ts');"
-        "print(*sorted(name for name in sys.modules if name.count('.') == 3 and 'resolvers' in name))"
+        "print(*sorted(name for name in sys.modules if name.count('.') == 2 and 'resolvers' in name))"
     )
     done = subprocess.run(
         [sys.executable, "-c", script], env=program_environment(), capture_output=True, text=True, check=True

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gitprun.judging.hotspots import Hotspot
-from gitprun.judging.locks import LOCKED
+from gitprun.judging.shared_folders import LOCKED
 from gitprun.resolvers.manifests import NAMES, PAIRS, Pair, find_stale
 from tests.support.landing import land_branches
 from tests.support.repos import make_repo

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gitprun.resolvers.base import FileConflict, Kind, Resolved
-from gitprun.resolvers.ladder import SIZE_LIMIT, climb
+from gitprun.resolvers.cascade import SIZE_LIMIT, run_cascade
 from gitprun.resolvers.proof import audit, prove
 
 BASE, MAIN, UNIT = b"a one\nb two\nc three\n", b"a one\nb two\nx four\nc three\n", b"a one\nc three\ny five\n"
@@ -62,11 +62,11 @@ def test_words_are_not_counted_where_the_kind_proves_what_they_mean() -> None:
     base, main, unit = (b'{"a": "%b", "b": 1}\n' % text for text in (b"caf\\u00e9", "café".encode(), b"caf\\u00E9"))
     conflict = FileConflict("a.json", base, main, unit.replace(b": 1", b": 2"))
     merged = main.replace(b": 1", b": 2")
-    assert [answer.text for answer in climb(conflict).texts] == [merged]
+    assert [answer.text for answer in run_cascade(conflict).texts] == [merged]
     assert prove(conflict, merged, Kind("a", ("*",), (), words=False)) is None
     assert prove(conflict, merged, Kind("a", ("*",), ())) == '"u00E9" is lost'
     swapped = FileConflict("a.json", base, conflict.unit, main)
-    assert [answer.text for answer in climb(swapped).texts] == [conflict.unit]
+    assert [answer.text for answer in run_cascade(swapped).texts] == [conflict.unit]
 
 
 def test_what_else_is_proved_needs_no_words() -> None:
@@ -84,19 +84,19 @@ def test_audit_finds_nothing_in_a_plain_merge() -> None:
 
 
 def test_the_ladder_names_each_rung_that_refused() -> None:
-    answer = climb(FileConflict("notes.txt", b"a\nb\n", b"a\nx\n", b"a\ny\n"))
+    answer = run_cascade(FileConflict("notes.txt", b"a\nb\n", b"a\nx\n", b"a\ny\n"))
     assert answer.texts == ()
     assert answer.reason == 'near: both sides changed the same lines, such as "b"'
 
 
 def test_the_ladder_gives_a_proved_text() -> None:
-    answer = climb(FileConflict("notes.txt", b"a\nb\n", b"a\nx\n", b"z\nb\n"))
+    answer = run_cascade(FileConflict("notes.txt", b"a\nb\n", b"a\nx\n", b"z\nb\n"))
     assert answer.texts == (Resolved(b"z\nx\n", "near", (b"z",)),)
 
 
 def test_the_ladder_leaves_what_is_too_large() -> None:
     huge = b"line\n" * (SIZE_LIMIT // 5 + 1)
-    answer = climb(FileConflict("notes.txt", huge, huge + b"a\n", huge + b"b\n"))
+    answer = run_cascade(FileConflict("notes.txt", huge, huge + b"a\n", huge + b"b\n"))
     assert answer.texts == ()
     assert answer.reason == f"the file is too large to be resolved ({len(huge) + 2} bytes, limit {SIZE_LIMIT})"
 
@@ -104,13 +104,13 @@ def test_the_ladder_leaves_what_is_too_large() -> None:
 def test_lines_do_not_overrule_what_knows_the_file() -> None:
     # Each line by itself could be merged; the key they share cannot.
     conflict = FileConflict("x.properties", b"a=1\nb=2\n", b"a=9\nb=2\n", b"a=1\na=5\nb=2\n")
-    assert climb(conflict).texts == ()
+    assert run_cascade(conflict).texts == ()
     broken = FileConflict("x.py", b"a = (\nb = 2\n", b"a = (1\nb = 2\n", b"a = (\nb = 3\n")
-    assert [answer.resolver for answer in climb(broken).texts] == ["near"]
+    assert [answer.resolver for answer in run_cascade(broken).texts] == ["near"]
 
 
 def test_values_of_environment_files_are_not_shown() -> None:
     conflict = FileConflict(".env.example", b"A=\nKEY=x\n", b"A=\nKEY=secretone\n", b"A=\nKEY=secrettwo\n")
-    answer = climb(conflict)
+    answer = run_cascade(conflict)
     assert answer.texts == ()
     assert "secret" not in answer.reason

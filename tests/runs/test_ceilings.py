@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gitprun.git.environment import ceilings
-from gitprun.verify.setup import run_setup
+from gitprun.verify.check import run_setup
 from tests.support.repos import Repo, make_repo
 from tests.support.runs import RESULT, run_units, sh, unit_of, workspace
 

@@ -12,7 +12,7 @@ import pytest
 
 from gitprun.ledger.ledger import Ledger
 from gitprun.registry.state_folder import make_state_dir, write_line, write_record
-from gitprun.runs.gather import Arrival, Pace, gather
+from gitprun.runs.gather import Arrival, GatherCalls, Pace, gather
 from gitprun.runs.writers import Writers
 from gitprun.supervisor.process import ProcessIdentity, probe_identity
 
@@ -70,11 +70,13 @@ class Scene:
         return gather(
             paths,
             Pace(timeout=timeout),
-            writers=Writers(self.folder / "tmp"),
-            clock=self,
-            wait=self.wait,
-            arrived=arrived,
-            say=self.said.append,
+            GatherCalls(
+                writers=Writers(self.folder / "tmp"),
+                clock=self,
+                wait=self.wait,
+                arrived=arrived,
+                say=self.said.append,
+            ),
         )
 
     def dispatched(self, name: str, who: ProcessIdentity | None, unit: str = "u1") -> Path:

@@ -19,6 +19,7 @@ from gitprun.model.errors import OperationRefused
 from gitprun.model.names import UnitId
 from gitprun.model.plan import Settings
 from gitprun.model.units import ExecutorSettings, Unit
+from gitprun.runs.context import Coordinator
 from gitprun.runs.dispatch import RunReport
 from gitprun.runs.resume import Occupied, resume_run, take_over
 from gitprun.supervisor.process import ProcessIdentity, Stop, is_alive, probe_identity, wait_for_stranger
@@ -48,7 +49,8 @@ def resume(
 ) -> RunReport:
     ledger = repo.ledger
     resumed = take_over(repo.repository, ledger, None, said=said or Settings(), retry_empty=retry_empty)
-    return resume_run(repo.repository, resumed, ledger=ledger, stop=Stop(), clock=clock or LeapingClock(), grace=0.1)
+    coordinator = Coordinator(ledger=ledger, stop=Stop(), clock=clock or LeapingClock(), grace=0.1)
+    return resume_run(repo.repository, resumed, coordinator)
 
 
 def once(marks: Path, unit: str, first: str, later: str) -> Unit:
@@ -413,9 +415,9 @@ def test_a_stop_reaches_a_worker_that_was_rejoined(repo: Repo, tmp_path: Path) -
     warden = kill_coordinator(repo, tmp_path)
     ledger, stop = repo.ledger, Stop()
     resumed = take_over(repo.repository, ledger, None, said=Settings())
-    assert [(piece.unit.id, piece.attach) for piece in resumed.pieces] == [("a", True), ("b", False)]
+    assert [(piece.unit.id, piece.attach) for piece in resumed.items] == [("a", True), ("b", False)]
     stop.set()
-    report = resume_run(repo.repository, resumed, ledger=ledger, stop=stop, grace=0.1)
+    report = resume_run(repo.repository, resumed, Coordinator(ledger=ledger, stop=stop, grace=0.1))
     assert report.states == {"a": "stopped", "b": "stopped"}
     assert not is_alive(warden)
     assert repo.files("refs/prun/r1/a") == {"a.txt": "x"}
@@ -565,7 +567,7 @@ def test_a_warden_that_has_not_read_its_orders_never_will(repo: Repo, tmp_path: 
     orders = repo.path / ".git" / "prun" / "runs" / "r1" / "a" / "spec"
     orders.write_bytes(b"orders")
     resumed = take_over(repo.repository, repo.ledger, None, said=Settings())
-    assert [(piece.unit.id, piece.attach) for piece in resumed.pieces] == [("a", False), ("b", False)]
+    assert [(piece.unit.id, piece.attach) for piece in resumed.items] == [("a", False), ("b", False)]
     assert not orders.exists()
 
 
@@ -641,8 +643,7 @@ def test_units_of_a_run_can_be_asked_for_with_another_number_at_once(repo: Repo)
     heard: list[Any] = []
     ledger = repo.ledger
     resumed = take_over(repo.repository, ledger, "r1", said=Settings(jobs=2))
-    resume_run(
-        repo.repository, resumed, ledger=ledger, stop=Stop(), announce=lambda _, jobs: heard.append(jobs), grace=0.1
-    )
+    announce = lambda _, jobs: heard.append(jobs)  # noqa: E731
+    resume_run(repo.repository, resumed, Coordinator(ledger=ledger, stop=Stop(), announce=announce, grace=0.1))
     assert heard == [2]
     assert ExecutorSettings().jobs is None

@@ -12,7 +12,7 @@ from gitprun.ledger.drift_record import Drift, read_drifts
 from gitprun.ledger.ledger import Ledger
 from gitprun.model.names import RunId, UnitId, unit_branch
 from gitprun.observe.attribution import PossibleAuthor
-from gitprun.observe.snapshotter import DriftObserver, suspect_of
+from gitprun.observe.drift_observer import DriftObserver, author_of
 from gitprun.workspaces.worktree import make_worktree
 from tests.support.clock import FakeClock
 from tests.support.repos import Repo, make_repo
@@ -91,7 +91,7 @@ def make_scene(path: Path) -> Scene:
     ledger = Ledger(repo.repository.state, FakeClock(NOW))
     ledger.append("unit.prepared", run="r1", unit="u", facts={"path": str(made.path), "workspace": "worktree"})
     witness = DriftObserver(repo.repository, ledger, "r1", path / "r.prun")
-    suspect = suspect_of("r1", "u", made)
+    suspect = author_of("r1", "u", made)
     return Scene(repo, other, Repo(made.path), ledger, witness, suspect, first, base, topic)
 
 

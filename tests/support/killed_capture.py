@@ -12,7 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from gitprun.capture.capture import CaptureContext, capture, commit_capture
+from gitprun.capture.capture import CaptureContext, CommitText, capture, commit_capture
 from gitprun.git.refs import open_repository, read_ref, read_signatures
 from gitprun.git.repo import Repository, find_repository
 from gitprun.ledger.ledger import Ledger
@@ -56,7 +56,7 @@ def capture_known(repository: Repository, run: str, name: str) -> Oid:
     site = open_known(repository, run, name)
     found = capture(site, RunId(run), UnitId(name))
     ref, who = unit_ref(RunId(run), UnitId(name)), read_signatures(repository.git)
-    return commit_capture(site, found, ref, f"{name}\n", who, read_ref(site.repo, ref) or ZERO)
+    return commit_capture(site, found, ref, CommitText(message=f"{name}\n", who=who), read_ref(site.repo, ref) or ZERO)
 
 
 def _main(path: str, name: str, touch: int) -> None:

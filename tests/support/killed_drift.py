@@ -14,7 +14,7 @@ from typing import Any
 
 from gitprun.ledger.events import Event
 from gitprun.ledger.ledger import Ledger
-from gitprun.observe.find import find_damaged
+from gitprun.observe.snapshotter import find_damaged
 from gitprun.recovery.undo_drift import put_back
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pygit2
 
 import gitprun.landing.landed as landed
-from gitprun.landing.recover import record_landed
+from gitprun.landing.landed import record_landed
 from gitprun.ledger.ledger import Ledger
 from tests.support.landing import land_branches
 from tests.support.repos import Repo

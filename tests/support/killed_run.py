@@ -18,6 +18,7 @@ from gitprun.git.repo import find_repository
 from gitprun.ledger.events import Event
 from gitprun.ledger.ledger import Ledger
 from gitprun.model.plan import Settings
+from gitprun.runs.context import Coordinator
 from gitprun.runs.dispatch import run_plan
 from gitprun.supervisor.process import Stop
 from gitprun.system.config import read_plan
@@ -57,7 +58,8 @@ def run_and_die(repo: Repo, kind: str, when: str) -> int:
 def _main(path: str, kind: str, when: str) -> None:
     repository = find_repository(Path(path))
     ledger = DeadlyLedger(repository.state, kind, when)
-    run_plan(repository, read_plan(Path(path).parent / "plan.toml", Settings()), ledger=ledger, stop=Stop(), grace=0.1)
+    plan = read_plan(Path(path).parent / "plan.toml", Settings())
+    run_plan(repository, plan, Coordinator(ledger=ledger, stop=Stop(), grace=0.1))
 
 
 if __name__ == "__main__":

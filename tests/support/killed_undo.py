@@ -14,8 +14,8 @@ from typing import Any
 import pygit2
 
 import gitprun.landing.undo as flow
+from gitprun.landing.landed import record_undone
 from gitprun.landing.move import follow
-from gitprun.landing.recover import record_undone
 from tests.support.killed_landing import die, half_way
 from tests.support.repos import Repo
 
@@ -47,7 +47,7 @@ def main() -> None:
     name, action = MOMENTS[moment]
     setattr(flow, name, action)
     repo = Repo(Path(folder))
-    flow.undo(repo.repository, repo.ledger, redo=how == ["redo"])
+    flow.undo(repo.repository, repo.ledger, flow.UndoRequest(redo=how == ["redo"]))
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from gitprun.ledger.events import Event, UnitState
 from gitprun.model.names import UnitId
 from gitprun.model.plan import Plan, Settings
 from gitprun.model.units import Unit
+from gitprun.runs.context import Coordinator
 from gitprun.runs.dispatch import RunReport, run_plan
 from gitprun.supervisor.process import Stop
 from gitprun.system.clock import Alarm
@@ -45,11 +46,13 @@ def run_units(
     return run_plan(
         repo.repository,
         plan,
-        ledger=repo.ledger,
-        stop=stop or Stop(),
-        heard=lambda unit, progress: listening.append((unit, progress)),
-        clock=clock,
-        grace=0.1,
+        Coordinator(
+            ledger=repo.ledger,
+            stop=stop or Stop(),
+            heard=lambda unit, progress: listening.append((unit, progress)),
+            clock=clock,
+            grace=0.1,
+        ),
     )
 
 

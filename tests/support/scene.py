@@ -18,7 +18,8 @@ from gitprun.model.names import ZERO, UnitId, base_ref
 from gitprun.model.units import WorkspaceKind
 from gitprun.monitor.loop import Monitor, Watching
 from gitprun.observe.flags import FlagLimits, Tick
-from gitprun.observe.shared import BASELINE, FINAL, SharedReader, record_shared
+from gitprun.observe.snapshot import BASELINE, FINAL, record_snapshot
+from gitprun.observe.snapshotter import Snapshotter
 from gitprun.supervisor.process import probe_identity
 from tests.support.clock import FakeClock
 from tests.support.processes import start_program
@@ -87,7 +88,7 @@ class Scene:
 
     def over(self) -> None:
         """Write down that the run is over, and what it left behind."""
-        record_shared(self.state, RUN, FINAL, SharedReader(self.repo.repository, self.root).look(self.clock.now()))
+        look_for_the_record(self, FINAL)
         self.note("run.finished")
 
     def monitor(self, *, attentive: bool = True, limits: FlagLimits | None = None, run: str | None = None) -> Monitor:
@@ -152,7 +153,13 @@ def begin(scene: Scene) -> None:
     """Write down what is shared, as a run does before its workers start."""
     folder = scene.state / "runs" / RUN
     folder.mkdir(parents=True, exist_ok=True)
-    record_shared(scene.state, RUN, BASELINE, SharedReader(scene.repo.repository, scene.root).look(scene.clock.now()))
+    look_for_the_record(scene, BASELINE)
+
+
+def look_for_the_record(scene: Scene, name: str) -> None:
+    """Write down what the repository is like, as a run does at its start and its end."""
+    seen = Snapshotter(scene.repo.repository, root=scene.root).look_closely(scene.clock.now())
+    record_snapshot(scene.state, RUN, name, seen)
 
 
 __all__ = ["RUN", "Scene", "UnitId", "begin", "end_session", "flags", "open_scene", "wait_for_child"]

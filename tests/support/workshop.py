@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from gitprun.capture.capture import Capture, CaptureContext, capture, commit_capture
+from gitprun.capture.capture import Capture, CaptureContext, CommitText, capture, commit_capture
 from gitprun.git.refs import move_ref, open_repository, read_ref, read_signatures
 from gitprun.ledger.events import RunState, UnitState
 from gitprun.model.names import ZERO, Oid, RunId, UnitId, base_ref, unit_branch, unit_ref
@@ -45,7 +45,7 @@ class Workshop:
     def commit(self, found: Capture) -> Oid:
         """Make the unit's one commit of a capture."""
         who = read_signatures(self.repo.repository.git)
-        return commit_capture(self.site, found, unit_ref(RUN, self.unit), f"{self.unit}\n", who)
+        return commit_capture(self.site, found, unit_ref(RUN, self.unit), CommitText(message=f"{self.unit}\n", who=who))
 
     def files(self, found: Capture) -> dict[str, str]:
         """Read what the captured tree holds and the base does not, ``-`` for what is gone."""

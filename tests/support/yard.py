@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from gitprun.capture.import_objects import Imported, cross
+from gitprun.capture.import_objects import Imported, ImportRequest, import_objects
 from gitprun.model.names import Oid
 from gitprun.workspaces.clone import read_source
 from tests.support.raw_objects import Entry, RawStore, in_order
@@ -42,7 +42,7 @@ class Yard:
         tips = {"head": tip} if isinstance(tip, str) else tip
         fixed: dict[str, object] = {"run": "r1", "unit": "u", "objects": self.store.path, "base": self.base}
         fixed["alternates"] = self.alternates
-        return cross(self.repo.repository, tips=tips, **{**fixed, **more})  # type: ignore[arg-type]
+        return import_objects(self.repo.repository, ImportRequest(tips=tips, **{**fixed, **more}))  # type: ignore[arg-type]
 
 
 def make_yard(path: Path) -> Yard:

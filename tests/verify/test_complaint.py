@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gitprun.model.units import Exit
-from gitprun.verify.complaint import first_complaint
 from gitprun.verify.judge import judge
-from gitprun.verify.output import plain_lines
+from gitprun.verify.output import first_complaint, plain_lines
 from gitprun.verify.recipes import Check
 
 PYTEST = """F                                                                        [100%]

@@ -13,10 +13,19 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from gitprun.landing.plan import checking_options
+from gitprun.landing.prove import landing_checks
 from gitprun.model.plan import Settings
 from gitprun.model.units import Verdict
 from gitprun.supervisor.process import Stop
-from gitprun.verify.pristine import Changes, CheckPlan, PristinePlace, check_commit, plan_checks, pristine_place
+from gitprun.verify.pristine import (
+    Changes,
+    CheckContext,
+    CheckPlan,
+    PristinePlace,
+    check_commit,
+    pristine_place,
+)
 from gitprun.verify.surroundings import ConfinementRequest
 from tests.support.repos import Repo, make_repo
 
@@ -41,14 +50,16 @@ def plan(*commands: str, **rest: object) -> CheckPlan:
 def place_of(repo: Repo, asked: CheckPlan | None = None, notes: list[str] | None = None) -> Iterator[PristinePlace]:
     said = [] if notes is None else notes
     top = repo.path.parent
-    with pristine_place(repo.repository, repo.head, asked or plan(), top=top, logs=top, note=said.append) as place:
+    context = CheckContext(repository=repo.repository, top=top, logs=top, note=said.append)
+    with pristine_place(context, repo.head, asked or plan()) as place:
         yield place
 
 
 def check(repo: Repo, asked: CheckPlan, *, stop: Stop | None = None) -> tuple[Verdict, list[str]]:
     notes: list[str] = []
     top = repo.path.parent
-    verdict = check_commit(repo.repository, repo.head, asked, top=top, logs=top / "logs", stop=stop, note=notes.append)
+    context = CheckContext(repository=repo.repository, top=top, logs=top / "logs", stop=stop, note=notes.append)
+    verdict = check_commit(context, repo.head, asked)
     assert not (top / "checks").exists(), "a place was left behind"
     return verdict, notes
 
@@ -293,18 +304,23 @@ def test_what_a_killed_process_left_is_removed_and_nothing_that_is_in_use(repo: 
 
 
 def test_the_settings_that_decide_what_a_verdict_means_are_in_its_way() -> None:
-    way = plan_checks(Settings(), WISH, "main", ("true",), ()).way
+    true = Settings(verify=("true",))
+
+    def planned(settings: Settings, branch: str, wish: ConfinementRequest = WISH) -> CheckPlan:
+        return landing_checks(checking_options(settings), wish, branch)
+
+    way = planned(Settings(verify=("true",)), "main").way
     others = [
-        plan_checks(Settings(), WISH, "other", ("true",), ()),
-        plan_checks(Settings(), WISH, "main", ("true", "x"), ()),
-        plan_checks(Settings(), WISH, "main", ("true",), ("setup",)),
-        plan_checks(Settings(copy=(".env",)), WISH, "main", ("true",), ()),
-        plan_checks(Settings(link=("node_modules",)), WISH, "main", ("true",), ()),
-        plan_checks(Settings(verify_may_change=()), WISH, "main", ("true",), ()),
-        plan_checks(Settings(verify_view="none"), WISH, "main", ("true",), ()),
-        plan_checks(Settings(verify_timeout=5.0), WISH, "main", ("true",), ()),
-        plan_checks(Settings(), ConfinementRequest(confined=True), "main", ("true",), ()),
-        plan_checks(Settings(), ConfinementRequest(confined=True, required=True), "main", ("true",), ()),
+        planned(Settings(verify=("true",)), "other"),
+        planned(Settings(verify=("true", "x")), "main"),
+        planned(Settings(verify=("true",), setup=("setup",)), "main"),
+        planned(Settings(copy=(".env",), verify=("true",)), "main"),
+        planned(Settings(link=("node_modules",), verify=("true",)), "main"),
+        planned(Settings(verify_may_change=(), verify=("true",)), "main"),
+        planned(Settings(verify_view="none", verify=("true",)), "main"),
+        planned(Settings(verify_timeout=5.0, verify=("true",)), "main"),
+        planned(true, "main", ConfinementRequest(confined=True)),
+        planned(true, "main", ConfinementRequest(confined=True, required=True)),
     ]
     assert len({way, *(one.way for one in others)}) == len(others) + 1
-    assert plan_checks(Settings(), ConfinementRequest(confined=False, why="another"), "main", ("true",), ()).way == way
+    assert planned(true, "main", ConfinementRequest(confined=False, why="another")).way == way

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from gitprun.model.errors import GitFailed, GitTimeout
-from gitprun.workspaces.base import WorkspaceProblem, choose_root, explain_checkout, make_outbox, provide
+from gitprun.workspaces.base import WorkspaceProblem, explain_checkout, make_outbox, provide
+from gitprun.workspaces.root import choose_root
 from gitprun.workspaces.scratch import make_scratch
 
 

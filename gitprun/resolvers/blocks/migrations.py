@@ -35,16 +35,28 @@ class MigrationFault:
     fix: str
 
     @property
-    def line(self) -> str:
-        """Tell the fault and its remedy in one line."""
+    def words(self) -> str:
+        """Return the fault and its remedy in one line, the folder left out."""
         *most, last = (path.removeprefix(f"{self.folder}/") for path in self.files)
-        return f"{self.folder or '.'}: {', '.join(most)} and {last} {self.kind}: {self.fix}"
+        return f"{', '.join(most)} and {last} {self.kind}: {self.fix}"
+
+    @property
+    def line(self) -> str:
+        """Return the fault and its remedy in one line that begins with the folder."""
+        return f"{self.folder or '.'}: {self.words}"
 
 
 def audit_migrations(
     main: Collection[str], unit: Collection[str], merged: Collection[str], read: Read
 ) -> tuple[str, ...]:
-    """Say in plain lines which migrations a merge brought together that cannot stand together.
+    """Say in plain lines which migrations a merge brought together that cannot stand together; see ``find_clashes``."""
+    return tuple(fault.line for fault in find_clashes(main, unit, merged, read))
+
+
+def find_clashes(
+    main: Collection[str], unit: Collection[str], merged: Collection[str], read: Read
+) -> tuple[MigrationFault, ...]:
+    """Find migrations that a merge brought together and that cannot stand together.
 
     ``main`` and ``unit`` are all paths of the sides, or those that each has added; ``merged`` are all paths of the
     merged tree, at least in those folders, and ``read`` gives their texts. A fault that one side has by itself is not
@@ -55,7 +67,7 @@ def audit_migrations(
     only_main, only_unit = (main_set - unit_set) & present, (unit_set - main_set) & present
     found = find_migration_faults(present, only_main | only_unit, read)
     return tuple(
-        fault.line
+        fault
         for fault in found
         if all(any(_within(path, side) for path in fault.files) for side in (only_main, only_unit))
     )

@@ -15,7 +15,7 @@ from gitprun.resolvers.base import (
     brought_lines,
     split_conflict,
 )
-from gitprun.resolvers.ladder import climb
+from gitprun.resolvers.cascade import run_cascade
 from gitprun.resolvers.text import BOM
 
 # Gives a conflict with the same lines, but for those that clash: they are replaced, each by one line.
@@ -69,7 +69,7 @@ def settle_aligned(name: str, align: Aligner, conflict: FileConflict) -> Resolve
         if before.count(b"\n") != after.count(b"\n"):
             return Refused("what clashes is not on lines of its own")
         dropped += _changed(side, before, after)
-    answer = climb(replace(aligned, path=conflict.path, base=conflict.base))
+    answer = run_cascade(replace(aligned, path=conflict.path, base=conflict.base))
     if not answer.texts:
         return Refused(answer.reason)
     text = answer.texts[0].text

@@ -10,7 +10,7 @@ from gitprun.model.globs import matches
 from gitprun.resolvers.base import FileConflict, Refused
 from gitprun.resolvers.entries import show_key
 from gitprun.resolvers.syntax.enumerations import ENUM_ROWS, Enumeration, Key, read_enumerations
-from gitprun.resolvers.syntax.grammars import load_language
+from gitprun.resolvers.syntax.grammars import why_no_grammar
 from gitprun.resolvers.text import BOM
 
 ENUM_FILES: Final[tuple[str, ...]] = tuple(pattern for row in ENUM_ROWS for pattern in row.files)
@@ -24,8 +24,8 @@ def align_members(conflict: FileConflict) -> FileConflict | Refused:
         return Refused("both sides added the file, so no number is the later one")
     name = conflict.path.rpartition("/")[2]
     row = next(row for row in ENUM_ROWS if any(matches(pattern, name) for pattern in row.files))
-    if load_language(row) is None:
-        return Refused(f"the grammar of {row.name} is not installed")
+    if why_not := why_no_grammar(row):
+        return Refused(why_not)
     texts = [text.removeprefix(BOM) for text in (conflict.base, conflict.main, conflict.unit)]
     base, main, unit = (read_enumerations(row, text) for text in texts)
     edits: list[tuple[int, int, bytes]] = []

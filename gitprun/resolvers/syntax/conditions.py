@@ -239,3 +239,19 @@ CONDITIONS: Mapping[str, Condition] = {
     "plain-arm": is_plain_arm,
     "export-list": is_export_list,
 }
+
+# What a condition asks a node for, as steps of a path; those not named here go by parts of names and by text.
+NEEDS: Mapping[str, tuple[str, ...]] = {
+    "registration": ("arguments",),
+    "registering": ("arguments",),
+    "literal-value": ("right", "value"),
+    "leaves": ("#break_statement", "#return_statement"),
+    "paired": ("#=>",),
+    "named-call": ("arguments", "name"),
+    "no-body": ("body",),
+    "derive": ("#attribute",),
+    "named-field": ("name",),
+    "no-cfg": ("#attribute_item",),
+    "plain-arm": ("pattern",),
+    "export-list": ("left",),
+}

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from functools import lru_cache
+from contextlib import nullcontext
+from functools import cache, lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 from gitprun.model.budget import unbroken
+from gitprun.resolvers.syntax.needs import missing_names
 from gitprun.resolvers.syntax.rows import Grammar
 
 if TYPE_CHECKING:
@@ -17,29 +19,55 @@ _CHUNK = 1 << 16
 
 
 def load_language(row: Grammar) -> Language | None:
-    """Load the grammar of a row; None when its wheel is not installed or does not fit."""
-    return _load(row.wheel, row.maker)
+    """Return the grammar of a row; None when its wheel is not installed or does not fit."""
+    language = _open(row)
+    return None if isinstance(language, str) else language
 
 
 def has_grammar(row: Grammar) -> bool:
     """Check whether the grammar of a row is installed and fits."""
-    return load_language(row) is not None
+    return not why_no_grammar(row)
 
 
-@lru_cache
-def _load(wheel: str, maker: str) -> Language | None:
+def why_no_grammar(row: Grammar) -> str:
+    """Return why there is no grammar for a row, as one line with what is installed; empty when there is one."""
+    language = _open(row)
+    return language if isinstance(language, str) else ""
+
+
+# One entry a row, of which there are about thirty; what is installed does not change under a running program.
+@cache
+def _open(row: Grammar) -> Language | str:
+    """Load the grammar of a row and check it for the names of the row; a text says why it cannot be used."""
     try:
         from tree_sitter import Language
 
-        grammar = getattr(import_module(wheel), maker)()
-        if not isinstance(grammar, int):
-            return Language(grammar)
-        with warnings.catch_warnings():
-            # Older wheels hand over a number where a capsule is due.
-            warnings.simplefilter("ignore", DeprecationWarning)
-            return Language(grammar)
-    except (ImportError, AttributeError, ValueError):
-        return None
+        grammar = getattr(import_module(row.wheel), row.maker)()
+        with warnings.catch_warnings() if isinstance(grammar, int) else nullcontext():
+            if isinstance(grammar, int):
+                # Older wheels hand over a number where a capsule is due.
+                warnings.simplefilter("ignore", DeprecationWarning)
+            language = Language(grammar)
+    except ImportError:
+        return f"the grammar of {row.name} is not installed"
+    except (AttributeError, ValueError) as error:
+        return _misfit(row, str(error))
+    missing = missing_names(row, language)
+    if not missing:
+        return language
+    more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+    return _misfit(row, f"it has no {missing[0]}{more}")
+
+
+def _misfit(row: Grammar, why: str) -> str:
+    from importlib import metadata
+
+    name = row.wheel.replace("_", "-")
+    try:
+        name += f" {metadata.version(name)}"
+    except metadata.PackageNotFoundError:
+        pass
+    return f"the grammar of {row.name} does not fit: {name}: {why}"
 
 
 # A merged text is parsed for the proof, and again for its faults.

@@ -96,5 +96,11 @@ def _modifier(node: tree_sitter.Node) -> str:
     return "visibility" if text in ("public", "private", "protected", "internal") else text
 
 
+# What those who find such words ask a node for, as steps of a path.
+SPECIAL_NEEDS: Mapping[str, tuple[Path, ...]] = {
+    "!call": ("arguments",),
+    "!parameters": ("declarator", "parameters", "#function_declarator"),
+}
+
 # Words that no path leads to.
 SPECIAL: Mapping[str, Special] = {"!call": registered, "!parameters": _parameters, "!modifier": _modifier}

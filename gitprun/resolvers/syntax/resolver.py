@@ -13,7 +13,7 @@ from gitprun.resolvers.base import (
     brought_lines,
     open_lines,
 )
-from gitprun.resolvers.syntax.grammars import load_language, parse
+from gitprun.resolvers.syntax.grammars import load_language, parse, why_no_grammar
 from gitprun.resolvers.syntax.keys import Names
 from gitprun.resolvers.syntax.ledger import miscounted_entry, misread_part
 from gitprun.resolvers.syntax.merge import Merger
@@ -37,7 +37,7 @@ def resolve(row: Grammar, conflict: FileConflict) -> Resolved | Refused:
         return triple
     language = load_language(row)
     if language is None:
-        return Unread(f"the grammar of {row.name} is not installed")
+        return Unread(why_no_grammar(row))
     # The last line end is laid down by the triple; inside, each version has one.
     texts = [b"\n".join((*lines, b"")) for lines in (triple.base, triple.main, triple.unit)]
     text = merge_texts(row, language, (texts[0], texts[1], texts[2]))

@@ -65,7 +65,8 @@ class Unique:
     only: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+# Compared by identity: rows are made once, and what is found out about one is remembered under it.
+@dataclass(frozen=True, slots=True, eq=False)
 class Grammar:
     """One language: the wheel of its grammar and what is known about its nodes."""
 
@@ -89,3 +90,5 @@ class Grammar:
     separators: Mapping[str, bytes] = field(default_factory=dict)
     # Kinds that the grammar gives the separator behind them: arms of a match.
     tails: Mapping[str, str] = field(default_factory=dict)
+    # Kinds that the row of a related language brought along and this grammar does not have.
+    absent: frozenset[str] = frozenset()

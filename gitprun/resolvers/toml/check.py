@@ -50,19 +50,7 @@ def find_toml_faults(path: str, text: bytes) -> tuple[str, ...]:
     decoded = decode_one(text)
     if decoded is None or load(decoded) is not None:
         return ()
-    double = _double_key(decoded)
+    from gitprun.resolvers.toml.doubles import find_double_key
+
+    double = find_double_key(decoded)
     return (f"the file is no TOML: duplicate key {quote(double.encode())}" if double else "the file is no TOML",)
-
-
-def _double_key(text: str) -> str | None:
-    from tomlkit import parse
-    from tomlkit.exceptions import TOMLKitError
-
-    try:
-        parse(text)
-    except TOMLKitError as error:
-        found = re.search(r'Key "(.*?)" already exists|Redefinition of an existing table', str(error))
-        return (found.group(1) or "of a table") if found else None
-    except (ValueError, RecursionError):
-        return None
-    return None

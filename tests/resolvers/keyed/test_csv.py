@@ -10,11 +10,11 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from gitprun.resolvers.base import FileConflict, Refused, Resolved
+from gitprun.resolvers.cascade import run_cascade
 from gitprun.resolvers.entries import ABSENT, EntryClash, settle_value
 from gitprun.resolvers.json.csv import merge_table, table_faults
 from gitprun.resolvers.json.table import split_table
 from gitprun.resolvers.kinds import kinds_for
-from gitprun.resolvers.ladder import climb
 
 
 def answer(base: str | None, main: str, unit: str, path: str = "ledger.csv") -> str:
@@ -25,7 +25,7 @@ def answer(base: str | None, main: str, unit: str, path: str = "ledger.csv") -> 
 
 def test_names_the_lines_that_the_unit_brought() -> None:
     conflict = FileConflict("a/ledger.csv", b"id,s\n1,a\n", b"id,s\n1,a\n2,m\n", b"id,s\n1,a\n3,u\n")
-    assert climb(conflict).texts == (Resolved(b"id,s\n1,a\n2,m\n3,u\n", "csv", added=(b"3,u",)),)
+    assert run_cascade(conflict).texts == (Resolved(b"id,s\n1,a\n2,m\n3,u\n", "csv", added=(b"3,u",)),)
     assert [kind.name for kind in kinds_for("a/ledger.tsv")] == ["csv"]
 
 

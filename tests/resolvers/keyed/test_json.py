@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from gitprun.resolvers.base import FileConflict, Refused, Resolved
+from gitprun.resolvers.cascade import run_cascade
 from gitprun.resolvers.json import merge_json
 from gitprun.resolvers.json.reader import Document, read
 from gitprun.resolvers.kinds import kinds_for
-from gitprun.resolvers.ladder import climb
 from gitprun.resolvers.proof import prove
 
 TOO_DEEP = "base's version cannot be read: the file is nested deeper than 64 levels"
@@ -33,7 +33,7 @@ def test_names_the_lines_that_the_unit_brought() -> None:
     conflict = FileConflict(PATH, b'{\n  "a": 1\n}\n', b'{\n  "a": 1,\n  "m": 2\n}\n', b'{\n  "a": 1,\n  "u": 3\n}\n')
     merged = b'{\n  "a": 1,\n  "m": 2,\n  "u": 3\n}\n'
     assert merge_json(conflict) == Resolved(merged, "json", added=(b'  "m": 2,', b'  "u": 3'))
-    assert [text.text for text in climb(conflict).texts] == [merged]
+    assert [text.text for text in run_cascade(conflict).texts] == [merged]
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,10 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from gitprun.resolvers.base import FileConflict, Refused, Resolved
+from gitprun.resolvers.cascade import run_cascade
 from gitprun.resolvers.entries import ABSENT, EntryClash, settle_value
 from gitprun.resolvers.json.records import merge_records, record_faults
 from gitprun.resolvers.kinds import kinds_for
-from gitprun.resolvers.ladder import climb
 
 
 def answer(base: str | None, main: str, unit: str) -> str:
@@ -26,7 +26,7 @@ def answer(base: str | None, main: str, unit: str) -> str:
 
 def test_names_the_lines_that_the_unit_brought() -> None:
     conflict = FileConflict("log/a.ndjson", b'{"i":1}\n', b'{"i":1}\n{"i":2}\n', b'{"i":1}\n{"i":3}\n')
-    assert climb(conflict).texts == (Resolved(b'{"i":1}\n{"i":2}\n{"i":3}\n', "jsonl", added=(b'{"i":3}',)),)
+    assert run_cascade(conflict).texts == (Resolved(b'{"i":1}\n{"i":2}\n{"i":3}\n', "jsonl", added=(b'{"i":3}',)),)
     assert [kind.name for kind in kinds_for("log/a.ndjson")] == ["jsonl"]
 
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gitprun.resolvers.base import FileConflict, Refused, Resolved
+from gitprun.resolvers.cascade import run_cascade
 from gitprun.resolvers.kinds import find_faults
-from gitprun.resolvers.ladder import climb
 from gitprun.resolvers.toml.locks import merge_lock
 from gitprun.resolvers.yaml.pnpm import merge_pnpm
 from gitprun.resolvers.yaml.yarn import merge_yarn
@@ -19,7 +19,7 @@ MERGES = {"Cargo.lock": merge_lock, "poetry.lock": merge_lock, "uv.lock": merge_
 
 
 def merged(path: str, base: str, main: str, unit: str) -> str:
-    answer = climb(FileConflict(path, base.encode(), main.encode(), unit.encode()))
+    answer = run_cascade(FileConflict(path, base.encode(), main.encode(), unit.encode()))
     assert answer.texts, answer.reason
     return answer.texts[0].text.decode()
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gitprun.resolvers.base import FileConflict, Kind, Refused, Resolved
 from gitprun.resolvers.proof import prove
 from gitprun.resolvers.toml import KINDS
-from gitprun.resolvers.toml.check import find_toml_faults
+from gitprun.resolvers.toml.check import find_toml_faults, load
+from gitprun.resolvers.toml.doubles import find_double_key
 from gitprun.resolvers.toml.resolve import merge_toml
 
 TOML: Kind = next(kind for kind in KINDS if kind.name == "toml")
@@ -270,6 +275,17 @@ def test_keys_of_many_parts_are_no_trouble() -> None:
         ("x = 1\n\n[t]\nname = 1\nb = 2\nname = 1\n", ('the file is no TOML: duplicate key "name"',)),
         ("t = { a = 1, a = 2 }\n", ('the file is no TOML: duplicate key "a"',)),
         ("[a]\n[a]\n", ('the file is no TOML: duplicate key "a"',)),
+        ("[a]\r\nb = 1\r\nb = 2", ('the file is no TOML: duplicate key "b"',)),
+        ("a.b = 1\na.b = 2\n", ('the file is no TOML: duplicate key "b"',)),
+        ("a = 1\na.b = 2\n", ('the file is no TOML: duplicate key "a"',)),
+        ("a.b = 1\n[a]\n", ('the file is no TOML: duplicate key "a"',)),
+        ("[a]\nb.c = 1\n[a.b]\n", ('the file is no TOML: duplicate key "b"',)),
+        ("a = 1\n[[a]]\n", ('the file is no TOML: duplicate key "a"',)),
+        ("[[a]]\nb = 1\n[[a]]\nb = 1\nb = 2\n", ('the file is no TOML: duplicate key "b"',)),
+        ("[[a]]\n[a.b]\n[[a]]\n[a.b]\n[a.b]\n", ('the file is no TOML: duplicate key "b"',)),
+        ("a = [{ b = 1 }, { b = 1, b = 2 }]\n", ('the file is no TOML: duplicate key "b"',)),
+        ("# a comment\n\n# a comment\n\na = 1\na = \n", ("the file is no TOML",)),
+        ("[[a]]\nb = 1\n[[a]]\nb = 1\n[c.d]\n[c]\n", ()),
         ("a = \n", ("the file is no TOML",)),
         ("a = " + "[" * 5000, ()),
     ],
@@ -280,3 +296,19 @@ def test_faults(text: str, faults: tuple[str, ...]) -> None:
 
 def test_no_faults_in_what_cannot_be_judged() -> None:
     assert find_toml_faults("a.toml", b"a = \xff\n") == ()
+
+
+KEYS = st.lists(st.sampled_from("abc"), min_size=1, max_size=3).map(".".join)
+VALUES = st.sampled_from(("1", "[]", "{ a = 1 }", "{ b.c = 1, b.a = 2 }", "[{ a = 1 }, { a = 1 }]", "{ a = 1, a = 2 }"))
+LINES = st.one_of(
+    st.builds("{} = {}".format, KEYS, VALUES), KEYS.map("[{}]".format), KEYS.map("[[{}]]".format), st.just("# a note")
+)
+
+
+@given(st.lists(LINES, max_size=6))
+def test_of_lines_that_are_toml_each_the_name_of_a_key_is_all_that_can_be_wrong(lines: list[str]) -> None:
+    text = "\n".join(lines)
+    faults = find_toml_faults("a.toml", text.encode())
+    assert (faults == ()) == (load(text) is not None)
+    assert all(re.fullmatch('the file is no TOML: duplicate key "[abc]"', fault) for fault in faults)
+    assert (find_double_key(text) is None) == (not faults)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gitprun.resolvers.base import FileConflict
-from gitprun.resolvers.ladder import climb
+from gitprun.resolvers.cascade import run_cascade
 
 CARGO = '[package]\nname = "x"\n\n[dependencies]\nserde = "1"\n'
 POETRY = '[tool.poetry.group.dev.dependencies]\npython = "^3.11"\n'
@@ -14,7 +14,7 @@ POETRY = '[tool.poetry.group.dev.dependencies]\npython = "^3.11"\n'
 def added(main: str, unit: str, path: str = "crates/a/Cargo.toml", base: str = CARGO) -> str:
     """Give what the merge has after the base, or why there is none."""
     texts = (base, f"{base}{main}\n", f"{base}{unit}\n")
-    answer = climb(FileConflict(path, *(text.encode() for text in texts)))
+    answer = run_cascade(FileConflict(path, *(text.encode() for text in texts)))
     if not answer.texts:
         return f"[{answer.reason}]"
     text = answer.texts[0].text.decode()
@@ -90,5 +90,5 @@ def test_what_would_take_something_away_is_refused(main: str, unit: str) -> None
 def test_a_dependency_that_the_base_has_is_changed_and_not_added() -> None:
     base = CARGO + 'tokio = "1"\n'
     main, unit = (CARGO + f'tokio = {{ version = "1", features = ["{name}"] }}\n' for name in "ab")
-    answer = climb(FileConflict("Cargo.toml", base.encode(), main.encode(), unit.encode()))
+    answer = run_cascade(FileConflict("Cargo.toml", base.encode(), main.encode(), unit.encode()))
     assert answer.reason == 'toml: "dependencies.tokio" is changed on both sides, differently'

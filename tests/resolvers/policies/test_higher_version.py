@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gitprun.resolvers.base import Dropped, FileConflict, Refused, Resolved
-from gitprun.resolvers.ladder import climb
+from gitprun.resolvers.cascade import run_cascade
 from gitprun.resolvers.policies import higher_version
 
 Case = tuple[str, str, str, str]
@@ -169,7 +169,7 @@ WINS: dict[str, tuple[str, Case, list[Dropped]]] = {
 def test_the_higher_version_is_taken_and_the_lines_with_the_lower_one_are_listed(name: str) -> None:
     path, (base, main, unit, merged), dropped = WINS[name]
     asked = conflict(path, base, main, unit)
-    assert climb(asked).texts == ()
+    assert run_cascade(asked).texts == ()
     found = higher_version(asked)
     assert isinstance(found, Resolved), found
     assert (found.text.decode(), found.resolver, list(found.dropped)) == (merged, "higher-version", dropped)
@@ -215,7 +215,7 @@ def test_a_version_and_a_table_with_a_higher_one_become_the_table() -> None:
 def test_without_a_clash_it_is_what_the_kind_makes() -> None:
     asked = conflict("requirements.txt", "a==1\n", "a==2\n", "a==1\nb==1\n")
     found = higher_version(asked)
-    assert found == Resolved(climb(asked).texts[0].text, "higher-version", (b"b==1",))
+    assert found == Resolved(run_cascade(asked).texts[0].text, "higher-version", (b"b==1",))
 
 
 def packages(main: str, unit: str, base: str = "1.0.0") -> str:

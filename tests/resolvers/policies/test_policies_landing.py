@@ -60,5 +60,5 @@ def test_a_refusal_of_the_policy_is_told(tmp_path: Path) -> None:
     assert (
         report.items[1]
         .conflicts[0]
-        .resolver.endswith('higher-version: "one" is changed on both sides, and "==3" and ">=2" are not of one form')
+        .reason.endswith('higher-version: "one" is changed on both sides, and "==3" and ">=2" are not of one form')
     )

@@ -8,7 +8,7 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from gitprun.resolvers.base import FileConflict, Refused, Resolved
-from gitprun.resolvers.ladder import climb
+from gitprun.resolvers.cascade import run_cascade
 from gitprun.resolvers.policies import higher_version, renumber
 
 NAMES = st.sampled_from("abcdef")
@@ -39,7 +39,7 @@ def aligned(old: Pins, main: Pins, unit: Pins) -> tuple[Pins, Pins]:
 
 
 def check(conflict: FileConflict, due: FileConflict, lost: int) -> None:
-    found, plain = higher_version(conflict), climb(due)
+    found, plain = higher_version(conflict), run_cascade(due)
     event("refused" if isinstance(found, Refused) else f"{lost} clashes")
     if isinstance(found, Refused):
         assert plain.texts == (), found

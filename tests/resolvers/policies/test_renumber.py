@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gitprun.resolvers.base import Dropped, FileConflict, Refused, Resolved
-from gitprun.resolvers.ladder import climb
+from gitprun.resolvers.cascade import run_cascade
 from gitprun.resolvers.policies import renumber
 
 
@@ -112,7 +112,7 @@ MADE: dict[str, tuple[str, tuple[str, str, str, str], list[Dropped]]] = {
 def test_the_units_new_numbers_are_free_ones_and_its_lines_are_listed(name: str) -> None:
     path, (base, main, unit, merged), dropped = MADE[name]
     asked = conflict(path, base, main, unit)
-    assert climb(asked).texts == ()
+    assert run_cascade(asked).texts == ()
     found = renumber(asked)
     assert isinstance(found, Resolved), found
     assert (found.text.decode(), found.resolver, list(found.dropped)) == (merged, "renumber", dropped)

@@ -7,8 +7,8 @@ import time
 import pytest
 
 from gitprun.resolvers.base import FileConflict, Refused, Resolved
+from gitprun.resolvers.cascade import run_cascade
 from gitprun.resolvers.kinds import find_faults, kinds_for
-from gitprun.resolvers.ladder import climb
 from gitprun.resolvers.syntax.grammars import load_language, parse
 from gitprun.resolvers.syntax.languages import GRAMMARS
 from gitprun.system.limit import TimeLimit, limited
@@ -84,7 +84,7 @@ def test_a_registry_of_2000_lines_is_quick() -> None:
         for more in ((), (b"  main: 1,",), (b"  unit: 2,",), (b"  main: 1,", b"  unit: 2,"))
     )
     began = time.process_time()
-    answer = climb(FileConflict("keys.ts", base, main, unit))
+    answer = run_cascade(FileConflict("keys.ts", base, main, unit))
     took = time.process_time() - began
     assert [text.text for text in answer.texts] == [both]
     assert took < 1.0

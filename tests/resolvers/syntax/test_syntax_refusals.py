@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from importlib.metadata import version
+
 import pytest
 
 from gitprun.resolvers.base import FileConflict, Refused, Unread
 from gitprun.resolvers.kinds import kinds_for
-from gitprun.resolvers.syntax.grammars import load_language
+from gitprun.resolvers.syntax.conditions import CONDITIONS, NEEDS
+from gitprun.resolvers.syntax.faults import find_faults
+from gitprun.resolvers.syntax.grammars import has_grammar, load_language, why_no_grammar
 from gitprun.resolvers.syntax.languages import GRAMMARS
+from gitprun.resolvers.syntax.languages.python import PYTHON
+from gitprun.resolvers.syntax.needs import missing_names, needed_names
+from gitprun.resolvers.syntax.paths import SPECIAL, SPECIAL_NEEDS
 from gitprun.resolvers.syntax.resolver import resolve
-from gitprun.resolvers.syntax.rows import Grammar
+from gitprun.resolvers.syntax.rows import Grammar, Group, Named, Scope, Unique
 
 REFUSED = (
     ("a.ts", "const r = {\n  a: '/a'\n};\n", "const r = {\n  a: '/b'\n};\n", "const r = {\n  a: '/c'\n};\n",
@@ -80,14 +88,52 @@ def test_refuses_a_language_whose_grammar_is_not_installed() -> None:
 
 
 @pytest.mark.parametrize("row", GRAMMARS, ids=lambda row: row.name)
-def test_every_row_names_kinds_of_its_grammars(row: Grammar) -> None:
-    if load_language(row) is None:
+def test_every_row_names_kinds_of_its_grammar(row: Grammar) -> None:
+    language = load_language(row)
+    if language is None:
+        assert why_no_grammar(row) == f"the grammar of {row.name} is not installed"
         pytest.skip("the grammar is not installed")
-    told = {kind for scope in row.scopes for kind in scope.parents}
-    told |= {member.rpartition(":")[2] for scope in row.scopes for group in scope.groups for member in group.members}
-    told |= {kind for named in row.names for kind in named.kinds} | row.joins | row.leads | row.flat | row.atomic
-    told |= {kind for unique in row.unique for kind in unique.scopes}
-    # Rows of one family share what they say: TypeScript and JavaScript, C and C++.
-    family = [load_language(other) for other in GRAMMARS if other.names is row.names or other is row]
-    known = {each.node_kind_for_id(i) for each in family if each is not None for i in range(each.node_kind_count)}
-    assert told - known == set()
+    # What it is known to go without is just what it does not have.
+    lacking = {f'node "{name}"' for name in row.absent}
+    assert set(missing_names(replace(row, absent=frozenset()), language)) == lacking
+
+
+def test_every_condition_says_what_it_asks_a_node_for() -> None:
+    assert set(NEEDS) <= set(CONDITIONS)
+    assert set(SPECIAL_NEEDS) <= set(SPECIAL)
+
+
+def test_a_row_relies_on_each_name_that_stands_in_it() -> None:
+    row = Grammar(
+        name="klingon",
+        files=("*.kl",),
+        wheel="tree_sitter_klingon",
+        scopes=(Scope(("parent",), (Group(("in_field:member", "member"), only="paired"),), only="named-field"),),
+        names=(Named(("named",), ("?#inner/via+|other/*", "!parameters")),),
+        unique=(Unique(("unique",), ("#once/^",), "the thing", (".",), only="no-cfg"),),
+        via={"wrapper": "#wrapped"},
+        flat=frozenset({"flat"}),
+        tails={"arm": ","},
+        absent=frozenset({"once"}),
+    )
+    kinds = {"parent", "member", "=>", "named", "inner", "function_declarator", "unique", "attribute_item", "wrapper",
+             "wrapped", "flat", "arm", ","}  # fmt: skip
+    fields = {"in_field", "name", "via", "other", "declarator", "parameters"}
+    assert needed_names(row) == (frozenset(kinds), frozenset(fields))
+
+
+RENAMED = (
+    # One name gone, several, a field gone, another grammar altogether, and a wheel that is made otherwise.
+    (replace(PYTHON, joins=frozenset({"import_from_stmt"})), 'it has no node "import_from_stmt"'),
+    (replace(PYTHON, joins=frozenset({"x_stmt", "y_stmt"})), 'it has no node "x_stmt" and 1 more'),
+    (replace(PYTHON, names=(Named(("call",), ("no_such",)),)), 'it has no field "no_such"'),
+    (replace(PYTHON, maker="languages"), "module 'tree_sitter_python' has no attribute 'languages'"),
+)
+
+
+@pytest.mark.parametrize(("row", "why"), RENAMED, ids=("node", "nodes", "field", "maker"))
+def test_a_grammar_that_lacks_a_name_counts_as_not_installed(row: Grammar, why: str) -> None:
+    told = f"the grammar of python does not fit: tree-sitter-python {version('tree-sitter-python')}: {why}"
+    assert resolve(row, FileConflict("a.py", b"a\n", b"b\n", b"c\n")) == Unread(told)
+    assert not has_grammar(row)
+    assert find_faults(row, "a.py", b"f(\n") == ()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from gitprun.resolvers.base import FileConflict, Resolved
-from gitprun.resolvers.ladder import climb
+from gitprun.resolvers.cascade import run_cascade
 
 
 @dataclass(frozen=True)
@@ -250,7 +250,7 @@ CASES = (
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.path}: {case.title}")
 def test_unites(case: Case) -> None:
     base = None if case.base is None else case.base.encode()
-    answer = climb(FileConflict(case.path, base, case.main.encode(), case.unit.encode()))
+    answer = run_cascade(FileConflict(case.path, base, case.main.encode(), case.unit.encode()))
     assert answer.refusals == ()
     assert [text.text.decode() for text in answer.texts] == [case.merged]
     assert isinstance(answer.texts[0], Resolved)

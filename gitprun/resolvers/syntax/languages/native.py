@@ -58,10 +58,14 @@ C = Grammar(
         Unique(("initializer_list",), ("#initializer_pair",), "the initializer"),
         Unique(("compound_statement",), ("#case_statement/value",), "the case", (".",), only="literal"),
     ),
+    # What C++ has on top of C: headers are read as C++, and one row serves both.
+    absent=frozenset({"alias_declaration", "class_specifier", "friend_declaration", "namespace_definition",
+                      "template_declaration", "using_declaration"}),
 )  # fmt: skip
 
 CPP = replace(
     C,
+    absent=frozenset(),
     name="c++",
     files=("*.cc", "*.cpp", "*.cxx", "*.c++", "*.h", "*.hh", "*.hpp", "*.hxx", "*.cu", "*.cuh"),
     wheel="tree_sitter_cpp",

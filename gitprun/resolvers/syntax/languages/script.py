@@ -108,9 +108,10 @@ TYPESCRIPT = Grammar(
     leads=frozenset({"decorator"}),
     joins=frozenset({"export_statement", "export_clause", "import_statement", "import_clause", "named_imports"}),
     separators={"union_type": b"|", "intersection_type": b"&"},
+    absent=frozenset({"field_definition", "jsx_attribute", "jsx_opening_element", "jsx_self_closing_element"}),
 )
 
-TSX = replace(TYPESCRIPT, name="tsx", files=("*.tsx",), maker="language_tsx")
+TSX = replace(TYPESCRIPT, name="tsx", files=("*.tsx",), maker="language_tsx", absent=frozenset({"field_definition"}))
 
 JAVASCRIPT = replace(
     TYPESCRIPT,
@@ -118,4 +119,13 @@ JAVASCRIPT = replace(
     files=("*.js", "*.jsx", "*.mjs", "*.cjs"),
     wheel="tree_sitter_javascript",
     maker="language",
-)
+    # All that has to do with types.
+    absent=frozenset({
+        "abstract_class_declaration", "abstract_method_signature", "ambient_declaration", "array_type",
+        "call_signature", "enum_assignment", "enum_body", "enum_declaration", "generic_type", "index_signature",
+        "interface_body", "interface_declaration", "internal_module", "intersection_type", "literal_type",
+        "method_signature", "module", "nested_type_identifier", "object_type", "parenthesized_type",
+        "predefined_type", "property_signature", "public_field_definition", "template_literal_type", "type",
+        "type_alias_declaration", "type_identifier", "union_type",
+    }),
+)  # fmt: skip

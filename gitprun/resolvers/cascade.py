@@ -1,0 +1,83 @@
+"""The cascade: which resolvers a conflicting file is given to, in order, and the shared proof each answer must pass."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gitprun.resolvers import near
+from gitprun.resolvers.base import SIZE_LIMIT, FileConflict, Kind, Refused, Resolved, Resolver, Unread
+from gitprun.resolvers.kinds import kinds_for
+from gitprun.resolvers.proof import prove
+
+_QUOTED = re.compile(r'"[^"]*"')
+
+
+@dataclass(frozen=True, slots=True)
+class StrategyRefusal:
+    """Why one strategy gave no text; ``strategy`` is empty where none could be asked."""
+
+    strategy: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.strategy}: {self.reason}" if self.strategy else self.reason
+
+
+@dataclass(frozen=True, slots=True)
+class CascadeResult:
+    """Every distinct text that was proved, the first strategy's first, and why the others gave none."""
+
+    texts: tuple[Resolved, ...]
+    refusals: tuple[StrategyRefusal, ...] = ()
+
+    @property
+    def reason(self) -> str:
+        """Say in one line why nothing was proved."""
+        return "; ".join(map(str, self.refusals))
+
+
+def prepare(path: str) -> None:
+    """Load what the kinds of a path need; a limit on the time of ``run_cascade`` should not count it."""
+    for kind in kinds_for(path):
+        if kind.prepare is not None:
+            kind.prepare()
+
+
+def run_cascade(conflict: FileConflict, *, every: bool = False) -> CascadeResult:
+    """Resolve a conflicting file: by its kinds, most specific first, then by lines unless a kind knows better.
+
+    Stops at the first proof unless ``every`` is set. A resolver that raises is left to the caller.
+    """
+    size = max(len(conflict.base or b""), len(conflict.main), len(conflict.unit))
+    if size > SIZE_LIMIT:
+        reason = f"the file is too large to be resolved ({size} bytes, limit {SIZE_LIMIT})"
+        return CascadeResult((), (StrategyRefusal("", reason),))
+    texts: list[Resolved] = []
+    refusals: list[StrategyRefusal] = []
+    judged = False
+    for name, resolver, kind in _strategies(conflict.path):
+        if kind is None and judged and not texts:
+            # What knows the file refused it: lines know less.
+            break
+        answer = resolver(conflict)
+        if isinstance(answer, Resolved):
+            fault = prove(conflict, answer.text, kind)
+            answer = Refused(_QUOTED.sub("a word", fault) if kind and kind.private else fault) if fault else answer
+        judged = judged or (isinstance(answer, Refused) and not isinstance(answer, Unread))
+        if isinstance(answer, Refused):
+            refusals.append(StrategyRefusal(name, answer.reason))
+        elif all(answer.text != known.text for known in texts):
+            texts.append(answer)
+            if not every:
+                break
+    # Two resolvers of one kind often refuse for one reason.
+    return CascadeResult(tuple(texts), tuple(dict.fromkeys(refusals)))
+
+
+def _strategies(path: str) -> Iterator[tuple[str, Resolver, Kind | None]]:
+    for kind in kinds_for(path):
+        for resolver in kind.resolvers:
+            yield kind.name, resolver, kind
+    yield near.NAME, near.merge_near, None

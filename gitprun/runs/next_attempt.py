@@ -1,0 +1,167 @@
+"""From one attempt at a unit of a run to the next: the old one is pinned and put away, the new one begins afresh.
+
+It goes on in the same workspace, with the same thread, only where that is worth something.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from gitprun.executors.base import Ending
+from gitprun.git.refs import delete_ref, move_ref, open_repository, read_ref
+from gitprun.git.repo import Repository, resolve_commit
+from gitprun.ledger.events import UnitState
+from gitprun.model.errors import PrunError
+from gitprun.model.names import ZERO, Oid, RunId, UnitId, kept_ref, unit_branch, unit_ref
+from gitprun.model.units import Unit
+from gitprun.registry.remove import recall_workspace, take_away
+from gitprun.registry.trash import keep_in_trash
+from gitprun.runs.attempt import thread_worth_resuming
+from gitprun.runs.context import Attempt, RunContext, WorkItem
+from gitprun.runs.prepare import workspace_facts
+from gitprun.system.files import folder_identity, remove_tree
+from gitprun.workspaces.base import Workspace, workspace_path
+from gitprun.workspaces.clone import read_source
+from gitprun.workspaces.pins import started_with
+from gitprun.workspaces.worktree import remove_worktree
+
+# What belongs to one attempt alone, in the folder of a unit.
+FILES = ("output.log", "prompt.md", "result.md", "last-message.txt", "exit.json", "setup.log", "bug.txt")
+
+
+def begin(context: RunContext, item: WorkItem) -> tuple[Attempt, Workspace | None]:
+    """Begin an attempt; returns the workspace too where it goes on in the one that is there.
+
+    Raises PrunError where the attempt before cannot be put away without losing something: it stays as it is.
+    """
+    unit, known = item.unit, item.known
+    if known is None or known.attempt == 0:
+        attempt = Attempt(number=1, base=context.base, source=context.source)
+        context.note(unit, "preparing", attempt=1)
+        return attempt, None
+    number, thread = known.attempt + 1, thread_to_resume(unit, known)
+    earlier = [*known.facts.get("earlier", ()), retire(context, unit, known, keep_workspace=thread is not None)]
+    repo = open_repository(context.repository.common)
+    if thread is not None:
+        base = Oid(str(known.facts["base"]))
+    else:
+        base = _current_base(context)
+        if base != context.base:
+            name = kept_ref(context.run, unit.id, f"base-{number}")
+            move_ref(repo, name, base, read_ref(repo, name) or ZERO, "prun: base of a later attempt")
+    commits = frozenset(str(row["commit"]) for row in earlier if row["commit"])
+    if thread is not None:
+        commits |= started_with(context.repository, context.run)
+    # The rules all share stay those the run began with: a worker that still works may have added some.
+    first = context.source
+    source = replace(read_source(context.repository), exclude=first.exclude, attributes=first.attributes)
+    attempt = Attempt(number=number, base=base, source=source, known=commits, thread=thread)
+    if thread is None:
+        context.note(unit, "preparing", attempt=number, earlier=earlier)
+        return attempt, None
+    workspace = recall_workspace(context.repository.state, known)
+    # Written down at once: somebody's work lies in there.
+    facts = workspace_facts(workspace, base)
+    context.note(unit, "preparing", attempt=number, earlier=earlier, thread=thread, **facts)
+    return attempt, workspace
+
+
+def recall_attempt(repository: Repository, base: str, known: UnitState) -> Attempt:
+    """Return what the last attempt at a unit started from, with all its commits known; ``base`` is its run's."""
+    earlier = frozenset(str(row["commit"]) for row in known.facts.get("earlier", ()) if row.get("commit"))
+    own = {known.commit} if known.commit else set()
+    return Attempt(
+        number=known.attempt,
+        base=Oid(str(known.facts.get("base") or base)),
+        source=read_source(repository),
+        known=earlier | own | started_with(repository, known.run),
+        thread=known.facts.get("thread"),
+    )
+
+
+def _current_base(context: RunContext) -> Oid:
+    """Resolve what the run started from once more; where it is gone, the commit it was then."""
+    try:
+        return resolve_commit(context.repository.git, context.revision)
+    except PrunError:
+        return context.base
+
+
+def thread_to_resume(unit: Unit, known: UnitState) -> str | None:
+    """Return the conversation worth going on with, as far as its workspace is still there."""
+    said = known.facts.get("ending") or {}
+    ending = Ending("unknown", thread=str(said.get("thread") or "") or None, kind=said.get("kind") or "")
+    changed = bool(known.facts.get("changed")) and not known.facts.get("unfinished")
+    path, identity = known.facts.get("path"), known.facts.get("identity")
+    thread = thread_worth_resuming(unit, ending, changed=changed)
+    if thread is None or not (path and identity):
+        return None
+    there = folder_identity(Path(str(path))) == tuple(identity) and not known.facts.get("removed")
+    return thread if there else None
+
+
+def retire(context: RunContext, unit: Unit, known: UnitState, *, keep_workspace: bool) -> dict[str, Any]:
+    """Put an attempt away: its work pinned under a name of its own, its workspace removed, its files set apart.
+
+    Every step can be taken twice, for a coordinator may be killed between any two.
+    """
+    if not keep_workspace:
+        if known.facts.get("path"):
+            take_away(context.repository, context.ledger, known, keep_all=True)
+        else:
+            _clear_half_made(context, unit)
+    ref = _pin(context, known)
+    folder = context.folder(unit)
+    aside = folder / f"attempt-{known.attempt}"
+    for name in FILES:
+        if (folder / name).exists():
+            aside.mkdir(exist_ok=True)
+            os.replace(folder / name, aside / name)
+    outcome = known.facts.get("outcome") or known.facts
+    return {
+        "attempt": known.attempt,
+        "state": str(outcome.get("state") or known.state),
+        "kind": str(outcome.get("failure") or ""),
+        "reason": str(outcome.get("reason") or ""),
+        "base": known.facts.get("base"),
+        "commit": known.commit,
+        "ref": ref,
+        "folder": str(aside),
+    }
+
+
+def _pin(context: RunContext, known: UnitState) -> str | None:
+    """Move the pin of a captured commit from the unit's name to that of the attempt."""
+    repo, run, unit = open_repository(context.repository.common), known.run, known.id
+    own = unit_ref(run, unit)
+    # What was captured right before its coordinator was killed is in no event.
+    commit = known.commit or read_ref(repo, own)
+    if commit is None:
+        return None
+    name = kept_ref(run, unit, f"attempt-{known.attempt}")
+    before = read_ref(repo, name)
+    if before != commit:
+        if before is not None:
+            why = "another commit took its name"
+            keep_in_trash(context.repository, context.ledger, name, before, why=why, of=f"{run}/{unit}")
+        move_ref(repo, name, Oid(commit), before or ZERO, "prun: an earlier attempt")
+    if read_ref(repo, own) == commit:
+        delete_ref(repo, own, Oid(commit))
+    return name
+
+
+def _clear_half_made(context: RunContext, unit: Unit) -> None:
+    """Remove what a coordinator was killed over while making it: no worker has ever been in there."""
+    path = workspace_path(context.root, RunId(context.run), UnitId(unit.id))
+    identity = folder_identity(path)
+    if unit.mode == "write" and unit.workspace == "worktree":
+        remove_worktree(context.repository, path, identity or (0, 0))
+        repo, name = open_repository(context.repository.common), f"refs/heads/{unit_branch(context.run, unit.id)}"
+        at = read_ref(repo, name)
+        if at is not None and at in (context.base, _current_base(context)):
+            delete_ref(repo, name, at)
+    elif identity is not None:
+        remove_tree(path, identity)
