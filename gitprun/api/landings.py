@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from gitprun.api.details import CheckOutcome
 from gitprun.api.outcomes import ReviewedResult
+from gitprun.api.refusals import UnitReason
 from gitprun.api.schema import OPTIONAL, PRIVATE
-from gitprun.api.values import CheckOutcome, UnitReason
 from gitprun.model.findings import ConflictPath, ResolvedPath, Suspect
 
 LandedState = Literal[

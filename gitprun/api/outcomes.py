@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from gitprun.api.details import TrustTouch
 from gitprun.api.schema import OPTIONAL, PRIVATE
-from gitprun.api.values import PathReason, TrustTouch
+from gitprun.api.values import PathReason
 
 ResultState = Literal["valid", "invalid", "fallback", "missing", "pending"]
 

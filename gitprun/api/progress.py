@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gitprun.api.values import LedgerEvent
+from gitprun.api.events import LedgerEvent
 from gitprun.ledger.events import STATES, Event, UnitState, step
 from gitprun.ledger.stall import stalled_for
 from gitprun.model.names import RunId, UnitId

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
+from gitprun.api.details import TrustTouch, UnitDetails
+from gitprun.api.events import LedgerEvent
 from gitprun.api.opened import Opened
 from gitprun.api.outcomes import Reconciled, ReviewedResult
 from gitprun.api.schema import Json, to_json
@@ -20,7 +22,7 @@ from gitprun.api.units import (
     unit_details,
     unit_status,
 )
-from gitprun.api.values import LedgerEvent, RunStatus, Status, TrustTouch, UnitDetails, UnitStatus
+from gitprun.api.values import RunStatus, Status, UnitStatus
 from gitprun.ledger.events import LIVE, Event, RunState, UnitState, base_of
 from gitprun.ledger.lookup import find_run, find_unit, probe_unit
 from gitprun.model.errors import OperationRefused

@@ -20,11 +20,11 @@ FORMAT = 1
 # Every document that is printed, by the name in its envelope. Classes are named, not imported: to print one document
 # must not cost the import of all of them.
 DOCUMENTS: Mapping[str, str] = {
-    "error": "gitprun.api.values:Failure",
+    "error": "gitprun.api.refusals:Failure",
     "status": "gitprun.api.values:Status",
-    "unit": "gitprun.api.values:UnitDetails",
-    "event": "gitprun.api.values:LedgerEvent",
-    "unit-event": "gitprun.api.values:UnitEvent",
+    "unit": "gitprun.api.details:UnitDetails",
+    "event": "gitprun.api.events:LedgerEvent",
+    "unit-event": "gitprun.api.events:UnitEvent",
     "reconcile": "gitprun.api.outcomes:Reconciled",
     "stop": "gitprun.api.outcomes:Stopped",
     "verify": "gitprun.api.outcomes:RunChecked",

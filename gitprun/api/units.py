@@ -7,19 +7,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
+from gitprun.api.details import CheckOutcome, RejectedCommit, TrustTouch, UnitDetails
 from gitprun.api.schema import Json
 from gitprun.api.values import (
-    CheckOutcome,
     EarlierAttempt,
     HeldStatus,
     LeftOutPath,
     NamedStatus,
     PathReason,
     PinnedRef,
-    RejectedCommit,
     RunStatus,
-    TrustTouch,
-    UnitDetails,
     UnitDrift,
     UnitStatus,
     WorkerExit,
@@ -209,8 +206,8 @@ def _rejected(row: Facts) -> RejectedCommit:
 
 
 def _earlier(row: Facts) -> EarlierAttempt:
-    texts = {key: str(row.get(key) or "") for key in ("state", "reason", "kind", "ref", "folder", "base", "commit")}
-    return EarlierAttempt(attempt=int(row.get("attempt") or 0), **texts)
+    texts = {key: str(row.get(key) or "") for key in ("state", "reason", "kind", "folder", "base", "commit")}
+    return EarlierAttempt(attempt=int(row.get("attempt") or 0), ref=row.get("ref"), **texts)
 
 
 def _exit(said: Facts | None) -> WorkerExit | None:

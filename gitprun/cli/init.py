@@ -6,7 +6,7 @@ import os
 
 import click
 
-from gitprun.api.preparing import Prepared, ProgramFound, prepare
+from gitprun.api.preparing import PreparedRepository, ProgramFound, prepare
 from gitprun.api.watching import log_root
 from gitprun.cli.console import hint, put, safe, say, warn
 from gitprun.cli.options import project
@@ -64,7 +64,7 @@ def _show_program(found: ProgramFound) -> None:
         warn(f"{safe(found.path)} --version: {safe(found.detail)}")
 
 
-def _warn_inside(done: Prepared) -> None:
+def _warn_inside(done: PreparedRepository) -> None:
     """Warn of what goes wrong when workspaces lie inside the checkout: git and tools that would see them."""
     if done.seen:
         warn(f"git does not ignore {safe(done.root)}, which lies in your checkout: runs refuse to use it")
@@ -73,7 +73,7 @@ def _warn_inside(done: Prepared) -> None:
         warn(f"{text} (or it will take in what lies in the workspaces)")
 
 
-def _show_settings(done: Prepared) -> None:
+def _show_settings(done: PreparedRepository) -> None:
     if done.settings == "none":
         put(f"{CONFIG_NAME:<12}none: this repository has no checkout")
     elif done.settings == "kept":

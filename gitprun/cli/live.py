@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
+from gitprun.api.events import LedgerEvent
 from gitprun.api.progress import STATES, Moving, begin, move_on
-from gitprun.api.values import LedgerEvent
 from gitprun.cli.console import COLOURS, age, clock_time, put_json, safe, said_above, say
 
 if TYPE_CHECKING:

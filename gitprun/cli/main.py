@@ -220,7 +220,7 @@ def _answer_json(message: str, advice: str, code: int) -> None:
     """Say to a program what was said to a person; where it has its answer already, there is nothing to add."""
     if not was_put():
         with contextlib.suppress(OSError):
-            from gitprun.api.values import Failure
+            from gitprun.api.refusals import Failure
 
             put_json("error", Failure(error=message, hint=advice, exit_code=code, code=code))
 

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 
 import click
 
+from gitprun.api.events import LedgerEvent
 from gitprun.api.plans import RunOptions, read_plan_file, require_approved_plan, single_unit
 from gitprun.api.repo import Repo
 from gitprun.api.running import Onlooker, ResumeOptions, RunBegun, RunListener, RunOutcome, run_plan, take_over
 from gitprun.api.stopping import Stop
-from gitprun.api.values import LedgerEvent, RunStatus, UnitStatus
+from gitprun.api.values import RunStatus, UnitStatus
 from gitprun.cli.console import age, hint, put, safe, say
 from gitprun.cli.live import Watch
 from gitprun.cli.options import here, json_option
