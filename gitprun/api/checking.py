@@ -114,7 +114,7 @@ def _verify_one(
         unit = None
     if unit is None:
         own = roster(reading.events).units.get(name)
-        revision = f"refs/heads/{own.facts['branch']}" if own is not None and own.facts.get("branch") else name
+        revision = f"refs/heads/{own.branch}" if own is not None and own.branch else name
         commit = resolve_commit(opened.repository.git, revision)
         return _verify_commit(opened, revision.removeprefix("refs/heads/"), commit, None, said, asked, stop)
     require_one_meaning(opened.repository.git, name, "a unit")

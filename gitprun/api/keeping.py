@@ -28,6 +28,7 @@ from gitprun.api.workspaces import (
     RestoredRef,
     RestoredWork,
 )
+from gitprun.ledger.house_events import RescueRestored
 from gitprun.model.errors import PrunError, UsageProblem
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ def restore(
         chosen = only_captured(chosen) if branch and len(names) == 1 else chosen
         done = restore_branches(opened.repository, chosen, to=branch)
     try:
-        rows = [("rescue.restored", "", "", asdict(one)) for one in done]
+        rows = [(RescueRestored.build(asdict(one)), "", "") for one in done]
         if rows:
             opened.ledger.append_all(rows)
     except (PrunError, OSError) as problem:

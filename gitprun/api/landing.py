@@ -245,7 +245,7 @@ def forecast(
         raise UsageProblem("--all-branches and names cannot be given together", "leave one of them out")
     require_git(opened.start)
     settings, history = settings_of(opened), opened.history()
-    declared = (history.last.facts.get("verify") or ()) if history.last else ()
+    declared = (history.last.verify or ()) if history.last else ()
     asked = Asked(
         names=names,
         every=every,

@@ -30,7 +30,7 @@ def open_resolutions(opened: Opened) -> OpenResolutions:
     """Return all branches that are open; what killed commands did not finish is finished first."""
     rows = []
     for one in swept(opened):
-        facts = {key: str(value) for key, value in one.facts().items()}
+        facts = {key: str(value) for key, value in one.about.as_json().items()}
         paths = tuple(row.path for row in one.paths)
         rows.append(OpenResolution(**facts, why=one.why, workspace=one.workspace, paths=paths))
     return OpenResolutions(resolutions=tuple(rows))

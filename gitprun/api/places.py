@@ -26,6 +26,7 @@ from gitprun.api.workspaces import (
 from gitprun.ledger.events import RunState, UnitState
 from gitprun.ledger.ledger import Reading
 from gitprun.ledger.roster import NAMED, roster
+from gitprun.ledger.unit_events import WorkspaceSetup
 from gitprun.model.errors import OperationRefused, PrunError
 from gitprun.model.names import short
 
@@ -115,14 +116,13 @@ def make(
         link=link,
     )
     made = make_user_workspace(opened.repository, opened.ledger, spec)
-    facts = {key: made.facts[key] for key in ("path", "branch", "base", "workspace")}
-    path, commit = str(facts["path"]), short(str(facts["base"]))
+    path, commit = made.path, short(made.base or "")
     start = f"{asked.base} ({commit})" if asked.base else commit
-    line(f"[setup] {facts['workspace']} {path} on branch {asked.branch} from {start}")
-    own = count_own(opened.repository, made, str(facts["base"])) if asked.resume else 0
+    line(f"[setup] {made.workspace} {path} on branch {asked.branch} from {start}")
+    own = count_own(opened.repository, made, made.base or "") if asked.resume else 0
     if own:
         line(f"[setup] the branch {asked.branch} has {own} commit{'s' if own > 1 else ''} of its own")
-    notes = tuple(map(str, made.facts.get("notes", ())))
+    notes = tuple(map(str, made.notes))
     for text in notes:
         opened.warn(text)
     warn_unseen_by(opened, f"the workspace {asked.name}", provided={*copy, *link}, own=("prun.toml",))
@@ -131,8 +131,8 @@ def make(
     if code == 0:
         line(f"[setup] ready: {path} (branch {asked.branch})")
         line(f'[setup] next: git prun exec {asked.name} <slug> "<prompt>"')
-    provided = tuple(map(str, made.facts.get("provided") or ()))
-    said = {key: str(value) for key, value in facts.items()}
+    provided = tuple(map(str, made.provided or ()))
+    said = {"path": path, "branch": str(made.branch), "base": str(made.base), "workspace": made.workspace}
     return Made(NewWorkspace(name=asked.name, **said, provided=provided, notes=notes, setup=state), code)
 
 
@@ -182,10 +182,10 @@ def _set_up(
 
     own, commands = _setup_commands(settings, asked.environment)
     powers = [power for power in settings.powers if power.name == "setup"] if commands else []
-    if (not own and not commands) or made.facts.get("setup") == "done" or not asked.setup:
-        return str(made.facts.get("setup", "none")), 0
+    if (not own and not commands) or made.setup == "done" or not asked.setup:
+        return made.setup or "none", 0
     if approve(opened, powers, yes=asked.approve):
-        opened.ledger.append("workspace.setup", run=made.run, unit=made.id, facts={"setup": "not run"})
+        opened.ledger.append(WorkspaceSetup(setup="not run"), run=made.run, unit=made.id)
         opened.news(f"setup not run: {'; '.join(commands)}")
         opened.hint("it comes from prun.toml; read it, then say --yes to let it run, now and from now on")
         again = f"git prun new {made.id} {asked.branch} --resume --yes"
@@ -219,7 +219,7 @@ def lock(opened: Opened, name: str, reason: str = "") -> str:
 
     _, _, unit = find_place(opened, name)
     lock_workspace(opened.repository, opened.ledger, unit, reason)
-    return str(unit.facts["path"])
+    return unit.path
 
 
 def unlock(opened: Opened, name: str) -> str:
@@ -228,7 +228,7 @@ def unlock(opened: Opened, name: str) -> str:
 
     _, _, unit = find_place(opened, name)
     unlock_workspace(opened.repository, opened.ledger, unit)
-    return str(unit.facts["path"])
+    return unit.path
 
 
 def move(opened: Opened, name: str, path: str) -> Path:
@@ -239,7 +239,7 @@ def move(opened: Opened, name: str, path: str) -> Path:
     from gitprun.registry.place import workspaces_of
 
     reading, run, unit = find_place(opened, name)
-    others = [str(other.facts["path"]) for _, other in workspaces_of(reading)]
+    others = [other.path for _, other in workspaces_of(reading)]
     target = Path(os.path.abspath(opened.start / path))
     with held(opened.repository, run, unit):
         if unit.run == NAMED:
@@ -264,10 +264,11 @@ def adopt(
     target = Path(os.path.abspath(opened.start / path))
     moved = follow_moved(opened.repository, opened.ledger, target)
     if moved is not None:
-        opened.news(f"{name_of(moved)} was moved to {moved.facts['path']}, which is written down now")
-        return MovedWorkspace(name=moved.id, path=str(moved.facts["path"]))
+        opened.news(f"{name_of(moved)} was moved to {moved.path}, which is written down now")
+        return MovedWorkspace(name=moved.id, path=moved.path)
     adopted = take_in(opened.repository, opened.ledger, target, name=name, branch=branch)
-    facts = {key: str(adopted.unit.facts[key]) for key in ("path", "branch", "base", "workspace")}
+    unit = adopted.unit
+    facts = {"path": unit.path, "branch": str(unit.branch), "base": str(unit.base), "workspace": unit.workspace}
     return AdoptedWorkspace(
         name=adopted.unit.id,
         **facts,

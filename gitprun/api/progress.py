@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from gitprun.api.events import LedgerEvent
 from gitprun.ledger.events import STATES, Event, UnitState, step
+from gitprun.ledger.kinds import read_payload
 from gitprun.ledger.stall import stalled_for
 from gitprun.model.names import RunId, UnitId
 
@@ -41,35 +42,34 @@ class Moving:
     @property
     def reason(self) -> str:
         """Return why it is in its state, as far as that was said."""
-        return str(self.known.facts.get("reason") or "")
+        return self.known.reason
 
     @property
     def until(self) -> float | None:
         """Return until when it waits."""
-        until = self.known.facts.get("until")
-        return float(until) if isinstance(until, int | float) else None
+        return self.known.until
 
     @property
     def quiet(self) -> float | None:
         """Return for how many seconds nothing had come of its worker when that was noticed; None once it goes on."""
-        said = (self.known.facts.get("stalled") or {}).get("quiet")
-        return float(said) if isinstance(said, int | float) else None
+        return self.known.stalled.quiet if self.known.stalled is not None else None
 
     @property
     def ends(self) -> bool:
         """Check whether its worker is ended because nothing comes of it."""
-        return bool((self.known.facts.get("stalled") or {}).get("ends"))
+        return self.known.stalled is not None and self.known.stalled.ends
 
     def stalled(self, now: float) -> float | None:
         """Return for how many seconds nothing has come of its worker; None while something does."""
-        return stalled_for(self.known.facts, self.known.state, now)
+        return stalled_for(self.known, now)
 
 
 def begin(event: LedgerEvent) -> Moving:
     """Return a unit of which this is the first event."""
-    return Moving(UnitState(UnitId(event.unit), RunId(event.run), since=event.t))
+    return Moving(UnitState(id=UnitId(event.unit), run=RunId(event.run), since=event.t))
 
 
 def move_on(unit: Moving, event: LedgerEvent) -> Moving:
-    """Move a unit on by one event."""
-    return Moving(step(unit.known, Event(event.kind, event.t, event.run, event.unit, event.facts)))
+    """Move a unit on by one event; what nobody can read changes nothing."""
+    payload = read_payload(event.kind, dict(event.facts))
+    return unit if payload is None else Moving(step(unit.known, Event(payload, event.t, event.run, event.unit)))

@@ -90,6 +90,11 @@ def to_json(value: object) -> Json:
     raise TypeError(f"{type(value).__name__} is no published value")
 
 
+def plain(facts: Mapping[str, object]) -> dict[str, Json]:
+    """Return facts as plain values; raises TypeError for what is none."""
+    return {key: to_json(value) for key, value in facts.items()}
+
+
 def _key(field: Field[typing.Any]) -> str:
     key = field.metadata.get("key", field.name)
     assert isinstance(key, str)

@@ -218,15 +218,13 @@ def _told(opened: Opened, run: RunState) -> Settings:
     try:
         return recall(opened.repository.state, run).settings
     except OperationRefused:
-        verify = run.facts.get("verify")
-        return Settings(
-            verify=None if verify is None else tuple(verify), verify_sandbox=run.facts.get("verify_sandbox")
-        )
+        verify = run.verify
+        return Settings(verify=None if verify is None else tuple(verify), verify_sandbox=run.verify_sandbox)
 
 
 def checks_of_run(run: RunState | None) -> tuple[str, ...]:
     """Return the checks that a run declared."""
-    return tuple(run.facts.get("verify") or ()) if run is not None else ()
+    return tuple(run.verify or ()) if run is not None else ()
 
 
 def _unapproved(opened: Opened, settings: Settings, *, yes: bool) -> tuple[Power, ...]:

@@ -79,10 +79,10 @@ def work_in(
 
     unit = require_workspace(opened, asked.name)
     request = _worker_request(opened, asked)
-    setup = unit.facts.get("setup")
+    setup = unit.setup
     if setup in ("not run", "failed"):
         opened.warn(f"the setup of {asked.name}: {setup}")
-    warn_absent(opened, Path(str(unit.facts["path"])), request.unit.prompt)
+    warn_absent(opened, Path(unit.path), request.unit.prompt)
     try:
         return work(
             Session(

@@ -10,8 +10,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import pygit2
 
@@ -30,6 +29,8 @@ from gitprun.git.stale import await_letting_go
 from gitprun.git.store import stand_in
 from gitprun.git.trees import tree_of
 from gitprun.git.walk import Trees, TreeTooDeep
+from gitprun.ledger.rows import LeftOutRow, RejectedRow
+from gitprun.ledger.unit_events import UnitCaptured
 from gitprun.model.errors import GitFailed, GitTimeout, PrunError
 from gitprun.model.names import ZERO, Oid, RunId, UnitId, short
 from gitprun.model.plan import DEFAULT_MAX_FILES
@@ -79,21 +80,24 @@ class Capture:
     notes: tuple[str, ...] = ()
     inner: tuple[str, ...] = ()
 
-    def facts(self) -> dict[str, Any]:
-        """Write it down for the ledger."""
-        return {
-            "tree": self.tree,
-            "changed": list(self.changed),
-            "files": len(self.changed),
-            "left_out": [asdict(row) for row in self.left_out],
-            "kept": [list(row) for row in self.kept],
-            "own_commits": list(self.own_commits),
-            "rejected": [asdict(row) for row in self.rejected],
-            "unfinished": self.unfinished,
-            "stray": self.diverged,
-            "collect_notes": list(self.notes),
-            "inner": list(self.inner),
-        }
+    @property
+    def row(self) -> UnitCaptured:
+        """Return it as it is written down."""
+        return UnitCaptured(
+            tree=self.tree,
+            changed=self.changed,
+            files=len(self.changed),
+            left_out=tuple(LeftOutRow(path=row.path, reason=row.reason, size=row.size) for row in self.left_out),
+            kept=self.kept,
+            own_commits=self.own_commits,
+            rejected=tuple(
+                RejectedRow(name=row.name, oid=row.oid, reason=row.reason, place=row.place) for row in self.rejected
+            ),
+            unfinished=self.unfinished,
+            stray=self.diverged,
+            collect_notes=self.notes,
+            inner=self.inner,
+        )
 
 
 def require_ended(survivors: Sequence[int]) -> None:

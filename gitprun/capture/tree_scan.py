@@ -20,6 +20,7 @@ MAX_DEPTH = 512
 MAX_PATH = 4000
 # So many entries below one folder may be listed one by one; more are left out as that folder.
 CROWDED = 100_000
+# A million files on a cold disk take a minute; who makes more than that is left as he is.
 TIMEOUT = 120.0
 
 
@@ -57,6 +58,7 @@ def scan_workspace(path: Path, skip: frozenset[bytes], *, most: int = 0) -> Tree
         "length": MAX_PATH,
         "full": max(CROWDED, most),
     }
+    # In a child: a tree made to break the walk breaks that one, within a bound of time and memory.
     try:
         found = ask(Path(tree_walk.__file__), question, timeout=TIMEOUT)
     except ChildFailed as problem:
@@ -81,12 +83,12 @@ def scan_workspace(path: Path, skip: frozenset[bytes], *, most: int = 0) -> Tree
 
 
 def cannot_follow(reason: str) -> bool:
-    """Tell whether a folder was left out since git could not follow into it."""
+    """Check whether a folder was left out since git could not follow into it."""
     return reason.endswith((" deep", " folders in it", "git cannot follow")) or reason == "its path is too long"
 
 
 def look(path: Path, name: str) -> tuple[int, int, str | None] | None:
-    """Give mode, size and link target of one path; None if it is gone."""
+    """Return mode, size and link target of one path; None if it is gone."""
     full = os.path.join(path, name)
     try:
         found = os.lstat(full)
@@ -97,6 +99,6 @@ def look(path: Path, name: str) -> tuple[int, int, str | None] | None:
 
 
 def size_of(path: Path, name: str) -> int:
-    """Give the size of one path; 0 if it is gone."""
+    """Return the size of one path; 0 if it is gone."""
     seen = look(path, name)
     return seen[1] if seen else 0

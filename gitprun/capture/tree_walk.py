@@ -13,14 +13,39 @@ import stat
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any
+    from typing import TypedDict
+
+    class Question(TypedDict):
+        """What to walk: the top, what to skip (relative paths), and how deep, how long and how full is too much."""
+
+        top: bytes
+        skip: list[bytes]
+        depth: int
+        length: int
+        full: int
+
+    class Found(TypedDict):
+        """What lies in a folder beside plain files, as ``TreeScan`` has it; ``cut`` with one word of a reason."""
+
+        repositories: list[bytes]
+        specials: list[bytes]
+        traps: list[bytes]
+        ignore_files: list[bytes]
+        attribute_files: list[bytes]
+        cut: list[tuple[bytes, str]]
+        crowded: list[tuple[bytes, int]]
+        entries: int
+
 
 # Git opens these wherever it finds them, so a fifo of that name would make it wait for ever.
 READ_BY_GIT = frozenset({b".gitignore", b".gitattributes", b".gitmodules"})
 # What git reads to tell whether a folder is a repository, and which commit is checked out there.
 READ_OF_NESTED = (b"HEAD", b"commondir", b"config", b"packed-refs")
+# A nested repository with more is no worker's; git reads its HEAD long before that many.
 MAX_REFS = 100_000
+# So many names of folders fit the memory a child may have, and none of them holds a worker's own files.
 MOST_FOLDERS = 200_000
+# Never through a link, and never waiting for a fifo that took a folder's place.
 OPENED = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
@@ -36,19 +61,19 @@ class Folder:
 class TreeWalk:
     """A walk over a whole folder, and what it has found so far: paths as bytes, relative to the top."""
 
-    def __init__(self, question: dict[str, Any]) -> None:
-        self.top: bytes = question["top"]
+    def __init__(self, question: Question) -> None:
+        self.top = question["top"]
         self.skip = frozenset(question["skip"])
-        self.depth: int = question["depth"]
-        self.length: int = question["length"]
-        self.full: int = question["full"]
-        self.found: dict[str, Any] = {
+        self.depth = question["depth"]
+        self.length = question["length"]
+        self.full = question["full"]
+        self.found: Found = {
             "repositories": [], "specials": [], "traps": [], "ignore_files": [], "attribute_files": [],
             "cut": [], "crowded": [], "entries": 0,
         }  # fmt: skip
 
-    def walk(self) -> dict[str, Any]:
-        """Look at everything; gives what was found."""
+    def walk(self) -> Found:
+        """Look at everything; returns what was found."""
         stack = [self.enter(os.open(self.top, OPENED), b"")]
         while stack:
             folder = stack[-1]
@@ -75,7 +100,9 @@ class TreeWalk:
             self.found["cut"].append((path, "long"))
             return
         try:
+            # By descriptor of the folder above: a worker that renames one meanwhile leads nobody astray.
             stack.append(self.enter(os.open(name, OPENED, dir_fd=above.descriptor), path))
+        # A worker may take its own rights away; what git cannot read is told and not silently left out.
         except PermissionError:
             self.found["specials"].append(path)
         except OSError:
@@ -94,6 +121,7 @@ class TreeWalk:
             os.close(descriptor)
             raise
         if len(folder.below) > MOST_FOLDERS:
+            # What is in it is listed as one folder, so none of its own is entered.
             folder.below.clear()
             self.found["cut"].append((path, "wide"))
         return folder
@@ -102,6 +130,7 @@ class TreeWalk:
         """Sort one entry by its kind."""
         own = os.fsencode(entry.name)
         path = folder.name + b"/" + own if folder.name else own
+        # Ours, or linked in: neither is the worker's work.
         if path in self.skip:
             return
         found = self.found
@@ -121,7 +150,7 @@ class TreeWalk:
             found["attribute_files"].append(path)
 
 
-def answer(question: dict[str, Any]) -> dict[str, Any]:
+def answer(question: Question) -> Found:
     """Look over a folder; the question names it, what to skip, and how deep and long paths may be."""
     return TreeWalk(question).walk()
 
@@ -189,7 +218,7 @@ def walk_refs(git_dir: bytes) -> Iterator[tuple[bytes, bytes]]:
 
 
 def is_special(path: bytes) -> bool:
-    """Tell whether opening a path could wait: links are followed, as git does."""
+    """Check whether opening a path could wait: links are followed, as git does."""
     try:
         mode = os.stat(path).st_mode
     except OSError:
@@ -198,7 +227,7 @@ def is_special(path: bytes) -> bool:
 
 
 def first_link(top: bytes, name: bytes) -> bytes:
-    """Give the first component of a path that is a link, or the whole path."""
+    """Return the first component of a path that is a link, or the whole path."""
     parts = name.split(b"/")
     for number in range(1, len(parts)):
         here = b"/".join(parts[:number])

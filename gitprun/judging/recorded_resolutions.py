@@ -9,11 +9,12 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, Final, Literal, get_args
+from typing import Final, Literal, get_args
 
 from gitprun.ledger.events import Event
+from gitprun.ledger.landing_events import ResolveRecorded
 from gitprun.system.files import read_plain, write_whole
 
 Take = Literal["main", "unit", "delete"]
@@ -93,16 +94,10 @@ def recorded_for(events: Iterable[Event], path: str) -> dict[str, str]:
     """Return what was recorded for a path, or for paths in a folder, by the names of the files: the path of each."""
     found: dict[str, str] = {}
     for event in events:
-        if event.kind == "resolve.recorded":
-            found |= {name: own for own, name in _rows(event.facts) if own == path or own.startswith(f"{path}/")}
+        if isinstance(event.payload, ResolveRecorded):
+            rows = event.payload.rows
+            found |= {name: own for own, name in rows if own == path or own.startswith(f"{path}/")}
     return found
-
-
-def _rows(facts: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
-    rows = facts.get("rows")
-    for row in rows if isinstance(rows, list) else ():
-        if isinstance(row, list) and len(row) == 2 and all(isinstance(word, str) for word in row):
-            yield row[0], row[1]
 
 
 def _write(place: Path, content: bytes) -> Path:

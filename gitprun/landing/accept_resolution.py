@@ -26,6 +26,7 @@ from gitprun.judging.recorded_resolutions import (
 from gitprun.judging.text import faults_of_hand
 from gitprun.landing.resolution import OpenPath, Resolution, folder_of
 from gitprun.landing.unresolved import CONFLICT, Unresolved
+from gitprun.ledger.landing_events import ResolveRecorded
 from gitprun.ledger.ledger import Ledger
 from gitprun.model.errors import OperationRefused, PrunError, UsageProblem
 from gitprun.model.names import ZERO, Oid
@@ -258,9 +259,9 @@ def record(repository: Repository, ledger: Ledger, resolution: Resolution, taken
         given.setdefault(text_name(*blobs_of(row)), set()).add(text)
     several = {name for name, blobs in given.items() if len(blobs) > 1}
     texts = [(row, text) for row, text in texts if text_name(*blobs_of(row)) not in several]
-    names = [[row.path, text_name(*blobs_of(row))] for row, _ in texts]
-    names += [[row.path, choice_name(row.name, row.versions)] for row, _ in choices]
-    ledger.append("resolve.recorded", facts={**resolution.facts(), "rows": names})
+    names = [(row.path, text_name(*blobs_of(row))) for row, _ in texts]
+    names += [(row.path, choice_name(row.name, row.versions)) for row, _ in choices]
+    ledger.append(resolution.about.into(ResolveRecorded, rows=tuple(names)))
     for row, text in texts:
         keep_resolution(repository.state, *blobs_of(row), read_blob(repo, text))
     for row, take in choices:

@@ -31,6 +31,7 @@ from gitprun.landing.resolution import (
     write_resolution,
 )
 from gitprun.landing.unresolved import CONFLICT, Unresolved, UnresolvedPath
+from gitprun.ledger.landing_events import ResolveFinished, ResolveStarted
 from gitprun.ledger.ledger import Ledger
 from gitprun.model.errors import OperationRefused, PrunError
 from gitprun.model.names import PRUN_REFS, ZERO, Oid
@@ -106,9 +107,8 @@ def open_resolution(
         for file, text in texts.items():
             write_whole(folder / file, text.encode("utf-8", "backslashreplace"))
         move_ref(repo, resolution.ref, opened, read_ref(repo, resolution.ref) or ZERO, "prun: a resolution was opened")
-        shown = [row.path for row in resolution.paths]
-        facts = {**resolution.facts(), "why": left.why, "workspace": str(path), "paths": shown}
-        ledger.append("resolve.started", facts=facts)
+        shown = tuple(row.path for row in resolution.paths)
+        ledger.append(resolution.about.into(ResolveStarted, why=left.why, workspace=str(path), paths=shown))
         write_resolution(repository, resolution)
         os.rename(hidden, path)
     except BaseException:
@@ -186,7 +186,7 @@ def close_resolution(
     except (PrunError, OSError) as problem:
         notes.append(f"{resolution.workspace} could not be removed: {problem}")
     delete_ref(repo, resolution.ref, resolution.opened)
-    ledger.append("resolve.finished", facts={**resolution.facts(), "outcome": outcome})
+    ledger.append(resolution.about.into(ResolveFinished, outcome=outcome))
     _drop_record(repository, resolution.name)
     return tuple(notes)
 

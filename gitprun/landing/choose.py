@@ -6,7 +6,6 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from gitprun.git.command import Git
 from gitprun.git.repo import NoCommit, Repository, resolve_commit
@@ -17,7 +16,6 @@ from gitprun.ledger.events import History, RunState, UnitState, base_of
 from gitprun.ledger.lookup import NotKnown, find_run, find_unit, probe_unit
 from gitprun.model.errors import PrunError
 from gitprun.model.names import Oid, UnitId, is_run_id, nearest, unit_branch
-from gitprun.model.units import spec_confined
 from gitprun.registry.standing import describe_later
 
 _OID = re.compile(r"[0-9a-f]{40}")
@@ -104,32 +102,29 @@ def _add_unit(
     label = f"{unit.run}/{unit.id}"
     wanted = ("ready", "landed", *(("unverified",) if allow_unverified else ()))
     willing = named and allow_unverified and not unit.live
-    if unit.facts.get("mode") == "read" and unit.state == "done" and not named:
+    if unit.mode == "read" and unit.state == "done" and not named:
         # It has nothing to land, and did what it was there for.
         return
     if unit.commit is None or (unit.state not in wanted and not willing):
-        reason = str(unit.facts.get("reason") or "")
-        chosen.skipped.append((label, f"{unit.state}{': ' + reason if reason else ''}"))
+        chosen.skipped.append((label, f"{unit.state}{': ' + unit.reason if unit.reason else ''}"))
         return
-    if unit.facts.get("unfinished"):
-        where = unit.facts.get("path")
-        chosen.skipped.append((label, f"its worker left a {unit.facts['unfinished']} half done: finish it in {where}"))
+    if unit.unfinished:
+        where = f"finish it in {unit.path}"
+        chosen.skipped.append((label, f"its worker left a {unit.unfinished} half done: {where}"))
         return
-    verdict: dict[str, Any] = dict(unit.facts.get("verdict") or {})
-    spec: dict[str, Any] = dict(unit.facts.get("spec") or {})
     chosen.candidates.append(
         Candidate(
             branch=unit_branch(unit.run, unit.id),
             tip=Oid(unit.commit),
             run=unit.run,
             unit=unit.id,
-            verdict=str(verdict.get("state") or "absent"),
-            tree=str(unit.facts.get("tree", "")),
+            verdict=unit.verdict or "absent",
+            tree=unit.tree or "",
             since=unit.ended or unit.since,
-            confined=bool(spec) and spec_confined(spec),
+            confined=unit.spec is not None and unit.spec.confined,
             notes=tuple(_beside(unit)),
-            stray=str(unit.facts.get("stray") or ""),
-            fence=tuple(map(str, spec.get("paths") or ())),
+            stray=unit.stray,
+            fence=unit.fence,
             base=base_of(run, unit),
             later=describe_later(repository, unit),
         )
@@ -139,31 +134,30 @@ def _add_unit(
 def _beside(unit: UnitState) -> Iterator[str]:
     """Say what a worker did that is not in its commit, and which hook never saw it."""
     own, label = f"refs/prun/kept/{unit.run}/{unit.id}/", f"{unit.run}/{unit.id}"
-    refs = [str(row[0]).removeprefix(own) for row in unit.facts.get("kept") or () if str(row[0]).startswith(own)]
+    refs = [name.removeprefix(own) for name, _ in unit.kept if name.startswith(own)]
     # What HEAD led to is in the commit, file by file; of earlier attempts, and of versions that were staged on the way,
     # nobody asks here.
     apart = [name for name in refs if not name.startswith(("head", "staged", "attempt-", "left-in-workspace"))]
     if apart:
         yield f"{label}: its worker's {', '.join(apart)} did not come along; see {own}"
-    left = [str(row["path"]) for row in unit.facts.get("left_out") or ()]
+    left = [row.path for row in unit.left_out]
     if left:
         more = f" and {len(left) - 1} more" if len(left) > 1 else ""
         yield f"{label}: {left[0]}{more} did not come along; git prun show {unit.id} says why"
-    if any(str(text).startswith("hooks not run: ") and "pre-commit" in str(text) for text in _notes(unit)):
+    if any(text.startswith("hooks not run: ") and "pre-commit" in text for text in unit.collect_notes):
         yield "the pre-commit hook has not seen what units did: git runs it for no merge"
 
 
 def _in_checkout(unit: UnitState) -> Iterator[str]:
     """Say what a worker did to what is the user's: through links, or (where it is known to be its doing) beside."""
-    label, drift = f"{unit.run}/{unit.id}", unit.facts.get("drift") or {}
-    linked = [str(path) for path in unit.facts.get("linked") or ()]
-    if linked:
-        count = len(linked) + int(unit.facts.get("linked_more") or 0) - 1
+    label, drift = f"{unit.run}/{unit.id}", unit.drift
+    if unit.linked:
+        count = len(unit.linked) + unit.linked_more - 1
         more = f" and {count} more" if count else ""
-        yield f"{label}: {linked[0]}{more} changed in your checkout while it ran, through what is linked"
+        yield f"{label}: {unit.linked[0]}{more} changed in your checkout while it ran, through what is linked"
     # What holds it is said where it does not land.
-    if drift.get("sure") and not drift.get("holds"):
-        yield f"{label}: {drift.get('text')}"
+    if drift is not None and drift.sure and not drift.holds:
+        yield f"{label}: {drift.text}"
 
 
 def _stashed(repository: Repository, history: History, candidates: Sequence[Candidate]) -> dict[Oid, tuple[str, ...]]:
@@ -175,7 +169,7 @@ def _stashed(repository: Repository, history: History, candidates: Sequence[Cand
     said: dict[Oid, tuple[str, ...]] = {}
     for one in candidates:
         unit = history.runs[one.run].units.get(one.unit) if one.run in history.runs else None
-        if unit is None or unit.facts.get("workspace") != "worktree":
+        if unit is None or unit.workspace != "worktree":
             continue
         base = Oid(base_of(history.runs[one.run], unit))
         try:
@@ -202,10 +196,6 @@ def _meanwhile(repository: Repository, run: str) -> tuple[str, ...]:
     return (
         f"while {run} ran, {changed[0]}{more} changed in your checkout: if that was not you, a worker left its place",
     )
-
-
-def _notes(unit: UnitState) -> list[str]:
-    return [str(text) for text in unit.facts.get("collect_notes") or ()]
 
 
 def _branch(repository: Repository, history: History, name: str, tip: Oid | None) -> Candidate:

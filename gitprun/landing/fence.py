@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from gitprun.git.trees import TreeChange, parents_of, show_path, tree_of
 from gitprun.judging.hotspots import is_common
 from gitprun.landing.context import LandingContext
 from gitprun.landing.own_check import covers
 from gitprun.landing.plan import Candidate, News
+from gitprun.ledger.rows import AcceptedRow
 from gitprun.model.globs import outside_fence
 from gitprun.model.names import Oid
 from gitprun.model.units import join_few
@@ -72,17 +73,17 @@ def allowed_by(site: LandingContext, path: str) -> str:
 
 def outside_rows(
     site: LandingContext, candidate: Candidate, merge: Oid, step: Sequence[TreeChange]
-) -> list[dict[str, Any]]:
+) -> tuple[AcceptedRow, ...]:
     """Return for the ledger what a merge commit brings from outside a unit's fence, and who let it."""
     found = find_outside(site, candidate, tree_of(site.repo, parents_of(site.repo, merge)[0]), step)
-    rows = [{"path": path, "accepted": allowed_by(site, path)} for path in found.held]
-    return rows + [{"path": path, "accepted": "hotspot"} for path in found.common]
+    held = (AcceptedRow(path=path, accepted=allowed_by(site, path)) for path in found.held)
+    return (*held, *(AcceptedRow(path=path, accepted="hotspot") for path in found.common))
 
 
-def tell_outside(candidate: Candidate, rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def tell_outside(candidate: Candidate, rows: Sequence[AcceptedRow]) -> Iterator[str]:
     """Yield what lands from outside a unit's fence, a line each: let pass by the user, or a file of all units."""
-    let = [str(row["path"]) for row in rows if row["accepted"] != "hotspot"]
-    common = [str(row["path"]) for row in rows if row["accepted"] == "hotspot"]
+    let = [row.path for row in rows if row.accepted != "hotspot"]
+    common = [row.path for row in rows if row.accepted == "hotspot"]
     if let:
         yield f"{candidate.branch} {describe_outside(let)}"
     if common:

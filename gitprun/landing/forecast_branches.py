@@ -106,9 +106,13 @@ def _look_at_live(room: TemporaryObjects, history: History, label: str) -> Candi
         tip = parse_oid(unit.commit) if unit.commit else read_work(room, run, unit)
     except NotSeen as problem:
         return f"{unit.state}: {problem.message}"
-    fence = tuple(map(str, dict(unit.facts.get("spec") or {}).get("paths") or ()))
     return Candidate(
-        branch=unit_branch(unit.run, unit.id), tip=tip, run=unit.run, unit=unit.id, fence=fence, base=base_of(run, unit)
+        branch=unit_branch(unit.run, unit.id),
+        tip=tip,
+        run=unit.run,
+        unit=unit.id,
+        fence=unit.fence,
+        base=base_of(run, unit),
     )
 
 

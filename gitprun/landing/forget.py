@@ -11,6 +11,7 @@ from gitprun.judging.recorded_resolutions import choice_name, forget, is_recorde
 from gitprun.judging.text import RECORDED
 from gitprun.landing.undo_plan import read_landings
 from gitprun.ledger.events import Event
+from gitprun.ledger.landing_events import LandingLanded, ResolveForgotten, ResolveRecorded
 from gitprun.ledger.ledger import Ledger
 from gitprun.model.errors import GitFailed
 from gitprun.model.names import Oid
@@ -21,7 +22,7 @@ Row = tuple[str, str]
 
 def forget_rows(repository: Repository, ledger: Ledger, rows: Sequence[Row], *, by: str) -> None:
     """Move recorded resolutions aside and write that down; ``by`` is what the user asked for."""
-    ledger.append("resolve.forgotten", facts={"by": by, "rows": [[*row] for row in rows]})
+    ledger.append(ResolveForgotten(by=by, rows=tuple(rows)))
     forget(repository.state, [name for _, name in rows])
 
 
@@ -38,8 +39,9 @@ def rows_of_branch(
     state, git = repository.state, repository.git
     found: dict[str, str] = {}
     for event in events:
-        if event.kind == "resolve.recorded" and event.facts.get("branch") == branch:
-            found |= {str(name): str(path) for path, name in event.facts.get("rows", ())}
+        said = event.payload
+        if isinstance(said, ResolveRecorded) and said.branch == branch:
+            found |= {name: path for path, name in said.rows}
     merges = [(main, tip)] if main is not None and tip is not None else []
     landings = [one for landing in read_landings(events) for one in landing.merges if one.branch == branch]
     merges += [(Oid(f"{one.commit}^1"), Oid(one.tip)) for one in landings]
@@ -52,12 +54,12 @@ def rows_of_landings(repository: Repository, events: Iterable[Event], git: Git, 
     """List the recorded resolutions that merge commits of landings used."""
     asked, found = {*commits}, dict[Row, None]()
     for event in events:
-        facts = event.facts
-        if event.kind != "landing.landed" or facts.get("commit") not in asked:
+        landed = event.payload
+        if not isinstance(landed, LandingLanded) or landed.commit not in asked:
             continue
-        used = {str(row.get("path")) for row in facts.get("resolved", ()) if _is_recorded(str(row.get("resolver")))}
+        used = {row.path for row in landed.resolved if _is_recorded(row.resolver)}
         if used:
-            rows = _rows_of_merge(repository, git, Oid(f"{facts['commit']}^1"), Oid(str(facts["tip"])))
+            rows = _rows_of_merge(repository, git, Oid(f"{landed.commit}^1"), Oid(landed.tip))
             found |= dict.fromkeys(row for row in rows if row[0] in used)
     return list(found)
 

@@ -79,7 +79,7 @@ def _owned(history: History, heads: Mapping[str, str], changed: Sequence[str]) -
     """Name the paths that units still at work have been given."""
     for run in history.runs.values():
         for known in run.units.values():
-            fence = (known.facts.get("spec") or {}).get("paths") or ()
+            fence = known.fence
             if not fence or not known.live or not probe_unit(run, known).live:
                 continue
             if unit_branch(known.run, known.id) in heads.values() or known.commit in heads:

@@ -333,13 +333,12 @@ def hold_back(candidates: Sequence[Candidate], events: Sequence[Event]) -> tuple
     from gitprun.ledger.roster import NAMED, roster
 
     held = gates(events) if drifted else {}
-    named = {str(unit.facts.get("branch")): unit for unit in roster(events).units.values()}
+    named = {unit.branch: unit for unit in roster(events).units.values()}
     found = []
     for one in candidates:
         place = None if one.unit else named.get(one.branch)
         name = f"{one.run}/{one.unit}" if one.unit else f"{NAMED}/{place.id}" if place else ""
-        facts = {key: str(place.facts.get(key) or "") for key in ("base", "commit")} if place else {}
-        base, captured = facts.get("base", one.base), facts.get("commit", "")
+        base, captured = (place.base or "", place.commit or "") if place else (one.base, "")
         found.append(replace(one, drift=held.get(name, ""), base=base, captured=captured))
     return tuple(found)
 

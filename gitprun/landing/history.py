@@ -14,12 +14,12 @@ from gitprun.git.repo import Repository
 from gitprun.landing.guard import Target
 from gitprun.landing.plan import Candidate
 from gitprun.ledger.events import LIVE
+from gitprun.ledger.landing_events import LandingDeepened
 from gitprun.ledger.ledger import Ledger
 from gitprun.model.errors import GitFailed, GitStopped, GitTimeout
 from gitprun.model.names import Oid
 from gitprun.system.files import read_plain
 
-DEEPENED = "landing.deepened"
 # Most branches fork from the last few commits: the whole history of a large project is asked for only when these are
 # not enough.
 STEPS = ("--deepen=100", "--deepen=1000", "--unshallow")
@@ -88,7 +88,7 @@ def deepen(
         return (
             f"workers shared the settings of this repository, so fetch it yourself: git fetch --unshallow {remote}",
         )
-    ledger.append(DEEPENED, facts={"remote": remote, "branches": [one.branch for one in apart]})
+    ledger.append(LandingDeepened(remote=remote, branches=tuple(one.branch for one in apart)))
     try:
         refs = _tracked(git, remote)
         for step in STEPS:

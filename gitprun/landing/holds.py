@@ -10,14 +10,14 @@ from gitprun.git.command import Git
 from gitprun.git.repo import Repository
 from gitprun.landing.plan import SETTLED, LandingItem, LandingReport
 from gitprun.ledger.events import Event, History
-from gitprun.ledger.held import HELD, MOST_FINDINGS, MOST_WORDS, HeldBranch, held_facts, read_held
+from gitprun.ledger.held import MOST_FINDINGS, MOST_WORDS, HeldBranch, held_row, read_held
 from gitprun.ledger.ledger import Ledger
 from gitprun.model.errors import PrunError
 
 
 def remember_held(ledger: Ledger, report: LandingReport) -> LandingReport:
     """Write down which branches a landing did not take, and why; the landing stands even where that cannot be done."""
-    rows = [(HELD, "", "", held_facts(one)) for one in held_branches(report)]
+    rows = [(held_row(one), "", "") for one in held_branches(report)]
     try:
         if rows:
             ledger.append_all(rows)

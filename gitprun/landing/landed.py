@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,7 +29,21 @@ from gitprun.landing.surface import TITLES, describe
 from gitprun.landing.touched import approve, find_touches, rows_of, touch_hooks, unaccepted
 from gitprun.ledger.events import Event
 from gitprun.ledger.held import accept_flags
-from gitprun.ledger.ledger import Ledger
+from gitprun.ledger.landing_events import (
+    LandingFinished,
+    LandingLanded,
+    LandingRedone,
+    LandingRow,
+    LandingStarted,
+    LandingUndone,
+    ResolveForgotten,
+    UndoFacts,
+    UndoFinished,
+    UndoRow,
+    UndoStarted,
+)
+from gitprun.ledger.ledger import Ledger, Row
+from gitprun.ledger.rows import AfterRow, DroppedRow, PresentRow, ResolvedRow, SuspectRow
 from gitprun.model.errors import GitFailed, GitTimeout, OperationRefused, PrunError
 from gitprun.model.names import Oid, short
 from gitprun.system.files import folder_identity, remove_tree, sync_all
@@ -37,6 +51,9 @@ from gitprun.workspaces.root import workspaces_root
 
 if TYPE_CHECKING:
     from gitprun.landing.after import AfterCommands
+
+
+Begun = LandingStarted | UndoStarted
 
 
 def move(
@@ -52,7 +69,7 @@ def move(
 
         _require_accepted(site, batch, made)
         new = write_after(site, new, made)
-        after = {"commit": new, "commands": [*made.commands], "paths": [*made.paths]}
+        after = AfterRow(commit=new, commands=tuple(made.commands), paths=tuple(made.paths))
         count = f"{len(made.paths)} file{'s were' if len(made.paths) != 1 else ' was'}"
         site.note(News(f"after {', '.join(made.commands)}: {count} made anew, in {new[:10]}"))
     require_way(site, repository.common, new)
@@ -63,26 +80,32 @@ def move(
         )
     _sync(repository, site, batch, new)
     rows = _rows(site, batch, new, made)
-    ends = {"target": target.ref, "old": target.tip, "new": new}
-    checkout = str(target.checkout) if target.checkout else ""
     names = [built.item.candidate.branch for built in batch.taken]
-    begun: dict[str, Any] = {**ends, "checkout": checkout, "branches": names, "order": site.options.order}
-    ledger.append("landing.started", facts={**begun, "landings": rows, **({"after": after} if after else {})})
+    begun = LandingStarted(
+        target=target.ref,
+        old=target.tip,
+        new=new,
+        checkout=str(target.checkout) if target.checkout else "",
+        branches=tuple(names),
+        order=site.options.order,
+        landings=rows,
+    )
+    ledger.append(begun.into(LandingStarted, after=after) if after else begun)
     reason = render_reason(names)
     git = Git(cwd=target.checkout or repository.common)
     try:
         move_target(target, git, new, reason)
     except OperationRefused:
-        ledger.append("landing.finished", facts={**ends, "outcome": "not-moved"})
+        ledger.append(end_of(begun, LandingFinished, "not-moved"))
         raise
     # The hooks that would run from here on are those that the landing brings.
     changed = touch_hooks(site.trees, site.trees.compare(site.old_tree, tree_of(site.repo, new)), site.live())
     try:
         follow(replace(target, silent=bool(changed)), new, reason)
     except MoveUndone:
-        ledger.append("landing.finished", facts={**ends, "outcome": "taken-back"})
+        ledger.append(end_of(begun, LandingFinished, "taken-back"))
         raise
-    record_landed(ledger, target.ref, rows, ends)
+    record_landed(ledger, begun, rows)
     approve(repository, site, new)
     if target.checkout is not None and changed:
         site.note(describe_not_run(site.hooks.folder, changed, target, new, AFTER_LANDING))
@@ -103,8 +126,8 @@ def _require_accepted(site: LandingContext, batch: Batch, made: AfterCommands) -
         )
 
 
-def _rows(site: LandingContext, batch: Batch, new: Oid, made: AfterCommands | None) -> list[dict[str, Any]]:
-    """Write down each branch: its merge, what was settled and dropped, and that what it brought is there."""
+def _rows(site: LandingContext, batch: Batch, new: Oid, made: AfterCommands | None) -> tuple[LandingRow, ...]:
+    """Return a row for each branch: its merge, what was settled and dropped, and that what it brought is there."""
     others = frozenset(path.encode("utf-8", "surrogateescape") for path in (made.paths if made else ()))
     presences = find_presence(site.trees, batch.taken, tree_of(site.repo, new), others)
     own_check = OwnCheck(site, tuple(built.item.candidate for built in batch.taken))
@@ -115,26 +138,28 @@ def _rows(site: LandingContext, batch: Batch, new: Oid, made: AfterCommands | No
         below = built.commit
         if presence.missing:
             site.note(f"{item.candidate.branch}: not in {site.target.branch} as it was: {', '.join(presence.missing)}")
-        rows.append(
-            {
-                "branch": item.candidate.branch,
-                "commit": item.commit,
-                "tip": item.candidate.tip,
-                "run": item.candidate.run,
-                "unit": item.candidate.unit,
-                "resolved": [
-                    {"path": one.path, "resolver": one.resolver, "added": [*one.added]} for one in item.resolved
-                ],
-                "dropped": [{"path": one.path, "lines": [*one.dropped]} for one in item.resolved if one.dropped],
-                "suspects": [{"path": one.path, "reason": one.reason} for one in item.suspects],
-                "present": presence.as_json(),
-                **({"gate": changed} if (changed := own_check.rows(item.candidate)) else {}),
-                **({"trust": touched} if (touched := rows_of(site, item.candidate, built.step)) else {}),
-                **({"outside": outside} if outside else {}),
-                **({"with_base": [*along]} if along else {}),
-            }
+        row = LandingRow(
+            branch=item.candidate.branch,
+            commit=item.commit,
+            tip=item.candidate.tip,
+            run=item.candidate.run,
+            unit=item.candidate.unit,
+            resolved=tuple(
+                ResolvedRow(path=one.path, resolver=one.resolver, added=tuple(one.added)) for one in item.resolved
+            ),
+            dropped=tuple(DroppedRow(path=one.path, lines=tuple(one.dropped)) for one in item.resolved if one.dropped),
+            suspects=tuple(SuspectRow(path=one.path, reason=one.reason) for one in item.suspects),
+            present=PresentRow(whole=presence.whole, united=tuple(presence.united), missing=tuple(presence.missing)),
         )
-    return rows
+        # What is seldom said is written only where it is.
+        more = {
+            "gate": own_check.rows(item.candidate),
+            "trust": rows_of(site, item.candidate, built.step),
+            "outside": outside,
+            "with_base": tuple(along),
+        }
+        rows.append(row.into(LandingRow, **{name: value for name, value in more.items() if value}))
+    return tuple(rows)
 
 
 def _sync(repository: Repository, site: LandingContext, batch: Batch, new: Oid) -> None:
@@ -220,90 +245,89 @@ def recover_landing(repository: Repository, ledger: Ledger) -> tuple[str, ...]:
     if begun is None:
         return ()
     started, landed = begun
-    facts = started.facts
-    noun, what = ("undo", "an undo") if started.kind == "undo.started" else ("landing", "a landing")
+    noun, ended = ("an undo", UndoFinished) if isinstance(started, UndoStarted) else ("a landing", LandingFinished)
     git = Git(cwd=repository.common)
-    now = read_tip(git, facts["target"])
-    branch = facts["target"].removeprefix("refs/heads/")
-    if not now or not _has_moved(git, facts, now):
-        ledger.append(f"{noun}.finished", facts={**_ends(facts), "outcome": "not-moved"})
-        return (News(f"{what} on {branch} was cut off before anything moved"),)
-    if now == facts["new"] and facts["checkout"]:
-        _complete(Path(facts["checkout"]), facts)
-    left = [row for row in facts.get("landings") or () if (row["branch"], row["commit"]) not in landed]
-    if noun == "undo":
-        forget(repository.state, [name for _, name in facts.get("forgets", ())])
-        record_undone(ledger, facts, left)
+    now = read_tip(git, started.target)
+    branch = started.target.removeprefix("refs/heads/")
+    if not now or not _has_moved(git, started, now):
+        ledger.append(end_of(started, ended, "not-moved"))
+        return (News(f"{noun} on {branch} was cut off before anything moved"),)
+    if now == started.new and started.checkout:
+        _complete(Path(started.checkout), started)
+    if isinstance(started, UndoStarted):
+        forget(repository.state, [name for _, name in started.forgets])
+        record_undone(ledger, started, [row for row in started.landings if (row.branch, row.commit) not in landed])
     else:
-        record_landed(ledger, facts["target"], left, _ends(facts))
-    return (News(f"{what} on {branch} that was cut off is complete now, at {short(facts['new'])}"),)
+        record_landed(ledger, started, [row for row in started.landings if (row.branch, row.commit) not in landed])
+    return (News(f"{noun} on {branch} that was cut off is complete now, at {short(started.new)}"),)
 
 
-def _has_moved(git: Git, facts: Mapping[str, Any], now: str) -> bool:
-    """Tell whether a branch got from ``old`` to ``new``, whatever was built on it since."""
-    if facts.get("way") == "moved":
+def _has_moved(git: Git, begun: Begun, now: str) -> bool:
+    """Check whether a branch got from ``old`` to ``new``, whatever was built on it since."""
+    if isinstance(begun, UndoStarted) and begun.way == "moved":
         # The way back: old is the later commit here.
-        return git.run("merge-base", "--is-ancestor", facts["old"], now, ok=(0, 1, 128)).code != 0
-    return git.run("merge-base", "--is-ancestor", facts["new"], now, ok=(0, 1, 128)).code == 0
+        return git.run("merge-base", "--is-ancestor", begun.old, now, ok=(0, 1, 128)).code != 0
+    return git.run("merge-base", "--is-ancestor", begun.new, now, ok=(0, 1, 128)).code == 0
 
 
-def find_cut_off(events: Iterable[Event]) -> tuple[Event, set[tuple[str, str]]] | None:
-    """Find a landing or an undo that began and has no end, and what of it was recorded."""
-    started: Event | None = None
+def find_cut_off(events: Iterable[Event]) -> tuple[Begun, set[tuple[str, str]]] | None:
+    """Return a landing or an undo that began and has no end, and what of it was recorded."""
+    started: Begun | None = None
     landed: set[tuple[str, str]] = set()
     for event in events:
-        if event.kind in ("landing.started", "undo.started"):
-            started, landed = event, set()
-        elif event.kind in ("landing.landed", "landing.undone", "landing.redone"):
-            landed.add((event.facts["branch"], event.facts["commit"]))
-        elif event.kind in ("landing.finished", "undo.finished"):
+        one = event.payload
+        if isinstance(one, LandingStarted | UndoStarted):
+            started, landed = one, set()
+        elif isinstance(one, LandingLanded | UndoFacts):
+            landed.add((one.branch, one.commit))
+        elif isinstance(one, LandingFinished | UndoFinished):
             started = None
     return (started, landed) if started is not None else None
 
 
-def _complete(checkout: Path, facts: Mapping[str, Any]) -> None:
+def _complete(checkout: Path, begun: Begun) -> None:
     if not checkout.is_dir():
         return
     git = Git(cwd=checkout)
-    if git.run("symbolic-ref", "--quiet", "HEAD", ok=(0, 1, 128)).text != facts["target"]:
+    if git.run("symbolic-ref", "--quiet", "HEAD", ok=(0, 1, 128)).text != begun.target:
         return
     try:
         # Without hooks: those of a folder in the tree may be half there, or be what the landing brings.
         silent = Git(cwd=checkout, config=NO_HOOKS)
-        finish_checkout(silent, Oid(facts["old"]), Oid(facts["new"]), trust_index=True)
+        finish_checkout(silent, Oid(begun.old), Oid(begun.new), trust_index=True)
     except CheckoutStuck:
         raise
     except PrunError as problem:
         raise CheckoutStuck(
-            f"{checkout} stands half way between {short(facts['old'])} and {short(facts['new'])}: {problem.message}",
+            f"{checkout} stands half way between {short(begun.old)} and {short(begun.new)}: {problem.message}",
             "once the cause is gone, git prun merge finishes this landing first",
         ) from None
 
 
-def _ends(facts: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: facts[name] for name in ("target", "old", "new")}
+def end_of(begun: Begun, ended: type[LandingFinished | UndoFinished], outcome: str) -> LandingFinished | UndoFinished:
+    """Return the end of what began."""
+    return ended(target=begun.target, old=begun.old, new=begun.new, outcome=outcome)
 
 
-def record_landed(ledger: Ledger, target: str, rows: Sequence[Mapping[str, Any]], ends: Mapping[str, Any]) -> None:
-    """Write that branches landed and that the landing is over; ``rows`` are the ``landings`` of ``landing.started``."""
-    beside = ("run", "unit")
-    landed = [
-        ("landing.landed", row["run"], row["unit"], {"target": target} | {k: row[k] for k in row if k not in beside})
-        for row in rows
+def record_landed(ledger: Ledger, begun: LandingStarted, rows: Sequence[LandingRow]) -> None:
+    """Write that branches landed and that the landing is over; ``rows`` are those of its ``landings`` left to write."""
+    landed = [(_landed(begun, row), row.run, row.unit) for row in rows]
+    ledger.append_all([*landed, (end_of(begun, LandingFinished, "landed"), "", "")])
+
+
+def _landed(begun: LandingStarted, row: LandingRow) -> LandingLanded:
+    return LandingLanded(target=begun.target).joined(row.into(LandingLanded))
+
+
+def record_undone(ledger: Ledger, begun: UndoStarted, rows: Sequence[UndoRow]) -> None:
+    """Write that merges were taken (or brought) back and that it is over; ``rows`` are those left to write."""
+    kind = LandingRedone if begun.way == "redone" else LandingUndone
+    undone: list[Row] = [
+        (kind(way=begun.way, target=begun.target).joined(row.into(kind)), row.run, row.unit) for row in rows
     ]
-    ledger.append_all([*landed, ("landing.finished", "", "", {**ends, "outcome": "landed"})])
-
-
-def record_undone(ledger: Ledger, facts: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> None:
-    """Write that merges were taken (or brought) back and that it is over; ``facts`` are those of ``undo.started``."""
-    kind = "landing.redone" if facts["way"] == "redone" else "landing.undone"
-    both = {"way": facts["way"], "target": facts["target"]}
-    undone = [
-        (kind, row["run"], row["unit"], both | {k: row[k] for k in row if k not in ("run", "unit")}) for row in rows
-    ]
-    if facts.get("forgets"):
-        undone.append(("resolve.forgotten", "", "", {"by": "undo", "rows": facts["forgets"]}))
-    ledger.append_all([*undone, ("undo.finished", "", "", {**_ends(facts), "outcome": "done"})])
+    if begun.forgets:
+        undone.append((ResolveForgotten(by="undo", rows=begun.forgets), "", ""))
+    ledger.append_all([*undone, (end_of(begun, UndoFinished, "done"), "", "")])
 
 
 def landing_place(repository: Repository, root: str) -> Path:

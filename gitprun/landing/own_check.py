@@ -9,11 +9,11 @@ from __future__ import annotations
 import itertools
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from gitprun.git.trees import parents_of, tree_of
 from gitprun.landing.context import LandingContext
 from gitprun.landing.plan import Candidate, LandingItem
+from gitprun.ledger.rows import AcceptedRow
 from gitprun.model.names import Oid
 from gitprun.model.units import Verdict
 from gitprun.verify.gate_changes import GateChange, describe
@@ -76,18 +76,18 @@ class OwnCheck:
         """Check whether a candidate changed any of what a verdict says was put back."""
         return not self._paths(candidate).isdisjoint(path for path, _ in verdict.gate)
 
-    def rows(self, candidate: Candidate) -> list[dict[str, Any]]:
-        """Write down what a candidate that lands changed of its checks, and who accepted it."""
-        return [
-            {
-                "path": change.path,
-                "what": change.words,
-                "old": change.old,
-                "new": change.new,
-                "accepted": self.is_accepted(change.path, (candidate,)),
-            }
+    def rows(self, candidate: Candidate) -> tuple[AcceptedRow, ...]:
+        """Return what is written down of a candidate that changed its checks, and who accepted it."""
+        return tuple(
+            AcceptedRow(
+                path=change.path,
+                what=change.words,
+                old=change.old,
+                new=change.new,
+                accepted=self.is_accepted(change.path, (candidate,)),
+            )
             for change in self.of(candidate)
-        ]
+        )
 
     def _read(self, old: Oid, new: Oid) -> tuple[GateChange, ...]:
         options = self.site.options

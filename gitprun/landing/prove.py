@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,8 +18,9 @@ from gitprun.landing.own_check import OwnCheck, judge, not_run
 from gitprun.landing.plan import Candidate, LandingOptions, News
 from gitprun.ledger.events import Event
 from gitprun.ledger.roster import NAMED
+from gitprun.ledger.unit_events import Placed, UnitCaptured, UnitPreparing, UnitQueued
 from gitprun.model.names import Oid, short
-from gitprun.model.units import CheckResult, Verdict, spec_confined
+from gitprun.model.units import CheckResult, Verdict, was_confined
 from gitprun.supervisor.process import Stop
 from gitprun.verify.check import SetupFailed
 from gitprun.verify.pristine import CheckContext, CheckPlan, check_commit, not_set_up, pristine_place
@@ -189,13 +190,16 @@ def came_confined(candidates: Sequence[Candidate], events: Iterable[Event]) -> b
     """
     confined, specs, branches = set[str](), dict[tuple[str, str], bool](), dict[str, str]()
     for event in events:
-        facts, key = event.facts, (event.run, event.unit)
-        spec = facts if event.run == NAMED else facts.get("spec")
-        if isinstance(spec, Mapping) and "sandbox" in spec:
-            specs[key] = spec_confined(spec)
-        if event.run == NAMED and "branch" in facts:
-            branches[event.unit] = str(facts["branch"])
+        one, key = event.payload, (event.run, event.unit)
+        if isinstance(one, UnitQueued) and one.spec is not None:
+            specs[key] = one.spec.confined
+        elif isinstance(one, UnitPreparing) and one.sandbox:
+            # Of a named workspace: what is asked for is another thing in each errand.
+            specs[key] = was_confined(one.executor, one.sandbox, one.walled)
+        if event.run == NAMED and isinstance(one, Placed) and one.branch:
+            branches[event.unit] = one.branch
         if specs.get(key):
-            confined.add(branches.get(event.unit, "") if event.run == NAMED else str(facts.get("commit", "")))
+            captured = one.commit or "" if isinstance(one, UnitCaptured) else ""
+            confined.add(branches.get(event.unit, "") if event.run == NAMED else captured)
     confined.discard("")
     return any(one.confined or not confined.isdisjoint((one.branch, one.tip)) for one in candidates)

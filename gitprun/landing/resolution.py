@@ -15,6 +15,7 @@ from gitprun.git.repo import Repository
 from gitprun.judging.conflicts import Versions
 from gitprun.landing.plan import Candidate
 from gitprun.landing.unresolved import CONFLICT
+from gitprun.ledger.landing_events import ResolutionFacts
 from gitprun.model.errors import OperationRefused
 from gitprun.model.names import PRUN_REFS, Oid
 from gitprun.system.files import read_plain, write_whole
@@ -82,10 +83,11 @@ class Resolution:
         """Return what the user calls the branch: RUN/UNIT, or its name."""
         return f"{self.run}/{self.unit}" if self.unit else self.branch
 
-    def facts(self) -> dict[str, Any]:
-        """Say for the ledger what it is about; the unit is named in the facts, for it is no step of the unit's own."""
-        known = {"branch": self.branch, "target": self.target, "main": self.main, "tip": self.tip}
-        return known | ({"of": self.label} if self.unit else {})
+    @property
+    def about(self) -> ResolutionFacts:
+        """Return what it is about; the unit is named in that, for it is no step of the unit's own."""
+        known = ResolutionFacts(branch=self.branch, target=self.target, main=self.main, tip=self.tip)
+        return known.into(ResolutionFacts, of=self.label) if self.unit else known
 
 
 def folder_of(repository: Repository, name: str) -> Path:

@@ -34,6 +34,7 @@ from gitprun.landing.surface import (
     grade,
 )
 from gitprun.ledger.events import RunState, UnitState, base_of
+from gitprun.ledger.rows import AcceptedRow
 from gitprun.model.errors import PlanError, PrunError
 from gitprun.model.names import Oid
 from gitprun.model.powers import changed_powers
@@ -62,15 +63,23 @@ def accepted_by(path: str, options: LandingOptions, candidate: Candidate | None)
     return "paths" if candidate is not None and path in literal(candidate.fence) else ""
 
 
-def rows_of(site: LandingContext, candidate: Candidate, step: Sequence[TreeChange]) -> list[dict[str, Any]]:
-    """Write down what a merge that lands changes of the surface: which blobs, and who accepted them."""
+def rows_of(site: LandingContext, candidate: Candidate, step: Sequence[TreeChange]) -> tuple[AcceptedRow, ...]:
+    """Return a row for each blob of the surface that a merge changes, and who accepted it."""
     by_path = {_path(change): change for change in step}
     rows = []
     for touch in find_touches(site.trees, step, site.live()):
         change = by_path[touch.path]
-        row = {"path": touch.path, "what": touch.what, "grade": touch.grade, "old": change.old, "new": change.new}
-        rows.append({**row, "accepted": accepted_by(touch.path, site.options, candidate)})
-    return rows
+        rows.append(
+            AcceptedRow(
+                path=touch.path,
+                what=touch.what,
+                grade=touch.grade,
+                old=change.old,
+                new=change.new,
+                accepted=accepted_by(touch.path, site.options, candidate),
+            )
+        )
+    return tuple(rows)
 
 
 def describe_named(trees: Trees, changes: Iterable[TreeChange], live: Live) -> str:

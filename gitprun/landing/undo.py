@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,7 +22,7 @@ from gitprun.landing.build import lay_out_attributes
 from gitprun.landing.commit import NewCommit, write_new_commit
 from gitprun.landing.forget import Row, rows_of_landings
 from gitprun.landing.guard import Target, list_paths, read_local_changes, read_target, require_mergeable, require_quiet
-from gitprun.landing.landed import record_undone, recover_landing
+from gitprun.landing.landed import end_of, record_undone, recover_landing
 from gitprun.landing.move import CheckoutMoved, MoveUndone, TargetMoved, follow, move_target, read_tip, require_free_way
 from gitprun.landing.plan import Candidate, LandingOptions, News
 from gitprun.landing.settings import MergeSettings, read_merge_settings
@@ -39,7 +39,9 @@ from gitprun.landing.undo_plan import (
     read_landings,
 )
 from gitprun.ledger.events import Event, fold
+from gitprun.ledger.landing_events import UndoFinished, UndoRow, UndoStarted
 from gitprun.ledger.ledger import Ledger
+from gitprun.ledger.unit_events import UnitFinished
 from gitprun.model.errors import GitFailed, Interrupted, OperationRefused
 from gitprun.model.names import PRUN_REFS, ZERO, Oid, is_run_id, parse_oid, short
 from gitprun.supervisor.process import Stop
@@ -333,32 +335,33 @@ def _move(ground: _UndoTarget, ledger: Ledger, choice: UndoChoice, planned: _Und
         name = f"{PRUN_REFS}undone/{short(target.tip)}"
         if read_ref(ground.repo, name) != target.tip:
             move_ref(ground.repo, name, target.tip, ZERO, "prun: taken back")
-    facts = {
-        "target": target.ref,
-        "old": target.tip,
-        "new": planned.new,
-        "checkout": str(target.checkout) if target.checkout else "",
-        "way": planned.way,
-        "landing": choice.landing.number,
-        "landings": _rows(choice, planned, events),
-        **({"forgets": [[*row] for row in planned.forgets]} if planned.forgets else {}),
-    }
+    rows = _rows(choice, planned, events)
+    begun = UndoStarted(
+        target=target.ref,
+        old=target.tip,
+        new=planned.new,
+        checkout=str(target.checkout) if target.checkout else "",
+        way=planned.way,
+        landing=choice.landing.number,
+        landings=rows,
+    )
+    if planned.forgets:
+        begun = begun.into(UndoStarted, forgets=tuple(planned.forgets))
     verb = "brought back" if choice.redo else "took back"
     reason = f"prun undo: {verb} {', '.join(one.branch for one in planned.items)}"
-    ends = {key: facts[key] for key in ("target", "old", "new")}
-    ledger.append("undo.started", facts=facts)
+    ledger.append(begun)
     try:
         move_target(target, target.git(ground.repository.common), planned.new, reason)
     except OperationRefused:
-        ledger.append("undo.finished", facts={**ends, "outcome": "not-moved"})
+        ledger.append(end_of(begun, UndoFinished, "not-moved"))
         raise
     try:
         follow(target, planned.new, reason)
     except MoveUndone:
-        ledger.append("undo.finished", facts={**ends, "outcome": "taken-back"})
+        ledger.append(end_of(begun, UndoFinished, "taken-back"))
         raise
     forget(ground.repository.state, [name for _, name in planned.forgets])
-    record_undone(ledger, facts, _rows(choice, planned, events))
+    record_undone(ledger, begun, rows)
 
 
 def _require_still(ground: _UndoTarget) -> None:
@@ -373,25 +376,25 @@ def _require_still(ground: _UndoTarget) -> None:
             raise CheckoutMoved(f"{target.checkout} is on another branch now; nothing was changed", "try again")
 
 
-def _rows(choice: UndoChoice, planned: _Undoing, events: Sequence[Event]) -> list[Mapping[str, str]]:
-    """Write down each branch; ``state`` is what its unit was before it landed."""
+def _rows(choice: UndoChoice, planned: _Undoing, events: Sequence[Event]) -> tuple[UndoRow, ...]:
+    """Return what is written down of each branch; ``state`` is what its unit was before it landed."""
     tips = {one.commit: one.tip for one in choice.merges}
     states: dict[tuple[str, str], str] = {}
     for run in fold(events).runs.values():
         # Of a run in a compacted ledger this is all there is.
-        states |= {(run.id, unit.id): str(unit.facts["state"]) for unit in run.units.values() if "state" in unit.facts}
+        states |= {(run.id, unit.id): unit.final for unit in run.units.values() if unit.final}
     for event in events:
-        if event.kind == "unit.finished":
-            states[event.run, event.unit] = str(event.facts.get("state", ""))
-    return [
-        {
-            "branch": one.branch,
-            "commit": one.commit,
-            "tip": tips[one.commit],
-            "run": one.run,
-            "unit": one.unit,
-            "by": one.by,
-            "state": states.get((one.run, one.unit), "ready"),
-        }
+        if isinstance(event.payload, UnitFinished):
+            states[event.run, event.unit] = event.payload.final
+    return tuple(
+        UndoRow(
+            branch=one.branch,
+            commit=one.commit,
+            tip=tips[one.commit],
+            run=one.run,
+            unit=one.unit,
+            by=one.by,
+            state=states.get((one.run, one.unit), "ready"),
+        )
         for one in planned.items
-    ]
+    )

@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any, Literal
 
 from gitprun.ledger.events import Event, History
+from gitprun.ledger.landing_events import LandingFinished, LandingStarted, UndoFacts
 from gitprun.model.errors import OperationRefused, PrunError
 from gitprun.model.escapes import shell_word
 from gitprun.model.names import nearest, short
@@ -97,36 +98,40 @@ class UndoReport:
 def read_landings(events: Iterable[Event]) -> tuple[Landed, ...]:
     """List the landings that came to their end, numbered from 1 in the order in which they did."""
     found: list[Landed] = []
-    begun: Mapping[str, Any] = {}
+    begun: LandingStarted | None = None
     for event in events:
-        facts = event.facts
-        if event.kind == "landing.started":
-            begun = facts
-        elif event.kind == "landing.finished" and facts.get("outcome") == "landed":
-            if begun.get("new") == facts.get("new"):
+        one = event.payload
+        if isinstance(one, LandingStarted):
+            begun = one
+        elif isinstance(one, LandingFinished) and one.outcome == "landed":
+            if begun is not None and begun.new == one.new:
                 found.append(_landed(len(found) + 1, event.time, begun))
-        elif event.kind in ("landing.undone", "landing.redone"):
-            found = [_mark(one, facts) for one in found]
+        elif isinstance(one, UndoFacts):
+            found = [_mark(landing, one) for landing in found]
     return tuple(found)
 
 
-def _landed(number: int, time: float, facts: Mapping[str, Any]) -> Landed:
-    merges = tuple(
-        Merge(**{key: str(row.get(key, "")) for key in ("branch", "commit", "tip", "run", "unit")})
-        for row in facts.get("landings") or ()
+def _landed(number: int, time: float, begun: LandingStarted) -> Landed:
+    return Landed(
+        number=number,
+        time=time,
+        target=begun.target,
+        old=begun.old,
+        new=begun.new,
+        merges=tuple(
+            Merge(branch=row.branch, commit=row.commit, tip=row.tip, run=row.run, unit=row.unit)
+            for row in begun.landings
+        ),
+        after=begun.after.commit if begun.after is not None else "",
     )
-    after = str((facts.get("after") or {}).get("commit", ""))
-    ends = {key: str(facts[key]) for key in ("target", "old", "new")}
-    return Landed(number=number, time=time, merges=merges, after=after, **ends)
 
 
-def _mark(landing: Landed, facts: Mapping[str, Any]) -> Landed:
+def _mark(landing: Landed, undone: UndoFacts) -> Landed:
     """Note what became of one merge; a landing is known by its target and the merge commit."""
-    if landing.target != facts.get("target"):
+    if landing.target != undone.target:
         return landing
-    way, by = str(facts.get("way", "")), str(facts.get("by", ""))
-    undone, by = ("", "") if way == "redone" else (way, by)
-    merges = (replace(m, undone=undone, by=by) if m.commit == facts.get("commit") else m for m in landing.merges)
+    way, by = ("", "") if undone.way == "redone" else (undone.way, undone.by)
+    merges = (replace(m, undone=way, by=by) if m.commit == undone.commit else m for m in landing.merges)
     return replace(landing, merges=tuple(merges))
 
 

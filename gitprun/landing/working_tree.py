@@ -36,9 +36,9 @@ def read_work(room: TemporaryObjects, run: RunState, unit: UnitState) -> Oid:
 
     What counts as work is what a capture would take. The workspace is only read, its ``.git`` not at all.
     """
-    if not unit.facts.get("path") or unit.facts.get("removed"):
+    if not unit.path or unit.removed:
         raise NotSeen("it has no workspace")
-    if unit.facts.get("workspace") not in ("clone", "worktree"):
+    if unit.workspace not in ("clone", "worktree"):
         raise NotSeen("it only reads")
     for look in range(LOOKS):
         try:

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Final
 
 from gitprun.ledger.condense import condense, say_the_same
-from gitprun.ledger.events import COMPACTED, Event, compactions, decode, encode
+from gitprun.ledger.events import Event, compactions, decode, encode
+from gitprun.ledger.house_events import LedgerCompacted
 from gitprun.model.errors import PrunError
 from gitprun.system.files import sync_folder, write_whole
 from gitprun.system.journal import Journal, read_open
@@ -67,7 +68,7 @@ def compact(
         number = 1 + compactions(decode(lines[0]) if lines else None)
         kept = [encode(one) if isinstance(one, Event) else lines[one] + b"\n" for one in short.lines]
         going = [lines[one] + b"\n" for one in short.gone]
-        head = encode(Event(COMPACTED, now, facts={"number": number, "rows": len(going), "runs": list(short.runs)}))
+        head = encode(Event(LedgerCompacted(number=number, rows=len(going), runs=short.runs), now))
         shorter = b"".join([head, *kept])
         found = Compaction(
             runs=short.runs,

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from gitprun.ledger.events import COMPACTED, SUM, SUM_END, Event, History, RunState, fold, read_sum, sum_facts
+from gitprun.ledger.events import Event, History, RunState, fold, read_sum, sum_run
 from gitprun.ledger.held import read_held, spent_rows
+from gitprun.ledger.house_events import LedgerCompacted, RunStarted, RunSummed, RunSummedEnd, VerifyPassed
 from gitprun.ledger.roster import NAMED, roster
+from gitprun.ledger.unit_events import WorkspaceMade, WorkspaceRemoved, WorkspaceRemoving, WorkspaceSetup
 
 # Rows of other nouns are read by others too (landings by undo, say), and stay.
 _OWN: Final = ("run.", "unit.", "workspace.")
-_LASTING: Final = ("workspace.made", "workspace.removed")
-_ERRAND: Final = ("unit.", "workspace.setup", "workspace.removing")
-# For an hour a landing that was cut off looks for these.
-_PROOF, _PROOF_HOLDS = "verify.passed", 3600.0
+# For an hour a landing that was cut off looks for what was proved.
+_PROOF_HOLDS = 3600.0
 
 _Place = tuple[int, Event]
 
@@ -75,9 +75,10 @@ def _can_go(run: RunState, places: Sequence[_Place], before: float) -> bool:
     """Tell whether a run ended long ago, has no workspace left, and is more than one line."""
     if run.ended is None or run.id == NAMED or any(event.time >= before for _, event in places):
         return False
-    if any(unit.live or (unit.facts.get("path") and not unit.facts.get("removed")) for unit in run.units.values()):
+    if any(unit.live or unit.there for unit in run.units.values()):
         return False
-    return any(event.kind.startswith(_OWN) and event.kind not in (SUM, SUM_END) for _, event in places)
+    own = (event for _, event in places if event.kind.startswith(_OWN))
+    return not all(isinstance(event.payload, RunSummed | RunSummedEnd) for event in own)
 
 
 def _sum(run: RunState, places: Sequence[_Place], own: frozenset[int]) -> list[_Place]:
@@ -85,18 +86,19 @@ def _sum(run: RunState, places: Sequence[_Place], own: frozenset[int]) -> list[_
     start, first = next(place for place in places if _begins(place[1]))
     last, event = places[-1]
     more = any(number > start for number, _ in places if number not in own)
-    found = [(start, Event(SUM, first.time, run.id, facts={**sum_facts(run), "more": more}))]
+    found = [(start, Event(sum_run(run).into(RunSummed, more=more), first.time, run.id))]
     if more:
-        found.append((last, Event(SUM_END, event.time, run.id)))
+        found.append((last, Event(RunSummedEnd(), event.time, run.id)))
     return found
 
 
 def _begins(event: Event) -> bool:
-    return event.kind == "run.started" or (event.kind == SUM and read_sum(event) is not None)
+    return isinstance(event.payload, RunStarted) or read_sum(event) is not None
 
 
 def _is_spent(event: Event, before: float) -> bool:
-    return event.kind == COMPACTED or (event.kind == _PROOF and event.time < before - _PROOF_HOLDS)
+    proof = isinstance(event.payload, VerifyPassed)
+    return isinstance(event.payload, LedgerCompacted) or (proof and event.time < before - _PROOF_HOLDS)
 
 
 def _forgotten(places: Sequence[_Place], before: float) -> list[int]:
@@ -104,9 +106,13 @@ def _forgotten(places: Sequence[_Place], before: float) -> list[int]:
     settled: set[str] = set()
     found = []
     for number, event in reversed(places):
-        if event.kind in _LASTING:
+        if isinstance(event.payload, WorkspaceMade | WorkspaceRemoved):
             if event.time < before:
                 settled.add(event.unit)
-        elif event.unit in settled and event.kind.startswith(_ERRAND):
+        elif event.unit in settled and _is_errand(event):
             found.append(number)
     return found
+
+
+def _is_errand(event: Event) -> bool:
+    return event.kind.startswith("unit.") or isinstance(event.payload, WorkspaceSetup | WorkspaceRemoving)

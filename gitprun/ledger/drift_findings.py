@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Literal, cast
 
+from gitprun.ledger.rows import FindingRow
 from gitprun.model.names import short
 
 Kind = Literal["ref", "head", "config", "hook", "info", "worktree", "reflog", "checkout"]
@@ -61,12 +62,17 @@ class DriftFinding:
     why: str = ""
     by: tuple[str, ...] = ()
 
-    def as_json(self) -> dict[str, Any]:
-        """Give it as plain values."""
+    @property
+    def row(self) -> FindingRow:
+        """Return it as it is written down; what is empty is left out."""
         thing = self.thing
-        row: dict[str, Any] = {"kind": thing.kind, "name": thing.name, "old": thing.old, "new": thing.new}
-        extra = {"file": thing.file, "why": self.why, "by": list(self.by)}
-        return row | {"gate": self.gate} | {key: value for key, value in extra.items() if value}
+        row = FindingRow(kind=thing.kind, name=thing.name, old=thing.old, new=thing.new, gate=self.gate)
+        more = {"file": thing.file, "why": self.why, "by": self.by}
+        return row.into(FindingRow, **{name: value for name, value in more.items() if value})
+
+    def as_json(self) -> dict[str, object]:
+        """Return it as plain values."""
+        return self.row.as_json()
 
     @property
     def text(self) -> str:
@@ -74,12 +80,15 @@ class DriftFinding:
         return describe(self.thing) + (f" ({self.why})" if self.why else "")
 
 
-def read_finding(row: Mapping[str, Any]) -> DriftFinding:
-    """Read what ``as_json`` wrote."""
-    kind = cast("Kind", str(row["kind"]))
-    thing = Change(kind, str(row["name"]), str(row["old"]), str(row["new"]), str(row.get("file", "")))
-    by = tuple(map(str, row.get("by", ())))
-    return DriftFinding(thing=thing, gate=bool(row["gate"]), why=str(row.get("why", "")), by=by)
+def finding_of(row: FindingRow) -> DriftFinding:
+    """Return what was written down as ``row``."""
+    thing = Change(cast("Kind", row.kind), row.name, row.old, row.new, row.file)
+    return DriftFinding(thing=thing, gate=row.gate, why=row.why, by=row.by)
+
+
+def read_finding(facts: Mapping[str, object]) -> DriftFinding:
+    """Return what ``as_json`` wrote; raises OddFact, a ValueError, where it is nothing of the kind."""
+    return finding_of(FindingRow.read(facts, whole=True))
 
 
 def describe(thing: Change) -> str:

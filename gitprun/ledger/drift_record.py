@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
 
-from gitprun.ledger.drift_findings import DriftFinding, rank, read_finding, summarize
+from gitprun.ledger.drift_findings import DriftFinding, finding_of, rank, summarize
 from gitprun.ledger.events import Event
+from gitprun.ledger.house_events import DriftSettled
+from gitprun.ledger.rows import DriftRow
+from gitprun.ledger.unit_events import DriftFound, DriftOver, Payload
 
-# No events of a unit or a run, so that they outlive what is condensed of an old run.
-FOUND, SETTLED, OVER = "drift.found", "drift.settled", "drift.over"
 # What an event lists; the rest is in the file it names.
 MOST_LISTED = 1000
 MOST_SHOWN = 20
@@ -53,24 +53,24 @@ class Drift:
         return f"done by {names}" if self.sure else f"changed while {names} ran"
 
 
-def facts_of(drift: Drift) -> dict[str, Any]:
-    """Write a drift down as facts of an event."""
+def drift_found(drift: Drift) -> DriftFound:
+    """Return what is written down of a drift: an event of no run's own, so that it outlives what is condensed."""
     shown = sorted(drift.findings, key=rank)[:MOST_LISTED]
-    return {
-        "drift": {
-            "id": drift.id,
-            "units": list(drift.units),
-            "sure": drift.sure,
-            "findings": [one.as_json() for one in shown],
-            "more": len(drift.findings) - len(shown),
-            "place": drift.place,
-            "text": render_drift(drift),
-            "lines": texts(drift)[:MOST_SHOWN],
-            "holds": any(one.gate for one in drift.findings),
+    return DriftFound(
+        drift=DriftRow(
+            id=drift.id,
+            units=drift.units,
+            sure=drift.sure,
+            findings=tuple(one.row for one in shown),
+            more=len(drift.findings) - len(shown),
+            place=drift.place,
+            text=render_drift(drift),
+            lines=tuple(texts(drift)[:MOST_SHOWN]),
+            holds=any(one.gate for one in drift.findings),
             # News of branches is shown even where it holds nobody up: a commit of the user's looks like that, too.
-            "shown": any(rank(one) < 3 for one in drift.findings),
-        }
-    }
+            shown=any(rank(one) < 3 for one in drift.findings),
+        )
+    )
 
 
 def render_drift(drift: Drift) -> str:
@@ -81,37 +81,34 @@ def render_drift(drift: Drift) -> str:
 
 
 def read_drifts(events: Iterable[Event]) -> tuple[Drift, ...]:
-    """Fold the ledger into all drifts there were, in their order."""
+    """Return all drifts there were, in their order."""
     found: dict[tuple[str, str], Drift] = {}
     for event in events:
-        if event.kind == FOUND and isinstance(event.facts.get("drift"), Mapping):
-            row = event.facts["drift"]
-            key = (event.run, str(row.get("id")))
-            found.setdefault(key, _read(event, row))
-        elif event.kind == SETTLED:
-            key = (event.run, str(event.facts.get("id")))
-            if key in found:
-                found[key] = _settle(found[key], event.facts)
+        one = event.payload
+        if isinstance(one, DriftFound) and one.drift is not None:
+            found.setdefault((event.run, one.drift.id), _read(event, one.drift))
+        elif isinstance(one, DriftSettled) and (event.run, one.id) in found:
+            found[event.run, one.id] = _settle(found[event.run, one.id], one)
     return tuple(found.values())
 
 
-def _read(event: Event, row: Mapping[str, Any]) -> Drift:
+def _read(event: Event, row: DriftRow) -> Drift:
     return Drift(
         run=event.run,
-        id=str(row.get("id")),
-        units=tuple(map(str, row.get("units", ()))),
+        id=row.id,
+        units=row.units,
         time=event.time,
-        findings=tuple(read_finding(one) for one in row.get("findings", ())),
-        sure=bool(row.get("sure")),
-        more=int(row.get("more", 0)),
-        place=str(row.get("place", "")),
+        findings=tuple(map(finding_of, row.findings)),
+        sure=row.sure,
+        more=row.more,
+        place=row.place,
     )
 
 
-def _settle(drift: Drift, facts: Mapping[str, Any]) -> Drift:
-    if facts.get("how") == "accepted" and not facts.get("key"):
+def _settle(drift: Drift, settled: DriftSettled) -> Drift:
+    if settled.how == "accepted" and not settled.key:
         return replace(drift, accepted=True)
-    return replace(drift, settled=drift.settled | {str(facts.get("key"))})
+    return replace(drift, settled=drift.settled | {settled.key})
 
 
 def open_drifts(events: Iterable[Event]) -> tuple[Drift, ...]:
@@ -125,11 +122,11 @@ def awaits(events: Iterable[Event], run: str, unit: str = "") -> bool:
     return any(one.run == run and (not unit or mine in one.units) for one in open_drifts(events))
 
 
-def over_rows(events: Iterable[Event], drifts: Iterable[Drift]) -> list[tuple[str, str, str, dict[str, Any]]]:
+def over_rows(events: Iterable[Event], drifts: Iterable[Drift]) -> list[tuple[Payload, str, str]]:
     """Give the events that tell units that nothing holds them up any more; ``drifts`` are those looked at."""
     waiting = {unit for drift in open_drifts(events) for unit in drift.units}
     calm = dict.fromkeys((drift.run, unit) for drift in drifts for unit in drift.units if unit not in waiting)
-    return [(OVER, run, unit.partition("/")[2], {"drift": None}) for run, unit in calm]
+    return [(DriftOver(drift=None), run, unit.partition("/")[2]) for run, unit in calm]
 
 
 def gates(events: Iterable[Event]) -> dict[str, str]:

@@ -5,37 +5,70 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import ClassVar, Self, TypeVar
 
-from gitprun.ledger.facts import sound_facts
+from gitprun.ledger.house_events import (
+    LedgerCompacted,
+    RunFinished,
+    RunResumed,
+    RunStarted,
+    RunSummed,
+    RunSummedEnd,
+)
+from gitprun.ledger.kinds import read_payload
+from gitprun.ledger.landing_events import LandingLanded, LandingRedone, LandingUndone, UndoFacts
+from gitprun.ledger.record import Record
+from gitprun.ledger.rows import SummedUnit
+from gitprun.ledger.unit_events import (
+    Payload,
+    UnitCaptured,
+    UnitExited,
+    UnitFacts,
+    UnitFinished,
+    UnitPrepared,
+    UnitPreparing,
+    UnitQueued,
+    UnitStarted,
+    UnitVerified,
+    UnitVerifying,
+    UnitWaiting,
+)
 from gitprun.model.names import RunId, UnitId
+from gitprun.model.units import WorkspaceKind
 
 FORMAT = 1
+_State = TypeVar("_State", bound=Record)
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One thing that happened: ``kind`` is ``noun.verb``, ``time`` in seconds since 1970, ``facts`` plain JSON."""
+    """One thing that happened, at a ``time`` in seconds since 1970, to a unit, a run, or neither (empty names)."""
 
-    kind: str
+    payload: Payload
     time: float
     run: str = ""
     unit: str = ""
-    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def kind(self) -> str:
+        """Return the name of what happened: ``noun.verb``."""
+        return self.payload.kind
 
 
 def encode(event: Event) -> bytes:
-    """Write an event as one line of JSON with a checksum; any text, lone surrogates too, comes back the same.
+    """Return an event as one line of JSON with a checksum; any text, lone surrogates too, comes back the same.
 
     Only two surrogates that make a pair come back as the character they stand for: JSON cannot tell them apart.
     """
     record = {"v": FORMAT, "t": round(event.time, 6), "kind": event.kind, "run": event.run, "unit": event.unit}
-    body = json.dumps({**record, **({"facts": event.facts} if event.facts else {})}, separators=(",", ":"))
+    facts = event.payload.as_json()
+    body = json.dumps({**record, **({"facts": facts} if facts else {})}, separators=(",", ":"))
     return f'{body[:-1]},"crc":"{zlib.crc32(body.encode()):08x}"}}\n'.encode()
 
 
-def _read(line: bytes) -> dict[str, Any]:
+def _read(line: bytes) -> dict[str, object]:
     """Read the record of a line; an empty one if it is torn or altered."""
     body, mark, check = line.removesuffix(b"\n").rpartition(b',"crc":"')
     if not mark or check != f'{zlib.crc32(body + b"}"):08x}"}}'.encode():
@@ -54,23 +87,25 @@ def is_newer(line: bytes) -> bool:
 
 
 def decode(line: bytes) -> Event | None:
-    """Read one line of a ledger; None if it is torn, altered or of a format we do not know; never raises."""
+    """Return what one line says; None if it is torn, altered or of a format we do not know; never raises."""
     record = _read(line)
-    kind, time, run, unit, facts = (record.get(key, {}) for key in ("kind", "t", "run", "unit", "facts"))
-    if (
-        record.get("v") != FORMAT
-        or not all(isinstance(text, str) for text in (kind, run, unit))
-        or not isinstance(time, int | float)
-        or not isinstance(facts, dict)
-    ):
+    kind, time, run, unit = (record.get(key) for key in ("kind", "t", "run", "unit"))
+    facts = record.get("facts", {})
+    if record.get("v") != FORMAT or not isinstance(time, int | float) or not isinstance(facts, dict):
         return None
-    sound = sound_facts(kind, facts)
-    return Event(kind, time, run, unit, sound) if sound is not None else None
+    if not isinstance(kind, str) or not isinstance(run, str) or not isinstance(unit, str):
+        return None
+    payload = read_payload(kind, facts)
+    return Event(payload, time, run, unit) if payload is not None else None
 
 
-@dataclass(frozen=True, slots=True)
-class UnitState:
-    """Everything known about one unit; ``state`` is one of STATES."""
+class UnitState(UnitFacts):
+    """All that is known of one unit: what its events said, the last of each; ``state`` is one of STATES.
+
+    ``since`` is when it came to that, ``started`` and ``ended`` are of its last attempt.
+    """
+
+    beside: ClassVar[tuple[str, ...]] = ("id", "run", "state", "since", "started", "ended")
 
     id: UnitId
     run: RunId
@@ -78,42 +113,63 @@ class UnitState:
     since: float = 0.0
     started: float | None = None
     ended: float | None = None
-    facts: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def commit(self) -> str | None:
-        """Give the commit that pins the unit's work, if there is any."""
-        commit = self.facts.get("commit")
-        return commit if isinstance(commit, str) else None
+    # A landing has a commit and more of its own, which must not hide the unit's.
+    landed: LandingLanded | None = None
+    undone: UndoFacts | None = None
 
     @property
     def verdict(self) -> str:
-        """Give the verdict of verification, or an empty text before it was reached."""
-        verdict = self.facts.get("verdict")
-        return str(verdict.get("state", "")) if isinstance(verdict, Mapping) else ""
-
-    @property
-    def attempt(self) -> int:
-        """Give the number of the attempt at this unit that began last; 0 before the first."""
-        number = self.facts.get("attempt", 0)
-        return number if isinstance(number, int) else 0
+        """Return the verdict of verification, or an empty text before it was reached."""
+        return self.checked.state if self.checked is not None else ""
 
     @property
     def live(self) -> bool:
-        """Tell whether prun still has something to do for it in its run."""
+        """Check whether prun still has something to do for it in its run."""
         return self.state in LIVE
 
+    @property
+    def there(self) -> bool:
+        """Check whether it has a workspace."""
+        return bool(self.path) and not self.removed
 
-@dataclass(frozen=True, slots=True)
-class RunState:
-    """Everything known about one run."""
+    @property
+    def earlier_commits(self) -> frozenset[str]:
+        """Return what earlier attempts at it had captured."""
+        return frozenset(row.commit for row in self.earlier if row.commit)
+
+    @property
+    def fence(self) -> tuple[str, ...]:
+        """Return the globs it was to stay within; empty where it may go anywhere."""
+        return self.spec.paths if self.spec is not None else ()
+
+    @property
+    def workspace_kind(self) -> WorkspaceKind | None:
+        """Return what kind its workspace is of; None for a mere folder."""
+        return "clone" if self.workspace == "clone" else "worktree" if self.workspace == "worktree" else None
+
+    @property
+    def captured(self) -> bool:
+        """Check whether its work was captured, be it that there was none."""
+        return self.tree is not None
+
+    def with_state(self, state: str) -> Self:
+        """Return it in another state."""
+        return self.build({**self.__dict__, "state": state})
+
+
+class RunState(RunStarted, RunResumed, RunFinished):
+    """All that is known of one run: what its events said, and its units."""
+
+    beside: ClassVar[tuple[str, ...]] = ("id", "started", "ended", "units")
 
     id: RunId
     started: float = 0.0
     ended: float | None = None
-    base: str = ""
-    facts: Mapping[str, Any] = field(default_factory=dict)
-    units: Mapping[str, UnitState] = field(default_factory=dict)
+    units: Mapping[str, UnitState] = MappingProxyType({})
+
+    def with_units(self, units: Mapping[str, UnitState]) -> Self:
+        """Return it with other units."""
+        return self.build({**self.__dict__, "units": units})
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,98 +222,87 @@ LIVE = ("queued", "waiting", "preparing", "running", "collecting", "verifying")
 ENDED = ("ready", "unverified", "empty", "done", "failed", "timed-out", "stopped", "rate-limited", "broken", "landed")
 STATES = LIVE + ENDED
 
-_STEP = {
-    "unit.queued": "queued",
-    "unit.waiting": "waiting",
-    "unit.preparing": "preparing",
-    "unit.prepared": "preparing",
-    "unit.started": "running",
-    "unit.exited": "collecting",
-    "unit.captured": "collecting",
-    "unit.verifying": "verifying",
-    "unit.verified": "verifying",
+_STEP: Mapping[type[Payload], str] = {
+    UnitQueued: "queued",
+    UnitWaiting: "waiting",
+    UnitPreparing: "preparing",
+    UnitPrepared: "preparing",
+    UnitStarted: "running",
+    UnitExited: "collecting",
+    UnitCaptured: "collecting",
+    UnitVerifying: "verifying",
+    UnitVerified: "verifying",
 }
 
 
 # A workspace that is locked outlives its attempt, or there is no next one.
-_ASKED = ("spec", "executor", "mode", "lock")
+_ASKED = frozenset({"id", "run", "state", "since", "spec", "executor", "mode", "lock"})
 
 
-# What is left of a run in a compacted ledger: where it began all it came to, and where its last row was its end.
-SUM, SUM_END = "run.summed", "run.summed-end"
-# The first line of a ledger that was compacted: ``number`` counts how often.
-COMPACTED = "ledger.compacted"
-
-
-def sum_facts(run: RunState) -> dict[str, Any]:
-    """Write a run down as the facts of one event."""
-    units = [
-        {
-            "id": unit.id,
-            "state": unit.state,
-            "since": unit.since,
-            "started": unit.started,
-            "ended": unit.ended,
-            "facts": unit.facts,
-        }
+def sum_run(run: RunState) -> RunSummed:
+    """Return a run as one event."""
+    units = tuple(
+        SummedUnit(
+            id=unit.id,
+            state=unit.state,
+            since=unit.since,
+            started=unit.started,
+            ended=unit.ended,
+            facts=unit.as_json(),
+        )
         for unit in run.units.values()
-    ]
-    return {"started": run.started, "ended": run.ended, "base": run.base, "facts": run.facts, "units": units}
+    )
+    return RunSummed(started=run.started, ended=run.ended, base=run.base, facts=run.as_json(), units=units)
 
 
 def read_sum(event: Event) -> RunState | None:
-    """Read a run that was written down as one event; None if it is nothing of the kind."""
-    facts, run = event.facts, RunId(event.run)
-    try:
-        units = {
-            row["id"]: UnitState(
-                UnitId(row["id"]),
-                run,
-                row["state"],
-                row["since"],
-                row["started"],
-                row["ended"],
-                {**(sound_facts("unit.captured", row["facts"]) or {})},
-            )
-            for row in facts["units"]
-        }
-        more = sound_facts("run.finished", facts["facts"]) or {}
-        return RunState(run, facts["started"], facts["ended"], facts["base"], {**more}, units)
-    except (KeyError, TypeError, AttributeError):
+    """Return a run that was written down as one event; None if it is nothing of the kind."""
+    payload, run = event.payload, RunId(event.run)
+    if not isinstance(payload, RunSummed) or not {"facts", "units"} <= payload.__dict__.keys():
         return None
+    units = {
+        row.id: _put(UnitState.read(row.facts), row.into(UnitState, id=UnitId(row.id), run=run))
+        for row in payload.units
+    }
+    read = RunState.read(payload.facts)
+    over = {"id": run, "started": payload.started, "ended": payload.ended, "units": units}
+    # It stands in both places, unless it was never said.
+    return read.into(RunState, **over, **({"base": payload.base} if payload.base else {}))
+
+
+def _put(state: _State, over: _State) -> _State:
+    return state.build({**state.__dict__, **over.__dict__})
 
 
 def fold(events: Iterable[Event]) -> History:
-    """Compute the state of all runs from the events in order; pure, and unknown kinds are passed over."""
+    """Return the state of all runs after the events in order; pure, and unknown kinds are passed over."""
     runs: dict[str, RunState] = {}
     landings: list[Landing] = []
     undoings: list[Undoing] = []
-    # Runs that were written down as a whole: what of them stands before SUM_END is in that already.
+    # Runs that were written down as a whole: what of them stands before its end is in that already.
     summed: set[str] = set()
     for event in events:
-        if event.kind == "landing.landed":
-            branch, target, commit = (str(event.facts.get(key, "")) for key in ("branch", "target", "commit"))
-            landings.append(Landing(event.run, event.unit, branch, target, commit, event.time))
-        elif event.kind in ("landing.undone", "landing.redone"):
-            way, branch, target = (str(event.facts.get(key, "")) for key in ("way", "branch", "target"))
-            commit, tip, by = (str(event.facts.get(key, "")) for key in ("commit", "tip", "by"))
-            undoings.append(Undoing(way, branch, target, commit, tip, by, event.time))
-        if event.kind == SUM_END:
+        one = event.payload
+        if isinstance(one, LandingLanded):
+            landings.append(Landing(event.run, event.unit, one.branch, one.target, one.commit, event.time))
+        elif isinstance(one, LandingUndone | LandingRedone):
+            undoings.append(Undoing(one.way, one.branch, one.target, one.commit, one.tip, one.by, event.time))
+        if isinstance(one, RunSummedEnd):
             summed.discard(event.run)
         elif event.run not in summed:
             _step_run(runs, event)
-            if event.kind == SUM and event.facts.get("more") is True:
+            if isinstance(one, RunSummed) and one.more:
                 summed.add(event.run)
     return History(runs, tuple(landings), tuple(undoings))
 
 
 def _step_run(runs: dict[str, RunState], event: Event) -> None:
     """Move the run of an event on by it."""
-    if event.kind == "run.started":
-        facts = dict(event.facts)
-        runs[event.run] = RunState(RunId(event.run), event.time, None, str(facts.get("base", "")), facts)
+    payload = event.payload
+    if isinstance(payload, RunStarted):
+        runs[event.run] = RunState(id=RunId(event.run), started=event.time, ended=None, units={}).joined(payload)
         return
-    if event.kind == SUM:
+    if isinstance(payload, RunSummed):
         found = read_sum(event)
         if found is not None:
             runs[event.run] = found
@@ -265,54 +310,51 @@ def _step_run(runs: dict[str, RunState], event: Event) -> None:
     known = runs.get(event.run)
     if known is None:
         return
-    if event.kind == "run.resumed":
-        known = replace(known, ended=None, facts={**known.facts, **event.facts})
-    if event.kind == "run.finished":
-        known = replace(known, ended=event.time, facts={**known.facts, **event.facts})
+    if isinstance(payload, RunResumed):
+        known = known.build({**known.joined(payload).__dict__, "ended": None})
+    if isinstance(payload, RunFinished):
+        known = known.build({**known.joined(payload).__dict__, "ended": event.time})
     elif event.unit:
-        before = known.units.get(event.unit) or UnitState(UnitId(event.unit), known.id, since=event.time)
-        known = replace(known, units={**known.units, event.unit: step(before, event)})
+        before = known.units.get(event.unit) or UnitState(id=UnitId(event.unit), run=known.id, since=event.time)
+        known = known.with_units({**known.units, event.unit: step(before, event)})
     runs[event.run] = known
 
 
 def step(unit: UnitState, event: Event) -> UnitState:
-    """Move one unit on by one event."""
-    state = _STEP.get(event.kind, unit.state)
-    if event.kind == "unit.preparing":
+    """Return one unit after one more event."""
+    payload, state = event.payload, _STEP.get(type(event.payload), unit.state)
+    if isinstance(payload, UnitPreparing):
         # A new attempt: nothing of the one before holds any more but what was asked for.
-        asked = {name: fact for name, fact in unit.facts.items() if name in _ASKED}
-        unit = replace(unit, facts=asked, started=None, ended=None)
-    if event.kind == "unit.finished":
-        state = str(event.facts.get("state", "broken"))
-    elif event.kind in ("landing.landed", "landing.redone"):
-        state = "landed"
-    elif event.kind == "landing.undone" and event.facts.get("way") == "moved":
+        unit = unit.build({name: value for name, value in unit.__dict__.items() if name in _ASKED})
+    values: dict[str, object]
+    if isinstance(payload, LandingLanded):
+        state, values = "landed", {**unit.__dict__, "landed": payload}
+    elif isinstance(payload, LandingUndone | LandingRedone):
         # What a revert took back is still in the history, and lands no more by a merge.
-        state = str(event.facts.get("state") or "ready")
-    # A landing has a commit of its own, which must not hide the unit's.
-    own = {"landing.landed": "landed", "landing.undone": "undone", "landing.redone": "undone"}.get(event.kind)
-    news = {own: dict(event.facts)} if own else event.facts
-    after = replace(unit, facts={**unit.facts, **news}, state=state)
+        state = "landed" if isinstance(payload, LandingRedone) else state
+        state = payload.state or "ready" if payload.way == "moved" and isinstance(payload, LandingUndone) else state
+        values = {**unit.__dict__, "undone": payload.into(UndoFacts)}
+    else:
+        values = dict(unit.joined(payload).__dict__)
+    if isinstance(payload, UnitFinished):
+        state, values["ended"] = payload.final or "broken", event.time
+    if isinstance(payload, UnitStarted):
+        values["started"] = event.time
     if state != unit.state:
-        after = replace(after, since=event.time)
-    if event.kind == "unit.started":
-        after = replace(after, started=event.time)
-    if event.kind == "unit.finished":
-        after = replace(after, ended=event.time)
-    return after
+        values |= {"state": state, "since": event.time}
+    return unit.build(values)
 
 
 def base_of(run: RunState, unit: UnitState) -> str:
-    """Give the commit a unit's work started from: the base of its run, unless a later attempt began anew."""
-    return str(unit.facts.get("base") or run.base)
+    """Return the commit a unit's work started from: the base of its run, unless a later attempt began anew."""
+    return unit.base or run.base
 
 
 def follows(old: bytes, new: bytes) -> bool:
-    """Tell from their first lines whether a ledger is a later compaction of another one."""
+    """Check by their first lines whether a ledger is a later compaction of another one."""
     return compactions(decode(new)) > compactions(decode(old))
 
 
 def compactions(first: Event | None) -> int:
-    """Give how often a ledger was compacted, by its first event."""
-    number = first.facts.get("number") if first is not None and first.kind == COMPACTED else None
-    return number if isinstance(number, int) else 0
+    """Return how often a ledger was compacted, by its first event."""
+    return first.payload.number if first is not None and isinstance(first.payload, LedgerCompacted) else 0

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from gitprun.ledger.events import Event
+from gitprun.ledger.landing_events import LandingHeld, LandingLanded
 from gitprun.model.escapes import shell_word
 from gitprun.model.findings import CHECK_AGAIN, EVERY_FINDING, UNRESOLVED
 
-HELD: Final = "landing.held"
 # A row is a reminder, not a report: who wants all of it asks again with the command that it names.
 MOST_FINDINGS: Final = 20
 MOST_WORDS: Final = 300
@@ -85,60 +85,67 @@ class HeldBranch:
         return f"git prun merge {flags} {shell_word(self.name)}"
 
 
-def held_facts(held: HeldBranch) -> dict[str, Any]:
-    """Return the facts of a row; the unit is named in them, for a landing that did not come about is no step of it."""
-    facts: dict[str, Any] = {key: getattr(held, key) for key in ("branch", "tip", "target", "main", "state", "reason")}
+def held_row(held: HeldBranch) -> LandingHeld:
+    """Return the row of a branch; the unit is named in it, for a landing that did not come about is no step of it."""
+    more: dict[str, object] = {}
     if held.name != held.branch:
-        facts["of"] = held.name
+        more["of"] = held.name
     if held.findings:
-        facts["findings"] = [[path, why] for path, why in held.findings]
+        more["findings"] = held.findings
     if held.accept:
-        facts["accept"] = [*held.accept]
+        more["accept"] = held.accept
     if held.command:
-        facts |= {"command": held.command, "log": held.log}
-    return facts
+        more |= {"command": held.command, "log": held.log}
+    row = LandingHeld(
+        branch=held.branch, tip=held.tip, target=held.target, main=held.main, state=held.state, reason=held.reason
+    )
+    return row.into(LandingHeld, **more)
 
 
 def read_held(events: Iterable[Event]) -> dict[tuple[str, str], HeldBranch]:
     """Return what the last landing of each branch said, by branch and target, unless it has landed since."""
     found: dict[tuple[str, str], HeldBranch] = {}
     for event in events:
-        if event.kind not in (HELD, "landing.landed"):
+        row = event.payload
+        if not isinstance(row, LandingHeld | LandingLanded):
             continue
-        key = str(event.facts.get("branch", "")), str(event.facts.get("target", ""))
-        found.pop(key, None)
-        held = _read(event) if event.kind == HELD else None
+        found.pop((row.branch, row.target), None)
+        held = _read(row, event.time) if isinstance(row, LandingHeld) else None
         if held is not None:
-            found[key] = held
+            found[row.branch, row.target] = held
     return found
 
 
 def spent_rows(rows: Iterable[tuple[int, Event]]) -> list[int]:
     """Return the numbers of the rows that say nothing any more: a later one took their place."""
-    last: dict[tuple[object, object], int] = {}
+    last: dict[tuple[str, str], int] = {}
     spent = []
     for number, event in rows:
-        if event.kind in (HELD, "landing.landed"):
-            key = event.facts.get("branch"), event.facts.get("target")
+        row = event.payload
+        if isinstance(row, LandingHeld | LandingLanded):
+            key = row.branch, row.target
             if key in last:
                 spent.append(last.pop(key))
-            if event.kind == HELD:
+            if isinstance(row, LandingHeld):
                 last[key] = number
     return spent
 
 
-def _read(event: Event) -> HeldBranch | None:
-    facts: Mapping[str, Any] = event.facts
-    try:
-        words = {key: str(facts[key]) for key in ("branch", "tip", "target", "main", "state", "reason")}
-        return HeldBranch(
-            **words,
-            name=str(facts.get("of") or facts["branch"]),
-            time=event.time,
-            findings=tuple((str(path), str(why)) for path, why in facts.get("findings", ())),
-            accept=tuple(map(str, facts.get("accept", ()))),
-            command=str(facts.get("command", "")),
-            log=str(facts.get("log", "")),
-        )
-    except (KeyError, TypeError, ValueError):
+def _read(row: LandingHeld, time: float) -> HeldBranch | None:
+    """Return what a row says; None for one that does not say enough to do anything about it."""
+    if not all((row.branch, row.tip, row.target, row.main, row.state)):
         return None
+    return HeldBranch(
+        branch=row.branch,
+        tip=row.tip,
+        target=row.target,
+        main=row.main,
+        state=row.state,
+        reason=row.reason,
+        name=row.of or row.branch,
+        time=time,
+        findings=row.findings,
+        accept=row.accept,
+        command=row.command,
+        log=row.log,
+    )

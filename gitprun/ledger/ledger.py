@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, Final
 
 from gitprun.ledger.events import FORMAT, Event, History, decode, encode, fold, follows, is_newer
+from gitprun.ledger.house_events import LedgerReserve, LedgerRestored, RunResumed, RunStarted
+from gitprun.ledger.landing_events import LandingStarted, ResolveStarted, UndoStarted
+from gitprun.ledger.unit_events import Payload, UnitPreparing, UnitQueued, WorkspaceMade
 from gitprun.model.errors import PrunError
 from gitprun.system.clock import Clock, SystemClock
 from gitprun.system.files import locked
@@ -22,19 +25,18 @@ if TYPE_CHECKING:
     from gitprun.ledger.archive import Compaction
 
 # What begins something: on a full disk nothing of the kind is written, so that there is room for the ends.
-BEGINNINGS = frozenset(
-    {
-        "run.started",
-        "run.resumed",
-        "unit.queued",
-        "unit.preparing",
-        "landing.started",
-        "undo.started",
-        "resolve.started",
-        "workspace.made",
-    }
+BEGINNINGS: Final = (
+    RunStarted,
+    RunResumed,
+    UnitQueued,
+    UnitPreparing,
+    LandingStarted,
+    UndoStarted,
+    ResolveStarted,
+    WorkspaceMade,
 )
-RESERVE_KIND = "ledger.reserve"
+# What happened, and to which run and unit (empty: to none).
+Row = tuple[Payload, str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +78,12 @@ class Ledger:
         self._unreadable: list[int] = []
         self._newer: list[int] = []
 
-    def append(self, kind: str, *, run: str = "", unit: str = "", facts: Mapping[str, Any] | None = None) -> Event:
+    def append(self, payload: Payload, *, run: str = "", unit: str = "") -> Event:
         """Write one event; when this returns it is on disk."""
-        return self.append_all([(kind, run, unit, facts or {})])[0]
+        return self.append_all([(payload, run, unit)])[0]
 
-    def append_all(self, rows: Sequence[tuple[str, str, str, Mapping[str, Any]]]) -> tuple[Event, ...]:
-        """Write events (kind, run, unit, facts) in one go; when this returns all are on disk.
+    def append_all(self, rows: Sequence[Row]) -> tuple[Event, ...]:
+        """Write events in one go; when this returns all are on disk.
 
         Raises LedgerProblem, and then none of them is. On a full disk the reserve is given up for the ends of what
         was begun; what begins something is refused until there is space again.
@@ -91,7 +93,7 @@ class Ledger:
             with locked(self.lock, doing="writing its ledger"):
                 # The time is taken under the lock, so that the order of lines is the order of times.
                 now = round(self.clock.now(), 6)
-                events = tuple(Event(kind, now, run, unit, dict(facts)) for kind, run, unit, facts in rows)
+                events = tuple(Event(payload, now, run, unit) for payload, run, unit in rows)
                 self._write(events, now, noted)
         except OSError as problem:
             raise self._unwritable(problem, rows) from None
@@ -108,23 +110,21 @@ class Ledger:
     def _write(self, events: Sequence[Event], now: float, noted: list[Event]) -> None:
         """Write events, and before them what there is to say about the reserve (``noted``)."""
 
-        def note(state: str, **facts: Any) -> Event:
-            return Event(RESERVE_KIND, now, facts={"state": state, **facts})
-
-        begins = any(event.kind in BEGINNINGS for event in events)
+        begins = any(isinstance(event.payload, BEGINNINGS) for event in events)
         there = os.path.lexists(self.path)
         if not there and self._lines and not self._journal.is_known:
             raise LedgerProblem(f"the ledger {self.path} was deleted meanwhile", "put it back; nothing was written")
         before: list[Event] = []
         if (begins or not there) and ensure_reserve(self.reserve) and there:
-            before.append(note("made again"))
+            before.append(Event(LedgerReserve(state="made again"), now))
         try:
             self._append([*before, *events])
         except OSError as problem:
             if problem.errno not in FULL or not release_reserve(self.reserve):
                 raise
-            kinds = sorted({event.kind for event in events})
-            before = [note("released", error=os.strerror(problem.errno), kinds=kinds)]
+            kinds = tuple(sorted({event.kind for event in events}))
+            error = os.strerror(problem.errno)
+            before = [Event(LedgerReserve(state="released", error=error, kinds=kinds), now)]
             self._append(before if begins else [*before, *events])
             if begins:
                 noted.extend(before)
@@ -133,7 +133,7 @@ class Ledger:
 
     def _append(self, events: Sequence[Event]) -> None:
         if self._journal.append(b"".join(map(encode, events)), last=self._require_known_format):
-            self._journal.append(encode(Event("ledger.restored", events[0].time)), last=self._require_known_format)
+            self._journal.append(encode(Event(LedgerRestored(), events[0].time)), last=self._require_known_format)
 
     def _require_known_format(self, line: bytes) -> None:
         if is_newer(line) or self._newer:
@@ -142,8 +142,8 @@ class Ledger:
                 "use that version, or a newer one; nothing was written",
             )
 
-    def _unwritable(self, problem: OSError, rows: Sequence[tuple[str, str, str, Mapping[str, Any]]]) -> LedgerProblem:
-        if problem.errno in FULL and any(row[0] in BEGINNINGS for row in rows):
+    def _unwritable(self, problem: OSError, rows: Sequence[Row]) -> LedgerProblem:
+        if problem.errno in FULL and any(isinstance(row[0], BEGINNINGS) for row in rows):
             return LedgerProblem(
                 f"the disk is full, so nothing new is begun: {self.path} cannot be written",
                 "free some space, then try again",

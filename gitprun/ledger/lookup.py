@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from gitprun.ledger.events import History, RunState, UnitState
 from gitprun.model.errors import PrunError
 from gitprun.model.names import is_run_id, nearest
-from gitprun.supervisor.process import ProcessIdentity, is_gone
+from gitprun.supervisor.process import is_gone
 
 
 class NotKnown(PrunError):
@@ -55,9 +53,7 @@ def probe_unit(run: RunState, unit: UnitState) -> UnitState:
     """
     if not unit.live:
         return unit
-    for record in (run.facts.get("coordinator"), unit.facts.get("process")):
-        if record and not is_gone(ProcessIdentity(**record)):
+    for who in (run.coordinator, unit.process):
+        if who is not None and not is_gone(who):
             return unit
-    if not run.facts.get("coordinator"):
-        return unit
-    return replace(unit, state="lost")
+    return unit.with_state("lost") if run.coordinator is not None else unit

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import asdict
 
+from gitprun.executors.base import Ending
 from gitprun.executors.lines import one_line
+from gitprun.ledger.rows import CheckRow, EndingRow, ExitRow, VerdictRow
 from gitprun.model.contract import Result
 from gitprun.model.names import RunId
 from gitprun.model.prompts import subject_of
-from gitprun.model.units import Exit, Mode, Unit
+from gitprun.model.units import Exit, Mode, Unit, Verdict
 
 NO_RESULT = "the worker wrote no result file"
 
@@ -87,32 +89,43 @@ def commit_message(run: RunId, unit: Unit, worker: str | None, own_commits: Sequ
     return subject + "\n\n" + "\n".join(rows) + "\n"
 
 
-def exit_facts(ended: Exit) -> dict[str, Any]:
-    """Write an exit down for the ledger; what is not usual only where it is so."""
-    unusual = {"survivors": list(ended.survivors), "unproved": ended.unproved, "dropped": ended.dropped}
-    return {
-        "reason": ended.reason,
-        "code": ended.code,
-        "signal": ended.signal,
-        "seconds": round(ended.seconds, 3),
-        "detail": ended.detail,
-        "leftovers": ended.leftovers,
-        **{name: fact for name, fact in unusual.items() if fact},
-    }
+def exit_row(ended: Exit) -> ExitRow:
+    """Return an exit as it is written down; what is not usual only where it is so."""
+    unusual = {"survivors": ended.survivors, "unproved": ended.unproved, "dropped": ended.dropped}
+    row = ExitRow(
+        reason=ended.reason,
+        code=ended.code,
+        signal=ended.signal,
+        seconds=round(ended.seconds, 3),
+        detail=ended.detail,
+        leftovers=ended.leftovers,
+    )
+    return row.into(ExitRow, **{name: value for name, value in unusual.items() if value})
 
 
-def describe_exit(facts: Mapping[str, Any]) -> str:
+def ending_row(ending: Ending) -> EndingRow:
+    """Return an ending as it is written down: what the worker said last is kept in a file, it may be long."""
+    return EndingRow.build(asdict(ending) | {"message": ""})
+
+
+def verdict_row(verdict: Verdict) -> VerdictRow:
+    """Return a verdict as it is written down."""
+    checks = tuple(CheckRow.build(asdict(check)) for check in verdict.checks)
+    row = VerdictRow(state=verdict.state, reason=verdict.reason, checks=checks)
+    return row.into(VerdictRow, confined=verdict.confined) if verdict.confined else row
+
+
+def describe_exit(ended: ExitRow) -> str:
     """Say in a few words how a worker ended."""
-    reason, code, signal = facts.get("reason"), facts.get("code"), facts.get("signal")
-    if reason == "timeout":
-        return f"stopped after {facts.get('seconds', 0):.0f} s (its time limit)"
-    if reason == "stopped":
+    if ended.reason == "timeout":
+        return f"stopped after {ended.seconds:.0f} s (its time limit)"
+    if ended.reason == "stopped":
         return "stopped on request"
-    if reason == "stalled":
-        return f"ended after {facts.get('seconds', 0):.0f} s: {facts.get('detail', '')}"
-    if reason == "not-started":
-        return f"not started: {facts.get('detail', '')}"
-    return f"exit code {code}" if code is not None else f"killed by signal {signal}"
+    if ended.reason == "stalled":
+        return f"ended after {ended.seconds:.0f} s: {ended.detail}"
+    if ended.reason == "not-started":
+        return f"not started: {ended.detail}"
+    return f"exit code {ended.code}" if ended.code is not None else f"killed by signal {ended.signal}"
 
 
 def succeeded(state: str) -> bool:

@@ -9,4 +9,4 @@ from gitprun.ledger.roster import NAMED
 
 def probe_named(unit: UnitState) -> UnitState:
     """Give a workspace with the state it really has: what nobody works on any more is ``lost``."""
-    return probe_unit(RunState(NAMED, facts={"coordinator": unit.facts.get("coordinator")}), unit)
+    return probe_unit(RunState(id=NAMED, coordinator=unit.coordinator), unit)

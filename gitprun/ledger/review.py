@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from gitprun.ledger.claims import check_claims
 from gitprun.ledger.events import RunState, UnitState
@@ -43,7 +43,7 @@ class Review:
         """Tell whether the worker's own result is there and follows the contract."""
         return self.kind == "valid"
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """Give it as plain values."""
         return {
             "run": self.run,
@@ -65,9 +65,7 @@ def unit_folder(state: Path, unit: UnitState) -> Path:
 
 def review_run(state: Path, run: RunState) -> tuple[Review, ...]:
     """Review every unit that was dispatched, those too of which nothing but their name was ever written down."""
-    named = run.facts.get("units")
-    names = [str(name) for name in named] if isinstance(named, list) else []
-    units = {name: UnitState(UnitId(name), run.id, since=run.started) for name in names} | dict(run.units)
+    units = {name: UnitState(id=UnitId(name), run=run.id, since=run.started) for name in run.names} | dict(run.units)
     return tuple(review_unit(state, probe_unit(run, unit)) for unit in units.values())
 
 
@@ -86,7 +84,7 @@ def review_unit(state: Path, unit: UnitState) -> Review:
         reason=reason,
         fields=result.fields if kind in ("valid", "invalid") else {},
         claims=claims_of(unit, result) if kind == "valid" else (),
-        outside=() if unit.live else tuple(map(str, unit.facts.get("outside") or ())),
+        outside=() if unit.live else unit.outside or (),
     )
 
 
@@ -96,7 +94,7 @@ def read_result_text(folder: Path) -> str:
 
 
 def _judge(unit: UnitState, text: str, result: Result) -> tuple[ResultKind, str]:
-    why = str(unit.facts.get("reason") or "")
+    why = unit.reason
     if unit.live:
         # What lies there now may be left from an earlier attempt.
         return "pending", f"is still {unit.state}"
@@ -113,18 +111,15 @@ def _judge(unit: UnitState, text: str, result: Result) -> tuple[ResultKind, str]
 
 def claims_of(unit: UnitState, result: Result) -> tuple[str, ...]:
     """List where a result disagrees with the unit's capture and checks, as far as these are known."""
-    facts = unit.facts
-    changed = facts.get("changed")
-    if unit.live or (changed is None and facts.get("mode") != "read"):
+    if unit.live or (not unit.captured and unit.mode != "read"):
         return ()
-    verdict = facts.get("verdict")
-    verdict = verdict if isinstance(verdict, Mapping) else {}
+    checks = unit.checked.checks if unit.checked is not None else ()
     return check_claims(
         result,
-        changed=changed,
-        left_out={str(row["path"]): str(row["reason"]) for row in facts.get("left_out", ())},
-        verdict=str(verdict.get("state", "")),
-        checks=[(str(check["command"]), str(check["state"])) for check in verdict.get("checks", ())],
+        changed=unit.changed if unit.captured else None,
+        left_out={row.path: row.reason for row in unit.left_out},
+        verdict=unit.verdict,
+        checks=[(check.command, check.state) for check in checks],
     )
 
 

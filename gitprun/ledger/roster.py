@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Final
 
 from gitprun.ledger.events import Event, RunState, UnitState, step
+from gitprun.ledger.record import field_names
+from gitprun.ledger.unit_events import Placed, WorkspaceLocked, WorkspaceMade, WorkspaceRemoved, WorkspaceSetup
 from gitprun.model.errors import PlanError
 from gitprun.model.names import RunId, UnitId, is_run_id
 
 NAMED: Final = RunId("named")
 MAX_NAME = 100
-LASTING: Final = frozenset(
-    {"workspace", "path", "identity", "birth", "branch", "base", "provided", "notes", "setup", "lock"}
-)
+# What a workspace is, whatever is done in it.
+LASTING: Final = field_names(Placed) | field_names(WorkspaceSetup) | field_names(WorkspaceLocked)
 
 _PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 # What refs and logs cannot take, and what Windows keeps for its devices.
@@ -50,21 +50,25 @@ def roster(events: Iterable[Event]) -> RunState:
     for event in events:
         if event.run != NAMED or not event.unit:
             continue
-        if event.kind == "workspace.made":
-            facts = dict(event.facts)
-            units[event.unit] = UnitState(UnitId(event.unit), NAMED, state="idle", since=event.time, facts=facts)
-        elif event.kind == "workspace.removed":
+        if isinstance(event.payload, WorkspaceMade):
+            units[event.unit] = make_idle(UnitId(event.unit), event.payload, event.time)
+        elif isinstance(event.payload, WorkspaceRemoved):
             units.pop(event.unit, None)
         elif event.unit in units:
             units[event.unit] = _step(units[event.unit], event)
-    return RunState(NAMED, units=units)
+    return RunState(id=NAMED, units=units)
+
+
+def make_idle(name: UnitId, made: WorkspaceMade, time: float = 0.0) -> UnitState:
+    """Return a named workspace in which nothing was done yet."""
+    return UnitState(id=name, run=NAMED, state="idle", since=time).joined(made)
 
 
 def _step(unit: UnitState, event: Event) -> UnitState:
     """Move one workspace on by one event; what it is outlives the errands that are done in it."""
-    lasting = {key: fact for key, fact in unit.facts.items() if key in LASTING}
+    lasting = {name: value for name, value in unit.said() if name in LASTING}
     after = step(unit, event)
-    return replace(after, facts={**lasting, **after.facts})
+    return after.build({**lasting, **after.__dict__})
 
 
 def colliding(name: str, known: Iterable[str]) -> str | None:

@@ -6,9 +6,10 @@ and only while the wall clock has kept pace with the other one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+
+from gitprun.ledger.events import UnitState
+from gitprun.ledger.rows import StallRow
 
 # A clock that is kept in step over the network moves by less, one that was set or slept through by more.
 STEP = 1.0
@@ -80,31 +81,30 @@ def has_moved(before: Quiet, after: Quiet) -> bool:
     return after.output_since != before.output_since or touched
 
 
-def stall_facts(known: Quiet, sight: WorkerSight, *, ends: bool, last: str, tail: bytes) -> dict[str, Any]:
-    """Write a stall down for the ledger: times in seconds, ``since`` on the wall clock."""
+def stall_row(known: Quiet, sight: WorkerSight, *, ends: bool, last: str, tail: bytes) -> StallRow:
+    """Return a stall as it is written down: times in seconds, ``since`` on the wall clock."""
     quiet = known.for_seconds(sight.at)
     files = sight.at - known.files_since if known.files_since is not None else None
-    return {
-        "quiet": round(quiet, 1),
-        "since": round(sight.wall - quiet, 3),
-        "output": round(sight.at - known.output_since, 1),
-        "files": None if files is None else round(files, 1),
-        "ends": ends,
-        "last": last,
-        "hint": "it waits for input that never comes" if WAITS in tail else "",
-    }
+    return StallRow(
+        quiet=round(quiet, 1),
+        since=round(sight.wall - quiet, 3),
+        output=round(sight.at - known.output_since, 1),
+        files=None if files is None else round(files, 1),
+        ends=ends,
+        last=last,
+        hint="it waits for input that never comes" if WAITS in tail else "",
+    )
 
 
-def stalled_for(facts: Mapping[str, Any], state: str, now: float) -> float | None:
-    """Tell for how many seconds a unit has been stalled, from its facts and state; None if it is not."""
-    stall = facts.get("stalled")
-    if state != "running" or not isinstance(stall, Mapping):
+def stalled_for(unit: UnitState, now: float) -> float | None:
+    """Return for how many seconds a unit has been stalled; None if it is not."""
+    stall = unit.stalled
+    if unit.state != "running" or stall is None:
         return None
     # The wall clock may have been set since.
-    return max(float(stall.get("quiet") or 0.0), now - float(stall.get("since") or now))
+    return max(stall.quiet, now - (stall.since or now))
 
 
-def was_ended(facts: Mapping[str, Any]) -> bool:
-    """Tell whether a worker was told to end because it had stalled."""
-    stall = facts.get("stalled")
-    return isinstance(stall, Mapping) and bool(stall.get("ends"))
+def was_ended(unit: UnitState) -> bool:
+    """Check whether a worker was told to end because it had stalled."""
+    return unit.stalled is not None and unit.stalled.ends

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from gitprun.ledger.ledger import Ledger
+from gitprun.ledger.unit_events import UnitStopAsked
 from gitprun.model.errors import PrunError
 from gitprun.model.units import Unit
 from gitprun.system.stop import Stop
 
 # Somebody waits for it at another terminal; while the ledger says nothing new a look costs one stat.
 POLL = 0.25
-ASKED = "unit.stop-asked"
 
 
 class StopRequests:
@@ -63,7 +63,8 @@ class StopRequests:
         events = self.ledger.read().events
         # A compacted ledger is shorter: what is old in there was heard before.
         news, self._seen = events[self._seen :], len(events)
-        asked = [event for event in news if event.kind == ASKED and event.run == self.run and event.unit in self.stops]
+        mine = [event for event in news if event.run == self.run and event.unit in self.stops]
+        asked = [event for event in mine if isinstance(event.payload, UnitStopAsked)]
         for event in asked:
             self.stops[event.unit].set()
         return bool(asked)

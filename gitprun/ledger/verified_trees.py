@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from gitprun.ledger.events import Event
+from gitprun.ledger.house_events import VerifyPassed
 from gitprun.ledger.ledger import Ledger
 from gitprun.supervisor.process import new_mark
 
-VERIFIED = "verify.passed"
 # Tells this process's rows from those of every other.
 _SESSION = new_mark()
 
@@ -26,16 +26,16 @@ def read_verified(ledger: Ledger, way: str, *, reuse: float, run: str) -> frozen
         return frozenset()
     now = ledger.clock.now()
 
-    def counts(event: Event) -> bool:
-        mine = bool(run) and event.run == run and event.facts.get("by") == _SESSION
-        return mine or now - event.time < reuse
+    def counts(event: Event, proof: VerifyPassed) -> bool:
+        mine = bool(run) and event.run == run and proof.by == _SESSION
+        return proof.way == way and (mine or now - event.time < reuse)
 
-    rows = (one for one in ledger.read().events if one.kind == VERIFIED and one.facts.get("way") == way)
-    return frozenset(str(one.facts.get("tree")) for one in rows if counts(one))
+    rows = ((one, one.payload) for one in ledger.read().events)
+    return frozenset(proof.tree for event, proof in rows if isinstance(proof, VerifyPassed) and counts(event, proof))
 
 
 def note_verified(ledger: Ledger, trees: Iterable[str], way: str, run: str = "") -> None:
     """Write down which trees were found green, for a unit of ``run`` or for a landing."""
-    rows = [(VERIFIED, run, "", {"tree": tree, "way": way, "by": _SESSION}) for tree in trees]
+    rows = [(VerifyPassed(tree=tree, way=way, by=_SESSION), run, "") for tree in trees]
     if rows:
         ledger.append_all(rows)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -153,8 +153,3 @@ def join_few(words: Iterable[str]) -> str:
 def was_confined(executor: str, sandbox: str, walled: bool = False) -> bool:
     """Check whether a worker was held to its workspace; ``walled`` tells whether by walls of prun's."""
     return walled or (executor != "command" and sandbox != "danger-full-access")
-
-
-def spec_confined(spec: Mapping[str, object]) -> bool:
-    """Check the same by what the ledger says a worker was asked for."""
-    return was_confined(str(spec.get("executor")), str(spec.get("sandbox")), spec.get("walled") is True)

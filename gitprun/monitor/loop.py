@@ -14,6 +14,7 @@ from gitprun.ledger.lookup import find_run, probe_unit
 from gitprun.ledger.outcome import succeeded
 from gitprun.ledger.probe import probe_named
 from gitprun.ledger.roster import NAMED, roster
+from gitprun.ledger.unit_events import WorkspaceMade
 from gitprun.model.errors import PrunError
 from gitprun.observe.flags import FlagLimits, Observation, Tick, judge
 from gitprun.observe.own_changes import OwnChanges, last_landings
@@ -41,24 +42,24 @@ class _Scene:
     def __init__(self, events: tuple[Event, ...]) -> None:
         self.events, told = events, fold(events)
         runs = {
-            name: replace(run, units={key: probe_unit(run, unit) for key, unit in run.units.items()})
+            name: run.with_units({key: probe_unit(run, unit) for key, unit in run.units.items()})
             for name, run in told.runs.items()
         }
         self.history = replace(told, runs=runs)
         there = roster(events)
-        self.named = replace(there, units={key: probe_named(unit) for key, unit in there.units.items()})
+        self.named = there.with_units({key: probe_named(unit) for key, unit in there.units.items()})
 
-    def wardens(self) -> Iterator[int]:
-        """Give the living wardens of all that are at work."""
+    def supervisors(self) -> Iterator[int]:
+        """Yield the living supervisors of all that are at work."""
         for run in (*self.history.runs.values(), self.named):
             for unit in run.units.values():
-                if unit.live and (found := live_identity(unit.facts.get("process"))) is not None:
+                if unit.live and (found := live_identity(unit.process)) is not None:
                     yield found.pid
 
     def branches(self) -> frozenset[str]:
         """Name the branches of all named workspaces there ever were: work is committed to them."""
-        made = (event for event in self.events if event.run == NAMED and event.kind == "workspace.made")
-        return frozenset(f"refs/heads/{event.facts.get('branch')}" for event in made)
+        made = (event.payload for event in self.events if event.run == NAMED)
+        return frozenset(f"refs/heads/{one.branch}" for one in made if isinstance(one, WorkspaceMade))
 
 
 class Monitor:
@@ -77,10 +78,11 @@ class Monitor:
         if watching.run is not None:
             find_run(scene.history, watching.run)
         last = scene.history.last
-        root = str(last.facts.get("root") or "") if last else ""
+        root = last.root if last else ""
         self._probe = Probe(repository, self.clock, root=Path(root) if root else None, attentive=watching.attentive)
         # What is shared as it was when nobody worked.
-        self._errand: RepositorySnapshot | None = None
+        self._session_start: RepositorySnapshot | None = None
+        # A single look (--once) has no earlier one to compare with, and must not take twice as long for it.
         self._calm = self._probe.look_at_repository() if watching.attentive else None
         self.base, self._since = self._begin(self._choose(scene))
 
@@ -112,19 +114,21 @@ class Monitor:
             start=start,
             final=final,
             ours=OwnChanges(refs=scene.branches(), moves=last_landings(scene.events, start.time if start else 0.0)),
-            wardens=frozenset(scene.wardens()),
+            supervisors=frozenset(scene.supervisors()),
         )
         self.last = judge(self.last, self._probe.look(wanted), self.watching.limits)
         if not any(map(_works, self.runs)):
+            # The start of whatever begins next and has no record of its own.
             self._calm = self.last.now.repository
         return self.last
 
     def _begin(self, runs: tuple[RunState, ...]) -> tuple[str, RepositorySnapshot | None]:
         """Choose what commits are counted from, as long as this monitor lives."""
+        # Never another base while this monitor lives: the count of commits would jump without a commit.
         first = next((run for run in runs if run.id != NAMED), None)
         if first is not None:
             return first.base, self._start_of(first)
-        bases = [str(unit.facts.get("base", "")) for run in runs for unit in run.units.values()]
+        bases = [unit.base or "" for run in runs for unit in run.units.values()]
         pinned = self.repository.git.run("rev-parse", "--verify", "--quiet", PINNED, ok=(0, 1, 128)).text
         return pinned or next(filter(None, bases), "") or (self._calm or self._probe.look_at_repository()).head, None
 
@@ -136,20 +140,20 @@ class Monitor:
         runs = [run for run in self.runs if run.id != NAMED]
         at_work = [run for run in runs if _works(run)]
         if at_work:
+            # Of several, the one that began first: nothing that happened since goes untold.
             return self._start_of(at_work[0]), None
-        errands = [unit for run in self.runs if run.id == NAMED for unit in run.units.values() if unit.live]
-        if errands:
-            first = min(errands, key=lambda unit: unit.started or unit.since)
-            self._errand = recorded_snapshot(self.repository.state, f"{NAMED}/{first.id}", BASELINE) or self._calm
-            return self._errand, None
+        if any(run.id == NAMED and _works(run) for run in self.runs):
+            # A user workspace writes no start down: it is how things were when nobody worked.
+            self._session_start = self._calm
+            return self._session_start, None
         if not runs:
             # What the last one did at its very end is still told.
-            start, self._errand = self._errand, None
+            start, self._session_start = self._session_start, None
             return start, None
         return self._start_of(runs[0]), recorded_snapshot(self.repository.state, runs[0].id, FINAL)
 
     def is_over(self) -> bool:
-        """Tell whether no unit that is followed is at work any more; cheap while the ledger says nothing new."""
+        """Check whether no unit that is followed is at work any more; cheap while the ledger says nothing new."""
         stamp = self.ledger.stamp()
         if stamp != self._judged[0]:
             scene = _Scene(self._read())
@@ -158,7 +162,7 @@ class Monitor:
         return self._judged[1]
 
     def all_well(self) -> bool:
-        """Tell whether every unit seen at the last tick ended well."""
+        """Check whether every unit seen at the last tick ended well."""
         return all(succeeded(unit.state) or unit.state == "idle" for run in self.runs for unit in run.units.values())
 
     def _choose(self, scene: _Scene) -> tuple[RunState, ...]:
@@ -166,6 +170,7 @@ class Monitor:
         if self.watching.run is not None:
             return (find_run(scene.history, self.watching.run),)
         runs, named = scene.history.runs, (scene.named,) if scene.named.units else ()
+        # One that ended at this very tick is shown with how it ended.
         working: list[str] = [run.id for run in runs.values() if _works(run)]
         shown = [name for name in runs if name in working or name in self._followed]
         if not shown and not any(map(_works, named)):
@@ -191,7 +196,7 @@ def is_at_work(ledger: Ledger) -> bool:
 
 
 def watch(monitor: Monitor, *, pause: Callable[[], bool], until_done: bool = False) -> Iterator[Tick]:
-    """Give tick after tick until ``pause`` says that it is enough, or (``until_done``) no unit is at work."""
+    """Yield tick after tick until ``pause`` says that it is enough, or (``until_done``) no unit is at work."""
     while True:
         tick = monitor.tick()
         yield tick

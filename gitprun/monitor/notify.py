@@ -9,6 +9,7 @@ from pathlib import Path
 
 from gitprun.supervisor.process import run, worker_environment
 
+# A notifier that cannot reach its desktop hangs; the tick after this one must not be late.
 TIMEOUT = 5.0
 # The texts come as arguments: nothing in them is taken for script.
 _SCRIPT = (

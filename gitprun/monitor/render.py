@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
 
 from gitprun.ledger.roster import NAMED
 from gitprun.observe.flags import Observation, Tick, UnitReading
@@ -34,6 +33,7 @@ def headline(tick: Tick) -> str:
     """Write what a tick says beside its time and its units; parts are two blanks apart."""
     now = tick.now
     flags = f"[{','.join(flag.text for flag in tick.flags)}]" if tick.flags else ""
+    # Programs read this line since the seed: its parts, their order and the two blanks stay.
     parts = (
         f"procs=codex:{now.codex}/wrap:{now.wrap}",
         f"commits=main:{_count(now.main_commits)}/all:{_count(now.all_commits)}",
@@ -45,6 +45,7 @@ def headline(tick: Tick) -> str:
 
 def named_units(now: Observation) -> list[tuple[str, UnitReading]]:
     """Name the units; the run goes before the name where several runs have units."""
+    # User workspaces belong to no run, so their names never need one.
     several = len({unit.run for unit in now.units} - {NAMED}) > 1
     return [(f"{unit.run}/{unit.id}" if several and unit.run != NAMED else unit.id, unit) for unit in now.units]
 
@@ -54,11 +55,12 @@ def _count(number: int | None) -> str:
 
 
 def _dirty(unit: UnitReading) -> str:
+    # What could not be looked at is never shown as clean.
     return "?" if unit.dirty is None else str(len(unit.dirty))
 
 
-def tick_row(tick: Tick) -> dict[str, Any]:
-    """Give one tick as plain values."""
+def tick_row(tick: Tick) -> dict[str, object]:
+    """Return one tick as plain values."""
     now = tick.now
     return {
         "time": now.time,

@@ -119,6 +119,7 @@ class Attribution:
         self.repository, self.before, self.after = repository, before, after
         self.authors, self.kept = authors, kept
         self._asked = 0
+        # A ref that moved to where another one was says nothing about who made the commit.
         self._old = {*before.refs.values(), *before.heads.values()}
 
     def about(self, thing: Change) -> ChangeEvidence:
@@ -152,7 +153,7 @@ class Attribution:
         return found
 
     def _way(self, thing: Change, found: ChangeEvidence) -> ChangeEvidence:
-        """Tell how a branch moved: on top of what it was or not, and whether in the checkout that is on it."""
+        """Return how a branch moved: on top of what it was or not, and whether in the checkout that is on it."""
         on_it = [name for name, head in self.before.heads.items() if head == f"ref: {thing.name}"]
         ends = [last_entry(self._log(name)) for name in on_it]
         followed = any(end is not None and end.new == thing.new for end in ends)
@@ -172,6 +173,7 @@ class Attribution:
 
     def _owners(self, thing: Change) -> tuple[str, ...]:
         """Name the unit that has the new commit of a ref in its own workspace, if just one has."""
+        # A stash is made in the shared repository, so no workspace has its commits; the message names the branch.
         if thing.name == STASH:
             entry = last_entry(self._log(STASH))
             said = entry.said if entry is not None and entry.new == thing.new else ""
@@ -185,6 +187,7 @@ class Attribution:
         return tuple(found) if len(found) == 1 else ()
 
     def _made(self, author: PossibleAuthor, oid: str) -> bool:
+        # A commit that was made there lies loose in its own objects; what it was cloned with is packed or borrowed.
         if author.kind == "clone":
             about = stat_of(os.path.join(author.path, ".git", "objects", oid[:2], oid[2:]))
             return about is not None and stat.S_ISREG(about[0])
@@ -207,6 +210,7 @@ class Attribution:
 
     def _grew(self, name: str) -> bool:
         if self.before.logs is None or self.after.logs is None:
+            # Nobody looked, so the entry is taken for a new one.
             return True
         return self.before.logs.get(name) != self.after.logs.get(name)
 

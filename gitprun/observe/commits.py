@@ -49,6 +49,7 @@ class CommitCounts:
             return 0
         key = (wanted, without)
         if key not in self._known:
+            # All at once: an order of age costs more than the counts it would save.
             if len(self._known) >= MOST_KEPT:
                 self._known.clear()
             listing = "".join(f"{oid}\n" for oid in wanted) + "".join(f"^{oid}\n" for oid in without)

@@ -12,12 +12,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
-from typing import Any
 
 from gitprun.git.repo import Repository
 from gitprun.ledger.drift_findings import STASH, Change, DriftFinding
-from gitprun.ledger.drift_record import FOUND, SETTLED, Drift, awaits, facts_of, over_rows, read_drifts
+from gitprun.ledger.drift_record import Drift, awaits, drift_found, over_rows, read_drifts
 from gitprun.ledger.events import Event, fold
+from gitprun.ledger.house_events import DriftSettled
 from gitprun.ledger.ledger import Ledger
 from gitprun.ledger.lookup import probe_unit
 from gitprun.ledger.probe import probe_named
@@ -107,7 +107,7 @@ class DriftObserver:
                 return f"changes of your repository cannot be told while it runs: {problem}"
 
     def end(self, name: str) -> tuple[DriftFinding, ...]:
-        """Look right after a worker's tree ended; gives what changed since the look before.
+        """Look right after a worker's tree ended; returns what changed since the look before.
 
         Each finding is in the ledger when this returns. Does nothing for a unit that is not at work.
         """
@@ -118,6 +118,7 @@ class DriftObserver:
             except OSError as problem:
                 raise PrunError(f"what changed in your repository cannot be told: {problem}") from None
             finally:
+                # Whatever came of the look, the worker is gone.
                 if self._running.pop(name, None) is not None:
                     self._remember()
 
@@ -162,6 +163,7 @@ class DriftObserver:
             hooks=before.hooks if before else "",
         )
         found: tuple[DriftFinding, ...] = ()
+        # Without a worker at work it is the user's doing, and nobody's business.
         if before is not None and self._running and not same(before, after):
             found = self._tell(before, after)
         self._last = after
@@ -182,8 +184,18 @@ class DriftObserver:
             return ()
         everybody = tuple(sorted({*self._running, *self._elsewhere(events)}))
         number = self._next(events)
+        # What a unit is known to have done is one drift, what nobody knows the doer of another: each is undone alone.
         for by, group in groupby(found, key=lambda one: one.by):
-            self._write_down(before, after, f"d{number}", by or everybody, bool(by), tuple(group))
+            drift = Drift(
+                run=self.run,
+                id=f"d{number}",
+                units=by or everybody,
+                time=after.time,
+                findings=tuple(group),
+                sure=bool(by),
+                place=str(self.folder / f"d{number}.json"),
+            )
+            self._write_down(before, after, drift)
             number += 1
         return tuple(found)
 
@@ -193,7 +205,7 @@ class DriftObserver:
         for found in again:
             del self._open[found]
             mark, key = found
-            self.ledger.append(SETTLED, run=self.run, facts={"id": mark, "key": key, "how": "by-itself"})
+            self.ledger.append(DriftSettled(id=mark, key=key, how="by-itself"), run=self.run)
         if again:
             events = self.ledger.read().events
             mine = [one for one in read_drifts(events) if one.run == self.run]
@@ -212,36 +224,19 @@ class DriftObserver:
 
     def _next(self, events: Iterable[Event]) -> int:
         """Choose a number for a drift that no other of this run has, or had."""
+        # By the ledger and by the files: a process may have been killed between the two.
         told = [one.id for one in read_drifts(events) if one.run == self.run]
         kept = [path.stem for path in self.folder.glob("d*.json")]
         return 1 + max((int(mark[1:]) for mark in (*told, *kept) if mark[1:].isdigit()), default=0)
 
-    def _write_down(
-        self,
-        before: RepositorySnapshot,
-        after: RepositorySnapshot,
-        mark: str,
-        units: tuple[str, ...],
-        sure: bool,
-        findings: tuple[DriftFinding, ...],
-    ) -> None:
-        place = f"{mark}.json"
-        rows = [one.as_json() for one in findings]
-        self._write(place, {"before": write_snapshot(before), "after": write_snapshot(after), "findings": rows})
-        drift = Drift(
-            run=self.run,
-            id=mark,
-            units=units,
-            time=after.time,
-            findings=findings,
-            sure=sure,
-            place=str(self.folder / place),
-        )
-        self._open |= {(mark, one.thing.key): one.thing for one in findings if one.gate}
-        facts = facts_of(drift)
+    def _write_down(self, before: RepositorySnapshot, after: RepositorySnapshot, drift: Drift) -> None:
+        # Before the event that names it: an event without its record could not be undone.
+        record = {"before": write_snapshot(before), "after": write_snapshot(after)}
+        self._write(f"{drift.id}.json", record | {"findings": [one.as_json() for one in drift.findings]})
+        self._open |= {(drift.id, one.thing.key): one.thing for one in drift.findings if one.gate}
         # Units of other runs are named in the facts, and held by that; the event is of this run.
-        mine = [name.partition("/")[2] for name in units if name in self._running]
-        self.ledger.append_all([(FOUND, self.run, unit, facts) for unit in mine or [""]])
+        mine = [name.partition("/")[2] for name in drift.units if name in self._running]
+        self.ledger.append_all([(drift_found(drift), self.run, unit) for unit in mine or [""]])
 
     def _keep(self) -> str:
         """Keep the objects; where they cannot be linked, pin what refs and the stash name."""
@@ -249,6 +244,7 @@ class DriftObserver:
         kept = self._objects.refresh()
         if not kept.note or self._last is None:
             return ""
+        # Entries of the stash below the first are named by its reflog alone.
         stash = self.store.content((self._last.logs or {}).get(STASH, "").partition(" ")[2]) or b""
         entries = (read_entry(line) for line in stash.split(b"\n"))
         oids = [*self._last.refs.values(), *self._last.heads.values(), *(one.new for one in entries if one)]
@@ -269,7 +265,7 @@ class DriftObserver:
             except OSError:
                 continue
 
-    def _write(self, name: str, record: Any) -> None:
+    def _write(self, name: str, record: object) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
         write_whole(self.folder / name, dump(record))
 

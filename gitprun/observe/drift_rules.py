@@ -41,7 +41,7 @@ class ChangeEvidence:
 
 
 def is_usual(key: str) -> bool:
-    """Tell whether a setting is one that people and git change while they work, and that names no program."""
+    """Check whether a setting is one that people and git change while they work, and that names no program."""
     return key.startswith(("remote.", "user.", "color.", "advice.")) or bool(_USUAL.fullmatch(key))
 
 
@@ -63,12 +63,14 @@ def _judge_ref(thing: Change, found: ChangeEvidence, before: RepositorySnapshot)
             return True, "what was stashed is not in the list any more"
         return False, "one more entry"
     if name.startswith(REMOTES):
+        # A fetch of the user's or of an editor moves them all day.
         return False, told
     if name.startswith(TAGS):
         return bool(thing.old), "" if not thing.old else "tags stay where they are"
     if name.startswith(REPLACED):
         return True, "git shows another object in its place"
     if not thing.new:
+        # Commits nothing else names are gone with the next gc.
         return True, ""
     if not thing.old:
         return _judge_new(name, found, told)
@@ -111,6 +113,7 @@ def _judge_file(thing: Change, found: ChangeEvidence, before: RepositorySnapshot
 
 def _judge_worktree(thing: Change, found: ChangeEvidence, before: RepositorySnapshot) -> tuple[bool, str]:
     if worktree_of(thing.name):
+        # A lock keeps a worktree from being pruned: no harm, and the user sets it on a removable disk.
         return not thing.name.endswith("/locked"), ""
     return bool(thing.old), ""
 

@@ -12,13 +12,15 @@ from gitprun.system.files import read_plain
 
 # Nobody's settings are that big; a longer file is told by its size and time, and not kept.
 MOST_READ = 64 << 20
+# A walk over that many takes a second, and each look walks: more loose refs than that are packed by any gc.
 MOST_FILES = 200_000
+# Git's own names of refs are far shallower; a worker may have nested folders without end.
 DEEPEST = 64
 Stat = tuple[int, ...]
 
 
 def stat_of(path: str) -> Stat | None:
-    """Give what changes whenever a path does; None if there is nothing."""
+    """Return what changes whenever a path does; None if there is nothing."""
     try:
         found = os.lstat(path)
     except OSError:
@@ -34,7 +36,7 @@ class Reader:
         self._known: dict[str, tuple[Stat, str]] = {}
 
     def mark(self, path: str) -> str:
-        """Give mode and digest of what is at a path (``100644 SHA``); empty if there is nothing."""
+        """Return mode and digest of what is at a path (``100644 SHA``); empty if there is nothing."""
         about = stat_of(path)
         if about is None:
             self._known.pop(path, None)
@@ -57,6 +59,7 @@ class Reader:
         if stat.S_ISLNK(mode):
             return f"{mode:o} {self._keep(os.fsencode(os.readlink(path)))}"
         if not stat.S_ISREG(mode):
+            # A fifo or a device: to open it could wait for ever.
             return f"{mode:o}"
         if about[3] > MOST_READ:
             return f"{mode:o} {about[3]}-{about[4]}"
@@ -71,6 +74,7 @@ class Reader:
         return self.mark(target)
 
     def _keep(self, content: bytes) -> str:
+        # Here, for most commands never digest anything.
         import hashlib
 
         return self.store.add(content) if self.store is not None else hashlib.sha256(content).hexdigest()
@@ -85,7 +89,7 @@ def names_in(folder: str, most: int = MOST_FILES) -> list[str]:
 
 
 def walk(top: str, skip: Callable[[str], bool] = lambda _: False) -> Iterator[str]:
-    """Give the paths of all files below a folder, relative to it; links are given, not followed."""
+    """Yield the paths of all files below a folder, relative to it; links are given, not followed."""
     pending, count = [("", 0)], 0
     while pending:
         inner, depth = pending.pop()

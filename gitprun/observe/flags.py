@@ -123,6 +123,7 @@ class Tick:
 
 def judge(before: Tick | None, now: Observation, limits: FlagLimits = FlagLimits()) -> Tick:
     """Judge a look by the one before it (None: it is the first)."""
+    # The first look has no streak to go on with, and is its own first.
     note = note_of(before.now if before else None, now)
     streak = before.streak + 1 if before and before.note == note else 1
     return Tick(now, note, streak, tuple(_flags(before.now if before else None, now, streak, limits)))
@@ -156,6 +157,7 @@ def _flags(before: Observation | None, now: Observation, streak: int, limits: Fl
 def silent_edit(before: Observation | None, now: Observation) -> Iterator[Flag]:
     """A running unit's workspace holds other content than at the last tick, and the unit has no new commit."""
     if before is None:
+        # On a first tick everything would be an edit.
         return
     edited = tuple(unit for unit in now.units if unit.state == "running" and _edited(before.unit(unit.key), unit))
     if edited:
@@ -165,6 +167,7 @@ def silent_edit(before: Observation | None, now: Observation) -> Iterator[Flag]:
 def _edited(before: UnitReading | None, now: UnitReading) -> bool:
     if now.dirty is None or (before is not None and before.dirty is None):
         return False
+    # Who commits may have edited before: that is no silence.
     same_commits = now.commits == (before.commits if before else 0)
     return same_commits and dict(now.dirty) != dict(before.dirty or {} if before else {})
 
@@ -266,6 +269,7 @@ def settings_drift(now: Observation) -> Iterator[Flag]:
 def drift(now: Observation) -> Iterator[Flag]:
     """Something of the user's changed while units ran; where several did and nobody knows whose doing it is, once."""
     told: dict[str, list[str]] = {}
+    # By what is told: one look finds one drift, whoever ran then.
     for unit in now.units:
         if unit.drift:
             told.setdefault(unit.drift, []).append(unit.id)
@@ -279,6 +283,7 @@ def unit_flags(unit: UnitReading, limits: FlagLimits) -> Iterator[Flag]:
     """What is wrong with one unit as it is now."""
     if unit.outside:
         yield Flag("fence", unit.id, unit.id, unit.outside)
+    # Who is turned away is silent for a reason, and has a flag of its own.
     if unit.worker and unit.quiet >= limits.stalled_after and not unit.limited:
         yield Flag("stalled", unit.id, unit.id, (f"{unit.quiet:.0f} s",))
     if unit.limited:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from struct import Struct
 
+# The kernel's own numbers, as <sys/inotify.h> has them: they are the same on every machine, and will stay.
 IN_MODIFY = 0x2
 IN_ATTRIB = 0x4
 IN_CLOSE_WRITE = 0x8
@@ -35,7 +36,9 @@ _WANTED = (
     | _DONT_FOLLOW
     | _EXCL_UNLINK
 )
+# What the kernel writes before each name: watch, mask, cookie, length.
 _EVENT = Struct("iIII")
+# Some 5,000 notices at once: what a checkout of a large branch brings in one tick.
 _READ = 1 << 18
 
 
@@ -64,10 +67,12 @@ class Inotify:
 
         Raises OSError when the system's limit of watches is reached.
         """
+        # Adding a folder that is watched already gives the same number: a folder that moved keeps its watch.
         number: int = self._libc.inotify_add_watch(self._fd, folder, _WANTED)
         if number >= 0:
             return number
         code = ctypes.get_errno()
+        # Between our listing it and this call a worker may have taken it away, or put a link in its place.
         if code in (errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.ELOOP, errno.ENAMETOOLONG):
             return None
         raise OSError(code, os.strerror(code))
@@ -77,7 +82,7 @@ class Inotify:
         self._libc.inotify_rm_watch(self._fd, watch)
 
     def read(self) -> Iterator[KernelNotice]:
-        """Give all that happened since the last call."""
+        """Yield all that happened since the last call."""
         while True:
             try:
                 block = os.read(self._fd, _READ)
@@ -91,7 +96,7 @@ class Inotify:
                 at += length
 
     def close(self) -> None:
-        """Give the descriptor back."""
+        """Close the descriptor."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1

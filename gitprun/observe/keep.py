@@ -20,15 +20,21 @@ from gitprun.system.files import folder_identity, read_plain, remove_tree, write
 from gitprun.system.sharing import shared_mode
 
 FOLDER = "keep"
+# A hundred thousand links take a second; more loose objects than this slow git itself down, which packs at 6,700.
 MOST_LINKED = 300_000
+# Each needs a ref of its own, and a look reads all refs.
 MOST_TAGS = 1000
+# A gc that runs meanwhile packs what the first look saw; it does not run three times in a row.
 LOOKS = 3
+# Two seconds in nanoseconds: the coarsest clock of a file system git runs on (FAT).
 RECENT = 2_000_000_000
+# The tree of the pinning commit: git knows it in every repository.
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 _FAN = re.compile(r"[0-9a-f]{2}")
 _LOOSE = re.compile(r"[0-9a-f]{38}(?:[0-9a-f]{24})?")
 # The index of a pack last: with it the pack is there.
 _LAST = (".idx",)
+# Another file system, one that has no hard links, or a rule against linking files of others.
 _UNLINKABLE = (errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.EACCES)
 
 
@@ -65,6 +71,7 @@ class ObjectKeep:
                 # What vanished was packed meanwhile, or pruned: the next look finds the pack.
                 if None not in found:
                     break
+            # After the links: a copy without alternates still has what it holds itself.
             self._note_alternates()
         except OSError as problem:
             if problem.errno not in (*_UNLINKABLE, errno.ENOSPC):
@@ -105,7 +112,7 @@ class ObjectKeep:
         return 1
 
     def _note_alternates(self) -> None:
-        """Let the copy find what the repository itself borrows elsewhere."""
+        """Have the copy find what the repository itself borrows elsewhere."""
         said = read_plain(self.source / "info" / "alternates", 1 << 20)
         if said is None:
             return
@@ -120,7 +127,7 @@ def _of_pack(name: str) -> bool:
 
 
 def bring_back(kept: Path, objects: Path) -> int:
-    """Link (or copy) every kept object file the repository lacks back into it; gives how many."""
+    """Link (or copy) every kept object file the repository lacks back into it; returns how many."""
     count = 0
     for folder in (*sorted(name for name in _listing(kept) if _FAN.fullmatch(name)), "pack"):
         names = sorted(_listing(kept / folder), key=lambda name: (name.endswith(_LAST), name))
@@ -168,13 +175,14 @@ def pin_commits(repository: Repository, prefix: str, oids: Iterable[str]) -> Non
     head = [f"tree {EMPTY_TREE}", *(f"parent {oid}" for oid in commits), f"author {who}", f"committer {who}"]
     body = ("\n".join(head) + "\n\nkept while workers work\n").encode()
     pin = git.run("hash-object", "-w", "-t", "commit", "--stdin", stdin=body).text
+    # Read back before a ref names it: a full disk may have said nothing.
     git.run("cat-file", "-e", pin)
     updates = [f"update {prefix}commits {pin}", *(f"update {prefix}tag-{n} {oid}" for n, oid in enumerate(tags))]
     git.run("update-ref", "--stdin", stdin="".join(f"{row}\n" for row in updates).encode())
 
 
 def shared_git(repository: Repository, **env: str) -> Git:
-    """Give git for the shared folder alone, with no program of any configuration in play."""
+    """Return git for the shared folder alone, with no program of any configuration in play."""
     return Git(cwd=repository.common, env={"GIT_DIR": str(repository.common), **env}, neutral=True)
 
 

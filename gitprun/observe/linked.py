@@ -11,8 +11,8 @@ import time
 from collections import deque
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
+from gitprun.ledger.unit_events import UnitWatched
 from gitprun.system.files import read_plain, write_whole
 
 # A node_modules of usual size is looked over as a whole in a fifth of a second; of larger ones the outer folders are.
@@ -21,6 +21,7 @@ MOST_ENTRIES = 30_000
 MOST_SECONDS = 2.0
 # So many are named, the rest is counted.
 MOST_SHOWN = 20
+# 30,000 rows of a path and three numbers are a tenth of that.
 MOST_READ = 64 << 20
 # What tools write whenever they merely run.
 CACHES = frozenset({"__pycache__", ".cache", ".vite", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".turbo"})
@@ -35,7 +36,7 @@ def linked_places(place: Path, provided: Iterable[str]) -> dict[str, str]:
 
 
 def look(places: Mapping[str, str]) -> tuple[dict[str, tuple[int, int, int]], bool]:
-    """Stamp the files below linked places, the outer ones first; tells too whether it came to the end."""
+    """Stamp the files below linked places, the outer ones first; returns too whether it came to the end."""
     stamps: dict[str, tuple[int, int, int]] = {}
     until, pending = time.monotonic() + MOST_SECONDS, deque(places.items())
     while pending:
@@ -79,18 +80,20 @@ def begin_look(file: Path, place: Path, provided: Iterable[str]) -> None:
         write_whole(file, json.dumps({"places": places, "stamps": stamps, "whole": whole}).encode())
 
 
-def end_look(file: Path) -> dict[str, Any]:
-    """Look after a worker ended; gives what changed as facts of an event, nothing where nothing did."""
+def end_look(file: Path) -> UnitWatched | None:
+    """Look after a worker ended; return what changed as an event, None where nothing did."""
     said = read_plain(file, MOST_READ)
     if said is None:
-        return {}
+        return None
     try:
         record = json.loads(said)
         before = {name: tuple(stamp) for name, stamp in record["stamps"].items()}
         places, whole = record["places"], bool(record["whole"])
     except (ValueError, TypeError, KeyError, AttributeError):
-        return {"linked_note": "what changed behind its links cannot be told: the look before it is lost"}
+        return UnitWatched(linked_note="what changed behind its links cannot be told: the look before it is lost")
     after, end = look(places)
     file.unlink(missing_ok=True)
     changed = compare(before, after, whole=whole and end)
-    return {"linked": changed[:MOST_SHOWN], "linked_more": max(0, len(changed) - MOST_SHOWN)} if changed else {}
+    if not changed:
+        return None
+    return UnitWatched(linked=tuple(changed[:MOST_SHOWN]), linked_more=max(0, len(changed) - MOST_SHOWN))

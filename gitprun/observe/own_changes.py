@@ -7,16 +7,31 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from gitprun.ledger.drift_findings import UNREADABLE, WORKTREES, Change, worktree_of
-from gitprun.ledger.drift_record import SETTLED
 from gitprun.ledger.events import Event
+from gitprun.ledger.house_events import DriftSettled
+from gitprun.ledger.landing_events import (
+    Ends,
+    LandingFinished,
+    LandingLanded,
+    LandingStarted,
+    UndoFacts,
+    UndoFinished,
+    UndoStarted,
+)
 from gitprun.ledger.roster import NAMED, roster
+from gitprun.ledger.unit_events import (
+    Payload,
+    Placed,
+    UnitCaptured,
+    WorkspaceMade,
+    WorkspaceMoved,
+    WorkspaceRemoved,
+    WorkspaceRemoving,
+)
 from gitprun.model.names import PRUN_BRANCHES, PRUN_REFS, is_run_id
 from gitprun.observe.changes import CONFIGS, compare
 from gitprun.observe.snapshot import RepositorySnapshot, entry_at
 
-BEGUN = ("landing.started", "undo.started")
-OVER = ("landing.finished", "undo.finished")
-GONE = ("workspace.removing", "workspace.removed")
 # How far a clock may have been set back between an event and a look: what time servers correct in one step is less.
 SLACK = 5.0
 # Branches of linked worktrees move when their unit commits; what lands of them is checked commit by commit.
@@ -96,6 +111,7 @@ def _is_of_unit(seen: RepositorySnapshot, name: str, head: str, root: str) -> bo
     if head.startswith(f"ref: refs/heads/{PRUN_BRANCHES}"):
         return True
     place = PurePath(entry_at(seen, name) if name.startswith(WORKTREES) else "")
+    # Units of a run are on no branch of their own while they work; on one, somebody moved them there.
     detached = bool(head) and not head.startswith("ref: ")
     return detached and bool(root) and str(place.parent.parent) == root and is_run_id(place.parent.name)
 
@@ -107,12 +123,15 @@ def last_landings(events: Iterable[Event], since: float) -> frozenset[tuple[str,
     """
     found: dict[str, set[str]] = {}
     for event in events:
-        if not event.kind.startswith(("landing.", "undo.")) or event.time < since:
+        one = event.payload
+        if event.time < since:
             continue
-        target, new = str(event.facts.get("target", "")), event.facts.get("new") or event.facts.get("commit")
-        if event.kind in BEGUN:
-            found[target] = set()
-        found.setdefault(target, set()).add(str(new))
+        if isinstance(one, LandingStarted | UndoStarted):
+            found[one.target] = set()
+        if isinstance(one, Ends):
+            found.setdefault(one.target, set()).add(one.new)
+        elif isinstance(one, LandingLanded | UndoFacts):
+            found.setdefault(one.target, set()).add(one.commit)
     return frozenset((target, oid) for target, oids in found.items() for oid in oids)
 
 
@@ -124,7 +143,7 @@ def read_own_changes(
 ) -> OwnChanges:
     """Collect what prun did since the first of two looks; ``branches`` are those of the units at work."""
     since = looks[0].time - SLACK
-    prepared = {str(event.facts["path"]) for event in events if event.unit and event.facts.get("path")}
+    prepared = {place for event in events if event.unit and (place := _path(event.payload))}
     there = {place for look in looks for place in look.places.values()}
     # A worktree is registered before its unit's event is written, and taken back without any.
     young = {place for place in there if root and place.startswith(f"{root}/") and place not in prepared}
@@ -138,43 +157,51 @@ def read_own_changes(
 
 def _moves(events: Iterable[Event], since: float) -> Iterable[tuple[str, str]]:
     """Collect the moves of refs that landings, undos and captures made or are about to make."""
+    # A landing that began before the look and is not over may move its branch at any moment.
     begun: dict[str, str] = {}
     found: set[tuple[str, str]] = set()
     for event in events:
-        facts = event.facts
-        target, new = str(facts.get("target", "")), str(facts.get("new") or facts.get("commit") or "")
-        if event.kind in BEGUN:
-            begun[target] = new
-        elif event.kind in OVER:
-            begun.pop(target, None)
+        one = event.payload
+        if isinstance(one, LandingStarted | UndoStarted):
+            begun[one.target] = one.new
+        elif isinstance(one, LandingFinished | UndoFinished):
+            begun.pop(one.target, None)
         if event.time < since:
             continue
-        if event.kind.startswith(("landing.", "undo.")):
-            found.update((target, str(oid)) for oid in (new, facts.get("old")) if oid)
-        elif event.kind == "unit.captured" and event.run == NAMED and facts.get("commit"):
-            found.add((str(facts.get("ref", "")), str(facts["commit"])))
-        elif event.kind == SETTLED and facts.get("ref"):
-            found.add((str(facts["ref"]), str(facts.get("value", ""))))
+        if isinstance(one, Ends):
+            found.update((one.target, oid) for oid in (one.new, one.old) if oid)
+        elif isinstance(one, LandingLanded | UndoFacts) and one.commit:
+            found.add((one.target, one.commit))
+        elif isinstance(one, UnitCaptured) and event.run == NAMED and one.commit:
+            found.add((one.ref or "", one.commit))
+        elif isinstance(one, DriftSettled) and one.ref:
+            found.add((one.ref, one.value))
     return found | set(begun.items())
 
 
 def _named_branches(events: Sequence[Event], since: float) -> Iterable[str]:
     """Name the branches of named workspaces that are being made, worked in, or removed."""
-    yield from (str(unit.facts.get("branch", "")) for unit in roster(events).units.values() if unit.live)
+    yield from (unit.branch or "" for unit in roster(events).units.values() if unit.live)
     for event in events:
-        if event.run == NAMED and event.kind.startswith("workspace.") and event.time >= since:
-            yield str(event.facts.get("branch", ""))
+        if event.run == NAMED and event.time >= since and isinstance(event.payload, WorkspaceMade):
+            yield event.payload.branch or ""
+
+
+def _path(payload: Payload) -> str:
+    """Return the folder that an event names as the place of a unit."""
+    return payload.path if isinstance(payload, Placed | WorkspaceMoved) else ""
 
 
 def _removed(events: Iterable[Event]) -> set[str]:
     """Name the folders of worktrees that prun took away and did not make again."""
+    # A retry works in a folder of the same name: what was taken away and made again is there.
     places: dict[tuple[str, str], str] = {}
     removed: set[str] = set()
     for event in events:
         key = (event.run, event.unit)
-        if event.facts.get("path"):
-            places[key] = str(event.facts["path"])
-            removed.discard(places[key])
-        if event.kind in GONE and key in places:
+        if place := _path(event.payload):
+            places[key] = place
+            removed.discard(place)
+        if isinstance(event.payload, WorkspaceRemoving | WorkspaceRemoved) and key in places:
             removed.add(places[key])
     return removed

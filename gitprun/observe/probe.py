@@ -31,7 +31,7 @@ class Wanted:
 
     ``base`` and ``since`` are what commits are counted from; ``start`` is what was shared when the runs began,
     ``final`` what was when they ended (None: they have not); ``ours`` is what the ledger explains of the changes of
-    refs, ``wardens`` are the living wardens of all runs.
+    refs, ``supervisors`` are the living supervisors of all runs.
     """
 
     runs: Sequence[RunState]
@@ -40,7 +40,7 @@ class Wanted:
     start: RepositorySnapshot | None = None
     final: RepositorySnapshot | None = None
     ours: OwnChanges = field(default_factory=OwnChanges)
-    wardens: frozenset[int] = frozenset()
+    supervisors: frozenset[int] = frozenset()
 
 
 class Probe:
@@ -71,27 +71,29 @@ class Probe:
 
     def look(self, wanted: Wanted) -> Observation:
         """Look at everything wanted."""
+        # Whole looks take turns, so that no tick is slower than the others.
         now, turn = self.clock.now(), self._number % WHOLE_EVERY
         self._number += 1
+        # Notices first: what changes while we look is told at the next tick, and never lost in between.
         if self._watcher is not None:
             self._watcher.pump()
         seen = self._repository.look_closely(now, whole=turn == 0)
         processes = probe_processes()
-        units, workers, wardens = self._look_at_units(wanted, seen, processes, turn)
+        units, workers, supervisors = self._look_at_units(wanted, seen, processes, turn)
         tips = [tip_of(unit, seen, self.repository.common) for run in wanted.runs for unit in run.units.values()]
         snapshot = Observation(
             time=now,
             base=wanted.base,
             units=units,
             codex=workers,
-            wrap=len(wardens | _coordinators(wanted.runs)),
+            wrap=len(supervisors | _coordinators(wanted.runs)),
             main_commits=self._commits.on_main(wanted.base, wanted.since, seen),
             all_commits=self._commits.everywhere(wanted.base, wanted.since, seen, tips),
             repository=wanted.final or seen,
             start=wanted.start,
             ours=wanted.ours,
             root=self._root,
-            runaway=count_runaway(processes, wanted.wardens),
+            runaway=count_runaway(processes, wanted.supervisors),
         )
         return replace(snapshot, writers=self._name_writers(wanted, snapshot))
 
@@ -99,17 +101,18 @@ class Probe:
         self, wanted: Wanted, seen: RepositorySnapshot, processes: Mapping[int, Process] | None, turn: int
     ) -> tuple[tuple[UnitReading, ...], int, set[int]]:
         """Look at all units; their whole looks are spread over the ticks."""
-        sights, workers, wardens = [], 0, set()
+        sights, workers, supervisors = [], 0, set()
         pairs = [(run, unit) for run in wanted.runs for unit in run.units.values()]
         self._units.forget((unit.run, unit.id) for _, unit in pairs)
         for number, (run, unit) in enumerate(pairs):
-            warden = live_identity(unit.facts.get("process")) if unit.state == "running" else None
-            if warden is not None:
-                wardens.add(warden.pid)
-            works = warden is not None and has_worker(warden.pid, processes)
+            # By identity, never by number alone: the number may be another program's by now.
+            supervisor = live_identity(unit.process) if unit.state == "running" else None
+            if supervisor is not None:
+                supervisors.add(supervisor.pid)
+            works = supervisor is not None and has_worker(supervisor.pid, processes)
             workers += works
             sights.append(self._units.look(run, unit, seen, works=works, whole=number % WHOLE_EVERY == turn))
-        return tuple(sights), workers, wardens
+        return tuple(sights), workers, supervisors
 
     def _name_writers(self, wanted: Wanted, snapshot: Observation) -> dict[str, str]:
         changed = changed_in_checkout(snapshot.start, snapshot.repository)
@@ -119,11 +122,11 @@ class Probe:
         known = {(str(unit.run), str(unit.id)): unit for run in wanted.runs for unit in run.units.values()}
         authors = []
         for sight in snapshot.units:
-            facts = known[sight.key].facts
+            unit = known[sight.key]
             author = PossibleAuthor(
                 name=sight.id,
-                path=str(facts.get("path", "")),
-                worked_on=frozenset(map(str, facts.get("changed", ()))) | frozenset(sight.dirty or ()),
+                path=unit.path,
+                worked_on=frozenset(unit.changed) | frozenset(sight.dirty or ()),
                 began=sight.began,
                 ended=sight.ended,
             )
@@ -134,8 +137,9 @@ class Probe:
 
 def _coordinators(runs: Sequence[RunState]) -> set[int]:
     """Find the living processes that see to runs which are not over, or to a single workspace somebody works in."""
-    records = [run.facts.get("coordinator") for run in runs if run.ended is None]
-    records += [unit.facts.get("coordinator") for run in runs for unit in run.units.values() if unit.live]
+    # A run that is over may have left its record, and its number may be another program's.
+    records = [run.coordinator for run in runs if run.ended is None]
+    records += [unit.coordinator for run in runs for unit in run.units.values() if unit.live]
     return {found.pid for record in records if (found := live_identity(record)) is not None}
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 # Git itself forgets entries that old (gc.reflogExpireUnreachable).
 FORGOTTEN_AFTER = 30 * 86400
+# From, to, who, when, where that was on the clock, and after a tab what git said.
 _LINE = re.compile(rb"([0-9a-f]{40,64}) ([0-9a-f]{40,64}) .*> (\d+) [-+]\d{4}(?:\t(.*))?")
 
 
@@ -38,6 +39,7 @@ def lost_lines(before: bytes, after: bytes) -> list[bytes]:
     """List the lines of an old reflog that a new one lacks."""
     if after.startswith(before):
         return []
+    # By lines, not by the end: an expiry takes lines out of the middle, and writes the rest anew.
     left = set(map(_bare, after.split(b"\n")))
     return [line for line in before.split(b"\n") if line and _bare(line) not in left]
 

@@ -24,6 +24,7 @@ from gitprun.system.files import read_plain, write_whole
 CONFIGS = ("config", "config.worktree")
 ATTRIBUTES = "info/attributes"
 TRUSTED = "trusted.json"
+# Nobody's hook or attributes are that big; a longer one still has its size in the digest of its stat data.
 MOST_READ = 16 << 20
 UNREADABLE = "?"
 _DRIVERS = {"filter": ("clean", "smudge", "process"), "merge": ("driver",), "diff": ("command", "textconv")}
@@ -34,6 +35,7 @@ def fingerprint(common: Path) -> dict[str, str]:
     found: dict[str, str] = {}
     for name in CONFIGS:
         keys = read_keys(common / name)
+        # Git itself refuses such a file, so no program of it starts; but it is not the user's any more.
         if keys is None:
             found[name] = UNREADABLE
             continue
@@ -55,9 +57,11 @@ def trust(repository: Repository, folder: Path, *, anew: bool = False) -> None:
     From then on this process is cautious too.
     """
     place = folder / TRUSTED
+    # Never again while a worker may have changed it: the first record is the user's, a later one may be the worker's.
     if anew or not place.exists():
         folder.mkdir(parents=True, exist_ok=True)
         repository.trusted.mkdir(parents=True, exist_ok=True)
+        # The pointer first: a record without one would be compared with by nobody.
         write_whole(repository.trusted / _digest(os.fsencode(folder)), os.fsencode(folder))
         write_whole(place, json.dumps(fingerprint(repository.common)).encode())
     enter_safe_mode(repository)
@@ -87,7 +91,8 @@ class SafeMode:
         self._settings: tuple[str, ...] = ()
 
     def __call__(self) -> tuple[str, ...]:
-        """Give the settings that take planted programs out of play; none while all is as it was."""
+        """Return the settings that take planted programs out of play; none while all is as it was."""
+        # Asked before every git that starts: stat data alone, as long as nothing changed.
         seen = self._stats()
         if seen != self._seen:
             self._settings = _out_of_play(self._common) if self.changed() else ()
@@ -123,6 +128,7 @@ class SafeMode:
                 record = None
             if isinstance(record, dict):
                 found.append(record)
+            # What was kept is dropped with its run; the pointer to it goes when nobody needs it.
             elif not folder.is_dir():
                 (self._index / name).unlink(missing_ok=True)
         return found
@@ -130,6 +136,7 @@ class SafeMode:
 
 def _out_of_play(common: Path) -> tuple[str, ...]:
     """Name the settings that keep every program the repository's settings name from starting."""
+    # Drivers have names of anybody's choosing: those the settings name are emptied one by one.
     settings = list(NEUTRAL)
     for name in CONFIGS:
         for key in read_keys(common / name) or ():
@@ -137,6 +144,7 @@ def _out_of_play(common: Path) -> tuple[str, ...]:
             driver, dot, _ = rest.rpartition(".")
             for part in _DRIVERS.get(section, ()) if dot else ():
                 settings.append(f"{section}.{driver}.{part}=")
+            # Without this git refuses to read a file whose filter is gone, and every command with it.
             if section == "filter" and dot:
                 settings.append(f"filter.{driver}.required=false")
     return tuple(dict.fromkeys(settings))

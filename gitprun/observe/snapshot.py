@@ -17,8 +17,9 @@ FORMAT = 2
 BASELINE, FINAL = "baseline.json", "final.json"
 # A million refs are 100 MB of JSON; what is longer is no record of ours.
 MOST_READ = 1 << 30
-# Size in bytes and time of change in nanoseconds; GONE is a path that is not there.
+# Size in bytes and time of change in nanoseconds of what lies at a path.
 Stamp = tuple[int, int]
+# No file has a size below nothing.
 GONE: Stamp = (-1, 0)
 
 
@@ -104,7 +105,7 @@ def same(one: RepositorySnapshot, other: RepositorySnapshot) -> bool:
     return one == replace(other, time=one.time)
 
 
-def write_snapshot(snapshot: RepositorySnapshot) -> dict[str, Any]:
+def write_snapshot(snapshot: RepositorySnapshot) -> dict[str, object]:
     """Return a snapshot as plain JSON."""
     names = ("time", "refs", "heads", "settings", "files", "logs", "places", "hooks", "here", "narrow")
     seen = snapshot.checkout
@@ -154,7 +155,7 @@ def _read_checkout(record: Any) -> CheckoutStatus | None:
     )
 
 
-def _read_old_checkout(record: Any) -> CheckoutStatus | None:
+def _read_old_checkout(record: Mapping[str, str] | None) -> CheckoutStatus | None:
     """Read what a drift's look of version 1 says of the checkout: ``XY SIZE TIME`` or ``XY gone`` for each path."""
     if record is None:
         return None
@@ -168,6 +169,7 @@ def _read_old_checkout(record: Any) -> CheckoutStatus | None:
 
 def _read_shared(record: Any) -> RepositorySnapshot:
     """Read a run's start or end as version 0.1 wrote it: refs and HEADs in one, digests that fit no others."""
+    # Git's letters were not kept; only the monitor reads such a record, and compares no letters.
     refs, found = _texts(record["refs"]), record["checkout"]
     dirty = found and found["dirty"]
     return RepositorySnapshot(
@@ -185,11 +187,11 @@ def _read_shared(record: Any) -> RepositorySnapshot:
     )
 
 
-def _texts(record: Any) -> dict[str, str]:
+def _texts(record: Mapping[object, object]) -> dict[str, str]:
     return {str(key): str(value) for key, value in record.items()}
 
 
-def dump(record: Any) -> bytes:
+def dump(record: object) -> bytes:
     """Write plain JSON; names that are no UTF-8 come back the same."""
     return json.dumps(record, separators=(",", ":")).encode()
 
@@ -197,6 +199,7 @@ def dump(record: Any) -> bytes:
 def record_snapshot(state: Path, run: str, name: str, snapshot: RepositorySnapshot) -> bool:
     """Keep the BASELINE (the first record stays) or the FINAL snapshot of a run; check whether it was written."""
     path = state / "runs" / run / name
+    # A run that is gone on with began when it began; and a run without a folder was removed meanwhile.
     if (name == BASELINE and path.exists()) or not path.parent.is_dir():
         return False
     write_whole(path, dump(write_snapshot(snapshot)))

@@ -27,7 +27,9 @@ from gitprun.observe.touched import FolderWatcher
 from gitprun.system.content_store import ContentStore
 from gitprun.system.files import read_plain
 
+# What in the shared folder changes what git does, beside refs, hooks and ``info``.
 FILES = ("config", "config.worktree", "shallow", "objects/info/alternates")
+# What registers a linked worktree; its index and logs are its own business.
 OF_WORKTREE = ("gitdir", "commondir", "locked", "config.worktree")
 # What git derives from its refs whenever it packs them.
 DERIVED = ("info/refs",)
@@ -89,6 +91,7 @@ class Snapshotter:
         places = self._places()
         files = {name: mark for name in self._file_names(places) if (mark := self.mark(name))}
         settings = self._read_settings(files)
+        # After the settings, which name it.
         folder = self._hooks_folder(tuple(files.get(name, "") for name in settings))
         for place in dict.fromkeys(("hooks", hooks or folder, folder)):
             names = (f"{place}/{name}" for name in names_in(os.path.join(self._common, place), MOST_HOOKS))
@@ -109,7 +112,7 @@ class Snapshotter:
         return found
 
     def mark(self, name: str) -> str:
-        """Give mode and digest of a file, by its name in the shared folder or its whole path."""
+        """Return mode and digest of a file, by its name in the shared folder or its whole path."""
         return self._reader.mark(os.path.join(self._common, name))
 
     def _places(self) -> dict[str, str]:
@@ -129,14 +132,10 @@ class Snapshotter:
 
     def refs(self) -> dict[str, str]:
         """Read all refs but prun's own pins, a loose one before a packed one; what is no ref is left out."""
-        packed = os.path.join(self._common, "packed-refs")
-        about = stat_of(packed)
-        if about != self._packed[0]:
-            self._packed = (about, parse_packed(read_plain(Path(packed), MOST_PACKED) or b""))
-        found = dict(self._packed[1])
         seen: dict[str, tuple[Stat, str]] = {}
         top = os.path.join(self._common, "refs")
         for inner in walk(top, lambda name: name == "prun"):
+            # What git is writing right now; the ref itself still says what it said.
             if inner.endswith(".lock"):
                 continue
             path = os.path.join(top, inner)
@@ -144,12 +143,14 @@ class Snapshotter:
             if loose is None:
                 continue
             known = self._loose.get(inner)
-            value = known[1] if known is not None and known[0] == loose else self._read_ref(path, loose)
-            seen[inner] = (loose, value)
-            if value:
-                found[f"refs/{inner}"] = value
+            seen[inner] = (loose, known[1] if known and known[0] == loose else self._read_ref(path, loose))
         self._loose = seen
-        return found
+        # Packed ones after loose ones: git packs a ref before it takes the loose one away, so none goes unseen between.
+        packed = os.path.join(self._common, "packed-refs")
+        about = stat_of(packed)
+        if about != self._packed[0]:
+            self._packed = (about, parse_packed(read_plain(Path(packed), MOST_PACKED) or b""))
+        return self._packed[1] | {f"refs/{inner}": value for inner, (_, value) in seen.items() if value}
 
     def _read_ref(self, path: str, about: Stat) -> str:
         if stat.S_ISLNK(about[0]):
@@ -168,6 +169,7 @@ class Snapshotter:
         for name, mark in files.items():
             if name.rpartition("/")[2] not in CONFIGS or is_elsewhere(name):
                 continue
+            # A process of git for each file: only where its content is another one.
             known = self._settings.get(name)
             if known is None or known[0] != mark:
                 known = (mark, {key: _digest(values) for key, values in self._keys(name, mark).items()})
@@ -210,7 +212,7 @@ def log_place(name: str) -> str:
 
 
 def is_elsewhere(name: str) -> bool:
-    """Tell whether a name is a whole path, or one of a hook."""
+    """Check whether a name is a whole path, or one of a hook."""
     return name.startswith(("/", "hooks/", "info/"))
 
 

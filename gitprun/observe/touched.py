@@ -19,8 +19,11 @@ from gitprun.observe.inotify import (
     Inotify,
 )
 
+# A walk over that many takes seconds, at every tick that has lost track: beyond it nothing is told.
 MAX_FOLDERS = 200_000
+# Beyond that, one whole look costs less than as many single ones (and the set would grow without end between ticks).
 MAX_TOUCHED = 20_000
+# What a build writes is no work, and a tick must not drown in its notices.
 _UNWATCHED = frozenset(os.fsencode(name) for name in BUILD_FOLDERS)
 
 
@@ -28,7 +31,7 @@ class ChangeSource(Protocol):
     """Knows which paths of one folder may have changed; a workspace that keeps its changes apart can be one."""
 
     def changed(self) -> frozenset[bytes] | None:
-        """Give the paths that may have changed since the last call, relative; None: any may have."""
+        """Return the paths that may have changed since the last call, relative; None: any may have."""
         ...
 
     def renew(self) -> None:
@@ -48,7 +51,7 @@ class NoNotices:
     """Knows nothing, so that all is looked at each time: right everywhere, and slow."""
 
     def changed(self) -> frozenset[bytes] | None:
-        """Say that any path may have changed."""
+        """Return None: any path may have changed."""
         return None
 
     def renew(self) -> None:
@@ -97,6 +100,7 @@ def survey(
                 entries = list(listing)
         except OSError:
             continue
+        # A repository of its own: what its git does in there is its business, and git status does not go in either.
         if folder and b".git" in {entry.name for entry in entries}:
             nested.append(folder)
             continue
@@ -112,6 +116,7 @@ def survey(
             files += 1
             if list_names:
                 names.append(start + entry.name)
+            # Links to such files are opened by git with O_NOFOLLOW, so they cannot make it wait.
             if entry.name in READ_BY_GIT and not (entry.is_symlink() or entry.is_file(follow_symlinks=False)):
                 traps.append(start + entry.name)
     return FolderSurvey(files, tuple(traps), tuple(nested), tuple(names))
@@ -132,9 +137,11 @@ class FolderWatcher:
         """Take in all notices so far; call it before asking the sources."""
         for notice in self._inotify.read():
             if notice.mask & IN_Q_OVERFLOW:
+                # The kernel dropped notices and does not say whose.
                 for watched in {watched for watched, _ in self._places.values()}:
                     watched.lose_track()
                 continue
+            # The folder itself is gone; the number may be given to another one.
             if notice.mask & IN_IGNORED:
                 self._places.pop(notice.watch, None)
                 continue
@@ -156,7 +163,7 @@ class FolderWatcher:
             del self._places[number]
 
     def close(self) -> None:
-        """Give everything back."""
+        """Close everything."""
         self._inotify.close()
         self._places.clear()
 
@@ -180,6 +187,7 @@ class WatchedFolder:
             # Rules changed, or a folder went away and no notice says what lay in it.
             self._lost = True
         elif mask & IN_ISDIR:
+            # What was written into it before we watch it has no notice of its own: it is listed at the next look.
             if mask & (IN_CREATE | IN_MOVED_TO):
                 self._new.add(path)
         elif len(self._touched) < MAX_TOUCHED:
@@ -192,10 +200,11 @@ class WatchedFolder:
         self._lost = True
 
     def changed(self) -> frozenset[bytes] | None:
-        """Give the touched paths, those in new folders among them; None when track was lost."""
+        """Return the touched paths, those in new folders among them; None when track was lost."""
         touched, new, lost = self._touched, self._new, self._lost
         self._touched, self._new = set(), set()
         try:
+            # Found to be a repository, or with a trap in it: only a whole look knows what that means.
             for folder in () if lost else new:
                 found = survey(self.top, folder, self._skip, self.follow, list_names=True)
                 lost = lost or bool(found.traps or found.nested)
@@ -216,6 +225,7 @@ class WatchedFolder:
             self._watcher.add(self, folder)
         except OSError:
             self._full = True
+            # Half a folder watched is worth nothing, and other workspaces can use what is freed.
             self._watcher.drop(self)
 
     def close(self) -> None:

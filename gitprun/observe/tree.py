@@ -27,6 +27,7 @@ GIT_TIMEOUT = 30.0
 MAX_READ = 4 << 20
 # Beyond this many new paths one whole look is cheaper.
 MAX_ASKED = 1000
+# Inode, size and time of change: git replaces an index, and never writes into one.
 _Signature = tuple[int, int, int]
 
 
@@ -48,7 +49,7 @@ class Ground:
 
     @property
     def git(self) -> Git:
-        """Give git with the user's repository, the private index and the workspace as work tree."""
+        """Return git with the user's repository, the private index and the workspace as work tree."""
         places = {"GIT_DIR": str(self.common), "GIT_INDEX_FILE": str(self.index), "GIT_WORK_TREE": str(self.path)}
         return Git(cwd=self.path, env=places, config=(*QUIET, "core.bare=false"))
 
@@ -68,7 +69,7 @@ class Tree:
         self._parsed: tuple[_Signature | None, Index | None] = (None, None)
 
     def look(self, *, whole: bool = False) -> Mapping[str, Stamp] | None:
-        """Give what differs now, by path; None when it cannot be told (the folder is gone, or git would wait)."""
+        """Return what differs now, by path; None when it cannot be told (the folder is gone, or git would wait)."""
         touched = self.source.changed()
         now = _signature(self.ground.index)
         kept_track = touched is not None and self._dirty is not None
@@ -83,14 +84,17 @@ class Tree:
 
     def _look_at_all(self, now: _Signature | None, *, walk: bool) -> None:
         """Have git compare everything; ``walk`` first looks for what would make it wait, and for folders to watch."""
+        # Compared with another index, what was known to differ says nothing.
         before = (self._dirty or {}) if now == self._seen_index else {}
         self._dirty, self._seen_index = None, now
         self._ignored.clear()
         try:
+            # Somebody may have put another folder in its place; that one is not the unit's work.
             if now is None or folder_identity(self.ground.path) != self.ground.identity:
                 return
             if walk and not self._walk():
                 return
+            # No git status: it would refresh an index it has no business writing.
             rows = self._ask("ls-files", "-z", "-t", "--modified", "--deleted", "--others", "--exclude-standard")
         except (PrunError, OverflowError, OSError):
             return
@@ -150,7 +154,7 @@ class Tree:
         return name not in self._ignored and self._is_work(text)
 
     def _settle(self, asked: list[bytes], new: list[bytes]) -> bool:
-        """Let git decide what only it can: ignore rules, and files it stores in another form."""
+        """Ask git for what only it can: ignore rules, and files it stores in another form."""
         assert self._dirty is not None
         if len(asked) + len(new) > MAX_ASKED:
             return False
@@ -189,7 +193,8 @@ class Tree:
         return self._parsed[1]
 
     def _compare(self, name: bytes, entry: IndexEntry) -> bool | None:
-        """Tell whether a tracked file differs from the index; None where only git can tell."""
+        """Check whether a tracked file differs from the index; None where only git can tell."""
+        # Bits the user set (skip-worktree, assume-unchanged) tell git not to look, and it does not.
         if entry.kept or entry.mode == GITLINK:
             return False
         found = self._stat(name)
@@ -202,6 +207,7 @@ class Tree:
         if plain and (found.st_mode ^ entry.mode) & 0o100:
             # Where modes mean nothing (core.fileMode=false) git says so.
             return None
+        # Written in the same tick of the clock as the index: its stat data proves nothing, as git knows too.
         racy = self._seen_index is not None and found.st_mtime_ns >= self._seen_index[2]
         if not racy and entry.mark == file_mark(found.st_ctime_ns, found.st_mtime_ns, found.st_ino, found.st_size):
             return False
@@ -217,12 +223,12 @@ class Tree:
         return True if other_size or not self._converts() else None
 
     def _converts(self) -> bool:
-        """Tell whether other bytes may still be the same to git."""
+        """Check whether other bytes may still be the same to git."""
         index = self._index()
         return self.ground.converts or index is None or index.attributes
 
     def _same_bytes(self, name: bytes) -> bool:
-        """Tell whether a path git calls modified has the very bytes of its blob (line-end rules came later)."""
+        """Check whether a path git calls modified has the very bytes of its blob (line-end rules came later)."""
         index, found = self._index(), self._stat(name)
         entry = index.find(name) if index else None
         if entry is None or found is None or found.st_size > MAX_READ or (found.st_mode ^ entry.mode) & 0o170100:
@@ -264,7 +270,7 @@ def _signature(path: Path) -> _Signature | None:
 
 
 def may_convert(repository: Repository) -> bool:
-    """Tell whether settings of the user make git store other bytes than lie in files (tracked attributes apart)."""
+    """Check whether settings of the user make git store other bytes than lie in files (tracked attributes apart)."""
     pattern = r"^(core\.(autocrlf|eol|attributesfile)$|filter\.)"
     asked = repository.git.run("config", "--get-regexp", pattern, ok=(0, 1))
     return bool(asked.out.strip()) or (repository.common / "info" / "attributes").exists()

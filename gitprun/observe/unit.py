@@ -12,6 +12,7 @@ from gitprun.executors.catalog import require_executor
 from gitprun.executors.limits import find_limit
 from gitprun.git.repo import Repository
 from gitprun.ledger.events import RunState, UnitState
+from gitprun.ledger.retry_policy import SHARED_KINDS
 from gitprun.ledger.roster import NAMED
 from gitprun.model.errors import PrunError
 from gitprun.model.globs import outside_fence
@@ -24,6 +25,7 @@ from gitprun.system.clock import Clock
 from gitprun.system.files import tail
 from gitprun.workspaces.base import OUTBOX
 
+# The last events of a worker, each some kilobytes: the output itself may be gigabytes, and is never read whole.
 TAIL = 64 << 10
 _Key = tuple[str, str]
 _Sight = tuple[int, int]
@@ -52,6 +54,7 @@ class UnitReader:
 
     def close(self) -> None:
         """Stop watching."""
+        # The watcher they share is the probe's to close.
         for tree in self._trees.values():
             tree.close()
 
@@ -69,13 +72,14 @@ class UnitReader:
             state=unit.state,
             live=unit.live,
             worker=works,
-            commits=self._commits.past(str(unit.facts.get("base") or run.base), tip) if tip else 0,
+            commits=self._commits.past(str(unit.base or run.base), tip) if tip else 0,
             committed=_committed(unit),
             dirty=dirty,
             outside=_outside(unit, dirty or {}),
             began=began,
             ended=ended,
             quiet=quiet,
+            # Of a worker that ended, the ledger knows why; of one that runs, only its output does.
             limited=self._limit(key, unit, log) if works else _refused(unit),
             drift=_held(unit),
         )
@@ -87,12 +91,13 @@ class UnitReader:
             self._trees.pop(key).close()
 
     def _dirty(self, unit: UnitState, *, whole: bool) -> Mapping[str, Stamp] | None:
-        key, facts = (unit.run, unit.id), unit.facts
+        key = unit.run, unit.id
         begun = unit.started is not None or unit.run == NAMED
-        if facts.get("removed") or facts.get("workspace") not in ("clone", "worktree") or not begun:
+        if unit.removed or unit.workspace_kind is None or not begun:
             if key in self._trees:
                 self._trees.pop(key).close()
             return {}
+        # Anew each time: a later attempt has another folder, and its facts say so before its worker starts.
         ground = self._ground(unit)
         if ground is None:
             return None
@@ -109,26 +114,25 @@ class UnitReader:
         try:
             if self._converts is None:
                 self._converts = may_convert(self._repository)
-            device, inode = unit.facts["identity"]
+            if unit.identity is None:
+                return None
             return Ground(
-                path=Path(str(unit.facts["path"])),
-                identity=(int(device), int(inode)),
+                path=Path(unit.path),
+                identity=unit.identity,
                 common=self._repository.common,
                 index=self._repository.state / "runs" / unit.run / unit.id / "index",
-                apart=tuple(map(str, unit.facts.get("provided", ()))),
+                apart=unit.provided,
                 converts=self._converts,
                 names=self._names,
             )
-        except (KeyError, TypeError, ValueError, PrunError):
+        except PrunError:
             return None
 
     def _log(self, unit: UnitState) -> Path:
-        said = unit.facts.get("log")
-        usual = self._repository.state / "runs" / unit.run / unit.id / "output.log"
-        return Path(said) if isinstance(said, str) and said else usual
+        return Path(unit.log) if unit.log else self._repository.state / "runs" / unit.run / unit.id / "output.log"
 
     def _quiet_for(self, key: _Key, log: Path, dirty: Mapping[str, Stamp] | None, began: float | None) -> float:
-        """Tell for how many seconds nothing has come out of a worker.
+        """Return for how many seconds nothing has come out of a worker.
 
         What happened before our first look can only be told by the files' own times; from then on it is what we
         saw ourselves, on the clock that never jumps.
@@ -149,7 +153,7 @@ class UnitReader:
         output = _sight(log)
         known = self._limits.get(key)
         if known is None or known[0] != output:
-            known = (output, _last_limit(str(unit.facts.get("executor", "")), tail(log, TAIL)))
+            known = (output, _last_limit(unit.executor, tail(log, TAIL)))
             self._limits[key] = known
         return known[1]
 
@@ -163,11 +167,12 @@ def _sight(path: Path) -> _Sight | None:
 
 
 def _last_limit(executor: str, output: bytes) -> str:
-    """Give what the service said, if that is the last thing that happened."""
+    """Return what the service said, if that is the last thing that happened."""
     try:
         reader = require_executor(executor)
     except PrunError:
         return ""
+    # The first line of the tail may be cut; read from the end, it is the last that is tried.
     for line in reversed(output.split(b"\n")):
         progress = reader.progress(line) if line else None
         if progress is not None:
@@ -177,31 +182,32 @@ def _last_limit(executor: str, output: bytes) -> str:
 
 
 def _refused(unit: UnitState) -> str:
-    waits = unit.state == "waiting" and unit.facts.get("kind") != "bail"
+    # A worker that bailed waits for its next attempt, and nobody turned it away. An older prun did not say why a unit
+    # waits for its service; for another attempt it always did.
+    waits = unit.state == "waiting" and unit.failure in SHARED_KINDS | {""}
     turned_away = waits or unit.state == "rate-limited"
-    return str(unit.facts.get("reason") or "the service is at its limit") if turned_away else ""
+    return (unit.reason or "the service is at its limit") if turned_away else ""
 
 
 def _held(unit: UnitState) -> str:
-    """Say what changed in the user's repository while a unit ran, as long as it waits for an answer."""
-    drift = unit.facts.get("drift") or {}
-    return str(drift.get("text", "")) if drift.get("holds") else ""
+    """Return what changed in the user's repository while a unit ran, as long as it waits for an answer."""
+    return unit.drift.text if unit.drift is not None and unit.drift.holds else ""
 
 
 def _outside(unit: UnitState, dirty: Mapping[str, Stamp]) -> tuple[str, ...]:
     """List what a unit touched outside its fence: as captured, before that as its workspace is."""
     if unit.state == "landed":
+        # The user saw and took it.
         return ()
-    captured = unit.facts.get("outside")
-    if captured is not None:
-        return tuple(map(str, captured))
-    fence = (unit.facts.get("spec") or {}).get("paths") or ()
-    return tuple(sorted(outside_fence(tuple(dirty), tuple(fence))))
+    # Once captured, the workspace says nothing more about the work.
+    if unit.outside is not None:
+        return unit.outside
+    return tuple(sorted(outside_fence(tuple(dirty), unit.fence)))
 
 
 def _committed(unit: UnitState) -> bool:
-    """Tell whether the last work of a unit is in a commit (of a workspace with a history, that work's own)."""
-    return unit.facts.get("outcome") in ("committed", "own") if unit.run == NAMED else unit.commit is not None
+    """Check whether the last work of a unit is in a commit (of a workspace with a history, that work's own)."""
+    return unit.committed in ("committed", "own") if unit.run == NAMED else unit.commit is not None
 
 
 def tip_of(unit: UnitState, seen: RepositorySnapshot, common: Path) -> str:
@@ -209,19 +215,20 @@ def tip_of(unit: UnitState, seen: RepositorySnapshot, common: Path) -> str:
 
     ``common`` is the shared git folder.
     """
-    branch = seen.resolve(seen.refs.get(f"refs/heads/{unit.facts.get('branch')}", ""))
+    branch = seen.resolve(seen.refs.get(f"refs/heads/{unit.branch}", ""))
     if unit.run == NAMED:
         return branch or unit.commit or ""
-    if unit.commit or unit.facts.get("workspace") != "worktree":
+    # A worker in a clone commits to its own repository; nothing of it is here before its capture.
+    if unit.commit or unit.workspace != "worktree":
         return unit.commit or ""
-    head = read_worktree_head(common, Path(str(unit.facts["path"]))) if unit.facts.get("path") else ""
+    head = read_worktree_head(common, Path(unit.path)) if unit.path else ""
     return branch or ("" if head.startswith("refs/") else head)
 
 
 def window(unit: UnitState) -> tuple[float | None, float | None]:
-    """Give the times between which a unit's worker ran; None for one that is not known (yet)."""
-    ended = unit.facts.get("exit")
-    if unit.started is not None and isinstance(ended, Mapping):
-        return unit.started, unit.started + float(ended.get("seconds") or 0.0)
+    """Return the times between which a unit's worker ran; None for one that is not known (yet)."""
+    if unit.started is not None and unit.exit is not None:
+        return unit.started, unit.started + unit.exit.seconds
+    # The end that is known may be that of an earlier attempt.
     again = unit.started is not None and unit.ended is not None and unit.ended < unit.started
     return unit.started, None if again else unit.ended

@@ -11,6 +11,7 @@ from datetime import UTC, date, datetime
 from gitprun.git.command import Git
 from gitprun.git.repo import Repository
 from gitprun.ledger.events import Event, RunState, UnitState
+from gitprun.ledger.house_events import GcDone
 from gitprun.ledger.roster import NAMED
 from gitprun.model.names import PRUN_REFS, TRASH_REFS, is_run_id, unit_ref
 
@@ -122,7 +123,7 @@ def find_unpinned(repository: Repository, runs: Iterable[RunState], events: Iter
     held = set(repository.git.run("for-each-ref", "--format=%(objectname)", PRUN_REFS).text.split("\n"))
     gone = [unit for unit in units if unit.commit not in held]
     if gone:
-        released = {str(event.facts.get("oid")) for event in events if event.kind == "gc.done"}
+        released = {event.payload.oid for event in events if isinstance(event.payload, GcDone)}
         gone = [unit for unit in gone if unit.commit not in released]
     if not gone:
         return ()

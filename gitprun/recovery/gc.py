@@ -13,6 +13,7 @@ from pathlib import Path
 from gitprun.capture.quarantine import sweep_quarantine
 from gitprun.git.refs import delete_ref, open_repository
 from gitprun.git.repo import Repository
+from gitprun.ledger.house_events import GcDone, GcStepped
 from gitprun.ledger.ledger import Ledger
 from gitprun.ledger.roster import roster
 from gitprun.model.errors import OperationRefused, PrunError
@@ -110,9 +111,9 @@ class _Room:
     def do(self, plan: GcPlan, kind: str) -> list[Done]:
         """Do all steps of one kind, written down together before and after."""
         steps = [step for step in plan.steps if step.kind == kind]
-        self.ledger.append_all([("gc.step", "", "", _facts(step)) for step in steps])
+        self.ledger.append_all([(_row(step), "", "") for step in steps])
         done = [self.do_one(step) for step in steps]
-        rows = [("gc.done", "", "", _facts(one.step) | {"problem": one.problem}) for one in done]
+        rows = [(_row(one.step).into(GcDone, problem=one.problem), "", "") for one in done]
         self.ledger.append_all(rows)
         return done
 
@@ -134,7 +135,7 @@ class _Room:
         """
         reading = self.ledger.read()
         named = roster(reading.events).units
-        if step.of in named and str(named[step.of].facts.get("path")) == step.what:
+        if step.of in named and named[step.of].path == step.what:
             return remove_user_workspace(self.repository, self.ledger, named[step.of]).kept
         run_name, _, unit_name = step.of.partition("/")
         run = reading.history.runs[run_name]
@@ -169,7 +170,7 @@ class _Room:
             run_name, _, unit_name = step.of.partition("/")
             run = self.ledger.read().history.runs.get(run_name)
             unit = run.units.get(unit_name) if run else None
-            if run is None or unit is None or is_running(run) or not unit.facts.get("removed"):
+            if run is None or unit is None or is_running(run) or not unit.removed:
                 raise OperationRefused(f"{step.of} is being worked on")
             path = Path(step.what)
             identity = folder_identity(path)
@@ -244,8 +245,8 @@ class _Room:
         self.ledger.compact(days=self.keep_for / DAY)
 
 
-def _facts(step: GcStep) -> dict[str, object]:
-    return {"step": step.kind, "what": step.what, "why": step.why, "size": step.size, "of": step.of, "oid": step.oid}
+def _row(step: GcStep) -> GcStepped:
+    return GcStepped(step=step.kind, what=step.what, why=step.why, size=step.size, of=step.of, oid=step.oid)
 
 
 def _size_of_log(step: GcStep) -> int:

@@ -30,7 +30,7 @@ from gitprun.registry.inventory import count_dirty
 from gitprun.registry.orphans import choose_roots, find_orphans, find_trashes
 from gitprun.registry.precious import NOTHING, Precious
 from gitprun.registry.remove import find_ignored
-from gitprun.supervisor.process import ProcessIdentity, is_gone
+from gitprun.supervisor.process import is_gone
 from gitprun.system.files import folder_identity, is_held
 from gitprun.verify.surroundings import BESIDE
 from gitprun.workspaces.clone import read_source
@@ -83,7 +83,7 @@ def read_refs(repository: Repository) -> tuple[tuple[str, str], ...]:
 def run_found(run: RunState) -> RunFound:
     """Say of a run what gc needs to know."""
     units = list(run.units.values())
-    there = [unit for unit in units if unit.facts.get("path") and not unit.facts.get("removed")]
+    there = [unit for unit in units if unit.there]
     return RunFound(
         id=run.id,
         states=tuple(unit.state for unit in units),
@@ -95,8 +95,7 @@ def run_found(run: RunState) -> RunFound:
 
 def is_running(run: RunState) -> bool:
     """Tell whether somebody works on a run, or a worker of it lives; one that broke off can be gone on with."""
-    record = run.facts.get("coordinator")
-    if run.ended is None and (not record or not is_gone(ProcessIdentity(**record))):
+    if run.ended is None and (run.coordinator is None or not is_gone(run.coordinator)):
         return True
     return any(unit.live for unit in run.units.values())
 
@@ -113,10 +112,9 @@ class _Look:
 
     def unit(self, run: RunState, unit: UnitState) -> UnitFound:
         """Look at one unit."""
-        facts = unit.facts
-        own = bool(facts.get("path")) and not facts.get("removed")
+        own = unit.there
         probed = probe_named(unit) if run.id == NAMED else probe_unit(run, unit)
-        path = Path(str(facts.get("path", "")))
+        path = Path(unit.path)
         there = own and stands(unit)
         folder = self.repository.state / "runs" / unit.run / unit.id
         running = probed.live if run.id == NAMED else is_running(run)
@@ -128,19 +126,19 @@ class _Look:
             name=name_of(unit),
             run=unit.run,
             unit=unit.id,
-            kind=str(facts.get("workspace", "")),
+            kind=unit.workspace,
             state=probed.state,
             path=str(path) if own else "",
             there=there,
             lexists=own and os.path.lexists(path),
             reachable=not own or os.path.lexists(path.parent),
             running=running,
-            broken=own and bool(facts.get("trash")),
+            broken=own and unit.trash is not None,
             locked=lock_of(self.repository, unit) if own else None,
-            captured="tree" in facts or (facts.get("workspace") == "scratch" and not probed.live),
+            captured=unit.captured or (unit.workspace == "scratch" and not probed.live),
             dirty=count_dirty(self.repository, unit, converts=self.converts) if look else None,
             unpinned=self.unpinned(unit) if look else None,
-            left_out=len(facts.get("left_out", ())),
+            left_out=len(unit.left_out),
             ignored=self.ignored(unit) if look else NOTHING,
             ended=unit.ended if unit.ended is not None else (unit.since if not probed.live else None),
             size=disk_use(path) if look else 0,
@@ -158,12 +156,12 @@ class _Look:
 
     def unpinned(self, unit: UnitState) -> int | None:
         """Count the commits in a clone that no ref here pins; a worktree's and a scratch folder's are here, or none."""
-        if unit.facts.get("workspace") != "clone":
+        if unit.workspace != "clone":
             return 0
-        git_dir = Path(str(unit.facts["path"])) / ".git"
+        git_dir = Path(unit.path) / ".git"
         if folder_identity(git_dir) is None:
             return None
-        base, run = str(unit.facts.get("base") or ""), unit.run
+        base, run = unit.base or "", unit.run
         if run not in self.began:
             self.began[run] = self.tips | self.pinned | started_with(self.repository, run)
         found = read_worker_refs(git_dir, self.began[run] | {base})

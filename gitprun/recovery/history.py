@@ -24,6 +24,7 @@ from gitprun.recovery.restore import (
 from gitprun.system.files import read_plain, write_whole
 
 GONE = "its commits are gone, and were not kept"
+# As long as what drift keeps of one (see ``observe.attribution``).
 MOST_LOG = 64 << 20
 # Pins a commit under a name of prun's; gives that name.
 Pin = Callable[[str, str], str]
@@ -51,12 +52,13 @@ class Refs:
         return {oid for entry in entries if entry is not None for oid in (entry.old, entry.new) if oid != ZERO}
 
     def _whole(self, oids: Iterable[str]) -> bool:
-        """Tell whether everything below some commits is there; in a dry run what was kept counts too."""
+        """Check whether everything below some commits is there; in a dry run what was kept counts too."""
         wanted = sorted(oids)
         if not wanted:
             return True
         env = {"GIT_ALTERNATE_OBJECT_DIRECTORIES": str(self.objects)} if self.dry else {}
         stdin = "".join(f"{oid}\n" for oid in wanted)
+        # Down to what some ref has anyway: only what was lost is walked.
         words = ("rev-list", "--objects", "--quiet", "--stdin", "--not", "--all")
         try:
             return shared_git(self.repository, **env).run(*words, stdin=stdin.encode(), ok=(0, 1, 128)).code == 0
@@ -87,10 +89,12 @@ class Refs:
         blocked = self._blocked(thing)
         if blocked:
             return RestoreOutcome("refused", blocked)
+        # A ref to a commit whose files are gone would break every git that walks it.
         if thing.old and not self._whole([thing.old]):
             return RestoreOutcome("refused", GONE)
         if self.dry:
             return RestoreOutcome("put-back", value=thing.old)
+        # Before the ref moves: what the worker put there is nobody else's to lose either.
         if thing.new:
             self.pin(thing.name, thing.new)
         refused = self._move(thing)
@@ -105,7 +109,7 @@ class Refs:
         return run_or_refuse(self.repository, *words)
 
     def _blocked(self, thing: Change) -> str:
-        """Say which checkout would be left dirty; empty if none would."""
+        """Return which checkout would be left dirty; empty if none would."""
         for place, git in self.files.checkouts_on(thing.name):
             if not thing.old:
                 return f"{place} is on it: git -C {place} switch to another branch first"
@@ -114,7 +118,7 @@ class Refs:
         return ""
 
     def restore_reflog(self, thing: Change) -> RestoreOutcome:
-        """Give a reflog its lost lines back; what was written since stays."""
+        """Put lost lines back into a reflog; what was written since stays."""
         if not self.dry:
             self._restore_log(thing)
         return RestoreOutcome("put-back")
@@ -127,6 +131,7 @@ class Refs:
         old, path = self._old_log(thing.name), self.common / log_place(thing.name)
         if old is None or self.dry or (thing.kind == "ref" and not thing.old):
             return
+        # Git takes the lock of the ref to write its log, and has no other for it.
         with lock_file(str(self.common / thing.name)):
             now = read_plain(path, MOST_LOG) or b""
             # An entry of ours on the stash would be one more thing that was stashed.

@@ -12,7 +12,8 @@ from typing import Literal
 from gitprun.git.command import Git
 from gitprun.git.repo import Repository
 from gitprun.ledger.archive import archive_place, read_archive, read_archived
-from gitprun.ledger.events import COMPACTED, SUM, SUM_END, RunState, UnitState, compactions
+from gitprun.ledger.events import RunState, UnitState, compactions
+from gitprun.ledger.house_events import GcDone, LedgerCompacted, RunSummed, RunSummedEnd
 from gitprun.ledger.ledger import Ledger, LedgerProblem, Reading
 from gitprun.ledger.lookup import probe_unit
 from gitprun.ledger.roster import NAMED
@@ -103,7 +104,7 @@ class _Check:
     @cached_property
     def released(self) -> frozenset[str]:
         """Name the commits whose pins prun itself gave up, after their time."""
-        return frozenset(str(event.facts.get("oid")) for event in self.reading.events if event.kind == "gc.done")
+        return frozenset(one.oid for event in self.reading.events if isinstance(one := event.payload, GcDone))
 
     @cached_property
     def whole(self) -> frozenset[str]:
@@ -135,7 +136,7 @@ class _Check:
                 yield LedgerFinding(level="note", what=f"line {number}", problem=problem)
         last = 0.0
         for event in self.reading.events:
-            if event.kind in (COMPACTED, SUM, SUM_END):
+            if isinstance(event.payload, LedgerCompacted | RunSummed | RunSummedEnd):
                 # Of another time than their neighbours.
                 continue
             if event.time < last - _SLACK:
@@ -248,7 +249,7 @@ class _Check:
     def workspaces(self) -> Iterator[LedgerFinding]:
         """Check that the folders workers work in are those that were made for them, and name those nobody knows."""
         for run, unit in workspaces_of(self.reading):
-            path = Path(str(unit.facts["path"]))
+            path = Path(unit.path)
             if stands(unit):
                 continue
             name = unit.id if run.id == NAMED else f"{unit.run}/{unit.id}"
@@ -276,15 +277,15 @@ def _commits(unit: UnitState) -> Iterator[tuple[str, str]]:
     """Give what was captured of a unit: its commit, what was kept beside it, and earlier attempts."""
     if unit.commit:
         yield "its commit", unit.commit
-    for channel, oid in unit.facts.get("kept") or ():
-        yield f"its kept {channel}", str(oid)
-    for row in unit.facts.get("earlier") or ():
-        if row.get("commit"):
-            yield f"its attempt {row.get('attempt')}", str(row["commit"])
+    for channel, oid in unit.kept:
+        yield f"its kept {channel}", oid
+    for row in unit.earlier:
+        if row.commit:
+            yield f"its attempt {row.attempt}", row.commit
 
 
 def _has_workspace(run: RunState) -> bool:
-    return any(unit.facts.get("path") and not unit.facts.get("removed") for unit in run.units.values())
+    return any(unit.there for unit in run.units.values())
 
 
 def _was_whole(path: Path, number: int) -> bool:

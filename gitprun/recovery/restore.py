@@ -29,7 +29,9 @@ State = Literal["put-back", "left", "refused"]
 REASON = "prun undo --drift: put back"
 CHANGED_AGAIN = "it was changed again since, and is left alone"
 NOT_KEPT = "what stood there was not kept"
+# What was kept is no longer than that (see ``observe.files``), so what replaced it is compared up to there.
 MOST = 64 << 20
+# What a branch without a commit has staged is compared with.
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 
 
@@ -85,6 +87,7 @@ class Restorer:
         """Put a file back: a hook, one below ``info``, one of a worktree's registration."""
         path = os.path.join(self.common, thing.name)
         now = self.eye.mark(thing.name)
+        # Done already, by an undo that was killed before it could say so, or by hand.
         if now == thing.old:
             return RestoreOutcome("put-back")
         if now != thing.new:
@@ -105,6 +108,7 @@ class Restorer:
             told = f"; it was {place}" if place else ""
             return RestoreOutcome("refused", f"it is a file of your checkout, which is yours to change{told}")
         if not self.dry:
+            # Under git's own lock, so that no git program writes the same file meanwhile.
             with lock_file(path):
                 self._put_aside(thing.name, _content(path))
                 _replace(path, mode if thing.old else None, old)
@@ -113,6 +117,7 @@ class Restorer:
     def restore_settings(self, file: str, findings: Sequence[DriftFinding]) -> dict[str, RestoreOutcome]:
         """Put keys of one file of settings back; the whole file where nothing else in it changed."""
         before, after = (look.settings.get(file, {}) for look in (self.kept.before, self.kept.after))
+        # The whole file where it can be: comments and order come back with it.
         drifted = {key for key in {*before, *after} if before.get(key) != after.get(key)}
         wanted = {one.thing.name for one in findings}
         marks = [look.files.get(file, "") for look in (self.kept.before, self.kept.after)]
@@ -120,6 +125,7 @@ class Restorer:
         if self.eye.mark(file) == marks[1] and (drifted <= wanted or broken):
             outcome = self.restore_file(Change("config", file, marks[0], marks[1]))
             return dict.fromkeys((one.thing.key for one in findings), outcome)
+        # Without git nothing can be set in it key by key.
         if broken or UNREADABLE in self._digests(file):
             why = f"{CHANGED_AGAIN}; git cannot read it"
             return dict.fromkeys((one.thing.key for one in findings), RestoreOutcome("refused", why))
@@ -178,6 +184,7 @@ class Restorer:
             return RestoreOutcome("put-back")
         files = {name: mark for name, mark in self.kept.before.files.items() if name.startswith(prefix)}
         os.makedirs(folder, exist_ok=True)
+        # The pointer to the folder last: without it git takes the entry for one that is being made, and prunes it.
         for name, mark in sorted(files.items(), key=lambda row: row[0].endswith("/gitdir")):
             content = self.kept.store.content(_parts(mark)[1])
             if content is not None:
@@ -196,7 +203,7 @@ class Restorer:
             write_whole(folder / "index", content, mode=0o644)
 
     def restore_head(self, thing: Change) -> RestoreOutcome:
-        """Let a checkout be on the branch again that it was on, unless its index has followed the other one."""
+        """Put a checkout back on the branch that it was on, unless its index has followed the other one."""
         now = self.eye.look(0.0).heads.get(thing.name, "")
         if now == thing.old:
             return RestoreOutcome("put-back")
@@ -244,25 +251,28 @@ class Restorer:
 
     def _in_checkout(self, path: str) -> bool:
         tops = {self.repository.top, self._main()} - {None}
+        # Hooks may lie in the checkout (core.hooksPath): files there are the user's to change, never ours.
         real = os.path.realpath(path)
         common = os.path.realpath(self.common)
         inside = [top for top in tops if top is not None and _within(real, os.path.realpath(top))]
         return bool(inside) and not _within(real, common)
 
     def _put_aside(self, name: str, content: bytes | None) -> str:
-        """Keep what is about to be replaced; gives where."""
+        """Keep what is about to be replaced; returns where."""
         if content is None:
             return ""
         self.kept.aside.mkdir(parents=True, exist_ok=True, mode=shared_mode(self.kept.aside, 0o700))
         place = self.kept.aside / name.strip("/").replace("/", "+")
+        # The first one stays: after a kill the file may be what was put back.
         if not place.exists():
             write_whole(place, content)
         return str(place)
 
 
 def grows(git: Git, wanted: str, now: str) -> bool:
-    """Tell whether more would be staged in a checkout if it stood on ``wanted``: then its index followed ``now``."""
+    """Check whether more would be staged in a checkout if it stood on ``wanted``: then its index followed ``now``."""
     if not wanted:
+        # A branch that is gone: what its checkout would stand on cannot be told.
         return True
     try:
         old, new = (_staged(git, commit) for commit in (wanted, now or EMPTY_TREE))
@@ -297,6 +307,7 @@ def _replace(path: str, mode: int | None, content: bytes | None) -> None:
     if mode is None:
         os.unlink(path)
     elif stat.S_ISLNK(mode):
+        # A link cannot be made over another one, so it takes its place by a rename.
         temporary = f"{path}.{os.urandom(6).hex()}"
         os.symlink(os.fsdecode(content or b""), temporary)
         os.replace(temporary, path)
@@ -310,13 +321,14 @@ def _plain_git() -> Git:
 
 def _set_values(path: Path, key: str, values: Iterable[str]) -> None:
     git = _plain_git()
+    # All values of a key at once: their order is theirs to keep. 5: there was none.
     git.run("config", "--file", str(path), "--unset-all", key, ok=(0, 5))
     for value in values:
         git.run("config", "--file", str(path), "--add", key, value)
 
 
 def run_or_refuse(repository: Repository, *words: str) -> RestoreOutcome | None:
-    """Run git on the shared folder; gives an outcome where it refuses."""
+    """Run git on the shared folder; returns an outcome where it refuses."""
     try:
         shared_git(repository).run(*words)
     except GitFailed as problem:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from gitprun.git.repo import Repository
 from gitprun.ledger.drift_findings import UNREADABLE, Change, DriftFinding, describe, read_finding
-from gitprun.ledger.drift_record import SETTLED, Drift, awaits, open_drifts, over_rows, read_drifts
+from gitprun.ledger.drift_record import Drift, awaits, open_drifts, over_rows, read_drifts
 from gitprun.ledger.events import Event, fold
+from gitprun.ledger.house_events import DriftSettled, DriftUndoing
 from gitprun.ledger.ledger import Ledger
 from gitprun.ledger.roster import NAMED
 from gitprun.model.errors import OperationRefused, PrunError
@@ -22,10 +23,10 @@ from gitprun.recovery.history import Refs
 from gitprun.recovery.restore import Busy, KeptState, RestoreOutcome, Restorer
 from gitprun.registry.trash import keep_in_trash
 from gitprun.system.content_store import ContentStore
-from gitprun.system.files import locked
+from gitprun.system.files import Held, locked
 from gitprun.workspaces.rulebook import STORE
 
-UNDOING = "drift.undoing"
+# What --only names, by the kinds of changes.
 GROUPS = {"refs": ("ref", "reflog", "head", "worktree"), "config": ("config", "info"), "hooks": ("hook",)}
 # After the settings: git must be able to read the repository before refs move.
 ORDER = ("hook", "info", "worktree", "ref", "reflog", "head", "checkout")
@@ -56,11 +57,11 @@ class DriftReport:
 
     @property
     def is_done(self) -> bool:
-        """Tell whether nothing is left that waits for the user."""
+        """Check whether nothing is left that waits for the user."""
         return all(item.outcome.state != "refused" for item in self.items)
 
-    def as_json(self) -> dict[str, Any]:
-        """Give it as plain values."""
+    def as_json(self) -> dict[str, object]:
+        """Return it as plain values."""
         items = [
             {
                 **item.finding.as_json(),
@@ -84,6 +85,7 @@ def choose_drifts(events: Sequence[Event], name: str) -> tuple[Drift, ...]:
     """Find the open drifts of a unit, the newest first; raises NothingFound."""
     found = read_drifts(events)
     known = {unit for drift in found for unit in drift.units}
+    # A whole name, a user workspace's, or a unit's of the latest run that has one of that name.
     wanted = next((unit for unit in (name, f"{NAMED}/{name}") if unit in known), None)
     if wanted is None:
         runs = [unit for drift in found for unit in drift.units if unit.partition("/")[2] == name]
@@ -98,11 +100,12 @@ def choose_drifts(events: Sequence[Event], name: str) -> tuple[Drift, ...]:
 
 
 def accept(repository: Repository, ledger: Ledger, name: str) -> DriftReport:
-    """Let what changed stay as it is: the units may land."""
+    """Accept what changed: the units may land."""
     with _alone(repository):
         drifts = choose_drifts(ledger.read().events, name)
         for drift in drifts:
-            ledger.append(SETTLED, run=drift.run, facts={"id": drift.id, "how": "accepted"})
+            ledger.append(DriftSettled(id=drift.id, how="accepted"), run=drift.run)
+            # From now on safe mode takes what is there for the user's.
             settle_trust(repository, Path(drift.place).parent)
         _close(repository, ledger, drifts)
     items = tuple(UndoItem(d.id, one, RestoreOutcome("left", "accepted")) for d in drifts for one in d.open)
@@ -124,7 +127,7 @@ def put_back(
         return report
 
 
-def _alone(repository: Repository) -> Any:
+def _alone(repository: Repository) -> AbstractContextManager[Held]:
     return locked(repository.state / "locks" / "drift.lock", doing="putting things back")
 
 
@@ -142,6 +145,7 @@ def _put_back(repository: Repository, ledger: Ledger, name: str, only: Sequence[
     items: list[UndoItem] = []
     notes: list[str] = []
     brought = 0
+    # The newest first, so that each finds things as it left them.
     for drift in drifts:
         kept, listed = _recall(repository, drift)
         chosen = [one for one in listed if _is_wanted(one, drift, only)]
@@ -149,8 +153,9 @@ def _put_back(repository: Repository, ledger: Ledger, name: str, only: Sequence[
         if not chosen:
             continue
         if not dry:
+            # Before anything changes; a thousand keys say enough of what was meant, and an event stays readable.
             keys = [one.thing.key for one in chosen]
-            ledger.append(UNDOING, run=drift.run, facts={"id": drift.id, "keys": keys[:1000]})
+            ledger.append(DriftUndoing(id=drift.id, keys=tuple(keys[:1000])), run=drift.run)
         found, count = _restore(repository, ledger, drift, kept, chosen, dry)
         items += found
         brought += count
@@ -163,6 +168,7 @@ def _put_back(repository: Repository, ledger: Ledger, name: str, only: Sequence[
 def _is_wanted(one: DriftFinding, drift: Drift, only: Sequence[str]) -> bool:
     if one.thing.key in drift.settled:
         return False
+    # By its whole name even what holds nobody up is put back.
     if one.thing.name in only:
         return True
     groups = [kind for name in only for kind in GROUPS.get(name, ())]
@@ -204,12 +210,15 @@ def _restore(
     def note(one: DriftFinding, outcome: RestoreOutcome) -> None:
         items.append(UndoItem(drift.id, one, outcome))
         if not dry and outcome.state != "refused":
-            facts = {"id": drift.id, "key": one.thing.key, "how": outcome.state}
-            moved = {"ref": one.thing.name, "value": outcome.value} if one.thing.kind == "ref" else {}
-            ledger.append(SETTLED, run=drift.run, facts=facts | moved)
+            settled = DriftSettled(id=drift.id, key=one.thing.key, how=outcome.state)
+            if one.thing.kind == "ref":
+                settled = settled.into(DriftSettled, ref=one.thing.name, value=outcome.value)
+            ledger.append(settled, run=drift.run)
 
+    # Settings first, file by file: git must be able to read them before anything else can be put back.
     for file in dict.fromkeys(one.thing.file for one in chosen if one.thing.kind == "config"):
         same = [one for one in chosen if one.thing.kind == "config" and one.thing.file == file]
+        # Git holds the lock of a file for moments: the rest goes on, and this may be tried again.
         try:
             outcomes = files.restore_settings(file, same)
         except Busy as problem:
@@ -219,6 +228,7 @@ def _restore(
     rest = sorted((one for one in chosen if one.thing.kind != "config"), key=_rank)
     brought = -1
     for one in rest:
+        # Objects once, before the first ref that may need them, and not where there is none.
         if brought < 0 and one.thing.kind in ("ref", "reflog"):
             brought = refs.bring_objects([other.thing for other in rest])
         try:
@@ -255,7 +265,7 @@ def _restore_one(thing: Change, files: Restorer, refs: Refs) -> RestoreOutcome:
 
 
 def _close(repository: Repository, ledger: Ledger, drifts: Sequence[Drift]) -> None:
-    """Tell the units that nothing holds them up any more, and drop what was kept for nobody."""
+    """Write down for the units that nothing holds them up any more, and drop what was kept for nobody."""
     events = ledger.read().events
     rows = over_rows(events, drifts)
     if rows:
@@ -272,6 +282,7 @@ def drop_settled(repository: Repository, events: Sequence[Event], run: str, unit
     """Remove what was kept for a run (or a named workspace) that is over and whose drifts are settled."""
     if awaits(events, run, unit):
         return
+    # While a run goes on its observer needs what it kept.
     known = fold(events).runs.get(run)
     if known is None or known.ended is not None:
         drop_keep(repository, keep_folder(repository.state, run, unit), pin_prefix(run, unit))

@@ -18,7 +18,8 @@ from gitprun.git.repo import Repository, read_checkouts, require_seen_checkout
 from gitprun.ledger.events import UnitState
 from gitprun.ledger.ledger import Ledger, Reading
 from gitprun.ledger.review import unit_folder
-from gitprun.ledger.roster import NAMED, colliding, parse_name, roster
+from gitprun.ledger.roster import NAMED, colliding, make_idle, parse_name, roster
+from gitprun.ledger.unit_events import WorkspaceMade
 from gitprun.model.errors import GitFailed, OperationRefused, PrunError
 from gitprun.model.names import PRUN_BRANCHES, ZERO, Oid, UnitId, kept_ref
 from gitprun.model.units import WorkspaceKind
@@ -71,7 +72,7 @@ def adopt(
         own = _choose_name(reading, path, name)
         found = _recognise(repository, path)
         require_lonely(repository, path)
-        unit = UnitState(own, NAMED, state="idle", facts=_facts(path, found, found.head))
+        unit = make_idle(own, _made(path, found, found.head))
         folder = unit_folder(repository.state, unit)
         if folder.exists():
             raise OperationRefused(f"{folder} is there already", "choose another name: --as NAME")
@@ -93,14 +94,14 @@ def _require_folder(path: Path) -> Path:
 def _require_unknown(reading: Reading, path: Path) -> None:
     units = [unit for run in reading.history.runs.values() for unit in run.units.values()]
     for unit in (*units, *roster(reading.events).units.values()):
-        place = unit.facts.get("path")
-        if not place or unit.facts.get("removed"):
+        if not unit.there:
             continue
-        if os.path.realpath(str(place)) == str(path):
+        place = os.path.realpath(unit.path)
+        if place == str(path):
             name = unit.id if unit.run == NAMED else f"{unit.run}/{unit.id}"
             raise OperationRefused(f"{path} is known already, as {name}", "git prun workspace list shows it")
-        if within(str(path), os.path.realpath(str(place))):
-            raise OperationRefused(f"{path} lies in the workspace {place}", "name the workspace itself")
+        if within(str(path), place):
+            raise OperationRefused(f"{path} lies in the workspace {unit.path}", "name the workspace itself")
 
 
 def _choose_name(reading: Reading, path: Path, name: str | None) -> UnitId:
@@ -167,7 +168,7 @@ def _take_in(
     repo, folder = open_repository(repository.common), unit_folder(repository.state, unit)
     folder.mkdir(parents=True)
     known = read_source(repository).tips
-    known |= _of_history(repository, Path(str(unit.facts["path"])), found, known)
+    known |= _of_history(repository, Path(unit.path), found, known)
     write_whole(folder / KNOWN, json.dumps(sorted(known)).encode())
     kept: tuple[tuple[str, Oid], ...] = ()
     if found.kind == "clone":
@@ -177,7 +178,8 @@ def _take_in(
     base = _base(repository, found)
     # What a worktree's branch has already is work of it, too; a clone's base is where that begins.
     fork = base if found.kind == "clone" else find_fork(repository, reading.events, found.branch, base)
-    unit = replace(unit, facts=_facts(Path(str(unit.facts["path"])), found, fork))
+    adopted = _made(Path(unit.path), found, fork)
+    unit = make_idle(unit.id, adopted)
     site = _open(repository, unit, base)
     try:
         captured = capture(site, NAMED, unit.id)
@@ -194,7 +196,7 @@ def _take_in(
         if made:
             move_ref(repo, f"refs/heads/{found.branch}", base, ZERO, "prun: made for a workspace that was taken in")
         move_ref(repo, pin_name(unit.id), base, read_ref(repo, pin_name(unit.id)) or ZERO, "prun: base of a workspace")
-        ledger.append("workspace.made", run=NAMED, unit=unit.id, facts={**unit.facts, "adopted": True})
+        ledger.append(adopted.into(WorkspaceMade, adopted=True), run=NAMED, unit=unit.id)
     except BaseException:
         delete_ref(repo, pin_name(unit.id), base)
         if made:
@@ -265,15 +267,15 @@ def _choose_branch(repository: Repository, unit: UnitState, found: _Folder, bran
     )
 
 
-def _facts(path: Path, found: _Folder, base: Oid) -> dict[str, object]:
-    return {
-        "workspace": found.kind,
-        "path": str(path),
-        "identity": list(folder_identity(path) or (0, 0)),
-        "birth": folder_birth(path),
-        "branch": found.branch,
-        "base": base,
-        "provided": [],
-        "notes": [],
-        "setup": "none",
-    }
+def _made(path: Path, found: _Folder, base: Oid) -> WorkspaceMade:
+    return WorkspaceMade(
+        workspace=found.kind,
+        path=str(path),
+        identity=folder_identity(path) or (0, 0),
+        birth=folder_birth(path),
+        branch=found.branch,
+        base=base,
+        provided=(),
+        notes=(),
+        setup="none",
+    )

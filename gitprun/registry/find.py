@@ -60,5 +60,5 @@ def hold_unit(repository: Repository, unit: UnitState) -> Iterator[None]:
 
 def require_workspace(unit: UnitState) -> None:
     """Refuse a unit that has no workspace (any more)."""
-    if unit.facts.get("removed") or not unit.facts.get("path"):
+    if unit.removed or not unit.path:
         raise OperationRefused(f"{name_of(unit)} has no workspace", "git prun workspace list shows those there are")

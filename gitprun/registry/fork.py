@@ -8,6 +8,7 @@ from gitprun.git.refs import open_repository
 from gitprun.git.repo import Repository
 from gitprun.ledger.events import Event, UnitState
 from gitprun.ledger.roster import NAMED
+from gitprun.ledger.unit_events import WorkspaceMade
 from gitprun.model.names import Oid
 from gitprun.system.files import read_plain
 
@@ -17,7 +18,7 @@ _MADE = b"\tbranch: Created from "
 
 def fork_of(repository: Repository, unit: UnitState, stands_on: Oid) -> Oid:
     """Return the commit a workspace was begun at; where that is gone, the one it stands on."""
-    base = str(unit.facts.get("base") or "")
+    base = unit.base
     return Oid(base) if base and base in open_repository(repository.common) else stands_on
 
 
@@ -31,11 +32,8 @@ def find_fork(repository: Repository, events: Iterable[Event], branch: str, tip:
 
     History shows it where the newest commit lies that another branch has, too.
     """
-    made = [
-        str(event.facts.get("base"))
-        for event in events
-        if event.run == NAMED and event.kind == "workspace.made" and event.facts.get("branch") == branch
-    ]
+    places = (event.payload for event in events if event.run == NAMED)
+    made = [one.base for one in places if isinstance(one, WorkspaceMade) and one.branch == branch]
     for known in (*made[-1:], _created_at(repository, branch)):
         if known and _contains(repository, tip, known):
             return Oid(known)

@@ -16,13 +16,12 @@ from gitprun.workspaces.worktree import lock_reason, require_unlocked
 
 def identity_of(unit: UnitState) -> tuple[int, int]:
     """Return device and inode of a workspace's folder as they were written down."""
-    device, inode = unit.facts["identity"]
-    return int(device), int(inode)
+    return unit.identity or (0, 0)
 
 
 def stands(unit: UnitState) -> bool:
     """Check whether the very folder prun made for a workspace is where it was made."""
-    path, born = Path(str(unit.facts["path"])), unit.facts.get("birth")
+    path, born = Path(unit.path), unit.birth
     if folder_identity(path) != identity_of(unit):
         return False
     # An inode number is given to another folder once its own is gone; the time of birth tells them apart.
@@ -34,7 +33,7 @@ def require_ours(unit: UnitState, name: str) -> bool:
 
     Raises OperationRefused when something else stands in its place.
     """
-    path = Path(str(unit.facts["path"]))
+    path = Path(unit.path)
     if not os.path.lexists(path):
         return False
     if not stands(unit):
@@ -44,16 +43,15 @@ def require_ours(unit: UnitState, name: str) -> bool:
 
 def lock_of(repository: Repository, unit: UnitState) -> str | None:
     """Return the reason for which a workspace is locked (perhaps empty); None if it is not."""
-    if unit.facts.get("workspace") == "worktree":
-        return lock_reason(repository.common, Path(str(unit.facts["path"])))
-    lock = unit.facts.get("lock")
-    return str(lock.get("reason", "")) if isinstance(lock, dict) else None
+    if unit.workspace == "worktree":
+        return lock_reason(repository.common, Path(unit.path))
+    return unit.lock.reason if unit.lock is not None else None
 
 
 def require_not_locked(repository: Repository, unit: UnitState, name: str) -> None:
     """Refuse a workspace that somebody locked, be it with git or with ``git prun workspace lock``."""
-    if unit.facts.get("workspace") == "worktree":
-        require_unlocked(repository.common, Path(str(unit.facts["path"])))
+    if unit.workspace == "worktree":
+        require_unlocked(repository.common, Path(unit.path))
         return
     reason = lock_of(repository, unit)
     if reason is not None:
@@ -89,13 +87,12 @@ def within(path: str, top: str) -> bool:
 
 def finish_removal(unit: UnitState, name: str) -> None:
     """Empty what a removal that broke off has renamed; raises OperationRefused while that one is still at it."""
-    _drop_empty_trash(Path(str(unit.facts["path"])).parent)
-    trash = unit.facts.get("trash")
-    if not trash:
+    _drop_empty_trash(Path(unit.path).parent)
+    if unit.trash is None:
         return
-    place, device, inode = trash
-    path = Path(str(place))
-    if not empty_trash(path, (int(device), int(inode))) and os.path.lexists(path):
+    place, *identity = unit.trash
+    path = Path(place)
+    if not empty_trash(path, (identity[0], identity[1])) and os.path.lexists(path):
         raise OperationRefused(f"another git prun is removing the workspace of {name}", "wait for it to end")
 
 

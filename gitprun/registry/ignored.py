@@ -18,6 +18,7 @@ from gitprun.capture.regenerable import MARKS, is_regenerable
 from gitprun.capture.screen import HEAD, is_program, within
 from gitprun.git.repo import Repository
 from gitprun.ledger.events import RunState, UnitState
+from gitprun.ledger.house_events import TrashFiles
 from gitprun.ledger.ledger import Ledger
 from gitprun.ledger.settings import recall
 from gitprun.model.errors import OperationRefused, PrunError
@@ -96,7 +97,7 @@ def precious_of(
 ) -> Precious:
     """Find the ignored files of a unit or named workspace that no tool makes again."""
     source = repository.top or (repository.home if repository.home != repository.common else None)
-    place = Path(str(unit.facts["path"]))
+    place = Path(unit.path)
     copied = [name for name in provided if not os.path.islink(place / name)]
     globs = _globs(repository, unit, source)
     return find_precious(place, rows, source=source, provided=copied, globs=globs, full=full)
@@ -108,7 +109,7 @@ def _globs(repository: Repository, unit: UnitState, source: Path | None) -> tupl
     with suppress(PrunError, OSError):
         found += read_settings(source).regenerable or ()
     with suppress(PrunError, OSError):
-        found += recall(repository.state, RunState(unit.run)).settings.regenerable or ()
+        found += recall(repository.state, RunState(id=unit.run)).settings.regenerable or ()
     return found
 
 
@@ -129,13 +130,12 @@ def keep_files(repository: Repository, ledger: Ledger, unit: UnitState, name: st
     """
     if not found.paths:
         return None
-    place, day = Path(str(unit.facts["path"])), datetime.fromtimestamp(ledger.clock.now(), UTC).date().isoformat()
+    place, day = Path(unit.path), datetime.fromtimestamp(ledger.clock.now(), UTC).date().isoformat()
     room = repository.state / FOLDER / day
     room.mkdir(parents=True, exist_ok=True, mode=0o700)
     names = [name.replace("/", "+")] + [f"{name.replace('/', '+')}~{number}" for number in range(2, 1000)]
     folder = next(room / one for one in names if not os.path.lexists(room / one))
-    facts = {"of": name, "folder": str(folder), "files": list(found.paths[:20]), "size": found.size}
-    ledger.append("trash.files", facts=facts)
+    ledger.append(TrashFiles(of=name, folder=str(folder), files=tuple(found.paths[:20]), size=found.size))
     aside = room / f".{folder.name}.part-{os.urandom(4).hex()}"
     aside.mkdir(mode=0o700)
     try:

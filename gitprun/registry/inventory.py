@@ -42,27 +42,27 @@ def read_places(
 
 
 def _known(repository: Repository, run: RunState, unit: UnitState, converts: bool) -> WorkspaceRecord:
-    facts, path = unit.facts, Path(str(unit.facts["path"]))
+    path = Path(unit.path)
     there = stands(unit)
     notes = []
     if not there:
         notes.append("another folder is in its place" if os.path.lexists(path) else "its folder is gone")
-    if facts.get("trash"):
+    if unit.trash:
         notes.append("its removal broke off")
-    if facts.get("moving") or facts.get("reset"):
+    if unit.moving or unit.reset:
         notes.append("half moved or reset; the next command that changes it finishes that")
     if there and unit.run == NAMED and (trouble := read_trouble(repository, unit)[0]):
         notes.append(trouble)
-    base = base_of(run, unit) if unit.run != NAMED else str(facts.get("base") or "")
+    base = base_of(run, unit) if unit.run != NAMED else unit.base or ""
     return WorkspaceRecord(
         name=name_of(unit),
         run=unit.run,
         unit=unit.id,
-        kind=str(facts.get("workspace", "")),
+        kind=unit.workspace,
         state=unit.state,
         path=str(path),
         there=there,
-        branch=facts.get("branch") or (unit_ref(run.id, unit.id) if facts.get("workspace") == "worktree" else None),
+        branch=unit.branch or (unit_ref(run.id, unit.id) if unit.workspace == "worktree" else None),
         base=base or None,
         since=unit.since,
         locked=lock_of(repository, unit),
@@ -74,8 +74,8 @@ def _known(repository: Repository, run: RunState, unit: UnitState, converts: boo
 
 def count_dirty(repository: Repository, unit: UnitState, *, converts: bool) -> int | None:
     """Count the files of a workspace that are not as prun last saw them, without opening what its worker wrote."""
-    facts, path = unit.facts, Path(str(unit.facts["path"]))
-    if facts.get("workspace") == "scratch":
+    path = Path(unit.path)
+    if unit.workspace == "scratch":
         try:
             return len([name for name in os.listdir(path) if name != OUTBOX])
         except OSError:
@@ -85,7 +85,7 @@ def count_dirty(repository: Repository, unit: UnitState, *, converts: bool) -> i
         identity=identity_of(unit),
         common=repository.common,
         index=repository.state / "runs" / unit.run / unit.id / "index",
-        apart=tuple(map(str, facts.get("provided", ()))),
+        apart=unit.provided,
         converts=converts,
     )
     found = Tree(ground, NoNotices()).look(whole=True)
@@ -94,25 +94,24 @@ def count_dirty(repository: Repository, unit: UnitState, *, converts: bool) -> i
 
 def count_own(repository: Repository, unit: UnitState, base: str) -> int | None:
     """Count the commits a workspace has of its own: of a clone those its log of HEAD names."""
-    facts = unit.facts
     if unit.run == NAMED:
         # Its branch is where its work comes to, whoever committed it; what a clone has beside that is in its log.
         on_branch = _count_on_branch(repository, unit, base)
-        in_log = _count_in_log(unit, base) if facts.get("workspace") == "clone" else None
+        in_log = _count_in_log(unit, base) if unit.workspace == "clone" else None
         return max((count for count in (on_branch, in_log) if count is not None), default=None)
-    if "own_commits" in facts:
-        return len(facts["own_commits"])
-    if facts.get("workspace") == "worktree":
+    if unit.captured:
+        return len(unit.own_commits)
+    if unit.workspace == "worktree":
         return _count_on_branch(repository, unit, base)
     return _count_in_log(unit, base)
 
 
 def _count_on_branch(repository: Repository, unit: UnitState, base: str) -> int | None:
-    branch = unit.facts.get("branch")
+    branch = unit.branch
     if branch:
         tip: str | None = read_ref(open_repository(repository.common), f"refs/heads/{branch}")
     else:
-        tip = read_worktree_head(repository.common, Path(str(unit.facts["path"])))
+        tip = read_worktree_head(repository.common, Path(unit.path))
     if not tip or not base:
         return None
     try:
@@ -122,8 +121,7 @@ def _count_on_branch(repository: Repository, unit: UnitState, base: str) -> int 
 
 
 def _count_in_log(unit: UnitState, base: str) -> int | None:
-    facts = unit.facts
-    git_dir = Path(str(facts["path"])) / ".git"
-    if facts.get("workspace") != "clone" or folder_identity(git_dir) is None:
+    git_dir = Path(unit.path) / ".git"
+    if unit.workspace != "clone" or folder_identity(git_dir) is None:
         return None
     return len({*read_log(git_dir / "logs" / "HEAD")} - {base})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +15,8 @@ from gitprun.git.trees import tree_of
 from gitprun.ledger.events import UnitState
 from gitprun.ledger.ledger import Ledger
 from gitprun.ledger.roster import NAMED
+from gitprun.ledger.rows import LeavingRow
+from gitprun.ledger.unit_events import WorkspaceRemoving
 from gitprun.model.errors import OperationRefused
 from gitprun.model.names import Oid, kept_ref
 from gitprun.registry.guard import identity_of
@@ -25,17 +26,16 @@ from gitprun.system.files import remove_tree
 from gitprun.workspaces.worktree import remove_worktree
 
 
-def take_folder(repository: Repository, ledger: Ledger, unit: UnitState, facts: Mapping[str, object]) -> None:
+def take_folder(repository: Repository, ledger: Ledger, unit: UnitState, leaving: LeavingRow) -> None:
     """Remove the folder of a workspace and its registration; the ledger knows before where the rest lies."""
-    path, identity = Path(str(unit.facts["path"])), identity_of(unit)
+    path, identity = Path(unit.path), identity_of(unit)
 
     def note(trash: Path, found: tuple[int, int]) -> None:
-        known = {**facts, "trash": [str(trash), *found]}
-        ledger.append("workspace.removing", run=NAMED, unit=unit.id, facts=known)
+        ledger.append(leaving.into(WorkspaceRemoving, trash=(str(trash), *found)), run=NAMED, unit=unit.id)
 
     if not os.path.lexists(path):
-        ledger.append("workspace.removing", run=NAMED, unit=unit.id, facts={**facts, "trash": None})
-    if unit.facts["workspace"] == "worktree":
+        ledger.append(leaving.into(WorkspaceRemoving, trash=None), run=NAMED, unit=unit.id)
+    if unit.workspace == "worktree":
         remove_worktree(repository, path, identity, noted=note)
     elif os.path.lexists(path):
         remove_tree(path, identity, noted=note)
@@ -43,7 +43,7 @@ def take_folder(repository: Repository, ledger: Ledger, unit: UnitState, facts: 
 
 def known_leaving(unit: UnitState) -> Rest:
     """Return what a removal that broke off had saved."""
-    return Rest(saved=unit.facts.get("saved"), ignored=tuple(unit.facts.get("ignored", ())))
+    return Rest(saved=unit.saved, ignored=tuple(unit.ignored))
 
 
 def save_user_workspace(repository: Repository, ledger: Ledger, unit: UnitState, *, discard: bool) -> Rest:
@@ -69,7 +69,7 @@ def _base(repository: Repository, unit: UnitState) -> Oid:
 def pinned_commit(repository: Repository, unit: UnitState) -> Oid:
     """Return the commit that is pinned for a workspace."""
     pinned = read_ref(open_repository(repository.common), pin_name(unit.id))
-    return pinned or Oid(str(unit.facts["base"]))
+    return pinned or Oid(unit.base or "")
 
 
 def _pin_rest(site: CaptureContext, unit: UnitState, found: Capture) -> str | None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from gitprun.git.repo import Repository
 from gitprun.ledger.events import UnitState
 from gitprun.ledger.ledger import Ledger
+from gitprun.ledger.rows import LockRow
+from gitprun.ledger.unit_events import WorkspaceLocked, WorkspaceUnlocked
 from gitprun.model.errors import OperationRefused
 from gitprun.registry.find import name_of, require_workspace
 from gitprun.registry.guard import lock_of, require_ours
@@ -24,11 +26,11 @@ def lock_workspace(repository: Repository, ledger: Ledger, unit: UnitState, reas
             "a reason is one line of text", f"at most {LONGEST} characters, without control characters"
         )
     if not require_ours(unit, name):
-        raise OperationRefused(f"the folder {unit.facts['path']} of {name} is gone", "there is nothing to lock")
-    if unit.facts["workspace"] == "worktree":
+        raise OperationRefused(f"the folder {unit.path} of {name} is gone", "there is nothing to lock")
+    if unit.workspace == "worktree":
         words = ("--reason", reason) if reason else ()
-        repository.git.run("worktree", "lock", *words, str(unit.facts["path"]))
-    ledger.append("workspace.locked", run=unit.run, unit=unit.id, facts={"lock": {"reason": reason}})
+        repository.git.run("worktree", "lock", *words, unit.path)
+    ledger.append(WorkspaceLocked(lock=LockRow(reason=reason)), run=unit.run, unit=unit.id)
 
 
 def unlock_workspace(repository: Repository, ledger: Ledger, unit: UnitState) -> None:
@@ -37,6 +39,6 @@ def unlock_workspace(repository: Repository, ledger: Ledger, unit: UnitState) ->
     require_workspace(unit)
     if lock_of(repository, unit) is None:
         raise OperationRefused(f"the workspace {name} is not locked")
-    if unit.facts["workspace"] == "worktree":
-        repository.git.run("worktree", "unlock", str(unit.facts["path"]))
-    ledger.append("workspace.unlocked", run=unit.run, unit=unit.id, facts={"lock": None})
+    if unit.workspace == "worktree":
+        repository.git.run("worktree", "unlock", unit.path)
+    ledger.append(WorkspaceUnlocked(lock=None), run=unit.run, unit=unit.id)

@@ -17,6 +17,7 @@ from gitprun.ledger.events import UnitState
 from gitprun.ledger.ledger import Ledger
 from gitprun.ledger.review import unit_folder
 from gitprun.ledger.roster import NAMED, colliding, roster
+from gitprun.ledger.unit_events import WorkspaceMade, WorkspaceSetup
 from gitprun.model.errors import OperationRefused, PrunError, UsageProblem
 from gitprun.model.names import ZERO, Oid, UnitId
 from gitprun.model.units import WorkspaceKind
@@ -80,7 +81,7 @@ def make_user_workspace(repository: Repository, ledger: Ledger, spec: WorkspaceS
             _pin(repository, spec, workspace, base)
             # What the branch has already is work of the workspace, too.
             fork = find_fork(repository, events, spec.branch, base) if spec.resume else base
-            ledger.append("workspace.made", run=NAMED, unit=spec.name, facts=made_facts(workspace, fork, notes))
+            ledger.append(workspace_made(workspace, fork, notes), run=NAMED, unit=spec.name)
         except BaseException:
             _take_back(repository, spec, workspace, base)
             raise
@@ -93,7 +94,7 @@ def _standing(units: Mapping[str, UnitState], spec: WorkspaceSpec) -> UnitState 
     if other is None:
         return None
     unit = units[other]
-    path, branch = Path(str(unit.facts["path"])), unit.facts["branch"]
+    path, branch = Path(unit.path), unit.branch
     if other != spec.name:
         raise OperationRefused(f"the workspace {other} is in the way of {spec.name} ({path})", "choose another name")
     if branch != spec.branch:
@@ -149,19 +150,19 @@ def _pin(repository: Repository, spec: WorkspaceSpec, workspace: Workspace, base
     move_ref(repo, pin, base, read_ref(repo, pin) or ZERO, "prun: base of a workspace")
 
 
-def made_facts(workspace: Workspace, base: Oid, notes: Sequence[str] = ()) -> dict[str, object]:
-    """Write a workspace that was just made (or made anew) down for the ledger; ``base`` is where its branch forked."""
-    return {
-        "workspace": workspace.kind,
-        "path": str(workspace.path),
-        "identity": list(workspace.identity),
-        "birth": folder_birth(workspace.path),
-        "branch": workspace.branch,
-        "base": base,
-        "provided": list(workspace.provided),
-        "notes": [*notes, *workspace.notes],
-        "setup": "none",
-    }
+def workspace_made(workspace: Workspace, base: Oid, notes: Sequence[str] = ()) -> WorkspaceMade:
+    """Return what is written down of a workspace just made (or made anew); ``base`` is where its branch forked."""
+    return WorkspaceMade(
+        workspace=str(workspace.kind),
+        path=str(workspace.path),
+        identity=workspace.identity,
+        birth=folder_birth(workspace.path),
+        branch=workspace.branch,
+        base=base,
+        provided=workspace.provided,
+        notes=(*notes, *workspace.notes),
+        setup="none",
+    )
 
 
 def _take_back(repository: Repository, spec: WorkspaceSpec, workspace: Workspace, base: Oid) -> None:
@@ -185,12 +186,12 @@ def setup_user_workspace(
 
     Raises WorkspaceProblem when one fails; the workspace stays.
     """
-    path, folder = Path(str(unit.facts["path"])), unit_folder(repository.state, unit)
+    path, folder = Path(unit.path), unit_folder(repository.state, unit)
     try:
         with noting_setup(open_workspace_capture(repository, unit), fresh=False) as made:
             run_setup(path, commands, log=folder / "setup.log", stop=stop)
     except WorkspaceProblem as problem:
-        ledger.append("workspace.setup", run=NAMED, unit=unit.id, facts={"setup": "failed"})
+        ledger.append(WorkspaceSetup(setup="failed"), run=NAMED, unit=unit.id)
         raise WorkspaceProblem(f"{problem.message}; the workspace {unit.id} stays", problem.hint) from None
-    ledger.append("workspace.setup", run=NAMED, unit=unit.id, facts={"setup": "done"})
+    ledger.append(WorkspaceSetup(setup="done"), run=NAMED, unit=unit.id)
     return made

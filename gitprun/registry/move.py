@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
 from gitprun.git.repo import Repository, read_checkouts
 from gitprun.ledger.events import UnitState
 from gitprun.ledger.ledger import Ledger
 from gitprun.ledger.review import unit_folder
+from gitprun.ledger.rows import MoveRow
+from gitprun.ledger.unit_events import WorkspaceMoved, WorkspaceMoving
 from gitprun.model.errors import OperationRefused
 from gitprun.registry.find import held, name_of, require_workspace
 from gitprun.registry.guard import (
@@ -43,16 +44,16 @@ def move_workspace(
     require_workspace(unit)
     unit = recover_move(repository, ledger, unit)
     finish_removal(unit, name)
-    path = Path(str(unit.facts["path"]))
+    path = Path(unit.path)
     if not require_ours(unit, name):
         raise OperationRefused(f"the folder {path} of {name} is gone", "there is nothing to move")
     require_not_locked(repository, unit, name)
     require_lonely(repository, path)
     target = _require_target(repository, path, target, others)
-    if unit.facts["workspace"] == "worktree":
+    if unit.workspace == "worktree":
         _require_movable(repository, path)
-    moving = {"from": str(path), "to": str(target)}
-    ledger.append("workspace.moving", run=unit.run, unit=unit.id, facts={"moving": moving})
+    moving = MoveRow(source=str(path), target=str(target))
+    ledger.append(WorkspaceMoving(moving=moving), run=unit.run, unit=unit.id)
     try:
         os.rename(path, target)
     except OSError as problem:
@@ -60,7 +61,7 @@ def move_workspace(
         raise OperationRefused(
             f"{path} cannot be renamed to {target}: {problem.strerror}", "it is where it was"
         ) from None
-    recover_move(repository, ledger, replace(unit, facts={**unit.facts, "moving": moving}))
+    recover_move(repository, ledger, unit.joined(WorkspaceMoving(moving=moving)))
     _tidy(path, (unit.run, *unit.id.split("/")))
     return target
 
@@ -77,12 +78,12 @@ def _tidy(path: Path, own: tuple[str, ...]) -> None:
 
 def recover_move(repository: Repository, ledger: Ledger, unit: UnitState) -> UnitState:
     """Finish a move that broke off, whichever way it stands; returns the workspace as it is now."""
-    moving = unit.facts.get("moving")
-    if not moving:
+    moving = unit.moving
+    if moving is None:
         return unit
-    before, after = Path(str(moving["from"])), Path(str(moving["to"]))
+    before, after = Path(moving.source), Path(moving.target)
     arrived = folder_identity(after) == identity_of(unit)
-    if arrived and unit.facts["workspace"] == "worktree":
+    if arrived and unit.workspace == "worktree":
         relocate_worktree(repository, before, after)
     return _note_moved(ledger, unit, after if arrived else before)
 
@@ -90,14 +91,14 @@ def recover_move(repository: Repository, ledger: Ledger, unit: UnitState) -> Uni
 def follow_moved(repository: Repository, ledger: Ledger, path: Path) -> UnitState | None:
     """Take down where a workspace is that somebody moved by hand; None if a folder is none that prun made."""
     for run, unit in workspaces_of(ledger.read()):
-        before, born = Path(str(unit.facts["path"])), unit.facts.get("birth")
+        before, born = Path(unit.path), unit.birth
         if folder_identity(path) != identity_of(unit) or os.path.lexists(before):
             continue
         if born is not None and folder_birth(path) not in (None, born):
             continue
         with held(repository, run, unit):
             after = Path(os.path.realpath(path))
-            if unit.facts["workspace"] == "worktree":
+            if unit.workspace == "worktree":
                 relocate_worktree(repository, before, after)
             return _note_moved(ledger, unit, after)
     return None
@@ -111,7 +112,7 @@ def follow_all(repository: Repository, ledger: Ledger, roots: Iterable[Path]) ->
     """
     reading = ledger.read()
     known = workspaces_of(reading)
-    lost = {identity_of(unit) for _, unit in known if not os.path.lexists(str(unit.facts["path"]))}
+    lost = {identity_of(unit) for _, unit in known if not os.path.lexists(unit.path)}
     found: list[tuple[str, Path]] = []
     if lost:
         beside = repository.home.parent.glob("*.prun")
@@ -125,18 +126,18 @@ def follow_all(repository: Repository, ledger: Ledger, roots: Iterable[Path]) ->
         own = own_git(unit_folder(repository.state, unit) / "index")
         if stands(unit) and borrows_elsewhere(repository.common, own):
             with suppress(OperationRefused), held(repository, run, unit):
-                path = Path(str(unit.facts["path"]))
-                if unit.facts["workspace"] == "worktree":
+                path = Path(unit.path)
+                if unit.workspace == "worktree":
                     relocate_worktree(repository, path, path)
-                elif unit.facts["workspace"] == "clone":
+                elif unit.workspace == "clone":
                     follow_alternates(repository.common, own, path)
     return tuple(found)
 
 
 def _note_moved(ledger: Ledger, unit: UnitState, path: Path) -> UnitState:
-    facts = {"path": str(path), "moving": None}
-    ledger.append("workspace.moved", run=unit.run, unit=unit.id, facts=facts)
-    return replace(unit, facts={**unit.facts, **facts})
+    moved = WorkspaceMoved(path=str(path), moving=None)
+    ledger.append(moved, run=unit.run, unit=unit.id)
+    return unit.joined(moved)
 
 
 def _require_target(repository: Repository, path: Path, target: Path, others: Iterable[str]) -> Path:

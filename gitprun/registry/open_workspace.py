@@ -20,6 +20,7 @@ from gitprun.ledger.roster import NAMED, flat
 from gitprun.model.errors import OperationRefused, PrunError
 from gitprun.model.names import Oid, RunId, UnitId, base_ref
 from gitprun.model.plan import DEFAULT_MAX_FILE, DEFAULT_MAX_FILES, DEFAULT_MAX_TOTAL, Settings
+from gitprun.registry.guard import identity_of
 from gitprun.system.files import LockBusy, folder_identity, locked, read_plain
 from gitprun.workspaces.base import Workspace
 from gitprun.workspaces.clone import render_alternates
@@ -70,8 +71,8 @@ def open_workspace_capture(
     yet, so the user's git settings hold as they are now.
     """
     settings = settings or Settings()
-    path, branch = Path(str(unit.facts["path"])), str(unit.facts["branch"])
-    identity = (unit.facts["identity"][0], unit.facts["identity"][1])
+    path, branch = Path(unit.path), unit.branch
+    identity = identity_of(unit)
     if folder_identity(path) != identity:
         gone = "is gone" if not os.path.lexists(path) else "is not the one prun made"
         raise WorkspaceGone(
@@ -83,7 +84,7 @@ def open_workspace_capture(
     folder = unit_folder(repository.state, unit)
     known = json.loads(read_plain(folder / KNOWN, MAX_KNOWN) or b"[]")
     base = base or stands_on(repository, unit)
-    kind, index = unit.facts["workspace"], folder / "index"
+    kind, index = unit.workspace_kind, folder / "index"
     own = ensure_own_git(repository, index, base, kind) if index.is_file() else None
     if anew and own is not None:
         renew_own_git(repository, index, base)
@@ -96,7 +97,7 @@ def open_workspace_capture(
             identity=identity,
             branch=branch,
             index=index,
-            provided=tuple(unit.facts.get("provided", ())),
+            provided=unit.provided,
         ),
         base=base,
         max_file=settings.max_file or DEFAULT_MAX_FILE,
@@ -115,9 +116,9 @@ def stands_on(repository: Repository, unit: UnitState) -> Oid:
 
     Raises OperationRefused when a worktree is not on its branch any more, or the branch is gone.
     """
-    repo, branch = open_repository(repository.common), str(unit.facts["branch"])
+    repo, branch = open_repository(repository.common), unit.branch
     pinned = read_ref(repo, pin_name(unit.id))
-    if unit.facts["workspace"] == "clone":
+    if unit.workspace == "clone":
         if pinned is None:
             raise OperationRefused(
                 f"the commit {unit.id} stands on is no longer pinned", "look at the workspace yourself"
@@ -132,9 +133,9 @@ def stands_on(repository: Repository, unit: UnitState) -> Oid:
 
 def read_trouble(repository: Repository, unit: UnitState) -> tuple[str, str]:
     """Return what is wrong with where a named workspace stands, and what mends it; empty where nothing is."""
-    path, branch = Path(str(unit.facts["path"])), str(unit.facts["branch"])
+    path, branch = Path(unit.path), unit.branch
     place: Path | None = path / ".git"
-    if unit.facts["workspace"] == "worktree":
+    if unit.workspace == "worktree":
         place = admin_folder(repository.common, path)
     if place is None:
         said = os.fsdecode((read_plain(path / ".git", 10_000) or b"").removeprefix(b"gitdir:").strip())

@@ -23,10 +23,10 @@ def choose_roots(reading: Reading, roots: Iterable[Path]) -> tuple[Path, ...]:
     """List the folders in which workspaces of this repository may lie."""
     found = {Path(os.path.realpath(root)) for root in roots}
     for run in reading.history.runs.values():
-        if run.facts.get("root"):
-            found.add(Path(os.path.realpath(str(run.facts["root"]))))
+        if run.root:
+            found.add(Path(os.path.realpath(run.root)))
     for unit in roster(reading.events).units.values():
-        path, parts = Path(str(unit.facts["path"])), unit.id.split("/")
+        path, parts = Path(unit.path), unit.id.split("/")
         if path.parts[-len(parts) - 1 :] == (NAMED, *parts):
             found.add(Path(os.path.realpath(path.parents[len(parts)])))
     return tuple(sorted(root for root in found if folder_identity(root) is not None))
@@ -34,12 +34,12 @@ def choose_roots(reading: Reading, roots: Iterable[Path]) -> tuple[Path, ...]:
 
 def find_orphans(repository: Repository, reading: Reading, roots: Iterable[Path]) -> list[WorkspaceRecord]:
     """Find workspaces nobody knows: in the folders for workspaces, and among git's worktrees."""
-    known = {os.path.realpath(str(unit.facts["path"])) for _, unit in workspaces_of(reading)}
+    known = {os.path.realpath(unit.path) for _, unit in workspaces_of(reading)}
     for _, unit in workspaces_of(reading):
-        if unit.facts.get("reset"):
-            known.add(os.path.realpath(str(unit.facts["reset"]["fresh"])))
-        if unit.facts.get("moving"):
-            known.add(os.path.realpath(str(unit.facts["moving"]["to"])))
+        if unit.reset:
+            known.add(os.path.realpath(str(unit.reset.fresh)))
+        if unit.moving:
+            known.add(os.path.realpath(str(unit.moving.target)))
     tops = choose_roots(reading, roots)
     found: dict[str, WorkspaceRecord] = {}
     for root in tops:

@@ -41,4 +41,4 @@ def workspaces_of(reading: Reading) -> list[tuple[RunState, UnitState]]:
     rows = [(run, probe_unit(run, unit)) for run in reading.history.runs.values() for unit in run.units.values()]
     known = roster(reading.events)
     rows += [(known, probe_named(unit)) for unit in known.units.values()]
-    return [(run, unit) for run, unit in rows if unit.facts.get("path") and not unit.facts.get("removed")]
+    return [(run, unit) for run, unit in rows if unit.there]

@@ -5,10 +5,9 @@ from __future__ import annotations
 import itertools
 import os
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import pygit2
 
@@ -32,6 +31,8 @@ from gitprun.ledger.events import RunState, UnitState
 from gitprun.ledger.ledger import Ledger
 from gitprun.ledger.lookup import probe_unit
 from gitprun.ledger.review import unit_folder
+from gitprun.ledger.rows import LeavingRow
+from gitprun.ledger.unit_events import WorkspaceRemoved, WorkspaceRemoving
 from gitprun.model.errors import OperationRefused, PrunError
 from gitprun.model.names import Oid, RunId, UnitId, base_ref, kept_ref
 from gitprun.model.plan import DEFAULT_MAX_FILE
@@ -85,10 +86,10 @@ class Rest:
     discarded: tuple[str, ...] = ()
 
     @property
-    def facts(self) -> dict[str, Any]:
-        """Write it down."""
-        kept = {"kept_files": self.kept.folder} if self.kept else {}
-        return {"saved": self.saved, "ignored": list(self.ignored[:SHOWN])} | kept
+    def row(self) -> LeavingRow:
+        """Return it as it is written down."""
+        row = LeavingRow(saved=self.saved, ignored=self.ignored[:SHOWN])
+        return row.into(LeavingRow, kept_files=self.kept.folder) if self.kept else row
 
 
 def remove_workspace(
@@ -116,13 +117,13 @@ def take_away(
 
     ``keep_all`` keeps ignored files however large they are: where nobody is there to be asked.
     """
-    path = Path(str(unit.facts.get("path", "")))
+    path = Path(unit.path)
     name = f"{unit.run}/{unit.id}"
-    if unit.facts.get("removed") or not unit.facts.get("path"):
+    if not unit.there:
         return Removal(run=unit.run, unit=unit.id, path=str(path), removed=False, reason="it has no workspace")
     with hold_unit(repository, unit):
         unit = recover_move(repository, ledger, unit)
-        path = Path(str(unit.facts["path"]))
+        path = Path(unit.path)
         finish_removal(unit, name)
         there = require_ours(unit, name)
         require_not_locked(repository, unit, name)
@@ -131,8 +132,8 @@ def take_away(
             require_ended(living_survivors(unit_folder(repository.state, unit)))
         stashed = stash_entries(repository, unit)
         rest = _save(repository, ledger, unit, path, discard=discard_left_out, keep_all=keep_all)
-        _remove(repository, ledger, unit, rest.facts | {"trash": None})
-        ledger.append("workspace.removed", run=unit.run, unit=unit.id, facts={"removed": True})
+        _remove(repository, ledger, unit, rest.row)
+        ledger.append(WorkspaceRemoved(removed=True), run=unit.run, unit=unit.id)
         # All it captured is in the user's repository, or in quarantine.
         shutil.rmtree(own_git(unit_folder(repository.state, unit) / "index"), ignore_errors=True)
     return removal_of(unit, path, rest, stashed, there=there)
@@ -151,16 +152,16 @@ def removal_of(unit: UnitState, path: Path, rest: Rest, stashed: tuple[str, ...]
         kept_files=rest.kept.paths if rest.kept else (),
         discarded=rest.discarded,
         stashed=stashed,
-        reason="" if there or unit.facts.get("trash") else f"{path} was not there; if you moved it, it is yours now",
+        reason="" if there or unit.trash else f"{path} was not there; if you moved it, it is yours now",
     )
 
 
 def stash_entries(repository: Repository, unit: UnitState) -> tuple[str, ...]:
     """List the entries of the user's stash that were made in a linked worktree: they stay when it goes."""
-    if unit.facts.get("workspace") != "worktree":
+    if unit.workspace != "worktree":
         return ()
-    branch = str(unit.facts.get("branch") or "")
-    own = {unit.commit, *(str(oid) for _, oid in unit.facts.get("kept", ()))} - {None, ""}
+    branch = unit.branch or ""
+    own = {unit.commit, *(oid for _, oid in unit.kept)} - {None, ""}
     try:
         found = [one for one in read_stash(repository.git) if one.is_of(branch, {str(oid) for oid in own})]
     except PrunError:
@@ -168,17 +169,16 @@ def stash_entries(repository: Repository, unit: UnitState) -> tuple[str, ...]:
     return tuple(f"{one.name} ({one.said})" for one in found)
 
 
-def _remove(repository: Repository, ledger: Ledger, unit: UnitState, facts: Mapping[str, object]) -> None:
+def _remove(repository: Repository, ledger: Ledger, unit: UnitState, leaving: LeavingRow) -> None:
     """Remove the folder and what belongs to it; the ledger knows before where the rest lies if that breaks off."""
-    path, identity = Path(str(unit.facts["path"])), identity_of(unit)
+    path, identity = Path(unit.path), identity_of(unit)
 
     def note(trash: Path, found: tuple[int, int]) -> None:
-        known = {**facts, "trash": [str(trash), *found]}
-        ledger.append("workspace.removing", run=unit.run, unit=unit.id, facts=known)
+        ledger.append(leaving.into(WorkspaceRemoving, trash=(str(trash), *found)), run=unit.run, unit=unit.id)
 
     if not os.path.lexists(path):
-        ledger.append("workspace.removing", run=unit.run, unit=unit.id, facts=facts)
-    if unit.facts["workspace"] == "worktree":
+        ledger.append(leaving.into(WorkspaceRemoving, trash=None), run=unit.run, unit=unit.id)
+    if unit.workspace == "worktree":
         remove_worktree(repository, path, identity, noted=note)
         _drop_branch(repository, ledger, unit)
     elif os.path.lexists(path):
@@ -189,7 +189,7 @@ def _save(
     repository: Repository, ledger: Ledger, unit: UnitState, path: Path, *, discard: bool, keep_all: bool
 ) -> Rest:
     """Pin what is in no commit yet, refuse over what cannot be pinned, and keep ignored work beside it."""
-    if unit.facts["workspace"] == "scratch":
+    if unit.workspace == "scratch":
         rows = _leave_scratch(unit, path, discard)
         return keep_rest(
             repository, ledger, unit, rows, (), RestRules(advice=_discard(unit), discard=discard, keep_all=keep_all)
@@ -198,7 +198,7 @@ def _save(
     if not os.path.lexists(path):
         # Its files are gone already; its commits are not.
         pin_commits(site, unit.run, unit.id)
-        return Rest(saved=unit.facts.get("saved"), ignored=tuple(unit.facts.get("ignored", ())))
+        return Rest(saved=unit.saved, ignored=unit.ignored)
     found, going = capture_rest(site, unit.run, unit.id, advice=_discard(unit), discard=discard)
     if found is None:
         return Rest()
@@ -233,7 +233,7 @@ def keep_rest(
 
     Raises OperationRefused over many.
     """
-    path = Path(str(unit.facts["path"]))
+    path = Path(unit.path)
     if not os.path.lexists(path):
         return Rest()
     found = precious_of(repository, unit, going, provided, full=rules.keep_all or rules.discard)
@@ -284,8 +284,8 @@ def _list_ignored(site: CaptureContext, away: Sequence[str]) -> set[str]:
 
 def find_ignored(repository: Repository, unit: UnitState) -> Precious:
     """Find the ignored files in the workspace of a unit that no tool makes again; raises PrunError where that fails."""
-    path = Path(str(unit.facts["path"]))
-    if unit.facts["workspace"] == "scratch":
+    path = Path(unit.path)
+    if unit.workspace == "scratch":
         return precious_of(repository, unit, _outbox(path), ())
     site = _site(repository, unit)
     return precious_of(repository, unit, _list_ignored(site, ()) | set(_outbox(path)), site.workspace.provided)
@@ -323,8 +323,8 @@ def _site(repository: Repository, unit: UnitState) -> CaptureContext:
     """Open the place a unit was captured from."""
     repo = open_repository(repository.common)
     source = read_source(repository)
-    own = unit.facts.get("base")
-    base = Oid(own) if isinstance(own, str) else read_ref(repo, base_ref(unit.run))
+    own = unit.base
+    base = Oid(own) if own is not None else read_ref(repo, base_ref(unit.run))
     if base is None or base not in repo:
         raise OperationRefused(
             f"the base of run {unit.run} is no longer pinned", "look at the workspace and remove it yourself"
@@ -345,22 +345,21 @@ def _site(repository: Repository, unit: UnitState) -> CaptureContext:
 
 def recall_workspace(state: Path, unit: UnitState) -> Workspace:
     """Return the workspace of a unit as it was written down; ``state`` is the repository's prun folder."""
-    facts = unit.facts
-    scratch = facts["workspace"] == "scratch"
+    scratch = unit.workspace == "scratch"
     return Workspace(
-        kind=None if scratch else facts["workspace"],
-        path=Path(str(facts["path"])),
-        identity=(facts["identity"][0], facts["identity"][1]),
-        branch=facts.get("branch"),
+        kind=unit.workspace_kind,
+        path=Path(unit.path),
+        identity=identity_of(unit),
+        branch=unit.branch,
         index=None if scratch else unit_folder(state, unit) / "index",
-        provided=tuple(facts.get("provided", ())),
-        notes=tuple(facts.get("notes", ())),
+        provided=unit.provided,
+        notes=unit.notes,
     )
 
 
 def _pin_rest(site: CaptureContext, unit: UnitState, found: Capture) -> str | None:
     """Pin a tree that differs from the unit's commit, beside whatever was pinned like that before."""
-    captured = str(unit.facts.get("tree") or site.repo[site.base].peel(pygit2.Tree).id)
+    captured = str(unit.tree or site.repo[site.base].peel(pygit2.Tree).id)
     if not found.changed or found.tree == captured:
         return None
     message = f"{unit.id}: left in the workspace when it was removed\n\nUnit: {unit.run}/{unit.id}\n"
@@ -377,13 +376,13 @@ def _pin_rest(site: CaptureContext, unit: UnitState, found: Capture) -> str | No
 
 def _drop_branch(repository: Repository, ledger: Ledger, unit: UnitState) -> None:
     """Delete the branch an older prun made for a linked worktree, if nobody went on with it since its capture."""
-    if not unit.facts.get("branch"):
+    if not unit.branch:
         return
     repo = open_repository(repository.common)
-    name = f"refs/heads/{unit.facts.get('branch')}"
+    name = f"refs/heads/{unit.branch}"
     at = read_ref(repo, name)
-    base = unit.facts.get("base") or read_ref(repo, base_ref(unit.run))
-    captured = {unit.commit, base, *(oid for _, oid in unit.facts.get("kept", ()))}
+    base = unit.base or read_ref(repo, base_ref(unit.run))
+    captured = {unit.commit, base, *(oid for _, oid in unit.kept)}
     if at is None or at not in captured or any(row.branch == name for row in read_checkouts(repository.git)):
         return
     if at == base:
@@ -403,5 +402,5 @@ def _tidy_parents(path: Path) -> None:
 
 def removable(run: RunState) -> Sequence[UnitState]:
     """List the units of a run whose workspace is there and whose work is over."""
-    kept = (unit for unit in run.units.values() if unit.facts.get("path") and not unit.facts.get("removed"))
+    kept = (unit for unit in run.units.values() if unit.there)
     return [unit for unit in kept if not probe_unit(run, unit).live]

@@ -11,6 +11,7 @@ from gitprun.ledger.events import UnitState
 from gitprun.ledger.ledger import Ledger
 from gitprun.ledger.review import unit_folder
 from gitprun.ledger.roster import NAMED
+from gitprun.ledger.unit_events import WorkspaceRemoved
 from gitprun.model.names import ZERO, Oid, kept_ref
 from gitprun.registry.finish import recover_workspace
 from gitprun.registry.guard import finish_removal, require_lonely, require_not_locked, require_ours
@@ -29,22 +30,22 @@ def remove_user_workspace(
     """
     with alone(repository, unit):
         unit = recover_workspace(repository, ledger, unit)
-        path = Path(str(unit.facts["path"]))
+        path = Path(unit.path)
         finish_removal(unit, unit.id)
         there = require_ours(unit, unit.id)
         require_not_locked(repository, unit, unit.id)
         if there:
             require_lonely(repository, path)
-        elif unit.facts["workspace"] == "worktree":
+        elif unit.workspace == "worktree":
             # Its files are gone already; its commits are not.
-            pin_gone(repository, unit.id, path, str(unit.facts["branch"]), pinned_commit(repository, unit))
+            pin_gone(repository, unit.id, path, str(unit.branch), pinned_commit(repository, unit))
         leaving = (
             save_user_workspace(repository, ledger, unit, discard=discard_left_out) if there else known_leaving(unit)
         )
         stashed = stash_entries(repository, unit)
         base = _keep_commit(repository, unit)
-        take_folder(repository, ledger, unit, leaving.facts)
-        ledger.append("workspace.removed", run=NAMED, unit=unit.id, facts={"removed": True})
+        take_folder(repository, ledger, unit, leaving.row)
+        ledger.append(WorkspaceRemoved(removed=True), run=NAMED, unit=unit.id)
         if base is not None:
             delete_ref(open_repository(repository.common), pin_name(unit.id), base)
         unpin_source(repository, f"{NAMED}/{unit.id}")

@@ -8,22 +8,22 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from gitprun.git.command import Git
 from gitprun.git.refs import move_ref, open_repository, read_ref
 from gitprun.git.repo import Repository, read_checkouts, require_seen_checkout, resolve_commit
 from gitprun.ledger.events import UnitState
 from gitprun.ledger.ledger import Ledger
-from gitprun.ledger.roster import NAMED
+from gitprun.ledger.roster import NAMED, make_idle
+from gitprun.ledger.rows import LeavingRow, ResetRow
+from gitprun.ledger.unit_events import WorkspaceKept, WorkspaceResetting, WorkspaceSwapping
 from gitprun.model.errors import OperationRefused, PrunError
 from gitprun.model.names import ZERO, Oid
 from gitprun.registry.guard import finish_removal, require_lonely, require_not_locked, require_ours, stands
 from gitprun.registry.leave import save_user_workspace, take_folder
-from gitprun.registry.make import furnish_user_workspace, made_facts
+from gitprun.registry.make import furnish_user_workspace, workspace_made
 from gitprun.registry.move import recover_move
 from gitprun.registry.open_workspace import alone, pin_name
 from gitprun.registry.trash import keep_in_trash
@@ -70,66 +70,71 @@ def reset_user_workspace(
     require_seen_checkout(repository)
     with alone(repository, unit):
         unit = recover_reset(repository, ledger, recover_move(repository, ledger, unit))
-        base, path, branch = resolve_commit(repository.git, revision), Path(str(unit.facts["path"])), _branch(unit)
+        base, path, branch = resolve_commit(repository.git, revision), Path(unit.path), _branch(unit)
         finish_removal(unit, unit.id)
         if not require_ours(unit, unit.id):
             raise OperationRefused(
                 f"the folder {path} of the workspace {unit.id} is gone",
-                f"git prun new {unit.id} {unit.facts['branch']} --resume makes it anew",
+                f"git prun new {unit.id} {unit.branch} --resume makes it anew",
             )
         require_not_locked(repository, unit, unit.id)
         require_lonely(repository, path)
         _require_own_branch(repository, path, branch)
         leaving = save_user_workspace(repository, ledger, unit, discard=discard_left_out)
         fresh = path.with_name(f".{path.name}.fresh-{secrets.token_hex(4)}")
-        asked: dict[str, Any] = {"to": base, "fresh": str(fresh), "copy": list(provision.copy)}
-        asked["link"] = list(provision.link)
-        ledger.append("workspace.resetting", run=NAMED, unit=unit.id, facts={"reset": asked})
+        asked = ResetRow(to=base, fresh=str(fresh), copy=tuple(provision.copy), link=tuple(provision.link))
+        ledger.append(WorkspaceResetting(reset=asked), run=NAMED, unit=unit.id)
         try:
             made = _make(repository, unit, fresh, base)
         except BaseException:
-            ledger.append("workspace.kept", run=NAMED, unit=unit.id, facts={"reset": None})
+            ledger.append(WorkspaceKept(reset=None), run=NAMED, unit=unit.id)
             raise
-        asked |= {"identity": list(made.identity), "notes": list(made.notes)}
-        asked["old"] = read_ref(open_repository(repository.common), branch)
-        asked["leaving"] = leaving.facts
-        ledger.append("workspace.swapping", run=NAMED, unit=unit.id, facts={"reset": asked})
-        unit = replace(unit, facts={**unit.facts, "reset": asked})
-        after, trash = _swap(repository, ledger, unit)
+        swapping = WorkspaceSwapping(
+            reset=asked.into(
+                ResetRow,
+                identity=made.identity,
+                notes=made.notes,
+                old=read_ref(open_repository(repository.common), branch),
+                leaving=leaving.row,
+            )
+        )
+        ledger.append(swapping, run=NAMED, unit=unit.id)
+        after, trash = _swap(repository, ledger, unit.joined(swapping))
     return Reset(
         base=base,
-        path=str(after.facts["path"]),
-        branch=str(after.facts["branch"]),
+        path=after.path,
+        branch=str(after.branch),
         saved=leaving.saved,
         trash=trash,
         ignored=leaving.ignored,
         kept=leaving.kept.folder if leaving.kept else "",
         kept_files=leaving.kept.paths if leaving.kept else (),
         discarded=leaving.discarded,
-        notes=tuple(after.facts["notes"]),
+        notes=after.notes,
     )
 
 
 def recover_reset(repository: Repository, ledger: Ledger, unit: UnitState) -> UnitState:
     """Finish a reset that broke off, or take it back where the fresh folder was not whole yet."""
-    asked = unit.facts.get("reset")
-    if not asked:
+    asked = unit.reset
+    if asked is None:
         return unit
-    if "identity" in asked:
+    if asked.identity is not None:
         return _swap(repository, ledger, unit)[0]
     # Nobody has ever been in there.
-    fresh = Path(str(asked["fresh"]))
+    fresh = Path(asked.fresh)
     identity = folder_identity(fresh)
-    if unit.facts["workspace"] == "worktree":
+    if unit.workspace == "worktree":
         remove_worktree(repository, fresh, identity or (0, 0))
     elif identity is not None:
         remove_tree(fresh, identity)
-    ledger.append("workspace.kept", run=NAMED, unit=unit.id, facts={"reset": None})
-    return replace(unit, facts={**unit.facts, "reset": None})
+    kept = WorkspaceKept(reset=None)
+    ledger.append(kept, run=NAMED, unit=unit.id)
+    return unit.joined(kept)
 
 
 def _branch(unit: UnitState) -> str:
-    return f"refs/heads/{unit.facts['branch']}"
+    return f"refs/heads/{unit.branch}"
 
 
 def _require_own_branch(repository: Repository, path: Path, branch: str) -> None:
@@ -143,24 +148,25 @@ def _require_own_branch(repository: Repository, path: Path, branch: str) -> None
 
 
 def _make(repository: Repository, unit: UnitState, fresh: Path, base: Oid) -> Workspace:
-    if unit.facts["workspace"] == "worktree":
+    if unit.workspace == "worktree":
         return make_detached(repository, fresh, base)
     source = pin_source(repository, f"{NAMED}/{unit.id}", read_source(repository), base)
     others = tuple(row for row in source.refs if row[0] != _branch(unit))
-    return make_clone(replace(source, refs=others), fresh, base, str(unit.facts["branch"]))
+    return make_clone(replace(source, refs=others), fresh, base, str(unit.branch))
 
 
 def _swap(repository: Repository, ledger: Ledger, unit: UnitState) -> tuple[UnitState, str | None]:
     """Take the old folder away and put the fresh one in its place; every step can be taken twice."""
-    asked: Mapping[str, Any] = unit.facts["reset"]
-    path, fresh, base = Path(str(unit.facts["path"])), Path(str(asked["fresh"])), Oid(str(asked["to"]))
-    identity = (int(asked["identity"][0]), int(asked["identity"][1]))
+    asked = unit.reset
+    assert asked is not None
+    path, fresh, base, identity = Path(unit.path), Path(asked.fresh), Oid(asked.to), asked.identity
+    assert identity is not None
     finish_removal(unit, unit.id)
-    gone = not os.path.lexists(path) and unit.facts["workspace"] == "worktree"
+    gone = not os.path.lexists(path) and unit.workspace == "worktree"
     if stands(unit) or gone:
         # Where only the folder went, its registration is still there.
-        take_folder(repository, ledger, unit, asked["leaving"])
-    trash = _move_branch(repository, ledger, unit, asked.get("old"), base)
+        take_folder(repository, ledger, unit, asked.leaving or LeavingRow())
+    trash = _move_branch(repository, ledger, unit, asked.old, base)
     if folder_identity(fresh) == identity:
         if os.path.lexists(path):
             raise OperationRefused(
@@ -169,9 +175,9 @@ def _swap(repository: Repository, ledger: Ledger, unit: UnitState) -> tuple[Unit
         os.rename(fresh, path)
     if folder_identity(path) != identity:
         raise OperationRefused(
-            f"the fresh folder for {unit.id} is gone", f"git prun new {unit.id} {unit.facts['branch']} --resume"
+            f"the fresh folder for {unit.id} is gone", f"git prun new {unit.id} {unit.branch} --resume"
         )
-    if unit.facts["workspace"] == "worktree":
+    if unit.workspace == "worktree":
         relocate_worktree(repository, fresh, path)
         _attach(repository, path, _branch(unit))
     return _fill(repository, ledger, unit, base, identity), trash
@@ -182,7 +188,7 @@ def _move_branch(repository: Repository, ledger: Ledger, unit: UnitState, old: s
     repo, branch = open_repository(repository.common), _branch(unit)
     now, trash = read_ref(repo, branch), None
     if now not in (base, None) and now != old:
-        raise PrunError(f"the branch {unit.facts['branch']} was moved meanwhile", "look at it, then try again")
+        raise PrunError(f"the branch {unit.branch} was moved meanwhile", "look at it, then try again")
     if now is None:
         move_ref(repo, branch, base, ZERO, "prun: its workspace was reset")
     elif now != base:
@@ -208,17 +214,16 @@ def _attach(repository: Repository, path: Path, branch: str) -> None:
 
 def _fill(repository: Repository, ledger: Ledger, unit: UnitState, base: Oid, identity: tuple[int, int]) -> UnitState:
     """Put in what it needs of the user's, keep its index out of its reach, and write down what it is now."""
-    asked, path = unit.facts["reset"], Path(str(unit.facts["path"]))
+    asked, path = unit.reset, Path(unit.path)
+    assert asked is not None
     bare = Workspace(
-        kind=unit.facts["workspace"],
+        kind=unit.workspace_kind,
         path=path,
         identity=identity,
-        branch=str(unit.facts["branch"]),
-        notes=tuple(asked["notes"]),
+        branch=str(unit.branch),
+        notes=asked.notes,
     )
-    workspace = furnish_user_workspace(
-        repository, unit.id, bare, base, Provision(copy=tuple(asked["copy"]), link=tuple(asked["link"]))
-    )
-    facts = made_facts(workspace, base)
-    event = ledger.append("workspace.made", run=NAMED, unit=unit.id, facts=facts)
-    return UnitState(unit.id, NAMED, state="idle", since=event.time, facts=facts)
+    workspace = furnish_user_workspace(repository, unit.id, bare, base, Provision(copy=asked.copy, link=asked.link))
+    anew = workspace_made(workspace, base)
+    event = ledger.append(anew, run=NAMED, unit=unit.id)
+    return make_idle(unit.id, anew, event.time)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from gitprun.capture.context import CaptureContext
 from gitprun.capture.worker_refs import read_clone_head, read_worktree_head
@@ -13,6 +12,7 @@ from gitprun.git.refs import move_ref, open_repository, read_ref, require_object
 from gitprun.git.repo import Repository
 from gitprun.git.trees import tree_of
 from gitprun.ledger.events import UnitState
+from gitprun.ledger.unit_events import UnitCaptured
 from gitprun.model.errors import PrunError
 from gitprun.model.names import Oid, kept_ref, short, unit_branch, unit_ref
 from gitprun.system.files import write_whole
@@ -21,8 +21,8 @@ from gitprun.workspaces.worktree import admin_folder
 SHOWN = 3
 
 
-def show_in_worktree(repository: Repository, site: CaptureContext, commit: Oid) -> dict[str, Any]:
-    """Move a linked worktree to the captured commit, unless it is on a branch of somebody's; return facts."""
+def show_in_worktree(repository: Repository, site: CaptureContext, commit: Oid) -> UnitCaptured:
+    """Move a linked worktree to the captured commit, unless it is on a branch of somebody's; return a note."""
     workspace, common = site.workspace, repository.common
     admin = admin_folder(common, workspace.path)
     try:
@@ -36,15 +36,16 @@ def show_in_worktree(repository: Repository, site: CaptureContext, commit: Oid) 
         elif admin is not None:
             head = read_worktree_head(common, workspace.path)
             if head.startswith("refs/"):
-                return {"branch_note": f"{workspace.path} is on {head.removeprefix('refs/heads/')} and was left there"}
+                note = f"{workspace.path} is on {head.removeprefix('refs/heads/')} and was left there"
+                return UnitCaptured(branch_note=note)
             git = Git(cwd=common, env={"GIT_DIR": str(admin)}, neutral=True)
             git.run("update-ref", "--no-deref", "-m", "prun: captured", "HEAD", commit, head)
         if admin is not None and workspace.index is not None:
             # What is checked out changed under it: with this index `git status` there shows a clean worktree again.
             write_whole(admin / "index", workspace.index.read_bytes(), mode=0o644)
     except (PrunError, OSError) as problem:
-        return {"branch_note": str(problem)}
-    return {}
+        return UnitCaptured(branch_note=str(problem))
+    return UnitCaptured()
 
 
 def describe_later(repository: Repository, unit: UnitState) -> str:
@@ -62,7 +63,7 @@ def describe_later(repository: Repository, unit: UnitState) -> str:
         )
     own = f"refs/heads/{unit_branch(unit.run, unit.id)}"
     for where, tip, way in (
-        *((str(unit.facts["path"]), tip, f"git prun collect {name} takes them in") for tip in _heads(repository, unit)),
+        *((unit.path, tip, f"git prun collect {name} takes them in") for tip in _heads(repository, unit)),
         (own, read_ref(repo, own) or "", f"git prun merge {own} lands them"),
     ):
         count, subjects = _read_later(repository, unit, tip)
@@ -74,8 +75,8 @@ def describe_later(repository: Repository, unit: UnitState) -> str:
 
 def _heads(repository: Repository, unit: UnitState) -> Iterator[str]:
     """Find what is checked out in a workspace, where that is no branch of the user's."""
-    path, kind = unit.facts.get("path"), unit.facts.get("workspace")
-    if not path or unit.facts.get("removed"):
+    path, kind = unit.path, unit.workspace
+    if not path or unit.removed:
         return
     if kind == "worktree":
         head = read_worktree_head(repository.common, Path(str(path)))
@@ -87,9 +88,9 @@ def _heads(repository: Repository, unit: UnitState) -> Iterator[str]:
 
 def _read_later(repository: Repository, unit: UnitState, tip: str) -> tuple[str, str]:
     """Count the commits that neither what was captured nor what was kept beside it has, and name the newest."""
-    facts, repo = unit.facts, open_repository(repository.common)
-    known = {str(unit.commit), str(facts.get("base") or ""), *(str(oid) for _, oid in facts.get("kept", ()))}
-    if not tip or tip in known | {str(row.get("oid")) for row in facts.get("rejected", ())}:
+    repo = open_repository(repository.common)
+    known = {unit.commit, unit.base, *(oid for _, oid in unit.kept), *(row.oid for row in unit.rejected)}
+    if not tip or tip in known:
         return "", ""
     if tip not in repo:
         # A clone's own; what is in there is read when it is collected.

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 from gitprun.git.refs import delete_ref, move_ref, open_repository, read_ref
 from gitprun.git.repo import Repository
+from gitprun.ledger.house_events import TrashKept
 from gitprun.ledger.ledger import Ledger
 from gitprun.model.names import ZERO, Oid, trash_ref
 
@@ -17,9 +18,8 @@ def keep_in_trash(repository: Repository, ledger: Ledger, ref: str, oid: Oid, *,
     kept = trash_ref(day, ref, oid)
     if read_ref(repo, kept) is None:
         move_ref(repo, kept, oid, ZERO, f"prun: {why}")
-    # No step of the unit's own, so it is named in the facts.
-    facts = {"of": of, "from": ref, "ref": kept, "commit": oid, "why": why}
-    ledger.append("trash.kept", facts=facts)
+    # No step of the unit's own, so it is named inside.
+    ledger.append(TrashKept(of=of, source=ref, ref=kept, commit=oid, why=why))
     return kept
 
 

@@ -57,8 +57,8 @@ def _is_home(home: str, repository: Repository) -> bool:
 
 
 def _acts_in(repository: Repository, unit: UnitState) -> bool:
-    path = unit.facts.get("path")
-    if unit.facts.get("workspace") != "worktree" or not isinstance(path, str):
+    path = unit.path
+    if unit.workspace != "worktree" or not isinstance(path, str):
         return False
     admin = admin_folder(repository.common, Path(path))
     return admin is not None and os.path.realpath(admin) == os.path.realpath(repository.git_dir)

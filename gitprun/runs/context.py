@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from gitprun.capture.capture import CaptureContext
 from gitprun.capture.filters import read_allowed
@@ -16,6 +15,7 @@ from gitprun.git.repo import Repository
 from gitprun.ledger.events import UnitState
 from gitprun.ledger.ledger import Ledger
 from gitprun.ledger.retry_policy import RetryPolicy
+from gitprun.ledger.unit_events import UnitPart, UnitWatched
 from gitprun.model.errors import GitFailed, GitTimeout, PrunError
 from gitprun.model.names import Oid, RunId
 from gitprun.model.plan import DEFAULT_MAX_FILES, DEFAULT_MAX_TOTAL, Settings
@@ -57,9 +57,9 @@ class RunContext:
     retry_policy: RetryPolicy = field(default_factory=RetryPolicy)
     clock: Alarm = field(default_factory=SystemClock)
 
-    def note(self, unit: Unit, kind: str, /, **facts: Any) -> None:
+    def note(self, unit: Unit, payload: UnitPart) -> None:
         """Write one event of a unit."""
-        self.ledger.append(f"unit.{kind}", run=self.run, unit=unit.id, facts=facts)
+        self.ledger.append(payload, run=self.run, unit=unit.id)
 
     def folder(self, unit: Unit) -> Path:
         """Return the folder that keeps prompt, output and result of a unit."""
@@ -70,17 +70,17 @@ class RunContext:
         begin_look(self._linked(unit), workspace.path, workspace.provided)
         note = self.observer.begin(author_of(self.run, unit.id, workspace)) if self.observer else ""
         if note:
-            self.note(unit, "watched", drift_note=note)
+            self.note(unit, UnitWatched(drift_note=note))
 
     def end_watch(self, unit: Unit) -> None:
         """Look at it again once its tree of processes ended: what changed is in the ledger after that."""
-        if linked := end_look(self._linked(unit)):
-            self.note(unit, "watched", **linked)
+        if (linked := end_look(self._linked(unit))) is not None:
+            self.note(unit, linked)
         try:
             if self.observer is not None:
                 self.observer.end(f"{self.run}/{unit.id}")
         except PrunError as problem:
-            self.note(unit, "watched", drift_note=problem.message)
+            self.note(unit, UnitWatched(drift_note=problem.message))
 
     def _linked(self, unit: Unit) -> Path:
         """Return the file of the look at what is linked."""

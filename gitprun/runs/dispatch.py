@@ -9,16 +9,18 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from gitprun import __version__
 from gitprun.executors.catalog import require_executor
 from gitprun.git.command import Git, require_git
 from gitprun.git.refs import Signature, delete_ref, move_ref, open_repository, read_signatures
 from gitprun.git.repo import Repository, require_seen_checkout, resolve_commit
+from gitprun.ledger.house_events import RunFinished, RunStarted
 from gitprun.ledger.ledger import Ledger
 from gitprun.ledger.retry_policy import read_retry_policy
+from gitprun.ledger.rows import SpecRow
 from gitprun.ledger.settings import remember
+from gitprun.ledger.unit_events import UnitQueued
 from gitprun.model.errors import PrunError
 from gitprun.model.names import PRUN_BRANCHES, PRUN_REFS, ZERO, Oid, RunId, base_ref, is_run_id, run_id
 from gitprun.model.plan import DEFAULT_MAX_FILE, DEFAULT_STALL, DEFAULT_VERIFY_TIMEOUT, Plan, Settings
@@ -169,7 +171,7 @@ def close_run(context: RunContext, states: dict[str, str]) -> RunReport:
             folder.rmdir()
     if context.observer is not None:
         context.observer.finish()
-    context.ledger.append("run.finished", run=context.run, facts={"states": states})
+    context.ledger.append(RunFinished(states=states), run=context.run)
     if context.observer is not None:
         context.observer.close()
     return RunReport(run=context.run, base=context.base, root=context.root, states=states)
@@ -197,18 +199,17 @@ def _open_run(
     repo = open_repository(repository.common)
     with locked(repository.state / "locks" / "run.lock", doing="starting a run", stop=coordinator.stop):
         run = _next_run(repository, coordinator.ledger, start.root)
-        me = probe_identity(os.getpid())
-        facts = {
-            "base": start.base,
-            "root": str(start.root),
-            "jobs": jobs,
-            "plan": plan_source,
-            "verify": list(plan.settings.verify) if plan.settings.verify is not None else None,
-            "verify_sandbox": plan.settings.verify_sandbox,
-            "units": [unit.id for unit in plan.units],
-            "version": __version__,
-            "coordinator": asdict(me) if me else {},
-        }
+        started = RunStarted(
+            base=start.base,
+            root=str(start.root),
+            jobs=jobs,
+            plan=plan_source,
+            verify=plan.settings.verify,
+            verify_sandbox=plan.settings.verify_sandbox,
+            names=tuple(unit.id for unit in plan.units),
+            version=__version__,
+            coordinator=probe_identity(os.getpid()),
+        )
         kept = repository.state / "runs" / run
         try:
             for unit in plan.units:
@@ -217,8 +218,8 @@ def _open_run(
             remember(kept, plan, start.revision)
             move_ref(repo, base_ref(run), start.base, ZERO, "prun: base of a run")
             # All in one go: a run without its units would look as if all were over.
-            queued = [("unit.queued", run, unit.id, _asked_of(unit)) for unit in plan.units]
-            coordinator.ledger.append_all([("run.started", run, "", facts), *queued])
+            queued = [(_asked_of(unit), run, unit.id) for unit in plan.units]
+            coordinator.ledger.append_all([(started, run, ""), *queued])
         except BaseException:
             delete_ref(repo, base_ref(run), start.base)
             shutil.rmtree(kept, ignore_errors=True)
@@ -226,10 +227,10 @@ def _open_run(
     return run
 
 
-def _asked_of(unit: Unit) -> dict[str, Any]:
-    """Write down what a unit is, but for its prompt, which lies in a file."""
-    spec = {key: value for key, value in asdict(unit).items() if key != "prompt"}
-    return {"spec": spec, "executor": unit.executor, "mode": unit.mode}
+def _asked_of(unit: Unit) -> UnitQueued:
+    """Return what is written down of what a unit is: all but its prompt, which lies in a file."""
+    spec = SpecRow.build({key: value for key, value in asdict(unit).items() if key != "prompt"})
+    return UnitQueued(spec=spec, executor=unit.executor, mode=unit.mode)
 
 
 def _next_run(repository: Repository, ledger: Ledger, root: Path) -> RunId:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from gitprun.executors.base import Ending
 from gitprun.executors.catalog import require_executor
 from gitprun.executors.compact import readable_output
-from gitprun.ledger.outcome import exit_facts
+from gitprun.ledger.outcome import ending_row, exit_row
 from gitprun.model.contract import FALLBACK_MARK, parse_result
 from gitprun.model.escapes import readable
 from gitprun.model.units import Exit
@@ -75,7 +75,7 @@ def finalize_unit(folder: Path, ended: Exit | None = None, start: int = 0) -> Fi
         except OSError as trouble:
             problem = f"the result file {result} could not be written: {trouble.strerror}"
     record: dict[str, Any] = {"unit": state.unit, "result": state.result, "fallback": fallback, "problem": problem}
-    record |= {"exit": exit_facts(said), "ending": asdict(ending) | {"message": ""}}
+    record |= {"exit": exit_row(said).as_json(), "ending": ending_row(ending).as_json()}
     write_record(folder, "ending.json", record)
     return FinalizedUnit(ended=said, ending=ending, fallback=fallback, problem=problem)
 

@@ -16,6 +16,7 @@ from gitprun.executors.base import Ending, Launch, WorkerPaths
 from gitprun.executors.catalog import require_executor
 from gitprun.guards.install import claude_guard
 from gitprun.ledger.retry_policy import RetryPolicy, read_retry_policy
+from gitprun.ledger.rows import StallRow
 from gitprun.model.errors import UsageProblem
 from gitprun.model.names import nearest
 from gitprun.model.plan import DEFAULT_STALL, Settings
@@ -236,9 +237,9 @@ class DispatchPolicy(ForegroundPolicy):
         assert self._at is not None
         return self._at[1]
 
-    def _note_stall(self, facts: dict[str, object] | None) -> None:
-        write_record(self.folder, "stall.json", facts or {})
-        self.say(describe_stall(self.unit.id, facts))
+    def _note_stall(self, row: StallRow | None) -> None:
+        write_record(self.folder, "stall.json", row.as_json() if row is not None else {})
+        self.say(describe_stall(self.unit.id, row))
 
     def watched(self) -> AbstractContextManager[None]:
         """Look at nothing: no repository need be there, and none is touched."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from gitprun.capture.capture import Capture, CaptureContext, CommitText, Rejected, commit_capture
 from gitprun.capture.screen import LeftOut
@@ -15,7 +14,8 @@ from gitprun.git.refs import read_ref
 from gitprun.git.trees import tree_of
 from gitprun.git.walk import Trees
 from gitprun.ledger.events import UnitState
-from gitprun.ledger.outcome import NO_RESULT, commit_message, explain_unit, judge_unit
+from gitprun.ledger.outcome import NO_RESULT, commit_message, explain_unit, judge_unit, verdict_row
+from gitprun.ledger.unit_events import UnitCaptured, UnitVerified, UnitVerifying
 from gitprun.ledger.verified_trees import note_verified
 from gitprun.model.contract import Result, fallback_result, parse_result
 from gitprun.model.escapes import readable
@@ -35,7 +35,7 @@ from gitprun.workspaces.base import OUTBOX, Workspace
 
 MAX_RESULT = 4_000_000
 FALLBACK_TAIL = 64_000
-NOTHING_CHANGED: dict[str, Any] = {"verify_changed": []}
+NOTHING_CHANGED = UnitVerified(verify_changed=())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,27 +53,27 @@ def capture_unit(
 
     ``again``: the unit was over, and is captured once more.
     """
-    facts = found.facts() | {"outside": list(outside_fence(found.changed, unit.paths))}
-    facts |= {"gate": list_gate_changes(context, site, found)}
+    row = judged_capture(context, site, found, unit)
     if again:
         # It was a verdict on another tree.
-        facts |= {"verdict": None}
+        row = row.into(UnitCaptured, checked=None)
     commit: Oid | None = None
     if found.changed:
         ref = unit_ref(context.run, unit.id)
         # There is one already where a coordinator was killed right after it had made it, or it is captured again.
         before = read_ref(site.repo, ref)
         message = commit_message(context.run, unit, worker, found.own_commits)
-        text = CommitText(message=message, who=context.who, note=facts["collect_notes"].append)
+        notes = list(row.collect_notes)
+        text = CommitText(message=message, who=context.who, note=notes.append)
         commit = commit_capture(site, found, ref, text, before or ZERO)
-        facts |= {"commit": commit, "ref": ref}
+        row = row.into(UnitCaptured, collect_notes=tuple(notes), commit=commit, ref=ref)
         # The commits made there are pinned beside the captured one, so the worktree may leave them; not a place that a
         # person has gone to since.
         known = {before, site.base, *(oid for _, oid in found.kept)}
         shows = site.workspace.kind == "worktree" and site.workspace.index is not None
         if shows and (not again or _stands_on(context, site) in known):
-            facts |= show_in_worktree(context.repository, site, commit)
-    context.note(unit, "captured", **facts)
+            row = row.joined(show_in_worktree(context.repository, site, commit))
+    context.note(unit, row)
     return commit
 
 
@@ -113,6 +113,12 @@ def needs_checks(found: Capture | None, worker: str | None) -> bool:
     return found is not None and worker is None and not found.unfinished and bool(found.changed)
 
 
+def judged_capture(context: RunContext, site: CaptureContext, found: Capture, unit: Unit) -> UnitCaptured:
+    """Return what is written down of a capture: also what is outside of the fence, and of its own checks."""
+    outside = tuple(outside_fence(found.changed, unit.paths))
+    return found.row.into(UnitCaptured, outside=outside, gate=tuple(list_gate_changes(context, site, found)))
+
+
 def list_gate_changes(context: RunContext, site: CaptureContext, found: Capture) -> list[str]:
     """List in words what the work of a unit changes of the checks it is judged by."""
     if not found.changed:
@@ -123,19 +129,18 @@ def list_gate_changes(context: RunContext, site: CaptureContext, found: Capture)
 
 def recall_capture(known: UnitState) -> Capture | None:
     """Return what was captured of this attempt before, as far as it was; its workspace may have changed since."""
-    facts = known.facts
-    if "tree" not in facts:
+    if known.tree is None:
         return None
     return Capture(
-        tree=Oid(facts["tree"]),
-        changed=tuple(facts["changed"]),
-        left_out=tuple(LeftOut(**row) for row in facts["left_out"]),
-        kept=tuple((name, Oid(oid)) for name, oid in facts["kept"]),
-        own_commits=tuple(facts["own_commits"]),
-        rejected=tuple(Rejected(**row) for row in facts.get("rejected", ())),
-        unfinished=facts["unfinished"],
-        notes=tuple(facts["collect_notes"]),
-        inner=tuple(facts.get("inner", ())),
+        tree=Oid(known.tree),
+        changed=known.changed,
+        left_out=tuple(LeftOut(row.path, row.reason, row.size) for row in known.left_out),
+        kept=tuple((name, Oid(oid)) for name, oid in known.kept),
+        own_commits=known.own_commits,
+        rejected=tuple(Rejected(row.name, Oid(row.oid), row.reason, row.place) for row in known.rejected),
+        unfinished=known.unfinished,
+        notes=known.collect_notes,
+        inner=known.inner,
     )
 
 
@@ -168,12 +173,12 @@ def verify(context: RunContext, unit: Unit, attempt: Attempt, workspace: Workspa
 
     In the workspace it says that the worker is done; for a tree that is to land it proves nothing.
     """
-    context.note(unit, "verifying")
+    context.note(unit, UnitVerifying())
     site = open_unit_capture(context, attempt, workspace)
     commit = read_ref(site.repo, unit_ref(context.run, unit.id))
     work = WorkToCheck(tree=found.tree, commit=commit, site=site, found=found)
-    verdict, facts = ask_checks(context, unit, work, context.folder(unit))
-    context.note(unit, "verified", **facts)
+    verdict, noted = ask_checks(context, unit, work, context.folder(unit))
+    context.note(unit, noted)
     return verdict
 
 
@@ -190,31 +195,25 @@ class WorkToCheck:
     found: Capture | None
 
 
-def ask_checks(context: RunContext, unit: Unit, work: WorkToCheck, logs: Path) -> tuple[Verdict, dict[str, Any]]:
+def ask_checks(context: RunContext, unit: Unit, work: WorkToCheck, logs: Path) -> tuple[Verdict, UnitVerified]:
     """Run the checks of a unit where its settings want them; return the verdict, and what is to be noted of it."""
     tree, commit, site, found = work.tree, work.commit, work.site, work.found
     settings = context.settings
     if settings.verify == ():
         # An empty list of commands asks for none; only without any list are they looked for.
-        verdict, facts = Verdict(state="absent"), NOTHING_CHANGED
+        verdict, noted = Verdict(state="absent"), NOTHING_CHANGED
     elif commit is not None and (settings.verify_in == "pristine" or site is None or found is None):
-        verdict, facts = _verify_commit(context, unit, commit, tree, logs)
+        verdict, noted = _verify_commit(context, unit, commit, tree, logs)
     else:
         assert site is not None
         assert found is not None
-        verdict, facts = _verify_workspace(context, unit, site, found, logs)
-    return verdict, {"verdict": verdict_facts(verdict), "tree": tree, **facts}
-
-
-def verdict_facts(verdict: Verdict) -> dict[str, Any]:
-    """Write a verdict down for the ledger."""
-    said = {"state": verdict.state, "reason": verdict.reason, "checks": [asdict(c) for c in verdict.checks]}
-    return said | ({"confined": verdict.confined} if verdict.confined else {})
+        verdict, noted = _verify_workspace(context, unit, site, found, logs)
+    return verdict, UnitVerified(checked=verdict_row(verdict), tree=tree).joined(noted)
 
 
 def _verify_workspace(
     context: RunContext, unit: Unit, site: CaptureContext, found: Capture, logs: Path
-) -> tuple[Verdict, dict[str, Any]]:
+) -> tuple[Verdict, UnitVerified]:
     """Run the checks in the workspace; return what they said, and what they changed there."""
     settings, workspace = context.settings, site.workspace
     # Only these can differ from the commit already; usually there are none, and the question is spared.
@@ -234,13 +233,11 @@ def _verify_workspace(
             stop=context.stop,
         )
     touched = sorted(modified(site) - before) if verdict.state != "absent" else []
-    notes = {"check_notes": list(verdict.notes)} if verdict.notes else {}
-    return verdict, {"verify_changed": touched, **notes}
+    noted = UnitVerified(verify_changed=tuple(touched))
+    return verdict, noted.into(UnitVerified, check_notes=verdict.notes) if verdict.notes else noted
 
 
-def _verify_commit(
-    context: RunContext, unit: Unit, commit: Oid, tree: Oid, logs: Path
-) -> tuple[Verdict, dict[str, Any]]:
+def _verify_commit(context: RunContext, unit: Unit, commit: Oid, tree: Oid, logs: Path) -> tuple[Verdict, UnitVerified]:
     """Check the captured commit as a landing on the branch its run began from would: that counts for such a one."""
     # Only who asks for a pristine check pays for loading the landing.
     from gitprun.landing.plan import checking_options
@@ -258,4 +255,4 @@ def _verify_commit(
     verdict = check_commit(where, commit, plan)
     if verdict.state == "pass":
         note_verified(context.ledger, (tree,), plan.way, context.run)
-    return verdict, NOTHING_CHANGED | {"verify_in": "pristine", "check_notes": list(dict.fromkeys(notes))}
+    return verdict, NOTHING_CHANGED.into(UnitVerified, verify_in="pristine", check_notes=tuple(dict.fromkeys(notes)))

@@ -8,12 +8,15 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Literal, cast
 
 from gitprun.executors.base import Ending
+from gitprun.executors.limits import FailureKind
 from gitprun.git.refs import delete_ref, move_ref, open_repository, read_ref
 from gitprun.git.repo import Repository, resolve_commit
 from gitprun.ledger.events import UnitState
+from gitprun.ledger.rows import EarlierRow, EndingRow
+from gitprun.ledger.unit_events import UnitPreparing
 from gitprun.model.errors import PrunError
 from gitprun.model.names import ZERO, Oid, RunId, UnitId, kept_ref, unit_branch, unit_ref
 from gitprun.model.units import Unit
@@ -21,7 +24,7 @@ from gitprun.registry.remove import recall_workspace, take_away
 from gitprun.registry.trash import keep_in_trash
 from gitprun.runs.attempt import thread_worth_resuming
 from gitprun.runs.context import Attempt, RunContext, WorkItem
-from gitprun.runs.prepare import workspace_facts
+from gitprun.runs.prepare import placed
 from gitprun.system.files import folder_identity, remove_tree
 from gitprun.workspaces.base import Workspace, workspace_path
 from gitprun.workspaces.clone import read_source
@@ -40,19 +43,19 @@ def begin(context: RunContext, item: WorkItem) -> tuple[Attempt, Workspace | Non
     unit, known = item.unit, item.known
     if known is None or known.attempt == 0:
         attempt = Attempt(number=1, base=context.base, source=context.source)
-        context.note(unit, "preparing", attempt=1)
+        context.note(unit, UnitPreparing(attempt=1))
         return attempt, None
     number, thread = known.attempt + 1, thread_to_resume(unit, known)
-    earlier = [*known.facts.get("earlier", ()), retire(context, unit, known, keep_workspace=thread is not None)]
+    earlier = (*known.earlier, retire(context, unit, known, keep_workspace=thread is not None))
     repo = open_repository(context.repository.common)
     if thread is not None:
-        base = Oid(str(known.facts["base"]))
+        base = Oid(known.base or context.base)
     else:
         base = _current_base(context)
         if base != context.base:
             name = kept_ref(context.run, unit.id, f"base-{number}")
             move_ref(repo, name, base, read_ref(repo, name) or ZERO, "prun: base of a later attempt")
-    commits = frozenset(str(row["commit"]) for row in earlier if row["commit"])
+    commits = frozenset(row.commit for row in earlier if row.commit)
     if thread is not None:
         commits |= started_with(context.repository, context.run)
     # The rules all share stay those the run began with: a worker that still works may have added some.
@@ -60,25 +63,23 @@ def begin(context: RunContext, item: WorkItem) -> tuple[Attempt, Workspace | Non
     source = replace(read_source(context.repository), exclude=first.exclude, attributes=first.attributes)
     attempt = Attempt(number=number, base=base, source=source, known=commits, thread=thread)
     if thread is None:
-        context.note(unit, "preparing", attempt=number, earlier=earlier)
+        context.note(unit, UnitPreparing(attempt=number, earlier=earlier))
         return attempt, None
     workspace = recall_workspace(context.repository.state, known)
     # Written down at once: somebody's work lies in there.
-    facts = workspace_facts(workspace, base)
-    context.note(unit, "preparing", attempt=number, earlier=earlier, thread=thread, **facts)
+    context.note(unit, placed(workspace, base).into(UnitPreparing, attempt=number, earlier=earlier, thread=thread))
     return attempt, workspace
 
 
 def recall_attempt(repository: Repository, base: str, known: UnitState) -> Attempt:
     """Return what the last attempt at a unit started from, with all its commits known; ``base`` is its run's."""
-    earlier = frozenset(str(row["commit"]) for row in known.facts.get("earlier", ()) if row.get("commit"))
     own = {known.commit} if known.commit else set()
     return Attempt(
         number=known.attempt,
-        base=Oid(str(known.facts.get("base") or base)),
+        base=Oid(str(known.base or base)),
         source=read_source(repository),
-        known=earlier | own | started_with(repository, known.run),
-        thread=known.facts.get("thread"),
+        known=known.earlier_commits | own | started_with(repository, known.run),
+        thread=known.thread,
     )
 
 
@@ -92,24 +93,22 @@ def _current_base(context: RunContext) -> Oid:
 
 def thread_to_resume(unit: Unit, known: UnitState) -> str | None:
     """Return the conversation worth going on with, as far as its workspace is still there."""
-    said = known.facts.get("ending") or {}
-    ending = Ending("unknown", thread=str(said.get("thread") or "") or None, kind=said.get("kind") or "")
-    changed = bool(known.facts.get("changed")) and not known.facts.get("unfinished")
-    path, identity = known.facts.get("path"), known.facts.get("identity")
+    said = known.ending or EndingRow()
+    ending = Ending("unknown", thread=said.thread or None, kind=cast('FailureKind | Literal[""]', said.kind))
+    changed = bool(known.changed) and not known.unfinished
     thread = thread_worth_resuming(unit, ending, changed=changed)
-    if thread is None or not (path and identity):
+    if thread is None or not (known.path and known.identity):
         return None
-    there = folder_identity(Path(str(path))) == tuple(identity) and not known.facts.get("removed")
-    return thread if there else None
+    return thread if folder_identity(Path(known.path)) == known.identity else None
 
 
-def retire(context: RunContext, unit: Unit, known: UnitState, *, keep_workspace: bool) -> dict[str, Any]:
+def retire(context: RunContext, unit: Unit, known: UnitState, *, keep_workspace: bool) -> EarlierRow:
     """Put an attempt away: its work pinned under a name of its own, its workspace removed, its files set apart.
 
     Every step can be taken twice, for a coordinator may be killed between any two.
     """
     if not keep_workspace:
-        if known.facts.get("path"):
+        if known.path:
             take_away(context.repository, context.ledger, known, keep_all=True)
         else:
             _clear_half_made(context, unit)
@@ -120,17 +119,17 @@ def retire(context: RunContext, unit: Unit, known: UnitState, *, keep_workspace:
         if (folder / name).exists():
             aside.mkdir(exist_ok=True)
             os.replace(folder / name, aside / name)
-    outcome = known.facts.get("outcome") or known.facts
-    return {
-        "attempt": known.attempt,
-        "state": str(outcome.get("state") or known.state),
-        "kind": str(outcome.get("failure") or ""),
-        "reason": str(outcome.get("reason") or ""),
-        "base": known.facts.get("base"),
-        "commit": known.commit,
-        "ref": ref,
-        "folder": str(aside),
-    }
+    outcome = known.outcome or known
+    return EarlierRow(
+        attempt=known.attempt,
+        state=outcome.final or known.state,
+        kind=outcome.failure,
+        reason=outcome.reason,
+        base=known.base,
+        commit=known.commit,
+        ref=ref,
+        folder=str(aside),
+    )
 
 
 def _pin(context: RunContext, known: UnitState) -> str | None:

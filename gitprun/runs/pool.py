@@ -9,6 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 
 from gitprun.ledger.stop_requests import StopRequests
+from gitprun.ledger.unit_events import UnitWaiting
 from gitprun.runs.attempt import Retry
 from gitprun.runs.context import RunContext, WorkItem
 from gitprun.runs.run_policy import leave_unit, run_unit
@@ -28,6 +29,8 @@ class Pool:
         self.told: dict[str, float] = {}
         self.pending: list[WorkItem] = []
         self.running: dict[Future[str | Retry], WorkItem] = {}
+        # What the service of an executor last said no with.
+        self.failure: dict[str, str] = {}
         self.states: dict[str, str] = {}
         self.wake = threading.Event()
         self.contexts: dict[str, RunContext] = {}
@@ -71,6 +74,7 @@ class Pool:
             return
         if answer.shared:
             self.peace[unit.executor] = max(self.peace.get(unit.executor, 0.0), answer.until)
+            self.failure[unit.executor] = answer.kind
         known = self.context.ledger.read().history.runs[self.context.run].units[unit.id]
         tried = item.tried + 1 if answer.counts else item.tried
         self.pending.append(replace(item, known=known, tried=tried, until=answer.until, attach=False))
@@ -102,4 +106,5 @@ class Pool:
         if peace <= max(item.until, self.told.get(unit.id, 0.0)):
             return
         self.told[unit.id] = peace
-        self.context.note(unit, "waiting", until=peace, reason=f"the service of {unit.executor} is at its limit")
+        reason = f"the service of {unit.executor} is at its limit"
+        self.context.note(unit, UnitWaiting(until=peace, failure=self.failure[unit.executor], reason=reason))

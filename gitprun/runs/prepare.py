@@ -7,9 +7,9 @@ import os
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from gitprun.capture.preview import noting_setup
+from gitprun.ledger.unit_events import Placed, UnitPrepared
 from gitprun.model.errors import PrunError
 from gitprun.model.names import Oid, unit_branch
 from gitprun.model.units import Unit
@@ -63,21 +63,21 @@ def prepare(context: RunContext, unit: Unit, attempt: Attempt) -> Workspace:
 
 def note_prepared(context: RunContext, unit: Unit, attempt: Attempt, workspace: Workspace, seconds: float) -> None:
     """Write down the workspace an attempt works in."""
-    context.note(unit, "prepared", **workspace_facts(workspace, attempt.base), seconds=seconds)
+    context.note(unit, placed(workspace, attempt.base).into(UnitPrepared, seconds=seconds))
 
 
-def workspace_facts(workspace: Workspace, base: Oid) -> dict[str, Any]:
-    """Write a workspace down for the ledger."""
-    return {
-        "base": base,
-        "workspace": workspace.kind or "scratch",
-        "path": str(workspace.path),
-        "identity": list(workspace.identity),
-        "birth": folder_birth(workspace.path),
-        "branch": workspace.branch,
-        "provided": list(workspace.provided),
-        "notes": list(workspace.notes),
-    }
+def placed(workspace: Workspace, base: Oid) -> Placed:
+    """Return a workspace as it is written down."""
+    return Placed(
+        base=base,
+        workspace=workspace.kind or "scratch",
+        path=str(workspace.path),
+        identity=workspace.identity,
+        birth=folder_birth(workspace.path),
+        branch=workspace.branch,
+        provided=workspace.provided,
+        notes=workspace.notes,
+    )
 
 
 def temporary_of(workspace: Workspace, unit: Unit) -> Path:

@@ -6,7 +6,7 @@ import itertools
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 
 from gitprun.capture.capture import Capture, CaptureContext, capture, changed_paths, require_ended
 from gitprun.capture.classification import included
@@ -15,10 +15,12 @@ from gitprun.git.refs import move_ref, read_ref
 from gitprun.git.repo import Repository
 from gitprun.git.trees import tree_of
 from gitprun.ledger.events import RunState, UnitState
+from gitprun.ledger.house_events import RunFinished, RunResumed
 from gitprun.ledger.ledger import Ledger
 from gitprun.ledger.review import read_result_text, unit_folder
 from gitprun.ledger.roster import NAMED
 from gitprun.ledger.settings import Remembered, recall, reread_executors
+from gitprun.ledger.unit_events import UnitFinished
 from gitprun.model.contract import parse_result
 from gitprun.model.errors import OperationRefused
 from gitprun.model.names import ZERO, Oid, RunId, kept_ref, unit_ref
@@ -104,10 +106,10 @@ def _require_over(unit: UnitState) -> None:
             f"{name} is a named workspace", "add and commit there what you want: it is on a branch of yours"
         )
     if unit.state == "landed":
-        raise OperationRefused(f"{name} has landed", f"take what you need from {unit.facts['path']}")
-    if unit.facts.get("workspace") not in ("clone", "worktree"):
+        raise OperationRefused(f"{name} has landed", f"take what you need from {unit.path}")
+    if unit.workspace not in ("clone", "worktree"):
         raise OperationRefused(f"{name} only reads, so there is nothing to collect", f"git prun show {name}")
-    if not unit.facts.get("exit"):
+    if not unit.exit:
         raise OperationRefused(f"the worker of {name} never came to its end", f"git prun run --resume {unit.run}")
 
 
@@ -117,7 +119,7 @@ def open_context(
     """Put together what the units of a run shared, as it was asked for then; ``said`` wins over that."""
     settings, _ = reread_executors(kept, repository.top)
     settings = said.over(settings)
-    root = open_root(repository, str(run.facts.get("root") or settings.root or ""))
+    root = open_root(repository, str(run.root or settings.root or ""))
     start = RunStart(base=Oid(run.base), revision=kept.revision, root=root)
     return make_context(repository, settings, Coordinator(ledger=ledger, stop=stop), RunId(run.id), start)
 
@@ -132,12 +134,12 @@ def coordinated(ledger: Ledger, repository: Repository, run: RunState, doing: st
     with locked(repository.state / "locks" / "run.lock", doing=doing):
         require_alone(ledger.read().history.runs[run.id])
         me = probe_identity(os.getpid())
-        ledger.append("run.resumed", run=run.id, facts={"coordinator": asdict(me) if me else {}, "again": []})
+        ledger.append(RunResumed(coordinator=me, again=()), run=run.id)
     try:
         yield
     finally:
-        states = {one.id: one.state for one in ledger.read().history.runs[run.id].units.values()}
-        ledger.append("run.finished", run=run.id, facts={"states": states})
+        states = {str(one.id): one.state for one in ledger.read().history.runs[run.id].units.values()}
+        ledger.append(RunFinished(states=states), run=run.id)
 
 
 def _keep_old(site: CaptureContext, run: RunState, unit: UnitState, old: Oid | None) -> str:
@@ -162,7 +164,7 @@ def _judge(
     if needs_checks(found, worker):
         verdict = verify(context, spec, attempt, site.workspace, found)
     result = parse_result(read_result_text(unit_folder(context.repository.state, unit)), spec.id)
-    said = str(unit.facts.get("reason") or "")
+    said = unit.reason
     outcome = judge_work(spec, worker, said, found=found, verdict=verdict, result=result)
-    context.note(spec, "finished", state=outcome.state, reason=outcome.reason, hint="")
+    context.note(spec, UnitFinished(final=outcome.state, reason=outcome.reason, hint=""))
     return outcome

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, cast
 
 from gitprun.capture.capture import Capture, CaptureContext, capture, require_ended
 from gitprun.capture.context import index_kept
@@ -14,10 +14,11 @@ from gitprun.git.trees import tree_of
 from gitprun.ledger.events import RunState, UnitState
 from gitprun.ledger.outcome import judge_worker
 from gitprun.ledger.review import read_result_text, unit_folder
+from gitprun.ledger.unit_events import UnitFinished, UnitVerified
 from gitprun.model.contract import parse_result
 from gitprun.model.errors import PrunError
 from gitprun.model.names import Oid
-from gitprun.model.units import Exit, Unit, Verdict
+from gitprun.model.units import Exit, ExitReason, Unit, Verdict
 from gitprun.registry.remove import recall_workspace
 from gitprun.registry.survivors import living_survivors
 from gitprun.runs.context import RunContext, open_unit_capture
@@ -47,10 +48,8 @@ class Rechecked:
 
 def is_checkable(unit: UnitState) -> bool:
     """Check whether another verdict can change what a unit is: its worker ended well, and its work is captured."""
-    ended = bool(unit.facts.get("exit")) and worker_state(unit) is None
-    return (
-        ended and unit.commit is not None and unit.state in ("ready", "unverified") and not unit.facts.get("unfinished")
-    )
+    ended = unit.exit is not None and worker_state(unit) is None
+    return ended and unit.commit is not None and unit.state in ("ready", "unverified") and not unit.unfinished
 
 
 def could_not_run(unit: UnitState) -> bool:
@@ -69,21 +68,21 @@ def recheck(context: RunContext, run: RunState, known: UnitState, spec: Unit) ->
     tree = Oid(tree_of(open_repository(repository.common), commit))
     site, found, why = _workspace_of(context, run, known, tree)
     logs = _free_folder(context.folder(spec))
-    verdict, facts = ask_checks(context, spec, WorkToCheck(tree=tree, commit=commit, site=site, found=found), logs)
-    where: Where = "pristine" if site is None or facts.get("verify_in") == "pristine" else "workspace"
-    said = str(known.facts.get("reason") or "")
-    notes = tuple(facts.get("check_notes", ()))
+    verdict, noted = ask_checks(context, spec, WorkToCheck(tree=tree, commit=commit, site=site, found=found), logs)
+    where: Where = "pristine" if site is None or noted.verify_in == "pristine" else "workspace"
+    said = known.reason
+    notes = noted.check_notes
     if context.stop.is_set():
         return Rechecked(unit=known, verdict=verdict, state=known.state, reason=said, where=where, why=why, notes=notes)
     result = parse_result(read_result_text(unit_folder(repository.state, known)), spec.id)
     # Only whole work of a worker that ended well comes here: what was captured of it has not changed since.
     outcome = judge_work(spec, None, "", found=recall_capture(known) or found, verdict=verdict, result=result)
     # One write: whoever is killed now leaves the old verdict or the new one, and what goes with it.
-    noted = {"check_notes": [], "verify_in": "", **facts}
+    finished = UnitFinished(final=outcome.state, reason=outcome.reason, hint="")
     context.ledger.append_all(
         [
-            ("unit.verified", context.run, spec.id, noted),
-            ("unit.finished", context.run, spec.id, {"state": outcome.state, "reason": outcome.reason, "hint": ""}),
+            (UnitVerified(check_notes=(), verify_in="").joined(noted), context.run, spec.id),
+            (finished, context.run, spec.id),
         ]
     )
     return Rechecked(
@@ -102,11 +101,7 @@ def _workspace_of(
     context: RunContext, run: RunState, known: UnitState, tree: Oid
 ) -> tuple[CaptureContext | None, Capture | None, str]:
     """Return the workspace of a unit if it is there and holds exactly this tree; else say why it does not serve."""
-    facts = known.facts
-    identity = facts.get("identity")
-    if facts.get("removed") or not facts.get("path") or not identity:
-        return None, None, "its workspace is gone"
-    if folder_identity(Path(str(facts["path"]))) != tuple(identity):
+    if not known.there or known.identity is None or folder_identity(Path(known.path)) != known.identity:
         return None, None, "its workspace is gone"
     try:
         workspace = recall_workspace(context.repository.state, known)
@@ -132,12 +127,13 @@ def _free_folder(folder: Path) -> Path:
 
 def worker_state(unit: UnitState) -> str | None:
     """Judge the worker of a unit alone, by what is written down of its end."""
-    record, ending = unit.facts["exit"], unit.facts.get("ending") or {}
+    record, ending = unit.exit, unit.ending
+    assert record is not None
     ended = Exit(
-        code=record.get("code"),
-        signal=record.get("signal"),
-        reason=record.get("reason", "exited"),
-        seconds=float(record.get("seconds") or 0.0),
-        detail=str(record.get("detail") or ""),
+        code=record.code,
+        signal=record.signal,
+        reason=cast("ExitReason", record.reason),
+        seconds=record.seconds,
+        detail=record.detail,
     )
-    return judge_worker(ended, str(ending.get("state") or "unknown"))
+    return judge_worker(ended, ending.state or "unknown" if ending is not None else "unknown")

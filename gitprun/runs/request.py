@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from gitprun.git.refs import Signature
 from gitprun.git.repo import Repository
@@ -14,6 +13,7 @@ from gitprun.ledger.ledger import Ledger
 from gitprun.ledger.retry_policy import RetryPolicy, read_retry_policy
 from gitprun.ledger.review import unit_folder
 from gitprun.ledger.roster import NAMED
+from gitprun.ledger.unit_events import UnitPart
 from gitprun.model.plan import DEFAULT_STALL, Settings
 from gitprun.model.units import DEFAULT_OUTPUT_MAX, ExecutorSettings, Unit
 from gitprun.runs.stall_watch import StallWatch
@@ -65,9 +65,9 @@ class Session:
     clock: Alarm = field(default_factory=SteadyClock)
     code: int = 1
 
-    def note(self, kind: str, /, **facts: Any) -> None:
+    def note(self, payload: UnitPart) -> None:
         """Write one event."""
-        self.ledger.append(f"unit.{kind}", run=NAMED, unit=self.place.id, facts=facts)
+        self.ledger.append(payload, run=NAMED, unit=self.place.id)
 
     def tell(self, text: str) -> None:
         """Write a status line to stdout and into the log."""

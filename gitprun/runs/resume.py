@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from gitprun.git.command import require_git
 from gitprun.git.repo import Repository, require_seen_checkout
 from gitprun.ledger.events import RunState, UnitState
+from gitprun.ledger.house_events import RunResumed
 from gitprun.ledger.ledger import Ledger
 from gitprun.ledger.lookup import find_run, probe_unit
 from gitprun.ledger.settings import Remembered, recall, reread_executors
+from gitprun.ledger.unit_events import UnitRechecked
 from gitprun.model.errors import OperationRefused, PrunError
 from gitprun.model.names import Oid, RunId
 from gitprun.model.plan import Settings
@@ -104,8 +106,7 @@ def take_over(
         require_trusted(repository, started_by(settings.powers, {unit.executor for unit in units}))
         if items or unchecked:
             me = probe_identity(os.getpid())
-            facts = {"coordinator": asdict(me) if me else {}, "again": [unit.id for unit in units]}
-            ledger.append("run.resumed", run=run.id, facts=facts)
+            ledger.append(RunResumed(coordinator=me, again=tuple(unit.id for unit in units)), run=run.id)
     return Resumed(
         run=run,
         revision=kept.revision,
@@ -120,7 +121,7 @@ def take_over(
 def resume_run(repository: Repository, resumed: Resumed, coordinator: Coordinator) -> RunReport:
     """Work on what is missing in a run that was taken over, and return the final states of all its units."""
     run, base = resumed.run, Oid(resumed.run.base)
-    root = open_root(repository, str(run.facts.get("root") or resumed.settings.root or ""))
+    root = open_root(repository, str(run.root or resumed.settings.root or ""))
     start = RunStart(base=base, revision=resumed.revision, root=root)
     context = make_context(repository, resumed.settings, coordinator, RunId(run.id), start)
     if not resumed.items and not resumed.unchecked:
@@ -137,9 +138,8 @@ def resume_run(repository: Repository, resumed: Resumed, coordinator: Coordinato
 
 def require_alone(run: RunState) -> None:
     """Raise Occupied where a coordinator works on a run, or may."""
-    record = run.facts.get("coordinator")
-    if run.ended is None and record and not is_gone(ProcessIdentity(**record)):
-        raise Occupied(run, ProcessIdentity(**record))
+    if run.ended is None and run.coordinator is not None and not is_gone(run.coordinator):
+        raise Occupied(run, run.coordinator)
 
 
 def _check_again(context: RunContext, run: RunState, item: WorkItem) -> str:
@@ -152,7 +152,8 @@ def _check_again(context: RunContext, run: RunState, item: WorkItem) -> str:
         with hold_unit(context.repository, known):
             return recheck(context, run, known, item.unit).state
     except PrunError as problem:
-        context.note(item.unit, "rechecked", check_notes=[f"its checks could not be asked again: {problem.message}"])
+        note = f"its checks could not be asked again: {problem.message}"
+        context.note(item.unit, UnitRechecked(check_notes=(note,)))
         return known.state
 
 
@@ -179,11 +180,11 @@ def _work_item(repository: Repository, run: RunState, unit: Unit, known: UnitSta
     if known is None or known.attempt == 0:
         return WorkItem(unit=unit, known=known)
     if known.state == "waiting":
-        return WorkItem(unit=unit, known=known, until=float(known.facts.get("until") or 0.0))
-    if known.state == "broken" and (known.facts.get("exit") or {}).get("survivors") and "tree" not in known.facts:
+        return WorkItem(unit=unit, known=known, until=float(known.until or 0.0))
+    if known.state == "broken" and known.exit is not None and known.exit.survivors and not known.captured:
         # Its processes could not be ended then: its work is still to be captured.
-        return WorkItem(unit=unit, known=known, attach=bool(known.facts.get("path")))
-    if not known.live or not known.facts.get("path"):
+        return WorkItem(unit=unit, known=known, attach=bool(known.path))
+    if not known.live or not known.path:
         return WorkItem(unit=unit, known=known)
     return WorkItem(unit=unit, known=known, attach=_was_started(repository.state / "runs" / run.id / unit.id, known))
 

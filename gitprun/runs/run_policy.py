@@ -6,9 +6,8 @@ import os
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from gitprun.capture.capture import Capture, capture, require_ended
 from gitprun.executors.base import Ending, Launch, WorkerPaths
@@ -18,8 +17,10 @@ from gitprun.git.environment import ceilings
 from gitprun.guards.install import claude_guard
 from gitprun.guards.shims import guard_environment
 from gitprun.ledger.events import ENDED
-from gitprun.ledger.outcome import exit_facts
+from gitprun.ledger.outcome import ending_row, exit_row
+from gitprun.ledger.rows import StallRow
 from gitprun.ledger.stall import was_ended
+from gitprun.ledger.unit_events import UnitExited, UnitFinished, UnitMoving, UnitStalled, UnitStarted, UnitWaiting
 from gitprun.model.contract import Result
 from gitprun.model.errors import PrunError
 from gitprun.model.prompts import assemble_prompt, continue_prompt
@@ -47,7 +48,6 @@ from gitprun.runs.worker import (
     WorkerEvents,
     WorkerFiles,
     WorkerLimits,
-    process_facts,
     read_ending,
     rejoin_worker,
 )
@@ -118,7 +118,7 @@ class RunUnitPolicy(Policy):
             # The setup that was ended, or a git that laid out the files.
             if not context.stop.is_set():
                 raise
-            context.note(unit, "finished", state="stopped", reason="stopped while its workspace was made ready")
+            context.note(unit, UnitFinished(final="stopped", reason="stopped while its workspace was made ready"))
             return Ended(state="stopped")
         self._at = attempt, workspace
         return self._call(attempt, workspace)
@@ -185,10 +185,10 @@ class RunUnitPolicy(Policy):
         context, unit, log = self.context, self.unit, str(self.context.folder(self.unit) / "output.log")
 
         def started(who: ProcessIdentity | None, mark: str, launch: Launch) -> None:
-            context.note(unit, "started", process=process_facts(who), program=launch.argv[0], log=log, mark=mark)
+            context.note(unit, UnitStarted(process=who, program=launch.argv[0], log=log, mark=mark))
 
-        def stalled(facts: dict[str, object] | None) -> None:
-            context.note(unit, "stalled" if facts else "moving", stalled=facts)
+        def stalled(row: StallRow | None) -> None:
+            context.note(unit, UnitStalled(stalled=row) if row is not None else UnitMoving(stalled=None))
 
         return WorkerEvents(started=started, stalled=stalled, heard=lambda said: context.heard(unit.id, said))
 
@@ -198,13 +198,12 @@ class RunUnitPolicy(Policy):
         assert known is not None
         workspace = recall_workspace(context.repository.state, known)
         self._at = recall_attempt(context.repository, context.base, known), workspace
-        record = known.facts.get("process")
         worker = KnownWorker(
             unit=self.unit,
-            supervisor=ProcessIdentity(**record) if record else None,
-            mark=str(known.facts.get("mark") or ""),
-            stalled=bool(known.facts.get("stalled")),
-            was_ended=was_ended(known.facts),
+            supervisor=known.process,
+            mark=known.mark,
+            stalled=known.stalled is not None,
+            was_ended=was_ended(known),
         )
         files = self._files(workspace)
         return rejoin_worker(worker, files, context.grace, self._events(), context.stalls, context.stop)
@@ -223,8 +222,7 @@ class RunUnitPolicy(Policy):
 
     def note_exit(self, worked: Worked) -> None:
         """Write down how the worker ended; what it said last is in its output."""
-        ending = asdict(worked.ending) | {"message": ""}
-        self.context.note(self.unit, "exited", exit=exit_facts(worked.exit), ending=ending)
+        self.context.note(self.unit, UnitExited(exit=exit_row(worked.exit), ending=ending_row(worked.ending)))
 
     def capture(self, worked: Worked) -> Evidence:
         """Make and pin the unit's one commit, and keep its result or salvage one."""
@@ -248,9 +246,9 @@ class RunUnitPolicy(Policy):
         """Write down that the unit waits, and the end it had if it were not tried again."""
         retry = decision.retry
         assert retry is not None
-        outcome = self._facts(worked, decision, ABSENT)
-        facts = {"until": retry.until, "failure": retry.kind, "reason": outcome["reason"], "outcome": outcome}
-        self.context.note(self.unit, "waiting", **facts)
+        outcome = self._outcome(worked, decision, ABSENT)
+        waiting = UnitWaiting(until=retry.until, failure=retry.kind, reason=outcome.reason, outcome=outcome)
+        self.context.note(self.unit, waiting)
 
     def conclude(self, worked: Worked, evidence: Evidence, decision: Decision) -> str:
         """Have the checks say whether the work is good, and end the unit."""
@@ -259,24 +257,24 @@ class RunUnitPolicy(Policy):
         if needs_checks(kept.found, worked.state):
             assert kept.found is not None
             verdict = verify(self.context, self.unit, *self._place, kept.found)
-        outcome = self._facts(worked, decision, verdict)
-        self.context.note(self.unit, "finished", **outcome)
-        return str(outcome["state"])
+        outcome = self._outcome(worked, decision, verdict)
+        self.context.note(self.unit, outcome)
+        return outcome.final
 
-    def _facts(self, worked: Worked, decision: Decision, verdict: Verdict) -> dict[str, Any]:
-        """Write down what the unit came to."""
+    def _outcome(self, worked: Worked, decision: Decision, verdict: Verdict) -> UnitFinished:
+        """Return what the unit came to, as it is written down."""
         kept = self._kept
         assert kept is not None
         outcome: Outcome = judge_work(
             self.unit, worked.state, worked.reason, found=kept.found, verdict=verdict, result=kept.result
         )
-        return {
-            "state": outcome.state,
-            "reason": decision.reason or "; ".join(filter(None, (outcome.reason, decision.why))),
-            "failure": decision.failure,
-            "fallback": kept.fallback,
-            "result_problems": [] if kept.fallback else list(kept.result.problems),
-        }
+        return UnitFinished(
+            final=outcome.state,
+            reason=decision.reason or "; ".join(filter(None, (outcome.reason, decision.why))),
+            failure=decision.failure,
+            fallback=kept.fallback,
+            result_problems=() if kept.fallback else tuple(kept.result.problems),
+        )
 
 
 def run_unit(context: RunContext, item: WorkItem) -> str | Retry:
@@ -295,7 +293,7 @@ def run_unit(context: RunContext, item: WorkItem) -> str | Retry:
         reason, hint = "a bug of git prun; the work is untouched", _report_bug(context.folder(unit))
     try:
         context.end_watch(unit)
-        context.note(unit, "finished", state="broken", reason=reason, hint=hint)
+        context.note(unit, UnitFinished(final="broken", reason=reason, hint=hint))
     except PrunError:
         # The ledger itself cannot be written: the run's own last event will say so.
         return "broken"
@@ -322,18 +320,18 @@ def leave_unit(context: RunContext, item: WorkItem, why: str = "") -> str:
     """End a unit that is not tried (again), in the state its last attempt left it in."""
     unit, known = item.unit, item.known
     if known is None or known.attempt == 0:
-        context.note(unit, "finished", state="stopped", reason="stopped before it was started")
+        context.note(unit, UnitFinished(final="stopped", reason="stopped before it was started"))
         return "stopped"
-    outcome = known.facts.get("outcome")
+    outcome = known.outcome
     if outcome is None and known.state not in ENDED:
         if not why:
             # Lost, and nothing new is known about it.
             return known.state
-        outcome = {"state": "broken"}
-    facts: dict[str, Any] = dict(outcome or {"state": known.state, "reason": known.facts.get("reason", "")})
-    facts["reason"] = "; ".join(filter(None, (str(facts.get("reason", "")), why)))
-    context.note(unit, "finished", **facts)
-    return str(facts["state"])
+        outcome = UnitFinished(final="broken")
+    outcome = outcome or UnitFinished(final=known.state, reason=known.reason)
+    reason = "; ".join(filter(None, (outcome.reason, why)))
+    context.note(unit, outcome.into(UnitFinished, reason=reason))
+    return outcome.final
 
 
 def _result_file(workspace: Workspace) -> Path:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from gitprun.executors.lines import one_line, plain_text
-from gitprun.ledger.stall import Quiet, WorkerSight, has_moved, observe, stall_facts, watch_begins
+from gitprun.ledger.rows import StallRow
+from gitprun.ledger.stall import Quiet, WorkerSight, has_moved, observe, stall_row, watch_begins
+from gitprun.ledger.unit_events import UnitMoving, UnitStalled
 from gitprun.model.errors import PrunError
 from gitprun.model.plan import DEFAULT_STALL, StallAction
 from gitprun.supervisor.process import ProcessIdentity, ask_to_end
@@ -29,13 +30,13 @@ TAIL = 4096
 class Subject:
     """One worker that is watched: where it prints and works, and who hears of it.
 
-    ``say`` writes an event (``stalled`` or ``moving``); ``stalled`` says that the ledger knows already; ``ended``
+    ``say`` writes an event; ``stalled`` says that the ledger knows already; ``ended``
     that it was told to end for it.
     """
 
     output: Path
     places: tuple[Path, ...]
-    say: Callable[[str, dict[str, Any] | None], None]
+    say: Callable[[UnitStalled | UnitMoving], None]
     warden: ProcessIdentity | None = None
     stalled: bool = False
     ended: bool = False
@@ -114,7 +115,7 @@ class StallWatch:
             if subject.gone:
                 return
             if not stalled:
-                subject.say("moving", None)
+                subject.say(UnitMoving(stalled=None))
             else:
                 self._say_stalled(subject, known, sight)
             subject.stalled = stalled
@@ -123,19 +124,20 @@ class StallWatch:
         end = tail(subject.output, TAIL)
         words = [line for line in map(one_line, plain_text(end).split("\n")) if line]
         ends = self.action == "end" and subject.warden is not None
-        subject.say("stalled", stall_facts(known, sight, ends=ends, last=words[-1] if words else "", tail=end))
+        row = stall_row(known, sight, ends=ends, last=words[-1] if words else "", tail=end)
+        subject.say(UnitStalled(stalled=row))
         if ends and subject.warden is not None:
             subject.ended = True
             ask_to_end(subject.warden)
 
 
-def describe_stall(name: str, facts: Mapping[str, Any] | None) -> str:
-    """Return in one line that a worker has stalled, or goes on (``facts`` None)."""
-    if facts is None:
+def describe_stall(name: str, row: StallRow | None) -> str:
+    """Return in one line that a worker has stalled, or goes on (``row`` None)."""
+    if row is None:
         return f"{name} goes on"
-    last = str(facts.get("hint") or facts.get("last") or "")
-    said = f"{name} stalled: no output and no change of a file for {float(facts.get('quiet') or 0.0):.0f} s"
-    return said + (f" ({last})" if last else "") + ("; it is ended" if facts.get("ends") else "")
+    last = row.hint or row.last
+    said = f"{name} stalled: no output and no change of a file for {row.quiet:.0f} s"
+    return said + (f" ({last})" if last else "") + ("; it is ended" if row.ends else "")
 
 
 def _state_of(output: Path) -> object | None:

@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from gitprun.ledger.events import RunState, UnitState
+from gitprun.ledger.house_events import RunStopAsked
 from gitprun.ledger.ledger import Ledger, Reading
 from gitprun.ledger.lookup import probe_unit
 from gitprun.ledger.probe import probe_named
 from gitprun.ledger.roster import NAMED, roster
-from gitprun.ledger.stop_requests import ASKED
+from gitprun.ledger.rows import StopRow
+from gitprun.ledger.unit_events import UnitStopAsked
 from gitprun.model.errors import OperationRefused, PrunError
 from gitprun.supervisor.process import ProcessIdentity, ask_to_end, find_warden, is_alive, is_gone, probe_identity
 from gitprun.system.stop import Stop
@@ -52,7 +53,7 @@ def find_unit_at_work(ledger: Ledger, run: RunState, unit: UnitState) -> AtWork 
     """Return a unit (or named workspace) if somebody works on it."""
     if run.id == NAMED:
         return _of_user_workspace(ledger, unit)
-    coordinator, warden = _living(run.facts.get("coordinator")), _living_supervisor(ledger, unit)
+    coordinator, warden = _living(run.coordinator), _living_supervisor(ledger, unit)
     if not unit.live or (warden is None and (coordinator is None or run.ended is not None)):
         return None
     return AtWork(run.id, unit.id, coordinator, {unit.id: warden} if warden else {})
@@ -64,7 +65,7 @@ def find_run_at_work(ledger: Ledger, run: RunState) -> AtWork | None:
 
 
 def _of_run(ledger: Ledger, run: RunState) -> AtWork | None:
-    coordinator = _living(run.facts.get("coordinator")) if run.ended is None else None
+    coordinator = _living(run.coordinator) if run.ended is None else None
     found = {unit.id: _living_supervisor(ledger, unit) for unit in run.units.values() if unit.live}
     wardens: dict[str, ProcessIdentity] = {name: warden for name, warden in found.items() if warden is not None}
     return AtWork(run.id, "", coordinator, wardens) if coordinator or wardens else None
@@ -73,25 +74,21 @@ def _of_run(ledger: Ledger, run: RunState) -> AtWork | None:
 def _of_user_workspace(ledger: Ledger, unit: UnitState) -> AtWork | None:
     if not probe_named(unit).live:
         return None
-    coordinator, warden = _living(unit.facts.get("coordinator")), _living_supervisor(ledger, unit)
+    coordinator, warden = _living(unit.coordinator), _living_supervisor(ledger, unit)
     if coordinator is None and warden is None:
         return None
     return AtWork(NAMED, unit.id, coordinator, {unit.id: warden} if warden else {})
 
 
-def _living(record: object) -> ProcessIdentity | None:
-    """Read a recorded identity, if that very process still runs."""
-    try:
-        who = ProcessIdentity(**record) if isinstance(record, dict) and record else None
-    except TypeError:
-        return None
+def _living(who: ProcessIdentity | None) -> ProcessIdentity | None:
+    """Return who is meant, if that very process still runs."""
     return who if who is not None and is_alive(who) else None
 
 
 def _living_supervisor(ledger: Ledger, unit: UnitState) -> ProcessIdentity | None:
     """Find the living warden of a unit's worker, also of one that was killed before it could be written down."""
-    if unit.facts.get("process"):
-        return _living(unit.facts["process"])
+    if unit.process:
+        return _living(unit.process)
     if unit.live and unit.run != NAMED and unit.state in ("preparing", "running"):
         return find_warden(ledger.path.parent / "runs" / unit.run / unit.id)
     return None
@@ -103,14 +100,14 @@ def ask_to_stop(ledger: Ledger, work: AtWork, *, kill: bool) -> None:
     With ``kill`` twice, which means KILL for the workers. Raises OperationRefused where nobody of it lives any more.
     """
     me = probe_identity(os.getpid())
-    facts: dict[str, Any] = {"stop": {"kill": kill, "by": asdict(me) if me else {}}}
+    asked = StopRow(kill=kill, by=me)
     one_unit = work.unit and work.run != NAMED and work.coordinator is not None
     for number in range(2 if kill else 1):
         if number:
             time.sleep(BETWEEN)
         if number == 0 or one_unit:
             # For one unit of a run that is all: its coordinator follows the ledger, and the other units go on.
-            ledger.append(ASKED if work.unit else "run.stop-asked", run=work.run, unit=work.unit, facts=facts)
+            ledger.append((UnitStopAsked if work.unit else RunStopAsked)(stop=asked), run=work.run, unit=work.unit)
         if one_unit:
             continue
         for who in (work.coordinator,) if work.coordinator else work.wardens.values():

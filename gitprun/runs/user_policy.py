@@ -9,10 +9,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from gitprun.capture.capture import Capture, capture, require_ended
 from gitprun.capture.context import CaptureContext, index_kept
@@ -23,8 +22,20 @@ from gitprun.git.environment import ceilings
 from gitprun.git.refs import read_ref
 from gitprun.guards.install import claude_guard
 from gitprun.guards.shims import guard_environment
-from gitprun.ledger.outcome import exit_facts
+from gitprun.ledger.outcome import ending_row, exit_row, verdict_row
 from gitprun.ledger.roster import NAMED, flat
+from gitprun.ledger.rows import EarlierRow, StallRow
+from gitprun.ledger.unit_events import (
+    UnitExited,
+    UnitFinished,
+    UnitMoving,
+    UnitPreparing,
+    UnitStalled,
+    UnitStarted,
+    UnitVerified,
+    UnitVerifying,
+    UnitWaiting,
+)
 from gitprun.model.errors import PrunError
 from gitprun.model.prompts import BYPASS, bypass_wanted, continue_prompt, without_bypass
 from gitprun.model.units import Exit, Unit
@@ -42,13 +53,12 @@ from gitprun.runs.attempt import (
     Worked,
     thread_worth_resuming,
 )
-from gitprun.runs.finish import verdict_facts
 from gitprun.runs.request import Session
 from gitprun.runs.stall_watch import describe_stall
 from gitprun.runs.user_commit import CommitOutcome, Work, commit_work
 from gitprun.runs.user_report import Spoken, report_work, write_message
 from gitprun.runs.user_verify import Verified, verify
-from gitprun.runs.worker import WorkerCall, WorkerEvents, WorkerFiles, process_facts, read_ending
+from gitprun.runs.worker import WorkerCall, WorkerEvents, WorkerFiles, read_ending
 from gitprun.supervisor.process import ProcessIdentity, probe_identity
 from gitprun.system.files import write_whole
 from gitprun.verify.surroundings import surroundings, wish_for_worker
@@ -71,7 +81,7 @@ class UserWorkspacePolicy(ForegroundPolicy):
     number: int = 1
     tried: int = 0
     thread: str | None = None
-    earlier: tuple[dict[str, Any], ...] = ()
+    earlier: tuple[EarlierRow, ...] = ()
     _program: str = ""
     _start: int = 0
     _spoken: Spoken = field(default=Spoken(start=0, end=0))
@@ -96,19 +106,19 @@ class UserWorkspacePolicy(ForegroundPolicy):
     def begin(self) -> WorkerCall | Ended:
         """Write down who works, and return the worker to start in the workspace."""
         session, unit = self.session, self.unit
-        me = probe_identity(os.getpid())
-        spec: dict[str, Any] = {
-            "executor": unit.executor,
-            "mode": "write",
-            "slug": unit.id,
-            "log": str(session.request.log),
-            "sandbox": unit.sandbox,
-            "walled": unit.walled,
-        }
+        preparing = UnitPreparing(
+            coordinator=probe_identity(os.getpid()),
+            executor=unit.executor,
+            mode="write",
+            slug=unit.id,
+            log=str(session.request.log),
+            sandbox=unit.sandbox,
+            walled=unit.walled,
+        )
         if self.number > 1:
             # The first says nothing of all this: then there is nothing that could be taken for an earlier attempt.
-            spec |= {"attempt": self.number, "earlier": list(self.earlier), "thread": self.thread}
-        session.note("preparing", coordinator=asdict(me) if me else {}, **spec)
+            preparing = preparing.into(UnitPreparing, attempt=self.number, earlier=self.earlier, thread=self.thread)
+        session.note(preparing)
         if self.number > 1:
             try:
                 require_own_branch(session.repository, session.place)
@@ -172,11 +182,11 @@ class UserWorkspacePolicy(ForegroundPolicy):
         session = self.session
 
         def started(who: ProcessIdentity | None, mark: str, launch: Launch) -> None:
-            session.note("started", process=process_facts(who), program=launch.argv[0], mark=mark)
+            session.note(UnitStarted(process=who, program=launch.argv[0], mark=mark))
 
-        def stalled(facts: dict[str, object] | None) -> None:
-            session.note("stalled" if facts else "moving", stalled=facts)
-            session.warn(describe_stall(session.place.id, facts))
+        def stalled(row: StallRow | None) -> None:
+            session.note(UnitStalled(stalled=row) if row is not None else UnitMoving(stalled=None))
+            session.warn(describe_stall(session.place.id, row))
 
         return WorkerEvents(started=started, stalled=stalled, heard=lambda _said: None)
 
@@ -199,7 +209,8 @@ class UserWorkspacePolicy(ForegroundPolicy):
             yield
         finally:
             try:
-                for path in end_look(linked).get("linked", ()):
+                looked = end_look(linked)
+                for path in looked.linked if looked is not None else ():
                     session.warn(f"changed in your checkout while it ran, through what is linked: {path}")
                 for one in witness.end(f"{NAMED}/{session.place.id}"):
                     if one.gate or one.thing.kind == "ref":
@@ -224,7 +235,7 @@ class UserWorkspacePolicy(ForegroundPolicy):
     def note_exit(self, worked: Worked) -> None:
         """Write down how the worker ended, and say so in the seed's words."""
         session, ended = self.session, worked.exit
-        session.note("exited", exit=exit_facts(ended), ending=asdict(worked.ending) | {"message": ""})
+        session.note(UnitExited(exit=exit_row(ended), ending=ending_row(worked.ending)))
         session.tell(f"exit={ended.shell_code} runtime={ended.seconds:.0f}s")
         if worked.state is not None:
             why = worked.ending.reason or ended.detail or f"exit code {ended.shell_code}"
@@ -261,7 +272,7 @@ class UserWorkspacePolicy(ForegroundPolicy):
         outcome = self._bring(worked, f"the worker ended as {worked.state or retry.kind}")
         reason = decision.reason or worked.reason
         self._last = worked, outcome
-        session.note("waiting", until=retry.until, failure=retry.kind, reason=reason)
+        session.note(UnitWaiting(until=retry.until, failure=retry.kind, reason=reason))
         when = datetime.fromtimestamp(retry.until, UTC)
         session.tell(f"trying again at {when:%H:%M:%SZ} ({retry.kind})")
 
@@ -290,16 +301,16 @@ class UserWorkspacePolicy(ForegroundPolicy):
         assert self._found is not None
         worked, outcome = self._last
         changed = bool(self._found.changed) and not self._found.unfinished
-        row = {
-            "attempt": self.number,
-            "state": worked.state or "empty",
-            "kind": retry.kind,
-            "reason": worked.reason,
-            "base": self.site.base,
-            "commit": read_ref(self.site.repo, outcome.ref) if outcome.ref else outcome.commit,
-            "ref": outcome.ref or None,
-            "folder": str(self.session.folder),
-        }
+        row = EarlierRow(
+            attempt=self.number,
+            state=worked.state or "empty",
+            kind=retry.kind,
+            reason=worked.reason,
+            base=self.site.base,
+            commit=read_ref(self.site.repo, outcome.ref) if outcome.ref else outcome.commit,
+            ref=outcome.ref or None,
+            folder=str(self.session.folder),
+        )
         # The base stays that of the first attempt: what any of them committed itself is the worker's own.
         site = open_workspace_capture(
             self.session.repository, self.session.place, base=self.site.base, settings=self.session.request.settings
@@ -321,7 +332,7 @@ class UserWorkspacePolicy(ForegroundPolicy):
         worked = self._last[0] if self._last else None
         state = (worked.state if worked else None) or "failed"
         reason = "; ".join(filter(None, (worked.reason if worked else "", why)))
-        self.session.note("finished", state=state, reason=reason)
+        self.session.note(UnitFinished(final=state, reason=reason))
         self.session.warn(reason)
         self.session.code = self.session.code or 1
         return state
@@ -344,7 +355,7 @@ class UserWorkspacePolicy(ForegroundPolicy):
             state, reason = "unverified", f"its commits are inside the submodule {found.inner[0]}, kept and in no tree"
         if session.stop.is_set():
             # Nobody waits for a verification now.
-            session.note("finished", state=state, reason=reason)
+            session.note(UnitFinished(final=state, reason=reason))
             session.code = session.code or 1
             return state
         verified = self._check(found, outcome)
@@ -354,7 +365,7 @@ class UserWorkspacePolicy(ForegroundPolicy):
             state, reason = "unverified", verified.verdict.reason
             if verdict == "absent":
                 session.warn("nothing proves this work: no check is declared and none was found (POST_VERIFY_CMD)")
-        session.note("finished", state=state, reason=reason)
+        session.note(UnitFinished(final=state, reason=reason))
         if worker is not None or not changed or verdict not in ("pass", "absent"):
             session.code = session.code or 1
         return state
@@ -363,7 +374,7 @@ class UserWorkspacePolicy(ForegroundPolicy):
         """Verify the workspace as the second seed does, also after a worker that failed or did nothing."""
         session, unit, path = self.session, self.unit, self.site.workspace.path
         request = session.request
-        session.note("verifying")
+        session.note(UnitVerifying())
         # What the branch has from before is looked at again, though nothing came of this worker.
         skip = {"committed": "", "own": "", "earlier": "", "empty": "no changes"}.get(outcome.state, "not committed")
         confinement = wish_for_worker(unit.executor, unit.sandbox, request.verify.sandbox, walled=unit.walled)
@@ -373,8 +384,9 @@ class UserWorkspacePolicy(ForegroundPolicy):
             around = replace(usual, grace=request.limits.grace, output_max=request.limits.output_max)
             verified = verify(request.verify, path, session.folder, around=around, skip=skip, stop=session.stop)
         session.tell(verified.line)
-        notes = {"check_notes": list(verified.verdict.notes)} if verified.verdict.notes else {}
-        session.note("verified", verdict=verdict_facts(verified.verdict), tree=found.tree, **notes)
+        noted = UnitVerified(checked=verdict_row(verified.verdict), tree=found.tree)
+        notes = verified.verdict.notes
+        session.note(noted.into(UnitVerified, check_notes=notes) if notes else noted)
         return verified
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
 
 from gitprun.capture.capture import Capture, changed_paths
 from gitprun.capture.context import CaptureContext
 from gitprun.executors.catalog import require_executor
 from gitprun.git.command import Git
+from gitprun.ledger.unit_events import UnitCaptured
 from gitprun.model.names import Oid
 from gitprun.registry.fork import fork_of
 from gitprun.runs.attempt import Worked
@@ -97,14 +97,14 @@ def report_work(session: Session, site: CaptureContext, found: Capture, outcome:
         if not text.startswith("hooks not run"):
             session.warn(text)
     ref = outcome.ref or f"refs/heads/{site.workspace.branch}"
-    facts = found.facts() | _since_fork(session, site, found)
-    session.note("captured", **(facts | {"commit": outcome.commit, "ref": ref, "outcome": outcome.state}))
+    captured = found.row.into(UnitCaptured, commit=outcome.commit, ref=ref, committed=outcome.state)
+    session.note(captured.joined(_since_fork(session, site, found)))
 
 
-def _since_fork(session: Session, site: CaptureContext, found: Capture) -> dict[str, Any]:
+def _since_fork(session: Session, site: CaptureContext, found: Capture) -> UnitCaptured:
     """Return what the workspace changed since its branch forked, not only in this request."""
     fork = fork_of(session.repository, session.place, site.base)
     if fork == site.base:
-        return {}
-    changed = changed_paths(site.store, fork, found.tree)
-    return {"changed": list(changed), "files": len(changed)}
+        return UnitCaptured()
+    changed = tuple(changed_paths(site.store, fork, found.tree))
+    return UnitCaptured(changed=changed, files=len(changed))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gitprun.capture.preview import list_work
 from gitprun.git.repo import require_seen_checkout
+from gitprun.ledger.unit_events import UnitFinished
 from gitprun.model.errors import PrunError
 from gitprun.registry.finish import recover_workspace
 from gitprun.registry.open_workspace import alone, open_workspace_capture
@@ -33,6 +34,6 @@ def work_in(session: Session) -> int:
             make_attempts(UserWorkspacePolicy(session, site))
         except BaseException as problem:
             reason = problem.message if isinstance(problem, PrunError) else repr(problem)
-            session.note("finished", state="broken", reason=reason)
+            session.note(UnitFinished(final="broken", reason=reason))
             raise
     return session.code

@@ -51,10 +51,8 @@ def require_checkable(run: RunState, unit: UnitState) -> None:
         raise OperationRefused(f"{name} was left by its coordinator", f"git prun run --resume {unit.run}")
     if unit.commit is None:
         raise OperationRefused(f"{name} is {unit.state} and has no commit to check", f"git prun show {name}")
-    if unit.facts.get("unfinished"):
-        raise OperationRefused(
-            f"the worker of {name} left a {unit.facts['unfinished']} half done", f"finish it in {unit.facts['path']}"
-        )
+    if unit.unfinished:
+        raise OperationRefused(f"the worker of {name} left a {unit.unfinished} half done", f"finish it in {unit.path}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

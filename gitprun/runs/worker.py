@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from gitprun.executors.base import Ending, Launch, Progress
 from gitprun.executors.catalog import require_executor
+from gitprun.ledger.rows import StallRow
 from gitprun.model.units import DEFAULT_OUTPUT_MAX, Exit, Unit
 from gitprun.runs.listen import Listener, read_output
 from gitprun.runs.stall_watch import StallWatch, Subject
@@ -62,7 +63,7 @@ class WorkerEvents:
     """
 
     started: Callable[[ProcessIdentity | None, str, Launch], None]
-    stalled: Callable[[dict[str, object] | None], None]
+    stalled: Callable[[StallRow | None], None]
     heard: Callable[[Progress], None]
 
 
@@ -168,7 +169,7 @@ def read_ending(unit: Unit, output: Path, ended: Exit, start: int = 0) -> Ending
 def _subject(files: WorkerFiles, events: WorkerEvents) -> Subject:
     """Return what of a worker is watched for a stall."""
     places = (files.cwd, *([files.temporary] if files.temporary is not None else []))
-    return Subject(files.output, places, lambda _kind, facts: events.stalled(facts))
+    return Subject(files.output, places, lambda payload: events.stalled(payload.stalled))
 
 
 @contextmanager
@@ -191,8 +192,3 @@ def _name_stall(ended: Exit, stalled: bool, stop: Stop, stalls: StallWatch) -> E
         return ended
     detail = f"no output and no change of a file for {stalls.limit:g} s"
     return replace(ended, reason="stalled", detail=detail)
-
-
-def process_facts(identity: ProcessIdentity | None) -> dict[str, object]:
-    """Write down who a process is for the ledger, if that can be told."""
-    return asdict(identity) if identity else {}

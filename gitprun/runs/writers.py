@@ -11,7 +11,7 @@ from gitprun.ledger.ledger import Ledger
 from gitprun.ledger.lookup import probe_unit
 from gitprun.model.names import is_run_id
 from gitprun.registry.state_folder import StateDir, list_state_dirs, place_of, read_line, read_state_dir
-from gitprun.supervisor.process import ProcessIdentity, is_gone
+from gitprun.supervisor.process import is_gone
 
 # While its run goes on, a unit that ended like this may be tried again: its result is not the last word.
 TRIED_AGAIN = ("failed", "rate-limited", "timed-out", "empty")
@@ -73,7 +73,7 @@ class Writers:
         state = probe_unit(known, known.units[unit.name])
         if state.live or (state.state in TRIED_AGAIN and _goes_on(known)):
             return Writer("works", unit.name, folder=str(unit))
-        reason = f": {state.facts['reason']}" if state.facts.get("reason") else ""
+        reason = f": {state.reason}" if state.reason else ""
         hopeless = f"{run.name}/{unit.name} ended as {state.state} without a result{reason}"
         return Writer("ended", unit.name, folder=str(unit), hopeless=hopeless)
 
@@ -89,8 +89,7 @@ class Writers:
 
 
 def _goes_on(run: RunState) -> bool:
-    record = run.facts.get("coordinator") or {}
-    return run.ended is None and bool(record) and not is_gone(ProcessIdentity(**record))
+    return run.ended is None and run.coordinator is not None and not is_gone(run.coordinator)
 
 
 def _age(path: Path) -> int:

@@ -133,12 +133,12 @@ def test_a_unit_that_worked_in_a_submodule_only_is_not_empty(
     )
     run_units(repo, sh("u", script), sh("idle", "true"))
     unit = unit_of(repo, "u")
-    assert (unit.state, unit.facts["reason"], unit_of(repo, "idle").state) == (
+    assert (unit.state, unit.reason, unit_of(repo, "idle").state) == (
         "unverified", "its commits are inside the submodule deps/lib, kept and in no tree", "empty"
     )  # fmt: skip
     assert "commits in a submodule kept" in inside(capsys, repo.path, "status").out
     assert inside(capsys, repo.path, "merge", "u").code != 70
     removed = inside(capsys, repo.path, "remove", "--discard-left-out", "u")
-    assert (removed.code, os.path.lexists(unit.facts["path"])) == (0, False)
+    assert (removed.code, os.path.lexists(unit.as_json()["path"])) == (0, False)
     refs = repo.git("for-each-ref", "--format=%(contents:subject)", "refs/prun").split("\n")
     assert "fix" in refs

@@ -10,6 +10,7 @@ import pytest
 from gitprun.model.units import WorkspaceKind
 from tests.support.cli import prun
 from tests.support.repos import Repo, make_repo
+from tests.support.rows import payload_of
 from tests.support.runs import RESULT, events_of, run_units, sh, unit_of, workspace
 
 TOKEN = "aB3dE5fG7hI9jK1lM2nO4pQ6rS8tU0vWxYzA"
@@ -35,7 +36,7 @@ def pins(repo: Repo) -> dict[str, str]:
 def test_what_was_left_out_is_brought_and_verified(repo: Repo, kind: WorkspaceKind) -> None:
     run_units(repo, sh("u", WORK + RESULT, workspace=kind), verify=("test -f data/big.bin",), max_file=1000)
     first = unit_of(repo, "u")
-    assert (first.state, first.facts["changed"]) == ("ready", ["a.txt"])
+    assert (first.state, first.as_json()["changed"]) == ("ready", ["a.txt"])
     said = prun(repo.path, "collect", "u", "--include", "data", "--include", "inner/*", "--include", "pipe")
     assert (said.code, said.out) == (0, "data/big.bin\ninner/x.txt\n")
     after = unit_of(repo, "u")
@@ -53,7 +54,7 @@ def test_what_was_left_out_is_brought_and_verified(repo: Repo, kind: WorkspaceKi
         "unit.captured", "unit.verifying", "unit.verified", "unit.finished",
     ]  # fmt: skip
     assert after.verdict == "pass"
-    assert {row["path"] for row in after.facts["left_out"]} == {"config.ini", "inner/.git", "out", "pipe"}
+    assert {row["path"] for row in after.as_json()["left_out"]} == {"config.ini", "inner/.git", "out", "pipe"}
     if kind == "worktree":
         there = Repo(workspace(repo, "r1", "u"))
         assert (there.head, there.git("status", "--porcelain", "-uno")) == (after.commit, "")
@@ -125,7 +126,7 @@ def test_one_that_still_works_is_left_alone(repo: Repo) -> None:
     run_units(repo, sh("u", "echo 2 >a.txt" + RESULT))
     me = {"pid": os.getpid(), "start": Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19]}
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    repo.ledger.append("run.resumed", run="r1", facts={"coordinator": {**me, "boot": boot}, "again": ["u"]})
-    repo.ledger.append("unit.started", run="r1", unit="u", facts={"process": {**me, "boot": boot}})
+    repo.ledger.append(payload_of("run.resumed", {"coordinator": {**me, "boot": boot}, "again": ["u"]}), run="r1")
+    repo.ledger.append(payload_of("unit.started", {"process": {**me, "boot": boot}}), run="r1", unit="u")
     said = prun(repo.path, "collect", "u", "--include", "*")
     assert (said.code, said.err.splitlines()[0]) == (1, "error: r1/u is still running")

@@ -609,7 +609,7 @@ def test_a_worker_its_service_failed_is_tried_again(
     assert (said.code, rows) == ((0, [*first, *second]) if again else (1, [*first, *skipped]))
     assert "warning: the worker ended as rate-limited: unexpected status 503 Service Unavailable: busy" in said.err
     unit = roster(repo.ledger.read().events).units["a"]
-    earlier = [(row["attempt"], row["state"], row["kind"]) for row in unit.facts.get("earlier", ())]
+    earlier = [(row.attempt, row.state, row.kind) for row in unit.earlier]
     assert earlier == ([(1, "rate-limited", "503")] if again else [])
 
 

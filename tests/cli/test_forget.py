@@ -55,7 +55,9 @@ def back(repo: Repo) -> None:
 def forgotten(repo: Repo) -> list[tuple[str, list[str]]]:
     """List what the ledger says was forgotten, and by what word."""
     events = [event for event in repo.ledger.read().events if event.kind == "resolve.forgotten"]
-    return [(event.facts["by"], sorted(path for path, _ in event.facts["rows"])) for event in events]
+    return [
+        (event.payload.as_json()["by"], sorted(path for path, _ in event.payload.as_json()["rows"])) for event in events
+    ]
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pytest
 from tests.support.cli import Said
 from tests.support.inside import inside
 from tests.support.repos import Repo, make_repo
+from tests.support.rows import payload_of
 
 Prun = Callable[..., Said]
 
@@ -29,9 +30,9 @@ def repo(tmp_path: Path) -> Repo:
         repo.commit(name, **files)
     repo.switch("main")
     repo.commit("main", f="main\n", s_dot_json='{\n  "x": 2,\n  "a": 1,\n  "b": 2,\n  "c": 3\n}\n')
-    repo.ledger.append("run.started", run="r1", facts={"base": base})
+    repo.ledger.append(payload_of("run.started", {"base": base}), run="r1")
     facts = {"state": "ready", "commit": repo.oid("unit"), "verdict": {"state": "pass"}}
-    repo.ledger.append("unit.finished", run="r1", unit="u", facts=facts)
+    repo.ledger.append(payload_of("unit.finished", facts), run="r1", unit="u")
     return repo
 
 

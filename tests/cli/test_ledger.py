@@ -14,6 +14,7 @@ import pytest
 from gitprun.ledger.archive import read_archived
 from tests.support.cli import Said, prun
 from tests.support.repos import Repo, make_repo
+from tests.support.rows import payload_of
 from tests.support.runs import run_units, sh, unit_of, workspace
 from tests.support.small_disk import fill, small_disk
 
@@ -173,8 +174,8 @@ def test_lines_that_were_torn_or_altered(repo: Repo) -> None:
 
 def test_a_run_nobody_works_on(repo: Repo) -> None:
     gone = {"pid": 1, "start": "never", "boot": "never"}
-    repo.ledger.append("run.started", run="r2", facts={"base": repo.head, "coordinator": gone})
-    repo.ledger.append("unit.queued", run="r2", unit="a")
+    repo.ledger.append(payload_of("run.started", {"base": repo.head, "coordinator": gone}), run="r2")
+    repo.ledger.append(payload_of("unit.queued"), run="r2", unit="a")
     assert findings(repo, 0) == [
         "note: r2: nobody works on a any more (lost) (git prun run --resume r2 goes on with it)"
     ]

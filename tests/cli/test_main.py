@@ -220,7 +220,7 @@ def test_a_single_unit_without_a_plan(repo: Repo, capsys: pytest.CaptureFixture[
     args = ("--unit", "id=a", "--unit", "mode=write", "--prompt-file", "../p.md", "--command", "sh -c 'cat >x'")
     said = inside(capsys, repo.path, "run", *args, "--path", "x", "--path", "y", "--timeout", "40m", "--verify", "true")
     assert said.code == 0, said.err
-    spec = unit_of(repo, "a").facts["spec"]
+    spec = unit_of(repo, "a").as_json()["spec"]
     assert (spec["executor"], spec["command"], spec["paths"], spec["timeout"]) == (
         "command",
         ["sh", "-c", "cat >x"],
@@ -234,11 +234,11 @@ def test_lists_of_a_single_unit_are_written_as_in_a_plan(repo: Repo, capsys: pyt
     words = """command=["sh", '-c', "cat >x; echo ] >'a b'"]"""
     args = ("--unit", "id=a", "--unit", words, "--unit", 'paths=["x", "a b"]', "--prompt", "p", "--verify", "true")
     assert inside(capsys, repo.path, "run", *args).code == 0
-    spec = unit_of(repo, "a").facts["spec"]
+    spec = unit_of(repo, "a").as_json()["spec"]
     assert (spec["command"], spec["paths"]) == (["sh", "-c", "cat >x; echo ] >'a b'"], ["x", "a b"])
     args = ("--unit", "id=b", "--unit", "command=[ -f a.txt ]", "--prompt", "p", "--verify", "true")
     assert inside(capsys, repo.path, "run", *args).code == 1
-    assert unit_of(repo, "b").facts["spec"]["command"] == ["[", "-f", "a.txt", "]"]
+    assert unit_of(repo, "b").as_json()["spec"]["command"] == ["[", "-f", "a.txt", "]"]
     said = inside(capsys, repo.path, "run", "--unit", "id=c", "--unit", "command=[sh,-c,true]", "--prompt", "p")
     assert (said.code, said.err) == (
         128,

@@ -12,6 +12,7 @@ import pytest
 from tests.support.cli import program_environment, prun, start_prun
 from tests.support.landing import landing_events
 from tests.support.repos import Repo, make_repo
+from tests.support.rows import payload_of
 from tests.support.runs import RESULT
 
 pytestmark = pytest.mark.slow
@@ -101,7 +102,7 @@ def test_a_finding_is_accepted_by_its_name(tmp_path: Path, word: str) -> None:
     repo = suspect(tmp_path / "repo")
     said = prun(repo.path, "merge", "--no-verify", f"--allow-suspect={word}", "topic")
     assert said.code == 0, said.out
-    [landed] = [event.facts for event in repo.ledger.read().events if event.kind == "landing.landed"]
+    [landed] = [event.payload.as_json() for event in repo.ledger.read().events if event.kind == "landing.landed"]
     assert landed["suspects"] == [{"path": "conf.json", "reason": 'the key "x" is there twice'}]
 
 
@@ -114,9 +115,9 @@ def test_no_other_finding_is_accepted_with_it(tmp_path: Path) -> None:
 
 def test_a_branch_is_no_finding(tmp_path: Path) -> None:
     repo = suspect(tmp_path / "repo")
-    repo.ledger.append("run.started", run="r1", facts={"base": repo.head})
+    repo.ledger.append(payload_of("run.started", {"base": repo.head}), run="r1")
     facts = {"state": "ready", "commit": repo.oid("topic"), "verdict": {"state": "pass"}}
-    repo.ledger.append("unit.finished", run="r1", unit="u", facts=facts)
+    repo.ledger.append(payload_of("unit.finished", facts), run="r1", unit="u")
     for word, what in (("topic", "a branch"), ("u", "the unit u"), ("r1/u", "the unit u"), ("r1", "a run")):
         said = prun(repo.path, "merge", "--allow-suspect", word)
         assert (said.code, said.out, said.err) == (

@@ -383,7 +383,7 @@ def test_a_unit_whose_setup_fails_is_broken(repo: Repo, capsys: pytest.CaptureFi
     repo.write("prun.toml", '[workspace]\nsetup = ["exit 3"]\n')
     repo.write("plan.toml", '[[unit]]\nid = "a"\nprompt = "x"\ncommand = ["touch", "b"]\n')
     assert inside(capsys, repo.path, "run", "plan.toml", "--yes").code == 1
-    facts, log = unit_of(repo, "a").facts, repo.path / ".git" / "prun" / "runs" / "r1" / "a" / "setup.log"
+    facts, log = unit_of(repo, "a").as_json(), repo.path / ".git" / "prun" / "runs" / "r1" / "a" / "setup.log"
     assert (unit_of(repo, "a").state, facts["reason"], facts["hint"]) == (
         "broken",
         "the setup command 'exit 3' failed: exit code 3",

@@ -8,6 +8,7 @@ import pytest
 
 from tests.support.cli import prun
 from tests.support.repos import Repo, make_repo
+from tests.support.rows import payload_of
 from tests.support.runs import RESULT, run_units, sh
 
 pytestmark = pytest.mark.slow
@@ -78,7 +79,7 @@ def test_a_unit_of_which_only_the_name_was_written_down_is_not_forgotten(repo: R
     run_units(repo, sh("a", GOOD))
     ledger = repo.path / ".git" / "prun" / "ledger.jsonl"
     rows = ledger.read_bytes().splitlines(keepends=True)
-    repo.ledger.append("run.started", run="r2", facts={"units": ["a", "b"], "base": repo.head})
+    repo.ledger.append(payload_of("run.started", {"units": ["a", "b"], "base": repo.head}), run="r2")
     assert len(rows) > 1
     said = prun(repo.path, "reconcile", "r2", "--json")
     assert said.code == 1

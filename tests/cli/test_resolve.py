@@ -12,6 +12,7 @@ from tests.support.cli import Said
 from tests.support.inside import inside, timeless
 from tests.support.landing import land_branches, states
 from tests.support.repos import Repo, make_repo
+from tests.support.rows import payload_of
 
 BASE = "def f(u):\n    return u\n\n\ndef g():\n    return 0\n"
 MAIN = "def f(u):\n    return trace(u)\n\n\ndef g():\n    return 0\n"
@@ -64,7 +65,7 @@ def events(repo: Repo) -> list[str]:
     """List what the ledger says, in short."""
     found = repo.ledger.read().events
     return [
-        " ".join([one.kind, *(str(one.facts[key]) for key in ("branch", "outcome") if key in one.facts)])
+        " ".join([one.kind, *(str(one.as_json()[key]) for key in ("branch", "outcome") if key in one.as_json())])
         for one in found
     ]
 
@@ -219,13 +220,13 @@ def g():
 
 def test_the_brief_says_what_units_were_asked_for(repo: Repo, prun: Prun) -> None:
     ledger, state = repo.ledger, repo.path / ".git" / "prun"
-    ledger.append("run.started", run="r1", facts={"base": repo.oid("main~1"), "verify": ["make check"]})
+    ledger.append(payload_of("run.started", {"base": repo.oid("main~1"), "verify": ["make check"]}), run="r1")
     for unit, commit in (("logs", repo.head), ("checks", repo.oid("topic"))):
         facts = {"state": "ready", "commit": commit, "verdict": {"state": "pass"}}
-        ledger.append("unit.finished", run="r1", unit=unit, facts=facts)
+        ledger.append(payload_of("unit.finished", facts), run="r1", unit=unit)
         repo.write(f".git/prun/runs/r1/{unit}/task.md", f"Add {unit}.\n")
         repo.write(f".git/prun/runs/r1/{unit}/result.md", f"# {unit} result\nConclusion: added\n")
-    ledger.append("landing.landed", run="r1", unit="logs", facts={"commit": repo.head, "branch": "prun/r1/logs"})
+    ledger.append(payload_of("landing.landed", {"commit": repo.head, "branch": "prun/r1/logs"}), run="r1", unit="logs")
     shown = prun("resolve", "checks", "--json").json
     assert shown["branch"] == "prun/r1/checks"
     assert shown["intents"] == [
@@ -247,9 +248,9 @@ def test_the_brief_says_what_units_were_asked_for(repo: Repo, prun: Prun) -> Non
     assert prun("resolve", "checks", "--continue", "--verify", "true").code == 0
     unit = repo.ledger.read().history.runs["r1"].units["checks"]
     assert (unit.state, repo.read("app.py")) == ("landed", BOTH)
-    assert "workspace" not in unit.facts
+    assert "workspace" not in unit.as_json()
     told = [event for event in repo.ledger.read().events if event.kind.startswith("resolve.")]
-    assert [(event.kind, event.run, event.facts["of"]) for event in told] == [
+    assert [(event.kind, event.run, event.payload.as_json()["of"]) for event in told] == [
         ("resolve.started", "", "r1/checks"),
         ("resolve.recorded", "", "r1/checks"),
         ("resolve.finished", "", "r1/checks"),

@@ -12,6 +12,7 @@ from gitprun.cli.console import age, harmless, safe
 from gitprun.cli.main import run_cli
 from tests.support.inside import inside, timeless
 from tests.support.repos import Repo, make_repo
+from tests.support.rows import payload_of
 from tests.support.runs import RESULT, run_units, sh, workspace
 from tests.support.scene import open_scene
 
@@ -74,7 +75,9 @@ def test_a_broken_unit_says_how_to_go_on(repo: Repo, capsys: pytest.CaptureFixtu
     blocker.write_text("")
     report = run_units(repo, sh("a", "true"), root=str(repo.path.parent / "work"))
     assert report.states == {"a": "empty"}
-    repo.ledger.append("unit.finished", run="r1", unit="a", facts={"state": "broken", "reason": "why", "hint": "how"})
+    repo.ledger.append(
+        payload_of("unit.finished", {"state": "broken", "reason": "why", "hint": "how"}), run="r1", unit="a"
+    )
     lines = inside(capsys, repo.path, "show", "a").out.splitlines()
     assert lines[:3] == ["unit:      r1/a", "state:     broken (why)", "hint:      how"]
 
@@ -144,7 +147,7 @@ def test_logs_that_are_not_there(repo: Repo, capsys: pytest.CaptureFixture[str])
     assert inside(capsys, repo.path, "log", "a").err == "(it printed nothing)\n"
     said = inside(capsys, repo.path, "log", "a", "--verify")
     assert (said.code, said.err) == (1, "error: no check of r1/a was run (empty)\nhint: git prun show r1/a\n")
-    repo.ledger.append("unit.queued", run="r1", unit="b", facts={})
+    repo.ledger.append(payload_of("unit.queued", {}), run="r1", unit="b")
     said = inside(capsys, repo.path, "log", "b")
     assert (said.code, said.err) == (
         1,

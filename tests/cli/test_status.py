@@ -20,6 +20,7 @@ from gitprun.supervisor.process import probe_identity
 from tests.support.cli import program_environment, prun, start_prun
 from tests.support.inside import inside
 from tests.support.repos import Repo, make_repo
+from tests.support.rows import foreign_line, payload_of
 
 BASE = "b" * 40
 
@@ -47,13 +48,13 @@ def repo(tmp_path: Path) -> Repo:
 def ledger(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> Ledger:
     """Give a ledger that holds one run with four units, written by hand; it is 100 seconds old."""
     ledger = Ledger(repo.path / ".git" / "prun", Ticks())
-    ledger.append("run.started", run="r1", facts={"base": BASE, "root": "/w", "coordinator": {}})
+    ledger.append(payload_of("run.started", {"base": BASE, "root": "/w", "coordinator": {}}), run="r1")
     for unit in ("good", "bad", "look", "late"):
         mode = "read" if unit == "look" else "write"
-        ledger.append("unit.queued", run="r1", unit=unit, facts={"executor": "command", "mode": mode})
+        ledger.append(payload_of("unit.queued", {"executor": "command", "mode": mode}), run="r1", unit=unit)
     ended = {"reason": "exited", "code": 0, "signal": None, "seconds": 1.5, "detail": "", "leftovers": 2}
-    ledger.append("unit.prepared", run="r1", unit="good", facts={"path": "/w/r1/good"})
-    ledger.append("unit.exited", run="r1", unit="good", facts={"exit": ended})
+    ledger.append(payload_of("unit.prepared", {"path": "/w/r1/good"}), run="r1", unit="good")
+    ledger.append(payload_of("unit.exited", {"exit": ended}), run="r1", unit="good")
     found = {
         "files": 2,
         "changed": ["a", "z"],
@@ -62,13 +63,21 @@ def ledger(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> Ledger:
         "commit": "c" * 40,
         "ref": "refs/prun/r1/good",
     }
-    ledger.append("unit.captured", run="r1", unit="good", facts=found)
-    ledger.append("unit.verified", run="r1", unit="good", facts={"verdict": {"state": "pass"}, "verify_changed": ["a"]})
-    ledger.append("unit.finished", run="r1", unit="good", facts={"state": "ready", "reason": "", "fallback": True})
+    ledger.append(payload_of("unit.captured", found), run="r1", unit="good")
+    ledger.append(
+        payload_of("unit.verified", {"verdict": {"state": "pass"}, "verify_changed": ["a"]}), run="r1", unit="good"
+    )
+    ledger.append(
+        payload_of("unit.finished", {"state": "ready", "reason": "", "fallback": True}), run="r1", unit="good"
+    )
     reason = "exit code 1: \x1b[31mred\n\u202e"
-    ledger.append("unit.finished", run="r1", unit="bad", facts={"state": "failed", "reason": reason, "fallback": False})
-    ledger.append("unit.finished", run="r1", unit="look", facts={"state": "done", "reason": "", "fallback": False})
-    ledger.append("unit.preparing", run="r1", unit="late")
+    ledger.append(
+        payload_of("unit.finished", {"state": "failed", "reason": reason, "fallback": False}), run="r1", unit="bad"
+    )
+    ledger.append(
+        payload_of("unit.finished", {"state": "done", "reason": "", "fallback": False}), run="r1", unit="look"
+    )
+    ledger.append(payload_of("unit.preparing"), run="r1", unit="late")
     monkeypatch.setattr("gitprun.cli.status.time", SimpleNamespace(time=lambda: 100.0))
     monkeypatch.setattr("gitprun.api.reading.time", SimpleNamespace(time=lambda: 100.0))
     return ledger
@@ -174,8 +183,8 @@ def test_the_json(repo: Repo, ledger: Ledger, capsys: pytest.CaptureFixture[str]
 
 
 def test_a_run_that_is_over(repo: Repo, ledger: Ledger, capsys: pytest.CaptureFixture[str]) -> None:
-    ledger.append("unit.finished", run="r1", unit="late", facts={"state": "empty", "reason": "nothing"})
-    ledger.append("run.finished", run="r1", facts={"states": {}})
+    ledger.append(payload_of("unit.finished", {"state": "empty", "reason": "nothing"}), run="r1", unit="late")
+    ledger.append(payload_of("run.finished", {"states": {}}), run="r1")
     first = inside(capsys, repo.path, "status").out.splitlines()[0]
     assert first == "run r1: 1 ready, 1 empty, 1 done, 1 failed, in 14s; base bbbbbbbbbb; workspaces /w/r1"
 
@@ -211,8 +220,8 @@ def test_unreadable_lines_are_reported(repo: Repo, ledger: Ledger, capsys: pytes
 
 def test_lost_units_come_with_a_hint(repo: Repo, ledger: Ledger, capsys: pytest.CaptureFixture[str]) -> None:
     gone = {"pid": 1, "start": "0", "boot": "another"}
-    ledger.append("run.started", run="r2", facts={"base": BASE, "root": "/w", "coordinator": gone})
-    ledger.append("unit.started", run="r2", unit="a", facts={"process": gone})
+    ledger.append(payload_of("run.started", {"base": BASE, "root": "/w", "coordinator": gone}), run="r2")
+    ledger.append(payload_of("unit.started", {"process": gone}), run="r2", unit="a")
     said = inside(capsys, repo.path, "status")
     assert said.out.splitlines()[0] == "run r2: 1 lost; base bbbbbbbbbb; workspaces /w/r2"
     assert said.out.splitlines()[2].split()[:2] == ["a", "lost"]
@@ -268,7 +277,7 @@ def test_a_unit_is_lost_only_when_its_warden_is_gone_too(
     held.communicate()
     assert state_of(repo) == "running"
     started = next(event for event in repo.ledger.read().events if event.kind == "unit.started")
-    warden = os.pidfd_open(started.facts["process"]["pid"])
+    warden = os.pidfd_open(started.payload.as_json()["process"]["pid"])
     (tmp_path / "go").write_text("on\n")
     select.select([warden], [], [], 30)
     os.close(warden)
@@ -280,12 +289,12 @@ def test_a_unit_that_waits_for_its_next_attempt(repo: Repo, capsys: pytest.Captu
     ledger = repo.ledger
     me = probe_identity(os.getpid())
     assert me is not None
-    ledger.append("run.started", run="r3", facts={"base": BASE, "root": "/w", "coordinator": asdict(me)})
+    ledger.append(payload_of("run.started", {"base": BASE, "root": "/w", "coordinator": asdict(me)}), run="r3")
     earlier = [{"attempt": 1, "state": "rate-limited", "kind": "503", "reason": "busy", "ref": None, "folder": "/f"}]
-    ledger.append("unit.queued", run="r3", unit="a", facts={"executor": "codex", "mode": "write"})
-    ledger.append("unit.preparing", run="r3", unit="a", facts={"attempt": 2, "earlier": earlier})
+    ledger.append(payload_of("unit.queued", {"executor": "codex", "mode": "write"}), run="r3", unit="a")
+    ledger.append(payload_of("unit.preparing", {"attempt": 2, "earlier": earlier}), run="r3", unit="a")
     facts = {"until": 1_800_000_000.0, "failure": "429", "reason": "too many"}
-    ledger.append("unit.waiting", run="r3", unit="a", facts=facts)
+    ledger.append(payload_of("unit.waiting", facts), run="r3", unit="a")
     lines = inside(capsys, repo.path, "status").out.splitlines()
     assert lines[2].split() == [
         *("a", "waiting", lines[2].split()[2], "-", "-", "-"),
@@ -303,21 +312,21 @@ def test_a_unit_that_waits_for_its_next_attempt(repo: Repo, capsys: pytest.Captu
 def test_a_worker_of_which_nothing_comes(repo: Repo, capsys: pytest.CaptureFixture[str]) -> None:
     ledger, me = repo.ledger, probe_identity(os.getpid())
     assert me is not None
-    ledger.append("run.started", run="r3", facts={"base": BASE, "root": "/w", "coordinator": asdict(me)})
-    ledger.append("unit.queued", run="r3", unit="a", facts={"executor": "codex", "mode": "write"})
-    ledger.append("unit.started", run="r3", unit="a", facts={})
+    ledger.append(payload_of("run.started", {"base": BASE, "root": "/w", "coordinator": asdict(me)}), run="r3")
+    ledger.append(payload_of("unit.queued", {"executor": "codex", "mode": "write"}), run="r3", unit="a")
+    ledger.append(payload_of("unit.started", {}), run="r3", unit="a")
     stall = {"quiet": 720.0, "since": time.time() - 720, "ends": False, "last": "Thinking\u2026", "hint": ""}
-    ledger.append("unit.stalled", run="r3", unit="a", facts={"stalled": stall})
+    ledger.append(payload_of("unit.stalled", {"stalled": stall}), run="r3", unit="a")
     line = inside(capsys, repo.path, "status").out.splitlines()[2]
     assert (line.split()[1], line.rpartition("  ")[2]) == ("running", "stalled 12m (Thinking\u2026)")
     row = inside(capsys, repo.path, "status", "--json").json["runs"][0]["units"][0]
     assert 720 <= row["stalled"] < 730
     assert "\nstalled:   12m (Thinking\u2026)\n" in inside(capsys, repo.path, "show", "a").out
-    ledger.append("unit.moving", run="r3", unit="a", facts={"stalled": None})
+    ledger.append(payload_of("unit.moving", {"stalled": None}), run="r3", unit="a")
     assert "stalled" not in inside(capsys, repo.path, "status").out
     ended = {"reason": "exited", "code": 0, "signal": None, "seconds": 1.5, "leftovers": 0}
     more = {"survivors": [12, 13], "dropped": 1_234_567_890}
-    ledger.append("unit.exited", run="r3", unit="a", facts={"exit": ended | more})
+    ledger.append(payload_of("unit.exited", {"exit": ended | more}), run="r3", unit="a")
     assert "still running, could not be ended: 12, 13" in inside(capsys, repo.path, "status").out
     shown = inside(capsys, repo.path, "show", "a").out
     assert "\ndropped:   1234.6 MB of output, out of its middle ([run] output_max)\n" in shown
@@ -330,10 +339,12 @@ def test_facts_that_are_no_facts_crash_nothing(
 ) -> None:
     repo = make_repo(tmp_path / "repo")
     ledger = repo.ledger
-    ledger.append("run.started", run="r1", facts={"base": repo.head})
-    ledger.append("unit.queued", run="r1", unit="u", facts={"executor": "command", "mode": "write"})
-    ledger.append("unit.exited", run="r1", unit="u", facts={name: value})
-    ledger.append("unit.finished", run="r1", unit="u", facts={"state": "failed", "reason": "it failed"})
+    ledger.append(payload_of("run.started", {"base": repo.head}), run="r1")
+    ledger.append(payload_of("unit.queued", {"executor": "command", "mode": "write"}), run="r1", unit="u")
+    with open(ledger.path, "ab") as target:
+        # By a hand that edited it.
+        target.write(foreign_line("unit.exited", ledger.read().events[-1].time, "r1", "u", {name: value}))
+    ledger.append(payload_of("unit.finished", {"state": "failed", "reason": "it failed"}), run="r1", unit="u")
     for command in ("status", "status --json", "show u", "rescue", "workspace list", "ledger verify", "undo --list"):
         said = inside(capsys, repo.path, *command.split())
         assert said.code in (0, 1), (command, said.err)

@@ -38,7 +38,7 @@ def run_without_its_tool(repo: Repo, tool: Path, **settings: Any) -> None:
     run_units(repo, sh("u", "echo b >b.txt" + RESULT), verify=(str(tool),), **settings)
     unit = unit_of(repo, "u")
     assert (unit.state, unit.verdict) == ("unverified", "could-not-run")
-    assert unit.facts["reason"] == f"{tool}: command not found: {tool}"
+    assert unit.reason == f"{tool}: command not found: {tool}"
 
 
 def kinds(events: list[Event]) -> list[str]:
@@ -58,7 +58,7 @@ def test_a_tool_that_was_installed_since(repo: Repo, tool: Path) -> None:
     said = prun(repo.path, "verify", "u")
     assert (said.code, said.out, said.err) == (0, "r1/u is ready: pass, in its workspace\n", "")
     unit = unit_of(repo, "u")
-    assert (unit.state, unit.verdict, unit.commit, unit.facts["reason"]) == ("ready", "pass", commit, "")
+    assert (unit.state, unit.verdict, unit.commit, unit.reason) == ("ready", "pass", commit, "")
     assert kinds(events_of(repo, "u")[before:]) == ["unit.verified", "unit.finished"] * 2
     assert prun(repo.path, "merge", "u").code == 0
     assert repo.read("b.txt") == "b\n"
@@ -147,7 +147,7 @@ def test_other_commands_and_a_time_limit(repo: Repo, tool: Path) -> None:
     assert (said.code, unit_of(repo, "u").verdict) == (1, "could-not-run")
     assert "sleep 600: stopped after 1" in said.out
     assert prun(repo.path, "verify", "u", "--verify", "test -f b.txt").code == 0
-    assert [row["command"] for row in unit_of(repo, "u").facts["verdict"]["checks"]] == ["test -f b.txt"]
+    assert [row["command"] for row in unit_of(repo, "u").as_json()["verdict"]["checks"]] == ["test -f b.txt"]
 
 
 def test_what_is_declared_since_is_asked(repo: Repo) -> None:
@@ -249,8 +249,8 @@ def test_ctrl_c_leaves_the_old_verdict(repo: Repo, tool: Path) -> None:
     assert process.returncode == 130
     assert b"what was not checked to its end keeps the verdict it had" in err
     after = unit_of(repo, "u")
-    assert (after.state, after.verdict, after.facts["verdict"]) == ("ready", "pass", before.facts["verdict"])
-    assert Path(after.facts["verdict"]["checks"][0]["log"]).exists()
+    assert (after.state, after.verdict, after.as_json()["verdict"]) == ("ready", "pass", before.as_json()["verdict"])
+    assert Path(after.as_json()["verdict"]["checks"][0]["log"]).exists()
     last = repo.ledger.read().history.last
     assert last is not None
     assert last.ended is not None

@@ -39,7 +39,7 @@ def test_work_that_left_its_base_does_not_take_the_base_back(
     base = repo.commit("two", sub__b="2\n")
     run_units(repo, sh("a", script, workspace=kind))
     why = f"its worker left the base {base[:10]} for {first[:10]}, so it takes back what came between, in sub/b"
-    assert (unit_of(repo, "a").facts["stray"], why in unit_of(repo, "a").facts["collect_notes"]) == (why, True)
+    assert (unit_of(repo, "a").stray, why in unit_of(repo, "a").as_json()["collect_notes"]) == (why, True)
     said = inside(capsys, repo.path, "merge", "a", "--no-verify")
     assert (said.code, said.out.splitlines()[1:]) == (1, [f"prun/r1/a  suspect  -       {why}"])
     assert repo.files()["sub/b"] == "2"
@@ -49,7 +49,7 @@ def test_work_that_left_its_base_does_not_take_the_base_back(
 def test_work_that_was_committed_anew_on_an_older_commit_is_whole(repo: Repo) -> None:
     repo.commit("two", b="2\n")
     run_units(repo, sh("a", "git reset -q --soft HEAD~1; echo n >n; git add -A; git commit -qm squashed"))
-    assert (unit_of(repo, "a").facts["stray"], unit_of(repo, "a").facts["changed"]) == ("", ["n"])
+    assert (unit_of(repo, "a").stray, unit_of(repo, "a").as_json()["changed"]) == ("", ["n"])
 
 
 def test_a_named_workspace_that_left_its_base_gets_no_commit(repo: Repo, capsys: pytest.CaptureFixture[str]) -> None:
@@ -66,7 +66,7 @@ def test_a_repository_made_anew_is_said_and_its_difference_taken(repo: Repo) -> 
     repo.commit("more", b="1\n")
     script = "git checkout -q --orphan fresh; echo 2 >a.txt; git add -A; git commit -qm 'all work'"
     run_units(repo, sh("a", script))
-    facts = unit_of(repo, "a").facts
+    facts = unit_of(repo, "a").as_json()
     assert (facts["changed"], facts["stray"]) == (["a.txt"], "")
     assert facts["collect_notes"] == [
         "the worker's commits share no history with the base; its difference from the base was taken"
@@ -78,7 +78,7 @@ def test_own_commits_count_and_nothing_is_made_up(repo: Repo, capsys: pytest.Cap
     script = "echo x >b; git add -A; git commit -qm one; echo y >c; git add -A; git commit -qm two"
     report = run_units(repo, sh("a", script), sh("b", "true"))
     assert report.states == {"a": "ready", "b": "empty"}
-    facts = unit_of(repo, "a").facts
+    facts = unit_of(repo, "a").as_json()
     assert [row.split(" ", 1)[1] for row in facts["own_commits"]] == ["Wanda Worker: two", "Wanda Worker: one"]
     assert unit_of(repo, "b").commit is None
     assert inside(capsys, repo.path, "merge").code == 0
@@ -92,7 +92,7 @@ def test_a_head_ahead_of_the_branch_is_taken_whole(repo: Repo) -> None:
     )
     for kind, name in (("clone", "a"), ("worktree", "b")):
         run_units(repo, sh(name, script, workspace=kind))
-        assert unit_of(repo, name).facts["changed"] == ["b", "c", "d"]
+        assert unit_of(repo, name).as_json()["changed"] == ["b", "c", "d"]
         run = unit_of(repo, name).run
         assert repo.git("log", "-1", "--format=%s", f"refs/prun/kept/{run}/{name}/head") == "c2"
 
@@ -109,7 +109,7 @@ def test_a_head_ahead_of_the_branch_is_taken_whole(repo: Repo) -> None:
 )
 def test_what_stands_in_place_of_a_result_is_none(repo: Repo, script: str) -> None:
     report = run_units(repo, sh("a", f"echo x >n; {script}"))
-    assert (report.states, unit_of(repo, "a").facts["fallback"]) == ({"a": "ready"}, True)
+    assert (report.states, unit_of(repo, "a").fallback) == ({"a": "ready"}, True)
     kept = (repo.path / ".git" / "prun" / "runs" / "r1" / "a" / "result.md").read_text()
     assert kept.startswith("# a result (FALLBACK, worker wrote no result file)\n")
     assert "root:" not in kept
@@ -117,7 +117,7 @@ def test_what_stands_in_place_of_a_result_is_none(repo: Repo, script: str) -> No
 
 def test_two_results_are_one_too_many(repo: Repo) -> None:
     run_units(repo, sh("a", RESULT + "cp $PRUN_RESULT one; cat one >>$PRUN_RESULT; rm one; echo x >n"))
-    assert unit_of(repo, "a").facts["result_problems"] == ["a second result follows the first"]
+    assert unit_of(repo, "a").as_json()["result_problems"] == ["a second result follows the first"]
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_two_results_are_one_too_many(repo: Repo) -> None:
 )
 def test_whatever_became_of_its_git_the_work_is_there(repo: Repo, script: str) -> None:
     report = run_units(repo, sh("a", f"echo x >n; {script}"))
-    assert (report.states, unit_of(repo, "a").facts["changed"]) == ({"a": "ready"}, ["n"])
+    assert (report.states, unit_of(repo, "a").as_json()["changed"]) == ({"a": "ready"}, ["n"])
 
 
 def test_hidden_edits_of_a_worker_are_found(repo: Repo) -> None:
@@ -145,7 +145,7 @@ def test_hidden_edits_of_a_worker_are_found(repo: Repo) -> None:
         " git mv a.txt z.txt; : >empty; git add -N empty; chmod +x z.txt"
     )
     run_units(repo, sh("a", script))
-    assert unit_of(repo, "a").facts["changed"] == ["a.txt", "b", "c", "empty", "z.txt"]
+    assert unit_of(repo, "a").as_json()["changed"] == ["a.txt", "b", "c", "empty", "z.txt"]
     assert repo.git("ls-tree", "refs/prun/r1/a", "z.txt").startswith("100755 blob")
 
 
@@ -191,8 +191,8 @@ def test_a_command_that_is_no_utf8_becomes_a_commit(repo: Repo) -> None:
 def test_the_workspace_that_is_gone(repo: Repo) -> None:
     report = run_units(repo, sh("a", 'rm -rf "$PWD"'), sh("b", "echo x >n; chmod 0 n"))
     assert report.states == {"a": "broken", "b": "ready"}
-    assert unit_of(repo, "a").facts["reason"] == f"{workspace(repo, 'r1', 'a')} is not the folder prun made"
-    assert unit_of(repo, "b").facts["changed"] == ["n"]
+    assert unit_of(repo, "a").reason == f"{workspace(repo, 'r1', 'a')} is not the folder prun made"
+    assert unit_of(repo, "b").as_json()["changed"] == ["n"]
 
 
 def test_states_of_a_landing_are_those_of_the_units(repo: Repo, capsys: pytest.CaptureFixture[str]) -> None:
@@ -210,14 +210,14 @@ def test_programs_that_a_worker_named_in_its_settings_are_said_and_not_started(r
         for key in ("core.fsmonitor", "diff.external", "filter.f.clean", "gpg.program", "alias.x")
     )
     run_units(repo, sh("a", f"{script}\ngit config alias.y '!touch {canary}'\nrm -f {canary}\necho 2 >a.txt"))
-    notes = unit_of(repo, "a").facts["collect_notes"]
+    notes = unit_of(repo, "a").as_json()["collect_notes"]
     assert (
         "the settings of its .git name programs now (core.fsmonitor, diff.external, filter.f.clean, gpg.program,"
         " alias.y); none was started" in notes
     )
     assert not canary.exists()
     run_units(repo, sh("b", "git config user.name Me; echo 3 >b"))
-    assert "name programs" not in " ".join(unit_of(repo, "b").facts["collect_notes"])
+    assert "name programs" not in " ".join(unit_of(repo, "b").as_json()["collect_notes"])
 
 
 def test_what_to_do_about_repositories_and_links_that_were_left_out(repo: Repo) -> None:
@@ -229,7 +229,7 @@ def test_what_to_do_about_repositories_and_links_that_were_left_out(repo: Repo) 
         " git worktree add -q .worktrees/x -b agent/x; echo real >b.txt"
     )
     run_units(repo, sh("a", script))
-    facts = unit_of(repo, "a").facts
+    facts = unit_of(repo, "a").as_json()
     assert facts["changed"] == ["b.txt"]
     hides = "node_modules, without the slash, hides the link too"
     assert facts["collect_notes"] == [

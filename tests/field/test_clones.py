@@ -59,7 +59,7 @@ def test_an_edit_of_the_users_checkout_is_told_at_the_landing(repo: Repo, capsys
     repo.write("a.txt", "work of a person\n")
     run_units(repo, sh("a", "echo x >x; echo leak >$PRUN_REPO/b"))
     said = inside(capsys, repo.path, "merge", "a", "--no-verify")
-    assert unit_of(repo, "a").facts["changed"] == ["x"]
+    assert unit_of(repo, "a").as_json()["changed"] == ["x"]
     assert (repo.read("a.txt"), repo.read("b")) == ("work of a person\n", "leak\n")
     assert (
         "warning: while r1 ran, b changed in your checkout: if that was not you, a worker left its place"

@@ -66,7 +66,7 @@ def test_hooks_that_lead_nowhere_are_said_and_those_of_the_checkout_run(
 def test_a_landing_says_that_a_hook_never_saw_the_work(repo: Repo, capsys: pytest.CaptureFixture[str]) -> None:
     repo.hook("pre-commit", "exit 0")
     run_units(repo, sh("a", "echo 1 >one"), sh("b", "echo 2 >two"))
-    assert "hooks not run: pre-commit" in unit_of(repo, "a").facts["collect_notes"]
+    assert "hooks not run: pre-commit" in unit_of(repo, "a").as_json()["collect_notes"]
     said = inside(capsys, repo.path, "merge", "a", "b")
     assert said.code == 0
     warning = "warning: the pre-commit hook has not seen what units did: git runs it for no merge"
@@ -80,7 +80,7 @@ def test_setup_that_only_the_users_repository_has(repo: Repo, capsys: pytest.Cap
     (repo.path / ".git" / "info" / "exclude").write_text("hidden.txt\n*.log\n")
     script = "echo noise >run.log; echo x >hidden.txt; echo y >b.txt; git add -A; git commit -qm mine; echo 2 >a.txt"
     run_units(repo, sh("a", script))
-    facts = unit_of(repo, "a").facts
+    facts = unit_of(repo, "a").as_json()
     assert facts["changed"] == ["a.txt", "b.txt"]
     assert repo.git("log", "-1", "--format=%an <%ae>", "refs/prun/kept/r1/a/head") == "Dev One <dev@example.test>"
     assert "hidden.txt" not in repo.files("refs/prun/kept/r1/a/head")
@@ -98,7 +98,7 @@ def test_the_users_own_settings_change_no_answer(repo: Repo, tmp_path: Path, mon
     )
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(odd))
     run_units(repo, sh("a", "echo 2 >a.txt; echo n >new.txt"))
-    assert unit_of(repo, "a").facts["changed"] == ["a.txt", "new.txt"]
+    assert unit_of(repo, "a").as_json()["changed"] == ["a.txt", "new.txt"]
     assert prun(repo.path, "merge", "a").code == 0
     assert prun(repo.path, "diff", "a").out == (
         "diff --git a/a.txt b/a.txt\nindex d00491f..0cfbf08 100644\n--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-1\n+2\n"

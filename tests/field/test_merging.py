@@ -104,7 +104,7 @@ def people(repo: Repo) -> Repo:
 
 def test_a_merge_left_half_done_does_not_land_under_any_name(people: Repo, capsys: pytest.CaptureFixture[str]) -> None:
     run_units(people, sh("a", HALF))
-    assert unit_of(people, "a").facts["unfinished"] == "merge"
+    assert unit_of(people, "a").unfinished == "merge"
     said = inside(capsys, people.path, "merge", "a", "--allow-unverified")
     place = workspace(people, "r1", "a")
     assert (said.code, said.out.splitlines()[1:]) == (

@@ -72,8 +72,8 @@ def test_the_base_is_the_commit_the_caller_is_on_and_it_is_said(
     said = inside(capsys, repo.path, "run", str(tmp_path / "plan.toml"))
     assert said.code == 0, said.err
     assert said.err.splitlines()[0] == f"run r1: 1 unit, 1 at a time, base {head[:10]} (HEAD)"
-    assert repo.ledger.read().history.runs["r1"].facts["base"] == head
-    assert (unit_of(repo, "a").facts["base"], repo.files("refs/prun/r1/a")["seen"]) == (head, "needed")
+    assert repo.ledger.read().history.runs["r1"].base == head
+    assert (unit_of(repo, "a").base, repo.files("refs/prun/r1/a")["seen"]) == (head, "needed")
     assert inside(capsys, repo.path, "new", "n", "n").code == 0
     assert named(repo, "n").head == head
 
@@ -90,7 +90,7 @@ def test_a_submodule_that_is_not_there_is_said_and_does_not_pass(repo: Repo, tmp
     )
     assert report.states == {"a": "unverified", "b": "unverified"}
     for name in ("a", "b"):
-        facts = unit_of(repo, name).facts
+        facts = unit_of(repo, name).as_json()
         assert "submodule lib is not populated in the workspace" in facts["notes"]
         assert [check["state"] for check in facts["verdict"]["checks"]] == ["could-not-run", "could-not-run"]
         assert "submodule lib is not populated" in facts["verdict"]["checks"][0]["reason"]

@@ -17,6 +17,7 @@ from tests.support.landing import land_branches, states
 from tests.support.live_unit import shell_out
 from tests.support.processes import start_program
 from tests.support.repos import Repo, make_repo
+from tests.support.rows import payload_of
 
 HOOKS = Path(__file__).parents[2] / "hooks"
 NO_VERIFY = " (git merge --no-verify commits it all the same)\n"
@@ -94,26 +95,26 @@ def test_a_dirty_checkout(repo: Repo) -> None:
 
 def test_paths_of_a_unit_at_work(repo: Repo, sleeper: dict[str, object]) -> None:
     ledger = repo.ledger
-    ledger.append("run.started", run="r1", facts={"base": repo.head, "coordinator": sleeper})
+    ledger.append(payload_of("run.started", {"base": repo.head, "coordinator": sleeper}), run="r1")
     for unit, paths in (("docs", ["docs/"]), ("code", ["src/**"])):
-        ledger.append("unit.queued", run="r1", unit=unit, facts={"spec": {"paths": paths}})
+        ledger.append(payload_of("unit.queued", {"spec": {"paths": paths}}), run="r1", unit=unit)
     refused(repo, "unit r1/code is still at work on src/a.txt")
     repo.git("merge", "--abort")
-    ledger.append("unit.finished", run="r1", unit="code", facts={"state": "ready"})
+    ledger.append(payload_of("unit.finished", {"state": "ready"}), run="r1", unit="code")
     assert git(repo, "merge", "--no-edit", "topic").code == 0
 
 
 def test_what_is_merged_may_be_that_units_own_work(repo: Repo, sleeper: dict[str, object]) -> None:
     repo.git("branch", "prun/r1/code", "topic")
-    repo.ledger.append("run.started", run="r1", facts={"base": repo.head, "coordinator": sleeper})
-    repo.ledger.append("unit.queued", run="r1", unit="code", facts={"spec": {"paths": ["src/**"]}})
+    repo.ledger.append(payload_of("run.started", {"base": repo.head, "coordinator": sleeper}), run="r1")
+    repo.ledger.append(payload_of("unit.queued", {"spec": {"paths": ["src/**"]}}), run="r1", unit="code")
     assert git(repo, "merge", "--no-edit", "prun/r1/code").code == 0
 
 
 def test_a_unit_whose_worker_is_gone_is_in_nobodys_way(repo: Repo) -> None:
     gone = {"pid": 2, "start": "0", "boot": "none"}
-    repo.ledger.append("run.started", run="r1", facts={"base": repo.head, "coordinator": gone})
-    repo.ledger.append("unit.queued", run="r1", unit="code", facts={"spec": {"paths": ["src/**"]}})
+    repo.ledger.append(payload_of("run.started", {"base": repo.head, "coordinator": gone}), run="r1")
+    repo.ledger.append(payload_of("unit.queued", {"spec": {"paths": ["src/**"]}}), run="r1", unit="code")
     assert git(repo, "merge", "--no-edit", "topic").code == 0
 
 
@@ -217,8 +218,8 @@ def test_a_users_own_hook_is_called_after_it(tmp_path: Path) -> None:
 
 def test_a_landing_has_looked_already(repo: Repo, sleeper: dict[str, object]) -> None:
     """Neither are the gates in its way, nor does a private worktree have to be made for them."""
-    repo.ledger.append("run.started", run="r1", facts={"base": repo.head, "coordinator": sleeper})
-    repo.ledger.append("unit.queued", run="r1", unit="code", facts={"spec": {"paths": ["src/**"]}})
+    repo.ledger.append(payload_of("run.started", {"base": repo.head, "coordinator": sleeper}), run="r1")
+    repo.ledger.append(payload_of("unit.queued", {"spec": {"paths": ["src/**"]}}), run="r1", unit="code")
     report = land_branches(repo, "topic")
     assert states(report) == {"topic": "landed"}
     assert report.notes == ()
@@ -230,10 +231,10 @@ def test_a_landing_has_looked_already(repo: Repo, sleeper: dict[str, object]) ->
 )
 def test_a_unit_that_is_not_proved(repo: Repo, verdict: str, reason: str) -> None:
     verdicts = {"verdict": {"state": verdict}} if verdict else {}
-    repo.ledger.append("run.started", run="r1", facts={"base": repo.head})
-    repo.ledger.append("unit.queued", run="r1", unit="code", facts={"spec": {}})
-    repo.ledger.append("unit.captured", run="r1", unit="code", facts={"commit": repo.oid("topic"), **verdicts})
-    repo.ledger.append("unit.finished", run="r1", unit="code", facts={"state": "unverified"})
+    repo.ledger.append(payload_of("run.started", {"base": repo.head}), run="r1")
+    repo.ledger.append(payload_of("unit.queued", {"spec": {}}), run="r1", unit="code")
+    repo.ledger.append(payload_of("unit.captured", {"commit": repo.oid("topic"), **verdicts}), run="r1", unit="code")
+    repo.ledger.append(payload_of("unit.finished", {"state": "unverified"}), run="r1", unit="code")
     refused(repo, f"unit r1/code is not proved: {reason}")
     repo.git("merge", "--abort")
     repo.switch("topic")
@@ -244,11 +245,11 @@ def test_a_unit_that_is_not_proved(repo: Repo, verdict: str, reason: str) -> Non
 
 @pytest.mark.parametrize("verdict", ["pass", "absent"])
 def test_a_unit_that_is_proved_or_has_no_checks(repo: Repo, verdict: str) -> None:
-    repo.ledger.append("run.started", run="r1", facts={"base": repo.head})
-    repo.ledger.append("unit.queued", run="r1", unit="code", facts={"spec": {}})
+    repo.ledger.append(payload_of("run.started", {"base": repo.head}), run="r1")
+    repo.ledger.append(payload_of("unit.queued", {"spec": {}}), run="r1", unit="code")
     facts = {"commit": repo.oid("topic"), "verdict": {"state": verdict}}
-    repo.ledger.append("unit.captured", run="r1", unit="code", facts=facts)
-    repo.ledger.append("unit.finished", run="r1", unit="code", facts={"state": "ready"})
+    repo.ledger.append(payload_of("unit.captured", facts), run="r1", unit="code")
+    repo.ledger.append(payload_of("unit.finished", {"state": "ready"}), run="r1", unit="code")
     assert git(repo, "merge", "--no-edit", "topic").code == 0
 
 
@@ -266,8 +267,8 @@ def test_a_users_own_hook_behind_a_gate_runs_in_a_landing(repo: Repo, sleeper: d
     prun(repo.path, "hooks", "uninstall")
     repo.hook("pre-merge-commit", f"echo called >>{repo.path}/.git/said")
     assert prun(repo.path, "hooks", "install", "--pre-merge-commit").code == 0
-    repo.ledger.append("run.started", run="r1", facts={"base": repo.head, "coordinator": sleeper})
-    repo.ledger.append("unit.queued", run="r1", unit="code", facts={"spec": {"paths": ["src/**"]}})
+    repo.ledger.append(payload_of("run.started", {"base": repo.head, "coordinator": sleeper}), run="r1")
+    repo.ledger.append(payload_of("unit.queued", {"spec": {"paths": ["src/**"]}}), run="r1", unit="code")
     assert states(land_branches(repo, "topic")) == {"topic": "landed"}
     assert (repo.path / ".git" / "said").read_text() == "called\n"
 

@@ -17,6 +17,7 @@ from gitprun.workspaces.worktree import make_worktree
 from tests.support.cli import Said
 from tests.support.live_unit import shell_out
 from tests.support.repos import Repo, make_repo
+from tests.support.rows import payload_of
 
 REFUSED = "git prun: refused: unit r1/u must not "
 
@@ -42,8 +43,8 @@ def guarded(tmp_path: Path) -> Guarded:
     branch = unit_branch(RunId("r1"), UnitId("u"))
     made = make_worktree(repo.repository, tmp_path / "w s" / "r1" / "u", repo.head, branch)
     facts = {"workspace": "worktree", "path": str(made.path)}
-    repo.ledger.append("run.started", run="r1", facts={"base": repo.head})
-    repo.ledger.append("unit.prepared", run="r1", unit="u", facts=facts)
+    repo.ledger.append(payload_of("run.started", {"base": repo.head}), run="r1")
+    repo.ledger.append(payload_of("unit.prepared", facts), run="r1", unit="u")
     own = {"PRUN_RUN": "r1", "PRUN_UNIT": "u", "PRUN_REPO": str(repo.path)}
     return Guarded(repo, Repo(made.path), own | guard_environment(repo.repository, made.path, branch))
 

@@ -40,7 +40,7 @@ def test_it_is_held_until_it_is_asked_for(tmp_path: Path) -> None:
         {"topic": "landed"},
         [f"topic {said}"],
     )
-    (row,) = [event.facts for event in repo.ledger.read().events if event.kind == "landing.landed"]
+    (row,) = [event.payload.as_json() for event in repo.ledger.read().events if event.kind == "landing.landed"]
     assert row["with_base"] == said.partition(": ")[2].split("; ")
     assert sorted(repo.files()) == ["a.txt", "half", "own"]
 

@@ -379,7 +379,7 @@ def test_what_is_written_in_the_ledger(tmp_path: Path) -> None:
         }
         for name, item in zip(("one", "two"), report.items, strict=True)
     ]
-    assert [dict(event.facts) for event in events] == [
+    assert [dict(event.payload.as_json()) for event in events] == [
         {
             **ends,
             "checkout": str(repo.path),

@@ -29,7 +29,7 @@ def test_lists_that_grow(tmp_path: Path) -> None:
     assert repo.status() == []
     assert [one.path for one in report.items[1].resolved] == ["queue.ts", "routes.txt"]
     assert [one.added for one in report.items[1].resolved] == [("b",), ("/b",)]
-    landed = [event.facts for event in repo.ledger.read().events if event.kind == "landing.landed"]
+    landed = [event.payload.as_json() for event in repo.ledger.read().events if event.kind == "landing.landed"]
     both = ["queue.ts", "routes.txt"]
     assert [[row["path"] for row in facts["resolved"]] for facts in landed] == [[], both, both]
     repo.git("fsck", "--strict")

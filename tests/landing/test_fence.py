@@ -39,7 +39,7 @@ def told(report: LandingReport) -> list[tuple[str, str, tuple[str, ...]]]:
 
 
 def outside_in_ledger(repo: Repo) -> list[object]:
-    return [e.facts.get("outside") for e in repo.ledger.read().events if e.kind == "landing.landed"]
+    return [e.payload.as_json().get("outside") for e in repo.ledger.read().events if e.kind == "landing.landed"]
 
 
 @given(changed=st.lists(PATHS, unique=True), fence=st.lists(st.one_of(PATHS, WORDS), max_size=3))

@@ -15,6 +15,7 @@ from gitprun.landing.unresolved import read_left
 from gitprun.model.errors import OperationRefused
 from tests.support.landing import candidate, land_branches, states
 from tests.support.repos import Repo, make_repo
+from tests.support.rows import payload_of
 
 SHALLOW = "the history of this clone is cut off (shallow): git prun merge --deepen feat fetches more"
 REPLACED = "refs/replace gives it another history here, which git merge sees and a landing does not"
@@ -57,7 +58,7 @@ def test_cut_off_history_is_named_and_fetched_when_asked(tmp_path: Path, depth: 
     assert repo.git("for-each-ref") == refs
     report = land_branches(repo, "feat", deepen=True)
     assert (states(report), report.notes) == ({"feat": "landed"}, ("more of the history was fetched from origin",))
-    assert [event.facts for event in repo.ledger.read().events if event.kind == "landing.deepened"] == [
+    assert [event.payload.as_json() for event in repo.ledger.read().events if event.kind == "landing.deepened"] == [
         {"remote": "origin", "branches": ["feat"]}
     ]
     # Only what landed moved.
@@ -86,8 +87,8 @@ def test_a_remote_that_does_not_answer_is_told(tmp_path: Path) -> None:
 
 def test_no_history_is_fetched_while_units_are_at_work(tmp_path: Path) -> None:
     repo = cut_off(tmp_path, 1)
-    repo.ledger.append("run.started", run="r1", facts={"base": repo.head})
-    repo.ledger.append("unit.queued", run="r1", unit="u", facts={})
+    repo.ledger.append(payload_of("run.started", {"base": repo.head}), run="r1")
+    repo.ledger.append(payload_of("unit.queued", {}), run="r1", unit="u")
     report = land_branches(repo, "feat", deepen=True)
     assert states(report) == {"feat": "unrelated"}
     assert "the history is not fetched while units are at work" in report.notes[0]

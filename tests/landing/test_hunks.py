@@ -16,6 +16,7 @@ from gitprun.resolvers.base import FileConflict
 from tests.support.cli import Said
 from tests.support.inside import inside
 from tests.support.repos import Repo, make_repo
+from tests.support.rows import payload_of
 
 Prun = Callable[..., Said]
 
@@ -80,7 +81,7 @@ def test_who_wrote_the_lines_and_no_other_unit(tmp_path: Path, prun: Prun) -> No
     repo.commit("unit: top", f=numbered(40, l2="unit top"))
     repo.commit("unit: twenty", f=numbered(40, l2="unit top", l20="unit"))
     repo.switch("main")
-    repo.ledger.append("run.started", run="r1", facts={"base": base})
+    repo.ledger.append(payload_of("run.started", {"base": base}), run="r1")
     for unit, files in (
         ("near", {"f": numbered(40, l20="main")}),
         ("far", {"f": numbered(40, l20="main", l38="main far")}),
@@ -88,8 +89,8 @@ def test_who_wrote_the_lines_and_no_other_unit(tmp_path: Path, prun: Prun) -> No
     ):
         commit = repo.commit(f"main: {unit}", **files)
         facts = {"state": "ready", "commit": commit, "verdict": {"state": "pass"}}
-        repo.ledger.append("unit.finished", run="r1", unit=unit, facts=facts)
-        repo.ledger.append("landing.landed", run="r1", unit=unit, facts={"commit": commit, "branch": unit})
+        repo.ledger.append(payload_of("unit.finished", facts), run="r1", unit=unit)
+        repo.ledger.append(payload_of("landing.landed", {"commit": commit, "branch": unit}), run="r1", unit=unit)
         repo.write(f".git/prun/runs/r1/{unit}/task.md", f"Do {unit}.\n")
     brief = prun("resolve", "topic", "--json").json
     [path] = brief["paths"]

@@ -103,7 +103,7 @@ def test_what_is_accepted_lands_and_is_written_down(tmp_path: Path) -> None:
     assert report.notes == ("hides changes its own check: tests/test_app.sh deleted",)
     assert checks(tmp_path) == 1
     [landed] = [event for event in repo.ledger.read().events if event.kind == "landing.landed"]
-    assert landed.facts["gate"] == [
+    assert landed.payload.as_json()["gate"] == [
         {
             "path": "tests/test_app.sh",
             "what": "tests/test_app.sh deleted",

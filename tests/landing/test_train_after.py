@@ -45,7 +45,7 @@ def test_what_is_made_anew_lands_on_top(tmp_path: Path, monkeypatch: pytest.Monk
     assert repo.head == report.new != report.items[1].commit
     assert repo.git("log", "-1", "--format=%s%n%P") == f"merge: after {MAKE.after[0]}\n{report.items[1].commit}"
     assert f"3 files were made anew, in {report.new[:10]}" in report.notes[-1]
-    started = repo.ledger.read().events[-4].facts
+    started = repo.ledger.read().events[-4].payload.as_json()
     assert started["after"] == {
         "commit": report.new,
         "commands": [*MAKE.after],

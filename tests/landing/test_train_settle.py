@@ -96,7 +96,7 @@ def test_one_side_wins_only_if_its_losses_are_accepted(tmp_path: Path) -> None:
     assert states(report) == {"topic": "landed"}
     # What git merge -X ours would have made, and the losses written down.
     assert repo.read("f.txt") == main.replace("8\n", "eight\n")
-    [landed] = [event.facts for event in repo.ledger.read().events if event.kind == "landing.landed"]
+    [landed] = [event.payload.as_json() for event in repo.ledger.read().events if event.kind == "landing.landed"]
     assert landed["dropped"] == [{"path": "f.txt", "lines": ["unit 1: +check"]}]
 
 
@@ -191,7 +191,7 @@ def test_the_next_proved_text_is_tried_before_a_branch_is_set_aside(
     assert report.notes == ("topic: green with the next proved text: f.txt (third)",)
     # The whole, the target by itself, and two more texts.
     assert (tmp_path / "checks").read_text().count("x") == 4
-    [landed] = [event.facts for event in repo.ledger.read().events if event.kind == "landing.landed"]
+    [landed] = [event.payload.as_json() for event in repo.ledger.read().events if event.kind == "landing.landed"]
     assert landed["resolved"] == [{"path": "f.txt", "resolver": "third", "added": []}]
     report = land_branches(clash(tmp_path / "again"), "topic", verify=("false",))
     assert states(report) == {"topic": "red"}
@@ -204,7 +204,9 @@ def test_what_was_brought_is_proved_to_be_there(tmp_path: Path) -> None:
     repo.commit("later", l="l\n")
     repo.switch("main")
     land_branches(repo, "topic", "later")
-    landed = [event.facts["present"] for event in repo.ledger.read().events if event.kind == "landing.landed"]
+    landed = [
+        event.payload.as_json()["present"] for event in repo.ledger.read().events if event.kind == "landing.landed"
+    ]
     assert landed == [
         {"whole": 1, "united": ["f.txt"], "missing": []},
         {"whole": 2, "united": [], "missing": []},

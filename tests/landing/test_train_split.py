@@ -186,7 +186,7 @@ def test_the_safe_order(tmp_path: Path) -> None:
     report = land_branches(repo, *names, order="safe")
     assert list(states(report)) == ["small", "large", "meets", "crowded", "on-crowded"]
     assert set(states(report).values()) == {"landed"}
-    started = repo.ledger.read().events[0].facts
+    started = repo.ledger.read().events[0].payload.as_json()
     assert (started["order"], started["branches"]) == ("safe", list(states(report)))
     assert candidate(repo, "small").tip == report.items[0].candidate.tip
 

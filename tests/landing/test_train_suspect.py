@@ -45,7 +45,7 @@ def test_the_same_key_twice_after_a_clean_merge(tmp_path: Path) -> None:
     assert report.notes == (f"topic: landed although it is suspect: conf.json: {item.suspects[0].reason}",)
     # What lands is git's own text.
     assert repo.read("conf.json") == main.replace('  "g": 7\n}\n', last)
-    [landed] = [event.facts for event in repo.ledger.read().events if event.kind == "landing.landed"]
+    [landed] = [event.payload.as_json() for event in repo.ledger.read().events if event.kind == "landing.landed"]
     assert landed["suspects"] == [{"path": "conf.json", "reason": item.suspects[0].reason}]
 
 

@@ -159,7 +159,7 @@ def test_what_is_accepted_lands_and_is_written_down_with_its_blobs(repo: Repo) -
     fenced = candidate(repo, "both", run="r1", unit="u", verdict="pass", fence=fence)
     assert states(land_branches(repo, fenced, dry_run=True)) == {"both": "held"}
     assert states(land_branches(repo, fenced, accept=("./scripts/",))) == {"both": "landed"}
-    [row] = [event.facts["trust"] for event in repo.ledger.read().events if event.kind == "landing.landed"]
+    [row] = [event.payload.as_json()["trust"] for event in repo.ledger.read().events if event.kind == "landing.landed"]
     assert row == [
         {
             "path": ".claude/settings.json",

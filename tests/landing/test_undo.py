@@ -34,7 +34,16 @@ def undo_events(repo: Repo) -> list[str]:
     """List what the ledger says about undoing, in short."""
     kinds = ("undo.", "landing.undone", "landing.redone")
     return [
-        " ".join([event.kind, *(str(event.facts[key]) for key in ("branch", "way", "outcome") if key in event.facts)])
+        " ".join(
+            [
+                event.kind,
+                *(
+                    str(event.payload.as_json()[key])
+                    for key in ("branch", "way", "outcome")
+                    if key in event.payload.as_json()
+                ),
+            ]
+        )
         for event in repo.ledger.read().events
         if event.kind.startswith(kinds)
     ]

@@ -27,7 +27,9 @@ from gitprun.ledger.events import (
     is_newer,
     step,
 )
+from gitprun.ledger.kinds import KINDS
 from gitprun.model.names import RunId, UnitId
+from tests.support.rows import event_of, foreign, foreign_line, payload_of, state_of
 
 # Lone surrogates too, as file names bring them; but no pair, which JSON reads as one character.
 TEXT = st.text(st.characters(exclude_categories=()) | st.characters(categories=("Cs",), min_codepoint=0xDC80))
@@ -37,7 +39,9 @@ FACTS = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
     max_leaves=8,
 )
-EVENTS = st.builds(Event, TEXT, TIMES, TEXT, TEXT, st.dictionaries(TEXT, FACTS, max_size=4))
+EVENTS = st.builds(
+    foreign, TEXT | st.sampled_from(sorted(KINDS)), TIMES, TEXT, TEXT, st.dictionaries(TEXT, FACTS, max_size=4)
+).filter(lambda event: event is not None)
 
 
 def paired(value: Any) -> Any:
@@ -58,8 +62,10 @@ def test_what_is_written_is_read_back(event: Event) -> None:
     assert line.isascii()
     assert line.endswith(b"\n")
     assert line.count(b"\n") == 1
-    expected = Event(paired(event.kind), event.time, paired(event.run), paired(event.unit), paired(dict(event.facts)))
-    assert decode(line) == expected
+    assert decode(line) == event
+    said = json.loads(line)
+    assert [said[key] for key in ("kind", "run", "unit")] == [event.kind, event.run, event.unit]
+    assert paired(said.get("facts", {})) == event.payload.as_json()
     assert json.loads(line)["v"] == 1
 
 
@@ -99,32 +105,33 @@ GOOD = {"v": 1, "t": 1.5, "kind": "k", "run": "r1", "unit": ""}
     "change", [{"v": 2}, {"t": "now"}, {"kind": 3}, {"run": None}, {"unit": []}, {"facts": []}, {"facts": "x"}]
 )
 def test_lines_of_another_kind_are_passed_over(change: Mapping[str, object]) -> None:
-    assert decode(sealed(GOOD)) == Event("k", 1.5, "r1")
+    assert decode(sealed(GOOD)) == event_of("k", 1.5, "r1")
     assert decode(sealed({**GOOD, **change})) is None
 
 
 def test_a_line_as_it_lies_on_disk() -> None:
-    assert encode(Event("unit.exited", 12.3456789, "r1", "a", {"code": 0, "name": "caf\udce9"})) == (
-        b'{"v":1,"t":12.345679,"kind":"unit.exited","run":"r1","unit":"a","facts":{"code":0,"name":"caf\\udce9"},'
-        b'"crc":"'
-        + encode(Event("unit.exited", 12.345679, "r1", "a", {"code": 0, "name": "caf\udce9"}))[-11:-3]
-        + b'"}\n'
+    payload = payload_of("unit.invented", {"code": 0, "name": "caf\udce9"})
+    assert encode(Event(payload, 12.3456789, "r1", "a")) == (
+        b'{"v":1,"t":12.345679,"kind":"unit.invented","run":"r1","unit":"a","facts":{"code":0,"name":"caf\\udce9"},'
+        b'"crc":"' + encode(Event(payload, 12.345679, "r1", "a"))[-11:-3] + b'"}\n'
     )
 
 
 LIFE = (
-    Event("run.started", 1.0, "r1", "", {"base": "b" * 40, "root": "/w"}),
-    Event("unit.queued", 2.0, "r1", "a", {"mode": "write"}),
-    Event("unit.preparing", 3.0, "r1", "a"),
-    Event("unit.prepared", 4.0, "r1", "a", {"path": "/w/r1/a"}),
-    Event("unit.started", 5.0, "r1", "a", {"process": {"pid": 1, "start": "1", "boot": "1"}}),
-    Event("unit.exited", 6.0, "r1", "a", {"exit": {"code": 0, "seconds": 1.0}}),
-    Event("unit.captured", 7.0, "r1", "a", {"commit": "c" * 40, "files": 1}),
-    Event("unit.verifying", 8.0, "r1", "a"),
-    Event("unit.verified", 9.0, "r1", "a", {"verdict": {"state": "pass"}}),
-    Event("unit.finished", 10.0, "r1", "a", {"state": "ready", "reason": ""}),
-    Event("run.finished", 11.0, "r1", "", {"states": {"a": "ready"}}),
-    Event("landing.landed", 12.0, "r1", "a", {"branch": "prun/r1/a", "target": "refs/heads/main", "commit": "d" * 40}),
+    event_of("run.started", 1.0, "r1", "", {"base": "b" * 40, "root": "/w"}),
+    event_of("unit.queued", 2.0, "r1", "a", {"mode": "write"}),
+    event_of("unit.preparing", 3.0, "r1", "a"),
+    event_of("unit.prepared", 4.0, "r1", "a", {"path": "/w/r1/a"}),
+    event_of("unit.started", 5.0, "r1", "a", {"process": {"pid": 1, "start": "1", "boot": "1"}}),
+    event_of("unit.exited", 6.0, "r1", "a", {"exit": {"code": 0, "seconds": 1.0}}),
+    event_of("unit.captured", 7.0, "r1", "a", {"commit": "c" * 40, "files": 1}),
+    event_of("unit.verifying", 8.0, "r1", "a"),
+    event_of("unit.verified", 9.0, "r1", "a", {"verdict": {"state": "pass"}}),
+    event_of("unit.finished", 10.0, "r1", "a", {"state": "ready", "reason": ""}),
+    event_of("run.finished", 11.0, "r1", "", {"states": {"a": "ready"}}),
+    event_of(
+        "landing.landed", 12.0, "r1", "a", {"branch": "prun/r1/a", "target": "refs/heads/main", "commit": "d" * 40}
+    ),
 )
 
 
@@ -152,7 +159,7 @@ def test_the_whole_fold() -> None:
     history = fold(LIFE)
     run = history.runs["r1"]
     assert history.last is run
-    assert (run.started, run.ended, run.base, run.facts["states"]) == (1.0, 11.0, "b" * 40, {"a": "ready"})
+    assert (run.started, run.ended, run.base, run.as_json()["states"]) == (1.0, 11.0, "b" * 40, {"a": "ready"})
     unit = run.units["a"]
     assert (unit.started, unit.ended, unit.commit, unit.verdict) == (5.0, 10.0, "c" * 40, "pass")
     assert history.landings == (Landing("r1", "a", "prun/r1/a", "refs/heads/main", "d" * 40, 12.0),)
@@ -160,7 +167,7 @@ def test_the_whole_fold() -> None:
 
 def undone(kind: str, time: float, way: str, by: str, **facts: str) -> Event:
     rows = {"branch": "prun/r1/a", "commit": "d" * 40, "tip": "c" * 40, "target": "refs/heads/main"}
-    return Event(kind, time, "r1", "a", {**rows, "way": way, "by": by, **facts})
+    return event_of(kind, time, "r1", "a", {**rows, "way": way, "by": by, **facts})
 
 
 def test_a_landing_taken_back_leaves_the_unit_as_it_was() -> None:
@@ -182,7 +189,7 @@ def test_a_landing_that_was_reverted_stays_landed() -> None:
     )
     unit = history.runs["r1"].units["a"]
     assert (unit.state, unit.since, unit.commit) == ("landed", 12.0, "c" * 40)
-    assert unit.facts["undone"] == again.facts
+    assert unit.as_json()["undone"] == again.payload.as_json()
 
 
 def test_states_are_what_they_say() -> None:
@@ -192,18 +199,21 @@ def test_states_are_what_they_say() -> None:
 
 def test_events_that_make_no_sense_change_nothing() -> None:
     assert (
-        fold([Event("unit.started", 1.0, "r9", "a"), Event("run.finished", 1.0, "r9"), Event("new.kind", 1.0)])
+        fold([event_of("unit.started", 1.0, "r9", "a"), event_of("run.finished", 1.0, "r9"), event_of("new.kind", 1.0)])
         == History()
     )
-    assert fold([LIFE[0], Event("unit.invented", 2.0, "r1", "a", {"x": 1})]).runs["r1"].units["a"] == UnitState(
-        UnitId("a"), RunId("r1"), "queued", 2.0, facts={"x": 1}
-    )
+    assert fold([LIFE[0], event_of("unit.invented", 2.0, "r1", "a", {"x": 1})]).runs["r1"].units["a"] == UnitState.read(
+        {"x": 1}
+    ).into(UnitState, id=UnitId("a"), run=RunId("r1"), since=2.0)
 
 
-KINDS = st.sampled_from([*{event.kind for event in LIFE}, "workspace.removed", "new.kind"])
+SOME = st.sampled_from([*{event.kind for event in LIFE}, "workspace.removed", "new.kind"])
+WORDS = ["state", "commit", "verdict", "base", "branch", "reason", "exit"]
 ROWS = st.lists(
-    st.builds(Event, KINDS, TIMES, st.sampled_from(["", "r1", "r2"]), st.sampled_from(["", "a", "b"]), st.dictionaries(
-        st.sampled_from(["state", "commit", "verdict", "base", "branch", "reason", "exit"]), FACTS, max_size=3)),
+    st.builds(
+        foreign, SOME, TIMES, st.sampled_from(["", "r1", "r2"]), st.sampled_from(["", "a", "b"]),
+        st.dictionaries(st.sampled_from(WORDS), FACTS, max_size=3),
+    ).filter(lambda event: event is not None),
     max_size=20,
 )  # fmt: skip
 
@@ -258,22 +268,24 @@ def test_later_events_only_add(first: list[Event], later: list[Event]) -> None:
 
 @given(ROWS)
 def test_a_step_is_what_the_fold_does(events: list[Event]) -> None:
-    start = Event("run.started", 0.0, "r1")
+    start = event_of("run.started", 0.0, "r1")
     own = [event for event in events if (event.run, event.unit) == ("r1", "a") and event.kind != "run.started"]
     own = [event for event in own if event.kind != "run.finished"]
     unit = None
     for event in own:
-        unit = step(unit or UnitState(UnitId("a"), RunId("r1"), since=event.time), event)
+        unit = step(unit or UnitState(id=UnitId("a"), run=RunId("r1"), since=event.time), event)
     assert fold([start, *own]).runs["r1"].units.get("a") == unit
 
 
 def test_a_new_attempt_forgets_all_but_what_was_asked_for() -> None:
     def happened(kind: str, time: float, **facts: object) -> Event:
-        return Event(f"unit.{kind}", time, "r1", "a", facts)
+        return event_of(f"unit.{kind}", time, "r1", "a", facts)
 
     history = fold(
         [
-            Event("run.started", 1.0, "r1", "", {"base": "b1", "coordinator": {"pid": 1, "start": "1", "boot": "1"}}),
+            event_of(
+                "run.started", 1.0, "r1", "", {"base": "b1", "coordinator": {"pid": 1, "start": "1", "boot": "1"}}
+            ),
             happened("queued", 2.0, spec={"id": "a"}, executor="codex", mode="write"),
             happened("preparing", 3.0, attempt=1),
             happened("prepared", 4.0, base="b1", path="/w"),
@@ -287,7 +299,7 @@ def test_a_new_attempt_forgets_all_but_what_was_asked_for() -> None:
     assert base_of(history.runs["r1"], unit) == "b1"
     unit = step(unit, happened("preparing", 9.0, attempt=2))
     assert (unit.state, unit.started, unit.commit) == ("preparing", None, None)
-    assert unit.facts == {"spec": {"id": "a"}, "executor": "codex", "mode": "write", "attempt": 2}
+    assert unit.as_json() == {"spec": {"id": "a"}, "executor": "codex", "mode": "write", "attempt": 2}
     unit = step(unit, happened("prepared", 10.0, base="b2"))
     assert base_of(history.runs["r1"], unit) == "b2"
 
@@ -295,14 +307,16 @@ def test_a_new_attempt_forgets_all_but_what_was_asked_for() -> None:
 def test_a_run_that_is_gone_on_with() -> None:
     history = fold(
         [
-            Event("run.resumed", 0.5, "r1", "", {"coordinator": {"pid": 0, "start": "1", "boot": "1"}}),
-            Event("run.started", 1.0, "r1", "", {"base": "b", "coordinator": {"pid": 1, "start": "1", "boot": "1"}}),
-            Event("run.finished", 2.0, "r1", "", {"states": {}}),
-            Event("run.resumed", 3.0, "r1", "", {"coordinator": {"pid": 2, "start": "1", "boot": "1"}, "again": ["a"]}),
+            event_of("run.resumed", 0.5, "r1", "", {"coordinator": {"pid": 0, "start": "1", "boot": "1"}}),
+            event_of("run.started", 1.0, "r1", "", {"base": "b", "coordinator": {"pid": 1, "start": "1", "boot": "1"}}),
+            event_of("run.finished", 2.0, "r1", "", {"states": {}}),
+            event_of(
+                "run.resumed", 3.0, "r1", "", {"coordinator": {"pid": 2, "start": "1", "boot": "1"}, "again": ["a"]}
+            ),
         ]
     )
     run = history.runs["r1"]
-    assert (run.ended, run.facts["coordinator"], run.base) == (None, {"pid": 2, "start": "1", "boot": "1"}, "b")
+    assert (run.ended, run.as_json()["coordinator"], run.base) == (None, {"pid": 2, "start": "1", "boot": "1"}, "b")
 
 
 SOUND: dict[str, Any] = {
@@ -322,26 +336,34 @@ SOUND: dict[str, Any] = {
 
 
 def test_what_prun_writes_is_read_as_it_is() -> None:
-    event = Event("unit.captured", 1.0, "r1", "u", SOUND | {"unknown": [{"any": "thing"}]})
-    assert decode(encode(event)) == event
-    empty = Event("unit.started", 1.0, "r1", "u", {"process": {}, "lock": None, "trash": None})
-    assert decode(encode(empty)) == empty
+    said = SOUND | {"unknown": [{"any": "thing"}]}
+    for kind in ("unit.captured", "unit.invented"):
+        event = foreign(kind, 1.0, "r1", "u", said)
+        assert event is not None
+        assert event.payload.as_json() == said
+        assert decode(encode(event)) == event
+        assert step(state_of("u"), event).as_json() == said
+    empty = {"process": {}, "lock": None, "trash": None}
+    assert foreign_line("unit.invented", 1.0, "r1", "u", empty) == encode(
+        event_of("unit.invented", 1.0, "r1", "u", empty)
+    )
 
 
 @pytest.mark.parametrize("name", sorted(SOUND))
 @pytest.mark.parametrize("value", [True, 7, "x", [], {}, [1], {"a": 1}, [{}], [["x"]], 1e300], ids=repr)
 def test_a_fact_of_another_shape_counts_as_not_said(name: str, value: Any) -> None:
-    found = decode(encode(Event("unit.captured", 1.0, "r1", "u", {**SOUND, name: value})))
-    assert found is not None
-    kept = found.facts.get(name)
+    event = foreign("unit.captured", 1.0, "r1", "u", {**SOUND, name: value})
+    assert event is not None
+    found = step(state_of("u"), event).as_json()
+    kept = found.get(name)
     assert kept is None or type(kept) is type(SOUND[name]) or isinstance(kept, int | float)
     place = {"path", "workspace", "identity"}
-    others = set(SOUND) - {name} - (place if name in place and name not in found.facts else set())
-    assert {key: found.facts[key] for key in others} == {key: SOUND[key] for key in others}
+    others = set(SOUND) - {name} - (place if name in place and name not in found else set())
+    assert {key: found[key] for key in others} == {key: SOUND[key] for key in others}
 
 
 def test_a_workspace_of_which_nobody_can_tell_where_it_is_was_never_made() -> None:
     made = {"path": "/x", "workspace": "clone", "identity": [1, 2], "branch": "b"}
-    assert decode(encode(Event("workspace.made", 1.0, "named", "w", made))) is not None
-    assert decode(encode(Event("workspace.made", 1.0, "named", "w", made | {"identity": "x"}))) is None
-    assert decode(encode(Event("workspace.moved", 1.0, "named", "w", {"path": "/y", "moving": None}))) is not None
+    assert foreign("workspace.made", 1.0, "named", "w", made) is not None
+    assert foreign("workspace.made", 1.0, "named", "w", made | {"identity": "x"}) is None
+    assert foreign("workspace.moved", 1.0, "named", "w", {"path": "/y", "moving": None}) is not None

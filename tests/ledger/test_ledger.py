@@ -20,6 +20,7 @@ from gitprun.ledger.ledger import Ledger, LedgerProblem, Reading
 from gitprun.system.journal import JournalReplaced
 from tests.support.cli import program_environment
 from tests.support.processes import start_program
+from tests.support.rows import event_of, payload_of
 from tests.support.small_disk import fill, small_disk
 
 __all__ = ["small_disk"]
@@ -29,6 +30,7 @@ WRITERS = """
 import os, sys
 from pathlib import Path
 from gitprun.ledger.ledger import Ledger, LedgerProblem, Reading
+from gitprun.ledger.unit_events import UnitFinished
 children = []
 for name in sys.argv[3:]:
     pid = os.fork()
@@ -37,7 +39,7 @@ for name in sys.argv[3:]:
         continue
     ledger = Ledger(Path(sys.argv[1]))
     for number in range(int(sys.argv[2])):
-        ledger.append("row", run=name, facts={"n": number, "filler": "x" * 6000})
+        ledger.append(UnitFinished(hint=str(number), reason="x" * 6000), run=name)
         os.write(1, f"{os.getpid()} {number}\\n".encode())
     os._exit(0)
 sys.exit(sum(os.waitpid(pid, 0)[1] for pid in children) != 0)
@@ -69,9 +71,12 @@ def writers(state: Path, rows: int, *names: str) -> subprocess.Popen[bytes]:
 def test_one_line_an_event(tmp_path: Path) -> None:
     ledger, heard = Ledger(tmp_path, Ticks()), []
     ledger.listeners.append(heard.append)
-    first = ledger.append("run.started", run="r1", facts={"base": "b"})
-    second = ledger.append("unit.queued", run="r1", unit="a")
-    assert (first, second) == (Event("run.started", 1.0, "r1", "", {"base": "b"}), Event("unit.queued", 2.0, "r1", "a"))
+    first = ledger.append(payload_of("run.started", {"base": "b"}), run="r1")
+    second = ledger.append(payload_of("unit.queued"), run="r1", unit="a")
+    assert (first, second) == (
+        event_of("run.started", 1.0, "r1", "", {"base": "b"}),
+        event_of("unit.queued", 2.0, "r1", "a"),
+    )
     assert ledger.path.read_bytes() == encode(first) + encode(second)
     assert ledger.read().events == (first, second)
     assert heard == [first, second]
@@ -91,7 +96,7 @@ def test_many_writers_lose_and_tear_nothing(tmp_path: Path) -> None:
     assert process.returncode == 0
     reading = Ledger(tmp_path).read()
     assert reading.unreadable == ()
-    rows = [(event.run, event.facts["n"]) for event in reading.events]
+    rows = [(event.run, int(event.payload.as_json()["hint"])) for event in reading.events]
     assert sorted(rows) == sorted((name, n) for name in names for n in range(5))
     for name in names:
         assert [n for run, n in rows if run == name] == [0, 1, 2, 3, 4]
@@ -101,37 +106,37 @@ def test_many_writers_lose_and_tear_nothing(tmp_path: Path) -> None:
 
 def test_a_torn_last_line_is_reported_and_closed_by_the_next_append(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path, Ticks())
-    first, lost = ledger.append("row", run="r1"), ledger.append("row", run="r2")
+    first, lost = ledger.append(payload_of("row"), run="r1"), ledger.append(payload_of("row"), run="r2")
     whole = ledger.path.read_bytes()
     torn = whole[: len(encode(first)) + len(encode(lost)) // 2]
     ledger.path.write_bytes(torn)
     ledger = Ledger(tmp_path, Ticks())
     assert (ledger.read().events, ledger.read().unreadable) == ((first,), (2,))
-    third = ledger.append("row", run="r3")
+    third = ledger.append(payload_of("row"), run="r3")
     assert ledger.path.read_bytes() == torn + b"\n" + encode(third)
     assert (ledger.read().events, ledger.read().unreadable) == ((first, third), (2,))
 
 
 def test_what_a_writer_wrote_and_is_gone_is_no_torn_line(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path, Ticks())
-    ledger.append("row", run="r1")
+    ledger.append(payload_of("row"), run="r1")
     ledger.path.write_bytes(ledger.path.read_bytes()[:-5])
     with pytest.raises(JournalReplaced, match="was changed by something else meanwhile"):
-        ledger.append("row", run="r2")
+        ledger.append(payload_of("row"), run="r2")
 
 
 def test_a_whole_line_without_its_end_counts(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path, Ticks())
-    first = ledger.append("row", run="r1")
+    first = ledger.append(payload_of("row"), run="r1")
     ledger.path.write_bytes(encode(first)[:-1])
     ledger = Ledger(tmp_path, Ticks())
-    second = ledger.append("row", run="r2")
+    second = ledger.append(payload_of("row"), run="r2")
     assert (ledger.read().events, ledger.read().unreadable) == ((first, second), ())
 
 
 def test_altered_and_foreign_lines_are_passed_over(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path, Ticks())
-    first, second = ledger.append("row", run="r1"), ledger.append("row", run="r2")
+    first, second = ledger.append(payload_of("row"), run="r1"), ledger.append(payload_of("row"), run="r2")
     altered = encode(first).replace(b'"r1"', b'"r7"')
     ledger.path.write_bytes(altered + b"\n" + b"garbage \xff\n" + b"[1]\n" + encode(second))
     assert (ledger.read().events, ledger.read().unreadable) == ((second,), (1, 3, 4))
@@ -141,7 +146,7 @@ def test_a_ledger_that_cannot_be_used_says_so(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path)
     ledger.path.mkdir()
     with pytest.raises(LedgerProblem) as caught:
-        ledger.append("row")
+        ledger.append(payload_of("row"))
     assert (caught.value.message, caught.value.hint) == (
         f"the ledger {ledger.path} cannot be written: Is a directory",
         "is it yours to write?",
@@ -167,10 +172,12 @@ def test_what_a_killed_writer_acknowledged_is_there(tmp_path: Path) -> None:
     assert process.wait() == 1
     process.stdout.close()
     ledger = Ledger(tmp_path)
-    last = ledger.append("row", run="r99")
+    last = ledger.append(payload_of("row"), run="r99")
     reading = ledger.read()
     assert reading.events[-1] == last
-    written = [[event.facts["n"] for event in reading.events if event.run == name] for name in names]
+    written = [
+        [int(event.payload.as_json()["hint"]) for event in reading.events if event.run == name] for name in names
+    ]
     assert [seen == list(range(len(seen))) for seen in written] == [True] * 8
     # One more may be on disk whose acknowledgement was cut off, never one less.
     spare = [
@@ -183,12 +190,12 @@ def test_what_a_killed_writer_acknowledged_is_there(tmp_path: Path) -> None:
 def test_reading_again_sees_what_others_wrote_and_a_replaced_file(tmp_path: Path) -> None:
     ours, theirs = Ledger(tmp_path), Ledger(tmp_path)
     assert ours.read() == Reading(())
-    first = theirs.append("run.started", run="r1")
+    first = theirs.append(payload_of("run.started"), run="r1")
     assert ours.read() == Reading((first,))
     with open(ours.path, "ab") as torn:
         torn.write(b'{"v":1,"t":')
     assert ours.read() == Reading((first,), (2,))
-    second = theirs.append("run.finished", run="r1")
+    second = theirs.append(payload_of("run.finished"), run="r1")
     assert ours.read() == Reading((first, second), (2,))
     assert ours.read() == Ledger(tmp_path).read()
     ours.path.unlink()
@@ -202,34 +209,34 @@ def test_reading_again_sees_what_others_wrote_and_a_replaced_file(tmp_path: Path
 
 def test_a_deleted_ledger_is_put_back_by_the_next_event(tmp_path: Path) -> None:
     ours, theirs = Ledger(tmp_path, Ticks()), Ledger(tmp_path, Ticks())
-    first = ours.append("run.started", run="r1")
-    second = theirs.append("unit.queued", run="r1", unit="a")
+    first = ours.append(payload_of("run.started"), run="r1")
+    second = theirs.append(payload_of("unit.queued"), run="r1", unit="a")
     ours.path.unlink()
     (tmp_path / "locks" / "ledger.lock").unlink()
-    third = ours.append("run.finished", run="r1")
-    fourth = theirs.append("run.resumed", run="r1")
+    third = ours.append(payload_of("run.finished"), run="r1")
+    fourth = theirs.append(payload_of("run.resumed"), run="r1")
     events = [event for event in theirs.read().events if event.kind != "ledger.restored"]
     assert events == [first, second, third, fourth]
     assert [event.kind for event in ours.read().events].count("ledger.restored") == 1
 
 
 def test_a_ledger_that_was_only_read_is_not_begun_anew(tmp_path: Path) -> None:
-    Ledger(tmp_path).append("run.started", run="r1")
+    Ledger(tmp_path).append(payload_of("run.started"), run="r1")
     reader = Ledger(tmp_path)
     reader.read()
     reader.path.unlink()
     with pytest.raises(LedgerProblem) as caught:
-        reader.append("run.finished", run="r1")
+        reader.append(payload_of("run.finished"), run="r1")
     assert caught.value.message == f"the ledger {reader.path} was deleted meanwhile"
     assert not reader.path.exists()
 
 
 def test_another_ledger_in_its_place_is_read_from_its_start(tmp_path: Path) -> None:
     ours, other = Ledger(tmp_path), Ledger(tmp_path / "other")
-    ours.append("run.started", run="r1")
+    ours.append(payload_of("run.started"), run="r1")
     ours.read()
     for run in ("r7", "r8"):
-        other.append("run.started", run=run)
+        other.append(payload_of("run.started"), run=run)
     other.path.replace(ours.path)
     assert list(ours.read().history.runs) == ["r7", "r8"]
     # In place, longer than before, with the same inode: the last bytes that were read are not there any more.
@@ -248,13 +255,13 @@ def newer(state: Path) -> bytes:
 
 @pytest.mark.parametrize("read_first", [False, True])
 def test_nothing_is_written_after_a_later_format(tmp_path: Path, read_first: bool) -> None:
-    first = Ledger(tmp_path).append("run.started", run="r1")
+    first = Ledger(tmp_path).append(payload_of("run.started"), run="r1")
     newer(tmp_path)
     ledger = Ledger(tmp_path)
     before = ledger.path.read_bytes()
     if read_first:
         assert ledger.read() == Reading((first,), (), (2,))
-    for write in (lambda: ledger.append("run.finished", run="r1"), lambda: ledger.compact(days=0)):
+    for write in (lambda: ledger.append(payload_of("run.finished"), run="r1"), lambda: ledger.compact(days=0)):
         with pytest.raises(LedgerProblem) as caught:
             write()
         assert (caught.value.message, caught.value.hint) == (
@@ -302,32 +309,32 @@ def test_on_a_full_disk_the_ends_are_recorded_and_nothing_is_begun(
     disk = Full(monkeypatch, 2250)
     ledger, heard = Ledger(tmp_path, Ticks()), []
     ledger.listeners.append(heard.append)
-    first = ledger.append("run.started", run="r1")
+    first = ledger.append(payload_of("run.started"), run="r1")
     before = ledger.path.read_bytes()
     with pytest.raises(LedgerProblem) as caught:
-        ledger.append("unit.preparing", run="r1", unit="b", facts={"filler": "x" * 300})
+        ledger.append(payload_of("unit.preparing", {"slug": "x" * 300}), run="r1", unit="b")
     assert (caught.value.message, caught.value.hint) == (
         f"the disk is full, so nothing new is begun: {ledger.path} cannot be written",
         "free some space, then try again",
     )
     # The torn line is taken back, and the reserve pays for the word about it.
     said = {"state": "released", "error": "No space left on device", "kinds": ["unit.preparing"]}
-    released = Event("ledger.reserve", 2.0, facts=said)
+    released = event_of("ledger.reserve", 2.0, facts=said)
     assert ledger.path.read_bytes() == before + encode(released)
     assert heard == [first, released]
     # Ends are written still; beginnings are refused before they are tried.
-    end = ledger.append("unit.finished", run="r1", unit="a", facts={"state": "ready"})
+    end = ledger.append(payload_of("unit.finished", {"state": "ready"}), run="r1", unit="a")
     size = ledger.path.stat().st_size
     with pytest.raises(LedgerProblem, match="nothing new is begun"):
-        ledger.append("unit.preparing", run="r1", unit="c")
+        ledger.append(payload_of("unit.preparing"), run="r1", unit="c")
     assert ledger.path.stat().st_size == size
     disk.room = 10
     with pytest.raises(LedgerProblem, match="cannot be written: No space left on device"):
-        ledger.append("unit.finished", run="r1", unit="b", facts={"state": "broken"})
+        ledger.append(payload_of("unit.finished", {"state": "broken"}), run="r1", unit="b")
     assert ledger.path.stat().st_size == size
     disk.room = 10_000
-    resumed = ledger.append("run.resumed", run="r1")
-    again = Event("ledger.reserve", 6.0, facts={"state": "made again"})
+    resumed = ledger.append(payload_of("run.resumed"), run="r1")
+    again = event_of("ledger.reserve", 6.0, facts={"state": "made again"})
     assert Ledger(tmp_path).read() == Reading((first, released, end, again, resumed))
     assert (tmp_path / "ledger.reserve").exists()
 
@@ -335,18 +342,18 @@ def test_on_a_full_disk_the_ends_are_recorded_and_nothing_is_begun(
 def test_an_end_that_meets_a_full_disk_first_is_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Full(monkeypatch, 2250)
     ledger = Ledger(tmp_path, Ticks())
-    first = ledger.append("run.started", run="r1")
-    end = ledger.append("unit.finished", run="r1", unit="a", facts={"filler": "x" * 300})
+    first = ledger.append(payload_of("run.started"), run="r1")
+    end = ledger.append(payload_of("unit.finished", {"reason": "x" * 300}), run="r1", unit="a")
     reading = ledger.read()
     assert (reading.events[0], reading.events[2], reading.unreadable) == (first, end, ())
-    assert reading.events[1].facts["kinds"] == ["unit.finished"]
+    assert reading.events[1].payload.as_json()["kinds"] == ["unit.finished"]
 
 
 def _write_until_it_fails(ledger: Ledger, written: list[Event]) -> str:
     for number in range(10_000):
-        facts = {"state": "ready", "number": number, "filler": "x" * 2000}
+        facts = {"state": "ready", "hint": str(number), "reason": "x" * 2000}
         try:
-            written.append(ledger.append("unit.finished", run="r2", unit=f"u{number}", facts=facts))
+            written.append(ledger.append(payload_of("unit.finished", facts), run="r2", unit=f"u{number}"))
         except LedgerProblem as problem:
             return problem.message
     return "it never failed"
@@ -358,7 +365,7 @@ def test_a_really_full_disk(small_disk: Path) -> None:
     ledger = Ledger(small_disk / "state")
     (small_disk / "state").mkdir()
     over(ledger, "r1")
-    ledger.append("run.started", run="r2")
+    ledger.append(payload_of("run.started"), run="r2")
     written = list(ledger.read().events)
     fill(small_disk / "filler")
     # Far more than the room the last page still has.
@@ -367,18 +374,20 @@ def test_a_really_full_disk(small_disk: Path) -> None:
     # Half a megabyte of ends went into the reserve.
     assert 200 < len(written) < 300
     with pytest.raises(LedgerProblem, match="the disk is full, so nothing new is begun"):
-        ledger.append("unit.preparing", run="r1", unit="late")
+        ledger.append(payload_of("unit.preparing"), run="r1", unit="late")
     reading = Ledger(small_disk / "state").read()
     assert reading.unreadable == ()
     assert [event for event in reading.events if event.kind != "ledger.reserve"] == written
-    assert [event.facts["state"] for event in reading.events if event.kind == "ledger.reserve"] == ["released"]
+    assert [event.payload.as_json()["state"] for event in reading.events if event.kind == "ledger.reserve"] == [
+        "released"
+    ]
     with pytest.raises(LedgerProblem, match="cannot be written: No space left on device"):
         ledger.compact(days=-1)
     assert Ledger(small_disk / "state").read() == reading
     (small_disk / "filler").unlink()
-    last = ledger.append("run.resumed", run="r1")
+    last = ledger.append(payload_of("run.resumed"), run="r1")
     assert ledger.read().events[-1] == last
-    assert [event.facts["state"] for event in ledger.read().events if event.kind == "ledger.reserve"] == [
+    assert [event.payload.as_json()["state"] for event in ledger.read().events if event.kind == "ledger.reserve"] == [
         "released", "made again",
     ]  # fmt: skip
     assert (small_disk / "state" / "ledger.reserve").stat().st_size == 512 << 10
@@ -386,18 +395,18 @@ def test_a_really_full_disk(small_disk: Path) -> None:
 
 def over(ledger: Ledger, run: str) -> None:
     """Write the rows of a run that is over, its workspace gone."""
-    ledger.append("run.started", run=run, facts={"base": "b" * 40})
-    ledger.append("unit.preparing", run=run, unit="a", facts={"attempt": 1})
-    ledger.append("unit.prepared", run=run, unit="a", facts={"path": "/w/a"})
-    ledger.append("unit.finished", run=run, unit="a", facts={"state": "ready", "filler": "x" * 500})
-    ledger.append("run.finished", run=run)
-    ledger.append("workspace.removed", run=run, unit="a", facts={"removed": True})
+    ledger.append(payload_of("run.started", {"base": "b" * 40}), run=run)
+    ledger.append(payload_of("unit.preparing", {"attempt": 1}), run=run, unit="a")
+    ledger.append(payload_of("unit.prepared", {"path": "/w/a"}), run=run, unit="a")
+    ledger.append(payload_of("unit.finished", {"state": "ready", "reason": "x" * 500}), run=run, unit="a")
+    ledger.append(payload_of("run.finished"), run=run)
+    ledger.append(payload_of("workspace.removed", {"removed": True}), run=run, unit="a")
 
 
 def test_compaction_keeps_what_is_read_and_what_was_there(tmp_path: Path) -> None:
     ledger, follower, writer = Ledger(tmp_path, Ticks()), Ledger(tmp_path, Ticks()), Ledger(tmp_path, Ticks())
     over(ledger, "r1")
-    writer.append("run.started", run="r2")
+    writer.append(payload_of("run.started"), run="r2")
     with open(ledger.path, "ab") as target:
         target.write(b"torn\n")
     ledger, before = Ledger(tmp_path, Ticks(100.0)), ledger.path.read_bytes()
@@ -421,7 +430,7 @@ def test_compaction_keeps_what_is_read_and_what_was_there(tmp_path: Path) -> Non
         "run.started", "unit.preparing", "unit.prepared", "unit.finished", "run.finished", "workspace.removed",
     ]  # fmt: skip
     # One that wrote to the old file goes on in the new one.
-    last = writer.append("run.finished", run="r2")
+    last = writer.append(payload_of("run.finished"), run="r2")
     assert follower.read().events[-1] == last
     assert (ledger.path.stat().st_mode & 0o777, sorted(os.listdir(tmp_path))) == (
         0o600, ["archive", "ledger.jsonl", "ledger.reserve", "locks"],
@@ -453,13 +462,15 @@ def test_what_is_not_that_old_stays(tmp_path: Path) -> None:
 COMPACTOR = """
 import sys
 from pathlib import Path
+from gitprun.ledger.house_events import RunFinished, RunStarted
 from gitprun.ledger.ledger import Ledger
+from gitprun.ledger.unit_events import UnitFinished
 ledger = Ledger(Path(sys.argv[1]))
 for number in range(int(sys.argv[2]), 10_000):
     run = f"r{number}"
-    ledger.append("run.started", run=run)
-    ledger.append("unit.finished", run=run, unit="a", facts={"state": "ready", "n": number, "filler": "x" * 20_000})
-    ledger.append("run.finished", run=run)
+    ledger.append(RunStarted(), run=run)
+    ledger.append(UnitFinished(final="ready", hint=str(number), reason="x" * 20_000), run=run, unit="a")
+    ledger.append(RunFinished(), run=run)
     print(number, flush=True)
     ledger.compact(days=0)
 """
@@ -483,14 +494,16 @@ def test_a_compaction_that_is_killed_leaves_the_old_ledger_or_the_new_one(tmp_pa
         reading = Ledger(tmp_path).read()
         assert reading.unreadable == ()
         runs = reading.history.runs
-        assert [runs[f"r{number}"].units["a"].facts["n"] for number in range(known)] == list(range(known))
+        assert [runs[f"r{number}"].units["a"].hint for number in range(known)] == [
+            str(number) for number in range(known)
+        ]
         # Every row is there still, in the ledger or in an archive it names, and in no two of them.
         rows = (*read_archived(tmp_path, reading.events[0]), *reading.events)
         ends = [event.run for event in rows if event.kind == "run.finished"]
         assert ends[:known] == [f"r{number}" for number in range(known)]
         assert len(set(ends)) == len(ends)
     ledger = Ledger(tmp_path)
-    ledger.append("run.started", run="r99999")
-    ledger.append("run.finished", run="r99999")
+    ledger.append(payload_of("run.started"), run="r99999")
+    ledger.append(payload_of("run.finished"), run="r99999")
     ledger.compact(days=0)
     assert [name for name in os.listdir(tmp_path) if name.startswith(".ledger")] == []

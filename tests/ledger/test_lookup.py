@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,12 +14,12 @@ from gitprun.ledger.events import History, RunState, UnitState
 from gitprun.ledger.lookup import NotKnown, find_run, find_unit, probe_unit
 from gitprun.model.names import RunId, UnitId
 from gitprun.supervisor import process
-from gitprun.supervisor.process import is_gone, probe_identity
+from gitprun.supervisor.process import ProcessIdentity, is_gone, probe_identity
 
 
 def run(number: int, *units: str) -> RunState:
     name = RunId(f"r{number}")
-    return RunState(name, units={unit: UnitState(UnitId(unit), name) for unit in units})
+    return RunState(id=name, units={unit: UnitState(id=UnitId(unit), run=name) for unit in units})
 
 
 HISTORY = History({"r1": run(1, "alpha", "beta"), "r2": run(2, "beta", "gamma")})
@@ -65,15 +65,11 @@ def test_find_unit_says_what_was_meant(name: str, message: str, hint: str) -> No
 def test_probe_unit() -> None:
     me = probe_identity(os.getpid())
     assert me is not None
-    alive = asdict(me)
-    dead = asdict(replace(me, start="0"))
-    unit = UnitState(UnitId("u"), RunId("r1"), "running")
+    alive, dead, run = me, replace(me, start="0"), RunId("r1")
 
-    def state(coordinator: object, process: object, state: str = "running") -> str:
-        facts = {"coordinator": coordinator}
-        return probe_unit(
-            RunState(RunId("r1"), facts=facts), replace(unit, state=state, facts={"process": process})
-        ).state
+    def state(coordinator: ProcessIdentity | None, process: ProcessIdentity | None, state: str = "running") -> str:
+        unit = UnitState(id=UnitId("u"), run=run, state=state, process=process)
+        return probe_unit(RunState(id=run, coordinator=coordinator), unit).state
 
     assert state(alive, dead) == "running"
     assert state(dead, alive) == "running"

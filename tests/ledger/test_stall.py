@@ -13,11 +13,12 @@ from gitprun.ledger.stall import (
     WorkerSight,
     has_moved,
     observe,
-    stall_facts,
+    stall_row,
     stalled_for,
     was_ended,
     watch_begins,
 )
+from tests.support.rows import state_of
 
 LIMIT = 600.0
 WALL = 1_800_000_000.0
@@ -119,7 +120,8 @@ def test_what_is_written_down() -> None:
     sight = at(900, files=1)
     known = after(at(0), at(300, files=1, newest=100), sight)
     end = b"Reading additional input from stdin...\n"
-    assert stall_facts(known, sight, ends=False, last="Reading additional input from stdin...", tail=end) == {
+    row = stall_row(known, sight, ends=False, last="Reading additional input from stdin...", tail=end)
+    assert row.as_json() == {
         "quiet": 800.0,
         "since": WALL + 100,
         "output": 900.0,
@@ -131,17 +133,17 @@ def test_what_is_written_down() -> None:
 
 
 def test_for_how_long_a_unit_has_been_stalled() -> None:
-    facts = {"stalled": {"quiet": 600.0, "since": 1000.0, "ends": False}}
-    assert stalled_for(facts, "running", 1720.0) == 720.0
+    unit = state_of(state="running", stalled={"quiet": 600.0, "since": 1000.0, "ends": False})
+    assert stalled_for(unit, 1720.0) == 720.0
     # The clock was set back meanwhile.
-    assert stalled_for(facts, "running", 500.0) == 600.0
-    assert stalled_for(facts, "collecting", 1720.0) is None
-    assert stalled_for({"stalled": None}, "running", 1720.0) is None
-    assert stalled_for({}, "running", 1720.0) is None
+    assert stalled_for(unit, 500.0) == 600.0
+    assert stalled_for(unit.with_state("collecting"), 1720.0) is None
+    assert stalled_for(state_of(state="running", stalled=None), 1720.0) is None
+    assert stalled_for(state_of(state="running"), 1720.0) is None
 
 
 def test_who_was_told_to_end() -> None:
-    assert was_ended({"stalled": {"ends": True}})
-    assert not was_ended({"stalled": {"ends": False}})
-    assert not was_ended({"stalled": None})
-    assert not was_ended({})
+    assert was_ended(state_of(stalled={"ends": True}))
+    assert not was_ended(state_of(stalled={"ends": False}))
+    assert not was_ended(state_of(stalled=None))
+    assert not was_ended(state_of())

@@ -134,7 +134,7 @@ def test_a_capture_leaves_such_files_out(tmp_path: Path) -> None:
         ("new.py", "line 2 looks like a GitHub token"),
         ("late.txt", "larger than 1000000 bytes ([collect] max_file)"),
     }
-    assert token not in str(found.facts())
+    assert token not in str(found.row.as_json())
 
 
 def test_a_capture_that_is_told_not_to_look(tmp_path: Path) -> None:

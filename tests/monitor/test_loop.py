@@ -23,6 +23,7 @@ from gitprun.supervisor.process import ProcessIdentity, probe_identity
 from gitprun.workspaces.clone import make_clone, read_source
 from tests.support.processes import start_program
 from tests.support.repos import Repo, make_bare, make_repo
+from tests.support.rows import payload_of
 from tests.support.scene import RUN, Scene, begin, calm, flags, open_scene
 from tests.support.workshop import fingerprint
 
@@ -392,8 +393,8 @@ def test_before_any_run_and_into_the_first(tmp_path: Path) -> None:
     said = [rest(monitor.tick())]
     repo.commit("work of the user", x_dot_txt="1\n")
     said.append(rest(monitor.tick()))
-    repo.ledger.append("run.started", run="r1", facts={"base": repo.head, "coordinator": {}})
-    repo.ledger.append("unit.queued", run="r1", unit="alpha")
+    repo.ledger.append(payload_of("run.started", {"base": repo.head, "coordinator": {}}), run="r1")
+    repo.ledger.append(payload_of("unit.queued"), run="r1", unit="alpha")
     said.append(rest(monitor.tick()))
     monitor.close()
     assert said == [
@@ -406,12 +407,12 @@ def test_before_any_run_and_into_the_first(tmp_path: Path) -> None:
 def test_all_runs_at_work_are_shown(tmp_path: Path) -> None:
     repo = make_repo(tmp_path / "r")
     for run in ("r1", "r2", "r3"):
-        repo.ledger.append("run.started", run=run, facts={"base": repo.head, "coordinator": {}})
-        repo.ledger.append("unit.queued", run=run, unit="alpha")
-    repo.ledger.append("unit.finished", run="r1", unit="alpha", facts={"state": "empty"})
+        repo.ledger.append(payload_of("run.started", {"base": repo.head, "coordinator": {}}), run=run)
+        repo.ledger.append(payload_of("unit.queued"), run=run, unit="alpha")
+    repo.ledger.append(payload_of("unit.finished", {"state": "empty"}), run="r1", unit="alpha")
     monitor = Monitor(repo.repository, repo.ledger, Watching())
     said = [rest(monitor.tick()).partition(":: ")[2]]
-    repo.ledger.append("unit.finished", run="r2", unit="alpha", facts={"state": "empty"})
+    repo.ledger.append(payload_of("unit.finished", {"state": "empty"}), run="r2", unit="alpha")
     said += [rest(monitor.tick()).partition(":: ")[2] for _ in range(2)]
     monitor.close()
     assert said == ["r2/alpha=0c/0d r3/alpha=0c/0d", "r2/alpha=0c/0d r3/alpha=0c/0d", "alpha=0c/0d"]
@@ -426,8 +427,8 @@ def test_named_workspaces_are_shown_like_units(tmp_path: Path) -> None:
     monitor = Monitor(repo.repository, ledger, Watching())
     said = [rest(monitor.tick())]
     place = Repo(tmp_path / "r.prun" / "named" / "wave1-reports")
-    ledger.append("unit.preparing", run="named", unit="wave1-reports", facts={"coordinator": asdict(me())})
-    ledger.append("unit.started", run="named", unit="wave1-reports", facts={"process": {}})
+    ledger.append(payload_of("unit.preparing", {"coordinator": asdict(me())}), run="named", unit="wave1-reports")
+    ledger.append(payload_of("unit.started", {"process": {}}), run="named", unit="wave1-reports")
     place.write("new.py", "1\n")
     repo.write("leak.py", "2\n")
     said.append(rest(monitor.tick()))
@@ -435,8 +436,10 @@ def test_named_workspaces_are_shown_like_units(tmp_path: Path) -> None:
     shutil.copy2(
         place.git("rev-parse", "--git-path", "index"), repo.repository.state / "runs/named/wave1-reports/index"
     )
-    ledger.append("unit.captured", run="named", unit="wave1-reports", facts={"commit": commit, "outcome": "committed"})
-    ledger.append("unit.finished", run="named", unit="wave1-reports", facts={"state": "ready"})
+    ledger.append(
+        payload_of("unit.captured", {"commit": commit, "outcome": "committed"}), run="named", unit="wave1-reports"
+    )
+    ledger.append(payload_of("unit.finished", {"state": "ready"}), run="named", unit="wave1-reports")
     said += [rest(monitor.tick()) for _ in range(2)]
     monitor.close()
     assert said == [

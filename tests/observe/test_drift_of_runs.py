@@ -46,7 +46,7 @@ def test_its_work_does_not_land_until_the_drift_is_undone(repo: Repo, capsys: py
     )
     lines = [f"refs/heads/topic is gone (it was at {topic[:10]})", "info/exclude changed"]
     assert unit_of(repo, "u").state == "ready"
-    assert unit_of(repo, "u").facts["drift"]["lines"] == lines
+    assert unit_of(repo, "u").as_json()["drift"]["lines"] == lines
     why = f"your repository changed while it ran: {lines[0]} and 1 more"
     way = "git prun undo --drift r1/u puts it back, with --accept it stays as it is"
     status = inside(capsys, repo.path, "status")

@@ -9,13 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gitprun.ledger.drift_findings import Change, DriftFinding, describe
-from gitprun.ledger.drift_record import Drift, facts_of, read_drifts
-from gitprun.ledger.events import Event
+from gitprun.ledger.drift_record import Drift, drift_found, read_drifts
+from gitprun.ledger.events import Event, decode, encode
 from gitprun.observe.changes import compare, redact
 from gitprun.observe.own_changes import OwnChanges, find_drift
 from gitprun.observe.reflogs import join_logs, last_entry, lost_lines, read_entry
 from gitprun.observe.snapshot import CheckoutStatus, PathStatus, RepositorySnapshot, dump, read_snapshot, write_snapshot
 from gitprun.observe.snapshotter import clean_ref, parse_packed
+from tests.support.rows import event_of
 
 # Names may hold bytes that are no UTF-8, as Python shows them; two of them never make a character.
 TEXT = st.text(st.characters(codec="utf-8") | st.sampled_from("\udc80\udcff"), max_size=8)
@@ -80,12 +81,13 @@ def test_two_looks_differ_in_what_was_named(before: RepositorySnapshot, after: R
 @given(st.lists(FINDINGS, max_size=5).map(tuple))
 def test_a_drift_is_told_by_the_ledger_as_it_was_found(findings: tuple[DriftFinding, ...]) -> None:
     drift = Drift(run="r1", id="d1", units=("r1/u",), time=1.0, findings=findings)
-    event = Event("drift.found", 1.0, "r1", "u", json.loads(json.dumps(facts_of(drift))))
+    event = decode(encode(Event(drift_found(drift), 1.0, "r1", "u")))
+    assert event is not None
     (found,) = read_drifts([event])
     assert sorted(found.findings, key=repr) == sorted(findings, key=repr)
-    settled = [Event("drift.settled", 2.0, "r1", "", {"id": "d1", "key": one.thing.key}) for one in findings]
+    settled = [event_of("drift.settled", 2.0, "r1", "", {"id": "d1", "key": one.thing.key}) for one in findings]
     assert not any(one.is_open for one in read_drifts([event, *settled]))
-    accepted = Event("drift.settled", 2.0, "r1", "", {"id": "d1", "how": "accepted"})
+    accepted = event_of("drift.settled", 2.0, "r1", "", {"id": "d1", "how": "accepted"})
     assert not any(one.is_open for one in read_drifts([event, accepted]))
 
 

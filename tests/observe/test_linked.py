@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from gitprun.landing.choose import choose
+from gitprun.ledger.unit_events import UnitWatched
 from gitprun.observe import linked
 from gitprun.observe.linked import begin_look, compare, end_look, linked_places, look
 from tests.support.cli import prun
@@ -57,16 +58,15 @@ def test_a_change_that_puts_the_time_back_is_seen(tmp_path: Path) -> None:
     os.utime(deps / "a", ns=(about.st_atime_ns, about.st_mtime_ns))
     # The worker may put something else there: what was linked is what is looked at.
     (place / "deps").unlink()
-    assert (end_look(file), file.exists()) == ({"linked": ["deps/a"], "linked_more": 0}, False)
-    assert end_look(file) == {}
+    assert (end_look(file), file.exists()) == (UnitWatched(linked=("deps/a",), linked_more=0), False)
+    assert end_look(file) is None
 
 
 @pytest.mark.parametrize("record", ["", "[]", "{}", '{"stamps": [], "places": {}}', "\0"])
 def test_a_record_that_is_lost_is_said(tmp_path: Path, record: str) -> None:
     (tmp_path / "linked.json").write_text(record)
-    assert end_look(tmp_path / "linked.json") == {
-        "linked_note": "what changed behind its links cannot be told: the look before it is lost"
-    }
+    said = "what changed behind its links cannot be told: the look before it is lost"
+    assert end_look(tmp_path / "linked.json") == UnitWatched(linked_note=said)
 
 
 def test_only_links_are_looked_through(tmp_path: Path) -> None:
@@ -84,11 +84,11 @@ def test_it_is_told_with_the_unit_and_where_it_lands(tmp_path: Path, kind: Any) 
     tree(repo.path, node_modules__pkg__a="1", node_modules__pkg__b="1")
     script = "echo 2 >node_modules/pkg/a; rm node_modules/pkg/b; echo w >w"
     run_units(repo, sh("bad", script, workspace=kind), sh("good", "echo g >g"), jobs=1, link=("node_modules",))
-    facts = unit_of(repo, "bad").facts
+    facts = unit_of(repo, "bad").as_json()
     assert (facts["linked"], facts["linked_more"]) == (["node_modules/pkg/a", "node_modules/pkg/b"], 0)
     assert unit_of(repo, "bad").state == "ready"
-    assert "linked" not in unit_of(repo, "good").facts
-    assert [event.facts for event in events_of(repo, "bad") if event.kind == "unit.watched"] == [
+    assert "linked" not in unit_of(repo, "good").as_json()
+    assert [event.payload.as_json() for event in events_of(repo, "bad") if event.kind == "unit.watched"] == [
         {"linked": ["node_modules/pkg/a", "node_modules/pkg/b"], "linked_more": 0}
     ]
     title = "changed in your checkout while it ran, through what is linked:"

@@ -15,6 +15,7 @@ from gitprun.observe.drift_observer import DriftObserver
 from gitprun.supervisor.process import probe_identity
 from tests.support.drifting import Scene, fits, make_scene
 from tests.support.repos import Repo, make_repo
+from tests.support.rows import payload_of
 
 
 @pytest.fixture
@@ -75,9 +76,9 @@ def test_a_landing_moves_branches_and_is_no_drift(scene: Scene) -> None:
     new = scene.repo.git("commit-tree", "-p", "main", "-m", "merge", "main^{tree}")
     scene.witness.begin(scene.suspect)
     facts = {"target": "refs/heads/main", "old": scene.base, "new": new}
-    scene.ledger.append("landing.started", facts=facts)
+    scene.ledger.append(payload_of("landing.started", facts))
     scene.repo.git("update-ref", "refs/heads/main", new)
-    scene.ledger.append("landing.finished", facts=facts)
+    scene.ledger.append(payload_of("landing.finished", facts))
     scene.witness.end("r1/u")
     assert [row for row in scene.told() if "checkout" not in row] == []
 
@@ -141,7 +142,7 @@ def test_what_was_put_back_by_hand_is_settled_at_the_next_look(scene: Scene) -> 
     scene.sh(f"git branch -q topic {scene.topic}; git config --remove-section alias")
     scene.witness.end("r1/u")
     assert not scene.drifts[0].is_open
-    assert scene.ledger.read().events[-1].facts == {"drift": None}
+    assert scene.ledger.read().events[-1].payload.as_json() == {"drift": None}
 
 
 def test_another_process_takes_over_where_one_was_killed(scene: Scene) -> None:
@@ -168,9 +169,9 @@ def test_a_worker_of_another_run_is_named_beside_those_of_this_one(scene: Scene)
     me = probe_identity(os.getpid())
     assert me is not None
     facts = {"base": scene.base, "coordinator": asdict(me)}
-    scene.ledger.append("run.started", run="r2", facts=facts)
+    scene.ledger.append(payload_of("run.started", facts), run="r2")
     for kind in ("unit.queued", "unit.prepared", "unit.started"):
-        scene.ledger.append(kind, run="r2", unit="x", facts={})
+        scene.ledger.append(payload_of(kind, {}), run="r2", unit="x")
     scene.act("git branch -q -D topic")
     assert scene.drifts[0].units == ("r1/u", "r2/x")
     assert set(gates(scene.ledger.read().events)) == {"r1/u", "r2/x"}

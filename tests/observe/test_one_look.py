@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from gitprun.observe import snapshotter
 from gitprun.observe.changes import compare
 from gitprun.observe.drift_observer import DriftObserver
 from gitprun.observe.flags import Observation, changed_in_checkout, judge
@@ -156,6 +158,20 @@ def test_a_path_in_conflict_is_read_too(repo: Repo) -> None:
     seen = Snapshotter(repo.repository).look(1.0, checkout=True).checkout
     assert seen is not None
     assert {path: one.code for path, one in (seen.dirty or {}).items()} == {"a.txt": "UU"}
+
+
+def test_refs_that_are_packed_while_they_are_read_are_still_there(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Git writes the packed ones first and takes the loose ones away then; a gc may do so in the middle of a look."""
+    eye = Snapshotter(repo.repository)
+    before = eye.refs()
+    walk = snapshotter.walk
+
+    def packing(top: str, skip: Callable[[str], bool]) -> Iterator[str]:
+        repo.git("pack-refs", "--all")
+        yield from walk(top, skip)
+
+    monkeypatch.setattr(snapshotter, "walk", packing)
+    assert eye.refs() == before == {"refs/heads/main": repo.head, "refs/heads/topic": repo.head}
 
 
 def test_in_a_linked_worktree_of_the_users_its_head_is_the_one_that_counts(repo: Repo, tmp_path: Path) -> None:

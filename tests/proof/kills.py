@@ -128,7 +128,7 @@ def _judge_run(repo: Repo, traces: Path, faults: list[str]) -> None:
         unit = run.units.get(name)
         said = (traces / name).read_text().splitlines() if (traces / name).exists() else []
         if unit is None or unit.state != "ready":
-            faults.append(f"{name} is {unit.state if unit else 'unknown'}: {unit and unit.facts.get('reason')}")
+            faults.append(f"{name} is {unit.state if unit else 'unknown'}: {unit and unit.as_json().get('reason')}")
             continue
         if said.count("through") != 1:
             faults.append(f"{name} was run to completion {said.count('through')} times")

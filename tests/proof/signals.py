@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from gitprun.supervisor.process import ProcessIdentity, is_alive
+from gitprun.supervisor.process import is_alive
 from tests.proof.plans import sh, write_plan
 from tests.proof.rows import Row, Size
 from tests.support.cli import ROOT, program_environment, start_prun
@@ -142,5 +142,5 @@ def _left(repo: Repo) -> Iterator[str]:
     unit = run.units["sleeper"]
     if unit.state != "stopped" or repo.files(f"refs/prun/{run.id}/sleeper").get("half.txt") != "half":
         yield f"the work of {run.id} is not captured: {unit.state}"
-    if is_alive(ProcessIdentity(**unit.facts["process"])):
+    if unit.process is not None and is_alive(unit.process):
         yield "the warden still lives"

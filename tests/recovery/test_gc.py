@@ -24,6 +24,7 @@ from gitprun.system.files import locked
 from tests.support.inside import inside
 from tests.support.killed_step import prun_and_die
 from tests.support.repos import Repo, make_repo
+from tests.support.rows import payload_of
 from tests.support.runs import RESULT, run_units, sh, unit_of, workspace
 from tests.support.workshop import fingerprint
 
@@ -162,8 +163,8 @@ def test_a_base_that_is_needed_again_stays(repo: Repo) -> None:
 
     def resume(_: object) -> None:
         me = {"coordinator": {"pid": os.getpid(), "start": "x", "boot": "y"}}
-        repo.ledger.append("run.resumed", run="r1", facts=me)
-        repo.ledger.append("unit.preparing", run="r1", unit="idle", facts={"attempt": 2})
+        repo.ledger.append(payload_of("run.resumed", me), run="r1")
+        repo.ledger.append(payload_of("unit.preparing", {"attempt": 2}), run="r1", unit="idle")
 
     report = go(repo, announce=resume)
     problems = {one.step.kind: one.problem for one in report.done}

@@ -11,6 +11,7 @@ from gitprun.model.names import Oid
 from gitprun.registry.fork import find_fork
 from tests.support.inside import inside, timeless
 from tests.support.repos import Repo, make_repo_for_workers
+from tests.support.rows import payload_of
 
 pytestmark = pytest.mark.slow
 
@@ -124,7 +125,9 @@ def test_where_a_branch_forked(repo: Repo) -> None:
     # prun's own row counts before all, while the branch has that commit.
     for known, expected in ((base, base), ("0" * 40, first), (repo.git("commit-tree", f"{base}^{{tree}}"), first)):
         place = {"workspace": "worktree", "path": "/w/named/a", "identity": [1, 2]}
-        repo.ledger.append("workspace.made", run="named", unit="a", facts={"branch": "topic", "base": known} | place)
+        repo.ledger.append(
+            payload_of("workspace.made", {"branch": "topic", "base": known} | place), run="named", unit="a"
+        )
         assert found() == expected
     alone = Oid(repo.git("commit-tree", "-m", "x", f"{base}^{{tree}}"))
     assert find_fork(repo.repository, [], "other", alone) == alone

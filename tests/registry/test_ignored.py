@@ -103,7 +103,7 @@ def test_it_is_kept_as_plain_files_for_nobody_else(repo: Repo, tmp_path: Path, k
     assert (modes, stat.S_IMODE(folder.stat().st_mode)) == ({".env": 0o600, "picture.png": 0o600, "db": 0o600}, 0o700)
     assert "data" not in repo.git("log", "--all", "--format=", "--name-only")
     row = next(event for event in repo.ledger.read().events if event.kind == "trash.files")
-    assert row.facts == {"of": "r1/u", "folder": str(folder), "files": list(removal.kept_files), "size": 36}
+    assert row.payload.as_json() == {"of": "r1/u", "folder": str(folder), "files": list(removal.kept_files), "size": 36}
 
 
 def test_what_a_tool_makes_again_goes_without_a_word(repo: Repo, capsys: pytest.CaptureFixture[str]) -> None:
@@ -281,7 +281,7 @@ def test_killed_at_any_step(tmp_path: Path) -> None:
         shop.finish("empty")
         code = prun_and_die(repo.path, number, "remove", "r1/u")
         assert code in (0, -9)
-        if not shop.state()[1].facts.get("removed"):
+        if not shop.state()[1].as_json().get("removed"):
             shop.remove()
         assert not shop.path.exists()
         assert kept(repo)["r1/u"] == {".env": "K=1\n", "data/x": "x\n"}

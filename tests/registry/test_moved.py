@@ -44,7 +44,7 @@ def moved(repo: Repo, tmp_path: Path, what: str) -> Repo:
 def test_work_in_them_is_kept_and_they_go(
     repo: Repo, tmp_path: Path, what: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    places = [Path(str(unit_of(repo, name).facts["path"])) for name in ("one", "two")]
+    places = [Path(str(unit_of(repo, name).as_json()["path"])) for name in ("one", "two")]
     later = moved(repo, tmp_path, what)
     there = [next(tmp_path.glob(f"*/*.prun/r1/{path.name}")) for path in places]
     for path in there:
@@ -79,7 +79,7 @@ def test_a_named_workspace_goes_on_where_it_is_now(tmp_path: Path, capsys: pytes
 def test_nothing_is_called_removed_that_is_still_there(
     repo: Repo, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = Path(str(unit_of(repo, "one").facts["path"]))
+    path = Path(str(unit_of(repo, "one").as_json()["path"]))
     os.rename(path, tmp_path / "mine")
     said = inside(capsys, repo.path, "remove", "one")
     assert (said.code, said.err.splitlines()[0], (tmp_path / "mine").is_dir()) == (
@@ -87,13 +87,13 @@ def test_nothing_is_called_removed_that_is_still_there(
         f"r1/one is forgotten: {path} was not there; if you moved it, it is yours now",
         True,
     )
-    shutil.rmtree(Path(str(unit_of(repo, "two").facts["path"])))
+    shutil.rmtree(Path(str(unit_of(repo, "two").as_json()["path"])))
     said = inside(capsys, repo.path, "clean")
     assert not [row for row in said.err.splitlines() if row.startswith("removed")]
 
 
 def test_a_copy_is_not_the_workspace(repo: Repo, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = Path(str(unit_of(repo, "one").facts["path"]))
+    path = Path(str(unit_of(repo, "one").as_json()["path"]))
     shutil.copytree(path, tmp_path / "old" / "repo.prun" / "r1" / "copy")
     shutil.rmtree(path)
     assert inside(capsys, repo.path, "remove", "one").code == 0
@@ -103,7 +103,7 @@ def test_a_copy_is_not_the_workspace(repo: Repo, tmp_path: Path, capsys: pytest.
 def test_what_a_worker_put_in_the_way_is_not_written_through(
     repo: Repo, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = Path(str(unit_of(repo, "one").facts["path"]))
+    path = Path(str(unit_of(repo, "one").as_json()["path"]))
     (tmp_path / "outside").mkdir()
     shutil.copy(path / ".git" / "objects" / "info" / "alternates", tmp_path / "outside" / "alternates")
     before = (tmp_path / "outside" / "alternates").read_bytes()

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from gitprun.ledger.events import RunState, UnitState
+from gitprun.ledger.events import RunState
 from gitprun.model.errors import OperationRefused, PrunError
-from gitprun.model.names import RunId, UnitId
+from gitprun.model.names import RunId
 from gitprun.model.units import WorkspaceKind
 from gitprun.registry import remove as removing
 from gitprun.registry.find import hold_unit
@@ -23,6 +23,7 @@ from gitprun.workspaces.base import make_outbox
 from gitprun.workspaces.scratch import make_scratch
 from tests.support.killed_step import prun_and_die
 from tests.support.repos import Repo, make_repo
+from tests.support.rows import payload_of, state_of
 from tests.support.workshop import RUN, Workshop, fingerprint, open_workshop
 
 pytestmark = pytest.mark.slow
@@ -81,7 +82,7 @@ def test_work_that_was_never_captured_is_pinned(repo: Repo, tmp_path: Path, stat
     shop.work.git("add", "s.py")
     shop.work.git("checkout", "-q", "--detach")
     tip = shop.work.commit("on no branch", d_dot_py="d\n")
-    repo.ledger.append("unit.finished", run=RUN, unit="u", facts={"state": state})
+    repo.ledger.append(payload_of("unit.finished", {"state": state}), run=RUN, unit="u")
     assert shop.remove().saved == "refs/prun/kept/r1/u/left-in-workspace"
     assert set(repo.files("refs/prun/kept/r1/u/left-in-workspace")) == {".gitignore", "a.txt", "d.py", "new.py", "s.py"}
     assert repo.oid("refs/prun/kept/r1/u/head") == tip
@@ -182,7 +183,7 @@ def test_a_folder_that_is_gone_already(repo: Repo, tmp_path: Path, kind: Workspa
     shop = open_workshop(repo, tmp_path / "w", kind)
     shop.work.git("checkout", "-q", "--detach")
     tip = shop.work.commit("detached", b_dot_txt="b\n")
-    repo.ledger.append("unit.finished", run=RUN, unit="u", facts={"state": "broken"})
+    repo.ledger.append(payload_of("unit.finished", {"state": "broken"}), run=RUN, unit="u")
     shutil.rmtree(shop.path)
     assert shop.remove() == removed(shop, reason=f"{shop.path} was not there; if you moved it, it is yours now")
     assert (worktrees(repo), branches(repo)) == (1, ["main"])
@@ -252,8 +253,8 @@ def test_scratch_folders(repo: Repo, tmp_path: Path, name: str | None) -> None:
     make_outbox(workspace.path)
     (workspace.path / ".prun" / "result.md").touch()
     facts = {"workspace": "scratch", "path": str(workspace.path), "identity": list(workspace.identity)}
-    unit = UnitState(UnitId("u"), RunId("r1"), "done", facts=facts)
-    run = RunState(RunId("r1"), units={"u": unit})
+    unit = state_of("u", state="done", **facts)
+    run = RunState(id=RunId("r1"), units={"u": unit})
     assert list(removable(run)) == [unit]
     if name:
         (workspace.path / name).touch()
@@ -271,10 +272,10 @@ def test_a_folder_with_the_inode_of_the_one_that_is_gone(repo: Repo, tmp_path: P
     if born is None:
         pytest.skip("this file system does not record when a folder was made")
     # As if the inode had been given away and come back: everything is the same but the time of birth.
-    repo.ledger.append("workspace.noted", run=RUN, unit="u", facts={"birth": born - 1})
+    repo.ledger.append(payload_of("workspace.noted", {"birth": born - 1}), run=RUN, unit="u")
     with pytest.raises(OperationRefused, match="is not the folder prun made for r1/u"):
         shop.remove(discard=True)
-    repo.ledger.append("workspace.noted", run=RUN, unit="u", facts={"birth": born})
+    repo.ledger.append(payload_of("workspace.noted", {"birth": born}), run=RUN, unit="u")
     assert shop.remove().removed
 
 
@@ -300,7 +301,7 @@ def test_a_link_that_takes_its_place_after_the_capture(
         shop.remove(discard=True)
     assert fingerprint(repo.path, without=(".git/prun", ".git/worktrees")) == before
     assert (os.listdir(tmp_path / "outside"), shop.path.is_symlink()) == (["file"], True)
-    assert repo.ledger.read().history.runs[RUN].units["u"].facts.get("removed") is None
+    assert repo.ledger.read().history.runs[RUN].units["u"].as_json().get("removed") is None
 
 
 def test_a_folder_that_holds_other_things(repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -346,7 +347,7 @@ def test_the_branch_of_a_worktree_goes_to_the_trash(repo: Repo, tmp_path: Path) 
     [trash] = repo.git("for-each-ref", "--format=%(refname) %(objectname)", "refs/prun/trash").splitlines()
     assert trash == f"refs/prun/trash/{trash.split('/')[3]}/heads/prun/r1/u/{tip[:12]} {tip}"
     [event] = [event for event in repo.ledger.read().events if event.kind == "trash.kept"]
-    assert event.facts == {
+    assert event.payload.as_json() == {
         "of": "r1/u",
         "from": "refs/heads/prun/r1/u",
         "ref": trash.split(" ")[0],
@@ -375,7 +376,7 @@ def test_killed_at_any_step(tmp_path: Path, kind: WorkspaceKind) -> None:
         code = prun_and_die(repo.path, number, "remove", "r1/u")
         assert code in (0, -9)
         _, unit = shop.state()
-        if not unit.facts.get("removed"):
+        if not unit.as_json().get("removed"):
             shop.remove()
         assert (shop.path.exists(), leftovers(place), worktrees(repo), branches(repo)) == (False, [], 1, ["main"])
         assert repo.oid("refs/prun/r1/u") == commit

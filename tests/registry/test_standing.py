@@ -35,8 +35,8 @@ def test_no_branch_is_made_for_a_worktree(repo: Repo, capsys: pytest.CaptureFixt
         "refs/heads/main",
         "refs/heads/prun",
     ]
-    assert (place.git("branch", "--show-current"), place.status(), unit.facts["branch"]) == ("", [], None)
-    assert [row.partition(": ")[2] for row in unit.facts["own_commits"]] == ["more", "own"]
+    assert (place.git("branch", "--show-current"), place.status(), unit.as_json()["branch"]) == ("", [], None)
+    assert [row.partition(": ")[2] for row in unit.as_json()["own_commits"]] == ["more", "own"]
     assert place.git("reflog", "-1", "--format=%gs") == "prun: captured"
     (row,) = (
         one for one in inside(capsys, repo.path, "workspace", "list", "--json").json["workspaces"] if one["unit"] == "a"
@@ -58,7 +58,7 @@ def test_a_worktree_that_its_worker_put_on_a_branch_is_left_there(repo: Repo) ->
     run_units(repo, sh("a", "git checkout -q side; echo 1 >b.txt", workspace="worktree"))
     unit, place = unit_of(repo, "a"), Repo(workspace(repo, "r1", "a"))
     assert (place.git("branch", "--show-current"), repo.oid("side")) == ("side", repo.head)
-    assert unit.facts["branch_note"] == f"{place.path} is on side and was left there"
+    assert unit.as_json()["branch_note"] == f"{place.path} is on side and was left there"
     assert (unit.state, place.status()) == ("ready", ["?? b.txt"])
 
 

@@ -54,10 +54,10 @@ def test_it_is_captured_once_they_are_gone(repo: Repo, stubborn: subprocess.Pope
     report = run_units(repo, sh("u", f"echo 2 >a.txt; {RESULT}", workspace=kind))
     assert report.states == {"u": "broken"}
     first = unit_of(repo, "u")
-    assert first.facts["reason"] == (
+    assert first.reason == (
         f"1 processes of the worker could not be ended (pid {stubborn.pid}), so its work is not captured"
     )
-    assert first.facts["hint"] == "end them, then: git prun run --resume"
+    assert first.hint == "end them, then: git prun run --resume"
     assert repo.git("for-each-ref", "refs/prun/r1") == ""
     said = prun(repo.path, "remove", "u", "--discard-left-out")
     assert (said.code, workspace(repo, "r1", "u").exists()) == (1, True)

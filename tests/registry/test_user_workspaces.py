@@ -35,7 +35,7 @@ def make(repo: Repo, name: str, branch: str, base: str | None = None, **rest: An
 
 
 def work(unit: UnitState) -> Repo:
-    return Repo(Path(unit.facts["path"]))
+    return Repo(Path(unit.as_json()["path"]))
 
 
 def known(repo: Repo) -> dict[str, UnitState]:
@@ -74,7 +74,7 @@ def test_a_workspace_on_a_branch_of_its_own(repo: Repo, kind: str) -> None:
     assert place.path == repo.path.parent / "w" / "named" / "wave1" / "x"
     assert (place.git("branch", "--show-current"), place.head, place.status()) == ("wave1/reports", repo.head, [])
     assert repo.oid("refs/heads/wave1/reports") == repo.oid("refs/prun/base/named/wave1/x") == repo.head
-    assert (unit.state, unit.facts["setup"], unit.facts["base"]) == ("idle", "none", repo.head)
+    assert (unit.state, unit.as_json()["setup"], unit.base) == ("idle", "none", repo.head)
     assert repo.status() == []
     assert repo.git("config", "--get-regexp", "^branch", ok=(1,)) == ""
 
@@ -170,7 +170,7 @@ def test_names_of_workspaces_that_begin_one_another(repo: Repo) -> None:
     assert refuses(repo, "Wave1/X", "y")[0] == f"the workspace wave1/x is in the way of Wave1/X ({place})"
     assert refuses(repo, "wave1/x", "y")[0] == f"the workspace wave1/x is there already, on the branch x ({place})"
     assert refuses(repo, "wave1/x", "x")[0] == f"the workspace wave1/x is there already ({place})"
-    assert make(repo, "wave1/x", "x", resume=True).facts["path"] == str(place)
+    assert make(repo, "wave1/x", "x", resume=True).as_json()["path"] == str(place)
     assert work(make(repo, "wave1-x", "y")).path != place
 
 
@@ -186,7 +186,7 @@ def test_a_worktree_whose_folder_is_gone(repo: Repo, tmp_path: Path) -> None:
     )
     unit = make(repo, "a", "agent/a", resume=True)
     assert (work(unit).head, work(unit).read("b.txt")) == (tip, "unmerged\n")
-    assert unit.facts["notes"] == [
+    assert unit.as_json()["notes"] == [
         f"the registration of {other.path}, whose folder is gone, was dropped; the branch agent/a is kept"
     ]
     rows = repo.git("worktree", "list", "--porcelain")
@@ -229,7 +229,7 @@ def test_a_registration_at_the_very_path_is_dropped(repo: Repo) -> None:
     repo.git("worktree", "add", "-q", "-b", "old", str(path))
     shutil.rmtree(path)
     unit = make(repo, "a", "x")
-    assert unit.facts["notes"] == [
+    assert unit.as_json()["notes"] == [
         f"the registration of {path}, whose folder is gone, was dropped; the branch old is kept"
     ]
     assert repo.oid("old") == repo.head
@@ -329,8 +329,8 @@ def test_what_is_copied_and_linked(repo: Repo) -> None:
         place = work(unit).path
         assert os.readlink(place / "node_modules") == str(repo.path / "node_modules")
         assert ((place / ".env").read_text(), (place / ".env").is_symlink()) == ("KEY=1\n", False)
-        assert unit.facts["provided"] == [".env", "node_modules"]
-        assert unit.facts["notes"] == ["gone is configured to be copied but is not in your checkout"]
+        assert unit.as_json()["provided"] == [".env", "node_modules"]
+        assert unit.as_json()["notes"] == ["gone is configured to be copied but is not in your checkout"]
         take(repo, name)
     assert (repo.path / "node_modules" / "dep" / "index.js").read_text() == "x\n"
 

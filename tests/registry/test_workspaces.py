@@ -30,6 +30,7 @@ from gitprun.registry.reset import Reset, reset_user_workspace
 from gitprun.workspaces.base import WorkspaceProblem
 from gitprun.workspaces.clone import make_clone, read_source
 from tests.support.repos import Repo, make_repo
+from tests.support.rows import payload_of
 from tests.support.workshop import fingerprint, open_workshop
 
 pytestmark = pytest.mark.slow
@@ -53,7 +54,7 @@ def find(repo: Repo, name: str) -> tuple[RunState, UnitState]:
 
 
 def work(repo: Repo, name: str) -> Repo:
-    return Repo(Path(str(find(repo, name)[1].facts["path"])))
+    return Repo(Path(str(find(repo, name)[1].as_json()["path"])))
 
 
 def places(repo: Repo) -> dict[str, WorkspaceRecord]:
@@ -165,8 +166,8 @@ def test_git_heeds_the_lock_of_a_worktree_and_we_heed_git(repo: Repo) -> None:
 def test_a_lock_outlives_errands(repo: Repo) -> None:
     make(repo, "a", "a", kind="clone")
     lock_workspace(repo.repository, repo.ledger, find(repo, "a")[1], "mine")
-    repo.ledger.append("unit.preparing", run="named", unit="a", facts={})
-    assert find(repo, "a")[1].facts["lock"] == {"reason": "mine"}
+    repo.ledger.append(payload_of("unit.preparing", {}), run="named", unit="a")
+    assert find(repo, "a")[1].as_json()["lock"] == {"reason": "mine"}
 
 
 @pytest.mark.parametrize("reason", ["two\nlines", "x" * 501, "\x1b[31m"])
@@ -278,7 +279,7 @@ def test_a_move_that_broke_off(
             move_workspace(repo.repository, repo.ledger, find(repo, "a")[1], target)
     assert "half moved" in places(repo)["a"].note
     settled = recover_workspace(repo.repository, repo.ledger, find(repo, "a")[1])
-    assert settled.facts["path"] == str(target if arrived else before)
+    assert settled.path == str(target if arrived else before)
     assert work(repo, "a").status() == []
     assert places(repo)["a"].there
     remove(repo, "a")
@@ -332,7 +333,7 @@ def test_a_clone_is_taken_in(repo: Repo, tmp_path: Path) -> None:
     place, base = lost_clone(repo, tmp_path), repo.head
     repo.commit("later", z_dot_txt="z\n")
     adopted = take(repo, place.path)
-    assert (adopted.unit.id, adopted.unit.facts["branch"], adopted.unit.facts["base"]) == ("lost", "adopted/lost", base)
+    assert (adopted.unit.id, adopted.unit.as_json()["branch"], adopted.unit.base) == ("lost", "adopted/lost", base)
     assert adopted.saved == "refs/prun/kept/named/lost/adopted"
     assert repo.files(adopted.saved) == {".gitignore": "out/", "a.txt": "1", "b.txt": "b", "new.txt": "new"}
     assert adopted.kept == ("refs/prun/kept/named/lost/head",)
@@ -349,7 +350,7 @@ def test_a_worktree_is_taken_in(repo: Repo, tmp_path: Path) -> None:
     place.write("a.txt", "edited\n")
     adopted = take(repo, place.path, name="wave1/x")
     # What it has since it forked from main is its work.
-    assert (adopted.unit.facts["branch"], adopted.unit.facts["base"]) == ("topic/x", repo.head)
+    assert (adopted.unit.as_json()["branch"], adopted.unit.base) == ("topic/x", repo.head)
     assert adopted.saved is not None
     assert repo.files(adopted.saved)["a.txt"] == "edited"
     assert (place.status(), worktrees(repo)) == ([" M a.txt"], [str(place.path), str(repo.path)])
@@ -481,7 +482,11 @@ def test_a_fresh_folder_that_cannot_be_made(repo: Repo, monkeypatch: pytest.Monk
     monkeypatch.setattr(resetting, "make_detached" if kind == "worktree" else "make_clone", fail)
     with pytest.raises(WorkspaceProblem, match="the disk is full"):
         reset(repo, "a")
-    assert (work(repo, "a").status(), repo.oid("x"), find(repo, "a")[1].facts["reset"]) == (["?? new.txt"], tip, None)
+    assert (work(repo, "a").status(), repo.oid("x"), find(repo, "a")[1].as_json()["reset"]) == (
+        ["?? new.txt"],
+        tip,
+        None,
+    )
 
 
 def test_a_branch_that_is_checked_out_elsewhere_too(repo: Repo) -> None:

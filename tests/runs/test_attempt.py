@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 
+from gitprun.ledger.unit_events import UnitStarted
 from gitprun.model.units import Exit, Unit
 from gitprun.runs import worker
-from gitprun.supervisor.process import ProcessIdentity, Stop, await_end, probe_identity
+from gitprun.supervisor.process import Stop, await_end, probe_identity
 from tests.support.alarm import LeapingClock, StuckClock
 from tests.support.cli import prun, start_prun
 from tests.support.codex import codex, completed, failed, scripted, starts
@@ -266,5 +267,7 @@ def test_the_worker_of_a_killed_coordinator_goes_on_and_its_work_is_taken_up(use
 
 
 def _await_end_of_worker(repo: Repo) -> None:
-    started = [event for event in repo.ledger.read().events if event.kind == "unit.started"]
-    await_end(ProcessIdentity(**started[-1].facts["process"]), 60)
+    started = [event.payload for event in repo.ledger.read().events if isinstance(event.payload, UnitStarted)]
+    process = started[-1].process
+    assert process is not None
+    await_end(process, 60)

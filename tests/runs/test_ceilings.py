@@ -27,9 +27,9 @@ def test_workers_and_checks_find_no_repository_around_theirs(repo: Repo, kind: s
     check = "! git rev-parse --show-toplevel && ! (cd sub && git log -1)"
     run_units(repo, sh("u", f"{LOSE}; cd ..; {RESULT}", workspace=kind), verify=(check,))
     unit = unit_of(repo, "u")
-    assert (unit.state, unit.facts["changed"]) == ("ready", ["found.txt"])
+    assert (unit.state, unit.as_json()["changed"]) == ("ready", ["found.txt"])
     assert (workspace(repo, "r1", "u") / "found.txt").read_text().startswith("fatal: not a git repository")
-    assert [text for text in unit.facts["collect_notes"] if text.startswith("its .git is gone, so ")] != []
+    assert [text for text in unit.as_json()["collect_notes"] if text.startswith("its .git is gone, so ")] != []
 
 
 def test_setup_finds_none_either(repo: Repo) -> None:

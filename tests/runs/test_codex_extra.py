@@ -38,7 +38,7 @@ def repo(tmp_path: Path) -> Repo:
 
 def test_run(repo: Repo, bundled: str) -> None:
     run_units(repo, codex("u"), verify=("test -f b.txt",), verify_sandbox="none")
-    assert (unit_of(repo, "u").state, unit_of(repo, "u").facts["program"]) == ("ready", bundled)
+    assert (unit_of(repo, "u").state, unit_of(repo, "u").program) == ("ready", bundled)
 
 
 def test_exec(repo: Repo, bundled: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,6 +15,7 @@ from gitprun.registry.state_folder import make_state_dir, write_line, write_reco
 from gitprun.runs.gather import Arrival, GatherCalls, Pace, gather
 from gitprun.runs.writers import Writers
 from gitprun.supervisor.process import ProcessIdentity, probe_identity
+from tests.support.rows import payload_of
 
 GOOD = "# u1 result\nConclusion: ok\nFiles: a.py\nOpen items: none\nVerification: pytest\n\nbody\n"
 ME = probe_identity(os.getpid())
@@ -271,7 +272,8 @@ class RunScene:
         return "prun/runs/r1/u1/result.md"
 
     def note(self, kind: str, **facts: object) -> None:
-        Ledger(self.state).append(kind, run="r1", unit="u1" if kind.startswith("unit.") else "", facts=facts)
+        unit = "u1" if kind.startswith("unit.") else ""
+        Ledger(self.state).append(payload_of(kind, facts), run="r1", unit=unit)
 
 
 @pytest.fixture

@@ -22,6 +22,7 @@ from gitprun.runs.messages import (
     summary_line,
     verify_line,
 )
+from tests.support.rows import event_of
 
 
 @pytest.mark.parametrize("name", ["a", "wave1-reports", "wave1/x", "a/b/c", "v1.2", "_x", "1", "x" * 100, "r", "rx1"])
@@ -74,40 +75,51 @@ def test_collisions(name: str, known: list[str], found: str | None) -> None:
     assert colliding(name, known) == found
 
 
-def event(kind: str, unit: str = "a", run: str = "named", **facts: Any) -> Event:
-    return Event(kind, 5.0, run, unit, facts)
+def happened(kind: str, unit: str = "a", run: str = "named", **facts: Any) -> Event:
+    place = {"workspace": "clone", "identity": [1, 2], "branch": "x"} if kind == "workspace.made" else {}
+    return event_of(kind, 5.0, run, unit, place | facts)
+
+
+MADE = {"workspace": "clone", "identity": [1, 2], "branch": "x"}
+WHO = {"pid": 1, "start": "2", "boot": "3"}
 
 
 def test_the_roster_is_a_fold_that_runs_know_nothing_of() -> None:
     events = [
-        event("unit.started", process={}),
-        event("workspace.made", path="/w/a", branch="x"),
-        event("workspace.setup", setup="done"),
-        event("unit.started", process={"pid": 1}),
-        event("workspace.made", "b", path="/w/b"),
-        event("workspace.removed", "b"),
-        event("workspace.made", "c", run="", path="/w/c"),
-        event("unit.finished", "d", state="ready"),
+        happened("unit.started", process={}),
+        happened("workspace.made", path="/w/a", branch="x"),
+        happened("workspace.setup", setup="done"),
+        happened("unit.started", process=WHO),
+        happened("workspace.made", "b", path="/w/b"),
+        happened("workspace.removed", "b"),
+        happened("workspace.made", "c", run="", path="/w/c"),
+        happened("unit.finished", "d", state="ready"),
     ]
     found = roster(events)
     assert list(found.units) == ["a"]
     unit = found.units["a"]
-    assert (unit.state, unit.live, unit.facts) == (
+    assert (unit.state, unit.live, unit.as_json()) == (
         "running",
         True,
-        {"path": "/w/a", "branch": "x", "setup": "done", "process": {"pid": 1}},
+        {**MADE, "path": "/w/a", "setup": "done", "process": WHO},
     )
-    assert roster([*events, event("unit.finished", state="ready")]).units["a"].state == "ready"
-    again = roster([*events, event("unit.finished", state="ready", reason="x"), event("unit.preparing", slug="s")])
-    assert again.units["a"].facts == {"path": "/w/a", "branch": "x", "setup": "done", "slug": "s"}
-    assert roster([*events, event("workspace.made", path="/w/2")]).units["a"].facts == {"path": "/w/2"}
+    assert roster([*events, happened("unit.finished", state="ready")]).units["a"].state == "ready"
+    again = roster(
+        [*events, happened("unit.finished", state="ready", reason="x"), happened("unit.preparing", slug="s")]
+    )
+    assert again.units["a"].as_json() == {**MADE, "path": "/w/a", "setup": "done", "slug": "s"}
+    assert roster([*events, happened("workspace.made", path="/w/2")]).units["a"].as_json() == MADE | {"path": "/w/2"}
     assert (dict(fold(events).runs), fold(events).landings) == ({}, ())
 
 
 kinds = st.sampled_from(["workspace.made", "workspace.removed", "unit.started", "unit.finished", "run.started", "x"])
 
 
-@given(st.lists(st.builds(event, kinds, st.sampled_from(["", "a", "b/c"]), st.sampled_from(["named", "r1", ""]))))
+def some(kind: str, unit: str, run: str) -> Event:
+    return happened(kind, unit, run, **({"path": "/w"} if kind == "workspace.made" else {}))
+
+
+@given(st.lists(st.builds(some, kinds, st.sampled_from(["", "a", "b/c"]), st.sampled_from(["named", "r1", ""]))))
 def test_the_roster_takes_any_events(events: list[Event]) -> None:
     assert set(roster(events).units) <= {"a", "b/c"}
 

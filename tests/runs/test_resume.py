@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from gitprun.ledger.events import Event, encode
+from gitprun.ledger.events import encode
 from gitprun.ledger.lookup import probe_unit
 from gitprun.model.errors import OperationRefused
 from gitprun.model.names import UnitId
@@ -28,6 +28,7 @@ from tests.support.cli import prun, start_prun
 from tests.support.codex import codex, completed, failed, scripted, starts
 from tests.support.killed_run import run_and_die
 from tests.support.repos import Repo, make_repo
+from tests.support.rows import event_of, payload_of
 from tests.support.runs import RESULT, events_of, kept, run_units, sh, unit_of, workspace
 
 pytestmark = pytest.mark.slow
@@ -91,7 +92,7 @@ def test_only_what_is_missing_is_done(repo: Repo, tmp_path: Path) -> None:
     assert [count(tmp_path, unit.id) for unit in units] == [1, 2, 1, 2, 1]
     assert repo.oid("refs/prun/r1/good") == good
     # bad.txt of the first attempt was not there for the second.
-    assert unit_of(repo, "bad").facts["reason"] == "exit code 1: cat: bad.txt: No such file or directory"
+    assert unit_of(repo, "bad").reason == "exit code 1: cat: bad.txt: No such file or directory"
     assert repo.files("refs/prun/kept/r1/bad/attempt-1")["bad.txt"] == "half"
     assert kept(repo, "r1", "late", "task.md") == "Do late.\n"
     third = resume(repo, retry_empty=True)
@@ -117,7 +118,7 @@ def test_units_keep_what_they_were_asked_for(repo: Repo, tmp_path: Path) -> None
     assert resume(repo).states == {"a": "failed"}
     assert (tmp_path / "got.0").read_bytes() == (tmp_path / "got.1").read_bytes()
     assert prompt.encode() in (tmp_path / "got.1").read_bytes()
-    facts = unit_of(repo, "a").facts
+    facts = unit_of(repo, "a").as_json()
     assert (facts["attempt"], facts["outside"], facts["provided"]) == (2, ["sub.txt"], [".env"])
     assert [row["reason"] for row in facts["earlier"]] == ["exit code 4"]
 
@@ -128,7 +129,7 @@ def test_a_new_attempt_starts_from_the_current_main(repo: Repo) -> None:
     # Going to another branch meanwhile changes nothing: main was what the run started from.
     repo.switch("other", new=True, start="HEAD~1")
     resume(repo)
-    assert [unit_of(repo, name).facts["base"] for name in ("a", "b")] == [later, later]
+    assert [unit_of(repo, name).base for name in ("a", "b")] == [later, later]
 
 
 @pytest.mark.parametrize("gone", [False, True])
@@ -142,7 +143,7 @@ def test_a_base_given_by_name(repo: Repo, gone: bool) -> None:
     if gone:
         repo.git("branch", "-qD", "release")
     resume(repo)
-    assert unit_of(repo, "a").facts["base"] == (base if gone else later)
+    assert unit_of(repo, "a").base == (base if gone else later)
 
 
 def test_codex_goes_on_with_its_thread(repo: Repo, tmp_path: Path) -> None:
@@ -269,7 +270,7 @@ def test_a_coordinator_killed_at_every_step(repo: Repo, tmp_path: Path, kind: st
     assert (count(tmp_path, "a"), count(tmp_path, "b")) == (1, 1)
     assert repo.files("refs/prun/r1/a") == {"a.txt": "x"}
     assert repo.files("refs/prun/r1/b") == {"a.txt": "1", "b.txt": "x"}
-    assert unit_of(repo, "a").facts["kept"] == []
+    assert unit_of(repo, "a").as_json()["kept"] == []
     assert resume(repo).states == {"a": "ready", "b": "ready"}
     assert repo.ledger.read().unreadable == ()
 
@@ -297,7 +298,7 @@ def test_a_coordinator_killed_between_two_attempts(
     )
     assert run_and_die(repo, kind, when) == -signal.SIGKILL
     repo.commit("later", later_dot_txt="1\n")
-    assert resume(repo).states == {"a": "ready"}, unit_of(repo, "a").facts["reason"]
+    assert resume(repo).states == {"a": "ready"}, unit_of(repo, "a").reason
     assert starts(programs, "a") == 2
     assert repo.files("refs/prun/r1/a") == {"a.txt": "x", "later.txt": "1"}
     assert repo.files("refs/prun/kept/r1/a/attempt-1") == {"a.txt": "1", "half.txt": "half"}
@@ -332,13 +333,11 @@ def test_a_coordinator_killed_as_codex_was_to_go_on(
         # Somebody's work lies there, some of it in no commit: it is not taken for a workspace nobody has seen.
         assert (path / ".env").read_text() == "T=1\n"
     if goes_on or not secret:
-        assert report.states == {"a": "ready"}, unit_of(repo, "a").facts["reason"]
+        assert report.states == {"a": "ready"}, unit_of(repo, "a").reason
         assert repo.files("refs/prun/r1/a")["half.txt"] == ("half\nwhole" if goes_on else "whole")
     else:
         assert report.states == {"a": "broken"}
-        assert (
-            unit_of(repo, "a").facts["reason"].startswith(f"not tried again: {path} holds what is in no commit: .env")
-        )
+        assert unit_of(repo, "a").reason.startswith(f"not tried again: {path} holds what is in no commit: .env")
 
 
 def kill_coordinator(repo: Repo, marks: Path) -> ProcessIdentity:
@@ -358,7 +357,7 @@ def _await_worker(repo: Repo, marks: Path) -> ProcessIdentity:
     while True:
         rows = [event for event in events_of(repo, "a") if event.kind == "unit.started"]
         if rows and count(marks, "a"):
-            return ProcessIdentity(**rows[0].facts["process"])
+            return ProcessIdentity(**rows[0].payload.as_json()["process"])
 
 
 def test_a_worker_that_lives_is_rejoined(repo: Repo, tmp_path: Path) -> None:
@@ -392,7 +391,7 @@ def test_a_worker_that_ended_unseen_is_collected(repo: Repo, tmp_path: Path) -> 
     said = prun(repo.path, "run", "--resume")
     assert said.code == 0, said.err
     assert (count(tmp_path, "a"), count(tmp_path, "b")) == (1, 1)
-    assert unit_of(repo, "a").facts["exit"]["code"] == 0
+    assert unit_of(repo, "a").as_json()["exit"]["code"] == 0
 
 
 def test_a_worker_that_was_killed_too_is_started_anew_and_its_work_kept(repo: Repo, tmp_path: Path) -> None:
@@ -406,7 +405,7 @@ def test_a_worker_that_was_killed_too_is_started_anew_and_its_work_kept(repo: Re
     assert said.code == 0, said.err
     assert (count(tmp_path, "a"), count(tmp_path, "b")) == (2, 1)
     assert repo.files("refs/prun/kept/r1/a/attempt-1") == {"a.txt": "x"}
-    earlier = unit_of(repo, "a").facts["earlier"][0]
+    earlier = unit_of(repo, "a").as_json()["earlier"][0]
     assert (earlier["state"], earlier["reason"]) == ("stopped", "the warden process was killed, and the worker with it")
 
 
@@ -451,7 +450,7 @@ def test_of_two_that_go_on_at_once_one_wins_and_the_other_watches(repo: Repo, tm
 def resumptions(repo: Repo) -> list[int]:
     """List the processes that took the run over, in order."""
     rows = [event for event in repo.ledger.read().events if event.kind == "run.resumed"]
-    return [event.facts["coordinator"]["pid"] for event in rows]
+    return [event.payload.as_json()["coordinator"]["pid"] for event in rows]
 
 
 def await_watching(process: subprocess.Popen[bytes]) -> int:
@@ -550,9 +549,9 @@ def test_after_a_reboot_nobody_lives(repo: Repo, tmp_path: Path) -> None:
     then = asdict(me) | {"boot": "00000000-0000-0000-0000-000000000000"}
     rows = []
     for event in repo.ledger.read().events:
-        facts = dict(event.facts)
+        facts = dict(event.payload.as_json())
         facts |= {key: then for key in ("coordinator", "process") if key in facts}
-        rows.append(encode(Event(event.kind, event.time, event.run, event.unit, facts)))
+        rows.append(encode(event_of(event.kind, event.time, event.run, event.unit, facts)))
     (repo.path / ".git" / "prun" / "ledger.jsonl").write_bytes(b"".join(rows))
     assert prun(repo.path, "status", "--json").json["runs"][0]["units"][0]["state"] == "lost"
     assert prun(repo.path, "run", "--resume").code == 0
@@ -595,7 +594,7 @@ def test_what_cannot_be_observed_is_no_death(repo: Repo, tmp_path: Path, monkeyp
 def test_a_run_of_a_living_coordinator_is_left_alone(repo: Repo) -> None:
     me = probe_identity(os.getpid())
     assert me is not None
-    repo.ledger.append("run.started", run="r1", facts={"base": repo.head, "coordinator": asdict(me)})
+    repo.ledger.append(payload_of("run.started", {"base": repo.head, "coordinator": asdict(me)}), run="r1")
     with pytest.raises(OperationRefused, match=f"run r1 is still being worked on, by process {me.pid}"):
         resume(repo)
 
@@ -611,12 +610,12 @@ def test_a_wait_that_was_cut_short_is_waited_out(repo: Repo, tmp_path: Path) -> 
     outcome = {"state": "rate-limited", "reason": BUSY, "failure": "503"}
     gone = {"pid": 1, "start": "never", "boot": "never"}
     until = LeapingClock().now() + 500
-    repo.ledger.append("run.resumed", run="r1", facts={"coordinator": gone})
-    repo.ledger.append("unit.waiting", run="r1", unit="a", facts={"until": until, "outcome": outcome})
+    repo.ledger.append(payload_of("run.resumed", {"coordinator": gone}), run="r1")
+    repo.ledger.append(payload_of("unit.waiting", {"until": until, "outcome": outcome}), run="r1", unit="a")
     clock = LeapingClock()
     assert resume(repo, clock=clock).states == {"a": "ready"}
     assert (clock.leaps, starts(programs, "a")) == ([until], 2)
-    assert unit_of(repo, "a").facts["earlier"][0]["state"] == "rate-limited"
+    assert unit_of(repo, "a").as_json()["earlier"][0]["state"] == "rate-limited"
 
 
 def test_a_workspace_that_was_removed_is_made_anew(repo: Repo, tmp_path: Path) -> None:
@@ -631,7 +630,7 @@ def test_what_would_be_lost_is_left_alone(repo: Repo, tmp_path: Path) -> None:
     run_units(repo, once(tmp_path, "a", "echo T=1 >.env; exit 1", "echo x >a.txt"), sh("b", "exit 2"))
     assert resume(repo).states == {"a": "failed", "b": "failed"}
     path = workspace(repo, "r1", "a")
-    assert unit_of(repo, "a").facts["reason"] == (
+    assert unit_of(repo, "a").reason == (
         f"exit code 1; not tried again: {path} holds what is in no commit: .env (looks like a secret by its name)"
     )
     assert (count(tmp_path, "a"), (path / ".env").read_text()) == (1, "T=1\n")

@@ -49,7 +49,10 @@ def kinds(repo: Repo, name: str) -> list[str]:
 
 def waits(repo: Repo, name: str) -> list[tuple[float, str]]:
     rows = [event for event in events_of(repo, name) if event.kind == "unit.waiting"]
-    return [(round(event.facts["until"] - NOON, 3), event.facts.get("failure", "")) for event in rows]
+    return [
+        (round(event.payload.as_json()["until"] - NOON, 3), event.payload.as_json().get("failure", ""))
+        for event in rows
+    ]
 
 
 def refs(repo: Repo) -> list[str]:
@@ -80,7 +83,7 @@ def test_a_unit_its_service_failed_is_tried_again_when_it_is_time(
     assert (report.states, starts(programs, "a")) == ({"a": "ready"}, 2)
     assert clock.leaps == [NOON + seconds]
     assert waits(repo, "a") == [(seconds, kind)]
-    facts = unit_of(repo, "a").facts
+    facts = unit_of(repo, "a").as_json()
     assert (facts["attempt"], facts["failure"], facts["reason"]) == (2, "", "")
     assert [(row["attempt"], row["state"], row["kind"], row["reason"]) for row in facts["earlier"]] == [
         (1, "failed" if kind == "network" else "rate-limited", kind, said)
@@ -106,15 +109,15 @@ def test_two_more_tries_and_then_it_is_over(repo: Repo, programs: Path) -> None:
     report = run_units(repo, codex("a"), clock=clock, retries=2, executors=scripted(programs, failed(BUSY)))
     assert (report.states, starts(programs, "a")) == ({"a": "rate-limited"}, 3)
     assert [leap - NOON for leap in clock.leaps] == [780.0, 1560.0]
-    assert unit_of(repo, "a").facts["reason"] == f"{BUSY}; tried 3 times"
-    assert unit_of(repo, "a").facts["failure"] == "503"
+    assert unit_of(repo, "a").reason == f"{BUSY}; tried 3 times"
+    assert unit_of(repo, "a").failure == "503"
 
 
 def test_without_retries_there_is_one_try(repo: Repo, programs: Path) -> None:
     clock = LeapingClock()
     report = run_units(repo, codex("a"), clock=clock, retries=0, executors=scripted(programs, failed(BUSY)))
     assert (report.states, clock.leaps, starts(programs, "a")) == ({"a": "rate-limited"}, [], 1)
-    assert unit_of(repo, "a").facts["reason"] == BUSY
+    assert unit_of(repo, "a").reason == BUSY
 
 
 def test_patience_can_be_set(repo: Repo, programs: Path) -> None:
@@ -141,7 +144,7 @@ def test_what_is_too_far_away_is_not_waited_for(repo: Repo, programs: Path, said
     clock = LeapingClock()
     report = run_units(repo, codex("a"), clock=clock, retries=2, executors=scripted(programs, failed(said)))
     assert (report.states, clock.leaps, starts(programs, "a")) == ({"a": "rate-limited"}, [], 1)
-    assert unit_of(repo, "a").facts["reason"] == said + why
+    assert unit_of(repo, "a").reason == said + why
 
 
 def test_how_far_is_too_far_can_be_set(repo: Repo, programs: Path) -> None:
@@ -159,14 +162,14 @@ def test_who_bails_out_is_sent_back_at_once(repo: Repo, programs: Path) -> None:
     )
     assert (report.states, clock.leaps) == ({"a": "ready"}, [])
     assert waits(repo, "a") == [(0.0, "bail")]
-    assert unit_of(repo, "a").facts["earlier"][0]["state"] == "empty"
+    assert unit_of(repo, "a").as_json()["earlier"][0]["state"] == "empty"
 
 
 def test_who_always_bails_out_is_given_up_after_two_more_tries(repo: Repo, programs: Path) -> None:
     report = run_units(
         repo, codex("a"), clock=LeapingClock(), retries=2, executors=scripted(programs, completed("Shall I?"))
     )
-    facts = unit_of(repo, "a").facts
+    facts = unit_of(repo, "a").as_json()
     assert (report.states, starts(programs, "a"), facts["failure"]) == ({"a": "empty"}, 3, "bail")
     assert facts["reason"] == "the worker ended well and changed nothing; tried 3 times"
 
@@ -175,7 +178,7 @@ def test_who_says_why_it_changed_nothing_has_not_bailed_out(repo: Repo, programs
     report = run_units(
         repo, codex("a"), clock=LeapingClock(), retries=2, executors=scripted(programs, RESULT + completed())
     )
-    assert (report.states, starts(programs, "a"), unit_of(repo, "a").facts["failure"]) == ({"a": "empty"}, 1, "")
+    assert (report.states, starts(programs, "a"), unit_of(repo, "a").failure) == ({"a": "empty"}, 1, "")
 
 
 def test_a_reader_without_a_result_has_bailed_out(repo: Repo, programs: Path) -> None:
@@ -194,14 +197,14 @@ def test_a_reader_without_a_result_has_bailed_out(repo: Repo, programs: Path) ->
 )
 def test_other_failures_are_not_tried_again(repo: Repo, programs: Path, step: str) -> None:
     report = run_units(repo, codex("a"), clock=LeapingClock(), retries=2, executors=scripted(programs, step))
-    assert (report.states, starts(programs, "a"), unit_of(repo, "a").facts["failure"]) == ({"a": "failed"}, 1, "failed")
+    assert (report.states, starts(programs, "a"), unit_of(repo, "a").failure) == ({"a": "failed"}, 1, "failed")
 
 
 def test_commands_are_never_tried_again(repo: Repo) -> None:
     units = (sh("a", "echo '503 Service Unavailable'; exit 1"), sh("b", "true"))
     report = run_units(repo, *units, clock=LeapingClock(), retries=2)
     assert report.states == {"a": "failed", "b": "empty"}
-    assert [unit_of(repo, name).facts["attempt"] for name in ("a", "b")] == [1, 1]
+    assert [unit_of(repo, name).attempt for name in ("a", "b")] == [1, 1]
 
 
 def test_claude_is_tried_again_too(repo: Repo, programs: Path) -> None:
@@ -235,14 +238,14 @@ def test_a_new_try_starts_from_the_current_main(repo: Repo, programs: Path, kind
     report = run_units(repo, unit, clock=LeapingClock(), retries=2, executors=steps)
     later = repo.head
     assert later != base
-    assert report.states == {"a": "ready"}, unit_of(repo, "a").facts["reason"]
+    assert report.states == {"a": "ready"}, unit_of(repo, "a").reason
     assert repo.files("refs/prun/r1/a") == {"a.txt": "1", "log.txt": "later\nbase", "base.txt": later}
     assert repo.oid("refs/prun/r1/a^") == later
     assert repo.files("refs/prun/kept/r1/a/attempt-1")["left.txt"] == "left"
     assert repo.oid("refs/prun/kept/r1/a/attempt-1^") == base
     assert repo.oid("refs/prun/kept/r1/a/base-2") == later
-    assert unit_of(repo, "a").facts["base"] == later
-    first = unit_of(repo, "a").facts["earlier"][0]
+    assert unit_of(repo, "a").base == later
+    first = unit_of(repo, "a").as_json()["earlier"][0]
     assert (first["base"], first["ref"]) == (base, "refs/prun/kept/r1/a/attempt-1")
 
 
@@ -265,7 +268,7 @@ def test_what_would_be_lost_with_the_workspace_stands_in_the_way(repo: Repo, pro
     report = run_units(repo, codex("a"), clock=LeapingClock(), retries=2, executors=steps)
     assert (report.states, starts(programs, "a")) == ({"a": "rate-limited"}, 1)
     path = workspace(repo, "r1", "a")
-    assert unit_of(repo, "a").facts["reason"] == (
+    assert unit_of(repo, "a").reason == (
         f"{BUSY}; not tried again: {path} holds what is in no commit: .env (looks like a secret by its name)"
     )
     assert (path / ".env").read_text() == "TOKEN=1\n"
@@ -280,7 +283,7 @@ def test_codex_goes_on_with_its_thread_where_it_was_cut_off(repo: Repo, programs
     second = "cat half.txt; echo done >>half.txt\n" + RESULT + completed()
     steps = scripted(programs, "echo half >half.txt\n" + failed(BUSY), second)
     report = run_units(repo, codex("a", workspace=kind), clock=LeapingClock(), retries=2, executors=steps)
-    assert report.states == {"a": "ready"}, unit_of(repo, "a").facts["reason"]
+    assert report.states == {"a": "ready"}, unit_of(repo, "a").reason
     args = (programs / "a.2.args").read_text().splitlines()
     assert args[-3:] == ["resume", THREAD, "-"]
     assert args[:2] == ["exec", "--json"]
@@ -294,7 +297,7 @@ def test_codex_goes_on_with_its_thread_where_it_was_cut_off(repo: Repo, programs
     assert repo.files("refs/prun/kept/r1/a/attempt-1")["half.txt"] == "half"
     heads = ["refs/heads/main"]
     assert refs(repo) == [*heads, "refs/prun/base/r1", "refs/prun/kept/r1/a/attempt-1", "refs/prun/r1/a"]
-    assert unit_of(repo, "a").facts["own_commits"] == []
+    assert unit_of(repo, "a").as_json()["own_commits"] == []
 
 
 def test_a_thread_that_is_gone_is_followed_by_a_fresh_start(repo: Repo, programs: Path) -> None:
@@ -303,7 +306,7 @@ def test_a_thread_that_is_gone_is_followed_by_a_fresh_start(repo: Repo, programs
         programs, "echo half >half.txt\n" + failed(BUSY), gone, "test ! -e half.txt\n" + WORK + completed()
     )
     report = run_units(repo, codex("a"), clock=LeapingClock(), retries=1, executors=steps)
-    assert report.states == {"a": "ready"}, unit_of(repo, "a").facts["reason"]
+    assert report.states == {"a": "ready"}, unit_of(repo, "a").reason
     assert waits(repo, "a") == [(780.0, "503"), (780.0, "no-thread")]
     assert "resume" not in (programs / "a.3.args").read_text().splitlines()
     assert repo.files("refs/prun/r1/a") == {"a.txt": "x"}
@@ -326,7 +329,7 @@ def test_all_of_an_executor_wait_when_its_service_is_at_its_limit(repo: Repo, pr
     assert waits(repo, "c") == []
     assert waits(repo, "b") == [(780.0, "")]
     rows = [event for event in events_of(repo, "b") if event.kind == "unit.waiting"]
-    assert rows[0].facts["reason"] == "the service of codex is at its limit"
+    assert rows[0].payload.as_json()["reason"] == "the service of codex is at its limit"
 
 
 class _Clocked(Repo):
@@ -352,8 +355,8 @@ def test_waiting_ends_with_a_stop(repo: Repo, programs: Path) -> None:
     report = run_units(repo, codex("a"), codex("b"), jobs=1, stop=stop, clock=clock, retries=2, executors=steps)
     thread.join()
     assert report.states == {"a": "rate-limited", "b": "stopped"}
-    assert unit_of(repo, "a").facts["reason"] == f"{BUSY}; stopped while waiting to try again"
-    assert unit_of(repo, "b").facts["reason"] == "stopped before it was started"
+    assert unit_of(repo, "a").reason == f"{BUSY}; stopped while waiting to try again"
+    assert unit_of(repo, "b").reason == "stopped before it was started"
     assert repo.files("refs/prun/r1/a")["a.txt"] == "half"
     assert (starts(programs, "a"), starts(programs, "b")) == (1, 0)
 
@@ -395,9 +398,9 @@ def test_ctrl_c_ends_the_waiting_and_keeps_the_work(repo: Repo, programs: Path) 
     while not (waiting := [event for event in events_of(repo, "a") if event.kind == "unit.waiting"]):
         assert running.poll() is None
     # Thirteen minutes, if nobody stops it.
-    assert waiting[0].facts["until"] - waiting[0].time == pytest.approx(780, abs=5)
+    assert waiting[0].payload.as_json()["until"] - waiting[0].time == pytest.approx(780, abs=5)
     row = prun(repo.path, "status", "--json").json["runs"][0]["units"][0]
-    assert (row["state"], row["kind"], row["until"]) == ("waiting", "503", waiting[0].facts["until"])
+    assert (row["state"], row["kind"], row["until"]) == ("waiting", "503", waiting[0].payload.as_json()["until"])
     running.send_signal(signal.SIGINT)
     err = running.communicate(timeout=60)[1].decode()
     clock = time.strftime("%H:%M:%S", time.localtime(row["until"]))

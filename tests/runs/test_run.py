@@ -61,7 +61,7 @@ def test_a_good_unit(repo: Repo, tmp_path: Path) -> None:
     assert kept(repo, "r1", "a", "output.log") == "looked\n"
     assert kept(repo, "r1", "a", "task.md") == "# Make it 2\nplease\n"
     assert refs(repo) == ["refs/heads/main", "refs/prun/base/r1", "refs/prun/r1/a"]
-    facts = dict(unit.facts)
+    facts = dict(unit.as_json())
     assert {
         name: facts[name] for name in ("changed", "files", "outside", "left_out", "kept", "fallback", "reason")
     } == {
@@ -83,7 +83,7 @@ def test_the_events_of_a_unit_in_order(repo: Repo) -> None:
     assert kinds == {"a": [*start, "verifying", "verified", "finished"], "b": [*start, "finished"]}
     every = repo.ledger.read().events
     assert (every[0].kind, every[-1].kind) == ("run.started", "run.finished")
-    assert every[-1].facts == {"states": {"a": "ready", "b": "failed"}}
+    assert every[-1].payload.as_json() == {"states": {"a": "ready", "b": "failed"}}
     assert repo.ledger.read().unreadable == ()
 
 
@@ -91,7 +91,7 @@ def test_a_worker_that_changes_nothing_is_empty(repo: Repo) -> None:
     report = run_units(repo, sh("a", "echo 1 >a.txt; mkdir hollow;" + RESULT))
     unit = unit_of(repo, "a")
     assert report.states == {"a": "empty"}
-    assert (unit.commit, unit.verdict, unit.facts["reason"]) == (None, "", "the worker ended well and changed nothing")
+    assert (unit.commit, unit.verdict, unit.reason) == (None, "", "the worker ended well and changed nothing")
     assert refs(repo) == ["refs/heads/main", "refs/prun/base/r1"]
 
 
@@ -99,7 +99,7 @@ def test_a_failed_worker_keeps_its_work_and_is_marked(repo: Repo) -> None:
     report = run_units(repo, sh("a", "echo half >a.txt; echo boom >&2; exit 3"))
     unit = unit_of(repo, "a")
     assert report.states == {"a": "failed"}
-    assert unit.facts["reason"] == "exit code 3: boom"
+    assert unit.reason == "exit code 3: boom"
     assert repo.files("refs/prun/r1/a")["a.txt"] == "half"
     assert repo.raw("refs/prun/r1/a").endswith("Executor: command\nState: failed (kept, not finished)")
     assert unit.verdict == ""
@@ -109,7 +109,7 @@ def test_a_time_limit_keeps_partial_work(repo: Repo) -> None:
     report = run_units(repo, sh("a", "echo half >a.txt; sleep 1000", timeout=2.0))
     unit = unit_of(repo, "a")
     assert report.states == {"a": "timed-out"}
-    assert unit.facts["reason"] == "stopped after 2 s, its time limit"
+    assert unit.reason == "stopped after 2 s, its time limit"
     assert repo.files("refs/prun/r1/a")["a.txt"] == "half"
 
 
@@ -123,8 +123,8 @@ def test_a_stop_keeps_partial_work_and_starts_nothing_new(repo: Repo, tmp_path: 
     thread.join()
     assert report.states == {"a": "stopped", "b": "stopped"}
     assert repo.files("refs/prun/r1/a")["a.txt"] == "half"
-    assert unit_of(repo, "a").facts["reason"] == "stopped on request"
-    assert unit_of(repo, "b").facts["reason"] == "stopped before it was started"
+    assert unit_of(repo, "a").reason == "stopped on request"
+    assert unit_of(repo, "b").reason == "stopped before it was started"
     assert [event.kind for event in events_of(repo, "b")] == ["unit.queued", "unit.finished"]
     assert not workspace(repo, "r1", "b").exists()
 
@@ -132,7 +132,7 @@ def test_a_stop_keeps_partial_work_and_starts_nothing_new(repo: Repo, tmp_path: 
 def test_no_result_file_is_salvaged_and_marked(repo: Repo) -> None:
     report = run_units(repo, sh("a", "echo x >a.txt; echo the last words; printf ' \\n' >$PRUN_RESULT"))
     assert report.states == {"a": "ready"}
-    assert unit_of(repo, "a").facts["fallback"] is True
+    assert unit_of(repo, "a").fallback is True
     assert kept(repo, "r1", "a", "result.md") == (
         "# a result (FALLBACK, worker wrote no result file)\n"
         "Conclusion: INCOMPLETE; the worker wrote no result file\n"
@@ -155,14 +155,14 @@ def test_a_result_of_an_earlier_run_is_not_taken(repo: Repo) -> None:
     report = run_units(repo, sh("a", "echo x >a.txt; kill -9 $$"))
     assert report.states == {"a": "failed"}
     assert "FALLBACK" in kept(repo, "r2", "a", "result.md")
-    assert unit_of(repo, "a").facts["reason"] == "ended by signal 9"
+    assert unit_of(repo, "a").reason == "ended by signal 9"
 
 
 def test_a_result_off_the_contract_is_kept_and_noted(repo: Repo) -> None:
     run_units(repo, sh("a", "echo x >a.txt; echo all done >$PRUN_RESULT"))
     unit = unit_of(repo, "a")
-    assert (unit.state, unit.facts["fallback"]) == ("ready", False)
-    assert unit.facts["result_problems"][0] == "the first line is not '# a result'"
+    assert (unit.state, unit.fallback) == ("ready", False)
+    assert unit.as_json()["result_problems"][0] == "the first line is not '# a result'"
     assert kept(repo, "r1", "a", "result.md") == "all done\n"
 
 
@@ -194,7 +194,7 @@ def test_a_final_message_that_follows_the_contract_is_the_result(repo: Repo, tmp
     assert kept(repo, "r1", "a", "result.md") == (
         "# a result\nConclusion: said\nFiles: a.txt\nOpen items: none\nVerification: none"
     )
-    assert unit_of(repo, "a").facts["fallback"] is False
+    assert unit_of(repo, "a").fallback is False
 
 
 def test_another_final_message_is_salvaged_before_the_output(repo: Repo, tmp_path: Path) -> None:
@@ -218,20 +218,20 @@ def test_a_limit_of_the_service_is_no_success(repo: Repo, tmp_path: Path, name: 
     assert report.states == {"a": "rate-limited"}
     assert repo.files("refs/prun/r1/a")["a.txt"] == "1\nhalf edit"
     assert repo.raw("refs/prun/r1/a").endswith("State: rate-limited (kept, not finished)")
-    assert (unit.verdict, bool(unit.facts["reason"])) == ("", True)
-    assert unit.facts["ending"]["retry_after"] == (900.0 if name == "json" else None)
+    assert (unit.verdict, bool(unit.reason)) == ("", True)
+    assert unit.as_json()["ending"]["retry_after"] == (900.0 if name == "json" else None)
 
 
 def test_a_fence_is_flagged(repo: Repo) -> None:
     run_units(repo, sh("a", "echo x >sub/b.txt; echo x >a.txt; echo x >sub/c.txt", paths=("sub/**",)))
-    assert unit_of(repo, "a").facts["outside"] == ["a.txt"]
+    assert unit_of(repo, "a").as_json()["outside"] == ["a.txt"]
 
 
 def test_what_is_left_out_is_said(repo: Repo) -> None:
     run_units(repo, sh("a", "echo x >a.txt; echo TOKEN=1 >.env; head -c 5000 /dev/zero >big.bin"), max_file=4000)
     unit = unit_of(repo, "a")
-    assert unit.facts["changed"] == ["a.txt"]
-    assert [(row["path"], row["reason"]) for row in unit.facts["left_out"]] == [
+    assert unit.as_json()["changed"] == ["a.txt"]
+    assert [(row["path"], row["reason"]) for row in unit.as_json()["left_out"]] == [
         (".env", "looks like a secret by its name"),
         ("big.bin", "larger than 4000 bytes ([collect] max_file)"),
     ]
@@ -243,8 +243,8 @@ def test_own_commits_of_a_worker_are_kept(repo: Repo) -> None:
     unit = unit_of(repo, "a")
     assert repo.files("refs/prun/r1/a")["a.txt"] == "x\ny"
     assert repo.git("rev-list", "--count", "main..refs/prun/r1/a") == "1"
-    assert [ref for ref, _ in unit.facts["kept"]] == ["refs/prun/kept/r1/a/head"]
-    assert unit.facts["own_commits"][0].endswith("my own")
+    assert [ref for ref, _ in unit.as_json()["kept"]] == ["refs/prun/kept/r1/a/head"]
+    assert unit.as_json()["own_commits"][0].endswith("my own")
 
 
 def test_reading_units_get_a_scratch_folder(repo: Repo, tmp_path: Path) -> None:
@@ -253,7 +253,7 @@ def test_reading_units_get_a_scratch_folder(repo: Repo, tmp_path: Path) -> None:
     assert report.states == {"a": "done", "b": "failed"}
     assert (tmp_path / "seen").read_text() == ".prun\n"
     assert kept(repo, "r1", "a", "output.log") == "1\n"
-    assert unit_of(repo, "b").facts["reason"] == "the worker wrote no result file"
+    assert unit_of(repo, "b").reason == "the worker wrote no result file"
     assert refs(repo) == ["refs/heads/main", "refs/prun/base/r1"]
     assert "captured" not in {event.kind for event in events_of(repo, "a")}
 
@@ -261,7 +261,7 @@ def test_reading_units_get_a_scratch_folder(repo: Repo, tmp_path: Path) -> None:
 def test_a_reading_unit_needs_a_result_that_follows_the_contract(repo: Repo) -> None:
     report = run_units(repo, sh("a", "printf '# a result\\nConclusion: x\\n' >$PRUN_RESULT", mode="read"))
     assert report.states == {"a": "failed"}
-    assert unit_of(repo, "a").facts["reason"] == "the result file: Files: is missing or empty"
+    assert unit_of(repo, "a").reason == "the result file: Files: is missing or empty"
 
 
 def test_linked_worktrees(repo: Repo) -> None:
@@ -303,7 +303,7 @@ def test_provided_files_are_there_and_never_committed(repo: Repo) -> None:
     )
     assert report.states == {"a": "ready", "b": "ready"}
     for name in ("a", "b"):
-        facts = unit_of(repo, name).facts
+        facts = unit_of(repo, name).as_json()
         assert (facts["changed"], facts["left_out"]) == (["a.txt"], [])
         assert facts["provided"] == [".env", "odd [1]!.cfg", "node_modules"]
         assert facts["notes"] == [
@@ -341,13 +341,13 @@ def test_verdicts(repo: Repo, verify: tuple[str, ...] | None, state: str, verdic
     unit = unit_of(repo, "a")
     assert (report.states["a"], unit.verdict) == (state, verdict)
     # The shell's own words follow in brackets, and differ.
-    assert unit.facts["reason"].partition(" (")[0] == reason
+    assert unit.reason.partition(" (")[0] == reason
 
 
 def test_no_checks_at_all_can_be_asked_for(repo: Repo) -> None:
     repo.commit("tests", pytest_dot_ini="[pytest]\n", test_x_dot_py="def test_x(): pass\n")
     run_units(repo, sh("a", "echo x >a.txt"), verify=())
-    assert unit_of(repo, "a").facts["verdict"] == {"state": "absent", "reason": ABSENT, "checks": []}
+    assert unit_of(repo, "a").as_json()["verdict"] == {"state": "absent", "reason": ABSENT, "checks": []}
 
 
 def test_checks_that_rewrite_tracked_files_are_reported(repo: Repo) -> None:
@@ -357,7 +357,7 @@ def test_checks_that_rewrite_tracked_files_are_reported(repo: Repo) -> None:
         repo, sh("a", "echo x >a.txt; echo S=1 >.env"), verify=("echo fmt >>a.txt; rm sub/b.txt; touch new",)
     )
     assert report.states == {"a": "ready"}
-    assert unit_of(repo, "a").facts["verify_changed"] == ["a.txt", "sub/b.txt"]
+    assert unit_of(repo, "a").as_json()["verify_changed"] == ["a.txt", "sub/b.txt"]
     assert repo.files("refs/prun/r1/a")["a.txt"] == "x"
 
 
@@ -450,14 +450,14 @@ def test_what_a_worker_prints_is_heard(repo: Repo) -> None:
 def test_helpers_left_behind_are_ended_and_noted(repo: Repo) -> None:
     run_units(repo, sh("a", "echo x >a.txt; sleep 1000 & echo done"))
     unit = unit_of(repo, "a")
-    assert (unit.state, unit.facts["exit"]["leftovers"]) == ("ready", 1)
+    assert (unit.state, unit.as_json()["exit"]["leftovers"]) == ("ready", 1)
 
 
 def test_a_program_that_does_not_start_breaks_its_unit_only(repo: Repo) -> None:
     wrong = Unit(id=UnitId("a"), prompt="x", executor="command", command=("./not-there.sh",))
     report = run_units(repo, wrong, sh("b", "echo x >a.txt"))
     assert report.states == {"a": "broken", "b": "ready"}
-    assert unit_of(repo, "a").facts["reason"] == "could not be started: ./not-there.sh: No such file or directory"
+    assert unit_of(repo, "a").reason == "could not be started: ./not-there.sh: No such file or directory"
 
 
 def test_a_bug_in_one_unit_is_reported_and_hurts_no_other(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -472,7 +472,7 @@ def test_a_bug_in_one_unit_is_reported_and_hurts_no_other(repo: Repo, monkeypatc
     monkeypatch.setattr(Command, "ending", faulty)
     report = run_units(repo, sh("a", "echo trip; echo x >a.txt"), sh("b", "echo x >a.txt"))
     assert report.states == {"a": "broken", "b": "ready"}
-    facts = unit_of(repo, "a").facts
+    facts = unit_of(repo, "a").as_json()
     bug = repo.path / ".git" / "prun" / "runs" / "r1" / "a" / "bug.txt"
     assert (facts["reason"], facts["hint"]) == ("a bug of git prun; the work is untouched", f"the report is in {bug}")
     assert bug.read_text().endswith("RuntimeError: surprise\n")
@@ -489,7 +489,7 @@ def test_a_workspace_that_cannot_be_filled_leaves_nothing(repo: Repo, monkeypatc
     report = run_units(repo, sh("a", "true"), sh("b", "true", workspace="worktree"))
     assert report.states == {"a": "broken", "b": "broken"}
     for name in ("a", "b"):
-        place, facts = workspace(repo, "r1", name), unit_of(repo, name).facts
+        place, facts = workspace(repo, "r1", name), unit_of(repo, name).as_json()
         assert facts["reason"] == f"the workspace {place} could not be filled: index: No space left on device"
         assert facts["hint"] == "free some space, then run again"
         assert "path" not in facts
@@ -507,7 +507,7 @@ def test_a_half_done_merge_needs_a_person(repo: Repo) -> None:
     """
     report = run_units(repo, sh("a", script))
     assert report.states == {"a": "failed"}
-    assert unit_of(repo, "a").facts["reason"] == "the worker left a merge half done: needs a person"
+    assert unit_of(repo, "a").reason == "the worker left a merge half done: needs a person"
     assert repo.oid("refs/prun/r1/a")
 
 

@@ -55,7 +55,7 @@ def await_worker(repo: Repo, marks: Path) -> ProcessIdentity:
         rows = [event for event in events_of(repo, "a") if event.kind == "unit.started"]
         # The shell makes the file before it writes into it.
         if rows and (marks / "starts").exists() and (marks / "starts").read_text():
-            return ProcessIdentity(**rows[-1].facts["process"])
+            return ProcessIdentity(**rows[-1].payload.as_json()["process"])
 
 
 def require_stopped(repo: Repo, marks: Path, warden: ProcessIdentity) -> None:

@@ -65,5 +65,5 @@ def test_a_signer_that_fails_holds_no_work_up(
     run_units(repo, sh("u", "echo b >b.txt"), verify=("true",))
     unit = unit_of(repo, "u")
     assert (unit.state, repo.files("refs/prun/r1/u")["b.txt"]) == ("ready", "b")
-    (note,) = [text for text in unit.facts["collect_notes"] if "not signed" in text]
+    (note,) = [text for text in unit.as_json()["collect_notes"] if "not signed" in text]
     assert note.startswith("not signed")

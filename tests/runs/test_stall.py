@@ -6,10 +6,10 @@ import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from gitprun.ledger.unit_events import UnitMoving, UnitStalled
 from gitprun.model.errors import PrunError
 from gitprun.runs.stall_watch import StallWatch, Subject, survey_files
 from tests.support.clock import FakeClock
@@ -29,11 +29,11 @@ class Desk:
         self.place.mkdir()
         (self.place / "a").write_text("a")
         self.output.write_text("begun\n")
-        self.said: list[tuple[str, dict[str, Any] | None]] = []
-        self.subject = Subject(self.output, (self.place,), lambda *row: self.said.append(row), stalled=stalled)
+        self.said: list[UnitStalled | UnitMoving] = []
+        self.subject = Subject(self.output, (self.place,), self.said.append, stalled=stalled)
 
     def kinds(self) -> list[str]:
-        return [kind for kind, _ in self.said]
+        return [payload.kind.removeprefix("unit.") for payload in self.said]
 
     def pass_time(self, seconds: float, wall: float | None = None) -> list[str]:
         """Let time pass, by the wall clock too or another time by that, and look; gives all that was said so far."""
@@ -63,8 +63,8 @@ def test_a_stall_is_said_once_and_its_end_too(desk: Desk) -> None:
         assert desk.pass_time(1.0) == ["stalled", "moving"]
         assert desk.pass_time(599.0) == ["stalled", "moving"]
         assert desk.pass_time(1.0) == ["stalled", "moving", "stalled"]
-    assert desk.said[0] == (
-        "stalled",
+    assert (desk.said[0].kind, desk.said[0].as_json()["stalled"]) == (
+        "unit.stalled",
         {
             "quiet": 600.0,
             "since": 1_800_000_000.0,
@@ -75,7 +75,7 @@ def test_a_stall_is_said_once_and_its_end_too(desk: Desk) -> None:
             "hint": "",
         },
     )
-    assert desk.said[1] == ("moving", None)
+    assert desk.said[1] == UnitMoving(stalled=None)
 
 
 CHANGES: dict[str, Callable[[Path], object]] = {
@@ -141,10 +141,10 @@ def test_nothing_is_said_about_one_that_has_ended(desk: Desk) -> None:
 def test_a_ledger_that_cannot_be_written_is_told_later(desk: Desk) -> None:
     broken = [True, False]
 
-    def say(kind: str, facts: dict[str, Any] | None) -> None:
+    def say(payload: UnitStalled | UnitMoving) -> None:
         if broken.pop(0):
             raise PrunError("the disk is full")
-        desk.said.append((kind, facts))
+        desk.said.append(payload)
 
     desk.subject.say = say
     with desk.watch.watching(desk.subject):
@@ -194,16 +194,16 @@ SILENT = "echo Reading additional input from stdin...; exec sleep 1000"
 def test_a_stalled_unit_is_ended_where_that_is_asked_for(repo: Repo) -> None:
     run_units(repo, sh("a", f"echo work >w.txt; {SILENT}"), stall=0.3, stall_action="end", grace=0.1)
     unit = unit_of(repo, "a")
-    assert (unit.state, unit.facts["reason"]) == (
+    assert (unit.state, unit.reason) == (
         "timed-out",
         "stalled: no output and no change of a file for 0.3 s: Reading additional input from stdin...",
     )
-    assert unit.facts["exit"]["reason"] == "stalled"
+    assert unit.as_json()["exit"]["reason"] == "stalled"
     # What it did is kept.
-    assert unit.facts["changed"] == ["w.txt"]
+    assert unit.as_json()["changed"] == ["w.txt"]
     kinds = [event.kind for event in events_of(repo, "a")]
     assert kinds.index("unit.stalled") < kinds.index("unit.exited")
-    stall = unit.facts["stalled"]
+    stall = unit.as_json()["stalled"]
     assert (stall["ends"], stall["hint"]) == (True, "it waits for input that never comes")
 
 
@@ -231,4 +231,4 @@ def test_a_stalled_unit_is_reported_and_goes_on(repo: Repo, tmp_path: Path) -> N
         "unit.moving",
         "unit.exited",
     ]
-    assert unit_of(repo, "a").facts["stalled"] is None
+    assert unit_of(repo, "a").as_json()["stalled"] is None

@@ -16,6 +16,7 @@ from gitprun.supervisor.process import ProcessIdentity, is_alive, probe_identity
 from tests.support.cli import program_environment, prun, start_prun
 from tests.support.inside import inside
 from tests.support.repos import Repo, make_repo
+from tests.support.rows import payload_of
 from tests.support.runs import events_of, unit_of
 
 UNIT = """
@@ -51,7 +52,7 @@ def await_begun(repo: Repo, *units: str) -> dict[str, ProcessIdentity]:
         for unit in units:
             rows = [event for event in events_of(repo, unit) if event.kind == "unit.started"]
             if rows and (repo.path.parent / unit).exists():
-                found[unit] = ProcessIdentity(**rows[-1].facts["process"])
+                found[unit] = ProcessIdentity(**rows[-1].payload.as_json()["process"])
     return found
 
 
@@ -83,7 +84,7 @@ def test_a_whole_run(repo: Repo) -> None:
     assert not any(map(is_alive, wardens.values()))
     assert repo.files("refs/prun/r1/a") == {"z.txt": "1", "a.txt": "half"}
     asked = [event for event in repo.ledger.read().events if event.kind == "run.stop-asked"]
-    assert [(event.run, event.facts["stop"]["kill"]) for event in asked] == [("r1", False)]
+    assert [(event.run, event.payload.as_json()["stop"]["kill"]) for event in asked] == [("r1", False)]
     said = prun(repo.path, "stop", "r1")
     assert (said.code, said.err) == (1, "error: run r1 is not running\nhint: git prun status r1\n")
 
@@ -124,7 +125,7 @@ def test_a_second_request_kills(repo: Repo) -> None:
     await_begun(repo, "a", "b")
     # With a minute between the steps of the ladder only KILL ends these in time.
     assert prun(repo.path, "stop", "--kill", "a", timeout=50).code == 0
-    assert unit_of(repo, "a").facts["exit"]["signal"] == signal.SIGKILL
+    assert unit_of(repo, "a").as_json()["exit"]["signal"] == signal.SIGKILL
     assert prun(repo.path, "stop", "--kill", timeout=50).code == 0
     running.communicate(timeout=50)
     assert running.returncode == 128 + signal.SIGTERM
@@ -202,13 +203,13 @@ def test_a_pid_that_is_somebody_elses_now_is_never_ended(repo: Repo) -> None:
         assert me is not None
         other = replace(me, start=f"{me.start}0")
         facts = {"base": repo.head, "coordinator": asdict(other)}
-        repo.ledger.append("run.started", run="r1", facts=facts)
-        repo.ledger.append("unit.queued", run="r1", unit="a", facts={"spec": {}})
-        repo.ledger.append("unit.started", run="r1", unit="a", facts={"process": asdict(other)})
+        repo.ledger.append(payload_of("run.started", facts), run="r1")
+        repo.ledger.append(payload_of("unit.queued", {"spec": {}}), run="r1", unit="a")
+        repo.ledger.append(payload_of("unit.started", {"process": asdict(other)}), run="r1", unit="a")
         said = prun(repo.path, "stop", "r1")
         assert (said.code, said.err) == (1, "error: run r1 is not running\nhint: git prun status r1\n")
         # Between the look and the signal it may become somebody else's too.
-        repo.ledger.append("run.resumed", run="r1", facts={"coordinator": asdict(me)})
+        repo.ledger.append(payload_of("run.resumed", {"coordinator": asdict(me)}), run="r1")
         (work,) = find_at_work(repo.ledger, repo.ledger.read())
         ask_to_stop(repo.ledger, replace(work, coordinator=other, wardens={"a": other}), kill=True)
         assert stranger.poll() is None
@@ -254,12 +255,14 @@ def test_a_stop_that_is_killed_is_asked_again(repo: Repo, when: str, name: str) 
 
 def test_a_request_changes_no_state_and_ends_with_its_attempt(repo: Repo) -> None:
     ledger = repo.ledger
-    ledger.append("run.started", run="r1", facts={"base": repo.head})
+    ledger.append(payload_of("run.started", {"base": repo.head}), run="r1")
     for kind in ("queued", "preparing", "started", "stop-asked"):
-        ledger.append(f"unit.{kind}", run="r1", unit="a", facts={"stop": {"kill": False}} if "asked" in kind else {})
-    ledger.append("run.stop-asked", run="r1", facts={"stop": {"kill": True}})
+        ledger.append(
+            payload_of(f"unit.{kind}", {"stop": {"kill": False}} if "asked" in kind else {}), run="r1", unit="a"
+        )
+    ledger.append(payload_of("run.stop-asked", {"stop": {"kill": True}}), run="r1")
     before = fold(ledger.read().events).runs["r1"]
-    assert (before.units["a"].state, before.units["a"].facts["stop"]) == ("running", {"kill": False})
-    assert "stop" not in before.facts
-    ledger.append("unit.preparing", run="r1", unit="a")
-    assert "stop" not in fold(ledger.read().events).runs["r1"].units["a"].facts
+    assert (before.units["a"].state, before.units["a"].as_json()["stop"]) == ("running", {"kill": False})
+    assert "stop" not in before.as_json()
+    ledger.append(payload_of("unit.preparing"), run="r1", unit="a")
+    assert "stop" not in fold(ledger.read().events).runs["r1"].units["a"].as_json()

@@ -27,7 +27,7 @@ def repo(tmp_path: Path) -> Repo:
 def test_in_the_workspace_a_check_sees_all_its_worker_left(repo: Repo) -> None:
     run_units(repo, sh("a", "mkdir gen; echo x >gen/t; echo b >b"), verify=("test -e gen/t",))
     unit = unit_of(repo, "a")
-    assert (unit.state, "verify_in" in unit.facts) == ("ready", False)
+    assert (unit.state, "verify_in" in unit.as_json()) == ("ready", False)
     assert [event for event in repo.ledger.read().events if event.kind == "verify.passed"] == []
 
 
@@ -39,7 +39,7 @@ def test_in_a_pristine_place_it_sees_what_was_captured(repo: Repo) -> None:
         verify_in="pristine",
     )
     unit = unit_of(repo, "a")
-    assert (unit.state, unit.facts["verdict"]["reason"], unit.facts["verify_in"]) == (
+    assert (unit.state, unit.as_json()["verdict"]["reason"], unit.as_json()["verify_in"]) == (
         "unverified",
         "test -e gen/t: exit 1",
         "pristine",
@@ -48,7 +48,7 @@ def test_in_a_pristine_place_it_sees_what_was_captured(repo: Repo) -> None:
 
 def test_that_is_a_proof_of_its_tree_for_the_same_way_only(repo: Repo) -> None:
     report = run_units(repo, sh("a", "echo b >b"), verify=("true",), verify_in="pristine")
-    tree = str(unit_of(repo, "a").facts["tree"])
+    tree = str(unit_of(repo, "a").tree)
 
     def way(**settings: object) -> str:
         wish = wish_for_landing(False, None)
@@ -88,7 +88,7 @@ def test_a_unit_that_asked_for_walls_is_checked_within_walls_there_too(repo: Rep
     out = tmp_path / "out"
     unit = sh("a", "echo b >b", sandbox="workspace-write", walled=True)
     run_units(repo, unit, verify=(f"echo x >{out}",), verify_in="pristine")
-    facts = unit_of(repo, "a").facts
+    facts = unit_of(repo, "a").as_json()
     if find_walls().kind is None:
         pytest.skip("no walls here")
     assert (facts["verdict"]["state"], facts["verify_in"], out.exists()) == ("fail", "pristine", False)

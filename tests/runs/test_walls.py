@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from gitprun.ledger.rows import SpecRow
 from gitprun.model.plan import Settings, parse_unit
 from gitprun.model.tables import Table
-from gitprun.model.units import ExecutorSettings, Unit, spec_confined
+from gitprun.model.units import ExecutorSettings, Unit
 from gitprun.runs import walls as module
 from gitprun.supervisor.sandbox import SandboxKind, find_walls
 from tests.support.cli import prun
@@ -55,7 +56,7 @@ def test_whether_a_sandbox_was_asked_for(rows: dict[str, Any], sandbox: str, wal
     ],
 )
 def test_what_the_ledger_says_of_it(spec: dict[str, object], confined: bool) -> None:
-    assert spec_confined(spec) is confined
+    assert SpecRow.read(spec).confined is confined
 
 
 def worker(script: str, **rows: Any) -> Unit:
@@ -72,11 +73,11 @@ def test_a_command_is_held_to_its_workspace(tmp_path: Path, kind: str) -> None:
     script = f"{tries}; echo 1 >made; f=$(mktemp); echo $f >temp; echo $PIP_CACHE_DIR >cache; true; {RESULT}"
     run_units(repo, worker(script, sandbox="workspace-write", workspace=kind), verify=("cat made",))
     unit, place = unit_of(repo, "u"), workspace(repo, "r1", "u")
-    assert (unit.state, unit.facts["changed"], out.exists()) == ("ready", ["cache", "made", "temp"], False)
+    assert (unit.state, unit.as_json()["changed"], out.exists()) == ("ready", ["cache", "made", "temp"], False)
     temporary = place.parent / ".tmp" / "u"
     assert (place / "temp").read_text().startswith(f"{temporary}/")
     assert (place / "cache").read_text() == f"{temporary}/caches/pip\n"
-    assert unit.facts["verdict"]["confined"].startswith(str(WALLS.kind))
+    assert unit.as_json()["verdict"]["confined"].startswith(str(WALLS.kind))
     assert repo.status() == []
 
 
@@ -86,7 +87,7 @@ def test_read_only_leaves_but_the_result(tmp_path: Path) -> None:
     script = f"echo bad >made; echo bad >a.txt; echo 1 >$TMPDIR/f || exit 9; {RESULT}"
     run_units(repo, worker(f"({script}) 2>/dev/null", sandbox="read-only"))
     unit = unit_of(repo, "u")
-    assert (unit.state, unit.facts["exit"]["code"], unit.facts["changed"], unit.facts["fallback"]) == (
+    assert (unit.state, unit.as_json()["exit"]["code"], unit.as_json()["changed"], unit.fallback) == (
         "empty",
         0,
         [],
@@ -99,7 +100,7 @@ def test_without_a_word_it_is_held_by_nothing(tmp_path: Path, rows: dict[str, An
     repo = make_repo(tmp_path / "repo")
     run_units(repo, worker(f"echo 1 >{tmp_path}/out; echo 1 >made; {RESULT}", **rows))
     assert (unit_of(repo, "u").state, (tmp_path / "out").read_text()) == ("ready", "1\n")
-    assert unit_of(repo, "u").facts["verdict"]["confined"] == "none: its worker was not confined either"
+    assert unit_of(repo, "u").as_json()["verdict"]["confined"] == "none: its worker was not confined either"
 
 
 @needs_walls
@@ -113,7 +114,7 @@ def test_claude_writes_what_it_keeps_and_nothing_else(tmp_path: Path, sealed: Pa
     program.chmod(0o755)
     unit = parse(executor="claude", sandbox="workspace-write", timeout="60s")
     run_units(repo, unit, executors={"claude": ExecutorSettings(program=str(program))})
-    assert (unit_of(repo, "u").state, unit_of(repo, "u").facts["changed"]) == ("ready", ["made"])
+    assert (unit_of(repo, "u").state, unit_of(repo, "u").as_json()["changed"]) == ("ready", ["made"])
     assert ((sealed / ".claude/s").read_text(), (sealed / ".claude.json").read_text()) == ("1\n", "2\n")
     assert sorted(path.name for path in sealed.iterdir()) == [".claude", ".claude.json"]
 
@@ -123,7 +124,7 @@ def test_where_there_are_no_walls_the_unit_is_refused(tmp_path: Path, monkeypatc
     repo = make_repo(tmp_path / "repo")
     run_units(repo, worker(f"echo 1 >{tmp_path}/out", sandbox="workspace-write"))
     unit = unit_of(repo, "u")
-    assert (unit.state, unit.facts["reason"], unit.facts["hint"]) == (
+    assert (unit.state, unit.reason, unit.hint) == (
         "broken",
         'sandbox = "workspace-write" cannot be had for command: no Landlock in the kernel',
         'sandbox = "danger-full-access" lets it do what you can; a container of yours can hold it instead',

@@ -16,6 +16,7 @@ from gitprun.observe.drift_observer import DriftObserver, author_of
 from gitprun.workspaces.worktree import make_worktree
 from tests.support.clock import FakeClock
 from tests.support.repos import Repo, make_repo
+from tests.support.rows import payload_of
 
 # A little later than the commits of the tests.
 NOW = 1767607300.0
@@ -89,7 +90,7 @@ def make_scene(path: Path) -> Scene:
     other = repo.worktree(path / "other", "side", new=True)
     made = make_worktree(repo.repository, path / "r.prun" / "r1" / "u", base, unit_branch(RunId("r1"), UnitId("u")))
     ledger = Ledger(repo.repository.state, FakeClock(NOW))
-    ledger.append("unit.prepared", run="r1", unit="u", facts={"path": str(made.path), "workspace": "worktree"})
+    ledger.append(payload_of("unit.prepared", {"path": str(made.path), "workspace": "worktree"}), run="r1", unit="u")
     witness = DriftObserver(repo.repository, ledger, "r1", path / "r.prun")
     suspect = author_of("r1", "u", made)
     return Scene(repo, other, Repo(made.path), ledger, witness, suspect, first, base, topic)

@@ -8,12 +8,11 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from gitprun.ledger.events import Event
 from gitprun.ledger.ledger import Ledger
+from gitprun.ledger.unit_events import Payload
 from gitprun.observe.snapshotter import find_damaged
 from gitprun.recovery.undo_drift import put_back
 
@@ -25,12 +24,12 @@ class CountingLedger(Ledger):
         super().__init__(state)
         self.left, self.when = number, when
 
-    def append(self, kind: str, *, run: str = "", unit: str = "", facts: Mapping[str, Any] | None = None) -> Event:
+    def append(self, payload: Payload, *, run: str = "", unit: str = "") -> Event:
         """Write an event, if that is lived to see."""
         self.left -= 1
         if self.left == 0 and self.when == "before":
             os.kill(os.getpid(), signal.SIGKILL)
-        event = super().append(kind, run=run, unit=unit, facts=facts)
+        event = super().append(payload, run=run, unit=unit)
         if self.left == 0:
             os.kill(os.getpid(), signal.SIGKILL)
         return event

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import pygit2
 
 import gitprun.landing.landed as landed
 from gitprun.landing.landed import record_landed
+from gitprun.ledger.landing_events import LandingRow, LandingStarted
 from gitprun.ledger.ledger import Ledger
 from tests.support.landing import land_branches
 from tests.support.repos import Repo
@@ -46,9 +47,9 @@ def torn(target: Any, new: str, reason: str) -> None:
     die()
 
 
-def first_of(ledger: Ledger, target: str, rows: Sequence[Mapping[str, Any]], ends: Mapping[str, Any]) -> None:
+def first_of(ledger: Ledger, begun: LandingStarted, rows: Sequence[LandingRow]) -> None:
     """Record one branch of several, and die: what a power cut leaves of a write."""
-    record_landed(ledger, target, rows[:1], ends)
+    record_landed(ledger, begun, rows[:1])
     lines = ledger.path.read_bytes().splitlines(keepends=True)
     ledger.path.write_bytes(b"".join(lines[:-1]))
     die()

@@ -10,13 +10,12 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from gitprun.git.repo import find_repository
 from gitprun.ledger.events import Event
-from gitprun.ledger.ledger import Ledger
+from gitprun.ledger.ledger import Ledger, Row
 from gitprun.model.plan import Settings
 from gitprun.runs.context import Coordinator
 from gitprun.runs.dispatch import run_plan
@@ -34,10 +33,10 @@ class DeadlyLedger(Ledger):
         self.kind, self.when = kind, when
         self.seen: Counter[str] = Counter()
 
-    def append_all(self, rows: Sequence[tuple[str, str, str, Mapping[str, Any]]]) -> tuple[Event, ...]:
+    def append_all(self, rows: Sequence[Row]) -> tuple[Event, ...]:
         """Write events, if that is lived to see."""
         found = False
-        for kind, *_ in rows:
+        for kind in (payload.kind for payload, _, _ in rows):
             self.seen[kind] += 1
             found = found or f"{kind}:{self.seen[kind]}" in (self.kind, f"{self.kind}:1")
         if found and self.when == "before":

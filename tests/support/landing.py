@@ -36,4 +36,9 @@ def landing_events(repo: Repo) -> list[str]:
 
 
 def _short(event: Event) -> str:
-    return " ".join([event.kind, *(str(event.facts[name]) for name in ("branch", "outcome") if name in event.facts)])
+    return " ".join(
+        [
+            event.kind,
+            *(str(event.payload.as_json()[name]) for name in ("branch", "outcome") if name in event.payload.as_json()),
+        ]
+    )

@@ -13,6 +13,7 @@ from gitprun.supervisor.process import probe_identity
 from gitprun.workspaces.worktree import make_worktree
 from tests.support.cli import Said, program_environment, prun
 from tests.support.repos import Repo
+from tests.support.rows import payload_of
 
 RUN, UNIT = RunId("r1"), UnitId("u")
 
@@ -62,10 +63,10 @@ def start_unit(repo: Repo, *, coordinator: int | None = None) -> LiveUnit:
     path = repo.path.parent / "w s.prun" / RUN / UNIT
     me = probe_identity(coordinator or os.getpid())
     gone = {"pid": 1, "start": "never", "boot": "never"}
-    ledger.append("run.started", run=RUN, facts={"base": repo.head, "coordinator": asdict(me) if me else gone})
-    ledger.append("unit.queued", run=RUN, unit=UNIT, facts={})
+    ledger.append(payload_of("run.started", {"base": repo.head, "coordinator": asdict(me) if me else gone}), run=RUN)
+    ledger.append(payload_of("unit.queued", {}), run=RUN, unit=UNIT)
     made = make_worktree(repository, path, repo.head, unit_branch(RUN, UNIT))
     (repository.state / "runs" / RUN / UNIT).mkdir(parents=True)
-    ledger.append("unit.prepared", run=RUN, unit=UNIT, facts={"workspace": made.kind, "path": str(path)})
-    ledger.append("unit.started", run=RUN, unit=UNIT, facts={})
+    ledger.append(payload_of("unit.prepared", {"workspace": made.kind, "path": str(path)}), run=RUN, unit=UNIT)
+    ledger.append(payload_of("unit.started", {}), run=RUN, unit=UNIT)
     return LiveUnit(repo, Repo(path))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -97,4 +96,4 @@ def fingerprint(repo: Repo) -> Mapping[str, object]:
 
 def without_seconds(unit: UnitState) -> UnitState:
     """Take the times out of a unit's state."""
-    return replace(unit, since=0.0, started=None, ended=None)
+    return unit.build({**unit.__dict__, "since": 0.0, "started": None, "ended": None})

@@ -24,6 +24,7 @@ from gitprun.supervisor.process import probe_identity
 from tests.support.clock import FakeClock
 from tests.support.processes import start_program
 from tests.support.repos import Repo, make_repo
+from tests.support.rows import payload_of
 from tests.support.workshop import RUN, Workshop, open_workshop
 
 # A warden and its worker, as far as /proc shows them.
@@ -48,7 +49,7 @@ class Scene:
 
     def note(self, kind: str, unit: str = "", /, **facts: Any) -> None:
         """Write an event."""
-        self.repo.ledger.append(kind, run=RUN, unit=unit, facts=facts)
+        self.repo.ledger.append(payload_of(kind, facts), run=RUN, unit=unit)
 
     def add(self, unit: str, *, kind: WorkspaceKind = "clone", paths: tuple[str, ...] = ()) -> Workshop:
         """Prepare a unit whose worker is not started yet."""

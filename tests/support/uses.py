@@ -126,12 +126,12 @@ class Use:
     def _came(self, known: UnitState, code: int, refs: tuple[str, ...]) -> Came:
         left = self.repo.git("for-each-ref", "--format=%(refname)", *refs).splitlines()
         found = [self.repo.files(ref).get("w.txt", "") for ref in left]
-        record = known.facts.get("exit") or {}
+        record = known.exit
         return Came(
             state=known.state,
-            exit=str(record.get("reason", "")),
+            exit=record.reason if record is not None else "",
             code=code,
-            dropped=int(record.get("dropped") or 0),
+            dropped=record.dropped if record is not None else 0,
             said=tuple(self.said),
             work=next(filter(None, found), ""),
         )

@@ -20,6 +20,7 @@ from gitprun.workspaces.clone import make_clone, read_source
 from gitprun.workspaces.gitdir import make_own_git
 from gitprun.workspaces.worktree import make_worktree
 from tests.support.repos import Repo
+from tests.support.rows import payload_of
 
 RUN = RunId("r1")
 
@@ -71,8 +72,8 @@ class Workshop:
         facts: dict[str, object] = {"tree": found.tree, "kept": [list(row) for row in found.kept]}
         if found.changed:
             facts["commit"] = self.commit(found)
-        ledger.append("unit.captured", run=RUN, unit=self.unit, facts=facts)
-        ledger.append("unit.finished", run=RUN, unit=self.unit, facts={"state": state})
+        ledger.append(payload_of("unit.captured", facts), run=RUN, unit=self.unit)
+        ledger.append(payload_of("unit.finished", {"state": state}), run=RUN, unit=self.unit)
         return found
 
     def state(self) -> tuple[RunState, UnitState]:
@@ -103,7 +104,7 @@ def open_workshop(
     store = open_repository(repository.common)
     if read_ref(store, base_ref(RUN)) is None:
         move_ref(store, base_ref(RUN), commit, ZERO, "test")
-        repo.ledger.append("run.started", run=RUN, facts={"base": commit})
+        repo.ledger.append(payload_of("run.started", {"base": commit}), run=RUN)
     if kind == "clone":
         workspace = make_clone(source, path, commit, branch)
     else:
@@ -116,7 +117,7 @@ def open_workshop(
     make_outbox(path)
     workspace = replace(workspace, index=kept, provided=tuple(provided), notes=(*workspace.notes, *notes))
     facts = {"workspace": kind, "path": str(path), "identity": list(workspace.identity), "branch": branch}
-    repo.ledger.append("unit.prepared", run=RUN, unit=unit_id, facts={**facts, "provided": provided})
+    repo.ledger.append(payload_of("unit.prepared", {**facts, "provided": provided}), run=RUN, unit=unit_id)
     site = CaptureContext(
         repository=repository,
         repo=store,

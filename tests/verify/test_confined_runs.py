@@ -19,6 +19,7 @@ from gitprun.supervisor.sandbox import SandboxKind, find_walls
 from gitprun.verify import surroundings
 from tests.support.landing import candidate, land_branches, states
 from tests.support.repos import Repo, make_repo
+from tests.support.rows import event_of
 from tests.support.runs import events_of, fingerprint, run_units, sh, unit_of, workspace
 
 WALLS = find_walls()
@@ -89,7 +90,7 @@ def test_what_a_worker_planted_reaches_nothing(
     assert (sorted(path.name for path in sealed.iterdir()), repo.ledger.read().unreadable) == ([], ())
     seen = dict(row.split("=", 1) for row in (place / "seen").read_text().splitlines() if "=" in row)
     assert (seen.get("MY_FLAG"), seen.get("PRUN_UNIT"), "hunter2" in str(seen)) == ("1", "a", False)
-    verdict = unit_of(repo, "a").facts["verdict"]
+    verdict = unit_of(repo, "a").as_json()["verdict"]
     assert (verdict["state"], verdict["confined"]) == ("pass", SAID)
     assert unit_of(repo, "a").state == "ready"
 
@@ -99,7 +100,7 @@ def test_what_an_unconfined_worker_planted_is_run_as_he_was_and_said(tmp_path: P
     settings = codex(tmp_path, f"echo reached >{tmp_path}/out")
     own = unit(sandbox="danger-full-access")
     run_units(repo, own, verify=("sh check.sh",), executors={"codex": settings})
-    verdict = unit_of(repo, "a").facts["verdict"]
+    verdict = unit_of(repo, "a").as_json()["verdict"]
     assert (verdict["state"], verdict["confined"]) == ("pass", "none: its worker was not confined either")
     assert (tmp_path / "out").read_text() == "reached\n"
 
@@ -113,25 +114,25 @@ def test_any_worker_can_be_checked_within_walls(tmp_path: Path) -> None:
         verify=("sh check.sh",),
         verify_sandbox="workspace-write",
     )
-    verdict = unit_of(repo, "a").facts["verdict"]
+    verdict = unit_of(repo, "a").as_json()["verdict"]
     assert (verdict["state"], verdict["confined"], (tmp_path / "out").exists()) == ("fail", SAID, False)
     assert verdict["reason"].endswith('; it ran confined ([run] verify_sandbox = "none" lets it write elsewhere)')
     started = next(event for event in repo.ledger.read().events if event.kind == "run.started")
-    assert started.facts["verify_sandbox"] == "workspace-write"
+    assert started.payload.as_json()["verify_sandbox"] == "workspace-write"
 
 
 def test_walls_can_be_declined(tmp_path: Path) -> None:
     repo = make_repo(tmp_path / "repo")
     settings = codex(tmp_path, f"echo reached >{tmp_path}/out")
     run_units(repo, unit(), verify=("sh check.sh",), executors={"codex": settings}, verify_sandbox="none")
-    verdict = unit_of(repo, "a").facts["verdict"]
+    verdict = unit_of(repo, "a").as_json()["verdict"]
     assert (verdict["state"], verdict["confined"]) == ("pass", 'none: [run] verify_sandbox = "none"')
 
 
 def test_where_nothing_ran_nothing_is_said_of_walls(tmp_path: Path) -> None:
     repo = make_repo(tmp_path / "repo")
     run_units(repo, sh("a", "echo 2 >a.txt"), verify=())
-    assert [event.facts["verdict"] for event in events_of(repo, "a") if event.kind == "unit.verified"] == [
+    assert [event.payload.as_json()["verdict"] for event in events_of(repo, "a") if event.kind == "unit.verified"] == [
         {"state": "absent", "reason": "no check is declared and none was detected", "checks": []}
     ]
 
@@ -244,18 +245,18 @@ def test_what_was_planted_in_the_clone_of_a_landing_is_not_run_by_git(tmp_path: 
 
 
 def queued(unit_id: str, executor: str, sandbox: str) -> Event:
-    return Event("unit.queued", 1.0, "r1", unit_id, {"spec": {"executor": executor, "sandbox": sandbox}})
+    return event_of("unit.queued", 1.0, "r1", unit_id, {"spec": {"executor": executor, "sandbox": sandbox}})
 
 
 def named(name: str, **facts: str) -> Event:
-    return Event("unit.preparing", 1.0, "named", name, facts)
+    return event_of("unit.preparing", 1.0, "named", name, facts)
 
 
 EVENTS = (
     queued("a", "codex", "workspace-write"),
     queued("b", "command", "workspace-write"),
     queued("c", "codex", "danger-full-access"),
-    *(Event("unit.captured", 2.0, "r1", name, {"commit": name * 40}) for name in "abc"),
+    *(event_of("unit.captured", 2.0, "r1", name, {"commit": name * 40}) for name in "abc"),
     named("one", branch="topic/one"),
     named("one", executor="codex", sandbox="workspace-write"),
     named("two", branch="topic/two"),

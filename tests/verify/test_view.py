@@ -257,11 +257,11 @@ def test_without_a_view_what_changed_behind_a_lead_proves_nothing(tmp_path: Path
         "beside": "pass",
     }
     why = "mount namespaces cannot be had here"
-    assert unit_of(repo, "in").facts["reason"] == (
+    assert unit_of(repo, "in").reason == (
         f"true: .venv/lib/app.pth leads to your checkout, and the path cannot show what is checked: {why}"
     )
     told = f".venv/lib/app.pth leads to your checkout (src): checks of changes there cannot run: {why}"
-    assert [unit_of(repo, name).facts["notes"] for name in ("in", "beside")] == [[told], [told]]
+    assert [unit_of(repo, name).as_json()["notes"] for name in ("in", "beside")] == [[told], [told]]
     run_units(repo, sh("more", "echo unit >src/app"), verify=("true",), link=(".venv",), verify_view="none")
     assert unit_of(repo, "more").verdict == "pass"
 

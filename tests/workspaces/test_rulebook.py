@@ -23,7 +23,7 @@ def repo(tmp_path: Path) -> Repo:
 
 
 def captured(repo: Repo, name: str) -> set[str]:
-    return set(unit_of(repo, name).facts["changed"])
+    return set(unit_of(repo, name).as_json()["changed"])
 
 
 @pytest.mark.parametrize("kind", ["worktree", "clone"])
@@ -39,7 +39,7 @@ def test_a_rule_a_worker_added_hides_no_work_of_others(
         "info/exclude changed while r1/one ran: what it said before counts until you decide"
         " (git prun undo --drift r1/one)"
     )
-    assert note in unit_of(repo, "c").facts["notes"]
+    assert note in unit_of(repo, "c").as_json()["notes"]
     # What the user decides counts: put back, or kept.
     assert inside(capsys, repo.path, "undo", "--drift", "one", "--accept").code == 0
     run_units(repo, sh("c", TWO))

@@ -37,7 +37,7 @@ def test_what_clashes_is_settled_and_each_line_that_changed_is_in_the_ledger(tmp
         ("requirements.txt", "higher-version", ("unit 1: +one==2",)),
         ("src/e.c", "renumber", ("unit 3: +  BB = 1,",)),
     ]
-    landed = [event.facts for event in repo.ledger.read().events if event.kind == "landing.landed"]
+    landed = [event.payload.as_json() for event in repo.ledger.read().events if event.kind == "landing.landed"]
     assert landed[1]["dropped"] == [
         {"path": "requirements.txt", "lines": ["unit 1: +one==2"]},
         {"path": "src/e.c", "lines": ["unit 3: +  BB = 1,"]},
