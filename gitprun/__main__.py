@@ -13,7 +13,7 @@ def main() -> None:
         )
         sys.exit(128)
     if sys.argv[1:2] == ["merge-file"] and not {"-h", "--help"} & {*sys.argv}:
-        from gitprun.cli.file_words import main as merge_file
+        from gitprun.cli.merge_file_args import main as merge_file
 
         sys.exit(merge_file(sys.argv[2:]))
     from gitprun.cli.main import main as whole

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from gitprun.api.checking import CheckRequest, NothingToCheck
+    from gitprun.api.details import UnitDetails
+    from gitprun.api.events import LedgerEvent
     from gitprun.api.landings import LandedBranch, Landing, LandingForecast
     from gitprun.api.opened import Notice
     from gitprun.api.outcomes import Collected, CommitChecked, Reconciled, RunChecked, Stopped, UnitChecked
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     from gitprun.api.stopping import Stop
     from gitprun.api.text import Merged, Refused, merge_text
     from gitprun.api.undone import DriftUndone, LandingHistory, OpenedBranch, Undone
-    from gitprun.api.values import HeldStatus, LedgerEvent, RunStatus, Status, UnitDetails, UnitStatus
+    from gitprun.api.values import HeldStatus, RunStatus, Status, UnitStatus
     from gitprun.api.workspaces import GarbageCollected, LedgerChecked, Pinned, Workspaces, WorkspaceStatus
     from gitprun.model.errors import OperationRefused, PlanError, PrunError, UsageProblem
     from gitprun.model.names import UnitId
@@ -46,7 +48,9 @@ _HOMES = {
     "stopping": ("Stop",),
     "text": ("Merged", "Refused", "merge_text"),
     "undone": ("DriftUndone", "LandingHistory", "OpenedBranch", "Undone"),
-    "values": ("HeldStatus", "LedgerEvent", "RunStatus", "Status", "UnitDetails", "UnitStatus"),
+    "details": ("UnitDetails",),
+    "events": ("LedgerEvent",),
+    "values": ("HeldStatus", "RunStatus", "Status", "UnitStatus"),
     "workspaces": ("GarbageCollected", "LedgerChecked", "Pinned", "Workspaces", "WorkspaceStatus"),
 }
 _MODEL = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from gitprun.api.details import CheckOutcome
 from gitprun.api.landings import (
     IN_PLACE,
     ForecastBranch,
@@ -19,9 +20,9 @@ from gitprun.api.landings import (
 )
 from gitprun.api.opened import Opened
 from gitprun.api.outcomes import ReviewedResult
+from gitprun.api.refusals import UnitReason
 from gitprun.api.settings import MergeRequest, hotspots_of, landing_options, require_findings, settings_of
 from gitprun.api.stopping import Stop
-from gitprun.api.values import CheckOutcome, UnitReason
 from gitprun.model.errors import OperationRefused, UsageProblem
 from gitprun.model.names import is_run_id
 from gitprun.model.units import Verdict, join_few
@@ -176,7 +177,8 @@ def landing_of(
         skipped=skipped,
         without_result=without_result,
         all_in=all_in,
-        news=(*ahead, *(str(note) for note in report.notes if isinstance(note, News))),
+        news=tuple(str(note) for note in report.notes if isinstance(note, News)),
+        ahead=ahead,
     )
 
 

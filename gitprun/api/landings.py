@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from gitprun.api.details import CheckOutcome
 from gitprun.api.outcomes import ReviewedResult
+from gitprun.api.refusals import UnitReason
 from gitprun.api.schema import OPTIONAL, PRIVATE
-from gitprun.api.values import CheckOutcome, UnitReason
 from gitprun.model.findings import ConflictPath, ResolvedPath, Suspect
 
 LandedState = Literal[
@@ -65,7 +66,7 @@ class LandedBranch:
     verdict: LandingVerdict | None = field(default=None, metadata=OPTIONAL)
     next: str = field(default="", metadata=OPTIONAL)
     acceptance: str = field(default="", metadata=OPTIONAL)
-    opens: bool = False
+    opens: bool = field(default=False, metadata=OPTIONAL)
 
     @property
     def name(self) -> str:
@@ -78,7 +79,7 @@ class Landing:
     """What a landing did, or with a dry run would do: ``target`` (a full ref) went from ``old`` to ``new``.
 
     ``skipped`` are units that did not ask to land, ``without_result`` those of whole runs without a result of their
-    own. ``unknown`` is how many of them it was asked for by name and are not in.
+    own. ``all_in``: all that was asked for is in.
     """
 
     target: str
@@ -90,8 +91,9 @@ class Landing:
     skipped: tuple[UnitReason, ...] = ()
     without_result: tuple[ReviewedResult, ...] = ()
     all_in: bool = True
-    # Which of the notes only say how it went; all others should not be missed.
+    # Which of the notes only say how it went, and which were told before anything was moved.
     news: tuple[str, ...] = field(default=(), metadata=PRIVATE)
+    ahead: tuple[str, ...] = field(default=(), metadata=PRIVATE)
 
     @property
     def landed(self) -> tuple[LandedBranch, ...]:

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from gitprun.api.schema import OPTIONAL
-from gitprun.api.values import PathReason, TrustTouch
+from gitprun.api.details import TrustTouch
+from gitprun.api.schema import OPTIONAL, PRIVATE
+from gitprun.api.values import PathReason
 
 ResultState = Literal["valid", "invalid", "fallback", "missing", "pending"]
 
@@ -88,7 +89,7 @@ class UnitChecked:
     recorded: bool
     logs: tuple[str, ...]
     notes: tuple[str, ...]
-    why: str = ""
+    why: str = field(default="", metadata=PRIVATE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +134,7 @@ class Collected:
     kept: str
     brought: tuple[str, ...]
     stays_out: tuple[PathReason, ...]
-    reason: str = ""
+    reason: str = field(default="", metadata=PRIVATE)
 
     @property
     def name(self) -> str:

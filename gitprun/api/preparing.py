@@ -41,7 +41,7 @@ class ProgramFound:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Prepared:
+class PreparedRepository:
     """What a repository was found to be, and what was written.
 
     ``moved``: the baseline was pinned now. ``settings`` says what became of ``prun.toml``; ``found`` are its keys that
@@ -69,7 +69,7 @@ def prepare(
     baseline: str | None = None,
     logs: Path | None = None,
     environment: Mapping[str, str] | None = None,
-) -> Prepared:
+) -> PreparedRepository:
     """Look a repository over, pin its baseline, write a commented ``prun.toml``; nothing that is there is replaced.
 
     ``root`` is the folder for workspaces, ``baseline`` a commit to pin anew, ``logs`` another folder for it.
@@ -92,7 +92,7 @@ def prepare(
         (folder / "logs").mkdir(parents=True, exist_ok=True)
         moved = write_baseline(folder, commit) or moved
     state, found, missing = _write_settings(opened, wanted, chosen)
-    return Prepared(
+    return PreparedRepository(
         home=str(repository.home),
         head=short(head),
         git=version,

@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING
 
 from gitprun.api.opened import Opened
-from gitprun.api.outcomes import Reconciled, ReviewedResult
-from gitprun.api.schema import Json, to_json
-from gitprun.api.units import (
-    checks_of,
-    has_worker,
-    held_status,
-    named_status,
-    run_status,
-    unit_details,
-    unit_status,
-)
-from gitprun.api.values import LedgerEvent, RunStatus, Status, TrustTouch, UnitDetails, UnitStatus
+from gitprun.api.units import held_status, named_status, run_status, unit_status
+from gitprun.api.values import RunStatus, Status, UnitStatus
 from gitprun.ledger.events import LIVE, Event, RunState, UnitState, base_of
 from gitprun.ledger.lookup import find_run, find_unit, probe_unit
 from gitprun.model.errors import OperationRefused
+
+if TYPE_CHECKING:
+    from gitprun.api.details import TrustTouch, UnitDetails
+    from gitprun.api.events import LedgerEvent
+    from gitprun.api.outcomes import Reconciled
 
 # What is read of a result file at most: it is shown whole, and nobody reads more of one.
 MOST_RESULT = 16_000_000
@@ -91,6 +85,7 @@ def find(opened: Opened, name: str) -> tuple[RunState, UnitState]:
 
 def read_details(opened: Opened, name: str) -> UnitDetails:
     """Return all that is known of a unit; raises NotKnown."""
+    from gitprun.api.closely import unit_details
     from gitprun.landing.holds import read_holds
     from gitprun.system.files import read_plain
 
@@ -117,6 +112,7 @@ def folder_of(opened: Opened, unit: UnitState) -> Path:
 
 def read_touches(opened: Opened, run: RunState, units: Sequence[UnitState]) -> dict[str, tuple[TrustTouch, ...]]:
     """Find what units change of what starts programs."""
+    from gitprun.api.details import TrustTouch
     from gitprun.landing.touched import read_unit_touches
     from gitprun.system.config import read_settings
 
@@ -133,6 +129,7 @@ def review(opened: Opened, run_name: str | None, *, strict: bool = False) -> Rec
 
     With ``strict`` a result that disagrees with what was found, or a unit that left its paths, is no good either.
     """
+    from gitprun.api.outcomes import Reconciled, ReviewedResult
     from gitprun.ledger.review import incomplete, review_run
 
     run = find_run(opened.history(), run_name)
@@ -196,6 +193,8 @@ def find_output(opened: Opened, name: str, what: str = "output") -> tuple[Output
 
     Raises OperationRefused where there is none.
     """
+    from gitprun.api.closely import checks_of
+
     _, unit = find(opened, name)
     name = f"{unit.run}/{unit.id}"
     if what == "checks":
@@ -207,7 +206,7 @@ def find_output(opened: Opened, name: str, what: str = "output") -> tuple[Output
     else:
         paths = [folder_of(opened, unit) / ("prompt.md" if what == "prompt" else "output.log")]
     found = tuple(Output(path, path.with_name(f"{path.name}.gz")) for path in paths)
-    if what != "checks" and not found[0].is_there and not has_worker(unit):
+    if what != "checks" and not found[0].is_there and not unit.process:
         raise OperationRefused(f"the worker of {name} was not started ({unit.state})", f"git prun show {name}")
     gone = [one.path for one in found if not one.is_there]
     if gone:
@@ -249,23 +248,26 @@ def read_events(opened: Opened, *, archived: bool = False) -> Iterator[LedgerEve
 
 def as_event(event: Event) -> LedgerEvent:
     """Copy an event of the ledger."""
-    facts = cast("dict[str, Json]", to_json(event.payload.as_json()))
-    return LedgerEvent(t=event.time, kind=event.kind, run=event.run, unit=event.unit, facts=facts)
+    from gitprun.api.events import LedgerEvent
+    from gitprun.api.schema import plain
+
+    return LedgerEvent(
+        t=event.time, kind=event.kind, run=event.run, unit=event.unit, facts=plain(event.payload.as_json())
+    )
 
 
-def read_diff(opened: Opened, name: str, *shape: str, colour: bool | None = None) -> bytes:
+def read_diff(opened: Opened, name: str, *shape: str, colour: bool = False) -> bytes:
     """Return what a unit changed as git writes it, from its base to its commit, else to what its workspace has now.
 
-    ``shape`` are options of ``git diff`` (``--stat``, ``--name-only``); ``colour`` None asks whether stdout is a
-    terminal. Raises OperationRefused where there is nothing to compare.
+    ``shape`` are options of ``git diff`` (``--stat``, ``--name-only``). Raises OperationRefused where there is nothing
+    to compare.
     """
     from gitprun.git.patch import read_difference
 
-    coloured = sys.stdout.isatty() if colour is None else colour
     run, unit = find(opened, name)
     name = f"{unit.run}/{unit.id}"
     if unit.commit is not None:
-        return read_difference(opened.repository.git, base_of(run, unit), unit.commit, *shape, colour=coloured)
+        return read_difference(opened.repository.git, base_of(run, unit), unit.commit, *shape, colour=colour)
     if unit.state not in (*LIVE, "lost"):
         raise OperationRefused(f"{name} has no commit ({unit.state})", f"git prun show {name}")
     from gitprun.landing.temporary_objects import aside
@@ -278,4 +280,18 @@ def read_diff(opened: Opened, name: str, *shape: str, colour: bool | None = None
         except NotSeen as problem:
             raise OperationRefused(f"{name} is {unit.state}: {problem.message}", f"git prun show {name}") from None
         opened.news(f"{name} is {unit.state}: this is what it has by now")
-        return read_difference(room.git, base_of(run, unit), tip, *shape, colour=coloured)
+        return read_difference(room.git, base_of(run, unit), tip, *shape, colour=colour)
+
+
+def describe_touches(touches: Sequence[TrustTouch]) -> str:
+    """Say in one line what is touched; empty where nothing is."""
+    # As many as a line holds; git prun show lists all of them.
+    shown = ", ".join(f"{touch.path} ({touch.what})" for touch in touches[:3])
+    return shown + (f" and {len(touches) - 3} more" if len(touches) > 3 else "")
+
+
+def describe_outside(paths: Sequence[str]) -> str:
+    """Say in one line which paths lie outside of those a unit was given."""
+    from gitprun.landing.fence import describe_outside as describe
+
+    return describe(tuple(paths))

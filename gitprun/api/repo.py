@@ -8,20 +8,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gitprun.api.opened import Notice, Opened, agree_to_nothing, hear_nobody, open_at, open_damaged
-from gitprun.api.settings import MergeRequest
 
 if TYPE_CHECKING:
     from gitprun.api.checking import CheckRequest, NothingToCheck
+    from gitprun.api.details import UnitDetails
+    from gitprun.api.events import LedgerEvent
     from gitprun.api.landings import Landing, LandingForecast
     from gitprun.api.outcomes import Collected, CommitChecked, Reconciled, RunChecked, Stopped
     from gitprun.api.places import Made, WorkspaceRequest
     from gitprun.api.plans import RunOptions
     from gitprun.api.resolving import Finished, ResolveRequest
     from gitprun.api.running import RunHandle
-    from gitprun.api.settings import Approval
+    from gitprun.api.settings import Approval, MergeRequest
     from gitprun.api.stopping import Stop
     from gitprun.api.undone import DriftUndone, LandingHistory, OpenedBranch, OpenResolutions, Undone
-    from gitprun.api.values import LedgerEvent, RunStatus, Status, UnitDetails, UnitStatus
+    from gitprun.api.values import RunStatus, Status, UnitStatus
     from gitprun.api.workspaces import (
         AdoptedWorkspace,
         GarbageCollected,
@@ -167,6 +168,7 @@ class Repo:
     ) -> Landing:
         """Land units, runs and branches; nothing named means every verified unit of the last run."""
         from gitprun.api.landing import merge
+        from gitprun.api.settings import MergeRequest
 
         return merge(self.opened, names, asked or MergeRequest(), stop)
 

@@ -121,7 +121,6 @@ def let_work(opened: Opened, label: str, worker: str, stop: Stop | None = None) 
         caller=str(opened.start),
         scratch=path,
         project=project,
-        retry=True,
     )
     done = dispatch_unit(DispatchPolicy(spec, stop or Stop(), announce, opened.news))
     write_resolution(opened.repository, replace(found, worker=""))

@@ -9,13 +9,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from gitprun.api.events import LedgerEvent
 from gitprun.api.opened import Opened
 from gitprun.api.outcomes import Stopped
 from gitprun.api.plans import require_approved_plan
 from gitprun.api.reading import as_event, read_run
 from gitprun.api.stopping import Stop
 from gitprun.api.unseen import warn_behind, warn_pruning, warn_units
-from gitprun.api.values import LedgerEvent, RunStatus
+from gitprun.api.values import RunStatus
 from gitprun.ledger.ledger import Ledger
 from gitprun.model.errors import OperationRefused, PrunError, UsageProblem
 from gitprun.model.names import is_run_id

@@ -20,11 +20,11 @@ FORMAT = 1
 # Every document that is printed, by the name in its envelope. Classes are named, not imported: to print one document
 # must not cost the import of all of them.
 DOCUMENTS: Mapping[str, str] = {
-    "error": "gitprun.api.values:Failure",
+    "error": "gitprun.api.refusals:Failure",
     "status": "gitprun.api.values:Status",
-    "unit": "gitprun.api.values:UnitDetails",
-    "event": "gitprun.api.values:LedgerEvent",
-    "unit-event": "gitprun.api.values:UnitEvent",
+    "unit": "gitprun.api.details:UnitDetails",
+    "event": "gitprun.api.events:LedgerEvent",
+    "unit-event": "gitprun.api.events:UnitEvent",
     "reconcile": "gitprun.api.outcomes:Reconciled",
     "stop": "gitprun.api.outcomes:Stopped",
     "verify": "gitprun.api.outcomes:RunChecked",
@@ -90,6 +90,11 @@ def to_json(value: object) -> Json:
     raise TypeError(f"{type(value).__name__} is no published value")
 
 
+def plain(facts: Mapping[str, object]) -> dict[str, Json]:
+    """Return facts as plain values; raises TypeError for what is none."""
+    return {key: to_json(value) for key, value in facts.items()}
+
+
 def _key(field: Field[typing.Any]) -> str:
     key = field.metadata.get("key", field.name)
     assert isinstance(key, str)
@@ -99,7 +104,7 @@ def _key(field: Field[typing.Any]) -> str:
 def _is_said(field: Field[typing.Any], value: object) -> bool:
     if field.metadata.get("private"):
         return False
-    return not field.metadata.get("optional") or value not in (None, "", (), {})
+    return not field.metadata.get("optional") or value not in (None, "", (), {}, False)
 
 
 # Keys that were left out where there was nothing to say before there were schemas stay left out: scripts test for them.
@@ -151,7 +156,14 @@ def _object(cls: type, defs: dict[str, Json]) -> dict[str, Json]:
     }
 
 
-_PLAIN: Mapping[object, str] = {str: "string", int: "integer", float: "number", bool: "boolean", Path: "string"}
+_PLAIN: Mapping[object, str] = {
+    str: "string",
+    int: "integer",
+    float: "number",
+    bool: "boolean",
+    Path: "string",
+    types.NoneType: "null",
+}
 
 
 def _describe(hint: typing.Any, defs: dict[str, Json]) -> dict[str, Json]:
@@ -162,9 +174,17 @@ def _describe(hint: typing.Any, defs: dict[str, Json]) -> dict[str, Json]:
         return {}
     if hint in _PLAIN:
         return {"type": _PLAIN[hint]}
-    if hint is types.NoneType:
-        return {"type": "null"}
-    origin, args = typing.get_origin(hint), typing.get_args(hint)
+    if isinstance(hint, type) and is_dataclass(hint):
+        if hint.__name__ not in defs:
+            # Noted before it is described: a value may hold others of its own kind.
+            defs[hint.__name__] = {}
+            defs[hint.__name__] = _object(hint, defs)
+        return {"$ref": f"#/$defs/{hint.__name__}"}
+    return _compound(hint, typing.get_origin(hint), typing.get_args(hint), defs)
+
+
+def _compound(hint: object, origin: object, args: tuple[typing.Any, ...], defs: dict[str, Json]) -> dict[str, Json]:
+    """Describe a type that is made of others."""
     if origin is typing.Literal:
         return {"enum": list(args)}
     if origin in (types.UnionType, typing.Union):
@@ -179,13 +199,6 @@ def _describe(hint: typing.Any, defs: dict[str, Json]) -> dict[str, Json]:
     if isinstance(origin, type) and issubclass(origin, Mapping):
         inner = _describe(args[1], defs)
         return {"type": "object", **({"additionalProperties": inner} if inner else {})}
-    if is_dataclass(hint):
-        assert isinstance(hint, type)
-        if hint.__name__ not in defs:
-            # Noted before it is described: a value may hold others of its own kind.
-            defs[hint.__name__] = {}
-            defs[hint.__name__] = _object(hint, defs)
-        return {"$ref": f"#/$defs/{hint.__name__}"}
     raise TypeError(f"{hint} has no place in a published value")
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
+
+from gitprun.api.schema import PRIVATE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +48,7 @@ class MonitorTick:
     flags: tuple[MonitorFlag, ...]
     units: tuple[MonitoredUnit, ...]
     line: str
+    headline: str = field(default="", metadata=PRIVATE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -96,8 +96,8 @@ class OpenDrift:
     units: tuple[str, ...]
     sure: bool
     findings: tuple[DriftChange, ...]
-    time: float = 0.0
-    texts: tuple[str, ...] = ()
+    time: float = field(default=0.0, metadata=PRIVATE)
+    texts: tuple[str, ...] = field(default=(), metadata=PRIVATE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar
 
-from gitprun.api.schema import Json
+from gitprun.api.schema import to_json
 from gitprun.api.values import (
-    CheckOutcome,
     EarlierAttempt,
     HeldStatus,
     LeftOutPath,
     NamedStatus,
     PathReason,
     PinnedRef,
-    RejectedCommit,
     RunStatus,
-    TrustTouch,
-    UnitDetails,
     UnitDrift,
     UnitStatus,
     WorkerExit,
@@ -29,11 +23,11 @@ from gitprun.ledger.held import HeldBranch
 from gitprun.ledger.lookup import probe_unit
 from gitprun.ledger.outcome import describe_exit
 from gitprun.ledger.review import read_claims
-from gitprun.ledger.rows import ExitRow
+from gitprun.ledger.rows import DriftRow, EarlierRow, ExitRow
 from gitprun.ledger.stall import stalled_for
 from gitprun.model.names import unit_branch
 
-Facts = Mapping[str, Any]
+_Status = TypeVar("_Status", bound=UnitStatus)
 
 
 def run_status(run: RunState, now: float, state: Path, *, claims: bool = True) -> RunStatus:
@@ -54,120 +48,72 @@ def run_status(run: RunState, now: float, state: Path, *, claims: bool = True) -
 
 def unit_status(unit: UnitState, now: float, state: Path, *, claims: bool = True) -> UnitStatus:
     """Return a unit, whose ``state`` is taken as it is."""
-    return UnitStatus(**_common(unit, now, state, claims=claims))
+    return fill(UnitStatus, unit, now, state, claims=claims)
 
 
-def _common(unit: UnitState, now: float, state: Path, *, claims: bool = True) -> dict[str, Any]:
-    facts: dict[str, Any] = unit.as_json()
-    stall, ending = facts.get("stalled") or {}, facts.get("ending") or {}
-    seconds = stalled_for(unit, now)
-    undone = facts.get("undone") or {}
-    return {
-        "id": unit.id,
-        "run": unit.run,
-        "state": unit.state,
-        "reason": _text(facts, "reason"),
-        "kind": _text(facts, "failure"),
-        "attempt": unit.attempt,
-        "earlier": tuple(_earlier(row) for row in facts.get("earlier", ())),
-        "until": facts.get("until") if unit.state == "waiting" else None,
-        "stalled": None if seconds is None else round(seconds, 3),
-        "age": round(now - unit.since, 3),
-        "seconds": (facts.get("exit") or {}).get("seconds"),
-        "executor": facts.get("executor"),
-        "mode": facts.get("mode"),
-        "files": facts.get("files"),
-        "outside": _texts(facts, "outside"),
-        "left_out": _left_out(facts),
-        "fallback": facts.get("fallback"),
-        "drift": facts.get("drift"),
-        "verdict": unit.verdict,
-        "branch": unit_branch(unit.run, unit.id) if unit.commit else None,
-        "commit": unit.commit,
-        "ref": facts.get("ref"),
-        "workspace": None if facts.get("removed") else facts.get("path"),
-        "claims": tuple(read_claims(state, unit)) if claims else (),
-        "hint": _text(facts, "hint"),
-        "stall": str(stall.get("hint") or stall.get("last") or "") if seconds is not None else "",
-        "gate": _texts(facts, "gate"),
-        "verify_changed": _texts(facts, "verify_changed"),
-        "result_problems": _texts(facts, "result_problems"),
-        "kept": tuple(PinnedRef(ref=str(row[0]), commit=str(row[1])) for row in facts.get("kept") or ()),
-        "exit": _exit(facts.get("exit")),
-        "retry_after": ending.get("retry_after"),
-        "reverted_by": str(undone.get("by", "")) if undone.get("way") == "reverted" else "",
-        "drift_shown": _drift(facts.get("drift")),
-        "confined": str((facts.get("verdict") or {}).get("confined") or ""),
-    }
-
-
-def unit_details(
-    unit: UnitState, now: float, state: Path, *, landing: HeldStatus | None, trust: tuple[TrustTouch, ...], result: str
-) -> UnitDetails:
-    """Return all that is known of a unit; ``result`` is the text of its result file."""
-    facts: dict[str, Any] = unit.as_json()
-    more = facts.get("linked_more") or 0
-    unseen = tuple(str(facts[name]) for name in ("drift_note", "linked_note") if facts.get(name))
-    return UnitDetails(
-        **_common(unit, now, state),
-        landing=landing,
-        trust=trust,
-        facts=facts_of(unit),
-        result=result,
-        path=_text(facts, "path"),
-        removed=bool(facts.get("removed")),
-        log=_text(facts, "log"),
-        workspace_kind=_text(facts, "workspace"),
-        checks=checks_of(unit),
-        changed=_texts(facts, "changed"),
-        linked=(*_texts(facts, "linked"), *([f"... and {more} more"] if more else ())),
-        rejected=tuple(_rejected(row) for row in facts.get("rejected") or ()),
-        own_commits=_texts(facts, "own_commits"),
-        check_notes=_texts(facts, "check_notes"),
-        notes=(*_texts(facts, "notes"), *_texts(facts, "collect_notes"), *unseen),
+def fill(cls: type[_Status], unit: UnitState, now: float, state: Path, *, claims: bool = True, **more: Any) -> _Status:
+    """Copy what lists show of a unit into a value; ``more`` are fields that only ``cls`` has."""
+    seconds, stall, undone = stalled_for(unit, now), unit.stalled, unit.undone
+    return cls(
+        id=unit.id,
+        run=unit.run,
+        state=unit.state,
+        reason=unit.reason,
+        kind=unit.failure,
+        attempt=unit.attempt,
+        earlier=tuple(map(_earlier, unit.earlier)),
+        until=unit.until if unit.state == "waiting" else None,
+        stalled=None if seconds is None else round(seconds, 3),
+        age=round(now - unit.since, 3),
+        seconds=unit.exit.seconds if unit.exit is not None else None,
+        executor=unit.executor or None,
+        mode=unit.mode or None,
+        files=unit.files,
+        outside=unit.outside or (),
+        left_out=_left_out(unit),
+        fallback=unit.fallback,
+        drift=to_json(unit.drift.as_json()) if unit.drift is not None else None,
+        verdict=unit.verdict,
+        branch=unit_branch(unit.run, unit.id) if unit.commit else None,
+        commit=unit.commit,
+        ref=unit.ref or None,
+        workspace=None if unit.removed else unit.path or None,
+        claims=tuple(read_claims(state, unit)) if claims else (),
+        hint=unit.hint,
+        stall=stall.hint or stall.last if stall is not None and seconds is not None else "",
+        gate=unit.gate,
+        verify_changed=unit.verify_changed,
+        result_problems=unit.result_problems,
+        kept=tuple(PinnedRef(ref=ref, commit=commit) for ref, commit in unit.kept),
+        exit=_exit(unit.exit),
+        retry_after=unit.ending.retry_after if unit.ending is not None else None,
+        # What was moved off is in no history any more, and deserves no word.
+        reverted_by=undone.by if undone is not None and undone.way == "reverted" else "",
+        drift_shown=_drift(unit.drift),
+        confined=unit.checked.confined if unit.checked is not None else "",
+        **more,
     )
-
-
-def facts_of(unit: UnitState) -> Mapping[str, Json]:
-    """Return everything the ledger says of a unit, as plain values."""
-    return cast("Mapping[str, Json]", json.loads(json.dumps(unit.as_json())))
-
-
-def checks_of(unit: UnitState) -> tuple[CheckOutcome, ...]:
-    """Return what the checks of a unit said, in the order in which they ran."""
-    rows = unit.checked.checks if unit.checked is not None else ()
-    return tuple(
-        CheckOutcome(
-            command=row.command,
-            state=row.state,
-            code=row.code,
-            seconds=row.seconds,
-            log=row.log or "",
-            reason=row.reason,
-            changed=row.changed,
-            flaky=row.flaky,
-        )
-        for row in rows
-    )
-
-
-def has_worker(unit: UnitState) -> bool:
-    """Check whether the worker of a unit was ever started."""
-    return bool(unit.process)
 
 
 def named_status(unit: UnitState, now: float) -> NamedStatus:
     """Return a workspace of the user's own, whose ``state`` is taken as it is."""
-    facts: dict[str, Any] = unit.as_json()
-    keys = ("path", "branch", "workspace", "base", "setup", "commit", "ref", "files", "outcome", "log")
     return NamedStatus(
         name=unit.id,
         state=unit.state,
-        reason=_text(facts, "reason"),
+        reason=unit.reason,
         age=round(now - unit.since, 3),
         verdict=unit.verdict,
-        left_out=_left_out(facts),
-        **{key: facts.get(key) for key in keys},
+        path=unit.path,
+        branch=unit.branch,
+        workspace=unit.workspace,
+        base=unit.base,
+        setup=unit.setup or None,
+        commit=unit.commit,
+        ref=unit.ref,
+        files=unit.files,
+        outcome=unit.committed or None,
+        log=unit.log or None,
+        left_out=_left_out(unit),
     )
 
 
@@ -188,55 +134,40 @@ def held_status(one: HeldBranch) -> HeldStatus:
     )
 
 
-def _text(facts: Facts, key: str) -> str:
-    return str(facts.get(key) or "")
+def _left_out(unit: UnitState) -> tuple[LeftOutPath, ...]:
+    return tuple(LeftOutPath(path=row.path, reason=row.reason, size=row.size) for row in unit.left_out)
 
 
-def _texts(facts: Facts, key: str) -> tuple[str, ...]:
-    found = facts.get(key) or ()
-    return tuple(map(str, found)) if isinstance(found, list | tuple) else ()
-
-
-def _left_out(facts: Facts) -> tuple[LeftOutPath, ...]:
-    rows = facts.get("left_out") or ()
-    return tuple(
-        LeftOutPath(path=str(row["path"]), reason=str(row.get("reason", "")), size=int(row.get("size") or 0))
-        for row in rows
+def _earlier(row: EarlierRow) -> EarlierAttempt:
+    return EarlierAttempt(
+        attempt=row.attempt,
+        state=row.state,
+        reason=row.reason,
+        kind=row.kind,
+        ref=row.ref,
+        folder=row.folder,
+        base=row.base or "",
+        commit=row.commit or "",
     )
 
 
-def _rejected(row: Facts) -> RejectedCommit:
-    return RejectedCommit(**{key: str(row.get(key) or "") for key in ("name", "oid", "reason", "place")})
-
-
-def _earlier(row: Facts) -> EarlierAttempt:
-    texts = {key: str(row.get(key) or "") for key in ("state", "reason", "kind", "ref", "folder", "base", "commit")}
-    return EarlierAttempt(attempt=int(row.get("attempt") or 0), **texts)
-
-
-def _exit(said: Facts | None) -> WorkerExit | None:
-    if not said:
+def _exit(said: ExitRow | None) -> WorkerExit | None:
+    if said is None:
         return None
     return WorkerExit(
-        words=describe_exit(ExitRow.read(said)),
-        reason=str(said.get("reason") or ""),
-        code=said.get("code"),
-        signal=said.get("signal"),
-        seconds=float(said.get("seconds") or 0.0),
-        leftovers=int(said.get("leftovers") or 0),
-        survivors=tuple(said.get("survivors") or ()),
-        unproved=str(said.get("unproved") or ""),
-        dropped=int(said.get("dropped") or 0),
+        words=describe_exit(said),
+        reason=said.reason,
+        code=said.code,
+        signal=said.signal,
+        seconds=said.seconds,
+        leftovers=said.leftovers,
+        survivors=said.survivors,
+        unproved=said.unproved,
+        dropped=said.dropped,
     )
 
 
-def _drift(said: Facts | None) -> UnitDrift | None:
-    if not said:
+def _drift(said: DriftRow | None) -> UnitDrift | None:
+    if said is None:
         return None
-    return UnitDrift(
-        text=str(said.get("text") or ""),
-        lines=tuple(map(str, said.get("lines") or ())),
-        holds=bool(said.get("holds")),
-        sure=bool(said.get("sure")),
-        shown=bool(said.get("shown")),
-    )
+    return UnitDrift(text=said.text, lines=said.lines, holds=said.holds, sure=said.sure, shown=said.shown)

@@ -2,21 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
 
 from gitprun.api.schema import OPTIONAL, Json
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Failure:
-    """Why a command was not done: the message, how to go on, the exit code (also as ``code``)."""
-
-    error: str
-    hint: str
-    exit_code: int
-    code: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,30 +16,12 @@ class PathReason:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UnitReason:
-    """A unit, and why it is not among those that were asked for."""
-
-    unit: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class LeftOutPath:
     """A path of a workspace that is in no commit, and why; ``size`` is in bytes."""
 
     path: str
     reason: str
     size: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RejectedCommit:
-    """A commit of a worker that was not taken over; ``place`` is the folder that keeps it."""
-
-    name: str
-    oid: str
-    reason: str
-    place: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,24 +40,10 @@ class EarlierAttempt:
     state: str
     reason: str = ""
     kind: str = ""
-    ref: str = ""
+    ref: str | None = None
     folder: str = ""
-    base: str = ""
-    commit: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckOutcome:
-    """What one check said: ``state`` is pass, fail or could-not-run; it took ``seconds``, ``log`` is its output."""
-
-    command: str
-    state: str
-    code: int | None = None
-    seconds: float = 0.0
-    log: str = ""
-    reason: str = ""
-    changed: tuple[str, ...] = ()
-    flaky: bool = False
+    base: str = field(default="", metadata=OPTIONAL)
+    commit: str = field(default="", metadata=OPTIONAL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,17 +117,17 @@ class UnitStatus:
     ref: str | None = None
     workspace: str | None = None
     claims: tuple[str, ...] = ()
-    hint: str = ""
-    stall: str = ""
-    gate: tuple[str, ...] = ()
-    verify_changed: tuple[str, ...] = ()
-    result_problems: tuple[str, ...] = ()
-    kept: tuple[PinnedRef, ...] = ()
-    exit: WorkerExit | None = None
-    retry_after: float | None = None
-    reverted_by: str = ""
-    drift_shown: UnitDrift | None = None
-    confined: str = ""
+    hint: str = field(default="", metadata=OPTIONAL)
+    stall: str = field(default="", metadata=OPTIONAL)
+    gate: tuple[str, ...] = field(default=(), metadata=OPTIONAL)
+    verify_changed: tuple[str, ...] = field(default=(), metadata=OPTIONAL)
+    result_problems: tuple[str, ...] = field(default=(), metadata=OPTIONAL)
+    kept: tuple[PinnedRef, ...] = field(default=(), metadata=OPTIONAL)
+    exit: WorkerExit | None = field(default=None, metadata=OPTIONAL)
+    retry_after: float | None = field(default=None, metadata=OPTIONAL)
+    reverted_by: str = field(default="", metadata=OPTIONAL)
+    drift_shown: UnitDrift | None = field(default=None, metadata=OPTIONAL)
+    confined: str = field(default="", metadata=OPTIONAL)
 
     @property
     def name(self) -> str:
@@ -186,15 +142,6 @@ class UnitStatus:
 
 # The states of units that are not over, in the order in which they are gone through.
 LIVE = ("queued", "waiting", "preparing", "running", "collecting", "verifying")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrustTouch:
-    """A path that a unit changes and that may start programs: ``held`` here, or only ``named`` for elsewhere."""
-
-    path: str
-    what: str
-    grade: Literal["held", "named"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,32 +167,6 @@ class HeldStatus:
     def onto(self) -> str:
         """Return the short name of the target."""
         return self.target.removeprefix("refs/heads/")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UnitDetails(UnitStatus):
-    """All that is known of one unit: what its last landing said, its result, the facts of the ledger as they are.
-
-    ``path`` is where its workspace is or was, ``log`` its output, ``workspace_kind`` clone or worktree; ``checks`` are
-    those of its verdict. ``changed`` lists its paths, ``own_commits`` what its worker committed itself, ``rejected``
-    what of that was not taken over, ``linked`` what changed in the checkout through what is linked.
-    """
-
-    landing: HeldStatus | None = None
-    trust: tuple[TrustTouch, ...] = ()
-    facts: Mapping[str, Json] = field(default_factory=dict)
-    result: str = ""
-    path: str = ""
-    removed: bool = False
-    log: str = ""
-    workspace_kind: str = ""
-    checks: tuple[CheckOutcome, ...] = ()
-    changed: tuple[str, ...] = ()
-    linked: tuple[str, ...] = ()
-    rejected: tuple[RejectedCommit, ...] = ()
-    own_commits: tuple[str, ...] = ()
-    check_notes: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -284,7 +205,7 @@ class NamedStatus:
     files: int | None
     outcome: str | None
     log: str | None
-    left_out: tuple[LeftOutPath, ...] = ()
+    left_out: tuple[LeftOutPath, ...] = field(default=(), metadata=OPTIONAL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -294,22 +215,3 @@ class Status:
     runs: tuple[RunStatus, ...]
     named: tuple[NamedStatus, ...] = field(default=(), metadata=OPTIONAL)
     held: tuple[HeldStatus, ...] = field(default=(), metadata=OPTIONAL)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LedgerEvent:
-    """One event of the ledger: ``t`` in seconds since 1970, ``kind`` is noun.verb, ``facts`` depend on the kind."""
-
-    t: float
-    kind: str
-    run: str
-    unit: str
-    facts: Mapping[str, Json] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UnitEvent:
-    """One event of one unit, as ``git prun log --events`` writes it: the facts stand beside these keys."""
-
-    t: float
-    kind: str

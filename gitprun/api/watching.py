@@ -106,7 +106,7 @@ def await_run(opened: Opened, stop: Stop, seconds: float = AWAITED) -> bool:
 
 def tick_of(tick: Tick) -> MonitorTick:
     """Copy one look, with the line that people read."""
-    from gitprun.monitor.render import tick_line
+    from gitprun.monitor.render import headline, tick_line
 
     now = tick.now
     return MonitorTick(
@@ -131,9 +131,39 @@ def tick_of(tick: Tick) -> MonitorTick:
             for unit in now.units
         ),
         line=tick_line(tick),
+        headline=headline(tick),
     )
 
 
 def log_root(start: Path, state: Path, named: str) -> Path:
     """Return the folder with ``logs/`` and ``baseline.sha``: the one named, else the repository's prun folder."""
     return (start / Path(named).expanduser()).absolute() if named else state
+
+
+def startup_line(now: float, baseline: str, interval: float, *, notify: bool) -> str:
+    """Return the first line of the monitor."""
+    from gitprun.monitor.render import startup_line as line
+
+    return line(now, baseline, interval, notify=notify)
+
+
+def shutdown_line(now: float, reason: str = "") -> str:
+    """Return the last line of the monitor."""
+    from gitprun.monitor.render import shutdown_line as line
+
+    return line(now, reason)
+
+
+def clock_time(when: float) -> str:
+    """Return a time of day as the monitor writes it, ``HH:MM:SSZ``."""
+    from gitprun.monitor.render import clock_time as text
+
+    return text(when)
+
+
+def find_notify(title: str) -> Callable[[str, str], None] | None:
+    """Find the platform's notifier, which takes a body and a subtitle; None where there is none."""
+    from gitprun.monitor.notify import find_notifier, notify
+
+    words = find_notifier()
+    return None if words is None else lambda body, subtitle: notify(words(body, title, subtitle))

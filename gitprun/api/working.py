@@ -19,6 +19,7 @@ from gitprun.model.errors import PlanError, PrunError, UsageProblem
 from gitprun.model.units import ExecutorSettings, Unit
 
 if TYPE_CHECKING:
+    from gitprun.ledger.events import UnitState
     from gitprun.model.plan import Settings
     from gitprun.runs.dispatch_unit import DispatchVariables
     from gitprun.runs.request import WorkerRequest
@@ -72,17 +73,11 @@ def work_in(
     The worker's own code when it failed; else 1 when nothing was committed or it does not verify; else 0. Raises
     NoSuchWorkspace.
     """
-    from gitprun.ledger.roster import roster
-    from gitprun.model.escapes import shell_word
     from gitprun.registry.open_workspace import WorkspaceGone
     from gitprun.runs.request import Session
     from gitprun.runs.user_work import work_in as work
 
-    unit = roster(opened.ledger.read().events).units.get(asked.name)
-    if unit is None:
-        raise NoSuchWorkspace(
-            f"there is no workspace {asked.name}", f"make it first: git prun new {shell_word(asked.name)} BRANCH"
-        )
+    unit = require_workspace(opened, asked.name)
     request = _worker_request(opened, asked)
     setup = unit.setup
     if setup in ("not run", "failed"):
@@ -102,6 +97,17 @@ def work_in(
         )
     except WorkspaceGone as problem:
         raise NoSuchWorkspace(problem.message, problem.hint) from None
+
+
+def require_workspace(opened: Opened, name: str) -> UnitState:
+    """Find a workspace of the user's own by its name; raises NoSuchWorkspace."""
+    from gitprun.ledger.roster import roster
+    from gitprun.model.escapes import shell_word
+
+    unit = roster(opened.ledger.read().events).units.get(name)
+    if unit is None:
+        raise NoSuchWorkspace(f"there is no workspace {name}", f"make it first: git prun new {shell_word(name)} BRANCH")
+    return unit
 
 
 def _worker_request(opened: Opened, asked: WorkRequest) -> WorkerRequest:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from gitprun.api.schema import OPTIONAL
+from gitprun.api.schema import OPTIONAL, PRIVATE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +68,7 @@ class AdoptedWorkspace:
     saved: str | None
     kept: tuple[str, ...]
     notes: tuple[str, ...]
-    own: int = 0
+    own: int = field(default=0, metadata=PRIVATE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,9 +119,9 @@ class RemovedWorkspace:
     discarded: tuple[str, ...] = ()
     stashed: tuple[str, ...] = ()
     reason: str = ""
-    hint: str = ""
-    failed: bool = False
-    pinned: bool = False
+    hint: str = field(default="", metadata=OPTIONAL)
+    failed: bool = field(default=False, metadata=OPTIONAL)
+    pinned: bool = field(default=False, metadata=PRIVATE)
 
     @property
     def name(self) -> str:
@@ -151,7 +151,7 @@ class GarbageStep:
     oid: str
     done: bool
     problem: str
-    kept: str = ""
+    kept: str = field(default="", metadata=OPTIONAL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,21 +1,28 @@
-"""What reaches the terminal: data on stdout, everything else on stderr, nothing a worker wrote raw."""
+"""All that reaches the terminal goes through here: width, colour, tables, JSON, and nothing a worker wrote raw.
+
+Data goes to stdout, everything else to stderr.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import sys
 import time
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import click
 
+from gitprun.api.schema import Json, envelope
 from gitprun.model.escapes import only_colours, safe
 
 __all__ = [
-    "COLOURS", "age", "begin_output", "clock_time", "colour_wanted", "coloured", "harmless", "hint", "note_output",
-    "put", "safe", "said_above", "say", "size_text", "table", "terminal_width", "warn", "was_put", "write_bytes",
+    "COLOURS", "age", "begin_output", "clock_time", "colour_wanted", "coloured", "harmless", "hint", "put",
+    "put_fields", "put_json", "put_row", "safe", "said_above", "say", "section", "size_text", "table",
+    "terminal_width", "warn", "was_put", "write_bytes",
 ]  # fmt: skip
 
 COLOURS = {
@@ -52,7 +59,7 @@ BELOW = "    "
 
 
 def colour_wanted() -> bool | None:
-    """Tell click to leave colours out where NO_COLOR is set (else it asks whether there is a terminal)."""
+    """Return False where NO_COLOR is set, else None: click asks whether there is a terminal."""
     return False if os.environ.get("NO_COLOR") else None
 
 
@@ -62,11 +69,22 @@ def put(text: str) -> None:
     click.echo(only_colours(text), color=colour_wanted())
 
 
+def put_json(name: str, value: object, **more: Json) -> None:
+    """Write a published value to stdout as one line of JSON, in the envelope of its name; ``more`` are further keys."""
+    put_row(envelope(name, value) | more)
+
+
+def put_row(row: dict[str, Json]) -> None:
+    """Write one JSON object to stdout as one line, at once: a reader of a stream waits for it."""
+    note_output()
+    click.echo(json.dumps(row))
+
+
 _put: set[str] = set()
 
 
 def note_output() -> None:
-    """Remember that data was written."""
+    """Remember that data was written: what fails after it adds no second JSON document."""
     _put.add("data")
 
 
@@ -85,7 +103,7 @@ _above: list[Callable[[str], None]] = []
 
 @contextlib.contextmanager
 def said_above(speak: Callable[[str], None]) -> Iterator[None]:
-    """Give what is said to whoever draws on the terminal meanwhile: written beside it, it would tear the drawing."""
+    """Hand what is said to whoever draws on the terminal meanwhile: written beside it, it would tear the drawing."""
     _above.append(speak)
     try:
         yield
@@ -94,7 +112,7 @@ def said_above(speak: Callable[[str], None]) -> Iterator[None]:
 
 
 def say(text: str) -> None:
-    """Tell the user something that is no data; nobody there to hear it is no error."""
+    """Write something that is no data to stderr; nobody there to read it is no error."""
     with contextlib.suppress(OSError):
         if _above:
             _above[-1](only_colours(text))
@@ -103,12 +121,12 @@ def say(text: str) -> None:
 
 
 def warn(text: str) -> None:
-    """Tell the user something he should not miss."""
+    """Write a warning."""
     say(click.style("warning: ", fg="yellow") + text)
 
 
 def hint(text: str) -> None:
-    """Tell the user how to go on."""
+    """Write how to go on."""
     say(click.style("hint: ", fg="cyan") + text)
 
 
@@ -142,7 +160,15 @@ def _row(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def _width(cell: str) -> int:
-    return len(click.unstyle(cell))
+    """Return how many columns a text takes: colours none, wide characters two, marks that combine none."""
+    text = click.unstyle(cell)
+    return len(text) if text.isascii() else sum(map(_columns, text))
+
+
+def _columns(letter: str) -> int:
+    if unicodedata.category(letter) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(letter) in ("W", "F") else 1
 
 
 def _below(name: str, cell: str, room: int) -> list[str]:
@@ -155,6 +181,27 @@ def _below(name: str, cell: str, room: int) -> list[str]:
     return textwrap.wrap(
         line, max(room, 20), subsequent_indent=2 * BELOW, break_long_words=False, break_on_hyphens=False
     )
+
+
+# What is longer is no list any more; --json has all of it.
+MOST_ROWS = 200
+
+
+def section(title: str, rows: Iterable[str]) -> None:
+    """Write a titled list of texts of others, one a line; nothing where there is none."""
+    shown = [safe(row) for row in rows]
+    if shown:
+        put(f"\n{title}:")
+        for row in shown[:MOST_ROWS]:
+            put(f"  {row}")
+        if len(shown) > MOST_ROWS:
+            put(f"  ... and {len(shown) - MOST_ROWS} more")
+
+
+def put_fields(rows: Iterable[tuple[str, str]]) -> None:
+    """Write names and values, the values below each other."""
+    for name, value in rows:
+        put(f"{name + ':':<11}{value}")
 
 
 def terminal_width() -> int:

@@ -10,8 +10,8 @@ from typing import BinaryIO
 
 import click
 
+from gitprun.api.streams import DEFAULT_LENGTH, LEVELS, LONGEST_LINE, Compactor
 from gitprun.cli.console import put, safe, warn
-from gitprun.executors.compact import DEFAULT_LENGTH, LEVELS, LONGEST_LINE, Compactor
 
 LEVEL_NAME = "CODEX_FILTER_LEVEL"
 LENGTH_NAME = "CODEX_FILTER_MAXLEN"

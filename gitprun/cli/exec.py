@@ -1,33 +1,26 @@
-"""``git prun exec``: one worker in a named workspace, in the words of the second seed's ``codex-wrapper``."""
+"""``git prun exec``: one worker in a workspace of your own, in the words of the second seed's ``codex-wrapper``."""
 
 from __future__ import annotations
 
 import os
 import re
-import shlex
 import sys
-from collections.abc import Mapping
-from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
 
-from gitprun.cli.console import hint, put, safe, say, warn
-from gitprun.cli.options import Here
-from gitprun.cli.places import find_moved, log_root, project, require_trust
+from gitprun.api.repo import Repo
+from gitprun.api.settings import find_moved
+from gitprun.api.stopping import Stop
+from gitprun.api.watching import log_root
+from gitprun.api.working import NoSuchWorkspace, WorkRequest, read_prompt_file, require_workspace, work_in
+from gitprun.cli.console import hint, put, safe, say
+from gitprun.cli.options import project
+from gitprun.cli.signals import signals_stop
 from gitprun.model.errors import PlanError, UsageProblem
-from gitprun.model.escapes import shell_word
-from gitprun.model.units import ExecutorSettings, Unit
-
-if TYPE_CHECKING:
-    from gitprun.model.plan import Settings
-    from gitprun.runs.request import WorkerRequest
 
 EXIT_MISSING = 2
+# As much as a prompt file may have: more is no prompt but something piped in by mistake.
 MOST_PROMPT = 64_000_000
-# What the seed asks of codex where nobody says otherwise; its model is gone from the service, so that is codex's own.
-REASONING = "high"
 EPILOG = """\b
 Environment: COMMIT_LEVEL (3: all, 2: figures, 1: one line), CODEX_MODEL, CODEX_REASONING (high), POST_VERIFY_CMD,
 POST_VERIFY_TESTS (shell text), PROJECT_DIR, MONITOR_ROOT (logs/NAME.log lies there).
@@ -66,7 +59,25 @@ class PromptLast(click.Command):
 @click.option("--no-bypass", is_flag=True, help="Do not begin the prompt with the bypass prefix.")
 @click.option("--commit-failed", is_flag=True, help="Commit a failed worker's work too, marked FAILED.")
 @click.pass_context
-def execute(ctx: click.Context, /, name: str, slug: str, prompt: str | None, **given: Any) -> int:
+def execute(
+    ctx: click.Context,
+    /,
+    *,
+    name: str,
+    slug: str,
+    prompt: str | None,
+    prompt_file: str | None,
+    executor: str | None,
+    command: str | None,
+    model: str | None,
+    reasoning: str | None,
+    sandbox: str | None,
+    timeout: str | None,
+    stall: str | None,
+    no_retry: bool,
+    no_bypass: bool,
+    commit_failed: bool,
+) -> int:
     """Run a worker with PROMPT (- reads it from stdin) in the workspace NAME, commit its work there and verify it.
 
     Status lines go to stdout, the worker's output to a log (git prun events reads it). The commit goes onto the
@@ -77,56 +88,45 @@ def execute(ctx: click.Context, /, name: str, slug: str, prompt: str | None, **g
     Exit codes: the worker's own if it failed, 1 if nothing was committed or it does not verify, 2 if there is no such
     workspace, 128 + signal.
     """
-    from gitprun.cli.signals import signals_stop
-    from gitprun.cli.unseen import warn_absent
-    from gitprun.ledger.roster import roster
-    from gitprun.registry.open_workspace import WorkspaceGone
-    from gitprun.runs.request import Session
-    from gitprun.runs.user_work import work_in
-    from gitprun.supervisor.process import Stop
-
-    place = project(ctx)
-    find_moved(place)
-    unit = roster(place.ledger.read().events).units.get(name)
-    if unit is None:
-        say(f"[wrapper {safe(slug)}] ERROR: there is no workspace {safe(name)}")
-        hint(f"make it first: git prun new {shell_word(name)} BRANCH")
-        return EXIT_MISSING
-    request, stop = _request(place, name, slug, _read_prompt(place, prompt, given["prompt_file"]), given), Stop()
-    if unit.setup in ("not run", "failed"):
-        warn(f"the setup of {name}: {unit.setup}")
-    if place.repository.top is not None:
-        warn_absent(place.repository.top, Path(unit.path), request.unit.prompt)
+    repo, stop = project(ctx), Stop()
+    find_moved(repo.opened)
+    named = os.environ.get("MONITOR_ROOT", "")
     try:
+        require_workspace(repo.opened, name)
+        asked = WorkRequest(
+            name=name,
+            slug=slug,
+            prompt=_read_prompt(repo, prompt, prompt_file),
+            executor=executor,
+            command=command,
+            model=model,
+            reasoning=reasoning,
+            sandbox=sandbox,
+            timeout=timeout,
+            stall=stall,
+            retry=not no_retry,
+            bypass=not no_bypass,
+            commit_failed=commit_failed,
+            log=log_root(repo.opened.start, repo.opened.repository.state, named) / "logs",
+            environment=os.environ,
+        )
         with signals_stop(stop) as caught:
-            code = work_in(
-                Session(
-                    repository=place.repository,
-                    ledger=place.ledger,
-                    place=unit,
-                    request=request,
-                    say=lambda text: put(safe(text)),
-                    warn=lambda text: warn(safe(text)),
-                    stop=stop,
-                )
-            )
-    except WorkspaceGone as problem:
+            code = work_in(repo.opened, asked, stop, line=lambda text: put(safe(text)))
+    except NoSuchWorkspace as problem:
         say(f"[wrapper {safe(slug)}] ERROR: {safe(problem.message)}")
         hint(safe(problem.hint))
         return EXIT_MISSING
     return 128 + caught[0] if caught else code
 
 
-def _read_prompt(place: Here, prompt: str | None, prompt_file: str | None) -> str:
-    from gitprun.system.config import read_prompt
-
+def _read_prompt(repo: Repo, prompt: str | None, prompt_file: str | None) -> str:
     if (prompt is None) == (prompt_file is None):
         raise UsageProblem(
             "a prompt is missing" if prompt is None else "PROMPT and --prompt-file cannot be given together",
             'git prun exec NAME SLUG "PROMPT", or - for stdin, or --prompt-file FILE',
         )
     if prompt_file is not None:
-        return read_prompt(place.start / prompt_file, shown=prompt_file)
+        return read_prompt_file(repo.opened.start, prompt_file)
     if prompt != "-":
         return prompt or ""
     raw = sys.stdin.buffer.read(MOST_PROMPT)
@@ -134,77 +134,3 @@ def _read_prompt(place: Here, prompt: str | None, prompt_file: str | None) -> st
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as problem:
         raise PlanError(f"the prompt on stdin is not UTF-8: byte 0x{raw[problem.start]:02x}", "convert it") from None
-
-
-def _request(place: Here, name: str, slug: str, prompt: str, given: Mapping[str, Any]) -> WorkerRequest:
-    """Put together what is asked: options first, then the environment, then ``prun.toml``."""
-    from gitprun.git.refs import read_signatures
-    from gitprun.model.plan import DEFAULT_VERIFY_TIMEOUT
-    from gitprun.model.powers import started_by
-    from gitprun.runs.dispatch import require_programs
-    from gitprun.runs.messages import read_level
-    from gitprun.runs.request import WorkerRequest
-    from gitprun.runs.user_verify import PostVerify
-    from gitprun.supervisor.process import worker_environment
-    from gitprun.supervisor.programs import with_program
-    from gitprun.system.config import read_settings
-
-    settings = read_settings(place.repository.top)
-    unit = _unit(slug, prompt, given, os.environ)
-    # What makes a workspace ready was asked for when it was made.
-    require_trust(place, (one for one in started_by(settings.powers, {unit.executor}) if one.name != "setup"))
-    require_programs((unit,), dict(settings.executors), place.repository.top or place.repository.common)
-    return WorkerRequest(
-        unit=unit,
-        executor=with_program(
-            unit.executor,
-            settings.executors.get(unit.executor, ExecutorSettings()),
-            worker_environment({}).get("PATH"),
-        ),
-        level=read_level(os.environ.get("COMMIT_LEVEL", "")),
-        verify=PostVerify(
-            checks=os.environ.get("POST_VERIFY_CMD", ""),
-            tests=os.environ.get("POST_VERIFY_TESTS", ""),
-            declared=settings.verify,
-            timeout=settings.verify_timeout or DEFAULT_VERIFY_TIMEOUT,
-            sandbox=settings.verify_sandbox,
-        ),
-        commit_failed=given["commit_failed"],
-        log=log_root(place.start, place.repository.state) / "logs" / f"{name}.log",
-        who=read_signatures(place.repository.git),
-        settings=_said(given).over(settings),
-    )
-
-
-def _said(given: Mapping[str, Any]) -> Settings:
-    """Read the options that say what ``[run]`` of prun.toml says otherwise."""
-    from gitprun.model.plan import Settings
-    from gitprun.model.tables import parse_duration
-
-    stall = given["stall"] and parse_duration(given["stall"])
-    if given["stall"] is not None and not stall:
-        raise UsageProblem(f"--stall: invalid duration {given['stall']!r}", 'write seconds, or "90s", "40m", "1h30m"')
-    return Settings(stall=stall, retries=0 if given["no_retry"] else None)
-
-
-def _unit(slug: str, prompt: str, given: Mapping[str, Any], environment: Mapping[str, str]) -> Unit:
-    """Make the unit; what a plan file would refuse is refused here in the same words."""
-    from gitprun.model.plan import Settings, parse_unit
-    from gitprun.model.tables import Table
-    from gitprun.runs.dispatch_unit import NO_LIMIT
-
-    try:
-        command = shlex.split(given["command"]) if given["command"] is not None else None
-    except ValueError as problem:
-        raise UsageProblem(f"--command cannot be split into words: {problem}", "close every quote") from None
-    executor = given["executor"] or ("command" if command else "codex")
-    codex = executor == "codex"
-    reasoning = given["reasoning"] or (environment.get("CODEX_REASONING") or REASONING if codex else None)
-    model = given["model"] or (environment.get("CODEX_MODEL") if codex else None)
-    rows = {"id": slug, "prompt": prompt, "executor": executor, "command": command, "timeout": given["timeout"]}
-    rows |= {"model": model or None, "reasoning": reasoning, "sandbox": given["sandbox"]}
-    known = {key: value for key, value in rows.items() if value is not None}
-    unit = parse_unit(Table(known, "the command line"), lambda _: "", Settings())
-    if given["timeout"] is None:
-        unit = replace(unit, timeout=NO_LIMIT)
-    return replace(unit, bypass=False) if given["no_bypass"] else unit

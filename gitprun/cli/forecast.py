@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import click
 
-from gitprun.cli.console import put, safe, say, table, terminal_width
+from gitprun.api.landings import ForecastPair, ForecastPath, LandingForecast
+from gitprun.cli.console import put, put_json, safe, say, table, terminal_width
 from gitprun.cli.options import here, json_option
-from gitprun.landing.surface import TITLES
-from gitprun.ledger.held import accept_flags
-from gitprun.model.errors import UsageProblem
-
-if TYPE_CHECKING:
-    from gitprun.judging.hotspots import Hotspot
-    from gitprun.landing.forecast_plan import Forecast, Meeting, PathForecast
-    from gitprun.model.plan import Settings
+from gitprun.cli.show import TITLES
 
 # More branches than this make a grid nobody can read.
 MOST = 20
+# A pair with more paths than fit below its line is told by the number of them.
 SHOWN = 12
 MARKS = {"clean": "+", "settled": "r", "suspect": "?", "conflict": "X"}
 INK = {"settled": "cyan", "suspect": "yellow", "conflict": "red"}
@@ -42,48 +34,20 @@ def forecast(ctx: click.Context, /, names: tuple[str, ...], into: str | None, ev
     The work of units that still run is looked at as it is now. Nothing is changed. Exit code 1 if a conflict or a
     suspect merge is left that no resolver settles, or a landing would hold a branch.
     """
-    from gitprun.git.command import require_git
-    from gitprun.landing.forecast import forecast as look_ahead
-    from gitprun.landing.forecast_branches import Asked
-    from gitprun.model.plan import MAX_DELETED
-    from gitprun.system.config import read_settings
-
-    if names and every:
-        raise UsageProblem("--all-branches and names cannot be given together", "leave one of them out")
-    place = here(ctx)
-    require_git(place.start)
-    settings = read_settings(place.repository.top)
-    history = place.history()
-    hotspots = _read_hotspots(settings) if settings.hotspots else ()
-    asked = Asked(
-        names=names,
-        every=every,
-        into=into,
-        hotspots=hotspots,
-        checks=settings.verify or (history.last.verify if history.last else None) or (),
-        max_deleted=MAX_DELETED if settings.max_deleted is None else settings.max_deleted,
-        protected=settings.protected or (),
-    )
-    seen = look_ahead(place.repository, history, asked)
+    seen = here(ctx).forecast(names, into=into, every=every)
     if as_json:
-        put(json.dumps(seen.as_json()))
+        put_json("forecast", seen)
     else:
         render(seen)
-    return 1 if seen.bad or any(one.held or one.suspect or one.refused for one in seen.branches) else 0
+    return 0 if seen.good else 1
 
 
-def _read_hotspots(settings: Settings) -> tuple[Hotspot, ...]:
-    from gitprun.judging.hotspots import parse_hotspots
-
-    return parse_hotspots(list(settings.hotspots), settings.hotspot_source or "prun.toml")
-
-
-def render(seen: Forecast) -> None:
+def render(seen: LandingForecast) -> None:
     """Print what was found: a grid, or for many branches only the pairs, then the paths and the order."""
-    for name, reason in seen.left_out:
-        say(f"left out: {safe(name)}: {safe(reason)}")
+    for one in seen.left_out:
+        say(f"left out: {safe(one.name)}: {safe(one.reason)}")
     if not seen.branches:
-        say("nothing asks to land")
+        say("nothing to land")
         return
     put(headline(seen))
     drawn, width = render_grid(seen) if len(seen.branches) <= MOST else "", terminal_width()
@@ -92,7 +56,7 @@ def render(seen: Forecast) -> None:
     if grid:
         put(f"\n{drawn}")
         put(f"\n{LEGEND}")
-    met = (*seen.against, *seen.meetings)
+    met = (*seen.against, *seen.pairs)
     listed = [one for one in met if one.state not in ("clean", "settled") or (grid and one.paths)]
     if listed:
         put("")
@@ -108,27 +72,28 @@ def render(seen: Forecast) -> None:
                 put(f"{safe(branch.name)}: {click.style(state, fg='red')}: {safe(why)}")
         if branch.held:
             held = click.style("held", fg="red")
-            put(f"{safe(branch.name)}: {held}: {safe(branch.held)}; {safe(accept_flags(branch.accept))} lands it")
+            put(f"{safe(branch.name)}: {held}: {safe(branch.held)}; {safe(branch.accept_flags)} lands it")
     put(f"\norder: {', '.join(map(safe, seen.order))}")
 
 
-def headline(seen: Forecast) -> str:
+def headline(seen: LandingForecast) -> str:
     """Say in one line how many branches and pairs there are, and how the pairs fare."""
-    counts = seen.as_json()["counts"]
-    branches, compared = len(seen.branches), counts["compared"]
-    fare = [f"{counts[state]} {state}" for state in ("conflict", "suspect", "settled", "clean") if counts[state]]
+    counts, branches = seen.counts, len(seen.branches)
+    compared = counts.compared
+    states = (("conflict", counts.conflict), ("suspect", counts.suspect), ("settled", counts.settled))
+    fare = [f"{number} {state}" for state, number in (*states, ("clean", counts.clean)) if number]
     against = sum(one in seen.against for one in seen.bad)
     stuck = f"; {against} against {seen.target.removeprefix('refs/heads/')} itself" if against else ""
     return (
         f"{branches} branch{'' if branches == 1 else 'es'} into {safe(seen.target.removeprefix('refs/heads/'))}: "
-        f"{counts['pairs']} pair{'' if counts['pairs'] == 1 else 's'}, {counts['pruned']} with nothing in common, "
+        f"{counts.pairs} pair{'' if counts.pairs == 1 else 's'}, {counts.pruned} with nothing in common, "
         f"{compared} merged to see{': ' + ', '.join(fare) if fare else ''}{stuck}"
     )
 
 
-def render_grid(seen: Forecast) -> str:
+def render_grid(seen: LandingForecast) -> str:
     """Lay out the branches against the target and each other."""
-    marks = {frozenset((one.one, one.other)): one.state for one in seen.meetings}
+    marks = {frozenset((one.one, one.other)): one.state for one in seen.pairs}
     main = {one.one: one.state for one in seen.against}
     names = [branch.name for branch in seen.branches]
     rows = []
@@ -144,7 +109,7 @@ def _mark(state: str | None) -> str:
     return click.style(MARKS[state], fg=INK.get(state)) if state else "."
 
 
-def render_meeting(meeting: Meeting) -> list[str]:
+def render_meeting(meeting: ForecastPair) -> list[str]:
     """Write one pair: its state, then each of its paths with who settles it or why nobody does."""
     lines = [f"{safe(meeting.one)} and {safe(meeting.other)}: {click.style(meeting.state, fg=INK.get(meeting.state))}"]
     lines += [f"  {_path(row)}" for row in meeting.paths[:SHOWN]]
@@ -153,10 +118,10 @@ def render_meeting(meeting: Meeting) -> list[str]:
     return lines
 
 
-def _path(row: PathForecast) -> str:
+def _path(row: ForecastPath) -> str:
     if row.resolver:
         dropped = f", drops {row.dropped} line{'' if row.dropped == 1 else 's'}" if row.dropped else ""
         return f"{safe(row.path)}: settled by {safe(row.resolver)}{dropped}"
     detail = re.sub(r"^CONFLICT \([^)]*\): ", "", row.detail)
-    said: Sequence[str] = [part for part in (row.kind, detail, "; ".join(row.reasons)) if part]
+    said = [part for part in (row.kind, detail, "; ".join(row.reasons)) if part]
     return ": ".join([safe(part) for part in (row.path, *said) if part])

@@ -2,61 +2,52 @@
 
 from __future__ import annotations
 
-import sys
-from typing import TYPE_CHECKING
-
 import click
 
+from gitprun.api.guarding import has_driver, install_driver, read_driver, uninstall_driver
+from gitprun.api.opened import Opened
 from gitprun.cli.console import put, safe, say, warn
+from gitprun.cli.options import is_terminal
 from gitprun.model.errors import OperationRefused
-
-if TYPE_CHECKING:
-    from gitprun.git.repo import Repository
 
 SHOWN = {"installed": "installed", "edited": "edited, or of another version", "other": "not ours"}
 WHAT = "git's own merges settle what git prun merge-file can prove"
 
 
-def install_asked(repository: Repository, *, yes: bool, force: bool) -> None:
-    """Show what the driver is and write it once that is let; raises Refused when it is not."""
-    from gitprun.guards.driver import install_driver, read_driver
-
-    driver = read_driver(repository)
+def install_asked(opened: Opened, *, yes: bool, force: bool) -> None:
+    """Show what the driver is and write it once that is agreed to; raises OperationRefused when it is not."""
+    driver = read_driver(opened)
     if driver.state == "installed":
         put("driver: already installed")
         return
-    say(f"Into {safe(str(repository.common / 'config'))}:")
+    say(f"Into {safe(str(driver.config))}:")
     for key, value in driver.settings:
         say(f"  {key} = {safe(value)}")
-    lines = driver.block.decode("utf-8", "surrogateescape").splitlines()
     say(f"Into {safe(str(driver.attributes))}, above what is there:")
+    lines = driver.lines
     for line in [f"{len(lines)} lines such as: {lines[1]}"] if yes else lines:
         say(f"  {safe(line)}")
     for path in driver.uncarried:
         warn(f"lines about merging in {safe(path)} are not carried over, and do not count where ours do")
     if not yes:
-        if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        if not is_terminal():
             raise OperationRefused(
                 "nothing was installed: the driver changes every merge git makes here", "--yes lets it"
             )
         if not click.confirm("Install?", default=True, err=True):
             raise OperationRefused("nothing was installed")
-    install_driver(repository, driver, force=force)
+    install_driver(opened, force=force)
     put("driver: installed")
 
 
-def uninstall_told(repository: Repository) -> bool:
-    """Take the driver out; tells whether there was one."""
-    from gitprun.guards.driver import probe_driver, read_driver, uninstall_driver
-
-    found = probe_driver(repository) and uninstall_driver(repository, read_driver(repository))
+def uninstall_told(opened: Opened) -> bool:
+    """Take the driver out and say so; return whether there was one."""
+    found = uninstall_driver(opened)
     if found:
         put("driver: removed")
     return found
 
 
-def driver_rows(repository: Repository) -> list[tuple[str, str, str]]:
-    """Give the driver's row of the status; none where it is not installed."""
-    from gitprun.guards.driver import probe_driver, read_driver
-
-    return [("driver", SHOWN[read_driver(repository).state], WHAT)] if probe_driver(repository) else []
+def driver_rows(opened: Opened) -> list[tuple[str, str, str]]:
+    """Return the driver's row of the status; none where it is not installed."""
+    return [("driver", SHOWN[read_driver(opened).state], WHAT)] if has_driver(opened) else []

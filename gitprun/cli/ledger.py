@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict
-
 import click
 
-from gitprun.cli.console import put, safe, say
+from gitprun.cli.console import put, put_json, safe, say
 from gitprun.cli.options import here, json_option
 
 
@@ -25,21 +22,17 @@ def verify(ctx: click.Context, as_json: bool) -> int:
     Every row, every captured commit, every ref under refs/prun, landings and workspaces are looked at; nothing is
     changed. Exit code 1 when something is lost; notes alone are no loss. 128 when the ledger cannot be read.
     """
-    from gitprun.cli.places import known_roots
-    from gitprun.recovery.ledger_check import check_ledger
-
-    place = here(ctx)
-    found = check_ledger(place.repository, place.ledger, known_roots(place))
+    found = here(ctx).check_ledger()
     if as_json:
-        put(json.dumps({"ok": not found.lost, **asdict(found)}))
-        return 1 if found.lost else 0
+        put_json("ledger", found)
+        return 0 if found.ok else 1
     for one in found.findings:
         put(safe(f"{one.level}: {one.what}: {one.problem}" + (f" ({one.todo})" if one.todo else "")))
     counts = f"{found.rows} rows, {found.runs} runs, {found.units} units, {found.refs} refs, {found.landings} landings"
     notes = len(found.findings) - found.lost
     said = f"{found.lost} lost, {notes} note{'s' if notes != 1 else ''}" if found.findings else "all is there"
     put(f"{counts}, {found.workspaces} workspaces: {said}")
-    return 1 if found.lost else 0
+    return 0 if found.ok else 1
 
 
 @ledger.command()
@@ -48,23 +41,10 @@ def verify(ctx: click.Context, as_json: bool) -> int:
 @click.pass_context
 def show(ctx: click.Context, run: str | None, archived: bool) -> None:
     """Print the events as JSON, one a line, as programs read them."""
-    from gitprun.ledger.archive import read_archived
-
-    place = here(ctx)
-    events = place.read().events
-    older = read_archived(place.ledger.path.parent, events[0] if events else None) if archived else ()
-    for event in (*older, *events):
+    some = False
+    for event in here(ctx).events(archived=archived):
+        some = True
         if run is None or event.run == run:
-            put(
-                json.dumps(
-                    {
-                        "t": event.time,
-                        "kind": event.kind,
-                        "run": event.run,
-                        "unit": event.unit,
-                        "facts": event.payload.as_json(),
-                    }
-                )
-            )
-    if not events:
+            put_json("event", event)
+    if not some:
         say("nothing has been written down in this repository yet")

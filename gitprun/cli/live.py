@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import threading
 import time
@@ -10,45 +9,33 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from gitprun.cli.console import COLOURS, age, clock_time, note_output, safe, said_above, say
-from gitprun.executors.base import Progress
-from gitprun.ledger.events import STATES, Event, UnitState, step
-from gitprun.ledger.stall import stalled_for
-from gitprun.ledger.unit_events import (
-    UnitFinished,
-    UnitMoving,
-    UnitPreparing,
-    UnitStalled,
-    UnitStarted,
-    UnitVerifying,
-    UnitWaiting,
-)
-from gitprun.model.names import RunId, UnitId
-from gitprun.model.units import Unit
+from gitprun.api.events import LedgerEvent
+from gitprun.api.progress import STATES, Moving, begin, move_on
+from gitprun.cli.console import COLOURS, age, clock_time, put_json, safe, said_above, say
 
 if TYPE_CHECKING:
     from rich.console import Group
 
 IDLE = ("queued", "waiting")
-SHOWN = (UnitWaiting, UnitPreparing, UnitStarted, UnitVerifying, UnitFinished)
+SHOWN = ("unit.waiting", "unit.preparing", "unit.started", "unit.verifying")
 
 
 class Watch:
     """What is known while a run goes on, fed by its events and by what its workers say."""
 
     def __init__(
-        self, units: Sequence[Unit], *, as_json: bool, on_interrupt: str = "Ctrl-C stops them, keeps their work"
+        self, units: Sequence[str], *, as_json: bool, on_interrupt: str = "Ctrl-C stops them, keeps their work"
     ) -> None:
         self.as_json, self.on_interrupt = as_json, on_interrupt
         self.deaf = False
         self.live = not as_json and sys.stderr.isatty()
         self.began = time.time()
-        self.states: dict[str, UnitState] = {}
-        self.order = [unit.id for unit in units]
+        self.states: dict[str, Moving] = {}
+        self.order = list(units)
         self.said: dict[str, str] = {}
         self.lock = threading.Lock()
 
-    def on_event(self, event: Event) -> None:
+    def on_event(self, event: LedgerEvent) -> None:
         """Take in one event of the ledger (from any thread); that nobody can be told is no reason to stop working."""
         with self.lock:
             self._step(event)
@@ -57,53 +44,45 @@ class Watch:
             elif not self.live:
                 self._plain(event)
 
-    def take_in(self, event: Event) -> None:
+    def take_in(self, event: LedgerEvent) -> None:
         """Take in one event that happened before anybody looked, and say nothing about it."""
         with self.lock:
             self._step(event)
 
-    def _step(self, event: Event) -> None:
+    def _step(self, event: LedgerEvent) -> None:
         if event.unit:
-            before = self.states.get(event.unit) or UnitState(
-                id=UnitId(event.unit), run=RunId(event.run), since=event.time
-            )
-            self.states[event.unit] = step(before, event)
+            before = self.states.get(event.unit) or begin(event)
+            self.states[event.unit] = move_on(before, event)
 
-    def _write(self, event: Event) -> None:
+    def _write(self, event: LedgerEvent) -> None:
         if self.deaf:
             return
-        row = {
-            "t": event.time,
-            "kind": event.kind,
-            "run": event.run,
-            "unit": event.unit,
-            "facts": event.payload.as_json(),
-        }
         try:
-            note_output()
-            sys.stdout.write(json.dumps(row) + "\n")
-            sys.stdout.flush()
+            put_json("event", event)
         except (OSError, ValueError):
             self.deaf = True
 
-    def _plain(self, event: Event) -> None:
-        clock = time.strftime("%H:%M:%S", time.localtime(event.time))
-        one = event.payload
-        if isinstance(one, UnitStalled | UnitMoving):
-            stall = one.stalled
-            what = f"stalled, nothing has come of it for {age(stall.quiet)}" if stall else "goes on"
-            say(f"{clock} {event.unit}: {what}" + ("; it is ended" if stall and stall.ends else ""))
-        if isinstance(one, SHOWN):
-            state = self.states[event.unit].state
-            if isinstance(one, UnitWaiting):
-                state = f"waiting until {clock_time(one.until)}"
-            reason = one.reason if isinstance(one, UnitWaiting | UnitFinished) else ""
-            say(f"{clock} {event.unit}: {state}" + (f" ({safe(reason)})" if reason else ""))
+    def _plain(self, event: LedgerEvent) -> None:
+        clock = time.strftime("%H:%M:%S", time.localtime(event.t))
+        unit = self.states.get(event.unit)
+        if unit is None:
+            return
+        if event.kind in ("unit.stalled", "unit.moving"):
+            quiet = unit.quiet
+            what = "goes on" if quiet is None else f"stalled, nothing has come of it for {age(quiet)}"
+            say(f"{clock} {event.unit}: {what}" + ("; it is ended" if unit.ends else ""))
+        if event.kind in SHOWN or event.kind == "unit.finished":
+            state = unit.state
+            if event.kind == "unit.waiting":
+                state = f"waiting until {clock_time(unit.until)}"
+            # Only what this event says: what an earlier one said is no reason for this state.
+            reason = event.facts.get("reason") or ""
+            say(f"{clock} {event.unit}: {state}" + (f" ({safe(str(reason))})" if reason else ""))
 
-    def on_progress(self, unit: str, progress: Progress) -> None:
+    def on_progress(self, unit: str, text: str) -> None:
         """Take in what a worker just did."""
         with self.lock:
-            self.said[unit] = f"{progress.kind}: {safe(progress.text)}"
+            self.said[unit] = safe(text)
 
     @contextmanager
     def shown(self) -> Iterator[None]:
@@ -153,7 +132,7 @@ class Watch:
         over = sum(not unit.live for unit in states)
         for unit in shown:
             last = unit.reason if not unit.live else said.get(unit.id, "")
-            if (stalled := stalled_for(unit, now)) is not None:
+            if (stalled := unit.stalled(now)) is not None:
                 last = f"stalled {age(stalled)}: {last}"
             if unit.state == "waiting":
                 last = f"until {clock_time(unit.until)}: {unit.reason}"

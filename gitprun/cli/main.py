@@ -7,7 +7,6 @@ import errno
 import importlib
 import io
 import itertools
-import json
 import os
 import sys
 from collections.abc import Sequence
@@ -17,7 +16,7 @@ from typing import Any
 import click
 
 from gitprun import __version__
-from gitprun.cli.console import begin_output, hint, put, safe, say, was_put
+from gitprun.cli.console import begin_output, hint, put_json, safe, say, was_put
 from gitprun.cli.signals import signals_end
 from gitprun.model.errors import Interrupted, OperationRefused, PrunError, UsageProblem
 
@@ -69,7 +68,7 @@ SUMMARIES = {
     "diff": "Show what a unit changed.",
     "dispatch": "Run one worker on one prompt, outside of any run.",
     "gather": "Wait until result files have landed.",
-    "gc": "Let go what nobody needs, and say why that is safe.",
+    "gc": "Remove data that is no longer needed.",
     "events": "Show a worker's JSON events as compact lines.",
     "exec": "Run a worker in a named workspace, commit and verify its work.",
     "forecast": "Tell which branches conflict, who settles it, and in which order to land.",
@@ -173,7 +172,7 @@ def complain(message: str, advice: str = "") -> None:
 
 
 def run_cli(arguments: Sequence[str] | None = None) -> int:
-    """Run one command line and give its exit code."""
+    """Run one command line and return its exit code."""
     begin_output()
     with signals_end() as caught:
         code = _run(arguments)
@@ -221,7 +220,9 @@ def _answer_json(message: str, advice: str, code: int) -> None:
     """Say to a program what was said to a person; where it has its answer already, there is nothing to add."""
     if not was_put():
         with contextlib.suppress(OSError):
-            put(json.dumps({"error": message, "hint": advice, "exit_code": code}))
+            from gitprun.api.refusals import Failure
+
+            put_json("error", Failure(error=message, hint=advice, exit_code=code, code=code))
 
 
 def _code_of(problem: PrunError) -> int:
@@ -253,7 +254,7 @@ def _drop_stdout() -> None:
 
 def _report_bug() -> int:
     """Keep the traceback in a file and say one line about it."""
-    from gitprun.system.bugs import write_bug_report
+    from gitprun.api.bugs import write_bug_report
 
     found = sys.exc_info()[1]
     complain(f"git prun has a bug: {found!r}", write_bug_report(found) if found else "")

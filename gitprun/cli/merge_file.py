@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
-from gitprun.cli.file_words import merge_words
+from gitprun.cli.merge_file_args import merge_words
 
 
 class RawCommand(click.Command):
-    """A command whose words are read by ``file_words``; click only knows its help."""
+    """A command whose words are read by ``merge_file_args``; click only knows its help."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Take the words as they are, unless they ask for help."""

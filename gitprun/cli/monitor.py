@@ -3,36 +3,42 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import sys
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import click
 
-from gitprun.cli.console import hint, put, safe, say
-from gitprun.cli.options import Here, json_option
-from gitprun.cli.places import log_root, project
+from gitprun.api.repo import Repo
+from gitprun.api.stopping import Stop
+from gitprun.api.ticks import MonitorTick
+from gitprun.api.watching import (
+    WatchRequest,
+    await_run,
+    clock_time,
+    find_notify,
+    log_root,
+    shutdown_line,
+    startup_line,
+    watching,
+)
+from gitprun.cli.console import hint, put, put_json, safe, say
+from gitprun.cli.options import json_option, project
 from gitprun.cli.signals import signals_stop
 from gitprun.model.errors import UsageProblem
 
-if TYPE_CHECKING:
-    from gitprun.observe.flags import Tick
-    from gitprun.supervisor.process import Stop
-
 TITLE = "git prun"
+# What a flag is about fits on a line so far.
 SHOWN = 5
 EXIT_NOT_YET = 2
-# Somebody may have started a run a moment ago: it says so in the ledger within a second, on a busy machine within ten.
-AWAITED = 10.0
-LOOK_AGAIN = 0.1
+# Often enough to notice soon that nobody is at work any more, seldom enough to cost nothing.
+LOOK_AGAIN = 0.5
 # What these are about stands on the line already.
 PLAIN = ("silent-edit", "agent-done-committed")
 EPILOG = """\b
 HH:MM:SSZ  procs=codex:N/wrap:M  commits=main:X/all:Y  (note)  [flags]  :: unit=Ac/Dd ...
-  codex  living workers; wrap  living wardens and coordinators
+  codex  living workers; wrap  living supervisors and coordinators
   Ac     commits of the unit past the base; Dd  files that differ from there
 references/monitor.md says when each flag is raised and what to do about it.
 """
@@ -77,6 +83,7 @@ references/monitor.md says when each flag is raised and what to do about it.
 def monitor(
     ctx: click.Context,
     /,
+    *,
     run_name: str | None,
     interval: float,
     once: bool,
@@ -91,61 +98,49 @@ def monitor(
     Reads only: takes no lock, ends no process. Runs until it is stopped (exit code 0), or with --until-done until
     the units have ended (stopped before that: 130 or 143; no run at work within 10 s: 2).
     """
-    from gitprun.monitor.loop import Monitor, Watching, watch
-    from gitprun.monitor.render import shutdown_line, startup_line
-    from gitprun.observe.flags import FlagLimits
-    from gitprun.supervisor.process import Stop
-
     if once and until_done:
         raise UsageProblem("--once and --until-done cannot be given together", "leave one of them out")
-    place, stop = project(ctx), Stop()
-    if until_done and run_name is None and (code := await_run(place, stop)):
+    repo, stop = project(ctx), Stop()
+    if until_done and run_name is None and (code := _await_run(repo, stop)):
         return code
-    watching = Watching(run=run_name, limits=FlagLimits(streak, stalled_after), keep=until_done, attentive=not once)
-    screen = Screen(place, as_json=as_json, tell=choose_notifier(notify))
+    asked = WatchRequest(run=run_name, streak=streak, stalled_after=stalled_after, once=once, until_done=until_done)
+    screen = Screen(repo, as_json=as_json, tell=choose_notifier(notify))
     frame = say if as_json else put
-    with contextlib.closing(Monitor(place.repository, place.ledger, watching)) as watched:
+    with watching(repo.opened, asked) as watched:
         if once:
-            watched.compare_with_start()
-            screen.show(watched.tick())
+            screen.show(watched.look())
             return 0
         frame(startup_line(time.time(), watched.base, interval, notify=screen.tell is not None))
         with signals_stop(stop, quiet=True) as caught:
-            over = watched.is_over if until_done else None
-            for tick in watch(watched, pause=lambda: wait(stop, interval, over), until_done=until_done):
+            over = (lambda: watched.over) if until_done else None
+            for tick in watched.ticks(lambda: wait(stop, interval, over)):
                 screen.show(tick)
-        done = until_done and watched.is_over()
+        done = until_done and watched.over
         frame(shutdown_line(time.time(), "no unit is at work" if done else ""))
         if done:
-            return 0 if watched.all_well() else 1
+            return 0 if watched.good else 1
     # Being stopped is the one end an endless monitor has; one that waits for an end was cut short.
     return 128 + caught[0] if until_done and caught else 0
 
 
-def await_run(place: Here, stop: Stop) -> int:
-    """Wait until a run is at work; gives the exit code where none comes, or we are asked to stop."""
-    from gitprun.monitor.loop import is_at_work
-
-    deadline, stamp = time.monotonic() + AWAITED, None
+def _await_run(repo: Repo, stop: Stop) -> int:
+    """Wait until a run is at work; return the exit code where none comes, or we are asked to stop."""
     with signals_stop(stop, quiet=True) as caught:
-        while not stop.is_set():
-            before, stamp = stamp, place.ledger.stamp()
-            if (stamp is None or stamp != before) and is_at_work(place.ledger):
-                return 0
-            if time.monotonic() >= deadline:
-                say("no run")
-                last = place.history().last
-                hint(f"git prun status {last.id} shows the last one" if last else "git prun run PLAN starts one")
-                return EXIT_NOT_YET
-            stop.wait(LOOK_AGAIN)
-    return 128 + caught[0]
+        if await_run(repo.opened, stop):
+            return 0
+    if caught:
+        return 128 + caught[0]
+    say("no run")
+    runs = repo.runs()
+    hint(f"git prun status {runs[-1].id} shows the last one" if runs else "git prun run PLAN starts one")
+    return EXIT_NOT_YET
 
 
 def wait(stop: Stop, seconds: float, over: Callable[[], bool] | None) -> bool:
-    """Wait for the next tick; true when we are asked to stop, false early when ``over`` says so."""
+    """Wait for the next tick; return True when we are asked to stop, False early when ``over`` says so."""
     deadline = time.monotonic() + seconds
     while (left := deadline - time.monotonic()) > 0:
-        if stop.wait(left if over is None else min(left, 0.5)):
+        if stop.wait(left if over is None else min(left, LOOK_AGAIN)):
             return True
         if over is not None and over():
             return False
@@ -157,43 +152,40 @@ Tell = Callable[[str, str], None]
 
 def choose_notifier(wanted: bool | None) -> Tell | None:
     """Find out whether and how to notify; the seed's own switch keeps working."""
-    from gitprun.monitor.notify import find_notifier, notify
-
     if wanted is None:
         wanted = sys.stdout.isatty() and not os.environ.get("CODEX_MONITOR_NO_OSASCRIPT")
-    words = find_notifier() if wanted else None
-    title = os.environ.get("NOTIFY_TITLE") or TITLE
-    return None if words is None else lambda body, subtitle: notify(words(body, title, subtitle))
+    return find_notify(os.environ.get("NOTIFY_TITLE") or TITLE) if wanted else None
 
 
 class Screen:
     """Where ticks go: standard output, monitor.log, the desktop when something is new."""
 
-    def __init__(self, place: Here, *, as_json: bool, tell: Tell | None) -> None:
-        self.place, self.as_json, self.tell = place, as_json, tell
-        self.before: Tick | None = None
+    def __init__(self, repo: Repo, *, as_json: bool, tell: Tell | None) -> None:
+        opened = repo.opened
+        self.folder = log_root(opened.start, opened.repository.state, os.environ.get("MONITOR_ROOT", "")) / "logs"
+        self.as_json, self.tell = as_json, tell
+        self.before: MonitorTick | None = None
 
-    def show(self, tick: Tick) -> None:
+    def show(self, tick: MonitorTick) -> None:
         """Show one tick."""
-        from gitprun.monitor.render import clock_time, headline, tick_line, tick_row
-
         before, self.before = self.before, tick
-        line = tick_line(tick)
-        put(json.dumps(tick_row(tick)) if self.as_json else line)
+        if self.as_json:
+            put_json("tick", tick)
+        else:
+            put(tick.line)
         known = before.flags if before else ()
         for flag in tick.flags:
-            if flag.about and flag not in known and not self.as_json and flag.name not in PLAIN:
+            if flag.about and flag not in known and not self.as_json and flag.flag not in PLAIN:
                 more = f" and {len(flag.about) - SHOWN} more" if len(flag.about) > SHOWN else ""
                 say(f"  {flag.text}: {safe(', '.join(flag.about[:SHOWN]))}{more}")
-        self._keep(line)
+        self._keep(tick.line)
         news = before is None or (before.note, before.flags) != (tick.note, tick.flags)
         if self.tell is not None and news:
-            self.tell(headline(tick), clock_time(tick.now.time))
+            self.tell(tick.headline, clock_time(tick.time))
 
     def _keep(self, line: str) -> None:
         """Append the line to the log; that this fails is no reason to stop watching."""
-        folder = log_root(self.place.start, self.place.repository.state) / "logs"
         with contextlib.suppress(OSError):
-            folder.mkdir(parents=True, exist_ok=True)
-            with open(folder / "monitor.log", "a", encoding="utf-8") as log:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with open(self.folder / "monitor.log", "a", encoding="utf-8") as log:
                 log.write(line + "\n")

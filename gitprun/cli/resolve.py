@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import json
-import os
-from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
 
 import click
 
-from gitprun.cli.console import hint, put, safe, say, table, warn
-from gitprun.cli.landing import landing_options, require_findings, suspect_option
-from gitprun.cli.options import Here, here, json_option
-from gitprun.model.errors import Interrupted, OperationRefused, UsageProblem
-from gitprun.model.escapes import shell_word
-
-if TYPE_CHECKING:
-    from gitprun.landing.accept_resolution import AcceptedResolution
-    from gitprun.landing.plan import Candidate, LandingOptions, LandingReport
-    from gitprun.landing.resolution import Resolution
-    from gitprun.model.plan import Settings
+from gitprun.api import resolving
+from gitprun.api.opening import report_json, report_text
+from gitprun.api.repo import Repo
+from gitprun.api.settings import MergeRequest, require_findings
+from gitprun.api.stopping import Stop
+from gitprun.api.undone import OpenedBranch, OpenResolution
+from gitprun.cli.console import hint, put, put_json, safe, say, table
+from gitprun.cli.landing_output import render_landing, suspect_option
+from gitprun.cli.options import here, json_option
+from gitprun.cli.signals import signals_stop
+from gitprun.model.errors import Interrupted, UsageProblem
+from gitprun.model.escapes import safe_text, shell_word
 
 
 @click.command()
@@ -40,7 +37,26 @@ if TYPE_CHECKING:
 @suspect_option
 @click.option("-m", "--message", help="The merge message (default: it names what was resolved).")
 @click.pass_context
-def resolve(ctx: click.Context, /, name: str | None, proceed: bool, abort: bool, **given: Any) -> int:
+def resolve(
+    ctx: click.Context,
+    /,
+    *,
+    name: str | None,
+    into: str | None,
+    markdown: bool,
+    as_json: bool,
+    proceed: bool,
+    abort: bool,
+    forget: tuple[str, ...],
+    worker: str | None,
+    take: tuple[str, ...],
+    allow_other_paths: bool,
+    verify: tuple[str, ...],
+    no_verify: bool,
+    allow_unverified: bool,
+    allow_suspect: tuple[str, ...],
+    message: str | None,
+) -> int:
     """Open BRANCH, which does not land, in a workspace with a report; without it list what is open.
 
     That is a conflict, a merge that looks wrong (suspect), or what the last landing found red. Edit the files there,
@@ -48,244 +64,115 @@ def resolve(ctx: click.Context, /, name: str | None, proceed: bool, abort: bool,
     has, and landed as git prun merge lands: verified, by hooks and compare-and-swap. Conflicts that are not about
     content need --take. What you resolved is recorded for these very versions; --forget takes that back.
     """
-    place = here(ctx)
-    forget = given.pop("forget")
     if proceed + abort + bool(forget) > 1:
         raise UsageProblem("--continue, --abort and --forget exclude each other")
+    repo = here(ctx, quiet=as_json)
     if forget:
-        from gitprun.cli.forget import forget_resolutions
-
-        return forget_resolutions(place, (*forget, *([name] if name else ())), given["into"])
+        return _forget(repo, (*forget, *([name] if name else ())), into)
     if abort:
-        return _abort(place, name)
-    from gitprun.cli.opening import open_branch, show_opened, swept
-    from gitprun.landing.resolution import require_open
-
-    require_findings(place, given["allow_suspect"])
-    if proceed:
-        return _finish(place, require_open(swept(place), name), **given)
-    if name is None:
-        return _list(place, as_json=given["as_json"])
-    if given["worker"]:
-        _require_trust(place, _executor(given["worker"]))
-    opened = open_branch(place, name, given["into"])
-    show_opened(place, opened, as_json=given["as_json"], markdown=given["markdown"])
-    if not given["worker"]:
-        hint(f"edit the files there, then: git prun resolve {shell_word(opened.label)} --continue")
+        branch, landed = resolving.abort(repo.opened, name)
+        put(f"{safe(branch)}: {'has landed' if landed else 'aborted'}, its workspace is removed")
         return 0
-    if not _work(place, opened, given["worker"]):
-        hint(
-            f"go on yourself in {shell_word(opened.workspace)}, or git prun resolve {shell_word(opened.label)} --abort"
-        )
+    landing = MergeRequest(
+        message=message,
+        verify=verify,
+        no_verify=no_verify,
+        allow_unverified=allow_unverified,
+        allow_suspect=allow_suspect,
+    )
+    asked = resolving.ResolveRequest(take=take, allow_other_paths=allow_other_paths, landing=landing)
+    require_findings(repo.opened, allow_suspect)
+    if proceed:
+        return _finish(repo, name, asked, as_json=as_json)
+    if name is None:
+        return _list(repo, as_json=as_json)
+    if worker:
+        # Before anything is opened for it.
+        resolving.require_worker(repo.opened, worker)
+    opened = repo.resolve(name, into=into)
+    _show_opened(opened, as_json=as_json, markdown=markdown)
+    label = shell_word(opened.label)
+    if not worker:
+        hint(f"edit the files there, then: git prun resolve {label} --continue")
+        return 0
+    if not _work(repo, opened, worker):
+        hint(f"go on yourself in {shell_word(opened.workspace)}, or git prun resolve {label} --abort")
         return 1
-    return _finish(place, opened, **given)
+    return _finish(repo, opened.label, asked, as_json=as_json)
 
 
-def _list(place: Here, *, as_json: bool) -> int:
-    from gitprun.cli.opening import swept
-
-    found = swept(place)
+def _list(repo: Repo, *, as_json: bool) -> int:
+    found = repo.resolutions()
     if as_json:
-        rows = [
-            {
-                **one.about.as_json(),
-                "why": one.why,
-                "workspace": one.workspace,
-                "paths": [row.path for row in one.paths],
-            }
-            for one in found
-        ]
-        put(json.dumps(rows))
-    elif found:
-        head = ("branch", "into", "state", "files", "workspace")
-        put(table(head, [(*_row(one), safe(one.workspace)) for one in found]))
+        put_json("resolutions", found)
+    elif found.resolutions:
+        put(table(("branch", "into", "state", "files", "workspace"), map(_row, found.resolutions)))
     else:
         say("no resolution is open here")
     return 0
 
 
-def _row(one: Resolution) -> tuple[str, str, str, str]:
-    return safe(one.branch), one.target.removeprefix("refs/heads/"), one.why, str(len(one.paths))
+def _row(one: OpenResolution) -> Sequence[str]:
+    into = one.target.removeprefix("refs/heads/")
+    return safe(one.branch), into, one.why, str(len(one.paths)), safe(one.workspace)
 
 
-def _abort(place: Here, name: str | None) -> int:
-    from gitprun.judging.recorded_resolutions import is_recorded
-    from gitprun.landing.accept_resolution import names_of, read_written
-    from gitprun.landing.forget import forget_rows
-    from gitprun.landing.resolution import (
-        close_resolution,
-        read_resolutions,
-        require_idle,
-        require_open,
-        resolutions_locked,
-    )
-
-    repository = place.repository
-    with resolutions_locked(repository):
-        found = require_open(read_resolutions(repository), name)
-        require_idle(found)
-        if _has_landed(place, found):
-            outcome, said, written = "landed", "has landed", None
-        else:
-            outcome, said, written = "aborted", "aborted", read_written(repository, found)
-            rows = [row for row in names_of(found) if is_recorded(repository.state, row[1])]
-            if rows:
-                forget_rows(repository, place.ledger, rows, by="abort")
-        notes = close_resolution(repository, place.ledger, found, outcome, written=written)
-    put(f"{safe(found.branch)}: {said}, its workspace is removed")
-    for note in notes:
-        warn(safe(note))
-    return 0
+def _show_opened(opened: OpenedBranch, *, as_json: bool, markdown: bool) -> None:
+    """Print the report that was asked for, or where it is and what it is about."""
+    if as_json:
+        put_json("resolution", report_json(opened))
+        return
+    if markdown:
+        # It quotes files and results of workers.
+        put(safe_text(report_text(opened)).rstrip("\n"))
+        return
+    count, where = len(opened.paths), safe(opened.workspace)
+    if opened.conflict:
+        put(f"{safe(opened.branch)}: {count} file{'' if count == 1 else 's'} in conflict, in {where}")
+    else:
+        put(f"{safe(opened.branch)}: {opened.why}; its merged files are in {where}")
+    for row in opened.paths:
+        said = row.detail or row.kind
+        named = f"{row.path}: {said}" if row.path else said
+        put(f"  {safe(named)}" + ("" if row.textual or not opened.conflict else " (needs --take)"))
+    if not opened.paths:
+        put(f"  {safe(opened.reason)}")
+    put(f"brief: {safe(opened.report)}")
 
 
-def _has_landed(place: Here, found: Resolution) -> bool:
-    answer = place.repository.git.run("merge-base", "--is-ancestor", found.tip, found.target, ok=(0, 1, 128))
-    return answer.code == 0
-
-
-def _executor(worker: str) -> str:
-    return worker if worker in ("codex", "claude") else "command"
-
-
-def _require_trust(place: Here, executor: str) -> None:
-    """Ask before anything is opened for a worker whose program prun.toml names."""
-    from gitprun.cli.opening import read_settings_of
-    from gitprun.cli.places import require_trust
-
-    require_trust(place, (one for one in read_settings_of(place).powers if one.executor == executor))
-
-
-def _work(place: Here, opened: Resolution, worker: str) -> bool:
-    """Let a worker resolve it; tells whether it ended well."""
-    from gitprun.cli.opening import read_settings_of
-    from gitprun.cli.signals import signals_stop
-    from gitprun.landing.resolution import MOST, folder_of, require_idle, write_resolution
-    from gitprun.model.names import UnitId
-    from gitprun.model.units import ExecutorSettings, Unit
-    from gitprun.registry.state_folder import state_base
-    from gitprun.runs.dispatch_unit import DispatchPolicy, DispatchSpec, dispatch_unit
-    from gitprun.supervisor.process import Stop
-    from gitprun.system.files import read_plain
-    from gitprun.workspaces.base import OUTBOX
-
-    require_idle(opened)
-    executor = _executor(worker)
-    prompt = (read_plain(folder_of(place.repository, opened.name) / "prompt.md", MOST) or b"").decode("utf-8")
-    command = ("sh", "-c", worker) if executor == "command" else ()
-    unit = Unit(id=UnitId("resolve"), prompt=prompt, executor=executor, command=command)
-    path, stop, project = Path(opened.workspace), Stop(), read_settings_of(place)
-    request = DispatchSpec(
-        unit=unit,
-        executor=project.executors.get(executor, ExecutorSettings()),
-        result=path / OUTBOX / "result.md",
-        base=state_base(os.environ),
-        caller=str(place.start),
-        scratch=path,
-        project=project,
-    )
-
-    def announce(folder: Path) -> None:
-        # Where we are killed, the worker lives on: nobody is to take its files half written.
-        write_resolution(place.repository, replace(opened, worker=str(folder)))
-        say(f"{safe(worker)} works; its output: {safe(str(folder / 'tail'))}")
-
-    with signals_stop(stop) as caught:
-        ended = dispatch_unit(DispatchPolicy(request, stop, announce, lambda text: say(safe(text))))
-    write_resolution(place.repository, replace(opened, worker=""))
-    if caught:
-        raise Interrupted(caught[0])
-    if ended.ended.shell_code:
-        warn(f"{safe(worker)} ended with exit code {ended.ended.shell_code}: {safe(ended.ending.reason)}")
-    return ended.ended.shell_code == 0
-
-
-def _finish(place: Here, opened: Resolution, **given: Any) -> int:
-    """Take a resolution back, record it, and land the branch."""
-    from gitprun.cli.opening import read_settings_of
-    from gitprun.landing.resolution import require_idle
-
-    require_idle(replace(opened, worker="") if given["worker"] else opened)
-    report = _land(place, opened, read_settings_of(place), given)
-    state = report.items[0].state
-    if state not in ("landed", "already-contained", "nothing-to-merge"):
-        hint(f"the workspace is kept: {shell_word(opened.workspace)}")
-        return 1
-    if state != "landed":
-        say(f"nothing of {safe(opened.branch)} had to be brought in")
-    from gitprun.landing.accept_resolution import read_written
-    from gitprun.landing.resolution import close_resolution, resolutions_locked
-
-    with resolutions_locked(place.repository):
-        written = None if state == "landed" else read_written(place.repository, opened)
-        notes = close_resolution(place.repository, place.ledger, opened, state, written=written)
-    for note in notes:
-        warn(safe(note))
-    return 0
-
-
-def _land(place: Here, opened: Resolution, settings: Settings, given: dict[str, Any]) -> LandingReport:
-    from gitprun.cli.opening import candidate_of
-    from gitprun.cli.signals import signals_stop
-    from gitprun.landing.accept_resolution import accept_work, parse_takes
-    from gitprun.landing.engine import land
-    from gitprun.landing.guard import hold_back
-    from gitprun.supervisor.process import Stop
-
-    repository = place.repository
-    candidate = candidate_of(place, _word_for(place, opened))
-    if candidate.tip != opened.tip:
-        raise OperationRefused(f"{opened.branch} has moved since this was opened", "--abort, then open it again")
-    others = bool(given["allow_other_paths"])
-    taken = accept_work(repository, opened, parse_takes(given["take"]), allow_other_paths=others)
-    candidate = replace(candidate, mended=_keep(place, opened, candidate, settings, taken))
-    options = _options(place, settings, opened, given["message"] or taken.message(opened.branch), given)
+def _work(repo: Repo, opened: OpenedBranch, worker: str) -> bool:
+    """Let a worker resolve it; return whether it ended well."""
     stop = Stop()
     with signals_stop(stop) as caught:
-        told = (lambda _: None) if given["as_json"] else say
-        held = hold_back((candidate,), place.read().events)
-        report = land(repository, place.ledger, held, options, stop=stop, say=told)
-    if given["as_json"]:
-        put(json.dumps(report.as_json()))
-    else:
-        from gitprun.cli.merge_words import render
-
-        render(report, (), advise=False)
+        good = resolving.let_work(repo.opened, opened.label, worker, stop)
     if caught:
         raise Interrupted(caught[0])
-    return report
+    return good
 
 
-def _keep(place: Here, opened: Resolution, candidate: Candidate, settings: Settings, taken: AcceptedResolution) -> str:
-    """Record what was decided for the merge to find; gives a merge with all that no record can tell, if there is any.
-
-    What was decided for three versions holds wherever these meet, and is found again.
-    """
-    from gitprun.cli.opening import left_of
-    from gitprun.landing.accept_resolution import commit_whole, record, require_same_conflicts
-    from gitprun.landing.guard import read_target
-    from gitprun.landing.unresolved import CONFLICT
-
-    if opened.why != CONFLICT:
-        return commit_whole(place.repository, opened, taken)
-    whole = bool(taken.others) or opened.crossed
-    target = read_target(place.repository, opened.target)
-    if target.tip != opened.main and not whole:
-        require_same_conflicts(opened, left_of(place, target, candidate, settings))
-    known = record(place.repository, place.ledger, opened, taken)
-    return commit_whole(place.repository, opened, taken) if whole or not known else ""
-
-
-def _word_for(place: Here, opened: Resolution) -> str:
-    if opened.unit:
-        return f"{opened.run}/{opened.unit}"
-    full = f"refs/heads/{opened.branch}"
-    known = place.repository.git.run("show-ref", "--verify", "--quiet", full, ok=(0, 1, 128)).code == 0
-    return full if known else opened.branch
+def _finish(repo: Repo, name: str | None, asked: resolving.ResolveRequest, *, as_json: bool) -> int:
+    """Take a resolution back, record it, and land the branch."""
+    stop = Stop()
+    with signals_stop(stop) as caught:
+        done = resolving.land_resolution(repo.opened, name, asked, stop)
+    if as_json:
+        put_json("merge", done.landing)
+    else:
+        render_landing(done.landing, advise=False)
+    if caught:
+        raise Interrupted(caught[0])
+    if not done.done:
+        hint(f"the workspace is kept: {shell_word(done.workspace)}")
+        return 1
+    if done.landing.items[0].state != "landed":
+        say(f"nothing of {safe(done.branch)} had to be brought in")
+    resolving.close(repo.opened, done)
+    return 0
 
 
-def _options(
-    place: Here, settings: Settings, opened: Resolution, message: str, given: dict[str, Any]
-) -> LandingOptions:
-    runs = place.history().runs
-    options = landing_options(place, settings, given, [runs[opened.run]] if opened.run in runs else ())
-    return replace(options, into=opened.target, message=message)
+def _forget(repo: Repo, words: Sequence[str], into: str | None) -> int:
+    """Forget what is recorded for paths, folders, branches and units, and say what."""
+    for path in resolving.forget(repo.opened, words, into):
+        put(f"{safe(path)}: forgotten; the next merge asks anew")
+    hint(f"the texts are kept in {safe(str(resolving.forgotten_folder(repo.opened)))}")
+    return 0

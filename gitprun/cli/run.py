@@ -3,33 +3,30 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import click
 
-from gitprun.cli.console import age, hint, put, safe, say, warn
-from gitprun.cli.options import Here, here, json_option
-from gitprun.cli.places import require_trust
+from gitprun.api.events import LedgerEvent
+from gitprun.api.plans import RunOptions, read_plan_file, require_approved_plan, single_unit
+from gitprun.api.repo import Repo
+from gitprun.api.running import Onlooker, ResumeOptions, RunBegun, RunListener, RunOutcome, run_plan, take_over
+from gitprun.api.stopping import Stop
+from gitprun.api.values import RunStatus, UnitStatus
+from gitprun.cli.console import age, hint, put, safe, say
+from gitprun.cli.live import Watch
+from gitprun.cli.options import here, json_option
 from gitprun.cli.signals import signals_stop
-from gitprun.cli.status import headline, probe_run, render_units, say_drift
-from gitprun.ledger.events import RunState, UnitState
-from gitprun.model.errors import Interrupted, PrunError, UsageProblem
+from gitprun.cli.status import headline, render_units, say_drift
+from gitprun.model.errors import Interrupted, UsageProblem
 from gitprun.model.names import short
-from gitprun.model.plan import Plan, Settings
-from gitprun.model.powers import started_by
+from gitprun.model.plan import Plan
+from gitprun.model.units import UNCONFINED
 
-if TYPE_CHECKING:
-    from gitprun.cli.follow import Onlooker
-    from gitprun.cli.live import Watch
-    from gitprun.model.units import Unit
-    from gitprun.runs.dispatch import RunReport
-    from gitprun.runs.resume import Resumed
-    from gitprun.supervisor.process import Stop
-
+# Of the units whose checks ran within the same walls so many are named.
+MOST_NAMED = 5
 EPILOG = """\b
 A plan is a TOML file:
   [run]
@@ -40,6 +37,14 @@ A plan is a TOML file:
   executor = "codex"             # codex, claude or command
   paths = ["src/reports/**"]     # work outside of it is held
 """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Afterwards:
+    """What is done with a run that has ended: ``land`` it, and print for people or as JSON."""
+
+    land: bool = False
+    as_json: bool = False
 
 
 @click.command(epilog=EPILOG)
@@ -64,178 +69,159 @@ A plan is a TOML file:
 @click.option("--yes", is_flag=True, help="Approve what prun.toml says (git prun trust), now and from now on.")
 @json_option
 @click.pass_context
-def run(ctx: click.Context, /, plan_file: str | None, land: bool, as_json: bool, **given: Any) -> int:
+def run(
+    ctx: click.Context,
+    /,
+    *,
+    plan_file: str | None,
+    unit_rows: tuple[str, ...],
+    prompt: str | None,
+    prompt_file: str | None,
+    executor: str | None,
+    command: str | None,
+    paths: tuple[str, ...],
+    timeout: str | None,
+    base: str | None,
+    jobs: int | None,
+    verify: tuple[str, ...],
+    no_bypass: bool,
+    no_retry: bool,
+    resume: bool,
+    no_watch: bool,
+    retry_empty: bool,
+    land: bool,
+    root: str | None,
+    yes: bool,
+    as_json: bool,
+) -> int:
     """Run the units of PLAN in parallel, each in a workspace of its own; keep, verify and pin their work.
 
     A unit its service failed (503, 429, no capacity, no network, a worker that bailed out) is tried again, at most
     twice. Exit code 0 only if every unit succeeded and its work is verified.
     """
-    place = here(ctx)
-    if given["resume"]:
-        return _resume(place, plan_file, given, land=land, as_json=as_json)
-    for option in ("retry_empty", "no_watch"):
-        if given[option]:
-            word = f"--{option.replace('_', '-')}"
-            raise UsageProblem(f"{word} is for --resume", f"git prun run --resume {word}")
-    plan, source = read_units(place, plan_file, given)
-    if plan.settings.powers:
-        executors = {unit.executor for unit in plan.units}
-        require_trust(place, started_by(plan.settings.powers, executors), yes=given["yes"])
-    return run_and_report(place, plan, source=source, land=land, as_json=as_json)
-
-
-def read_units(place: Here, plan_file: str | None, given: dict[str, Any]) -> tuple[Plan, str]:
-    """Make the plan from a file, or from the options for a single unit."""
-    from gitprun.system.config import read_plan, read_settings
-
-    settings = read_settings(place.repository.top)
-    single = ("unit_rows", "prompt", "prompt_file", "executor", "command", "paths", "timeout")
-    if plan_file is not None:
-        used = [name for name in single if given.get(name)]
+    repo, after = here(ctx), Afterwards(land=land, as_json=as_json)
+    # In the order of the options, so that the first one of several is named.
+    single = {
+        "--unit": unit_rows,
+        "--prompt": prompt,
+        "--prompt-file": prompt_file,
+        "--executor": executor,
+        "--command": command,
+        "--path": paths,
+        "--timeout": timeout,
+    }
+    if resume:
+        for_plans = {"--base": base, "--verify": verify, "--no-bypass": no_bypass, "--root": root, "--yes": yes}
+        used = [name for name, value in (single | for_plans).items() if value]
         if used:
             raise UsageProblem(
-                f"--{used[0].replace('_rows', '').replace('_', '-')} is for a single unit, not for a plan",
-                "put it into the plan, or leave the plan out",
+                f"{used[0]} cannot be given with --resume", "--resume reuses the options of the original run"
             )
-        plan, source = read_plan(place.start / plan_file, settings), plan_file
-    elif given.get("unit_rows"):
-        plan, source = _single(place, settings, given), "--unit"
-    else:
+        options = ResumeOptions(jobs=jobs, retry=not no_retry, retry_empty=retry_empty, watch=not no_watch)
+        return _resume(repo, plan_file, options, after)
+    for word, given in (("--retry-empty", retry_empty), ("--no-watch", no_watch)):
+        if given:
+            raise UsageProblem(f"{word} is for --resume", f"git prun run --resume {word}")
+    wanted = RunOptions(base=base, jobs=jobs, verify=verify, root=root, bypass=not no_bypass, retry=not no_retry)
+    plan, source = _read_units(repo, plan_file, single, wanted)
+    require_approved_plan(repo.opened, plan, yes=yes)
+    return run_and_report(repo, plan, source=source, after=after)
+
+
+def _read_units(
+    repo: Repo, plan_file: str | None, single: dict[str, str | tuple[str, ...] | None], wanted: RunOptions
+) -> tuple[Plan, str]:
+    """Make the plan from a file, or from the options for a single unit; return what it comes from, too."""
+    if plan_file is not None:
+        used = [name for name, value in single.items() if value]
+        if used:
+            raise UsageProblem(
+                f"{used[0]} is for a single unit, not for a plan", "put it into the plan, or leave the plan out"
+            )
+        return read_plan_file(repo.opened, plan_file, wanted), plan_file
+    if not single["--unit"]:
         raise UsageProblem("a plan is missing", "git prun run plan.toml, or --unit id=NAME --prompt-file FILE")
-    if any(not command.strip() for command in given["verify"]):
-        raise UsageProblem("--verify must not be empty", "leave it out to have the checks detected")
-    said = Settings(
-        base=given.get("base"),
-        jobs=given.get("jobs"),
-        verify=tuple(given["verify"]) or None,
-        root=str((place.start / given["root"]).absolute()) if given.get("root") else None,
-        retries=0 if given.get("no_retry") else None,
-    )
-    if given.get("no_bypass"):
-        plan = replace(plan, units=tuple(replace(unit, bypass=False) for unit in plan.units))
-    return replace(plan, settings=said.over(plan.settings)), source
+    return single_unit(repo.opened, _rows_of(single), wanted), "--unit"
 
 
-def _single(place: Here, settings: Settings, given: dict[str, Any]) -> Plan:
-    """Read ``--unit KEY=VALUE`` and its companions as one ``[[unit]]`` of a plan."""
-    import shlex
-
-    from gitprun.model.plan import parse_unit
-    from gitprun.model.tables import Table
-    from gitprun.system.config import read_list, read_prompt
-
-    rows: dict[str, Any] = {}
-    for word in given["unit_rows"]:
+def _rows_of(single: dict[str, str | tuple[str, ...] | None]) -> dict[str, str | list[str]]:
+    """Read ``--unit KEY=VALUE`` and its companions as the keys of one ``[[unit]]`` of a plan."""
+    rows: dict[str, str | list[str]] = {}
+    for word in single["--unit"] or ():
         key, mark, value = word.partition("=")
         rows[key if mark else "id"] = value if mark else word
-    for key in ("prompt", "prompt_file", "executor", "timeout"):
-        if given.get(key):
-            rows[key] = given[key]
-    if given.get("command"):
-        rows["command"] = given["command"]
-    try:
-        for key, split in (("command", shlex.split), ("paths", str.split)):
-            if isinstance(rows.get(key), str):
-                listed = read_list(rows[key], f"--unit {key}")
-                rows[key] = split(rows[key]) if listed is None else listed
-    except ValueError as problem:
-        raise UsageProblem(f"--command cannot be split into words: {problem}", "close every quote") from None
-    if rows.get("bypass") in ("true", "false"):
-        rows["bypass"] = rows["bypass"] == "true"
-    rows["paths"] = [*rows.get("paths", []), *given["paths"]]
-    unit = parse_unit(Table(rows, "--unit"), lambda name: read_prompt(place.start / name, shown=name), settings)
-    return Plan(units=(unit,), settings=settings)
+    for name in ("--prompt", "--prompt-file", "--executor", "--timeout", "--command"):
+        said = single[name]
+        if isinstance(said, str) and said:
+            rows[name.removeprefix("--").replace("-", "_")] = said
+    paths = single["--path"]
+    if paths:
+        rows["paths"] = [*_words(rows.get("paths", "")), *paths]
+    return rows
 
 
-def _resume(place: Here, name: str | None, given: dict[str, Any], *, land: bool, as_json: bool) -> int:
+def _words(said: str | list[str]) -> list[str]:
+    return said.split() if isinstance(said, str) else said
+
+
+def _resume(repo: Repo, name: str | None, options: ResumeOptions, after: Afterwards) -> int:
     """Go on with a run, or watch who is at it already, and report as a run does."""
-    from gitprun.runs.context import Coordinator, RunContext
-    from gitprun.runs.resume import resume_run
 
-    ours = {"resume", "retry_empty", "no_retry", "no_watch", "jobs"}
-    used = [key for key, value in given.items() if value and key not in ours]
-    if used:
-        option = f"--{used[0].replace('_rows', '').replace('paths', 'path').replace('_', '-')}"
-        raise UsageProblem(f"{option} cannot be given with --resume", "a run is gone on with as it was asked for")
-    from gitprun.cli.places import find_moved
+    def watching(onlooker: Onlooker, follow: Callable[[Stop, Callable[[LedgerEvent], None]], bool]) -> bool:
+        return _watch(onlooker, follow, as_json=after.as_json)
 
-    find_moved(place)
-    resumed = _take_over(place, name, given, as_json=as_json)
-    if isinstance(resumed, RunState):
-        states = [unit.state for unit in resumed.units.values()]
-        return _conclude(place, resumed.id, states, land=land, as_json=as_json)
+    taken = take_over(repo.opened, name, options, watching)
+    if taken.outcome is not None:
+        return _conclude(repo, taken.outcome, (), after)
 
-    def announce(context: RunContext, jobs: int) -> None:
+    def begun(what: RunBegun) -> None:
+        if what.units:
+            say(f"run {what.run}: going on with {_count(what.units)} ({what.over} over), {what.jobs} at a time")
+        if what.unchecked:
+            say(f"run {what.run}: the checks of {_count(what.unchecked)} could not run; they are asked again")
+        if what.files:
+            say(f"  settings of executors are read again from {safe(' and '.join(what.files))}")
+
+    if not taken.units and not after.as_json:
+        say(f"run {taken.run}: nothing is missing")
+    return _report(repo, taken.units, taken.work, begun, after)
+
+
+def _watch(onlooker: Onlooker, follow: Callable[[Stop, Callable[[LedgerEvent], None]], bool], *, as_json: bool) -> bool:
+    """Show a run that another process works on until it ends; a signal ends only the looking. Return whether it did."""
+    screen = Watch(onlooker.units, as_json=as_json, on_interrupt="Ctrl-C ends the watching only")
+    for event in onlooker.past:
+        screen.take_in(event)
+    stop, run, pid = Stop(), onlooker.run, onlooker.pid
+    with signals_stop(stop, quiet=True) as caught:
         if not as_json:
-            over = len(resumed.states) - len(resumed.items)
-            again = len(resumed.unchecked)
-            if resumed.items:
-                say(f"run {context.run}: going on with {_count(len(resumed.items))} ({over} over), {jobs} at a time")
-            if again:
-                say(f"run {context.run}: the checks of {_count(again)} could not run; they are asked again")
-            if resumed.files:
-                say(f"  settings of executors are read again from {safe(' and '.join(resumed.files))}")
-
-    def work(stop: Stop, watch: Watch) -> RunReport:
-        heard = watch.on_progress
-        coordinator = Coordinator(ledger=place.ledger, stop=stop, heard=heard, announce=announce)
-        return resume_run(place.repository, resumed, coordinator)
-
-    if not resumed.items and not resumed.unchecked and not as_json:
-        say(f"run {resumed.run.id}: nothing is missing")
-    units = (*resumed.units, *(item.unit for item in resumed.unchecked))
-    return _report(place, units, work, land=land, as_json=as_json)
+            say(f"run {run}: process {pid} works on it; watching (Ctrl-C ends the watching only)")
+        with screen.shown():
+            ended = follow(stop, screen.on_event)
+    if ended:
+        return True
+    if caught:
+        raise Interrupted(
+            caught[0],
+            f"run {run} goes on: only the watching was ended",
+            f"git prun run --resume {run} watches it again",
+        )
+    if not as_json:
+        say(f"run {run}: process {pid} is gone")
+    return False
 
 
-def _take_over(place: Here, name: str | None, given: dict[str, Any], *, as_json: bool) -> Resumed | RunState:
-    """Make this process the coordinator of a run; where another one is, watch it, and give the run when it ended."""
-    from gitprun.runs.resume import Occupied, Over, take_over
+def run_and_report(repo: Repo, plan: Plan, *, source: str, after: Afterwards) -> int:
+    """Run a plan with progress, print the summary, land if asked, and return the exit code."""
 
-    said = Settings(jobs=given["jobs"], retries=0 if given["no_retry"] else None)
-    onlooker: Onlooker | None = None
-    while True:
-        try:
-            return take_over(
-                place.repository,
-                place.ledger,
-                name,
-                said=said,
-                retry_empty=given["retry_empty"],
-                unless_over=onlooker is not None,
-            )
-        except Over:
-            return place.history().runs[str(name)]
-        except Occupied as busy:
-            if given["no_watch"]:
-                raise
-            if onlooker is None:
-                from gitprun.cli.follow import Onlooker
+    def begun(what: RunBegun) -> None:
+        base = f"{short(what.base)} ({safe(plan.settings.base or 'HEAD')})"
+        say(f"run {what.run}: {_count(what.units)}, {what.jobs} at a time, base {base}")
 
-                name, onlooker = busy.run.id, Onlooker(place, busy.run, as_json=as_json)
-            ended = onlooker.watch(busy)
-            if ended is not None:
-                return ended
+    def work(*, stop: Stop, listener: RunListener) -> RunOutcome:
+        return run_plan(repo.opened, plan, source=source, stop=stop, listener=listener)
 
-
-def run_and_report(place: Here, plan: Plan, *, source: str, land: bool, as_json: bool) -> int:
-    """Run a plan with progress, print the summary, land if asked, and give the exit code."""
-    from gitprun.runs.context import Coordinator, RunContext
-    from gitprun.runs.dispatch import run_plan
-
-    def announce(context: RunContext, jobs: int) -> None:
-        if not as_json:
-            base = f"{short(context.base)} ({safe(plan.settings.base or 'HEAD')})"
-            say(f"run {context.run}: {_count(len(plan.units))}, {jobs} at a time, base {base}")
-            with contextlib.suppress(PrunError):
-                _warn_behind(place, plan)
-                _warn_invisible(place, plan, context.base)
-
-    def work(stop: Stop, watch: Watch) -> RunReport:
-        heard = watch.on_progress
-        coordinator = Coordinator(ledger=place.ledger, stop=stop, heard=heard, announce=announce)
-        return run_plan(place.repository, plan, coordinator, plan_source=source)
-
-    return _report(place, plan.units, work, land=land, as_json=as_json)
+    return _report(repo, tuple(unit.id for unit in plan.units), work, begun, after)
 
 
 def _count(units: int) -> str:
@@ -243,114 +229,81 @@ def _count(units: int) -> str:
 
 
 def _report(
-    place: Here, units: Sequence[Unit], work: Callable[[Stop, Watch], RunReport], *, land: bool, as_json: bool
+    repo: Repo,
+    units: Sequence[str],
+    work: Callable[..., RunOutcome],
+    begun: Callable[[RunBegun], None],
+    after: Afterwards,
 ) -> int:
-    """Have the work done with progress shown, print the summary, land if asked, and give the exit code."""
-    from gitprun.cli.live import Watch
-    from gitprun.supervisor.process import Stop
-
-    watch, stop = Watch(units, as_json=as_json), Stop()
-    place.ledger.listeners.append(watch.on_event)
+    """Have the work done with progress shown, print the summary, land if asked, and return the exit code."""
+    watch, stop = Watch(units, as_json=after.as_json), Stop()
+    listener = RunListener(
+        event=watch.on_event, progress=watch.on_progress, begun=(lambda _: None) if after.as_json else begun
+    )
     with signals_stop(stop) as caught, watch.shown():
-        report = work(stop, watch)
-    place.ledger.listeners.clear()
-    return _conclude(place, report.run, report.states.values(), caught, land=land, as_json=as_json)
+        outcome = work(stop=stop, listener=listener)
+    return _conclude(repo, outcome, caught, after)
 
 
-def _conclude(
-    place: Here, run: str, states: Iterable[str], caught: Sequence[int] = (), *, land: bool, as_json: bool
-) -> int:
-    """Print the summary of a run, land if asked, and give the exit code; raises Interrupted where a signal came."""
-    from gitprun.ledger.outcome import succeeded
-
-    good = all(map(succeeded, states))
-    done = None if as_json else probe_run(place.history().runs[run])
+def _conclude(repo: Repo, outcome: RunOutcome, caught: Sequence[int], after: Afterwards) -> int:
+    """Print the summary of a run, land if asked, return the exit code; raises Interrupted where a signal came."""
+    name, good = outcome.run, outcome.good
+    done = None if after.as_json else repo.run(name)
     if done is not None:
         # The terminal may be gone, and the signal what told us so.
         with contextlib.suppress(*((OSError,) if caught else ())):
-            put(render_units(done, time.time()))
+            put(render_units(done))
         say(headline(done, time.time()))
         _say_walls(done)
         say_drift(done)
     if caught:
         raise Interrupted(
-            caught[0], f"stopped; what was done is kept in run {run}", f"git prun run --resume {run} goes on with it"
+            caught[0], f"stopped; what was done is kept in run {name}", f"git prun run --resume {name} goes on with it"
         )
-    if land:
+    if after.land:
+        from gitprun.api.settings import MergeRequest
         from gitprun.cli.merge import land_names
 
-        good = land_names(place, (run,), as_json=as_json, verified_run=run) == 0 and good
+        good = land_names(repo, (name,), MergeRequest(verified_run=name), as_json=after.as_json) == 0 and good
     elif done is not None:
         _say_next(done)
     return 0 if good else 1
 
 
-def _warn_behind(place: Here, plan: Plan) -> None:
-    """Say that the branch the units start from lacks what its remote branch is known to have."""
-    from gitprun.git.refs import describe_behind
-
-    git, base = place.repository.git, plan.settings.base or "HEAD"
-    ref = git.run("rev-parse", "--symbolic-full-name", "--end-of-options", base, ok=(0, 128)).text.rpartition("\n")[2]
-    behind = describe_behind(git, place.repository.common, ref) if ref.startswith("refs/heads/") else ""
-    if behind:
-        warn(f"units start from an old state: {safe(behind)}")
-
-
-def _warn_invisible(place: Here, plan: Plan, base: str) -> None:
-    """Say what of the user's checkout no unit will see, above all what a prompt speaks of."""
-    from gitprun.cli.unpinned import warn_pruning
-    from gitprun.cli.unseen import read_unseen, warn_named, warn_unseen
-
-    top, git = place.repository.top, place.repository.git
-    warn_pruning(place.repository)
-    if top is None:
-        return
-    unseen = read_unseen(git, top)
-    own = {os.path.relpath(os.path.realpath(place.start / file), os.path.realpath(top)) for file in plan.files}
-    provided = {*(plan.settings.copy or ()), *(plan.settings.link or ())}
-    warn_unseen(unseen, "the units", provided=provided, own=own)
-    for unit in plan.units:
-        if unit.mode == "write":
-            warn_named(git, top, base, unit.prompt, unit.id, missing=set(unseen.changed) - own, provided=provided)
-
-
-def _say_walls(run: RunState) -> None:
+def _say_walls(run: RunStatus) -> None:
     """Say once within which walls the checks ran."""
-    from gitprun.model.units import UNCONFINED
-
     found: dict[str, list[str]] = {}
-    for unit in run.units.values():
-        said = unit.checked.confined if unit.checked is not None else ""
+    for unit in run.units:
         # Where the worker was not confined either nobody expects that its checks are.
-        if said and said != f"none: {UNCONFINED}":
-            found.setdefault(said, []).append(unit.id)
+        if unit.confined and unit.confined != f"none: {UNCONFINED}":
+            found.setdefault(unit.confined, []).append(unit.id)
     for said, names in found.items():
         kind, _, why = said.partition(": ")
         how = f"were not confined: {why}" if kind == "none" else f"ran confined ({said})"
-        which = f" of {', '.join(names[:5])}{', ...' if len(names) > 5 else ''}" if len(found) > 1 else ""
+        more = ", ..." if len(names) > MOST_NAMED else ""
+        which = f" of {', '.join(names[:MOST_NAMED])}{more}" if len(found) > 1 else ""
         say(f"the checks{which} {safe(how)}")
 
 
-def _say_next(run: RunState) -> None:
+def _say_next(run: RunStatus) -> None:
     """Say what to do about every kind of end that is there."""
-    by_state: dict[str, list[UnitState]] = {}
-    for unit in run.units.values():
-        by_state.setdefault(unit.state, []).append(unit)
-    for state, units in by_state.items():
-        name = units[0].id
-        if state == "unverified" and units[0].verdict == "absent":
+    by_state: dict[str, UnitStatus] = {}
+    for unit in run.units:
+        by_state.setdefault(unit.state, unit)
+    for state, first in by_state.items():
+        name = first.id
+        if state == "unverified" and first.verdict == "absent":
             hint('nothing proves the work: give the plan verify = ["..."], or use git prun merge --allow-unverified')
-        elif state == "unverified" and units[0].verdict == "could-not-run":
+        elif state == "unverified" and first.verdict == "could-not-run":
             hint(f"mend what keeps its checks from running, then git prun verify {name} asks them again")
         elif state == "unverified":
             hint(f"git prun log --verify {name} shows why its checks do not pass")
         elif state == "rate-limited":
-            wait = units[0].ending.retry_after if units[0].ending is not None else None
-            when = f"in {age(wait)}" if wait else "later"
+            when = f"in {age(first.retry_after)}" if first.retry_after else "later"
             hint(f"the service is at its limit: git prun run --resume {run.id} goes on {when}")
         elif state == "stopped":
             hint(f"git prun run --resume {run.id} goes on with it")
         elif state == "ready":
             hint(f"git prun diff {name} shows what it changed; git prun merge lands what is ready")
         elif state != "done":
-            hint(units[0].hint or f"git prun show {name} and git prun log {name} tell more")
+            hint(first.hint or f"git prun show {name} and git prun log {name} tell more")

@@ -3,40 +3,25 @@
 from __future__ import annotations
 
 import gzip
-import json
 import os
-import time
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Iterator
 
 import click
 
-from gitprun.cli.console import coloured, put, safe, say, write_bytes
-from gitprun.cli.options import Here, here, json_option
-from gitprun.cli.status import describe_stall, hold_row, unit_row
-from gitprun.landing.holds import read_holds
-from gitprun.landing.surface import TITLES, Touch
-from gitprun.ledger.events import UnitState
-from gitprun.ledger.held import HeldBranch
-from gitprun.ledger.lookup import find_unit, probe_unit
-from gitprun.ledger.outcome import describe_exit
-from gitprun.ledger.review import read_claims
-from gitprun.ledger.rows import EarlierRow, LeftOutRow, RejectedRow
-from gitprun.model.errors import OperationRefused
+from gitprun.api.details import RejectedCommit, UnitDetails
+from gitprun.api.events import UnitEvent
+from gitprun.api.reading import Output, find_output, read_unit_events
+from gitprun.api.schema import envelope
+from gitprun.api.values import EarlierAttempt, HeldStatus, LeftOutPath
+from gitprun.cli.console import coloured, put, put_fields, put_json, put_row, safe, say, section, write_bytes
+from gitprun.cli.options import here, json_option
+from gitprun.cli.status import describe_stall
 from gitprun.model.escapes import safe_text
-from gitprun.model.names import short, unit_branch
-from gitprun.system.files import read_plain
+from gitprun.model.names import short
 
+# The end of an output that fits on a few screens, and takes no time to read.
 TAIL = 64_000
-MAX_SHOWN = 16_000_000
-
-
-def unit_at(ctx: click.Context, name: str) -> tuple[Here, UnitState]:
-    """Find the repository, and the unit of a name with the state it really has."""
-    place = here(ctx)
-    history = place.history()
-    unit = find_unit(history, name)
-    return place, probe_unit(history.runs[unit.run], unit)
+TITLES = {"held": "changes what is run here", "named": "changes what starts programs elsewhere"}
 
 
 @click.command()
@@ -45,76 +30,62 @@ def unit_at(ctx: click.Context, name: str) -> tuple[Here, UnitState]:
 @click.pass_context
 def show(ctx: click.Context, unit_name: str, as_json: bool) -> None:
     """Show all that is known about UNIT (or RUN/UNIT): state, commit, files, checks, result."""
-    place, unit = unit_at(ctx, unit_name)
-    hold, touches = _hold(place, unit), _touches(place, unit)
-    folder = place.repository.state / "runs" / unit.run / unit.id
-    result = (read_plain(folder / "result.md", MAX_SHOWN) or b"").decode("utf-8", "replace")
-    claims = read_claims(place.repository.state, unit)
+    unit = here(ctx).details(unit_name)
     if as_json:
-        row = {**unit_row(unit, time.time()), "claims": list(claims)}
-        landing = hold_row(hold) if hold is not None else None
-        put(
-            json.dumps(
-                {
-                    **row,
-                    "landing": landing,
-                    "trust": [touch.as_json() for touch in touches],
-                    "facts": unit.as_json(),
-                    "result": result,
-                }
-            )
-        )
+        put_json("unit", unit)
         return
-    for name, value in (*_rows(unit), *(_held_rows(hold) if hold is not None else ())):
-        put(f"{name + ':':<11}{value}")
-    _section("changed", unit.changed)
-    _section("outside its paths", unit.outside or ())
-    for grade, title in TITLES.items():
-        _section(title, [touch.words for touch in touches if touch.grade == grade])
-    _section("changes its own check", unit.gate)
-    drift = unit.drift
-    whose = "by its worker" if drift is not None and drift.sure else "while it ran"
-    _section(f"changed in your repository {whose}", drift.lines if drift is not None else ())
-    linked = [*unit.linked, *([f"... and {unit.linked_more} more"] if unit.linked_more else ())]
-    _section("changed in your checkout while it ran, through what is linked", linked)
-    _section("left out (still in the workspace)", [_left_out(row) for row in unit.left_out])
-    _section("rejected (kept in quarantine)", [_rejected(row) for row in unit.rejected])
-    _section("kept beside the commit", [f"{ref} {short(oid)}" for ref, oid in unit.kept])
-    _section("earlier attempts", [_earlier(row) for row in unit.earlier])
-    _section("the worker's own commits", unit.own_commits)
-    checks = unit.checked.checks if unit.checked is not None else ()
-    _section("checks", [f"{c.state}: {c.command} ({c.seconds:.1f} s) {c.reason}".rstrip() for c in checks])
-    _section("changed by the checks", unit.verify_changed)
-    _section("about the checks", unit.check_notes)
-    _section("the result does not follow the contract", unit.result_problems)
-    _section("the result does not agree with what was found", claims)
-    unseen = filter(None, (unit.drift_note, unit.linked_note))
-    _section("notes", [*unit.notes, *unit.collect_notes, *unseen])
-    if result:
+    put_fields((*_rows(unit), *(_held_rows(unit.landing) if unit.landing is not None else ())))
+    for title, rows in _sections(unit):
+        section(title, rows)
+    if unit.result:
         put("\nresult:")
-        put("\n".join(f"  {line}" for line in safe_text(result).rstrip("\n").split("\n")))
+        put("\n".join(f"  {line}" for line in safe_text(unit.result).rstrip("\n").split("\n")))
 
 
-def _rows(unit: UnitState) -> list[tuple[str, str]]:
-    """List the facts that take one line each."""
-    ended, reason = unit.exit, f" ({safe(unit.reason)})" if unit.reason else ""
+def _sections(unit: UnitDetails) -> Iterator[tuple[str, Iterator[str] | tuple[str, ...]]]:
+    """Yield what takes a line each, with its title."""
+    yield "changed", unit.changed
+    yield "outside its paths", unit.outside
+    for grade, title in TITLES.items():
+        yield title, (f"{touch.path} ({touch.what})" for touch in unit.trust if touch.grade == grade)
+    yield "changes its own check", unit.gate
+    drift = unit.drift_shown
+    whose = "by its worker" if drift is not None and drift.sure else "while it ran"
+    yield f"changed in your repository {whose}", drift.lines if drift is not None else ()
+    yield "changed in your checkout while it ran, through what is linked", unit.linked
+    yield "left out (still in the workspace)", map(_left_out, unit.left_out)
+    yield "rejected (kept in quarantine)", map(_rejected, unit.rejected)
+    yield "kept beside the commit", (f"{row.ref} {short(row.commit)}" for row in unit.kept)
+    yield "earlier attempts", map(_earlier, unit.earlier)
+    yield "the worker's own commits", unit.own_commits
+    yield "checks", (f"{c.state}: {c.command} ({c.seconds:.1f} s) {c.reason}".rstrip() for c in unit.checks)
+    yield "changed by the checks", unit.verify_changed
+    yield "about the checks", unit.check_notes
+    yield "the result does not follow the contract", unit.result_problems
+    yield "the result does not agree with what was found", unit.claims
+    yield "notes", unit.notes
+
+
+def _rows(unit: UnitDetails) -> list[tuple[str, str]]:
+    """List what takes one line each."""
+    reason, ended = f" ({safe(unit.reason)})" if unit.reason else "", unit.exit
     rows = [
-        ("unit", f"{unit.run}/{unit.id}"),
+        ("unit", unit.name),
         ("state", coloured(unit.state) + reason),
         ("executor", f"{unit.executor or '-'} ({unit.mode or '-'})"),
-        ("worker", safe(f"{describe_exit(ended)} after {ended.seconds:.1f} s") if ended is not None else "-"),
-        ("commit", f"{short(unit.commit)}  {unit_branch(unit.run, unit.id)}" if unit.commit else "-"),
+        ("worker", safe(f"{ended.words} after {ended.seconds:.1f} s") if ended else "-"),
+        ("commit", f"{short(unit.commit)}  {unit.branch}" if unit.commit else "-"),
         ("verdict", unit.verdict or "-"),
-        *_walls(unit),
+        *([("confined", safe(unit.confined))] if unit.confined else []),
         ("workspace", "removed" if unit.removed else safe(unit.path or "-")),
         ("output", safe(unit.log or "-")),
     ]
-    if unit.commit and unit.workspace == "worktree":
+    if unit.commit and unit.workspace_kind == "worktree":
         # There is no branch to switch to.
-        rows.append(("to look", f"git switch --detach {unit_branch(unit.run, unit.id)}"))
-    if stall := describe_stall(unit, time.time()):
+        rows.append(("to look", f"git switch --detach {unit.branch}"))
+    if stall := describe_stall(unit):
         rows.insert(2, ("stalled", safe(stall.removeprefix("stalled "))))
-    if ended is not None and ended.dropped:
+    if ended and ended.dropped:
         rows.append(("dropped", f"{ended.dropped / 1e6:.1f} MB of output, out of its middle ([run] output_max)"))
     if unit.earlier:
         rows.insert(3, ("attempt", _attempts(unit)))
@@ -123,66 +94,33 @@ def _rows(unit: UnitState) -> list[tuple[str, str]]:
     return rows
 
 
-def _hold(place: Here, unit: UnitState) -> HeldBranch | None:
-    """Find what the last landing of a unit said, if it did not land."""
-    holds = read_holds(place.repository, place.history(), place.ledger.read().events)
-    return next((one for one in reversed(holds) if one.name == f"{unit.run}/{unit.id}"), None)
-
-
-def _touches(place: Here, unit: UnitState) -> tuple[Touch, ...]:
-    """Find what a unit changes of what starts programs."""
-    from gitprun.landing.touched import read_unit_touches
-    from gitprun.system.config import read_settings
-
-    protected = read_settings(place.repository.top).protected or ()
-    run = place.history().runs[unit.run]
-    return read_unit_touches(place.repository, run, [unit], protected).get(unit.id, ())
-
-
-def _held_rows(hold: HeldBranch) -> list[tuple[str, str]]:
+def _held_rows(hold: HeldStatus) -> list[tuple[str, str]]:
     said = f"{hold.state} on {hold.onto}: {hold.reason}" + (f" ({hold.moved} moved since)" if hold.moved else "")
-    return [("landing", safe(said)), ("next", safe(hold.next_step))]
+    return [("landing", safe(said)), ("next", safe(hold.next))]
 
 
-def _walls(unit: UnitState) -> list[tuple[str, str]]:
-    """Say within which walls the checks ran, if any ran."""
-    said = unit.checked.confined if unit.checked is not None else ""
-    return [("confined", safe(said))] if said else []
-
-
-def _left_out(row: LeftOutRow) -> str:
+def _left_out(row: LeftOutPath) -> str:
     """Say what is in no commit, why, and how large it is."""
-    size = row.size
-    large = f"{size / 1e3:.0f} kB" if size < 10_000_000 else f"{size / 1e6:.0f} MB"
-    shown = f"{size} bytes" if size < 10_000 else large
-    return f"{row.path}: {row.reason}" + (f" ({shown})" if size else "")
+    large = f"{row.size / 1e3:.0f} kB" if row.size < 10_000_000 else f"{row.size / 1e6:.0f} MB"
+    shown = f"{row.size} bytes" if row.size < 10_000 else large
+    return f"{row.path}: {row.reason}" + (f" ({shown})" if row.size else "")
 
 
-def _rejected(row: RejectedRow) -> str:
+def _rejected(row: RejectedCommit) -> str:
     """Say which of the worker's own commits was not taken over, and where it is kept."""
     return f"{row.name} {short(row.oid)}: {row.reason}" + (f" ({row.place})" if row.place else "")
 
 
-def _earlier(row: EarlierRow) -> str:
+def _earlier(row: EarlierAttempt) -> str:
     """Say what one earlier attempt came to, and where it is kept."""
     kept = f"; kept as {row.ref}" if row.ref else ""
     return f"{row.attempt}: {row.state} ({row.reason or row.kind or '-'}){kept}; output in {row.folder}"
 
 
-def _attempts(unit: UnitState) -> str:
+def _attempts(unit: UnitDetails) -> str:
     """Say which attempt this is, and why the ones before it ended."""
     earlier = [f"{row.attempt}: {row.kind or row.state}" for row in unit.earlier]
     return f"{unit.attempt} (before it {safe(', '.join(earlier))})"
-
-
-def _section(title: str, rows: Sequence[str]) -> None:
-    shown = list(map(safe, rows))
-    if shown:
-        put(f"\n{title}:")
-        for row in shown[:200]:
-            put(f"  {row}")
-        if len(shown) > 200:
-            put(f"  ... and {len(shown) - 200} more")
 
 
 @click.command()
@@ -194,49 +132,19 @@ def _section(title: str, rows: Sequence[str]) -> None:
 @click.pass_context
 def log(ctx: click.Context, unit_name: str, whole: bool, verification: bool, prompt: bool, events: bool) -> None:
     """Show what the worker of UNIT (or RUN/UNIT) printed: the end of it, or all."""
-    place, unit = unit_at(ctx, unit_name)
-    folder = place.repository.state / "runs" / unit.run / unit.id
+    opened = here(ctx).opened
     if events:
-        from gitprun.ledger.archive import read_archived
-
-        rows = place.ledger.read().events
-        for event in (*read_archived(place.ledger.path.parent, rows[0] if rows else None), *rows):
-            if (event.run, event.unit) == (unit.run, unit.id):
-                put(json.dumps({"t": event.time, "kind": event.kind, **event.payload.as_json()}))
+        for event in read_unit_events(opened, unit_name):
+            put_row(envelope("unit-event", UnitEvent(t=event.t, kind=event.kind)) | dict(event.facts))
         return
-    name = f"{unit.run}/{unit.id}"
-    if verification:
-        checks = unit.checked.checks if unit.checked is not None else ()
-        paths = [Path(check.log) for check in checks if check.log]
-        if not paths:
-            raise OperationRefused(
-                f"no check of {name} was run ({unit.verdict or unit.state})", f"git prun show {name}"
-            )
-    else:
-        paths = [folder / ("prompt.md" if prompt else "output.log")]
-        if not _is_there(paths[0]) and not unit.process:
-            raise OperationRefused(f"the worker of {name} was not started ({unit.state})", f"git prun show {name}")
-    gone = [path for path in paths if not _is_there(path)]
-    if gone:
-        raise OperationRefused(
-            f"{gone[0]} is gone: somebody deleted it", f"git prun show {name} tells what is still known"
-        )
-    for path in paths:
-        _print(path, whole or prompt)
+    what = "checks" if verification else "prompt" if prompt else "output"
+    for found in find_output(opened, unit_name, what):
+        _print(found, whole or prompt)
 
 
-def _is_there(path: Path) -> bool:
-    return path.is_file() or packed(path).is_file()
-
-
-def packed(path: Path) -> Path:
-    """Name what an old log is compressed to."""
-    return path.with_name(f"{path.name}.gz")
-
-
-def _print(path: Path, whole: bool) -> None:
+def _print(found: Output, whole: bool) -> None:
     """Print a file, or its end, from the start of a line."""
-    with open(path, "rb") if path.is_file() else gzip.open(packed(path)) as source:
+    with open(found.path, "rb") if found.path.is_file() else gzip.open(found.packed) as source:
         size = source.seek(0, os.SEEK_END)
         source.seek(0)
         if size == 0:

@@ -14,9 +14,9 @@ import time
 from collections.abc import Callable, Iterator
 from types import FrameType
 
+from gitprun.api.stopping import Stop, stops_everything
 from gitprun.cli.console import say
 from gitprun.model.errors import Interrupted, PrunError
-from gitprun.system.stop import Stop, stops_everything
 
 # Git passes a terminal's Ctrl-C on to us, so each comes twice; nobody means two presses within half a second.
 PRESS = 0.5

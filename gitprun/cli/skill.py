@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
-import re
 from pathlib import Path
 
 import click
 
+from gitprun.api.skill import install_skill, skill_source
 from gitprun.cli.console import hint, put, safe
-from gitprun.model.errors import OperationRefused, PrunError, UsageProblem
-from gitprun.system.files import read_plain, write_whole
-
-PLACES = (".claude/skills/prun/SKILL.md", ".agents/skills/prun/SKILL.md")
-MOST = 1_000_000
-# Tells a copy nobody touched, which a newer version may replace, from one that somebody has edited.
-_SEAL = re.compile(rb"\n<!-- put here by git prun skill install; ([0-9a-f]{16}) -->\n\Z")
+from gitprun.model.errors import PrunError, UsageProblem
 
 
 @click.group()
@@ -43,63 +36,12 @@ def install(ctx: click.Context, for_user: bool, project: bool, force: bool) -> i
     if for_user and project:
         raise UsageProblem("--user and --project cannot be given together", "leave one of them out")
     top = _checkout(ctx) if project else _home()
-    wanted = sealed(skill_source().read_bytes())
-    targets = [top / place for place in PLACES]
-    before = {_state(target, wanted) for target in targets}
-    for target in targets:
-        if _state(target, wanted) == "other" and not force:
-            raise OperationRefused(
-                f"{target} was edited, or is not ours; nothing was written",
-                "--force keeps it as SKILL.md.old and writes ours",
-            )
-    for target in targets:
-        # Asked once more: one of the two folders may be a link to the other.
-        put(f"{safe(str(target))}: {_write(target, _state(target, wanted), wanted)}")
-    if project and before != {"same"}:
+    done = install_skill(top, force=force)
+    for one in done:
+        put(f"{safe(one.path)}: {one.what}")
+    if project and any(one.fresh for one in done):
         hint("they are new files of your checkout: commit them to share them")
     return 0
-
-
-def skill_source() -> Path:
-    """Find the skill as it ships."""
-    return Path(__file__).parents[1] / "skill" / "SKILL.md"
-
-
-def sealed(text: bytes) -> bytes:
-    """Add a last line that tells later whether anybody has edited the text since."""
-    return text + b"\n<!-- put here by git prun skill install; " + _digest(text) + b" -->\n"
-
-
-def _digest(text: bytes) -> bytes:
-    return hashlib.sha256(text).hexdigest()[:16].encode()
-
-
-def _state(target: Path, wanted: bytes) -> str:
-    if not os.path.lexists(target):
-        return "absent"
-    found = read_plain(target, MOST)
-    if found == wanted:
-        return "same"
-    seal = _SEAL.search(found or b"")
-    return "ours" if found and seal and seal[1] == _digest(found[: seal.start()]) else "other"
-
-
-def _write(target: Path, state: str, wanted: bytes) -> str:
-    if state == "same":
-        return "already up to date"
-    target.parent.mkdir(parents=True, exist_ok=True)
-    kept = _set_aside(target) if state == "other" else ""
-    write_whole(target, wanted, mode=0o644)
-    return {"absent": "written", "ours": "brought up to date"}.get(state, f"written; what was there is kept as {kept}")
-
-
-def _set_aside(target: Path) -> str:
-    """Move a file to the first free name beside it."""
-    number = 1
-    while os.path.lexists(free := target.with_name(f"{target.name}.old{'' if number == 1 else f'-{number}'}")):
-        number += 1
-    os.rename(target, free)
-    return free.name
 
 
 def _home() -> Path:
@@ -112,7 +54,7 @@ def _home() -> Path:
 def _checkout(ctx: click.Context) -> Path:
     from gitprun.cli.options import here
 
-    top = here(ctx).repository.top
+    top = here(ctx).top
     if top is None:
         raise PrunError("a bare repository has no checkout to put the skill in", "git prun skill install --user")
     return top

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from gitprun.api.settings import approve_settings
 from gitprun.cli.console import put, safe, say
 from gitprun.cli.options import here
 
@@ -18,19 +19,10 @@ def trust(ctx: click.Context, yes: bool) -> int:
     approved what it says, in this repository; when it says something else it is asked anew. What you name yourself,
     in a plan or on the command line, needs no approval, and neither do the commands of [run] verify.
     """
-    from gitprun.cli.places import require_trust
-    from gitprun.system.config import read_settings
-    from gitprun.workspaces.trust import show_power, untrusted
-
-    place = here(ctx)
-    powers = read_settings(place.repository.top).powers
-    left = untrusted(place.repository, powers)
-    require_trust(place, left, yes=yes)
-    for power in left:
-        put(f"approved: {safe(show_power(power))}")
-    if not left:
-        said = (
-            "everything in prun.toml that asks for it is approved" if powers else "prun.toml names nothing to approve"
-        )
-        say(said)
+    done = approve_settings(here(ctx).opened, yes=yes)
+    for row in done.approved:
+        put(f"approved: {safe(row)}")
+    if not done.approved:
+        all_is = "everything in prun.toml that asks for it is approved"
+        say(all_is if done.asks else "prun.toml names nothing to approve")
     return 0

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
 
 import click
 
-from gitprun.cli.console import clock_time, hint, put, safe, say, table
-from gitprun.cli.options import Here, here, json_option
-from gitprun.landing.undo_plan import Landed, Merge, read_landings
+from gitprun.api.settings import MergeRequest
+from gitprun.api.undone import LandedMerge, LandingHistory, PastLanding, Undone
+from gitprun.cli.console import clock_time, hint, put, put_json, safe, say, table
+from gitprun.cli.landing_output import say_notes
+from gitprun.cli.options import here, json_option
 from gitprun.model.errors import Interrupted, UsageProblem
 from gitprun.model.escapes import shell_word
 from gitprun.model.names import short
-
-if TYPE_CHECKING:
-    from gitprun.landing.plan import LandingOptions
-    from gitprun.landing.undo import UndoReport
-    from gitprun.ledger.events import Event
 
 
 @click.command()
@@ -40,7 +34,22 @@ if TYPE_CHECKING:
 @click.option("--dry-run", "-n", is_flag=True, help="Say what would happen; change nothing.")
 @json_option
 @click.pass_context
-def undo(ctx: click.Context, /, landing: str | None, listing: bool, redo: bool, **given: Any) -> int:
+def undo(
+    ctx: click.Context,
+    /,
+    *,
+    landing: str | None,
+    listing: bool,
+    redo: bool,
+    verify: tuple[str, ...],
+    no_verify: bool,
+    yes: bool,
+    drift: str | None,
+    accept: bool,
+    only: tuple[str, ...],
+    dry_run: bool,
+    as_json: bool,
+) -> int:
     """Take the last landing back, or LANDING: its number, a merge commit, a branch or a unit.
 
     Where nothing came after it and no remote has it, the branch moves back; --redo moves it on again, as long as
@@ -49,72 +58,50 @@ def undo(ctx: click.Context, /, landing: str | None, listing: bool, redo: bool, 
     With --drift: put back refs, settings, hooks and reflogs that changed while UNIT ran, from what was kept before
     it started. Files of your checkouts are never touched; what you changed again since is left alone.
     """
-    dry_run, as_json, drift = bool(given["dry_run"]), bool(given["as_json"]), given["drift"]
     if drift is not None:
-        if landing or listing or redo or (given["accept"] and (dry_run or given["only"])):
+        if landing or listing or redo or (accept and (dry_run or only)):
             raise UsageProblem(
                 "--drift goes with --only and --dry-run, or with --accept, and with --json",
                 "git prun undo --drift UNIT",
             )
         from gitprun.cli.undo_drift import undo_drift
 
-        return undo_drift(ctx, drift, accept=given["accept"], only=given["only"], dry_run=dry_run, as_json=as_json)
-    if given["accept"] or given["only"]:
+        return undo_drift(ctx, drift, accept=accept, only=only, dry_run=dry_run, as_json=as_json)
+    if accept or only:
         raise UsageProblem("--accept and --only are for --drift", "git prun undo --drift UNIT")
-    from gitprun.cli.signals import signals_stop
-    from gitprun.git.command import require_git
-    from gitprun.landing.undo import UndoRequest
-    from gitprun.landing.undo import undo as take_back
-    from gitprun.supervisor.process import Stop
-
-    place = here(ctx)
     if listing:
         if landing or redo or dry_run:
             raise UsageProblem("--list goes with nothing but --json", "leave the rest out")
-        show(place.read().events, as_json=as_json)
+        show(here(ctx).landings(), as_json=as_json)
         return 0
-    require_git(place.start)
-    stop = Stop()
+    from gitprun.api.stopping import Stop
+    from gitprun.cli.signals import signals_stop
+
+    asked = MergeRequest(verify=verify, no_verify=no_verify, approve=yes, dry_run=dry_run)
+    repo, stop = here(ctx), Stop()
     with signals_stop(stop) as caught:
-        report = take_back(
-            place.repository,
-            place.ledger,
-            UndoRequest(name=landing, redo=redo, dry_run=dry_run, options=lambda runs: _options(place, given, runs)),
-            stop=stop,
-        )
+        done = repo.undo(landing, redo=redo, asked=asked, stop=stop)
     if as_json:
-        put(json.dumps(report.as_json() | {"dry_run": dry_run}))
+        put_json("undo", done)
     else:
-        render(report, dry_run=dry_run)
+        render(done)
     if caught:
         raise Interrupted(caught[0])
     return 0
 
 
-def _options(place: Here, given: Mapping[str, Any], runs: Sequence[str]) -> LandingOptions:
-    """Return how what is brought back is checked."""
-    from gitprun.cli.landing import landing_options
-    from gitprun.system.config import read_settings
-
-    known = place.history().runs
-    told = [known[run] for run in dict.fromkeys(runs) if run in known]
-    return landing_options(place, read_settings(place.repository.top), given, told)
-
-
-def show(events: Sequence[Event], *, as_json: bool) -> None:
+def show(history: LandingHistory, *, as_json: bool) -> None:
     """Print all landings, the last one first, and what workers changed that waits for an answer."""
-    from gitprun.cli.undo_drift import drift_rows, show_drifts
-
-    landings = read_landings(events)
     if as_json:
-        rows = [{**asdict(one), "merges": [asdict(m) for m in one.merges]} for one in landings]
-        put(json.dumps({"landings": rows, "drifts": drift_rows(events)}))
+        put_json("landings", history)
         return
-    _show_landings(landings)
-    show_drifts(events)
+    from gitprun.cli.undo_drift import show_drifts
+
+    _show_landings(history.landings)
+    show_drifts(history.drifts)
 
 
-def _show_landings(landings: Sequence[Landed]) -> None:
+def _show_landings(landings: Sequence[PastLanding]) -> None:
     if not landings:
         say("nothing has landed through git prun here")
         return
@@ -133,35 +120,33 @@ def _show_landings(landings: Sequence[Landed]) -> None:
     put(table(["landing", "when", "on", "commit", "branch", "now"], rows))
 
 
-def standing(one: Merge) -> str:
+def standing(one: LandedMerge) -> str:
     """Say what became of one merge."""
     if one.undone == "reverted":
         return f"reverted by {short(one.by)}"
     return "taken back" if one.undone else "landed"
 
 
-def render(report: UndoReport, *, dry_run: bool) -> None:
+def render(done: Undone) -> None:
     """Print what was done (or would be), and how to go on."""
-    branch = safe(report.target.removeprefix("refs/heads/"))
+    dry_run, branch = done.dry_run, safe(done.target.removeprefix("refs/heads/"))
     would = "would be " if dry_run else ""
-    done = {"moved": "taken back", "reverted": "reverted", "redone": "brought back"}[report.way]
-    for one in report.items:
+    what = {"moved": "taken back", "reverted": "reverted", "redone": "brought back"}[done.way]
+    for one in done.items:
         by = f" by {short(one.by)}" if one.by and not dry_run else ""
-        put(f"{safe(one.branch)}: {would}{done}{by}")
-    from gitprun.cli.merge_words import say_notes
-
-    say_notes(report.notes)
-    if report.forgotten:
+        put(f"{safe(one.branch)}: {would}{what}{by}")
+    say_notes(done.notes, done.news)
+    if done.forgotten:
         is_or_would = "would be" if dry_run else "is"
-        paths = safe(", ".join(report.forgotten))
+        paths = safe(", ".join(done.forgotten))
         say(f"the resolution of {paths} {is_or_would} forgotten: the next merge asks anew")
-    say(f"{branch} {'would be' if dry_run else 'is now'} at {short(report.new)} (was {short(report.old)})")
+    say(f"{branch} {'would be' if dry_run else 'is now'} at {short(done.new)} (was {short(done.old)})")
     if dry_run:
         return
-    names = [shell_word(f"{one.run}/{one.unit}" if one.unit else one.branch) for one in report.items]
-    if report.way == "moved" and report.forgotten:
+    names = [shell_word(one.name) for one in done.items]
+    if done.way == "moved" and done.forgotten:
         hint(f"git prun resolve {names[0]} opens the conflict again")
-    elif report.way == "moved":
+    elif done.way == "moved":
         hint(f"git prun merge {' '.join(names)} lands it again")
-    elif report.way == "reverted":
-        hint(f"git prun undo --redo {report.landing} brings it back; a merge of the same commits would not")
+    elif done.way == "reverted":
+        hint(f"git prun undo --redo {done.landing} brings it back; a merge of the same commits would not")

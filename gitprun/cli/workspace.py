@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
-import time
 from collections.abc import Sequence
-from dataclasses import asdict
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from gitprun.cli.console import age, coloured, hint, put, safe, say, size_text, table, warn
-from gitprun.cli.options import Here, here, json_option
-from gitprun.cli.places import find_moved, known_roots
+from gitprun.api import places
+from gitprun.api.workspaces import MovedWorkspace, WorkspaceStatus
+from gitprun.cli.console import age, coloured, hint, put, put_json, safe, say, size_text, table, warn
+from gitprun.cli.options import here, json_option
 from gitprun.cli.remove import say_ignored
-from gitprun.ledger.ledger import Reading
-
-if TYPE_CHECKING:
-    from gitprun.ledger.events import RunState, UnitState
-    from gitprun.registry.place import WorkspaceRecord
+from gitprun.model.escapes import shell_word
 
 
 @click.group()
@@ -34,53 +26,38 @@ def workspace() -> None:
 @click.pass_context
 def list_all(ctx: click.Context, sizes: bool, as_json: bool) -> None:
     """List all workspaces: of units, named ones, and those that only the disk or git knows."""
-    from gitprun.registry.inventory import read_places
-
-    place = here(ctx)
-    find_moved(place)
-    places = read_places(place.repository, place.read(), known_roots(place), sizes=sizes)
-    now = time.time()
+    found = here(ctx).workspaces(sizes=sizes)
     if as_json:
-        rows = [asdict(row) | {"age": None if row.since is None else round(now - row.since, 3)} for row in places]
-        put(json.dumps({"workspaces": rows}))
+        put_json("workspaces", found)
         return
-    if not places:
+    if not found.workspaces:
         say("there is no workspace")
         return
-    put(render_places(places, now, sizes=sizes))
-    if any(row.state == "orphan" for row in places):
-        hint("nobody knows the orphans; git prun workspace adopt PATH takes one in")
+    put(render_places(found.workspaces, sizes=sizes))
+    orphans = [row.path for row in found.workspaces if row.state == "orphan"]
+    if orphans:
+        hint(f"orphaned workspaces; run 'git prun workspace adopt {shell_word(orphans[0])}' to register one")
 
 
-def render_places(places: Sequence[WorkspaceRecord], now: float, *, sizes: bool) -> str:
+def render_places(rows: Sequence[WorkspaceStatus], *, sizes: bool) -> str:
     """Lay out workspaces as a table."""
     head = ["workspace", "kind", "state", "age", "ahead", "dirty", *(["size"] if sizes else []), "path"]
-    rows = []
-    for row in places:
-        notes = [f"locked: {row.locked}" if row.locked else "locked"] if row.locked is not None else []
-        notes += [row.note] if row.note else []
-        rows.append(
-            [
-                safe(row.name) or "-",
-                row.kind,
-                coloured(row.state),
-                "-" if row.since is None else age(now - row.since),
-                "-" if row.ahead is None else str(row.ahead),
-                "-" if row.dirty is None else str(row.dirty),
-                *([size_text(row.size or 0)] if sizes else []),
-                safe(row.path + (f" ({'; '.join(notes)})" if notes else "")),
-            ]
-        )
-    return table(head, rows)
+    return table(head, [_row(row, sizes=sizes) for row in rows])
 
 
-def _find(place: Here, name: str) -> tuple[Reading, RunState, UnitState]:
-    from gitprun.ledger.roster import roster
-    from gitprun.registry.find import find_workspace
-
-    find_moved(place)
-    reading = place.read()
-    return reading, *find_workspace(reading.history, roster(reading.events), name)
+def _row(row: WorkspaceStatus, *, sizes: bool) -> list[str]:
+    notes = [f"locked: {row.locked}" if row.locked else "locked"] if row.locked is not None else []
+    notes += [row.note] if row.note else []
+    return [
+        safe(row.name) or "-",
+        row.kind,
+        coloured(row.state),
+        "-" if row.age is None else age(row.age),
+        "-" if row.ahead is None else str(row.ahead),
+        "-" if row.dirty is None else str(row.dirty),
+        *([size_text(row.size or 0)] if sizes else []),
+        safe(row.path + (f" ({'; '.join(notes)})" if notes else "")),
+    ]
 
 
 @workspace.command()
@@ -89,12 +66,7 @@ def _find(place: Here, name: str) -> tuple[Reading, RunState, UnitState]:
 @click.pass_context
 def lock(ctx: click.Context, name: str, reason: str) -> None:
     """Lock WORKSPACE: no command of prun removes, moves or resets it; of a linked worktree git does not either."""
-    from gitprun.registry.lock import lock_workspace
-
-    place = here(ctx)
-    _, _, unit = _find(place, name)
-    lock_workspace(place.repository, place.ledger, unit, reason)
-    say(f"locked {safe(unit.path)}")
+    say(f"locked {safe(places.lock(here(ctx).opened, name, reason))}")
 
 
 @workspace.command()
@@ -102,12 +74,7 @@ def lock(ctx: click.Context, name: str, reason: str) -> None:
 @click.pass_context
 def unlock(ctx: click.Context, name: str) -> None:
     """Unlock WORKSPACE."""
-    from gitprun.registry.lock import unlock_workspace
-
-    place = here(ctx)
-    _, _, unit = _find(place, name)
-    unlock_workspace(place.repository, place.ledger, unit)
-    say(f"unlocked {safe(unit.path)}")
+    say(f"unlocked {safe(places.unlock(here(ctx).opened, name))}")
 
 
 @workspace.command()
@@ -116,20 +83,7 @@ def unlock(ctx: click.Context, name: str) -> None:
 @click.pass_context
 def move(ctx: click.Context, name: str, path: str) -> None:
     """Move WORKSPACE to PATH, which must not exist, on the same file system; git's registration follows."""
-    from gitprun.registry.find import held
-    from gitprun.registry.finish import recover_workspace
-    from gitprun.registry.move import move_workspace
-    from gitprun.registry.place import workspaces_of
-
-    place = here(ctx)
-    reading, run, unit = _find(place, name)
-    others = [other.path for _, other in workspaces_of(reading)]
-    target = Path(os.path.abspath(place.start / path))
-    with held(place.repository, run, unit):
-        if unit.run == "named":
-            unit = recover_workspace(place.repository, place.ledger, unit)
-        moved = move_workspace(place.repository, place.ledger, unit, target, others=others)
-    say(f"moved to {safe(str(moved))}")
+    say(f"moved to {safe(str(places.move(here(ctx).opened, name, path)))}")
 
 
 @workspace.command()
@@ -144,42 +98,18 @@ def adopt(ctx: click.Context, path: str, name: str | None, branch: str | None, a
     What is in it is captured and pinned first; it stays where and as it is. A workspace that was moved by hand is known
     again.
     """
-    from gitprun.git.command import require_git
-    from gitprun.registry.adopt import adopt as take_in
-    from gitprun.registry.find import name_of
-    from gitprun.registry.inventory import count_own
-    from gitprun.registry.move import follow_moved
-
-    place = here(ctx)
-    require_git(place.start)
-    target = Path(os.path.abspath(place.start / path))
-    moved = follow_moved(place.repository, place.ledger, target)
-    if moved is not None:
-        say(f"{safe(name_of(moved))} was moved to {safe(moved.path)}, which is written down now")
-        if as_json:
-            put(json.dumps({"name": moved.id, "path": moved.path, "moved": True}))
-        return
-    adopted = take_in(place.repository, place.ledger, target, name=name, branch=branch)
-    unit = adopted.unit
+    done = here(ctx).adopt_workspace(path, name=name, branch=branch)
     if as_json:
-        row = {
-            "name": unit.id,
-            "path": unit.path,
-            "branch": unit.branch,
-            "base": unit.base,
-            "workspace": unit.workspace,
-        }
-        more = {"saved": adopted.saved, "kept": list(adopted.kept), "notes": list(adopted.notes)}
-        put(json.dumps({**row, "workspace": unit.workspace, **more}))
+        put_json("adopt-moved" if isinstance(done, MovedWorkspace) else "adopt", done)
+    if as_json or isinstance(done, MovedWorkspace):
         return
-    own = count_own(place.repository, unit, unit.base or "")
-    has = f", with {own} commit{'s' if own > 1 else ''} of its own" if own else ""
-    say(f"took in {safe(unit.path)} as {unit.id}, on branch {safe(unit.branch or '-')}{has}")
-    if adopted.saved:
-        say(f"  what is in no commit there is pinned as {adopted.saved}")
-    for ref in adopted.kept:
+    has = f", with {done.own} commit{'s' if done.own > 1 else ''} of its own" if done.own else ""
+    say(f"took in {safe(done.path)} as {done.name}, on branch {safe(done.branch)}{has}")
+    if done.saved:
+        say(f"  what is in no commit there is pinned as {done.saved}")
+    for ref in done.kept:
         say(f"  kept {safe(ref)}")
-    for note in adopted.notes:
+    for note in done.notes:
         warn(safe(note))
 
 
@@ -191,40 +121,16 @@ def adopt(ctx: click.Context, path: str, name: str | None, branch: str | None, a
 @click.pass_context
 def reset(ctx: click.Context, name: str, revision: str, discard_left_out: bool, as_json: bool) -> None:
     """Fill the named WORKSPACE anew from a commit, its branch with it; what it held is pinned first."""
-    from gitprun.cli.new import provisions
-    from gitprun.git.command import require_git
-    from gitprun.ledger.roster import NAMED
-    from gitprun.model.errors import OperationRefused
-    from gitprun.registry.reset import reset_user_workspace
-    from gitprun.system.config import read_settings
-
-    place = here(ctx)
-    require_git(place.start)
-    _, run, unit = _find(place, name)
-    if run.id != NAMED:
-        raise OperationRefused(
-            f"{unit.run}/{unit.id} is a unit of a run, and the workspace of a unit is never used again",
-            f"git prun run --resume {unit.run} makes what is missing anew; git prun new makes a workspace of your own",
-        )
-    from gitprun.workspaces.base import Provision
-
-    copy, link = provisions(place, read_settings(place.repository.top), os.environ)
-    done = reset_user_workspace(
-        place.repository,
-        place.ledger,
-        unit,
-        revision,
-        discard_left_out=discard_left_out,
-        provision=Provision(copy=copy, link=link),
-    )
+    opened = here(ctx).opened
+    done = places.reset(opened, name, revision, discard_left_out=discard_left_out, environment=os.environ)
     if as_json:
-        put(json.dumps({"name": unit.id, **asdict(done)}))
+        put_json("reset", done)
         return
-    say(f"{unit.id} is at {done.base[:10]} now, on branch {safe(done.branch)} ({safe(done.path)})")
+    say(f"{done.name} is at {done.base[:10]} now, on branch {safe(done.branch)} ({safe(done.path)})")
     if done.saved:
         say(f"  what was in no commit is pinned as {done.saved}")
     if done.trash:
         say(f"  where its branch was is kept for 30 days as {safe(done.trash)}")
-    say_ignored(unit.id, done.kept, done.kept_files, done.discarded)
+    say_ignored(done.name, done.kept, done.kept_files, done.discarded)
     for note in done.notes:
         warn(safe(note))

@@ -67,6 +67,7 @@ def test_a_secret_somebody_insists_on_and_a_verdict_that_changes(repo: Repo) -> 
     after = unit_of(repo, "u")
     assert said.code == 0
     assert said.json == {
+        "schema": "gitprun.collect/1",
         "run": "r1", "unit": "u", "commit": after.commit, "before": pins(repo)["kept/r1/u/collected-1"],
         "state": "unverified", "kept": "refs/prun/kept/r1/u/collected-1", "brought": ["config.ini"], "stays_out": [],
     }  # fmt: skip

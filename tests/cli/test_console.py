@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from gitprun.api.events import LedgerEvent
 from gitprun.cli import console
 from gitprun.cli.console import coloured, said_above, say, table
 from gitprun.cli.live import Watch
-from tests.support.rows import event_of
-from tests.support.runs import sh
 
 ROWS = [
     ["reports", coloured("held"), "it changes a/long/path.txt, b.txt and 3 more outside its paths", "git prun merge x"],
@@ -57,9 +56,9 @@ def test_what_is_said_while_lines_are_drawn_stands_above_them(
 ) -> None:
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("FORCE_COLOR", "1")
-    watch = Watch([sh("a", "")], as_json=False)
+    watch = Watch(["a"], as_json=False)
     watch.live = True
-    watch.on_event(event_of("unit.queued", 1.0, "r1", "a"))
+    watch.on_event(LedgerEvent(kind="unit.queued", t=1.0, run="r1", unit="a"))
     with watch.shown():
         say("run r1: " + "long " * 30 + "\x1b[8mhidden")
     drawn = capsys.readouterr().err

@@ -57,6 +57,7 @@ def test_json_and_exit_codes(tmp_path: Path) -> None:
     said = prun(repo.path, "forecast", "--all-branches", "--json")
     assert (said.code, said.err) == (0, "")
     assert said.json == {
+        "schema": "gitprun.forecast/1",
         "target": "refs/heads/main",
         "tip": repo.head,
         "branches": [

@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from gitprun.api.events import LedgerEvent
 from gitprun.cli.live import Watch
 from gitprun.executors.base import Progress
 from tests.support.cli import ROOT, program_environment, prun, start_prun
 from tests.support.inside import inside, timeless
 from tests.support.processes import start_program
 from tests.support.repos import Repo, make_repo
-from tests.support.rows import event_of
 from tests.support.runs import RESULT, run_units, sh, unit_of
 
 
@@ -261,7 +261,8 @@ def test_programs_get_json_when_they_are_refused_too(repo: Repo, capsys: pytest.
     ]
     for words, answer in refused:
         said = inside(capsys, repo.path, *words)
-        assert (said.json, said.code, said.err.startswith("error: ")) == (answer, answer["exit_code"], True), words
+        whole = {"schema": "gitprun.error/1", **answer, "code": answer["exit_code"]}
+        assert (said.json, said.code, said.err.startswith("error: ")) == (whole, answer["exit_code"], True), words
     assert inside(capsys, repo.path, "show", "u", "--", "--json").out == ""
     run_units(repo, sh("a", "exit 3"))
     assert inside(capsys, repo.path, "reconcile", "--json").json["complete"] is False
@@ -326,9 +327,10 @@ def test_the_live_picture(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gitprun.cli.live.time.time", lambda: 105.0)
     watch.began = 100.0
     for name in ("a", "b", "c"):
-        watch.on_event(event_of("unit.queued", 100.0, "r1", name))
-    watch.on_event(event_of("unit.finished", 101.0, "r1", "a", {"state": "failed", "reason": "exit \x1b[1m1"}))
-    watch.on_event(event_of("unit.started", 102.0, "r1", "c"))
+        watch.on_event(LedgerEvent(kind="unit.queued", t=100.0, run="r1", unit=name))
+    ended = {"state": "failed", "reason": "exit \x1b[1m1"}
+    watch.on_event(LedgerEvent(kind="unit.finished", t=101.0, run="r1", unit="a", facts=ended))
+    watch.on_event(LedgerEvent(kind="unit.started", t=102.0, run="r1", unit="c"))
     watch.on_progress("c", Progress("said", "[bold]hello[/bold] and much, much more"))
     assert drawn(watch, 10) == [
         "a  failed        4.0s   exit \\x1b[1m1",

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gitprun.cli.file_words import main, parse_words
+from gitprun.cli.merge_file_args import main, parse_words
 from gitprun.judging import doubts, text
 from gitprun.landing.file import FileMerge
 from gitprun.resolvers import outline

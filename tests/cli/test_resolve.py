@@ -132,6 +132,7 @@ def test_the_report(repo: Repo, prun: Prun) -> None:
     [path] = brief.pop("paths")
     work = workspace(repo).path
     assert brief == {
+        "schema": "gitprun.resolution/1",
         "branch": "topic",
         "label": "topic",
         "target": "main",
@@ -382,7 +383,7 @@ def test_what_is_open_is_listed(repo: Repo, prun: Prun) -> None:
         "branch  into  state     files  workspace",
         f"topic   main  conflict  1      {path}",
     ]
-    [row] = prun("resolve", "--json").json
+    [row] = prun("resolve", "--json").json["resolutions"]
     assert row == {
         "branch": "topic",
         "target": "refs/heads/main",

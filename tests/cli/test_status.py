@@ -79,6 +79,7 @@ def ledger(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> Ledger:
     )
     ledger.append(payload_of("unit.preparing"), run="r1", unit="late")
     monkeypatch.setattr("gitprun.cli.status.time", SimpleNamespace(time=lambda: 100.0))
+    monkeypatch.setattr("gitprun.api.reading.time", SimpleNamespace(time=lambda: 100.0))
     return ledger
 
 
@@ -146,10 +147,23 @@ def test_the_json(repo: Repo, ledger: Ledger, capsys: pytest.CaptureFixture[str]
         "commit": "c" * 40,
         "ref": "refs/prun/r1/good",
         "workspace": "/w/r1/good",
+        "verify_changed": ["a"],
+        "exit": {
+            "words": "exit code 0",
+            "reason": "exited",
+            "code": 0,
+            "signal": None,
+            "seconds": 1.5,
+            "leftovers": 2,
+            "survivors": [],
+            "unproved": "",
+            "dropped": 0,
+        },
     }
     reason = "exit code 1: \x1b[31mred\n\u202e"
     assert (said.code, said.err, said.out.count("\n")) == (0, UNPINNED, 1)
     assert said.json == {
+        "schema": "gitprun.status/1",
         "runs": [
             {
                 "run": "r1",
@@ -164,7 +178,7 @@ def test_the_json(repo: Repo, ledger: Ledger, capsys: pytest.CaptureFixture[str]
                     {**blank, "id": "late", "state": "preparing", "age": 87.0},
                 ],
             }
-        ]
+        ],
     }
 
 
@@ -182,7 +196,7 @@ def test_nothing_was_run(repo: Repo, capsys: pytest.CaptureFixture[str]) -> None
         "",
         "nothing has been run in this repository yet\nhint: git prun run plan.toml\n",
     )
-    assert inside(capsys, repo.path, "status", "--json").json == {"runs": []}
+    assert inside(capsys, repo.path, "status", "--json").json == {"schema": "gitprun.status/1", "runs": []}
     assert not (repo.path / ".git" / "prun").exists()
 
 

@@ -96,7 +96,11 @@ def test_json_and_refusals(tmp_path: Path) -> None:
         "error: nothing has landed through git prun here\nhint: git prun merge lands branches\n",
     )
     assert prun(repo.path, "undo", "--list").err == "nothing has landed through git prun here\n"
-    assert prun(repo.path, "undo", "--list", "--json").json == {"landings": [], "drifts": []}
+    assert prun(repo.path, "undo", "--list", "--json").json == {
+        "schema": "gitprun.landings/1",
+        "landings": [],
+        "drifts": [],
+    }
     assert prun(repo.path, "undo", "--list", "1").code == 129
     repo.switch("topic", new=True)
     tip = repo.commit("topic", a="2\n")
@@ -120,6 +124,7 @@ def test_json_and_refusals(tmp_path: Path) -> None:
     assert said.err.startswith("error: uncommitted changes are in the way: a; nothing was changed\n")
     repo.git("checkout", "-q", "a")
     assert prun(repo.path, "undo", "--json").json == {
+        "schema": "gitprun.undo/1",
         "landing": 1,
         "target": "refs/heads/main",
         "old": top,

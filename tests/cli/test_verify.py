@@ -163,6 +163,7 @@ def test_json(repo: Repo, tool: Path) -> None:
     install(tool)
     said = prun(repo.path, "verify", "--json")
     assert said.json == {
+        "schema": "gitprun.verify/1",
         "run": "r1",
         "units": [
             {

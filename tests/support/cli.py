@@ -26,8 +26,12 @@ class Said:
 
     @property
     def json(self) -> Any:
-        """Read stdout as one JSON value."""
-        return json.loads(self.out)
+        """Read stdout as one JSON document; it must be what the schema that it names says."""
+        from tests.support.schemas import check
+
+        row = json.loads(self.out)
+        check(row)
+        return row
 
 
 def program_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:

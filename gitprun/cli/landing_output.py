@@ -1,63 +1,73 @@
-"""What ``git prun merge`` says when it is done."""
+"""What a landing is told as, for every command that lands: a table, the conflicts, how to go on."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
+import click
+
+from gitprun.api.landings import LandedBranch, Landing
 from gitprun.cli.console import coloured, hint, put, safe, say, table, warn
-from gitprun.landing.holds import held_branches
-from gitprun.landing.plan import LandingItem, LandingReport, News
-from gitprun.ledger.held import HeldBranch
 from gitprun.model.names import short
 
 # Each is a command to paste; more of them push the table out of sight.
 MOST_HINTS = 3
 
+# Without a word it means every finding, as it always did.
+suspect_option = click.option(
+    "--allow-suspect",
+    multiple=True,
+    is_flag=False,
+    flag_value="all",
+    metavar="[PATH]",
+    help="Land what looks wrong in PATH, as it was printed (repeatable); all, or no PATH: whatever it is.",
+)
 
-def render(report: LandingReport, skipped: Sequence[tuple[str, str]], *, advise: bool = True) -> None:
+
+def render_landing(landing: Landing, *, advise: bool = True) -> None:
     """Print a table of what landed and what did not, then the conflicts and what resolvers did, and how to go on."""
-    rows = []
-    for item in report.items:
-        commit = short(item.commit) if item.commit else "-"
-        rows.append([item.candidate.branch, coloured(item.state), commit, safe(item.reason)])
-    rows += [[f"prun/{name}", coloured("skipped"), "-", safe(reason)] for name, reason in skipped]
+    rows = [
+        [item.branch, coloured(item.state), short(item.commit) if item.commit else "-", safe(item.reason)]
+        for item in landing.items
+    ]
+    rows += [[f"prun/{one.unit}", coloured("skipped"), "-", safe(one.reason)] for one in landing.skipped]
     if rows:
         put(table(["branch", "state", "commit", "note"], rows))
     else:
-        say("nothing asks to land")
-    for item in report.items:
+        say("nothing to land")
+    for item in landing.items:
         _render_item(item)
     if advise:
-        _advise(held_branches(report))
-    say_notes(report.notes)
-    if report.new != report.old:
-        say(f"{report.target.removeprefix('refs/heads/')} is now at {short(report.new)} (was {short(report.old)})")
+        _advise(landing.items)
+    say_notes((note for note in landing.notes if note not in landing.ahead), landing.news)
+    if landing.new != landing.old:
+        say(f"{landing.target.removeprefix('refs/heads/')} is now at {short(landing.new)} (was {short(landing.old)})")
 
 
-def say_notes(notes: Iterable[str]) -> None:
-    """Say what a landing or an undo notes: how it went, or what should not be missed."""
+def say_notes(notes: Iterable[str], news: Collection[str]) -> None:
+    """Say what a landing or an undo notes: how it went (``news``), or what should not be missed."""
     for note in notes:
-        (say if isinstance(note, News) else warn)(safe(note))
+        (say if note in news else warn)(safe(note))
 
 
-def _advise(held: Sequence[HeldBranch]) -> None:
+def _advise(items: Sequence[LandedBranch]) -> None:
     """Name the command that goes on, for the first few branches that did not land."""
-    told = [one for one in held if one.opens or one.accept]
+    told = [one for one in items if one.next and (one.opens or one.accept)]
     for one in told[:MOST_HINTS]:
-        if one.next_step == one.acceptance:
+        if one.next == one.acceptance:
             hint(safe(f"{one.acceptance} lands it as it is"))
             continue
         opens = {"suspect": "it to be mended", "red": "the merged files to be mended", "held": "it to be mended"}
         what = opens.get(one.state, "the conflict in a workspace of its own")
         instead = f"; {one.acceptance} lands it as it is" if one.acceptance else ""
-        hint(safe(f"{one.next_step} opens {what}{instead}"))
+        hint(safe(f"{one.next} opens {what}{instead}"))
     if len(told) > MOST_HINTS:
         hint(f"git prun status lists the {len(told) - MOST_HINTS} others with the command for each")
 
 
-def _render_item(item: LandingItem) -> None:
-    name = item.candidate.branch
+def _render_item(item: LandedBranch) -> None:
+    name = item.branch
     for conflict in item.conflicts:
         why = f" (no resolver settled it: {safe(conflict.reason)})" if conflict.reason else ""
         why = f" ({safe(conflict.resolver)} would settle it)" if conflict.would_settle else why

@@ -13,7 +13,7 @@ from gitprun.model.errors import PrunError, UsageProblem
 from gitprun.model.escapes import safe
 
 if TYPE_CHECKING:
-    from gitprun.landing.file import FileMerge
+    from gitprun.api.file import FileMerge
 
 USAGE = "git prun merge-file [-p] --path PATH [--marker-size N] [-L LABEL]... OURS BASE THEIRS"
 EXIT_CANNOT = 128
@@ -28,7 +28,7 @@ FLAGS = ("-p", "--stdout", "-q", "--quiet", *(f"--{name}" for name in _PASSED_ON
 def merge_words(words: Sequence[str], cwd: Path) -> int:
     """Do what ``git prun merge-file WORDS`` asks for; gives git's exit code, raises UsageProblem."""
     wanted, flags = parse_words(words)
-    from gitprun.landing.file import CANNOT, merge_file, replace_file
+    from gitprun.api.file import CANNOT, merge_file, replace_file
 
     answer = merge_file(wanted, cwd)
     if flags.isdisjoint(("-q", "--quiet")):
@@ -46,7 +46,7 @@ def merge_words(words: Sequence[str], cwd: Path) -> int:
 
 def parse_words(words: Sequence[str]) -> tuple[FileMerge, frozenset[str]]:
     """Read the words after ``merge-file`` as git reads those of its own; gives the flags too."""
-    from gitprun.landing.file import FileMerge
+    from gitprun.api.file import FileMerge
 
     options, files = _split(words)
     if len(files) != 3:
