@@ -21,6 +21,7 @@ from gitprun.ledger.ledger import Ledger, Reading
 from gitprun.ledger.review import unit_folder
 from gitprun.ledger.roster import NAMED, colliding, parse_name, roster
 from gitprun.model.errors import GitFailed, OperationRefused, PrunError
+from gitprun.model.escapes import shell_word
 from gitprun.model.names import PRUN_BRANCHES, ZERO, Oid, UnitId, kept_ref
 from gitprun.model.units import WorkspaceKind
 from gitprun.registry.branches import require_own_branch_name
@@ -133,7 +134,8 @@ def _recognise(repository: Repository, path: Path) -> _Folder:
 def _recognise_worktree(repository: Repository, path: Path, admin: Path) -> _Folder:
     head = read_head(admin / "HEAD")
     if not head.startswith("refs/heads/"):
-        raise OperationRefused(f"{path} is on no branch", f"git -C {path} switch -c {path.name}, then try again")
+        how = f"git -C {shell_word(str(path))} switch -c {shell_word(path.name)}, then try again"
+        raise OperationRefused(f"{path} is on no branch", how)
     tip = read_ref(open_repository(repository.common), head)
     if tip is None:
         raise OperationRefused(

@@ -9,6 +9,7 @@ from pathlib import Path
 from gitprun.git.repo import Repository, read_checkouts
 from gitprun.ledger.events import UnitState
 from gitprun.model.errors import OperationRefused
+from gitprun.model.escapes import shell_word
 from gitprun.system.btime import folder_birth
 from gitprun.system.files import TRASH, empty_trash, folder_identity, is_held, require_no_mounts
 from gitprun.workspaces.worktree import lock_reason, require_unlocked
@@ -78,7 +79,8 @@ def require_lonely(repository: Repository, path: Path) -> None:
         place = os.path.realpath(row.path)
         if place != top and within(place, top) and os.path.lexists(row.path):
             raise OperationRefused(
-                f"{path} holds the worktree {row.path}", f"move it first: git worktree move {row.path} ..."
+                f"{path} holds the worktree {row.path}",
+                f"move it first: git worktree move {shell_word(str(row.path))} ...",
             )
 
 

@@ -19,6 +19,7 @@ from gitprun.ledger.ledger import Ledger
 from gitprun.ledger.review import unit_folder
 from gitprun.ledger.roster import NAMED, colliding, roster
 from gitprun.model.errors import OperationRefused, PrunError, UsageProblem
+from gitprun.model.escapes import shell_word
 from gitprun.model.names import ZERO, Oid, UnitId
 from gitprun.model.units import WorkspaceKind
 from gitprun.observe.safe_mode import require_calm
@@ -112,7 +113,7 @@ def _standing(units: Mapping[str, UnitState], spec: WorkspaceSpec) -> UnitState 
     if not spec.resume:
         raise OperationRefused(
             f"the folder {path} of the workspace {other} is gone; its branch {branch} is kept",
-            f"git prun new {other} {branch} --resume makes it anew; git prun remove {other} forgets it",
+            f"git prun new {other} {shell_word(branch)} --resume makes it anew; git prun remove {other} forgets it",
         )
     return None
 

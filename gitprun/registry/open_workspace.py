@@ -18,6 +18,7 @@ from gitprun.ledger.probe import probe_named
 from gitprun.ledger.review import unit_folder
 from gitprun.ledger.roster import NAMED, flat
 from gitprun.model.errors import OperationRefused, PrunError
+from gitprun.model.escapes import shell_word
 from gitprun.model.names import Oid, RunId, UnitId, base_ref
 from gitprun.model.plan import DEFAULT_MAX_FILE, DEFAULT_MAX_FILES, DEFAULT_MAX_TOTAL, Settings
 from gitprun.system.files import LockBusy, folder_identity, locked, read_plain
@@ -76,7 +77,8 @@ def open_workspace_capture(
         gone = "is gone" if not os.path.lexists(path) else "is not the one prun made"
         raise WorkspaceGone(
             f"the folder {path} of the workspace {unit.id} {gone}",
-            f"git prun workspace adopt PATH if it was moved to PATH, else git prun new {unit.id} {branch} --resume",
+            "git prun workspace adopt PATH if it was moved to PATH, "
+            f"else git prun new {unit.id} {shell_word(branch)} --resume",
         )
     if anew:
         require_own_branch(repository, unit)
@@ -139,7 +141,11 @@ def read_trouble(repository: Repository, unit: UnitState) -> tuple[str, str]:
     if place is None:
         said = os.fsdecode((read_plain(path / ".git", 10_000) or b"").removeprefix(b"gitdir:").strip())
         mends = bool(said) and Path(said).parent == repository.common / "worktrees" and os.path.isdir(said)
-        how = f"git worktree repair {path}" if mends else f"git prun remove {unit.id} keeps what is in it"
+        how = (
+            f"git worktree repair {shell_word(str(path))}"
+            if mends
+            else f"git prun remove {unit.id} keeps what is in it"
+        )
         return "is not registered with git as a worktree any more", how
     head = read_head(place / "HEAD")
     if head == f"refs/heads/{branch}":
@@ -148,7 +154,7 @@ def read_trouble(repository: Repository, unit: UnitState) -> tuple[str, str]:
     busy = next((what for name, what in UNDER_WAY.items() if os.path.lexists(place / name)), "")
     if busy:
         return f"is in the middle of {busy}", f"finish it in {path}, or give it up there"
-    return f"is on {now}, not on its branch {branch}", f"git -C {path} switch {branch}"
+    return f"is on {now}, not on its branch {branch}", f"git -C {shell_word(str(path))} switch {shell_word(branch)}"
 
 
 def require_own_branch(repository: Repository, unit: UnitState) -> None:

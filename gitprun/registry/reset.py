@@ -21,6 +21,7 @@ from gitprun.ledger.events import UnitState
 from gitprun.ledger.ledger import Ledger
 from gitprun.ledger.roster import NAMED
 from gitprun.model.errors import OperationRefused, PrunError
+from gitprun.model.escapes import shell_word
 from gitprun.model.names import ZERO, Oid
 from gitprun.registry.guard import finish_removal, require_lonely, require_not_locked, require_ours, stands
 from gitprun.registry.leave import save_user_workspace, take_folder
@@ -76,7 +77,7 @@ def reset_user_workspace(
         if not require_ours(unit, unit.id):
             raise OperationRefused(
                 f"the folder {path} of the workspace {unit.id} is gone",
-                f"git prun new {unit.id} {unit.facts['branch']} --resume makes it anew",
+                f"git prun new {unit.id} {shell_word(str(unit.facts['branch']))} --resume makes it anew",
             )
         require_not_locked(repository, unit, unit.id)
         require_lonely(repository, path)
@@ -170,7 +171,8 @@ def _swap(repository: Repository, ledger: Ledger, unit: UnitState) -> tuple[Unit
         os.rename(fresh, path)
     if folder_identity(path) != identity:
         raise OperationRefused(
-            f"the fresh folder for {unit.id} is gone", f"git prun new {unit.id} {unit.facts['branch']} --resume"
+            f"the fresh folder for {unit.id} is gone",
+            f"git prun new {unit.id} {shell_word(str(unit.facts['branch']))} --resume",
         )
     if unit.facts["workspace"] == "worktree":
         relocate_worktree(repository, fresh, path)

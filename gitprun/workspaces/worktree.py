@@ -13,6 +13,7 @@ from gitprun.git.command import Git
 from gitprun.git.repo import Repository, read_checkouts
 from gitprun.git.stale import COMMONDIR, mend_entry
 from gitprun.model.errors import GitFailed, GitTimeout, OperationRefused
+from gitprun.model.escapes import shell_word
 from gitprun.model.names import Oid
 from gitprun.system.files import TRASH, empty_trash, folder_identity, locked, read_plain, remove_tree, write_whole
 from gitprun.workspaces.base import QUIET, Workspace, WorkspaceProblem, explain_checkout, require_room
@@ -173,7 +174,8 @@ def require_unlocked(common: Path, path: Path) -> None:
     reason = lock_reason(common, path)
     if reason is not None:
         raise OperationRefused(
-            f"the worktree {path} is locked" + (f": {reason}" if reason else ""), f"git worktree unlock {path}"
+            f"the worktree {path} is locked" + (f": {reason}" if reason else ""),
+            f"git worktree unlock {shell_word(str(path))}",
         )
 
 

@@ -419,6 +419,18 @@ def test_the_workspace_is_on_another_branch(repo: Repo, run: Run) -> None:
     )
 
 
+def test_hints_quote_what_a_shell_would_read_otherwise(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    repo = make_repo_for_workers(tmp_path / "my repo")
+    assert inside(capsys, repo.path, "new", "a", "it's").code == 0
+    path = tmp_path / "my repo.prun" / "named" / "a"
+    Repo(path).git("switch", "-q", "-c", "other")
+    said = inside(capsys, repo.path, "exec", "a", "p1", "Do it.", "--command", "true")
+    assert (said.code, said.err) == (
+        1,
+        f"error: the workspace a is on other, not on its branch it's\nhint: git -C '{path}' switch 'it'\"'\"'s'\n",
+    )
+
+
 def test_a_branch_that_was_rewritten_gets_no_commit(repo: Repo, run: Run) -> None:
     run("echo 1 >1.txt")
     before = repo.oid("x")
