@@ -49,6 +49,7 @@ __all__ = [
     "require_ended",
 ]  # fmt: skip
 
+# In seconds: a git that a worker's tool left behind lets go of its lock in less; one that hangs holds it for good.
 PATIENCE = 5.0
 LITTER = (b".codex", b".agents", b".aws")
 # The hooks a commit of the user's would have started.

@@ -12,7 +12,9 @@ from gitprun.capture.scan import Scan, size_of
 from gitprun.capture.screen import BUILD_FOLDERS, PRODUCTS, LeftOut, build_folder, within
 from gitprun.system.files import read_plain
 
+# In seconds: git walks the whole workspace, node_modules and all, on whatever disk it lies.
 TIMEOUT = 300.0
+# A few kilobytes as a rule; what is larger counts as changed, and so as a rule of the worker's own.
 MAX_RULES = 1_000_000
 # Patterns that hide whatever there is: written by tools and by mistake, never to say what a product is.
 _EVERYTHING = frozenset({b"*", b"/*", b"**", b"/**", b"**/*", b"*.*", b".", b"./*"})

@@ -40,6 +40,8 @@ _BROKEN = "broken object"
 # So many tips are tried one by one when they cannot be taken together.
 MOST_ALONE = 32
 LIMITS = ImportLimits()
+# Git needs a fraction of it with the windows below, and any machine of a developer's has it to spare; a chain of deltas
+# made to be expensive ends here, in either measure.
 BOUNDS = Bounds(memory=256 << 20, processor=240)
 # Zeros shrink to a thousandth at most: what is smaller on disk cannot hold an object that is too large.
 _SHRINK = 1040

@@ -48,7 +48,9 @@ CHANNEL = "staged"
 UNREADABLE = "its object is not there, or damaged"
 # More than two million files; and so many of them that are no known content.
 MOST_INDEX = 256 << 20
+# As many objects as are brought over at most (ImportLimits.max_objects).
 _MOST_ROWS = 500_000
+# Half-done commits leave one or two; whoever makes more means to keep us busy.
 MOST_INDEXES = 64
 # So many bytes of contents are held at a time.
 _AT_ONCE = 64 << 20

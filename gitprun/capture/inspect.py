@@ -22,9 +22,13 @@ from gitprun.model.names import Oid, short
 MEBIBYTE = 1 << 20
 # Every commit tells again what it changed, but one tree named a thousand times over is a trap.
 ROWS_AN_OBJECT = 8
+# Ten lines of notes are read, a hundred are not.
 MOST_TOLD = 10
+# Trees of half a million objects at some 100 bytes an entry; they are held in memory all at once.
 MOST_TREES = 64 * MEBIBYTE
+# The targets of links are read one by one; a node_modules that is committed has fewer.
 MOST_LINKS = 10_000
+# The longest path Linux takes (PATH_MAX).
 MOST_LINK = 4096
 
 

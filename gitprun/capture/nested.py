@@ -9,6 +9,7 @@ from gitprun.capture.classification import included
 from gitprun.capture.context import CaptureContext
 from gitprun.capture.inner import is_submodule
 
+# Folders are walked one by one; what lies deeper than so many is no source of a program.
 MOST = 100_000
 
 

@@ -25,6 +25,7 @@ from gitprun.system.sharing import shared_mode
 from gitprun.workspaces.clone import render_alternates
 
 REASON = "reason.json"
+# A reason is a line; the file lies in prun's own folder, and may be torn.
 MOST_REASON = 1_000_000
 _CONFIG = b"[core]\n\trepositoryformatversion = 0\n\tbare = true\n\tlogAllRefUpdates = false\n"
 _ODD = re.compile(r"[^A-Za-z0-9_.-]|^[.-]")

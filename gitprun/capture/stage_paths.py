@@ -11,6 +11,7 @@ from gitprun.capture.screen import LeftOut
 from gitprun.git.command import Git
 from gitprun.model.errors import GitFailed, GitTimeout
 
+# In seconds: git hashes up to max_total (1 GB by default) of new files, through filters of the user's.
 TIMEOUT = 300.0
 # So long the filter of one kind may take over all files of a unit.
 FILTER_TIMEOUT = 120.0

@@ -19,7 +19,9 @@ from gitprun.workspaces.worktree import admin_folder
 
 # Twice what prun itself writes for remote-tracking refs.
 MAX_REFS_FILE = 64_000_000
+# Some 20,000 moves of a ref in one attempt.
 MAX_LOG_FILE = 4_000_000
+# Each is pinned by a ref of its own; a worker that made more has a script, and the newest tell its story.
 MOST_TIPS = 256
 UNFINISHED = {
     "MERGE_HEAD": "merge",

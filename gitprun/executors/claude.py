@@ -32,6 +32,7 @@ _PERMISSIONS: Final[dict[Sandbox, tuple[str, ...]]] = {
     "workspace-write": ("--permission-mode", "acceptEdits"),
     "danger-full-access": ("--permission-mode", "bypassPermissions"),
 }
+# In seconds: the guard answers in less than one; a machine under load may take its time, and claude waits meanwhile.
 GUARD_TIMEOUT = 20
 _NOT_A_COMMAND = "Do what follows.\n\n"
 

@@ -59,6 +59,7 @@ _SECONDS = {
     **dict.fromkeys(("d", "day", "days"), 86400.0),
 }
 _STATED = ("retry_after", "retry_after_seconds", "resets_in_seconds")
+# Thirty years: a larger number is no length of time in seconds.
 _LONGEST = 1e9
 # A notice is short; the text around it may not be.
 _WINDOW = 4096

@@ -35,6 +35,7 @@ from gitprun.workspaces.base import QUIET
 from gitprun.workspaces.clone import read_source
 from gitprun.workspaces.worktree import admin_folder
 
+# A git configuration is a few kilobytes; this one lies where a worker can write.
 MAX_CONFIG = 1_000_000
 
 

@@ -16,6 +16,7 @@ from gitprun.model.names import PRUN_BRANCHES, Oid, UnitId
 from gitprun.registry.open_workspace import pin_gone
 from gitprun.workspaces.worktree import admin_folder, remove_worktree
 
+# Enough for a checkout of a million files on a slow disk; the answer is only a word more in a refusal.
 STATUS_TIMEOUT = 60.0
 
 

@@ -6,7 +6,9 @@ import os
 import stat
 from pathlib import Path
 
+# What st_blocks counts in, whatever the file system's own blocks (POSIX).
 BLOCK = 512
+# Beyond it a size is no longer worth the minutes that counting takes.
 MAX_ENTRIES = 5_000_000
 
 

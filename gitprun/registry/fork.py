@@ -11,6 +11,7 @@ from gitprun.ledger.roster import NAMED
 from gitprun.model.names import Oid
 from gitprun.system.files import read_plain
 
+# Some 20,000 moves of a branch; only the first line is asked for.
 MAX_LOG = 4_000_000
 _MADE = b"\tbranch: Created from "
 

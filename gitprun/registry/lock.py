@@ -9,6 +9,7 @@ from gitprun.model.errors import OperationRefused
 from gitprun.registry.find import name_of, require_workspace
 from gitprun.registry.guard import lock_of, require_ours
 
+# It stands in one line of listings and refusals.
 LONGEST = 500
 
 

@@ -37,6 +37,7 @@ from gitprun.workspaces.furnish import furnish
 from gitprun.workspaces.pins import pin_source, unpin_source
 from gitprun.workspaces.worktree import make_worktree, remove_worktree
 
+# Another one's checkout of a very large repository may take minutes, and is worth waiting for.
 PATIENCE = 600.0
 
 

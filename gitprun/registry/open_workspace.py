@@ -28,6 +28,7 @@ from gitprun.workspaces.gitdir import ensure_own_git, renew_own_git
 from gitprun.workspaces.worktree import admin_folder
 
 KNOWN = "known.json"
+# About a million and a half tips of refs at 43 bytes each.
 MAX_KNOWN = 64_000_000
 # What takes a worktree off its branch while it lasts.
 UNDER_WAY = {"rebase-merge": "a rebase", "rebase-apply": "a rebase or git am", "BISECT_LOG": "a bisect"}

@@ -16,6 +16,7 @@ from gitprun.system.files import TRASH, folder_identity, read_plain
 from gitprun.workspaces.clone import render_alternates
 from gitprun.workspaces.worktree import admin_folder
 
+# Names of workspaces have slashes; nobody nests them deeper, and a worker's folders go on without end.
 DEPTH = 8
 
 

@@ -49,7 +49,9 @@ from gitprun.workspaces.gitdir import ensure_own_git, own_git
 from gitprun.workspaces.pins import started_with
 from gitprun.workspaces.worktree import remove_worktree
 
+# A screen of names; the rest is in the same folder.
 SHOWN = 20
+# One line of a terminal holds no more, and the end of a path says more than its middle.
 LONG = 120
 
 

@@ -18,6 +18,7 @@ from gitprun.model.names import Oid, kept_ref, short, unit_branch, unit_ref
 from gitprun.system.files import write_whole
 from gitprun.workspaces.worktree import admin_folder
 
+# They are commits one line each; the first few tell where to look.
 SHOWN = 3
 
 

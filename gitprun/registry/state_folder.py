@@ -23,6 +23,7 @@ from gitprun.model.errors import UsageProblem
 from gitprun.supervisor.process import ProcessIdentity, is_gone
 from gitprun.system.files import read_plain, write_whole
 
+# Records of a few hundred bytes, in a folder anybody with this user id can write.
 MAX_RECORD = 1_000_000
 
 _NAME = re.compile(r"prun-task-[0-9a-z]{1,8}-(?P<unit>[A-Za-z0-9_-]+)-[0-9]+-[0-9a-f]{16}")

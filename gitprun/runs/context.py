@@ -29,6 +29,7 @@ from gitprun.workspaces.base import Workspace
 from gitprun.workspaces.clone import CloneSource
 from gitprun.workspaces.gitdir import ensure_own_git
 
+# What an agent needs to write its last words after INT; a worker deaf to it costs a stop three times as much.
 GRACE = 5.0
 
 

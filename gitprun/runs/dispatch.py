@@ -39,7 +39,9 @@ from gitprun.workspaces.clone import CloneSource, read_source
 from gitprun.workspaces.root import made_root, open_root
 from gitprun.workspaces.trust import require_trusted
 
+# An agent, its language server and a test run side by side; a machine that swaps gets less done with more of them.
 MEMORY_PER_WORKER = 1_500_000_000
+# Services begin to answer 503 at about ten workers at once; more only fail and wait. Who knows better says --jobs.
 MOST_JOBS = 16
 
 

@@ -33,7 +33,9 @@ from gitprun.verify.surroundings import surroundings, wish_for_landing, wish_for
 from gitprun.verify.view import view_for
 from gitprun.workspaces.base import OUTBOX, Workspace
 
+# A result is a page for people; what is larger was not meant as one, and is not loaded into memory.
 MAX_RESULT = 4_000_000
+# So much of an output's end tells how a worker broke off, and can still be read by a person.
 FALLBACK_TAIL = 64_000
 NOTHING_CHANGED: dict[str, Any] = {"verify_changed": []}
 

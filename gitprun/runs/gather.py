@@ -26,6 +26,7 @@ from gitprun.runs.writers import Writers
 from gitprun.system.clock import Clock
 from gitprun.system.files import read_plain
 
+# The first seed's own figures: scripts written for it count on them.
 TIMEOUT, POLL, WINDOW = 3600.0, 5.0, 10.0
 
 

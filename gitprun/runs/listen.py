@@ -21,8 +21,11 @@ class Listener:
     Behind a flood only the newest lines are passed on: they say what is going on.
     """
 
+    # Quick enough for a line of progress on a terminal; a look costs one stat.
     PAUSE = 0.25
+    # A worker that prints faster than a megabyte in a pause is skipped over: nobody reads that as it comes.
     MOST = 1 << 20
+    # The last screens of it; more would only be heard too late.
     NEWEST = 1 << 16
 
     def __init__(self, path: Path, hear: Callable[[bytes], None]) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from gitprun.executors.lines import one_line
 from gitprun.model.prompts import subject_of
 
+# All four are the second seed's: its commit messages are read by scripts.
 SUBJECT = 60
 SHOWN_FILES = 10
 SHOWN_LINES = 20

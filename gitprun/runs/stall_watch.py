@@ -18,10 +18,13 @@ from gitprun.supervisor.process import ProcessIdentity, ask_to_end
 from gitprun.system.clock import Clock, SystemClock
 from gitprun.system.files import tail
 
+# However long the limit, what goes on again is to be said within a minute; a look costs little (see SHARE).
 SELDOM = 30.0
 # No more than a twentieth of one processor is spent on looking.
 SHARE = 20.0
+# A walk over more takes seconds each time; then the output alone has to tell.
 MOST_FILES = 1_000_000
+# Its last line is shown, of which no terminal has more.
 TAIL = 4096
 
 

@@ -20,6 +20,7 @@ from gitprun.system.stop import Stop
 
 # Two requests nearer to each other than half a second are one press.
 BETWEEN = 0.6
+# Somebody waits at a terminal.
 LOOK_AGAIN = 0.1
 
 

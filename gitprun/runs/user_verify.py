@@ -18,6 +18,7 @@ from gitprun.verify.surroundings import Surroundings
 
 # What looks at code without running it; all other checks found are tests.
 LOOKING = frozenset({"tsc", "mypy", "cargo check", "go vet"})
+# The end of a log, where every test runner sums up; counted errors beyond it change no verdict.
 READ = 4_000_000
 
 

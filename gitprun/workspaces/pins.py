@@ -26,7 +26,9 @@ from gitprun.workspaces.clone import CloneSource
 _MODES = {"blob": "100644", "tree": "040000"}
 _TAGS = "tags-"
 _EMPTY = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+# Other runs may pin at the same moment; each try is one compare-and-swap.
 _TRIES = 20
+# A tag of a tag is rare, a chain of more than a few a trap.
 MOST_TAGS_DEEP = 16
 # So many parents a commit has at most: "git log --graph --all" draws a column for each.
 _WIDTH = 32

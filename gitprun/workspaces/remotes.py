@@ -19,6 +19,7 @@ PREFIX = b"refs/remotes/"
 LARGEST = 32_000_000
 # Only so many are looked at for what they point to: each is a file.
 _MOST_HEADS = 1000
+# A symbolic ref is one line with a name of at most 4,096 bytes.
 _LONGEST = 10_000
 _BROKEN = re.compile(r"ignoring (?:broken ref|ref with broken name) (refs/remotes/\S+)")
 

@@ -20,7 +20,9 @@ from gitprun.system.files import read_plain
 EXCLUDE, ATTRIBUTES = "info/exclude", "info/attributes"
 # Where contents are kept, beside what was written down of a drift.
 STORE = "contents"
+# Ignore and attribute files; a few kilobytes as a rule.
 _MOST = 16 << 20
+# A ledger is compacted long before; one that is larger is read by nobody.
 _MOST_LEDGER = 1 << 30
 
 

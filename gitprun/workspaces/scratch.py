@@ -10,6 +10,7 @@ from gitprun.system.files import folder_identity, remove_tree
 from gitprun.system.sharing import usual_umask
 from gitprun.workspaces.base import Workspace, WorkspaceProblem, require_room
 
+# Each try is lost only to another worker that ends in just that moment.
 _TRIES = 1000
 
 

@@ -20,7 +20,9 @@ from gitprun.model.errors import PrunError
 from gitprun.model.powers import Power
 from gitprun.system.files import locked, read_plain, write_whole
 
+# Scripts that setup commands call; what is larger is no script, and would be hashed at every start.
 MAX_FILE = 16_000_000
+# Of the record of approvals: another number is of another version of prun, and counts as none.
 FORMAT = 1
 # One line of an error names no more of a value.
 MOST_SHOWN = 200

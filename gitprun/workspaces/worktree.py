@@ -18,6 +18,7 @@ from gitprun.model.names import Oid
 from gitprun.system.files import TRASH, empty_trash, folder_identity, locked, read_plain, remove_tree, write_whole
 from gitprun.workspaces.base import QUIET, Workspace, WorkspaceProblem, explain_checkout, require_room
 
+# Git holds its lock on the list of worktrees for milliseconds: two seconds outlast many workers that begin at once.
 RETRIES = 20
 RETRY_PAUSE = 0.1
 
