@@ -15,18 +15,17 @@ from gitprun.capture.classification import (
     classify_tracked,
     drop_new,
     included,
+    list_nested,
 )
 from gitprun.capture.contents import screen_contents
 from gitprun.capture.context import TREE, CaptureContext, exact_rule
 from gitprun.capture.filters import FilterChanged, attributes_changed, judge_filters, read_allowed, require_own_programs
 from gitprun.capture.ignore_rules import read_ignore_rules
 from gitprun.capture.inner import is_submodule
-from gitprun.capture.modes import stage_modes
-from gitprun.capture.nested import list_nested
 from gitprun.capture.prepared import give_back, read_prepared, still_left_out
 from gitprun.capture.scan import Scan, look
 from gitprun.capture.screen import SUBMODULE, LeftOut, gather_left_out, within
-from gitprun.capture.stage_paths import TIMEOUT, drop_entries, stage_paths
+from gitprun.capture.stage_paths import TIMEOUT, drop_entries, stage_modes, stage_paths
 from gitprun.model.names import Oid, parse_oid
 from gitprun.workspaces.gitdir import read_snapshot
 

@@ -117,9 +117,9 @@ def unlock(ctx: click.Context, name: str) -> None:
 def move(ctx: click.Context, name: str, path: str) -> None:
     """Move WORKSPACE to PATH, which must not exist, on the same file system; git's registration follows."""
     from gitprun.registry.find import held
-    from gitprun.registry.finish import recover_workspace
     from gitprun.registry.move import move_workspace
     from gitprun.registry.place import workspaces_of
+    from gitprun.registry.reset import recover_workspace
 
     place = here(ctx)
     reading, run, unit = _find(place, name)

@@ -119,6 +119,7 @@ def _choose_name(reading: Reading, path: Path, name: str | None) -> UnitId:
 def _recognise(repository: Repository, path: Path) -> _Folder:
     """Return what a folder is, from this repository's own records and from plain files; no git runs in there."""
     checkouts = read_checkouts(repository.git)
+    # Git lists the main checkout first; prun moves, resets and removes workspaces, which that must never be.
     if any(os.path.realpath(row.path) == str(path) for row in checkouts[:1]):
         raise OperationRefused(f"{path} is your main checkout", "only a linked worktree or a clone can be taken in")
     admin = admin_folder(repository.common, path)
@@ -150,6 +151,7 @@ def _recognise_clone(repository: Repository, path: Path) -> _Folder:
     if settings is None:
         raise OperationRefused(f"{path}/.git has no configuration that can be read", "it is no clone git could use")
     try:
+        # On stdin and without includes: a file of a worker's is read, and nothing it names.
         words = ("config", "--file", "-", "--no-includes", "--list", "-z", "--name-only")
         keys = Git(cwd=repository.common).run(*words, stdin=settings).fields
     except GitFailed as problem:
@@ -170,11 +172,13 @@ def _take_in(
 ) -> Adopted:
     repo, folder = open_repository(repository.common), unit_folder(repository.state, unit)
     folder.mkdir(parents=True)
+    # Written down before anything is captured: what the user's refs name is no work of anybody in there.
     known = read_source(repository).tips
     known |= _of_history(repository, Path(str(unit.facts["path"])), found, known)
     write_whole(folder / KNOWN, json.dumps(sorted(known)).encode())
     kept: tuple[tuple[str, Oid], ...] = ()
     if found.kind == "clone":
+        # Any commit of the user's will do as a base while the clone's own are brought over; theirs may not be here yet.
         some = next((Oid(row.head) for row in read_checkouts(repository.git) if row.head.strip("0")), None)
         kept = pin_commits(_open(repository, unit, some or found.head), NAMED, unit.id)
         found = replace(found, branch=_choose_branch(repository, unit, found, branch))
@@ -225,6 +229,7 @@ def _open(repository: Repository, unit: UnitState, base: Oid) -> CaptureContext:
     """Open the folder for capture, with an index of our own that knows nothing but a commit."""
     index = unit_folder(repository.state, unit) / "index"
     env = {"GIT_DIR": str(repository.common), "GIT_INDEX_FILE": str(index)}
+    # The folder's own index may say anything of its files; from this one every file is looked at anew.
     Git(cwd=repository.common, env=env, config=QUIET).run("read-tree", base)
     return open_workspace_capture(repository, unit, base=base)
 
@@ -242,6 +247,7 @@ def _base(repository: Repository, found: _Folder) -> Oid:
     held = ("--branches", "--tags", "--remotes", "HEAD")
     rows = repository.git.run("rev-list", "--boundary", "--topo-order", found.head, "--not", *held).text.split("\n")
     known = [Oid(row[1:]) for row in rows if row.startswith("-")]
+    # Everything that is checked out there is in this repository already.
     if rows == [""]:
         return found.head
     if not known:
@@ -252,6 +258,7 @@ def _base(repository: Repository, found: _Folder) -> Oid:
 def _choose_branch(repository: Repository, unit: UnitState, found: _Folder, branch: str | None) -> str:
     """Choose the branch here that the commits of a clone come to."""
     repo = open_repository(repository.common)
+    # A branch below prun/ would read as a unit's, and land as one.
     own = found.branch if not found.branch.startswith(PRUN_BRANCHES) else ""
     for name in (branch,) if branch else (own, f"adopted/{unit.id}"):
         if not name:

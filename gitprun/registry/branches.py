@@ -43,12 +43,14 @@ def prepare_branch(repository: Repository, name: UnitId, branch: str, path: Path
     stale: list[Checkout] = []
     for row in read_checkouts(git):
         same = _same(row.path, path)
+        # Neither the branch nor the place is asked for.
         if row.branch != full and not same:
             continue
         if os.path.lexists(row.path):
             if not row.bare and not same:
                 raise _held(repository, row, branch)
             continue
+        # A disk that is not mounted now: its owner locked it so that git forgets nothing.
         if row.locked is not None:
             reason = f" ({row.locked})" if row.locked else ""
             raise OperationRefused(
@@ -114,6 +116,7 @@ def _drop(repository: Repository, name: UnitId, row: Checkout) -> str:
     base = read_ref(repo, row.branch) if row.branch else None
     if base or row.head.strip("0"):
         pin_gone(repository, name, row.path, branch, base or Oid(row.head))
+    # No folder has this identity: only the registration goes.
     remove_worktree(repository, row.path, (0, 0))
     kept = f"; the branch {branch} is kept" if branch else ""
     return f"the registration of {row.path}, whose folder is gone, was dropped{kept}"

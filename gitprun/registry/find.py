@@ -20,6 +20,7 @@ def find_workspace(history: History, named: RunState, name: str) -> tuple[RunSta
     if own is None:
         unit = find_unit(history, name)
         return history.runs[unit.run], unit
+    # Whoever removes or stops by that name would hit one of two things.
     if name == own.id and any(name in run.units for run in history.runs.values()):
         raise UsageProblem(f"{name} is a unit of a run and a named workspace too", f"say {NAMED}/{name}, or RUN/{name}")
     return named, own

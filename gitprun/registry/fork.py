@@ -38,8 +38,10 @@ def find_fork(repository: Repository, events: Iterable[Event], branch: str, tip:
         if event.run == NAMED and event.kind == "workspace.made" and event.facts.get("branch") == branch
     ]
     for known in (*made[-1:], _created_at(repository, branch)):
+        # A branch that was rewritten since did not fork there any more.
         if known and _contains(repository, tip, known):
             return Oid(known)
+    # The branch itself, and what a remote holds of it, are the work that is asked about.
     others = (f"--exclude={branch}", "--branches", f"--exclude=*/{branch}", "--remotes")
     rows = repository.git.run("rev-list", "--boundary", "--topo-order", tip, "--not", *others).text.split("\n")
     if rows == [""]:

@@ -71,8 +71,10 @@ def require_lonely(repository: Repository, path: Path) -> None:
         here = os.path.realpath(os.getcwd())
     except OSError:
         here = ""
+    # A shell whose folder goes from under it says nothing but "No such file", and works on where nobody looks.
     if within(here, top):
         raise OperationRefused(f"you are in {path}", "change to another folder first")
+    # The user may have put the repository inside: with the folder all history would go.
     if within(os.path.realpath(repository.common), top):
         raise OperationRefused(f"{path} holds the repository itself", "look at it; prun leaves it alone")
     for row in read_checkouts(repository.git):
@@ -91,6 +93,7 @@ def within(path: str, top: str) -> bool:
 
 def finish_removal(unit: UnitState, name: str) -> None:
     """Empty what a removal that broke off has renamed; raises OperationRefused while that one is still at it."""
+    # Made before the ledger could name it: a kill in between leaves an empty one.
     _drop_empty_trash(Path(str(unit.facts["path"])).parent)
     trash = unit.facts.get("trash")
     if not trash:
@@ -108,6 +111,7 @@ def _drop_empty_trash(folder: Path) -> None:
     except OSError:
         return
     for name in names:
+        # Another prun is about to use it.
         if not is_held(folder / name):
             with suppress(OSError):
                 os.rmdir(folder / name)

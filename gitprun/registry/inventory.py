@@ -75,6 +75,7 @@ def _known(repository: Repository, run: RunState, unit: UnitState, converts: boo
 def count_dirty(repository: Repository, unit: UnitState, *, converts: bool) -> int | None:
     """Count the files of a workspace that are not as prun last saw them, without opening what its worker wrote."""
     facts, path = unit.facts, Path(str(unit.facts["path"]))
+    # No git there, and everything but the outbox is the worker's.
     if facts.get("workspace") == "scratch":
         try:
             return len([name for name in os.listdir(path) if name != OUTBOX])
@@ -100,6 +101,7 @@ def count_own(repository: Repository, unit: UnitState, base: str) -> int | None:
         on_branch = _count_on_branch(repository, unit, base)
         in_log = _count_in_log(unit, base) if facts.get("workspace") == "clone" else None
         return max((count for count in (on_branch, in_log) if count is not None), default=None)
+    # Counted when it was captured; the workspace may have changed since.
     if "own_commits" in facts:
         return len(facts["own_commits"])
     if facts.get("workspace") == "worktree":

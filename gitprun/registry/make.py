@@ -62,10 +62,12 @@ def make_user_workspace(repository: Repository, ledger: Ledger, spec: WorkspaceS
     """
     require_git(repository.top or repository.common)
     require_seen_checkout(repository)
+    # A worker changed what the user's git starts; a checkout by its settings would run that.
     require_calm(repository)
     require_own_branch_name(repository.git, spec.branch, existing=spec.resume)
     if spec.resume and spec.base is not None:
         raise UsageProblem("--resume goes on where the branch is, so it takes no BASE", "leave one of them out")
+    # Two that make at once must see each other's name, branch and folder.
     with locked(repository.state / "locks" / "named.lock", timeout=PATIENCE, doing="making a workspace"):
         events = ledger.read().events
         known = roster(events)
@@ -124,6 +126,7 @@ def _make(repository: Repository, spec: WorkspaceSpec, path: Path, base: Oid) ->
         return make_worktree(repository, path, base, spec.branch, existing=spec.resume)
     repo, full = open_repository(repository.common), f"refs/heads/{spec.branch}"
     source = pin_source(repository, f"{NAMED}/{spec.name}", read_source(repository), base)
+    # Its own branch comes from its own commit, not from where the user's copy of it stands.
     others = tuple(row for row in source.refs if row[0] != full)
     made = make_clone(replace(source, refs=others), path, base, spec.branch)
     if not spec.resume:

@@ -52,6 +52,7 @@ def move_workspace(
     if unit.facts["workspace"] == "worktree":
         _require_movable(repository, path)
     moving = {"from": str(path), "to": str(target)}
+    # Before the rename: from here on either place is the workspace, whatever kills us.
     ledger.append("workspace.moving", run=unit.run, unit=unit.id, facts={"moving": moving})
     try:
         os.rename(path, target)
@@ -93,6 +94,7 @@ def follow_moved(repository: Repository, ledger: Ledger, path: Path) -> UnitStat
         before, born = Path(str(unit.facts["path"])), unit.facts.get("birth")
         if folder_identity(path) != identity_of(unit) or os.path.lexists(before):
             continue
+        # An inode number is given to another folder once its own is gone.
         if born is not None and folder_birth(path) not in (None, born):
             continue
         with held(repository, run, unit):
@@ -156,6 +158,7 @@ def _require_target(repository: Repository, path: Path, target: Path, others: It
     for other in others:
         if within(str(real), os.path.realpath(other)):
             raise OperationRefused(f"{target} lies in the workspace {other}", "choose a path outside of it")
+    # A copy would be another folder: it could break off half way, and its files would be new to every index.
     if os.lstat(real.parent).st_dev != os.lstat(path).st_dev:
         raise OperationRefused(
             f"{target.parent} is on another file system than {path}", "choose a path on the same one; nothing is copied"
@@ -167,6 +170,7 @@ def _require_movable(repository: Repository, path: Path) -> None:
     admin = admin_folder(repository.common, path)
     if admin is None:
         raise OperationRefused(f"git does not know {path} as one worktree (any more)", "git worktree repair mends that")
+    # Their git folders name the place of the worktree, which only git itself rewrites.
     if os.path.lexists(admin / "modules"):
         raise OperationRefused(
             f"{path} holds submodules, whose folders name its path", "move it with git worktree move --force"

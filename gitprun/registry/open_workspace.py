@@ -88,6 +88,7 @@ def open_workspace_capture(
     base = base or stands_on(repository, unit)
     kind, index = unit.facts["workspace"], folder / "index"
     own = ensure_own_git(repository, index, base, kind) if index.is_file() else None
+    # Settings the user changed since the workspace was made hold for the next worker, as they do in a new one.
     if anew and own is not None:
         renew_own_git(repository, index, base)
     return CaptureContext(
@@ -121,6 +122,7 @@ def stands_on(repository: Repository, unit: UnitState) -> Oid:
     repo, branch = open_repository(repository.common), str(unit.facts["branch"])
     pinned = read_ref(repo, pin_name(unit.id))
     if unit.facts["workspace"] == "clone":
+        # Nothing says what its files were filled from, so nobody could tell work from base.
         if pinned is None:
             raise OperationRefused(
                 f"the commit {unit.id} stands on is no longer pinned", "look at the workspace yourself"

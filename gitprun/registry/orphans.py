@@ -37,6 +37,7 @@ def find_orphans(repository: Repository, reading: Reading, roots: Iterable[Path]
     """Find workspaces nobody knows: in the folders for workspaces, and among git's worktrees."""
     known = {os.path.realpath(str(unit.facts["path"])) for _, unit in workspaces_of(reading)}
     for _, unit in workspaces_of(reading):
+        # Half made or half moved by a command that was killed; the next one finishes that.
         if unit.facts.get("reset"):
             known.add(os.path.realpath(str(unit.facts["reset"]["fresh"])))
         if unit.facts.get("moving"):
@@ -116,6 +117,7 @@ def _orphan(repository: Repository, path: Path) -> WorkspaceRecord | None:
             name="", kind="folder", state="orphan", path=str(path), note="whose it is cannot be told"
         )
     own = render_alternates((repository.common / "objects").resolve())
+    # Several repositories may share a root: a clone of another one is none of our business.
     if read_plain(git_dir / "objects" / "info" / "alternates", 100_000) != own:
         return None
     branch = read_head(git_dir / "HEAD").removeprefix("refs/heads/")

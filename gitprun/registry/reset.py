@@ -82,7 +82,9 @@ def reset_user_workspace(
         require_not_locked(repository, unit, unit.id)
         require_lonely(repository, path)
         _require_own_branch(repository, path, branch)
+        # Pinned before anything is made: whatever fails below, the work is safe, and the workspace as it was.
         leaving = save_user_workspace(repository, ledger, unit, discard=discard_left_out)
+        # Beside it, so that one rename puts it into its place.
         fresh = path.with_name(f".{path.name}.fresh-{secrets.token_hex(4)}")
         asked: dict[str, Any] = {"to": base, "fresh": str(fresh), "copy": list(provision.copy)}
         asked["link"] = list(provision.link)
@@ -128,6 +130,14 @@ def recover_reset(repository: Repository, ledger: Ledger, unit: UnitState) -> Un
         remove_tree(fresh, identity)
     ledger.append("workspace.kept", run=NAMED, unit=unit.id, facts={"reset": None})
     return replace(unit, facts={**unit.facts, "reset": None})
+
+
+def recover_workspace(repository: Repository, ledger: Ledger, unit: UnitState) -> UnitState:
+    """Finish a move or a reset that a killed command left half done, before anything else is done with a workspace.
+
+    Call it with the workspace for oneself. Returns it as it is now.
+    """
+    return recover_reset(repository, ledger, recover_move(repository, ledger, unit))
 
 
 def _branch(unit: UnitState) -> str:

@@ -68,6 +68,7 @@ def make_state_dir(base: Path, caller: str, unit: str) -> Path:
 
     The seed hashes what ``pwd`` prints, the line end with it.
     """
+    # Not a name: the caller's folder may hold anything, and others can list the folder above.
     place = hashlib.sha256(os.fsencode(caller) + b"\n").hexdigest()[:8]
     path = base / f"prun-task-{place}-{unit}-{os.getpid()}-{secrets.token_hex(8)}"
     try:

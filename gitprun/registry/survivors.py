@@ -19,6 +19,7 @@ def living_survivors(folder: Path, ended: Exit | None = None) -> tuple[int, ...]
     living: set[int] = set()
     try:
         for pid, start in record.get("survivors", ()):
+            # A pid alone is soon somebody else's: it counts only with its start and this boot.
             if not is_gone(ProcessIdentity(int(pid), str(start), here.boot if here else "")):
                 living.add(int(pid))
     except (ValueError, TypeError):

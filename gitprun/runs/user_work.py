@@ -5,8 +5,8 @@ from __future__ import annotations
 from gitprun.capture.preview import list_work
 from gitprun.git.layout import require_seen_checkout
 from gitprun.model.errors import PrunError
-from gitprun.registry.finish import recover_workspace
 from gitprun.registry.open_workspace import alone, open_workspace_capture
+from gitprun.registry.reset import recover_workspace
 from gitprun.runs.attempt import make_attempts
 from gitprun.runs.request import Session
 from gitprun.runs.user_policy import UserWorkspacePolicy

@@ -43,6 +43,7 @@ def pin_source(repository: Repository, run: str, source: CloneSource, base: Oid)
     """
     ends = {end or own for _, own, end in source.refs}
     tags = {own for _, own, end in source.refs if end}
+    # The pin of the base holds all there is already; most repositories with one branch end here.
     if ends <= {base} and source.remotes.oids <= {base} and not tags:
         return source
     git = Git(cwd=repository.common, config=("core.fsync=all",), neutral=True)
@@ -155,6 +156,7 @@ def _pin_ends(git: Git, ref: str, source: CloneSource, base: Oid, pin: _Pin) -> 
     if others:
         rows = "".join(f"{_MODES[kind]} {kind} {oid}\t{oid}\n" for oid, kind in sorted(others.items()))
         tree = git.run("mktree", stdin=rows.encode()).text
+    # The pin before it stays reachable: clones of earlier attempts still borrow what it holds.
     parents = [*([old] if old else []), *commits]
     who = f"git prun <prun@localhost> {int(time.time())} +0000"
     said = f"{pin.digest}\n"
@@ -184,6 +186,7 @@ def _make_chain(git: Git, commits: Sequence[str]) -> str:
         text = f"tree {_EMPTY}\n{parents}author {who}\ncommitter {who}\n\nkeeps remote-tracking branches\n"
         bodies.append(text.encode())
         last = hashlib.sha1(b"commit %d\0" % len(bodies[-1]) + bodies[-1]).hexdigest()
+    # A pack for a handful of objects would stay for good; so many loose ones would slow the user's own git down.
     words = ("unpack-objects", "-q") if len(bodies) < _FEW else ("index-pack", "--stdin")
     git.run(*words, stdin=_pack(bodies))
     return f"{last} {len(bodies) - 1}"
@@ -227,6 +230,7 @@ def _merged(git: Git, source: CloneSource, base: Oid) -> set[str]:
 
 def _pack_tags(git: Git, target: Path, tags: list[str]) -> None:
     """Pack the tag objects, with those they point to, into a folder that is there whole or not at all."""
+    # Made by an earlier attempt of the run, whole: it was renamed into its place.
     if target.is_dir():
         return
     aside = target.with_name(f".{_TAGS}{os.urandom(6).hex()}")

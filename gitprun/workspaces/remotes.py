@@ -62,6 +62,7 @@ def read_remotes(git: Git, common: Path) -> Remotes:
         text, passed = _read_one_by_one(git)
     else:
         text, passed = _cut_out(listing.out), []
+    # Better none, with a note, than a clone that takes seconds to read its refs at every command.
     if len(text) > LARGEST:
         return Remotes(
             note=f"refs/remotes is not in the clone: it holds {text.count(b'%c' % 10)} refs, which is too many"

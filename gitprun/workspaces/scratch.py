@@ -48,6 +48,7 @@ def drop_temporary(path: Path) -> None:
     try:
         if identity is not None:
             remove_tree(path, identity)
+        # Only the last one can: a folder that still holds another worker's refuses.
         path.parent.rmdir()
     except (PrunError, OSError):
         return

@@ -74,6 +74,7 @@ def record_trust(repository: Repository, powers: Iterable[Power]) -> None:
     path, place, now = trust_file(os.environ), _place(repository), round(time.time())
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     with locked(path.with_name("trust.lock"), doing="writing what is trusted"):
+        # Only fingerprints are kept: a value may hold a token, and this file lies beside others in the home folder.
         rows = {
             fingerprint(repository, power): {"repository": place, "key": power.key, "time": now} for power in powers
         }
@@ -115,6 +116,7 @@ def _answers(repository: Repository, power: Power) -> set[str]:
     hashes = {fingerprint(repository, power)}
     commands = json.loads(power.value) if power.name in _FORMER else None
     if isinstance(commands, list):
+        # Approved under an older version: nobody is asked twice for the same words.
         hashes.add(_digest([_place(repository), *commands]))
     return hashes
 
@@ -122,6 +124,7 @@ def _answers(repository: Repository, power: Power) -> set[str]:
 def _content(repository: Repository, power: Power) -> str:
     """Return the hash of the file that a program's name leads to, if that lies in the checkout; empty if not."""
     named, top = json.loads(power.value) if power.name == "program" else None, repository.top
+    # A name without a slash is looked for on PATH, which is the user's own business.
     if top is None or not isinstance(named, str) or os.sep not in named:
         return ""
     path = Path(os.path.realpath(top / named))

@@ -17,7 +17,6 @@ from gitprun.registry import move as moving
 from gitprun.registry import reset as resetting
 from gitprun.registry.adopt import Adopted, adopt
 from gitprun.registry.find import find_workspace, held
-from gitprun.registry.finish import recover_workspace
 from gitprun.registry.inventory import read_places
 from gitprun.registry.lock import lock_workspace, unlock_workspace
 from gitprun.registry.make import WorkspaceSpec, make_user_workspace
@@ -26,7 +25,7 @@ from gitprun.registry.open_workspace import alone
 from gitprun.registry.place import WorkspaceRecord
 from gitprun.registry.remove import remove_workspace
 from gitprun.registry.remove_user_workspace import remove_user_workspace
-from gitprun.registry.reset import Reset, reset_user_workspace
+from gitprun.registry.reset import Reset, recover_workspace, reset_user_workspace
 from gitprun.workspaces.base import WorkspaceProblem
 from gitprun.workspaces.clone import make_clone, read_source
 from tests.support.repos import Repo, make_repo
