@@ -66,6 +66,7 @@ def classify_new(site: CaptureContext, name: bytes, sorted_paths: Classification
     if seen is None or (text == ".codex" and seen[1] == 0):
         return
     if asked:
+        # Who asked for it wants it whatever it looks like; only what git itself refuses stays out.
         refused = refused_by_git(NewPath(text, seen[1], seen[2]))
     else:
         head = read_plain(site.workspace.path / text, HEAD) if stat.S_ISREG(seen[0]) else None

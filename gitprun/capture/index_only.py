@@ -245,6 +245,7 @@ def _place(row: IndexRow, taken: Mapping[str, IndexRow]) -> str:
 def _write_tree(site: CaptureContext, taken: Mapping[str, IndexRow]) -> Oid:
     index = site.workspace.index
     assert index is not None
+    # An index of its own: the one of the capture holds what is in the files.
     own = index.with_name("index.staged")
     git = _git(site, GIT_INDEX_FILE=str(own))
     own.unlink(missing_ok=True)

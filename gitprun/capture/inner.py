@@ -68,11 +68,13 @@ def bring_inner(site: CaptureContext, run: RunId, unit: UnitId, repositories: Se
 
 
 def _bring(site: CaptureContext, run: RunId, unit: UnitId, folder: str, git_dir: Path) -> Inner | None:
+    # What the submodule fetched is its upstream's, and can be fetched again.
     known = set(read_upstream(git_dir))
     if (linked := site.base_object(folder)) is not None:
         known.add(linked)
     tips = dict(read_worker_refs(git_dir, frozenset(known)).tips)
     objects = git_dir / "objects"
+    # A folder git must not read: then all tips count as new, and the import looks at them with more care.
     if tips and check_object_dir(objects, b"") is None:
         tips = _new(site, run, unit, objects, tips, known)
     if not tips:

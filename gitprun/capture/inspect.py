@@ -87,6 +87,7 @@ class Inspection:
         self._walk((("rev-list", "--stdin"), WORDS), wanted.encode())
         if parent:
             self._require_parent()
+        # After the walk, which says what there is; before anything is read whole.
         self._measure(members)
         self._read_links()
         self._read_modules()
@@ -112,12 +113,14 @@ class Inspection:
                 else:
                     self._count += 1
                     self._judge(found)
+            # A commit may change the same paths a million times over: that is bounded too, as it is read.
             if self._count > most or len(self._oids) > self.limits.max_objects:
                 raise TooLarge(f"more than {most} changed paths or {self.limits.max_objects} objects")
 
         pipe(*((self.git, one) for one in words), stdin=stdin, sink=take, timeout=self._time)
 
     def _judge(self, row: ChangedPath) -> None:
+        # The path went away: there is nothing that could harm.
         if row.mode == 0:
             return
         found = lint_path(row.path, row.mode, depth=self.limits.depth)
@@ -127,6 +130,7 @@ class Inspection:
             self._warned.setdefault(row.path, found)
         if row.new:
             self._added.add(row.path)
+        # Its commit is of another repository, and need not be here.
         if row.mode == SUBMODULE:
             return
         self._oids.add(row.oid)
@@ -157,6 +161,7 @@ class Inspection:
                 if oid in self.tips.values():
                     kinds[oid] = words[1]
                 size = int(words[2])
+                # The user's own objects are not measured again.
                 if oid not in members:
                     continue
                 total += size
@@ -254,6 +259,7 @@ class Inspection:
         said = f"the same file as {shown(pair[0])} where {'case' if why == 'case' else 'Unicode form'} does not count"
         found = LintFinding("warn", pair[1], said)
         answer = self.room.repository.git.run("config", "--type=bool", "core.ignoreCase", ok=(0, 1, 128))
+        # On this machine one of the two would overwrite the other at the next checkout.
         if why == "case" and answer.text == "true":
             raise UnfitObjects(f"{found}, as in your checkout (core.ignoreCase)")
         self._warned.setdefault(found.path, found)

@@ -38,6 +38,7 @@ def stage_paths(site: CaptureContext, filters: Filters, groups: Mapping[str, Seq
     """Stage paths, sorted by their filter (none: an empty name); gives those that could not be."""
     refused: list[LeftOut] = []
     for name, names in groups.items():
+        # No filter: git may do all of them in one go, which is most of the time everything.
         if not name:
             _add(site.git, list(names), refused)
             continue
@@ -46,6 +47,7 @@ def stage_paths(site: CaptureContext, filters: Filters, groups: Mapping[str, Seq
             _add_filtered(filters.git(site.git), list(names), here, filters, name)
             refused += here
         except GitTimeout:
+            # The git that was killed cannot take its lock away any more.
             _unlock(site)
             program = filters.program(name)
             reason = f"its filter {name} ({program}) did not end within {FILTER_TIMEOUT:g} s"
@@ -128,6 +130,7 @@ def stage_modes(site: CaptureContext) -> tuple[str, ...]:
             wrong.append((path, found, oid))
     if not wrong:
         return ()
+    # A disk that shows our own plain file as a program keeps no modes: then nothing is known.
     if _mode_on_disk(site.workspace.path / OUTBOX / ".gitignore") != PLAIN:
         more = f" and {len(wrong) - 1} more" if len(wrong) > 1 else ""
         return (f"{shown(wrong[0][0])}{more}: whether it is executable was not looked at (core.fileMode=false)",)

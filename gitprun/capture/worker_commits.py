@@ -57,6 +57,7 @@ def pin_own_commits(site: CaptureContext, run: RunId, unit: UnitId) -> PinnedCom
     else:
         channels = _linked_worker_refs(site, run, unit)
         tips, rejected, notes = channels.tips, (), ()
+    # What only a log tells of and another tip holds anyway needs no ref of its own.
     tips = _independent(site, {name: oid for name, oid in tips.items() if _is_commit(site, oid)})
     kept = tuple((_keep(site, run, unit, channel, oid), oid) for channel, oid in tips.items())
     own = _describe(site, [oid for channel, oid in tips.items() if channel != "stash"])
@@ -107,6 +108,7 @@ def _find_parting(site: CaptureContext, head: str) -> tuple[tuple[str, ...], Oid
     if not head or head == site.base or head not in site.repo or not _is_commit(site, Oid(head)):
         return (), None
     tip, base = pygit2.Oid(hex=head), pygit2.Oid(hex=site.base)
+    # The usual case: the worker committed on top of what it was given.
     if site.repo.descendant_of(tip, base):
         return (), None
     common = site.repo.merge_base(tip, base)
@@ -156,6 +158,7 @@ def _linked_worker_refs(site: CaptureContext, run: RunId, unit: UnitId) -> Worke
         )
         head = read_head(admin / "HEAD")
         found["head"] = read_ref(site.repo, head) if head.startswith("refs/") else Oid(head) if head else None
+        # A reset or an amend leaves commits that no ref names: work all the same until somebody says otherwise.
         found |= {f"lost/{oid[:12]}": Oid(oid) for oid in read_log(admin / "logs" / "HEAD")}
     ours, tips = _made_by_us(site, run, unit), dict[str, Oid]()
     for channel, oid in found.items():
@@ -208,6 +211,7 @@ def _keep(site: CaptureContext, run: RunId, unit: UnitId, channel: str, oid: Oid
     before = read_ref(site.repo, name)
     if before == oid:
         return name
+    # An amended commit takes the name; what it replaced was pinned, and stays so.
     if before is not None and not site.repo.descendant_of(pygit2.Oid(hex=oid), pygit2.Oid(hex=before)):
         _create(site, kept_ref(run, unit, f"lost/{before[:12]}"), before)
     try:

@@ -64,12 +64,14 @@ def read_worker_refs(git_dir: Path, known: frozenset[str]) -> WorkerRefs:
         channel = _name_of_ref(name, oid)
         # refs/heads/remotes/x and refs/remotes/x would have one name.
         found[f"branch/{oid}" if found.get(channel, oid) != oid else channel] = oid
+    # A worker may have made worktrees of its clone; what it committed there is as much its work.
     for folder in _folders(git_dir / "worktrees"):
         found[f"worktree/{len(found)}"] = _read_head(folder / "HEAD", refs)
     logs = [git_dir / "logs" / "HEAD", git_dir / "logs" / "refs" / "stash"]
     logs += [folder / "logs" / "HEAD" for folder in _folders(git_dir / "worktrees")]
     found |= {f"lost/{oid[:12]}": oid for log in logs for oid in read_log(log)}
     tips: dict[str, Oid] = {}
+    # What it started with is the user's, and each commit is kept under one name.
     taken = {"", *known}
     for channel, text in found.items():
         if text not in taken:
