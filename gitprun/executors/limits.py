@@ -80,6 +80,7 @@ def find_limit(text: str) -> ServiceLimit | None:
 
     Not meant for what the worker's own tools printed: there such words say nothing about the worker.
     """
+    # Services write "You've" with either apostrophe.
     shown = text[:_WINDOW].replace("\u2019", "'").lower()
     if not _LIMIT.search(shown):
         return None
@@ -105,6 +106,7 @@ def limit_of(event: dict[str, object]) -> ServiceLimit | None:
     said = error_text(event)
     places = (event, object_at(event, "error"))
     codes = " ".join(text_at(place, key) for place in places for key in ("type", "code"))
+    # The words first: they may state when to come back, which a code never does.
     found = find_limit(said) or find_limit(codes)
     status = next((number for place in places if (number := _limit_status(place))), None)
     if found is None:

@@ -102,6 +102,7 @@ def run_plan(repository: Repository, plan: Plan, coordinator: Coordinator, *, pl
     """Run all units of a plan and return their final states; raises PrunError before anything was made."""
     settings, ledger = plan.settings, coordinator.ledger
     require_git(repository.top or repository.common)
+    # Where git cannot see the checkout as it is, a look at it before and after the workers would say nothing.
     require_seen_checkout(repository)
     base = resolve_commit(repository.git, settings.base or "HEAD")
     start = RunStart(
@@ -109,6 +110,7 @@ def run_plan(repository: Repository, plan: Plan, coordinator: Coordinator, *, pl
         revision=follow_revision(repository.git, settings.base or "HEAD", base),
         root=open_root(repository, settings.root),
     )
+    # Asked before anything is made: a repository that says nobody commits has no use of hours of work.
     who = read_signatures(repository.git)
     require_programs(plan.units, dict(settings.executors), repository.top or repository.common)
     require_trusted(repository, started_by(settings.powers, {unit.executor for unit in plan.units}))
@@ -170,6 +172,7 @@ def make_context(
 
 def close_run(context: RunContext, states: dict[str, str], eye: SharedReader | None = None) -> RunReport:
     """Write down the end of a run."""
+    # Only what is empty goes: rmdir refuses a folder that still holds a workspace.
     for folder in (context.root / context.run, context.root):
         with contextlib.suppress(OSError):
             folder.rmdir()
@@ -225,6 +228,7 @@ def _open_run(
         kept = repository.state / "runs" / run
         try:
             for unit in plan.units:
+                # Raises where the folder is there: a number is never taken twice, whoever lost the ledger.
                 (kept / unit.id).mkdir(parents=True)
                 (kept / unit.id / "task.md").write_text(unit.prompt, encoding="utf-8")
             remember(kept, plan, start.revision)
@@ -253,6 +257,7 @@ def _next_run(repository: Repository, ledger: Ledger, root: Path) -> RunId:
         for name in listing.text.splitlines()
         for part in name.removeprefix(PRUN_REFS).removeprefix(f"refs/heads/{PRUN_BRANCHES}").split("/")[:2]
     }
+    # A ref, a row or a folder alone is enough: each may be what is left of a run whose rest was lost.
     known |= set(ledger.read().history.runs)
     for folder in (root, repository.state / "runs"):
         known |= set(os.listdir(folder)) if folder.is_dir() else set()

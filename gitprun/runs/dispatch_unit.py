@@ -209,6 +209,7 @@ class DispatchPolicy(ForegroundPolicy):
         """Check the result's path and make the folders: the state folder, and where the worker works."""
         request = self.request
         before = _require_result_path(request.result)
+        # Before anything is made: two writers of one result, and nobody could tell whose it is.
         _require_nobody_else(request.base, request.result)
         _make(request.result.parent, "the folder of the result file")
         if request.scratch is not None:
@@ -229,6 +230,7 @@ class DispatchPolicy(ForegroundPolicy):
         if (aside := _rotate(self.request.result)) is not None:
             said = "was there already; it is no result of this run and was moved to"
             self.say(f"{self.request.result} {said} {aside}")
+        # The seed's one line: whoever reads it may rely on all the files above.
         self.announce(folder)
 
     @property

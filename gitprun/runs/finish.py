@@ -146,11 +146,13 @@ def keep_result(
 ) -> tuple[Result, bool]:
     """Keep the worker's result file, or salvage one; give what can be read from it and whether it is a fallback."""
     folder = context.folder(unit)
+    # A link or a fifo there is no result: a worker must not have us read somebody else's file.
     written = read_plain(workspace.path / OUTBOX / "result.md", MAX_RESULT) or b""
     text = written.decode("utf-8", "replace")
     if not text.strip():
         message = (read_plain(folder / "last-message.txt", MAX_RESULT) or b"").decode("utf-8", "replace")
         last = [said for said in (ending.message, message) if said.strip()]
+        # A sandbox may have kept it from writing the file; what it said at last is as good, if it has the form.
         text = next((said for said in last if parse_result(said, unit.id).valid), "")
         if not text:
             reason = ending.reason or (NO_RESULT if worker is None else f"the unit is {worker}")
@@ -235,6 +237,7 @@ def _verify_workspace(
             timeout=context.verify_timeout,
             stop=context.stop,
         )
+    # A check that rewrites files was green on a tree that is not the one captured.
     touched = sorted(modified(site) - before) if verdict.state != "absent" else []
     notes = {"check_notes": list(verdict.notes)} if verdict.notes else {}
     return verdict, {"verify_changed": touched, **notes}
@@ -263,6 +266,7 @@ def _verify_commit(
         stop=context.stop,
         note=notes.append,
     )
+    # What a landing of this very tree would ask again, at the same cost.
     if verdict.state == "pass":
         note_verified(context.ledger, (tree,), plan.way, context.run)
     return verdict, NOTHING_CHANGED | {"verify_in": "pristine", "check_notes": list(dict.fromkeys(notes))}

@@ -97,6 +97,7 @@ def gather(paths: Sequence[str], pace: Pace, calls: GatherCalls, units: Sequence
 
 def _look(one: _Awaited, pace: Pace, writers: Writers, clock: Clock, say: Callable[[str], None]) -> Arrival | None:
     """Look at one file; returns it once it has landed."""
+    # The writer first: who ends after the file is looked at is found to have ended at the next look.
     writer, now = writers.writer_of(one.path), clock.monotonic()
     sight = read_sight(one.path)
     if not one.seen:

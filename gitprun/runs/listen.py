@@ -59,6 +59,7 @@ class Listener:
             *lines, rest = re.split(rb"\r?\n|\r(?!$)", rest)
             for line in lines:
                 self.hear(line)
+            # A line without end must not grow in memory.
             rest = rest[-self.MOST :]
             if last:
                 return

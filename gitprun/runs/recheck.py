@@ -73,6 +73,7 @@ def recheck(context: RunContext, run: RunState, known: UnitState, spec: Unit) ->
     where: Where = "pristine" if site is None or facts.get("verify_in") == "pristine" else "workspace"
     said = str(known.facts.get("reason") or "")
     notes = tuple(facts.get("check_notes", ()))
+    # A check that was ended says nothing; the old verdict stays as it is.
     if context.stop.is_set():
         return Rechecked(unit=known, verdict=verdict, state=known.state, reason=said, where=where, why=why, notes=notes)
     result = parse_result(read_result_text(unit_folder(repository.state, known)), spec.id)

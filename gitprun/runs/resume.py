@@ -101,6 +101,7 @@ def take_over(
         settings = said.over(settings)
         items, unchecked, states = _sort_units(repository, run, kept, retry_empty=retry_empty)
         units = [item.unit for item in items]
+        # As at the start of a run: nobody becomes its coordinator to find out then that nothing can be started.
         require_programs(units, dict(settings.executors), repository.top or repository.common)
         require_trusted(repository, started_by(settings.powers, {unit.executor for unit in units}))
         if items or unchecked:

@@ -196,6 +196,7 @@ class RunUnitPolicy(Policy):
         """Wait for the worker of a coordinator that is gone."""
         context, known = self.context, self.item.known
         assert known is not None
+        # As it was written down before the worker started, whatever it has done to the folder since.
         workspace = recall_workspace(context.repository.state, known)
         self._at = recall_attempt(context.repository, context.base, known), workspace
         record = known.facts.get("process")
@@ -223,6 +224,7 @@ class RunUnitPolicy(Policy):
 
     def note_exit(self, worked: Worked) -> None:
         """Write down how the worker ended; what it said last is in its output."""
+        # The message may be long, and is the user's to read in the output; the ledger holds what is decided by.
         ending = asdict(worked.ending) | {"message": ""}
         self.context.note(self.unit, "exited", exit=exit_facts(worked.exit), ending=ending)
 

@@ -102,6 +102,7 @@ class StallWatch:
         at, wall = self.clock.monotonic(), self.clock.now()
         sight = WorkerSight(at=at, wall=wall, output=_state_of(subject.output))
         known = observe(before, sight)
+        # Output is a stat; the files are a walk, which is made only once half the time has passed.
         if known.wants_files(at, self.limit):
             found = survey_files(subject.places)
             if found is not None:
@@ -128,6 +129,7 @@ class StallWatch:
         ends = self.action == "end" and subject.warden is not None
         subject.say("stalled", stall_facts(known, sight, ends=ends, last=words[-1] if words else "", tail=end))
         if ends and subject.warden is not None:
+            # Before it is told: it may end at once, and whoever waits for it then asks why.
             subject.ended = True
             ask_to_end(subject.warden)
 

@@ -91,6 +91,7 @@ def _living(record: object) -> ProcessIdentity | None:
 
 def _living_supervisor(ledger: Ledger, unit: UnitState) -> ProcessIdentity | None:
     """Find the living warden of a unit's worker, also of one that was killed before it could be written down."""
+    # Written down once it ran; a pid alone could be anybody's by now.
     if unit.facts.get("process"):
         return _living(unit.facts["process"])
     if unit.live and unit.run != NAMED and unit.state in ("preparing", "running"):
@@ -144,6 +145,7 @@ def _over(ledger: Ledger, work: AtWork) -> Callable[[], bool]:
 
 def require_not_ours(work: AtWork, environment: Mapping[str, str]) -> None:
     """Raise OperationRefused where a worker asks: it may end itself, but stops nobody."""
+    # One worker must not end another one's work, nor the run it is judged by.
     if environment.get("PRUN_UNIT"):
         raise OperationRefused(f"a worker may not stop {work.name}", "end your own work by exiting")
 

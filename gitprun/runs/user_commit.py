@@ -96,6 +96,7 @@ def commit_work(work: Work) -> CommitOutcome:
         state: OutcomeState = "own" if own else "earlier" if earlier else "empty"
         return CommitOutcome(state=state, commit=None if state == "empty" else parent, own=own, earlier=earlier)
     text = work.message(parent)
+    # Before any hook runs: a hook that hangs and is killed leaves the work under a name.
     pin, pinned = _pin(work, parent, text)
     if work.obstacle or moved:
         return CommitOutcome(state="kept", commit=pinned, ref=pin, reason=work.obstacle or moved, own=own)
@@ -104,6 +105,7 @@ def commit_work(work: Work) -> CommitOutcome:
     except PrunError as problem:
         notes = (problem.hint,) if problem.hint else ()
         return CommitOutcome(state="kept", commit=pinned, ref=pin, reason=problem.message, own=own, notes=notes)
+    # The commit holds what the pin held: the branch names it, and nobody needs the pin.
     if tree_of(repo, commit) == work.found.tree:
         delete_ref(repo, pin, pinned)
     else:
@@ -153,6 +155,7 @@ def _through_hooks(work: Work, parent: Oid, text: str) -> tuple[Oid, tuple[str, 
     hooks = find_hooks(hooks_folder(settings, repository.common, main), COMMIT_HOOKS)
     tree, index = work.found.tree, site.workspace.index
     trees = (tree_of(site.repo, site.base), tree)
+    # What the worker changed of what a hook calls would run in the user's name.
     hooks = withhold_changed(repository, site.repo, hooks, settings, main, trees)
     with _room(site, work.branch) as git:
         if {*hooks.names} - {"post-commit"}:
@@ -167,6 +170,7 @@ def _through_hooks(work: Work, parent: Oid, text: str) -> tuple[Oid, tuple[str, 
             raise OperationRefused(f"a hook moved the branch {site.workspace.branch}")
         move_ref(site.repo, work.branch, commit, parent, f"commit: {text.splitlines()[0]}")
         if index is not None:
+            # Only now: until the branch holds the commit, the capture's index is what the next one starts from.
             os.replace(git.env["GIT_INDEX_FILE"], index)
     _follow(work, commit)
     if "post-commit" in hooks.names:

@@ -48,7 +48,9 @@ def verify(asked: PostVerify, path: Path, folder: Path, *, around: Surroundings,
     errors = _errors(looked)
     if skip:
         return Verified(line=skipped_line(errors, skip), verdict=looked)
+    # One limit for both: whoever set it waits no longer than that.
     left = asked.timeout - sum(result.seconds for result in looked.checks)
+    # As the second seed has it: tests of a program that does not compile say nothing.
     if errors == "0":
         tried = run_checks(path, tests, folder / "tests", around=around, timeout=max(left, 0.1), stop=stop)
         said = _tests_said(tried)

@@ -103,6 +103,7 @@ def run_worker(call: WorkerCall) -> Exit:
         drop_temporary(files.temporary)
         make_temporary(files.temporary)
     try:
+        # As late as can be: what of its executor's state is there decides what the walls let in.
         cell, walled = wall_worker(unit, files.cwd, files.temporary, worker_environment(dict(launch.env)))
         given = worker_environment(walled | dict(launch.env))
         # The guards last: whatever the launch says of PATH, they stand in front of it.
@@ -112,6 +113,7 @@ def run_worker(call: WorkerCall) -> Exit:
 
         def started(identity: ProcessIdentity | None) -> None:
             call.events.started(identity, mark, launch)
+            # Known from here on: a stall seen earlier can be said, and not yet be ended.
             subject.warden = identity
 
         with _attended(unit, subject, call.events, call.stalls):
