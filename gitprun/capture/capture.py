@@ -11,7 +11,6 @@ import os
 import stat
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import pygit2
 
@@ -80,7 +79,7 @@ class Capture:
     notes: tuple[str, ...] = ()
     inner: tuple[str, ...] = ()
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         """Write it down for the ledger."""
         return {
             "tree": self.tree,

@@ -8,7 +8,6 @@ import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import pygit2
 
@@ -87,9 +86,9 @@ class Rest:
     discarded: tuple[str, ...] = ()
 
     @property
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         """Write it down."""
-        kept = {"kept_files": self.kept.folder} if self.kept else {}
+        kept: dict[str, object] = {"kept_files": self.kept.folder} if self.kept else {}
         return {"saved": self.saved, "ignored": list(self.ignored[:SHOWN])} | kept
 
 

@@ -86,7 +86,7 @@ def reset_user_workspace(
         leaving = save_user_workspace(repository, ledger, unit, discard=discard_left_out)
         # Beside it, so that one rename puts it into its place.
         fresh = path.with_name(f".{path.name}.fresh-{secrets.token_hex(4)}")
-        asked: dict[str, Any] = {"to": base, "fresh": str(fresh), "copy": list(provision.copy)}
+        asked: dict[str, object] = {"to": base, "fresh": str(fresh), "copy": list(provision.copy)}
         asked["link"] = list(provision.link)
         ledger.append("workspace.resetting", run=NAMED, unit=unit.id, facts={"reset": asked})
         try:

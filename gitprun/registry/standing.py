@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from gitprun.capture.context import CaptureContext
 from gitprun.capture.worker_refs import read_clone_head, read_worktree_head
@@ -22,7 +21,7 @@ from gitprun.workspaces.worktree import admin_folder
 SHOWN = 3
 
 
-def show_in_worktree(repository: Repository, site: CaptureContext, commit: Oid) -> dict[str, Any]:
+def show_in_worktree(repository: Repository, site: CaptureContext, commit: Oid) -> dict[str, object]:
     """Move a linked worktree to the captured commit, unless it is on a branch of somebody's; return facts."""
     workspace, common = site.workspace, repository.common
     admin = admin_folder(common, workspace.path)

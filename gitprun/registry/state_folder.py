@@ -17,7 +17,6 @@ import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from gitprun.model.errors import UsageProblem
 from gitprun.supervisor.process import ProcessIdentity, is_gone
@@ -36,7 +35,7 @@ class StateDir:
     path: Path
     unit: str
     result: str
-    asked: Mapping[str, Any]
+    asked: Mapping[str, object]
     dispatcher: ProcessIdentity | None = None
     warden: ProcessIdentity | None = None
     ended_ns: int | None = None
@@ -84,7 +83,7 @@ def write_line(folder: Path, name: str, value: str) -> None:
     write_whole(folder / name, os.fsencode(value) + b"\n")
 
 
-def write_record(folder: Path, name: str, record: Mapping[str, Any]) -> None:
+def write_record(folder: Path, name: str, record: Mapping[str, object]) -> None:
     """Write one of our own records."""
     write_whole(folder / name, json.dumps(record).encode() + b"\n")
 
@@ -132,7 +131,7 @@ def read_line(folder: Path, name: str) -> str:
     return os.fsdecode((read_plain(folder / name, MAX_RECORD) or b"").removesuffix(b"\n"))
 
 
-def _read_json(path: Path) -> dict[str, Any]:
+def _read_json(path: Path) -> dict[str, object]:
     try:
         found = json.loads(read_plain(path, MAX_RECORD) or b"{}")
     except (ValueError, RecursionError):

@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from gitprun.capture.capture import CaptureContext
 from gitprun.capture.filters import read_allowed
@@ -58,7 +57,7 @@ class RunContext:
     retry_policy: RetryPolicy = field(default_factory=RetryPolicy)
     clock: Alarm = field(default_factory=SystemClock)
 
-    def note(self, unit: Unit, kind: str, /, **facts: Any) -> None:
+    def note(self, unit: Unit, kind: str, /, **facts: object) -> None:
         """Write one event of a unit."""
         self.ledger.append(f"unit.{kind}", run=self.run, unit=unit.id, facts=facts)
 

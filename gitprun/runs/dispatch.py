@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from gitprun import __version__
 from gitprun.executors.catalog import require_executor
@@ -243,7 +242,7 @@ def _open_run(
     return run
 
 
-def _asked_of(unit: Unit) -> dict[str, Any]:
+def _asked_of(unit: Unit) -> dict[str, object]:
     """Write down what a unit is, but for its prompt, which lies in a file."""
     spec = {key: value for key, value in asdict(unit).items() if key != "prompt"}
     return {"spec": spec, "executor": unit.executor, "mode": unit.mode}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from gitprun.capture.capture import Capture, CaptureContext, CommitText, Rejected, commit_capture
 from gitprun.capture.screen import LeftOut
@@ -37,7 +36,7 @@ from gitprun.workspaces.base import OUTBOX, Workspace
 MAX_RESULT = 4_000_000
 # So much of an output's end tells how a worker broke off, and can still be read by a person.
 FALLBACK_TAIL = 64_000
-NOTHING_CHANGED: dict[str, Any] = {"verify_changed": []}
+NOTHING_CHANGED: dict[str, object] = {"verify_changed": []}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +55,9 @@ def capture_unit(
     ``again``: the unit was over, and is captured once more.
     """
     facts = found.facts() | {"outside": list(outside_fence(found.changed, unit.paths))}
-    facts |= {"gate": list_gate_changes(context, site, found)}
+    # That a commit could not be signed comes to them.
+    notes = list(found.notes)
+    facts |= {"gate": list_gate_changes(context, site, found), "collect_notes": notes}
     if again:
         # It was a verdict on another tree.
         facts |= {"verdict": None}
@@ -66,7 +67,7 @@ def capture_unit(
         # There is one already where a coordinator was killed right after it had made it, or it is captured again.
         before = read_ref(site.repo, ref)
         message = commit_message(context.run, unit, worker, found.own_commits)
-        text = CommitText(message=message, who=context.who, note=facts["collect_notes"].append)
+        text = CommitText(message=message, who=context.who, note=notes.append)
         commit = commit_capture(site, found, ref, text, before or ZERO)
         facts |= {"commit": commit, "ref": ref}
         # The commits made there are pinned beside the captured one, so the worktree may leave them; not a place that a
@@ -194,7 +195,7 @@ class WorkToCheck:
     found: Capture | None
 
 
-def ask_checks(context: RunContext, unit: Unit, work: WorkToCheck, logs: Path) -> tuple[Verdict, dict[str, Any]]:
+def ask_checks(context: RunContext, unit: Unit, work: WorkToCheck, logs: Path) -> tuple[Verdict, dict[str, object]]:
     """Run the checks of a unit where its settings want them; return the verdict, and what is to be noted of it."""
     tree, commit, site, found = work.tree, work.commit, work.site, work.found
     settings = context.settings
@@ -210,15 +211,19 @@ def ask_checks(context: RunContext, unit: Unit, work: WorkToCheck, logs: Path) -
     return verdict, {"verdict": verdict_facts(verdict), "tree": tree, **facts}
 
 
-def verdict_facts(verdict: Verdict) -> dict[str, Any]:
+def verdict_facts(verdict: Verdict) -> dict[str, object]:
     """Write a verdict down for the ledger."""
-    said = {"state": verdict.state, "reason": verdict.reason, "checks": [asdict(c) for c in verdict.checks]}
+    said: dict[str, object] = {
+        "state": verdict.state,
+        "reason": verdict.reason,
+        "checks": [asdict(c) for c in verdict.checks],
+    }
     return said | ({"confined": verdict.confined} if verdict.confined else {})
 
 
 def _verify_workspace(
     context: RunContext, unit: Unit, site: CaptureContext, found: Capture, logs: Path
-) -> tuple[Verdict, dict[str, Any]]:
+) -> tuple[Verdict, dict[str, object]]:
     """Run the checks in the workspace; return what they said, and what they changed there."""
     settings, workspace = context.settings, site.workspace
     # Only these can differ from the commit already; usually there are none, and the question is spared.
@@ -245,7 +250,7 @@ def _verify_workspace(
 
 def _verify_commit(
     context: RunContext, unit: Unit, commit: Oid, tree: Oid, logs: Path
-) -> tuple[Verdict, dict[str, Any]]:
+) -> tuple[Verdict, dict[str, object]]:
     """Check the captured commit as a landing on the branch its run began from would: that counts for such a one."""
     # Only who asks for a pristine check pays for loading the landing.
     from gitprun.landing.plan import checking_options

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from gitprun.executors.base import Ending
 from gitprun.git.refs import delete_ref, move_ref, open_repository, read_ref
@@ -104,7 +103,7 @@ def thread_to_resume(unit: Unit, known: UnitState) -> str | None:
     return thread if there else None
 
 
-def retire(context: RunContext, unit: Unit, known: UnitState, *, keep_workspace: bool) -> dict[str, Any]:
+def retire(context: RunContext, unit: Unit, known: UnitState, *, keep_workspace: bool) -> dict[str, object]:
     """Put an attempt away: its work pinned under a name of its own, its workspace removed, its files set apart.
 
     Every step can be taken twice, for a coordinator may be killed between any two.

@@ -7,7 +7,6 @@ import os
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from gitprun.capture.preview import noting_setup
 from gitprun.model.errors import PrunError
@@ -69,7 +68,7 @@ def note_prepared(context: RunContext, unit: Unit, attempt: Attempt, workspace: 
     context.note(unit, "prepared", **workspace_facts(workspace, attempt.base), seconds=seconds)
 
 
-def workspace_facts(workspace: Workspace, base: Oid) -> dict[str, Any]:
+def workspace_facts(workspace: Workspace, base: Oid) -> dict[str, object]:
     """Write a workspace down for the ledger."""
     return {
         "base": base,

@@ -72,7 +72,8 @@ def recheck(context: RunContext, run: RunState, known: UnitState, spec: Unit) ->
     verdict, facts = ask_checks(context, spec, WorkToCheck(tree=tree, commit=commit, site=site, found=found), logs)
     where: Where = "pristine" if site is None or facts.get("verify_in") == "pristine" else "workspace"
     said = str(known.facts.get("reason") or "")
-    notes = tuple(facts.get("check_notes", ()))
+    told = facts.get("check_notes")
+    notes = tuple(map(str, told)) if isinstance(told, list) else ()
     # A check that was ended says nothing; the old verdict stays as it is.
     if context.stop.is_set():
         return Rechecked(unit=known, verdict=verdict, state=known.state, reason=said, where=where, why=why, notes=notes)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from gitprun.git.refs import Signature
 from gitprun.git.repo import Repository
@@ -65,7 +64,7 @@ class Session:
     clock: Alarm = field(default_factory=SteadyClock)
     code: int = 1
 
-    def note(self, kind: str, /, **facts: Any) -> None:
+    def note(self, kind: str, /, **facts: object) -> None:
         """Write one event."""
         self.ledger.append(f"unit.{kind}", run=NAMED, unit=self.place.id, facts=facts)
 

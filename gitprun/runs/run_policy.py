@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
 
 from gitprun.capture.capture import Capture, capture, require_ended
 from gitprun.executors.base import Ending, Launch, WorkerPaths
@@ -265,7 +264,7 @@ class RunUnitPolicy(Policy):
         self.context.note(self.unit, "finished", **outcome)
         return str(outcome["state"])
 
-    def _facts(self, worked: Worked, decision: Decision, verdict: Verdict) -> dict[str, Any]:
+    def _facts(self, worked: Worked, decision: Decision, verdict: Verdict) -> dict[str, object]:
         """Write down what the unit came to."""
         kept = self._kept
         assert kept is not None
@@ -332,7 +331,7 @@ def leave_unit(context: RunContext, item: WorkItem, why: str = "") -> str:
             # Lost, and nothing new is known about it.
             return known.state
         outcome = {"state": "broken"}
-    facts: dict[str, Any] = dict(outcome or {"state": known.state, "reason": known.facts.get("reason", "")})
+    facts: dict[str, object] = dict(outcome or {"state": known.state, "reason": known.facts.get("reason", "")})
     facts["reason"] = "; ".join(filter(None, (str(facts.get("reason", "")), why)))
     context.note(unit, "finished", **facts)
     return str(facts["state"])

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from gitprun.executors.lines import one_line, plain_text
 from gitprun.ledger.stall import Quiet, WorkerSight, has_moved, observe, stall_facts, watch_begins
@@ -38,7 +37,7 @@ class Subject:
 
     output: Path
     places: tuple[Path, ...]
-    say: Callable[[str, dict[str, Any] | None], None]
+    say: Callable[[str, dict[str, object] | None], None]
     warden: ProcessIdentity | None = None
     stalled: bool = False
     ended: bool = False
@@ -134,12 +133,14 @@ class StallWatch:
             ask_to_end(subject.warden)
 
 
-def describe_stall(name: str, facts: Mapping[str, Any] | None) -> str:
+def describe_stall(name: str, facts: Mapping[str, object] | None) -> str:
     """Return in one line that a worker has stalled, or goes on (``facts`` None)."""
     if facts is None:
         return f"{name} goes on"
     last = str(facts.get("hint") or facts.get("last") or "")
-    said = f"{name} stalled: no output and no change of a file for {float(facts.get('quiet') or 0.0):.0f} s"
+    quiet = facts.get("quiet")
+    seconds = quiet if isinstance(quiet, int | float) else 0.0
+    said = f"{name} stalled: no output and no change of a file for {seconds:.0f} s"
     return said + (f" ({last})" if last else "") + ("; it is ended" if facts.get("ends") else "")
 
 

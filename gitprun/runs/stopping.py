@@ -6,7 +6,6 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from gitprun.ledger.events import RunState, UnitState
 from gitprun.ledger.ledger import Ledger, Reading
@@ -105,7 +104,7 @@ def ask_to_stop(ledger: Ledger, work: AtWork, *, kill: bool) -> None:
     With ``kill`` twice, which means KILL for the workers. Raises OperationRefused where nobody of it lives any more.
     """
     me = probe_identity(os.getpid())
-    facts: dict[str, Any] = {"stop": {"kill": kill, "by": asdict(me) if me else {}}}
+    facts: dict[str, object] = {"stop": {"kill": kill, "by": asdict(me) if me else {}}}
     one_unit = work.unit and work.run != NAMED and work.coordinator is not None
     for number in range(2 if kill else 1):
         if number:

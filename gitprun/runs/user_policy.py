@@ -12,7 +12,6 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from gitprun.capture.capture import Capture, capture, require_ended
 from gitprun.capture.context import CaptureContext, index_kept
@@ -71,7 +70,7 @@ class UserWorkspacePolicy(ForegroundPolicy):
     number: int = 1
     tried: int = 0
     thread: str | None = None
-    earlier: tuple[dict[str, Any], ...] = ()
+    earlier: tuple[dict[str, object], ...] = ()
     _program: str = ""
     _start: int = 0
     _spoken: Spoken = field(default=Spoken(start=0, end=0))
@@ -97,7 +96,7 @@ class UserWorkspacePolicy(ForegroundPolicy):
         """Write down who works, and return the worker to start in the workspace."""
         session, unit = self.session, self.unit
         me = probe_identity(os.getpid())
-        spec: dict[str, Any] = {
+        spec: dict[str, object] = {
             "executor": unit.executor,
             "mode": "write",
             "slug": unit.id,
@@ -311,6 +310,8 @@ class UserWorkspacePolicy(ForegroundPolicy):
             tried=self.tried + retry.counts,
             thread=thread_worth_resuming(self.unit, worked.ending, changed=changed),
             earlier=(*self.earlier, row),
+            # What it ends with if it cannot even begin.
+            _last=self._last,
         )
 
     def give_up(self) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
 
 from gitprun.capture.capture import Capture, changed_paths
 from gitprun.capture.context import CaptureContext
@@ -101,7 +100,7 @@ def report_work(session: Session, site: CaptureContext, found: Capture, outcome:
     session.note("captured", **(facts | {"commit": outcome.commit, "ref": ref, "outcome": outcome.state}))
 
 
-def _since_fork(session: Session, site: CaptureContext, found: Capture) -> dict[str, Any]:
+def _since_fork(session: Session, site: CaptureContext, found: Capture) -> dict[str, object]:
     """Return what the workspace changed since its branch forked, not only in this request."""
     fork = fork_of(session.repository, session.place, site.base)
     if fork == site.base:

@@ -13,7 +13,6 @@ import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from gitprun.git.repo import Repository
 from gitprun.model.errors import PrunError
@@ -140,7 +139,7 @@ def _digest(said: object) -> str:
     return hashlib.sha256(json.dumps(said).encode()).hexdigest()
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: Path) -> dict[str, object]:
     """Read what is trusted; a file that cannot be read trusts nothing."""
     try:
         record = json.loads(read_plain(path, MAX_FILE) or b"{}")
