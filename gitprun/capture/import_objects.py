@@ -127,9 +127,9 @@ def import_objects(repository: Repository, request: ImportRequest) -> Imported:
         deadline,
     )
     # Before git sees the folder: an alternates file or a link there would have it read, or wait for, anything.
-    strange = work.look()
-    if strange is not None:
-        return work.without_objects(tips, strange)
+    unfit = work.look()
+    if unfit is not None:
+        return work.without_objects(tips, unfit)
     try:
         return Imported(tips, (), work.attempt(tips))
     except GitTimeout as problem:
@@ -159,7 +159,7 @@ class _ObjectImport:
         return max(0.1, self.deadline - time.monotonic())
 
     def look(self) -> str | None:
-        """Return what is strange about a folder of objects that a worker could write."""
+        """Return what is unfit about a folder of objects that a worker could write."""
         if self.objects is None or self.alternates is None:
             return None
         return check_object_dir(self.objects, self.alternates)
@@ -196,9 +196,9 @@ class _ObjectImport:
         )  # fmt: skip
         notes = look.inspect(parent=self.parent)
         # Looked at again: the folder may have been changed while git read it, and then what came of it proves nothing.
-        strange = self.look()
-        if strange is not None:
-            raise UnfitObjects(strange)
+        unfit = self.look()
+        if unfit is not None:
+            raise UnfitObjects(unfit)
         # The last step, after every check; until here the user's objects are as they were.
         adopt(room)
         return notes
@@ -290,7 +290,7 @@ class _ObjectImport:
         """Check whether there is a file for an object, be it as broken as it may."""
         return self.objects is not None and os.path.lexists(self.objects / oid[:2] / oid[2:])
 
-    def without_objects(self, tips: Mapping[str, Oid], strange: str) -> Imported:
+    def without_objects(self, tips: Mapping[str, Oid], unfit: str) -> Imported:
         """Take only what is in the user's own repository already; the worker's objects are not read at all."""
         work = replace(self, objects=None)
         room = open_room(self.repository, self.run, self.unit)
@@ -304,8 +304,8 @@ class _ObjectImport:
             return found
         room = open_room(self.repository, self.run, self.unit)
         self._save_files(room)
-        place = str(keep(room, rest, strange, None, self.objects))
-        rejected = tuple(Rejected(name, oid, strange, place) for name, oid in rest.items())
+        place = str(keep(room, rest, unfit, None, self.objects))
+        rejected = tuple(Rejected(name, oid, unfit, place) for name, oid in rest.items())
         return Imported(found.taken, (*found.rejected, *rejected), found.notes)
 
     def reject(self, tips: Mapping[str, Oid], problem: PrunError) -> tuple[Rejected, ...]:

@@ -26,7 +26,7 @@ from gitprun.system.files import folder_identity
 from gitprun.workspaces.base import list_submodules
 from gitprun.workspaces.worktree import admin_folder
 
-CHANNEL = "submodule"
+LABEL = "submodule"
 # So many submodules are looked into.
 MOST = 100
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(?:/[A-Za-z0-9_][A-Za-z0-9_.-]*)*")
@@ -35,7 +35,7 @@ _REFUSED = re.compile(r"\.\.|\.lock(/|$)|\.(/|$)")
 
 @dataclass(frozen=True, slots=True)
 class Inner:
-    """The commits of one submodule that are new, by the channel they are kept in; what was rejected of them."""
+    """The commits of one submodule that are new, by the label they are kept in; what was rejected of them."""
 
     folder: str
     tips: Mapping[str, Oid]
@@ -46,7 +46,7 @@ class Inner:
         """Return what was found in words."""
         count = f"{len(self.tips)} of its tips are kept" if len(self.tips) > 1 else "they are kept"
         return (
-            f"commits were made inside the submodule {self.folder}: {count} as {CHANNEL}/{safe_name(self.folder)},"
+            f"commits were made inside the submodule {self.folder}: {count} as {LABEL}/{safe_name(self.folder)},"
             " and are no part of the commit"
         )
 
@@ -80,7 +80,7 @@ def _bring(site: CaptureContext, run: RunId, unit: UnitId, folder: str, git_dir:
     if not tips:
         return None
     name = safe_name(folder)
-    asked = {f"{CHANNEL}/{name}/{channel}": oid for channel, oid in tips.items()}
+    asked = {f"{LABEL}/{name}/{label}": oid for label, oid in tips.items()}
     came = import_objects(
         site.repository, ImportRequest(run=run, unit=unit, objects=objects, tips=asked, base=site.base, alternates=b"")
     )
@@ -98,14 +98,14 @@ def _new(
         git = room_git(room, objects)
         held = [f"^{oid}" for oid in known]
         found: dict[str, Oid] = {}
-        for channel, oid in tips.items():
+        for label, oid in tips.items():
             # What only a log tells of may be part of what is kept anyway.
-            others = [f"^{one}" for name, one in tips.items() if channel.startswith("lost/") and name in found]
+            others = [f"^{one}" for name, one in tips.items() if label.startswith("lost/") and name in found]
             asked = "\n".join((oid, *held, *others, "")).encode()
             words = ("rev-list", "--max-count=1", "--ignore-missing", "--stdin")
             answer = git.run(*words, stdin=asked, ok=(0, 128))
             if answer.code != 0 or answer.out.strip():
-                found[channel] = oid
+                found[label] = oid
         return found
     except (GitFailed, GitTimeout):
         return dict(tips)

@@ -36,7 +36,7 @@ MOST_LINK = 4096
 class ImportLimits:
     """What may cross at most: bytes of one object and of all (unpacked), how many objects, how deep a path.
 
-    ``seconds`` is how long a crossing may take.
+    ``seconds`` is how long an import may take.
     """
 
     max_object: int = 2048 * MEBIBYTE

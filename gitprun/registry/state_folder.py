@@ -2,7 +2,7 @@
 
 ``<tmp>/prun-task-<hash of the caller's folder>-<unit>-<pid>-<nonce>`` holds ``pre-mtime``, ``timestamp``,
 ``result-file``, ``tail``, ``work/``, ``dispatch-pid`` as in the seed, and as JSON ``dispatch.json`` (what was asked,
-and who dispatched), ``warden.json`` (who watches the worker), ``exit.json`` (the warden's own record) and
+and who dispatched), ``warden.json`` (who watches the worker), ``exit.json`` (the supervisor's own record) and
 ``ending.json`` (what came of it; there once all is over).
 """
 
@@ -37,13 +37,13 @@ class StateDir:
     result: str
     asked: Mapping[str, object]
     dispatcher: ProcessIdentity | None = None
-    warden: ProcessIdentity | None = None
+    supervisor: ProcessIdentity | None = None
     ended_ns: int | None = None
 
     @property
     def alive(self) -> bool:
-        """Check whether its dispatcher or its worker's warden still lives."""
-        return any(who is not None and not is_gone(who) for who in (self.dispatcher, self.warden))
+        """Check whether its dispatcher or its worker's supervisor still lives."""
+        return any(who is not None and not is_gone(who) for who in (self.dispatcher, self.supervisor))
 
     @property
     def orphan(self) -> bool:
@@ -121,7 +121,7 @@ def read_state_dir(path: Path) -> StateDir:
         result=read_line(path, "result-file"),
         asked=asked,
         dispatcher=_identity(asked.get("dispatcher")),
-        warden=_identity(_read_json(path / "warden.json")),
+        supervisor=_identity(_read_json(path / "warden.json")),
         ended_ns=ended,
     )
 

@@ -114,18 +114,18 @@ def run_plan(repository: Repository, plan: Plan, coordinator: Coordinator, *, pl
     require_programs(plan.units, dict(settings.executors), repository.top or repository.common)
     require_trusted(repository, started_by(settings.powers, {unit.executor for unit in plan.units}))
     jobs = choose_jobs(settings, len(plan.units))
-    eye = SharedReader(repository, start.root)
+    reader = SharedReader(repository, start.root)
     with ThreadPoolExecutor(max_workers=2) as aside, made_root(start.root):
         # Nothing slow comes before the run's own row: who looks for it right after it was started must find it.
         sourced = aside.submit(read_source, repository)
         # Before any worker starts: what the user's checkout, refs and settings look like without them.
-        begun = aside.submit(eye.look, ledger.clock.now())
+        begun = aside.submit(reader.look, ledger.clock.now())
         run = _open_run(repository, plan, coordinator, start, jobs, plan_source)
         source = sourced.result()
         _note_shared(repository, run, BASELINE, begun.result)
     context = make_context(repository, settings, coordinator, run, start, taken_down=(who, source))
     coordinator.announce(context, jobs)
-    return close_run(context, Pool(context, jobs).run([WorkItem(unit=unit) for unit in plan.units]), eye)
+    return close_run(context, Pool(context, jobs).run([WorkItem(unit=unit) for unit in plan.units]), reader)
 
 
 def make_context(
@@ -169,15 +169,15 @@ def make_context(
     )
 
 
-def close_run(context: RunContext, states: dict[str, str], eye: SharedReader | None = None) -> RunReport:
+def close_run(context: RunContext, states: dict[str, str], reader: SharedReader | None = None) -> RunReport:
     """Write down the end of a run."""
     # Only what is empty goes: rmdir refuses a folder that still holds a workspace.
     for folder in (context.root / context.run, context.root):
         with contextlib.suppress(OSError):
             folder.rmdir()
     repository, ledger = context.repository, context.ledger
-    seer = eye or SharedReader(repository, context.root)
-    _note_shared(repository, context.run, FINAL, lambda: seer.look(ledger.clock.now()))
+    look_reader = reader or SharedReader(repository, context.root)
+    _note_shared(repository, context.run, FINAL, lambda: look_reader.look(ledger.clock.now()))
     ledger.append("run.finished", run=context.run, facts={"states": states})
     if context.observer is not None:
         context.observer.close()

@@ -195,7 +195,7 @@ def _was_started(folder: Path, known: UnitState) -> bool:
     if known.started is not None:
         return True
     try:
-        # The warden goes on only if it was the one to take its orders away: now it never will.
+        # The supervisor goes on only if it was the one to take its orders away: now it never will.
         os.unlink(folder / SPEC)
     except FileNotFoundError:
         there = ((folder / RECORD).exists(), (folder / (RECORD + PART)).exists(), find_warden(folder) is not None)

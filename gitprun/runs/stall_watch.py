@@ -38,7 +38,7 @@ class Subject:
     output: Path
     places: tuple[Path, ...]
     say: Callable[[str, dict[str, object] | None], None]
-    warden: ProcessIdentity | None = None
+    supervisor: ProcessIdentity | None = None
     stalled: bool = False
     ended: bool = False
     known: Quiet | None = None
@@ -125,12 +125,12 @@ class StallWatch:
     def _say_stalled(self, subject: Subject, known: Quiet, sight: WorkerSight) -> None:
         end = tail(subject.output, TAIL)
         words = [line for line in map(one_line, plain_text(end).split("\n")) if line]
-        ends = self.action == "end" and subject.warden is not None
+        ends = self.action == "end" and subject.supervisor is not None
         subject.say("stalled", stall_facts(known, sight, ends=ends, last=words[-1] if words else "", tail=end))
-        if ends and subject.warden is not None:
+        if ends and subject.supervisor is not None:
             # Before it is told: it may end at once, and whoever waits for it then asks why.
             subject.ended = True
-            ask_to_end(subject.warden)
+            ask_to_end(subject.supervisor)
 
 
 def describe_stall(name: str, facts: Mapping[str, object] | None) -> str:

@@ -27,13 +27,13 @@ LOOK_AGAIN = 0.1
 class AtWork:
     """A run, one unit of it, or a named workspace, that somebody works on.
 
-    ``coordinator`` is whom to ask, None where it is provably gone; ``wardens`` are its living workers' by unit.
+    ``coordinator`` is whom to ask, None where it is provably gone; ``supervisors`` are its living workers' by unit.
     """
 
     run: str
     unit: str
     coordinator: ProcessIdentity | None
-    wardens: Mapping[str, ProcessIdentity]
+    supervisors: Mapping[str, ProcessIdentity]
 
     @property
     def name(self) -> str:
@@ -52,10 +52,10 @@ def find_unit_at_work(ledger: Ledger, run: RunState, unit: UnitState) -> AtWork 
     """Return a unit (or named workspace) if somebody works on it."""
     if run.id == NAMED:
         return _of_user_workspace(ledger, unit)
-    coordinator, warden = _living(run.facts.get("coordinator")), _living_supervisor(ledger, unit)
-    if not unit.live or (warden is None and (coordinator is None or run.ended is not None)):
+    coordinator, supervisor = _living(run.facts.get("coordinator")), _living_supervisor(ledger, unit)
+    if not unit.live or (supervisor is None and (coordinator is None or run.ended is not None)):
         return None
-    return AtWork(run.id, unit.id, coordinator, {unit.id: warden} if warden else {})
+    return AtWork(run.id, unit.id, coordinator, {unit.id: supervisor} if supervisor else {})
 
 
 def find_run_at_work(ledger: Ledger, run: RunState) -> AtWork | None:
@@ -66,17 +66,19 @@ def find_run_at_work(ledger: Ledger, run: RunState) -> AtWork | None:
 def _of_run(ledger: Ledger, run: RunState) -> AtWork | None:
     coordinator = _living(run.facts.get("coordinator")) if run.ended is None else None
     found = {unit.id: _living_supervisor(ledger, unit) for unit in run.units.values() if unit.live}
-    wardens: dict[str, ProcessIdentity] = {name: warden for name, warden in found.items() if warden is not None}
-    return AtWork(run.id, "", coordinator, wardens) if coordinator or wardens else None
+    supervisors: dict[str, ProcessIdentity] = {
+        name: supervisor for name, supervisor in found.items() if supervisor is not None
+    }
+    return AtWork(run.id, "", coordinator, supervisors) if coordinator or supervisors else None
 
 
 def _of_user_workspace(ledger: Ledger, unit: UnitState) -> AtWork | None:
     if not probe_named(unit).live:
         return None
-    coordinator, warden = _living(unit.facts.get("coordinator")), _living_supervisor(ledger, unit)
-    if coordinator is None and warden is None:
+    coordinator, supervisor = _living(unit.facts.get("coordinator")), _living_supervisor(ledger, unit)
+    if coordinator is None and supervisor is None:
         return None
-    return AtWork(NAMED, unit.id, coordinator, {unit.id: warden} if warden else {})
+    return AtWork(NAMED, unit.id, coordinator, {unit.id: supervisor} if supervisor else {})
 
 
 def _living(record: object) -> ProcessIdentity | None:
@@ -89,7 +91,7 @@ def _living(record: object) -> ProcessIdentity | None:
 
 
 def _living_supervisor(ledger: Ledger, unit: UnitState) -> ProcessIdentity | None:
-    """Find the living warden of a unit's worker, also of one that was killed before it could be written down."""
+    """Find the living supervisor of a unit's worker, also of one that was killed before it could be written down."""
     # Written down once it ran; a pid alone could be anybody's by now.
     if unit.facts.get("process"):
         return _living(unit.facts["process"])
@@ -114,7 +116,7 @@ def ask_to_stop(ledger: Ledger, work: AtWork, *, kill: bool) -> None:
             ledger.append(ASKED if work.unit else "run.stop-asked", run=work.run, unit=work.unit, facts=facts)
         if one_unit:
             continue
-        for who in (work.coordinator,) if work.coordinator else work.wardens.values():
+        for who in (work.coordinator,) if work.coordinator else work.supervisors.values():
             ask_to_end(who)
 
 
@@ -130,7 +132,7 @@ def await_stop(ledger: Ledger, work: AtWork, stop: Stop, seconds: float) -> bool
 
 def _over(ledger: Ledger, work: AtWork) -> Callable[[], bool]:
     if work.coordinator is None:
-        return lambda: all(map(is_gone, work.wardens.values()))
+        return lambda: all(map(is_gone, work.supervisors.values()))
     coordinator = work.coordinator
     if not work.unit or work.run == NAMED:
         return lambda: is_gone(coordinator)

@@ -114,7 +114,7 @@ def run_worker(call: WorkerCall) -> Exit:
         def started(identity: ProcessIdentity | None) -> None:
             call.events.started(identity, mark, launch)
             # Known from here on: a stall seen earlier can be said, and not yet be ended.
-            subject.warden = identity
+            subject.supervisor = identity
 
         with _attended(unit, subject, call.events, call.stalls):
             ended = run(
@@ -144,7 +144,7 @@ def rejoin_worker(
     """Wait for a worker whose coordinator is gone, be it alive or ended; a stop reaches it too."""
     supervisor = known.supervisor or find_warden(files.record)
     subject = _subject(files, events)
-    subject.warden, subject.stalled = supervisor, known.stalled
+    subject.supervisor, subject.stalled = supervisor, known.stalled
     if supervisor is not None:
         with _attended(known.unit, subject, events, stalls):
             wait_for_stranger(supervisor, stop)

@@ -57,7 +57,7 @@ class Writers:
         if state.alive:
             return Writer("works", state.unit, folder=str(state.path))
         if state.ended_ns is None:
-            # Made by the seed's own script, or killed with its warden: only quiet can tell.
+            # Made by the seed's own script, or killed with its supervisor: only quiet can tell.
             return Writer("unknown", state.unit, folder=str(state.path))
         return Writer("ended", state.unit, until_ns=state.ended_ns, folder=str(state.path))
 
