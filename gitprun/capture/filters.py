@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gitprun.capture.context import CaptureContext
-from gitprun.capture.rules import lay_out_rules
+from gitprun.capture.ignore_rules import lay_out_rules
 from gitprun.capture.scan import size_of
 from gitprun.capture.screen import LeftOut
 from gitprun.git.command import Git

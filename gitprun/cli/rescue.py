@@ -17,7 +17,7 @@ from gitprun.model.errors import PrunError, UsageProblem
 if TYPE_CHECKING:
     from gitprun.capture.quarantine import RejectedWork
     from gitprun.recovery.rescue import PinnedCommit, Restored
-    from gitprun.registry.place import WorkspaceRecord
+    from gitprun.registry.find import WorkspaceRecord
 
 
 MOST_SHOWN = 20

@@ -20,7 +20,7 @@ from gitprun.ledger.ledger import Reading
 
 if TYPE_CHECKING:
     from gitprun.ledger.events import RunState, UnitState
-    from gitprun.registry.place import WorkspaceRecord
+    from gitprun.registry.find import WorkspaceRecord
 
 
 @click.group()
@@ -116,9 +116,8 @@ def unlock(ctx: click.Context, name: str) -> None:
 @click.pass_context
 def move(ctx: click.Context, name: str, path: str) -> None:
     """Move WORKSPACE to PATH, which must not exist, on the same file system; git's registration follows."""
-    from gitprun.registry.find import held
+    from gitprun.registry.find import held, workspaces_of
     from gitprun.registry.move import move_workspace
-    from gitprun.registry.place import workspaces_of
     from gitprun.registry.reset import recover_workspace
 
     place = here(ctx)

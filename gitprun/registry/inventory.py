@@ -18,12 +18,11 @@ from gitprun.model.names import unit_ref
 from gitprun.observe.touched import Anything
 from gitprun.observe.tree import Ground, Tree, may_convert
 from gitprun.registry.disk import disk_use
-from gitprun.registry.find import name_of
+from gitprun.registry.find import WorkspaceRecord, name_of, workspaces_of
 from gitprun.registry.fork import count_since
 from gitprun.registry.guard import identity_of, lock_of, stands
 from gitprun.registry.open_workspace import read_trouble
 from gitprun.registry.orphans import find_orphans
-from gitprun.registry.place import WorkspaceRecord, workspaces_of
 from gitprun.system.files import folder_identity
 from gitprun.workspaces.base import OUTBOX
 

@@ -13,7 +13,7 @@ from gitprun.ledger.events import UnitState
 from gitprun.ledger.ledger import Ledger
 from gitprun.ledger.review import unit_folder
 from gitprun.model.errors import OperationRefused
-from gitprun.registry.find import held, name_of, require_workspace
+from gitprun.registry.find import held, name_of, require_workspace, workspaces_of
 from gitprun.registry.guard import (
     finish_removal,
     identity_of,
@@ -24,7 +24,6 @@ from gitprun.registry.guard import (
     within,
 )
 from gitprun.registry.orphans import choose_roots, list_folders
-from gitprun.registry.place import workspaces_of
 from gitprun.system.btime import folder_birth
 from gitprun.system.files import folder_identity
 from gitprun.workspaces.gitdir import borrows_elsewhere, follow_alternates, own_git

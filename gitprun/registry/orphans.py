@@ -11,7 +11,7 @@ from gitprun.git.repo import Repository, read_checkouts
 from gitprun.ledger.ledger import Reading
 from gitprun.ledger.roster import NAMED, roster
 from gitprun.model.names import PRUN_BRANCHES, is_run_id
-from gitprun.registry.place import WorkspaceRecord, workspaces_of
+from gitprun.registry.find import WorkspaceRecord, workspaces_of
 from gitprun.system.files import TRASH, folder_identity, read_plain
 from gitprun.workspaces.clone import render_alternates
 from gitprun.workspaces.worktree import admin_folder
