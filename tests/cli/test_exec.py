@@ -625,6 +625,33 @@ def test_a_worker_its_service_failed_is_tried_again(
     assert earlier == ([(1, "rate-limited", "503")] if again else [])
 
 
+def test_waiting_is_shown_and_ends_with_a_stop(repo: Repo, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = scripted(tmp_path, "echo 2 >b.txt\n" + failed("unexpected status 503 Service Unavailable: busy"))["codex"]
+    repo.write("prun.toml", f'[executor.codex]\nprogram = "{table.program}"\n')
+    repo.approve()
+    assert inside(capsys, repo.path, "new", "a", "x").code == 0
+    process = start_prun(repo.path, "exec", "a", "p1", "Do it.")
+    assert process.stdout is not None
+    line = b""
+    while b"trying again at" not in line:
+        line = process.stdout.readline()
+    shown = status(repo, capsys)
+    assert (shown["state"], shown["outcome"]) == ("waiting", "kept")
+    assert inside(capsys, repo.path, "stop", "a").code == 0
+    _, err = process.communicate(timeout=60)
+    assert (process.returncode, err.decode().splitlines()[-1]) == (
+        143,
+        "warning: unexpected status 503 Service Unavailable: busy; stopped while waiting to try again",
+    )
+    shown = status(repo, capsys)
+    assert (shown["state"], shown["reason"]) == (
+        "rate-limited",
+        "unexpected status 503 Service Unavailable: busy; stopped while waiting to try again",
+    )
+    assert repo.files("refs/prun/kept/named/a/attempt-1")["b.txt"] == "2"
+    assert subjects(repo, "main..x") == []
+
+
 @pytest.mark.parametrize("said", ["x", "0", "-1"])
 def test_a_stall_that_is_no_duration(run: Run, said: str) -> None:
     answer = run("true", "--stall", said)
