@@ -158,6 +158,7 @@ def make_attempt(policy: Policy) -> str | Retry:
     call = policy.begin()
     if isinstance(call, EndedEarly):
         return call.state
+    # Around the worker alone: what checks or hooks change later is theirs, and judged by other rules.
     with policy.watched():
         ended = run_worker(call)
     return finish_attempt(policy, ended)
@@ -167,6 +168,7 @@ def finish_attempt(policy: Policy, ended: Exit) -> str | Retry:
     """Do what follows a worker's end; here an attempt is entered whose coordinator was killed before."""
     ending = policy.read_ending(ended)
     worked = Worked(exit=ended, ending=ending, state=judge_worker(ended, ending.state))
+    # Before the capture: a coordinator that is killed in it leaves a unit whose worker is known to be over.
     policy.note_exit(worked)
     # The work first: whatever fails from here on, it is pinned.
     work = policy.capture(worked)
@@ -207,12 +209,14 @@ def decide(unit: Unit, terms: Terms, worked: Worked, work: WorkFound) -> Decisio
     if work.unfinished or terms.stop.is_set():
         return Decision(failure=failure)
     now = terms.clock.now()
+    # Its supervisor was killed with its coordinator, by a crash or for want of memory: the worker did nothing wrong.
     if terms.attached and ended.detail == KILLED:
         return Decision(failure=failure, retry=Retry(until=now, kind="lost", shared=False, counts=False))
     if terms.thread is not None and ended.reason == "exited" and ended.code != 0 and ending.thread is None:
         # Codex says so before any event: the thread is not there (any more).
         retry = Retry(until=now, kind=NO_THREAD, shared=False, counts=False)
         return Decision(failure=NO_THREAD, retry=retry, reason=f"codex has no thread {terms.thread} any more")
+    # Services state times of day, and mean those of the user.
     local = datetime.fromtimestamp(now).astimezone()
     answer = judge_next_try(terms.retries, unit.executor, failure, ending, terms.tried + 1, local)
     if answer.wait is None:

@@ -67,6 +67,7 @@ class RunContext:
 
     def begin_watch(self, unit: Unit, workspace: Workspace) -> None:
         """Look at the user's repository, and at what is linked of the checkout, right before a worker starts."""
+        # What is linked in is the user's own: a change of it is a change of the checkout, whoever the link belongs to.
         begin_look(self._linked(unit), workspace.path, workspace.provided)
         note = self.observer.begin(suspect_of(self.run, unit.id, workspace)) if self.observer else ""
         if note:

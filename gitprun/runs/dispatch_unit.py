@@ -189,6 +189,7 @@ class DispatchPolicy(ForegroundPolicy):
         if first:
             self._write_down(launch)
         output = folder / "tail"
+        # The seed's one output file holds all attempts; only the last one tells how it ended.
         self._start = output.stat().st_size if output.exists() else 0
         return WorkerCall(
             unit=unit,

@@ -115,6 +115,7 @@ def _look(one: _Awaited, pace: Pace, writers: Writers, clock: Clock, say: Callab
         # It was written again while we read it.
         return None
     patient = is_quiet(one.watched, writer, now=now, window=pace.window * PATIENCE)
+    # Half a result is quiet too, while its writer thinks.
     if not certain and not patient and breaks_off(text):
         return None
     return Arrival(

@@ -48,6 +48,7 @@ class Listener:
             try:
                 with open(self.path, "rb") as source:
                     size = source.seek(0, os.SEEK_END)
+                    # Nobody reads a flood as it comes; what is newest says what is going on.
                     if size - at > self.MOST:
                         at, rest = size - self.NEWEST, b""
                     start = skip_hole(source, at)

@@ -59,6 +59,7 @@ def commit_message(level: int, facts: Facts) -> str:
     if level == 1:
         return f"{first} [auto]\n"
     if level == 2:
+        # Git sums up in the last line of a stat.
         total = facts.stat.rstrip("\n").rpartition("\n")[2]
         rows = [
             f"Stats   : {total}",

@@ -41,12 +41,14 @@ def begin(context: RunContext, item: WorkItem) -> tuple[Attempt, Workspace | Non
         attempt = Attempt(number=1, base=context.base, source=context.source)
         context.note(unit, "preparing", attempt=1)
         return attempt, None
+    # The number first: it names what is pinned and put away, so that a second try after a kill does the same again.
     number, thread = known.attempt + 1, thread_to_resume(unit, known)
     earlier = [*known.facts.get("earlier", ()), retire(context, unit, known, keep_workspace=thread is not None)]
     repo = open_repository(context.repository.common)
     if thread is not None:
         base = Oid(str(known.facts["base"]))
     else:
+        # What has landed meanwhile is in it: another try on the old base could only conflict.
         base = _current_base(context)
         # The base of this attempt is no ref's of the user's any more once that branch moves on.
         if base != context.base:

@@ -106,6 +106,7 @@ def _require_over(unit: UnitState) -> None:
         raise OperationRefused(
             f"{name} is a named workspace", "add and commit there what you want: it is on a branch of yours"
         )
+    # A second commit would be on no branch, and never land by itself.
     if unit.state == "landed":
         raise OperationRefused(f"{name} has landed", f"take what you need from {unit.facts['path']}")
     if unit.facts.get("workspace") not in ("clone", "worktree"):

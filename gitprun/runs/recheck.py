@@ -65,6 +65,7 @@ def recheck(context: RunContext, run: RunState, known: UnitState, spec: Unit) ->
     """
     assert known.commit is not None
     repository, commit = context.repository, Oid(known.commit)
+    # It may still write: a verdict on a workspace that changes says nothing.
     require_ended(living_survivors(unit_folder(repository.state, known)))
     tree = Oid(tree_of(open_repository(repository.common), commit))
     site, found, why = _workspace_of(context, run, known, tree)
@@ -119,6 +120,7 @@ def _workspace_of(
     except (PrunError, OSError) as problem:
         said = problem.message if isinstance(problem, PrunError) else str(problem.strerror)
         return None, None, f"its workspace cannot be used: {said}"
+    # Somebody worked on in there: a verdict on that would be taken for one on the commit.
     if found.tree != tree:
         return None, None, "its workspace was changed since"
     return site, found, ""

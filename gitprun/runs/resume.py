@@ -151,6 +151,7 @@ def _check_again(context: RunContext, run: RunState, item: WorkItem) -> str:
     if context.stop.is_set():
         return known.state
     try:
+        # The checks run in its workspace: nobody may move or remove it meanwhile.
         with hold_unit(context.repository, known):
             return recheck(context, run, known, item.unit).state
     except PrunError as problem:
@@ -169,8 +170,10 @@ def _sort_units(
         known = run.units.get(unit.id)
         state = probe_unit(run, known).state if known else "queued"
         states[unit.id] = state
+        # Only the checks failed to run: the work is there, and needs no second worker.
         if known is not None and could_not_run(known):
             unchecked.append(WorkItem(unit=unit, known=known))
+        # A worker that changed nothing may have been right; who thinks otherwise says so.
         if state in OVER or (state == "empty" and not retry_empty):
             continue
         items.append(_work_item(repository, run, unit, known))

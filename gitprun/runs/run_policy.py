@@ -257,6 +257,7 @@ class RunUnitPolicy(Policy):
         """Have the checks say whether the work is good, and end the unit."""
         kept, verdict = self._kept, ABSENT
         assert kept is not None
+        # Checks of half the work, or of none, would only cost time and say nothing.
         if needs_checks(kept.found, worked.state):
             assert kept.found is not None
             verdict = verify(self.context, self.unit, *self._place, kept.found)

@@ -111,6 +111,7 @@ def ask_to_stop(ledger: Ledger, work: AtWork, *, kill: bool) -> None:
     for number in range(2 if kill else 1):
         if number:
             time.sleep(BETWEEN)
+        # Once is enough for the record; the second press is the signal alone.
         if number == 0 or one_unit:
             # For one unit of a run that is all: its coordinator follows the ledger, and the other units go on.
             ledger.append(ASKED if work.unit else "run.stop-asked", run=work.run, unit=work.unit, facts=facts)

@@ -87,6 +87,7 @@ def commit_work(work: Work) -> CommitOutcome:
     site, repo = work.site, work.site.repo
     tip = read_ref(repo, work.branch)
     moved = _explain_move(site, tip) or work.found.diverged
+    # On top of what the worker committed itself, if that goes on from where it began.
     parent = site.base if moved or tip is None else tip
     own = 0 if moved else count_since(site.repository, site.base, parent)
     if work.found.tree == tree_of(repo, parent):
@@ -158,6 +159,7 @@ def _through_hooks(work: Work, parent: Oid, text: str) -> tuple[Oid, tuple[str, 
     # What the worker changed of what a hook calls would run in the user's name.
     hooks = withhold_changed(repository, site.repo, hooks, settings, main, trees)
     with _room(site, work.branch) as git:
+        # Hooks cost a start of git each; most repositories have none.
         if {*hooks.names} - {"post-commit"}:
             tree, text = _consult(git, hooks, text, lambda: _take_mended(work, git, parent, text))
         text = finish_message(repository.git, settings, text)

@@ -257,9 +257,12 @@ class UserWorkspacePolicy(ForegroundPolicy):
         """Pin what there is of the work, write down that another attempt follows, and say when."""
         session, retry = self.session, decision.retry
         assert retry is not None
+        # Pinned also where failed work is to be committed: this attempt is not the last, and its half would be a
+        # commit.
         outcome = self._bring(worked, f"the worker ended as {worked.state or retry.kind}")
         reason = decision.reason or worked.reason
         self._last = worked, outcome
+        # The outcome is in the event before: here it would hide what became of the work.
         session.note("waiting", until=retry.until, failure=retry.kind, reason=reason)
         when = datetime.fromtimestamp(retry.until, UTC)
         session.tell(f"trying again at {when:%H:%M:%SZ} ({retry.kind})")
@@ -324,6 +327,7 @@ class UserWorkspacePolicy(ForegroundPolicy):
         reason = "; ".join(filter(None, (worked.reason if worked else "", why)))
         self.session.note("finished", state=state, reason=reason)
         self.session.warn(reason)
+        # A stop that came while nothing had failed is no success either.
         self.session.code = self.session.code or 1
         return state
 
@@ -348,6 +352,7 @@ class UserWorkspacePolicy(ForegroundPolicy):
             session.note("finished", state=state, reason=reason)
             session.code = session.code or 1
             return state
+        # Also after a worker that failed: the seed's line is always the last, and scripts wait for it.
         verified = self._check(found, outcome)
         verdict = verified.verdict.state
         changed = outcome.state in ("committed", "own")

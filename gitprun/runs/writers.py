@@ -71,6 +71,7 @@ class Writers:
         if known is None or unit.name not in known.units:
             return None
         state = probe_unit(known, known.units[unit.name])
+        # Another attempt would write the file anew; this one is not the last word.
         if state.live or (state.state in TRIED_AGAIN and _goes_on(known)):
             return Writer("works", unit.name, folder=str(unit))
         reason = f": {state.facts['reason']}" if state.facts.get("reason") else ""
