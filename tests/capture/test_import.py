@@ -292,7 +292,7 @@ def test_rooms_of_the_dead_are_swept(yard: Yard, monkeypatch: pytest.MonkeyPatch
     bad = yard.cross(yard.file(b".git")).rejected[0]
     mine = open_room(repository, "r1", "u")
     with monkeypatch.context() as patch:
-        patch.setattr(quarantine, "probe_identity", lambda _: quarantine.Identity(1, "long ago", "boot"))
+        patch.setattr(quarantine, "probe_identity", lambda _: quarantine.ProcessIdentity(1, "long ago", "boot"))
         dead = open_room(repository, "r2", "../x")
     (mine.path.parent / "yours").mkdir()
     assert dead.path.parent.relative_to(repository.state) == Path("quarantine/r2/+.+x")
@@ -308,7 +308,7 @@ def test_a_pack_brought_over_without_its_index_is_taken_back(yard: Yard, monkeyp
     tip, target = yard.file(b"new"), yard.repo.path / ".git" / "objects" / "pack"
     before = fingerprint(yard.repo.path, without=(".git/prun",))
     with monkeypatch.context() as patch:
-        patch.setattr(quarantine, "probe_identity", lambda _: quarantine.Identity(1, "long ago", "boot"))
+        patch.setattr(quarantine, "probe_identity", lambda _: quarantine.ProcessIdentity(1, "long ago", "boot"))
         patch.setattr(quarantine, "_SUFFIXES", (".pack",))
         patch.setattr(quarantine, "sync_all", die)
         patch.setattr(quarantine.Room, "close", lambda _: None)

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from gitprun.landing.plan import checking_options
+from gitprun.landing.prove import landing_checks
 from gitprun.ledger.verified_trees import read_verified
 from gitprun.model.plan import Settings
 from gitprun.supervisor.sandbox import find_walls
-from gitprun.verify.pristine import plan_checks
 from gitprun.verify.surroundings import wish_for_landing
 from tests.support.cli import prun
 from tests.support.repos import Repo, make_repo
@@ -51,7 +52,7 @@ def test_that_is_a_proof_of_its_tree_for_the_same_way_only(repo: Repo) -> None:
 
     def way(**settings: object) -> str:
         wish = wish_for_landing(False, None)
-        return plan_checks(Settings(**settings), wish, "main", ("true",), ()).way  # type: ignore[arg-type]
+        return landing_checks(checking_options(Settings(verify=("true",), **settings)), wish, "main").way  # type: ignore[arg-type]
 
     assert read_verified(repo.ledger, way(), reuse=0, run=report.run) == {tree}
     assert read_verified(repo.ledger, way(), reuse=60, run="") == {tree}
