@@ -32,7 +32,7 @@ from gitprun.model.names import short
 
 if TYPE_CHECKING:
     from gitprun.model.plan import Settings
-    from gitprun.registry.place import WorkspaceRecord
+    from gitprun.registry.find import WorkspaceRecord
     from gitprun.registry.remove import Removal
 
 PRISMA = "npx prisma generate"
@@ -233,10 +233,9 @@ def unlock(opened: Opened, name: str) -> str:
 
 def move(opened: Opened, name: str, path: str) -> Path:
     """Move a workspace to a path that does not exist, on the same file system; return where it is now."""
-    from gitprun.registry.find import held
-    from gitprun.registry.finish import recover_workspace
+    from gitprun.registry.find import held, workspaces_of
     from gitprun.registry.move import move_workspace
-    from gitprun.registry.place import workspaces_of
+    from gitprun.registry.reset import recover_workspace
 
     reading, run, unit = find_place(opened, name)
     others = [other.path for _, other in workspaces_of(reading)]

@@ -12,8 +12,11 @@ from gitprun.capture.screen import LeftOut
 from gitprun.git.repo import read_config
 from gitprun.system.files import folder_identity, read_plain
 
+# A git configuration is a few kilobytes; this one lies where a worker can write.
 MOST_SETTINGS = 1_000_000
+# Some 20,000 moves of HEAD in one attempt.
 MOST_LOG = 4_000_000
+# One line of a note.
 SHOWN = 5
 
 _SECTION = re.compile(r'\s*\[\s*([A-Za-z0-9.-]+)\s*(?:"((?:[^"\\]|\\.)*)")?\s*\]\s*(.*)')

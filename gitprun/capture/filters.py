@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gitprun.capture.context import CaptureContext
-from gitprun.capture.rules import lay_out_rules
+from gitprun.capture.ignore_rules import lay_out_rules
 from gitprun.capture.screen import LeftOut
 from gitprun.capture.tree_scan import size_of
 from gitprun.git.command import Git
@@ -23,7 +23,9 @@ from gitprun.workspaces.gitdir import read_snapshot
 # The pointer of a large file, as git-lfs stores it: a filter has been at work already.
 POINTER = b"version https://git-lfs.github.com/spec/"
 _NAMES = re.compile(rb"(?:^|[ \t])filter=(\S+)")
+# Attribute files; a few kilobytes as a rule.
 _MOST_RULES = 4_000_000
+# A filter that lies in the repository is a script; a larger file counts as changed.
 _MOST_PROGRAM = 10_000_000
 # Which attribute files there are is asked of the whole base, since a folder of it may have its own.
 _ATTRIBUTES = (":(glob).gitattributes", ":(glob)**/.gitattributes")

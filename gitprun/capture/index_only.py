@@ -44,11 +44,13 @@ from gitprun.model.secrets import find_secret
 from gitprun.system.files import folder_identity, read_plain
 from gitprun.workspaces.worktree import admin_folder
 
-CHANNEL = "staged"
+LABEL = "staged"
 UNREADABLE = "its object is not there, or damaged"
 # More than two million files; and so many of them that are no known content.
 MOST_INDEX = 256 << 20
+# As many objects as are brought over at most (ImportLimits.max_objects).
 _MOST_ROWS = 500_000
+# Half-done commits leave one or two; whoever makes more means to keep us busy.
 MOST_INDEXES = 64
 # So many bytes of contents are held at a time.
 _AT_ONCE = 64 << 20
@@ -162,7 +164,7 @@ def _take(
         return StagedContent(left_out=told)
     tree = _write_tree(site, taken)
     names = ", ".join(sorted(taken)[:3]) + (f" and {len(taken) - 3} more" if len(taken) > 3 else "")
-    note = f"only in its index, in none of its files: {names}; kept beside the commit, as {CHANNEL}"
+    note = f"only in its index, in none of its files: {names}; kept beside the commit, as {LABEL}"
     if known is not None and tree_of(site.repo, known) == tree:
         return StagedContent(known, told, notes=(note,))
     who = Signature(*_WHO, int(time.time()), 0)
@@ -170,11 +172,11 @@ def _take(
     commit = write_commit(writer, tree, (), text, who, who)
     if site.own is None:
         return StagedContent(commit, told, notes=(note,))
-    tips, objects = {CHANNEL: commit}, site.own / "objects"
+    tips, objects = {LABEL: commit}, site.own / "objects"
     came = import_objects(
         site.repository, ImportRequest(run=run, unit=unit, objects=objects, tips=tips, base=site.base)
     )
-    if CHANNEL not in came.taken:
+    if LABEL not in came.taken:
         return StagedContent(None, told, came.rejected)
     return StagedContent(commit, told, notes=(note, *came.notes))
 
@@ -243,6 +245,7 @@ def _place(row: IndexRow, taken: Mapping[str, IndexRow]) -> str:
 def _write_tree(site: CaptureContext, taken: Mapping[str, IndexRow]) -> Oid:
     index = site.workspace.index
     assert index is not None
+    # An index of its own: the one of the capture holds what is in the files.
     own = index.with_name("index.staged")
     git = _git(site, GIT_INDEX_FILE=str(own))
     own.unlink(missing_ok=True)

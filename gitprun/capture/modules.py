@@ -7,6 +7,7 @@ import re
 from gitprun.git.command import Git
 from gitprun.model.errors import GitFailed
 
+# Thousands of submodules; git reads the file whole, and so do we.
 MAX_SIZE = 1_000_000
 # Git runs the program ``git-remote-<word>`` for it.
 _REMOTE_PROGRAM = re.compile(rb"[A-Za-z0-9][A-Za-z0-9+.-]*::")

@@ -17,6 +17,7 @@ from gitprun.capture.screen import LeftOut, goes_along
 from gitprun.system.files import read_plain, write_whole
 from gitprun.workspaces.gitdir import PREPARED
 
+# What setup made, a row a file of some hundred bytes: half a million files.
 _MOST = 64_000_000
 _GONE = "0"
 # So many files of a submodule are looked at.

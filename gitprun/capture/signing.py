@@ -12,6 +12,7 @@ from gitprun.model.errors import GitFailed, GitTimeout, PrunError
 from gitprun.model.names import Oid, parse_oid
 from gitprun.workspaces.gitdir import read_snapshot
 
+# In seconds: nobody sees a prompt here, and an agent that is unlocked signs in less than one.
 TIMEOUT = 30.0
 _ON = ("true", "yes", "on", "1")
 

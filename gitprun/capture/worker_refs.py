@@ -19,7 +19,9 @@ from gitprun.workspaces.worktree import admin_folder
 
 # Twice what prun itself writes for remote-tracking refs.
 MAX_REFS_FILE = 64_000_000
+# Some 20,000 moves of a ref in one attempt.
 MAX_LOG_FILE = 4_000_000
+# Each is pinned by a ref of its own; a worker that made more has a script, and the newest tell its story.
 MOST_TIPS = 256
 UNFINISHED = {
     "MERGE_HEAD": "merge",
@@ -38,7 +40,7 @@ _REFUSED = re.compile(r"\.\.|//|/\.|\.lock(/|$)|[./]$")
 
 @dataclass(frozen=True, slots=True)
 class WorkerRefs:
-    """Tips by channel name (``head``, ``branch/<name>``, ``stash``, ``lost/<n>``), and an operation left half done.
+    """Tips by label name (``head``, ``branch/<name>``, ``stash``, ``lost/<n>``), and an operation left half done.
 
     ``head`` is the commit HEAD led to, also one that was there before (empty: none).
     """
@@ -59,19 +61,21 @@ def read_worker_refs(git_dir: Path, known: frozenset[str]) -> WorkerRefs:
     if head:
         found["head"] = head
     for name, oid in sorted(refs.unknown(known).items()):
-        channel = _name_of_ref(name, oid)
+        label = _name_of_ref(name, oid)
         # refs/heads/remotes/x and refs/remotes/x would have one name.
-        found[f"branch/{oid}" if found.get(channel, oid) != oid else channel] = oid
+        found[f"branch/{oid}" if found.get(label, oid) != oid else label] = oid
+    # A worker may have made worktrees of its clone; what it committed there is as much its work.
     for folder in _folders(git_dir / "worktrees"):
         found[f"worktree/{len(found)}"] = _read_head(folder / "HEAD", refs)
     logs = [git_dir / "logs" / "HEAD", git_dir / "logs" / "refs" / "stash"]
     logs += [folder / "logs" / "HEAD" for folder in _folders(git_dir / "worktrees")]
     found |= {f"lost/{oid[:12]}": oid for log in logs for oid in read_log(log)}
     tips: dict[str, Oid] = {}
+    # What it started with is the user's, and each commit is kept under one name.
     taken = {"", *known}
-    for channel, text in found.items():
+    for label, text in found.items():
         if text not in taken:
-            tips[channel] = Oid(text)
+            tips[label] = Oid(text)
             taken.add(text)
     if len(tips) <= MOST_TIPS:
         return WorkerRefs(tips, read_unfinished(git_dir), head=head)
@@ -143,7 +147,7 @@ def _read_head(path: Path, refs: _Refs) -> str:
 
 
 def _name_of_ref(ref: bytes, oid: str) -> str:
-    """Return the channel of a ref; a name that is no plain one is replaced by the commit."""
+    """Return the label of a ref; a name that is no plain one is replaced by the commit."""
     text = ref.decode("utf-8", "backslashreplace")
     if text == "refs/stash":
         return "stash"

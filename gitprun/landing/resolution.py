@@ -278,7 +278,7 @@ def require_idle(resolution: Resolution) -> None:
         return
     state = read_state_dir(Path(resolution.worker))
     if state.alive:
-        pids = [str(who.pid) for who in (state.dispatcher, state.warden) if who is not None]
+        pids = [str(who.pid) for who in (state.dispatcher, state.supervisor) if who is not None]
         raise OperationRefused(
             f"a worker is still at work in {resolution.workspace} (pid {', '.join(pids)})",
             f"wait for it; its output: {resolution.worker}/tail",

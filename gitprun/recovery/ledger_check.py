@@ -20,9 +20,9 @@ from gitprun.ledger.roster import NAMED
 from gitprun.model.escapes import shell_word
 from gitprun.model.names import PRUN_REFS, base_ref, short
 from gitprun.recovery.catalog import Label, read_label
+from gitprun.registry.find import workspaces_of
 from gitprun.registry.guard import stands
 from gitprun.registry.orphans import find_orphans
-from gitprun.registry.place import workspaces_of
 
 # So much may be between two rows of one machine without a clock that was set back, seconds.
 _SLACK = 1.0

@@ -21,6 +21,7 @@ from gitprun.ledger.review import unit_folder
 from gitprun.ledger.roster import NAMED, colliding, make_idle, parse_name, roster
 from gitprun.ledger.unit_events import WorkspaceMade
 from gitprun.model.errors import GitFailed, OperationRefused, PrunError
+from gitprun.model.escapes import shell_word
 from gitprun.model.names import PRUN_BRANCHES, ZERO, Oid, UnitId, kept_ref
 from gitprun.model.units import WorkspaceKind
 from gitprun.registry.branches import require_own_branch_name
@@ -34,6 +35,7 @@ from gitprun.workspaces.base import QUIET
 from gitprun.workspaces.clone import read_source
 from gitprun.workspaces.worktree import admin_folder
 
+# A git configuration is a few kilobytes; this one lies where a worker can write.
 MAX_CONFIG = 1_000_000
 
 
@@ -117,6 +119,7 @@ def _choose_name(reading: Reading, path: Path, name: str | None) -> UnitId:
 def _recognise(repository: Repository, path: Path) -> _Folder:
     """Return what a folder is, from this repository's own records and from plain files; no git runs in there."""
     checkouts = read_checkouts(repository.git)
+    # Git lists the main checkout first; prun moves, resets and removes workspaces, which that must never be.
     if any(os.path.realpath(row.path) == str(path) for row in checkouts[:1]):
         raise OperationRefused(f"{path} is your main checkout", "only a linked worktree or a clone can be taken in")
     admin = admin_folder(repository.common, path)
@@ -133,7 +136,8 @@ def _recognise(repository: Repository, path: Path) -> _Folder:
 def _recognise_worktree(repository: Repository, path: Path, admin: Path) -> _Folder:
     head = read_head(admin / "HEAD")
     if not head.startswith("refs/heads/"):
-        raise OperationRefused(f"{path} is on no branch", f"git -C {path} switch -c {path.name}, then try again")
+        how = f"git -C {shell_word(str(path))} switch -c {shell_word(path.name)}, then try again"
+        raise OperationRefused(f"{path} is on no branch", how)
     tip = read_ref(open_repository(repository.common), head)
     if tip is None:
         raise OperationRefused(
@@ -147,6 +151,7 @@ def _recognise_clone(repository: Repository, path: Path) -> _Folder:
     if settings is None:
         raise OperationRefused(f"{path}/.git has no configuration that can be read", "it is no clone git could use")
     try:
+        # On stdin and without includes: a file of a worker's is read, and nothing it names.
         words = ("config", "--file", "-", "--no-includes", "--list", "-z", "--name-only")
         keys = Git(cwd=repository.common).run(*words, stdin=settings).fields
     except GitFailed as problem:
@@ -167,11 +172,13 @@ def _take_in(
 ) -> Adopted:
     repo, folder = open_repository(repository.common), unit_folder(repository.state, unit)
     folder.mkdir(parents=True)
+    # Written down before anything is captured: what the user's refs name is no work of anybody in there.
     known = read_source(repository).tips
     known |= _of_history(repository, Path(unit.path), found, known)
     write_whole(folder / KNOWN, json.dumps(sorted(known)).encode())
     kept: tuple[tuple[str, Oid], ...] = ()
     if found.kind == "clone":
+        # Any commit of the user's will do as a base while the clone's own are brought over; theirs may not be here yet.
         some = next((Oid(row.head) for row in read_checkouts(repository.git) if row.head.strip("0")), None)
         kept = pin_commits(_open(repository, unit, some or found.head), NAMED, unit.id)
         found = replace(found, branch=_choose_branch(repository, unit, found, branch))
@@ -223,6 +230,7 @@ def _open(repository: Repository, unit: UnitState, base: Oid) -> CaptureContext:
     """Open the folder for capture, with an index of our own that knows nothing but a commit."""
     index = unit_folder(repository.state, unit) / "index"
     env = {"GIT_DIR": str(repository.common), "GIT_INDEX_FILE": str(index)}
+    # The folder's own index may say anything of its files; from this one every file is looked at anew.
     Git(cwd=repository.common, env=env, config=QUIET).run("read-tree", base)
     return open_workspace_capture(repository, unit, base=base)
 
@@ -240,6 +248,7 @@ def _base(repository: Repository, found: _Folder) -> Oid:
     held = ("--branches", "--tags", "--remotes", "HEAD")
     rows = repository.git.run("rev-list", "--boundary", "--topo-order", found.head, "--not", *held).text.split("\n")
     known = [Oid(row[1:]) for row in rows if row.startswith("-")]
+    # Everything that is checked out there is in this repository already.
     if rows == [""]:
         return found.head
     if not known:
@@ -250,6 +259,7 @@ def _base(repository: Repository, found: _Folder) -> Oid:
 def _choose_branch(repository: Repository, unit: UnitState, found: _Folder, branch: str | None) -> str:
     """Choose the branch here that the commits of a clone come to."""
     repo = open_repository(repository.common)
+    # A branch below prun/ would read as a unit's, and land as one.
     own = found.branch if not found.branch.startswith(PRUN_BRANCHES) else ""
     for name in (branch,) if branch else (own, f"adopted/{unit.id}"):
         if not name:

@@ -18,12 +18,11 @@ from gitprun.model.names import unit_ref
 from gitprun.observe.touched import NoNotices
 from gitprun.observe.tree import Ground, Tree, may_convert
 from gitprun.registry.disk import disk_use
-from gitprun.registry.find import name_of
+from gitprun.registry.find import WorkspaceRecord, name_of, workspaces_of
 from gitprun.registry.fork import count_since
 from gitprun.registry.guard import identity_of, lock_of, stands
 from gitprun.registry.open_workspace import read_trouble
 from gitprun.registry.orphans import find_orphans
-from gitprun.registry.place import WorkspaceRecord, workspaces_of
 from gitprun.system.files import folder_identity
 from gitprun.workspaces.base import OUTBOX
 
@@ -74,6 +73,7 @@ def _known(repository: Repository, run: RunState, unit: UnitState, converts: boo
 
 def count_dirty(repository: Repository, unit: UnitState, *, converts: bool) -> int | None:
     """Count the files of a workspace that are not as prun last saw them, without opening what its worker wrote."""
+    # No git there, and everything but the outbox is the worker's.
     path = Path(unit.path)
     if unit.workspace == "scratch":
         try:
@@ -99,6 +99,7 @@ def count_own(repository: Repository, unit: UnitState, base: str) -> int | None:
         on_branch = _count_on_branch(repository, unit, base)
         in_log = _count_in_log(unit, base) if unit.workspace == "clone" else None
         return max((count for count in (on_branch, in_log) if count is not None), default=None)
+    # Counted when it was captured; the workspace may have changed since.
     if unit.captured:
         return len(unit.own_commits)
     if unit.workspace == "worktree":

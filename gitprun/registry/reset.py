@@ -20,6 +20,7 @@ from gitprun.ledger.roster import NAMED, make_idle
 from gitprun.ledger.rows import LeavingRow, ResetRow
 from gitprun.ledger.unit_events import WorkspaceKept, WorkspaceResetting, WorkspaceSwapping
 from gitprun.model.errors import OperationRefused, PrunError
+from gitprun.model.escapes import shell_word
 from gitprun.model.names import ZERO, Oid
 from gitprun.registry.guard import finish_removal, require_lonely, require_not_locked, require_ours, stands
 from gitprun.registry.leave import save_user_workspace, take_folder
@@ -75,12 +76,14 @@ def reset_user_workspace(
         if not require_ours(unit, unit.id):
             raise OperationRefused(
                 f"the folder {path} of the workspace {unit.id} is gone",
-                f"git prun new {unit.id} {unit.branch} --resume makes it anew",
+                f"git prun new {unit.id} {shell_word(str(unit.branch))} --resume makes it anew",
             )
         require_not_locked(repository, unit, unit.id)
         require_lonely(repository, path)
         _require_own_branch(repository, path, branch)
+        # Pinned before anything is made: whatever fails below, the work is safe, and the workspace as it was.
         leaving = save_user_workspace(repository, ledger, unit, discard=discard_left_out)
+        # Beside it, so that one rename puts it into its place.
         fresh = path.with_name(f".{path.name}.fresh-{secrets.token_hex(4)}")
         asked = ResetRow(to=base, fresh=str(fresh), copy=tuple(provision.copy), link=tuple(provision.link))
         ledger.append(WorkspaceResetting(reset=asked), run=NAMED, unit=unit.id)
@@ -133,6 +136,14 @@ def recover_reset(repository: Repository, ledger: Ledger, unit: UnitState) -> Un
     return unit.joined(kept)
 
 
+def recover_workspace(repository: Repository, ledger: Ledger, unit: UnitState) -> UnitState:
+    """Finish a move or a reset that a killed command left half done, before anything else is done with a workspace.
+
+    Call it with the workspace for oneself. Returns it as it is now.
+    """
+    return recover_reset(repository, ledger, recover_move(repository, ledger, unit))
+
+
 def _branch(unit: UnitState) -> str:
     return f"refs/heads/{unit.branch}"
 
@@ -175,7 +186,7 @@ def _swap(repository: Repository, ledger: Ledger, unit: UnitState) -> tuple[Unit
         os.rename(fresh, path)
     if folder_identity(path) != identity:
         raise OperationRefused(
-            f"the fresh folder for {unit.id} is gone", f"git prun new {unit.id} {unit.branch} --resume"
+            f"the fresh folder for {unit.id} is gone", f"git prun new {unit.id} {shell_word(str(unit.branch))} --resume"
         )
     if unit.workspace == "worktree":
         relocate_worktree(repository, fresh, path)

@@ -31,6 +31,7 @@ class Worker:
 def find_worker(env: Mapping[str, str], repository: Repository, history: History) -> Worker | None:
     """Find the worker that acts in ``repository`` (opened by the git folder of the process); None for anybody else."""
     unit = env.get("PRUN_UNIT", "")
+    # It says itself whose it is; a worker that unset that is known by where it acts.
     if unit:
         if not _is_home(env.get("PRUN_REPO", ""), repository):
             return None

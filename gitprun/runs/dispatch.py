@@ -38,7 +38,9 @@ from gitprun.workspaces.clone import CloneSource, read_source
 from gitprun.workspaces.root import made_root, open_root
 from gitprun.workspaces.trust import require_trusted
 
+# An agent, its language server and a test run side by side; a machine that swaps gets less done with more of them.
 MEMORY_PER_WORKER = 1_500_000_000
+# Services begin to answer 503 at about ten workers at once; more only fail and wait. Who knows better says --jobs.
 MOST_JOBS = 16
 
 
@@ -99,6 +101,7 @@ def run_plan(repository: Repository, plan: Plan, coordinator: Coordinator, *, pl
     """Run all units of a plan and return their final states; raises PrunError before anything was made."""
     settings = plan.settings
     require_git(repository.top or repository.common)
+    # Where git cannot see the checkout as it is, a look at it before and after the workers would say nothing.
     require_seen_checkout(repository)
     base = resolve_commit(repository.git, settings.base or "HEAD")
     start = RunStart(
@@ -106,6 +109,7 @@ def run_plan(repository: Repository, plan: Plan, coordinator: Coordinator, *, pl
         revision=follow_revision(repository.git, settings.base or "HEAD", base),
         root=open_root(repository, settings.root),
     )
+    # Asked before anything is made: a repository that says nobody commits has no use of hours of work.
     who = read_signatures(repository.git)
     require_programs(plan.units, dict(settings.executors), repository.top or repository.common)
     require_trusted(repository, started_by(settings.powers, {unit.executor for unit in plan.units}))
@@ -166,6 +170,7 @@ def make_context(
 
 def close_run(context: RunContext, states: dict[str, str]) -> RunReport:
     """Write down the end of a run."""
+    # Only what is empty goes: rmdir refuses a folder that still holds a workspace.
     for folder in (context.root / context.run, context.root):
         with contextlib.suppress(OSError):
             folder.rmdir()
@@ -213,6 +218,7 @@ def _open_run(
         kept = repository.state / "runs" / run
         try:
             for unit in plan.units:
+                # Raises where the folder is there: a number is never taken twice, whoever lost the ledger.
                 (kept / unit.id).mkdir(parents=True)
                 (kept / unit.id / "task.md").write_text(unit.prompt, encoding="utf-8")
             remember(kept, plan, start.revision)
@@ -241,6 +247,7 @@ def _next_run(repository: Repository, ledger: Ledger, root: Path) -> RunId:
         for name in listing.text.splitlines()
         for part in name.removeprefix(PRUN_REFS).removeprefix(f"refs/heads/{PRUN_BRANCHES}").split("/")[:2]
     }
+    # A ref, a row or a folder alone is enough: each may be what is left of a run whose rest was lost.
     known |= set(ledger.read().history.runs)
     for folder in (root, repository.state / "runs"):
         known |= set(os.listdir(folder)) if folder.is_dir() else set()

@@ -66,6 +66,7 @@ def finalize_unit(folder: Path, ended: Exit | None = None, start: int = 0) -> Fi
     executor = require_executor(str(state.asked.get("executor") or "codex"))
     ending = executor.ending(_lines(folder / "tail", start), said)
     result, fallback, problem = Path(state.result), False, ""
+    # A file that is there is the worker's, however it looks: salvage never takes its place.
     if not has_content(result):
         text = last_message(state, ending)
         fallback = not text

@@ -29,6 +29,7 @@ class Follower:
                 heard(event)
             if self._ended is not None or gone or stop.is_set():
                 return self._ended
+            # Where the kernel does not tell of ends the time has to be waited for.
             if not await_end(who, POLL):
                 time.sleep(POLL)
 

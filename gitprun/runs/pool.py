@@ -39,6 +39,7 @@ class Pool:
         """Work on all items, in their order as far as they may; give their final states."""
         self.pending = list(items)
         attached = sum(item.attach for item in items)
+        # Before the first worker starts: a request that comes while they start is heard.
         requests = StopRequests(self.context.ledger, self.context.run, [item.unit for item in items])
         self.contexts = {name: replace(self.context, stop=stop) for name, stop in requests.stops.items()}
         with (
@@ -72,6 +73,7 @@ class Pool:
         if not isinstance(answer, Retry):
             self.states[unit.id] = answer
             return
+        # The others of this executor would hear the same; each try costs them, and the service, more time.
         if answer.shared:
             self.peace[unit.executor] = max(self.peace.get(unit.executor, 0.0), answer.until)
             self.failure[unit.executor] = answer.kind
@@ -82,6 +84,7 @@ class Pool:
     def _start(self, workers: ThreadPoolExecutor) -> float | None:
         """Start what may start now; give the next time at which more may (None: when something else ends)."""
         now, times = self.context.clock.now(), []
+        # A worker that somebody else started takes no slot: it runs already, whatever was asked for now.
         busy = Counter(item.unit.executor for item in self.running.values() if not item.attach)
         for item in list(self.pending):
             name = item.unit.executor

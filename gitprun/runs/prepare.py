@@ -36,6 +36,7 @@ def prepare(context: RunContext, unit: Unit, attempt: Attempt) -> Workspace:
     """Make the workspace and everything the worker finds in it; on failure nothing of it is left."""
     began = time.monotonic()
     require_walls(unit)
+    # A worker that ran before may have changed what the user's git starts; the checkout below would run it.
     require_trusted_config(context.repository)
     context.folder(unit).mkdir(parents=True, exist_ok=True)
     path = workspace_path(context.root, context.run, unit.id)
@@ -45,12 +46,14 @@ def prepare(context: RunContext, unit: Unit, attempt: Attempt) -> Workspace:
         # On no branch: its work is named by the ref it is captured to, and by nothing that could be taken for that.
         workspace = make_detached(context.repository, path, attempt.base)
     else:
+        # Before the clone: what it borrows must not be collected as garbage while it is made.
         source = pin_source(context.repository, context.run, attempt.source, attempt.base)
         workspace = make_clone(source, path, attempt.base, unit_branch(context.run, unit.id))
     try:
         workspace = _furnish(context, unit, attempt, workspace)
         note_prepared(context, unit, attempt, workspace, round(time.monotonic() - began, 3))
     except (PrunError, OSError) as problem:
+        # No worker has seen it, so there is nothing to capture; the next attempt needs the place.
         _take_back(context, workspace)
         if isinstance(problem, PrunError):
             raise
@@ -96,6 +99,7 @@ def _furnish(context: RunContext, unit: Unit, attempt: Attempt, workspace: Works
         if workspace.provided:
             leads = describe_back_references(view_for(context.repository, settings), os.environ)
             workspace = replace(workspace, notes=(*workspace.notes, *leads))
+    # Before setup: a command of it may look at the workspace, and find it as the worker will.
     make_outbox(workspace.path)
     if workspace.kind is not None and settings.setup:
         with noting_setup(open_unit_capture(context, attempt, workspace, unit.paths), fresh=True) as made:

@@ -29,12 +29,12 @@ from gitprun.registry.remove import recall_workspace
 from gitprun.registry.survivors import living_survivors
 from gitprun.runs.attempt import (
     Decision,
-    Ended,
-    Evidence,
+    EndedEarly,
     Policy,
     Retry,
     Terms,
     Worked,
+    WorkFound,
     finish_attempt,
     make_attempt,
 )
@@ -97,17 +97,17 @@ class RunUnitPolicy(Policy):
         assert self._at is not None, "begun before anything else"
         return self._at
 
-    def begin(self) -> WorkerCall | Ended:
+    def begin(self) -> WorkerCall | EndedEarly:
         """Put the attempt before away, make the workspace (or go on in it), and return the worker to start in it."""
         context, item, unit = self.context, self.item, self.unit
         if context.stop.is_set():
-            return Ended(state=leave_unit(context, item))
+            return EndedEarly(state=leave_unit(context, item))
         try:
             attempt, workspace = begin(context, item)
         except PrunError as problem:
             if item.known is None or item.known.attempt == 0:
                 raise
-            return Ended(state=leave_unit(context, item, f"not tried again: {problem.message}"))
+            return EndedEarly(state=leave_unit(context, item, f"not tried again: {problem.message}"))
         try:
             if workspace is None:
                 workspace = prepare(context, unit, attempt)
@@ -118,7 +118,7 @@ class RunUnitPolicy(Policy):
             if not context.stop.is_set():
                 raise
             context.note(unit, UnitFinished(final="stopped", reason="stopped while its workspace was made ready"))
-            return Ended(state="stopped")
+            return EndedEarly(state="stopped")
         self._at = attempt, workspace
         return self._call(attempt, workspace)
 
@@ -195,6 +195,7 @@ class RunUnitPolicy(Policy):
         """Wait for the worker of a coordinator that is gone."""
         context, known = self.context, self.item.known
         assert known is not None
+        # As it was written down before the worker started, whatever it has done to the folder since.
         workspace = recall_workspace(context.repository.state, known)
         self._at = recall_attempt(context.repository, context.base, known), workspace
         worker = KnownWorker(
@@ -221,9 +222,10 @@ class RunUnitPolicy(Policy):
 
     def note_exit(self, worked: Worked) -> None:
         """Write down how the worker ended; what it said last is in its output."""
+        # The message may be long, and is the user's to read in the output; the ledger holds what is decided by.
         self.context.note(self.unit, UnitExited(exit=exit_row(worked.exit), ending=ending_row(worked.ending)))
 
-    def capture(self, worked: Worked) -> Evidence:
+    def capture(self, worked: Worked) -> WorkFound:
         """Make and pin the unit's one commit, and keep its result or salvage one."""
         context, unit, (attempt, workspace) = self.context, self.unit, self._place
         # Captured by the coordinator that was killed after it: the workspace may have changed since.
@@ -235,13 +237,13 @@ class RunUnitPolicy(Policy):
             capture_unit(context, unit, site, found, worked.state)
         result, fallback = keep_result(context, unit, workspace, worked.ending, worked.state)
         self._kept = _Kept(found=found, result=result, fallback=fallback)
-        return Evidence(
+        return WorkFound(
             changed=bool(found and found.changed),
             unfinished=bool(found and found.unfinished),
             result=result.valid,
         )
 
-    def wait(self, worked: Worked, evidence: Evidence, decision: Decision) -> None:
+    def wait(self, worked: Worked, work: WorkFound, decision: Decision) -> None:
         """Write down that the unit waits, and the end it had if it were not tried again."""
         retry = decision.retry
         assert retry is not None
@@ -249,10 +251,11 @@ class RunUnitPolicy(Policy):
         waiting = UnitWaiting(until=retry.until, failure=retry.kind, reason=outcome.reason, outcome=outcome)
         self.context.note(self.unit, waiting)
 
-    def conclude(self, worked: Worked, evidence: Evidence, decision: Decision) -> str:
+    def conclude(self, worked: Worked, work: WorkFound, decision: Decision) -> str:
         """Have the checks say whether the work is good, and end the unit."""
         kept, verdict = self._kept, ABSENT
         assert kept is not None
+        # Checks of half the work, or of none, would only cost time and say nothing.
         if needs_checks(kept.found, worked.state):
             assert kept.found is not None
             verdict = verify(self.context, self.unit, *self._place, kept.found)

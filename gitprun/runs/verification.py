@@ -82,6 +82,7 @@ def verify_units(
     with coordinated(ledger, repository, run, "asking the checks of a run again"):
         context = open_context(repository, ledger, run, request.kept, stop, request.said)
         for unit in request.units:
+            # What was not asked keeps the verdict it had.
             if stop.is_set():
                 break
             if unit.id not in specs:

@@ -96,6 +96,7 @@ def run_worker(call: WorkerCall) -> Exit:
         drop_temporary(files.temporary)
         make_temporary(files.temporary)
     try:
+        # As late as can be: what of its executor's state is there decides what the walls let in.
         sandbox, walled = wall_worker(unit, files.cwd, files.temporary, worker_environment(dict(launch.env)))
         given = worker_environment(walled | dict(launch.env))
         # The guards last: whatever the launch says of PATH, they stand in front of it.
@@ -105,7 +106,8 @@ def run_worker(call: WorkerCall) -> Exit:
 
         def started(identity: ProcessIdentity | None) -> None:
             call.events.started(identity, mark, launch)
-            subject.warden = identity
+            # Known from here on: a stall seen earlier can be said, and not yet be ended.
+            subject.supervisor = identity
 
         with _attended(unit, subject, call.events, call.stalls):
             program = ProcessSpec(
@@ -130,7 +132,7 @@ def rejoin_worker(
     """Wait for a worker whose coordinator is gone, be it alive or ended; a stop reaches it too."""
     supervisor = known.supervisor or find_supervisor(files.record)
     subject = _subject(files, events)
-    subject.warden, subject.stalled = supervisor, known.stalled
+    subject.supervisor, subject.stalled = supervisor, known.stalled
     if supervisor is not None:
         with _attended(known.unit, subject, events, stalls):
             wait_for_stranger(supervisor, stop)

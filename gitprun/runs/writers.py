@@ -57,7 +57,7 @@ class Writers:
         if state.alive:
             return Writer("works", state.unit, folder=str(state.path))
         if state.ended_ns is None:
-            # Made by the seed's own script, or killed with its warden: only quiet can tell.
+            # Made by the seed's own script, or killed with its supervisor: only quiet can tell.
             return Writer("unknown", state.unit, folder=str(state.path))
         return Writer("ended", state.unit, until_ns=state.ended_ns, folder=str(state.path))
 
@@ -71,6 +71,7 @@ class Writers:
         if known is None or unit.name not in known.units:
             return None
         state = probe_unit(known, known.units[unit.name])
+        # Another attempt would write the file anew; this one is not the last word.
         if state.live or (state.state in TRIED_AGAIN and _goes_on(known)):
             return Writer("works", unit.name, folder=str(unit))
         reason = f": {state.reason}" if state.reason else ""

@@ -49,6 +49,7 @@ SPARSE = frozenset(
 SIGNING = ("commit.gpgsign", "user.signingkey")
 # Where filters keep what they need beside the settings, in the user's git folder.
 STORES = ("lfs", "git-crypt")
+# Ignore and attribute files and settings; a few kilobytes as a rule.
 _MOST = 16_000_000
 
 

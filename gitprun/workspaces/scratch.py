@@ -10,6 +10,7 @@ from gitprun.system.files import folder_identity, remove_tree
 from gitprun.system.sharing import usual_umask
 from gitprun.workspaces.base import Workspace, WorkspaceProblem, require_room
 
+# Each try is lost only to another worker that ends in just that moment.
 _TRIES = 1000
 
 
@@ -47,6 +48,7 @@ def drop_temporary(path: Path) -> None:
     try:
         if identity is not None:
             remove_tree(path, identity)
+        # Only the last one can: a folder that still holds another worker's refuses.
         path.parent.rmdir()
     except (PrunError, OSError):
         return
