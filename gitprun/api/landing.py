@@ -51,7 +51,7 @@ def merge(opened: Opened, names: Sequence[str], asked: MergeRequest, stop: Stop 
 
 
 def _ask_ahead(opened: Opened) -> AskedAhead:
-    """Let git look at the checkout while the rest of us is still being loaded."""
+    """Have git look at the checkout while the rest of us is still being loaded."""
     from gitprun.landing.guard import HEAD, STATUS, AskedAhead, index_stamp
 
     # Before anything is asked: what changes from here on makes the answers worthless.
@@ -232,7 +232,7 @@ def _verdict(verdict: Verdict | None) -> LandingVerdict | None:
 def forecast(
     opened: Opened, names: Sequence[str] = (), *, into: str | None = None, every: bool = False
 ) -> LandingForecast:
-    """Say which branches conflict with each other or the target, and who would settle it; nothing is changed.
+    """Return which branches conflict with each other or the target, and who would settle it; nothing is changed.
 
     ``every`` looks at all local branches. The work of units that still run is looked at as it is now.
     """

@@ -84,7 +84,7 @@ class WorkspaceRequest:
 
 
 def hear_no_line(_line: str) -> None:
-    """Let the lines that tell how it goes on go unheard."""
+    """Have the lines that tell how it goes on go unheard."""
 
 
 @dataclass(frozen=True, slots=True)

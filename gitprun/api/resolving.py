@@ -91,7 +91,7 @@ def _find(opened: Opened, name: str | None) -> Resolution:
 
 
 def let_work(opened: Opened, label: str, worker: str, stop: Stop | None = None) -> bool:
-    """Let a worker resolve an opened branch; return whether it ended well."""
+    """Have a worker resolve an opened branch; return whether it ended well."""
     from gitprun.landing.resolution import folder_of, require_idle, write_resolution
     from gitprun.model.names import UnitId
     from gitprun.model.units import ExecutorSettings, Unit

@@ -184,7 +184,7 @@ def _take(
 def _bound(
     site: CaptureContext, rows: Sequence[IndexRow], sizes: Mapping[str, int]
 ) -> tuple[list[IndexRow], list[LeftOut]]:
-    """Choose the versions that are there and within the bounds for new files; give what is left out, too."""
+    """Choose the versions that are there and within the bounds for new files; returns what is left out, too."""
     wanted: list[IndexRow] = []
     left_out: list[LeftOut] = []
     total = 0

@@ -35,7 +35,7 @@ def drop_entries(site: CaptureContext, names: Sequence[bytes]) -> None:
 
 
 def stage_paths(site: CaptureContext, filters: Filters, groups: Mapping[str, Sequence[bytes]]) -> list[LeftOut]:
-    """Stage paths, sorted by their filter (none: an empty name); gives those that could not be."""
+    """Stage paths, sorted by their filter (none: an empty name); returns those that could not be."""
     refused: list[LeftOut] = []
     for name, names in groups.items():
         # No filter: git may do all of them in one go, which is most of the time everything.

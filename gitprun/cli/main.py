@@ -262,7 +262,7 @@ def _report_bug() -> int:
 
 
 def _open_closed() -> None:
-    """Let a stream that was closed before we began lead nowhere: else the next file opened would stand in its place."""
+    """Have a stream that was closed before we began lead nowhere: else the next file opened would take its place."""
     for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
         if getattr(sys, name) is None:
             # The lowest free number is taken, which is this one.

@@ -146,7 +146,7 @@ class Running:
             _drop_pipes(self.process)
 
     def give_up(self, *, harsh: bool = False) -> tuple[str, ...]:
-        """End it with everything it started, by INT, TERM and KILL (``harsh``: KILL); gives the words of the latter.
+        """End it with everything it started, by INT, TERM and KILL (``harsh``: KILL); returns the words of the latter.
 
         On INT and TERM git takes its locks and temporary files away; its drivers and filters may have left its group.
         """

@@ -133,7 +133,7 @@ class ObjectStore:
         return found
 
     def put(self, kind: bytes, body: bytes) -> bytes:
-        """Write an object that is not there yet; gives its binary id."""
+        """Write an object that is not there yet; returns its binary id."""
         whole = b"%s %d\0" % (kind, len(body)) + body
         oid = hashlib.sha1(whole)
         place = self._place(oid.hexdigest())

@@ -129,7 +129,7 @@ class Trees:
         return Oid(self._write({}).hex() if made == b"" else made.hex())
 
     def _apply(self, at: bytes | None, wanted: list[tuple[list[bytes], TreeChange]]) -> bytes | None:
-        """Change one folder (None: there is none yet); gives its new id, empty bytes if nothing is left in it."""
+        """Change one folder (None: there is none yet); returns its new id, empty bytes if nothing is left in it."""
         rows = dict(self.rows(at)) if at is not None else {}
         here: dict[bytes, TreeChange] = {}
         below: dict[bytes, list[tuple[list[bytes], TreeChange]]] = {}

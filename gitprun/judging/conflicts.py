@@ -192,7 +192,7 @@ def describe_conflict(at: ConflictedPath, names: Mapping[Oid, str], checkout: Pa
 
 
 def describe_flip(answer: ConflictAnswer) -> str:
-    """Say that one side only wrote other line ends, where that was the whole conflict of all lines; else empty."""
+    """Return that one side only wrote other line ends, where that was the whole conflict of all lines; else empty."""
     conflict = answer.conflict
     if conflict is None or not answer.settled:
         return ""

@@ -63,7 +63,7 @@ def guarded(
     before: Callable[[], None] = lambda: None,
     seconds: float | None = None,
 ) -> _T | Refused:
-    """Let resolvers look at something within the limit of time, ``before`` aside; a failure is a report, and told."""
+    """Have resolvers look at something within the limit of time, ``before`` aside; a failure is a report, and told."""
     try:
         before()
         with limited(TIME_LIMIT if seconds is None else seconds):

@@ -115,7 +115,7 @@ def find_attributes(
 def judge_drivers(
     attributes: MergeAttributes, trees: Trees, merge: TreeMerge, sides: tuple[Oid, Oid, Oid], contested: Iterable[bytes]
 ) -> Iterator[str | Suspect]:
-    """Say of each path that both sides changed what its driver did: a note, or what looks wrong.
+    """Yield of each path that both sides changed what its driver did: a note, or what looks wrong.
 
     ``sides`` are the trees of base, main and unit.
     """
@@ -143,7 +143,7 @@ def judge_drivers(
 
 
 def _judge(sizes: Sequence[int]) -> str:
-    """Say what is wrong with the size of a merged text; what each side took away may be gone."""
+    """Return in words what is wrong with the size of a merged text; what each side took away may be gone."""
     base, main, unit, merged = sizes
     if not merged:
         return "nothing of it" if main and unit else ""

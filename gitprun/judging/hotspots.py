@@ -85,7 +85,7 @@ def settle(conflict: FileConflict, hotspot: Hotspot) -> Resolved | Refused:
 
 
 def after_commands(paths: Iterable[str], hotspots: Sequence[Hotspot]) -> tuple[Hotspot, ...]:
-    """Give the rows whose commands have to run because one of the paths changed, as configured."""
+    """Return the rows whose commands have to run because one of the paths changed, as configured."""
     changed = tuple(paths)
     return tuple(row for row in hotspots if row.after and any(matches(row.path, path) for path in changed))
 

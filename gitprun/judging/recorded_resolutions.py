@@ -57,7 +57,7 @@ def keep_choice(state: Path, path: bytes, versions: Sequence[str | None], take: 
 
 
 def version_taken(versions: Sequence[str | None], take: Take) -> str | None:
-    """Give the version of a path that was chosen; None where the path goes."""
+    """Return the version of a path that was chosen; None where the path goes."""
     _, main, unit = versions
     return main if take == "main" else unit if take == "unit" else None
 

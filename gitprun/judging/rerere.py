@@ -113,7 +113,7 @@ def _lines(text: bytes) -> list[bytes]:
 
 
 def _read_hunk(lines: Iterator[bytes], depth: int) -> tuple[bytes, bytes] | None:
-    """Read on to the end of a conflict; gives both sides, the smaller one first."""
+    """Read on to the end of a conflict; returns both sides, the smaller one first."""
     if depth > DEEPEST:
         return None
     sides: list[list[bytes]] = [[], [], []]

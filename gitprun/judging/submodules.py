@@ -13,7 +13,7 @@ from gitprun.model.names import Oid, short
 
 
 def describe_moves(checkout: Path | None, changes: Iterable[TreeChange]) -> list[str]:
-    """Say where submodules move: backwards or to a commit that is nowhere here are worth a look."""
+    """Return in words where submodules move: backwards or to a commit that is nowhere here are worth a look."""
     return [_describe(checkout, change) for change in changes]
 
 

@@ -143,7 +143,7 @@ def _accept_mended(work: _FinishedWork, takes: Mapping[bytes, Take], *, allow_ot
 
 
 def _is_named(resolution: Resolution, path: bytes) -> bool:
-    """Tell whether a finding names a path, or a folder above it."""
+    """Check whether a finding names a path, or a folder above it."""
     shown = show_path(path)
     return any(row.path and (shown == row.path or shown.startswith(f"{row.path}/")) for row in resolution.paths)
 
@@ -197,7 +197,7 @@ def _read_work(repository: Repository, repo: Objects, resolution: Resolution) ->
 
 
 def _decide(repo: Objects, state: Path, row: OpenPath, change: TreeChange | None) -> str:
-    """Tell what was decided about a path: the blob of a text, a side, or (with blanks in it) what is wrong."""
+    """Return what was decided about a path: the blob of a text, a side, or (with blanks in it) what is wrong."""
     sides = "--take PATH=main, unit or delete says so"
     if change is None:
         if not row.textual:
@@ -216,7 +216,7 @@ def _decide(repo: Objects, state: Path, row: OpenPath, change: TreeChange | None
 
 
 def _marked(repo: Objects, row: OpenPath) -> bool:
-    """Tell whether git could write both sides into one text."""
+    """Check whether git could write both sides into one text."""
     return all(b"\0" not in read_blob(repo, _oid(version)) for version in row.versions if version)
 
 

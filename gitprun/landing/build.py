@@ -54,7 +54,7 @@ def build_merge(
     picks: Mapping[bytes, int] | None = None,
     trial: bool = False,
 ) -> Built | LandingItem:
-    """Merge a candidate into ``tip``; give the commit, or the item that says why there is none.
+    """Merge a candidate into ``tip``; returns the commit, or the item that says why there is none.
 
     ``picks`` asks for other proved texts than the first (see ``Means``). A ``trial`` is never landed: no hook runs.
     """
@@ -86,7 +86,7 @@ def build_merge(
 
 
 def _settled(site: LandingContext, tip: Oid, candidate: Candidate, bases: Sequence[Oid]) -> LandingItem | None:
-    """Say what is to be said of a branch without merging it; None where it has to be merged."""
+    """Return in words what is to be said of a branch without merging it; None where it has to be merged."""
     common = site.state.parent
     if not bases:
         why = explain_unrelated(site.git, common, tip, candidate.tip, candidate.branch)
@@ -109,7 +109,7 @@ def _settled(site: LandingContext, tip: Oid, candidate: Candidate, bases: Sequen
 
 
 def _squashed(site: LandingContext, candidate: Candidate, bases: Sequence[Oid]) -> LandingItem | None:
-    """Tell a branch whose work the target got by another name."""
+    """Return a branch whose work the target got by another name."""
     target, tip = site.target, candidate.tip
     if len(bases) != 1 or bases[0] == target.tip or candidate.mended:
         return None
@@ -132,7 +132,7 @@ def _squashed(site: LandingContext, candidate: Candidate, bases: Sequence[Oid]) 
 
 
 def _name_part(site: LandingContext, item: LandingItem, bases: Sequence[Oid]) -> LandingItem:
-    """Say of a branch in conflict up to which of its commits the target has it by another name."""
+    """Return of a branch in conflict up to which of its commits the target has it by another name."""
     candidate, target = item.candidate, site.target
     found = find_held_part(site.git, site.merging, site.trees, base=bases[0], target=target.tip, tip=candidate.tip)
     if found is None:
@@ -203,7 +203,7 @@ def _commit(site: LandingContext, tip: Oid, combined: Combined, base: Oid, *, tr
 
 
 def _barred(site: LandingContext, proposed: Proposed) -> LandingItem | None:
-    """Say what somebody has to let pass first, or what is in the way of a merge; None where nothing is."""
+    """Return in words what somebody has to let pass first, or what is in the way of a merge; None where nothing is."""
     refused = "" if (held := find_holds(site, proposed)) else _obstacle(site, proposed)
     return held or (_item(proposed.candidate, "refused", refused) if refused else None)
 
@@ -254,7 +254,7 @@ def _obstacle(site: LandingContext, proposed: Proposed) -> str:
 
 
 def _contained(site: LandingContext, tip: Oid, candidate: Candidate) -> LandingItem:
-    """Tell a branch that was merged before from one that never had a commit of its own."""
+    """Return a branch that was merged before from one that never had a commit of its own."""
     # Walking back from the target one first parent after the other, does one come by the branch's tip?
     walk = site.git.run("rev-list", "--first-parent", "--parents", f"{candidate.tip}..{tip}").text.splitlines()
     if walk and walk[-1].split()[1:2] != [candidate.tip]:

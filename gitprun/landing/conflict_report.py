@@ -119,7 +119,7 @@ class ConflictReport:
     verify: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
-        """Give it as plain values."""
+        """Return it as plain values."""
         known = asdict(self)
         known["settled"] = [{"path": path, "resolver": resolver} for path, resolver in self.settled]
         return known | {"continue": f"git prun resolve {shell_word(self.label)} --continue"}

@@ -20,7 +20,7 @@ class Since:
 
     @property
     def moves(self) -> bool:
-        """Tell whether something may have been renamed: a path was added and another removed."""
+        """Check whether something may have been renamed: a path was added and another removed."""
         return bool(self.added and self.removed)
 
     def _count(self, changes: Sequence[TreeChange]) -> None:
@@ -41,7 +41,7 @@ class Since:
         self.tree = tree
 
     def after(self, step: Sequence[TreeChange]) -> list[TreeChange]:
-        """Tell how the paths of further changes then differ from the base; those that do not are left out."""
+        """Return how the paths of further changes then differ from the base; those that do not are left out."""
         found = []
         for change in step:
             before = self.changes.get(change.path, change)
@@ -51,7 +51,7 @@ class Since:
 
 
 def may_move(changes: Sequence[TreeChange]) -> bool:
-    """Tell whether one of the changes may be half of a rename."""
+    """Check whether one of the changes may be half of a rename."""
     return any(change.added for change in changes) and any(change.removed for change in changes)
 
 

@@ -258,7 +258,7 @@ def combine_alone(repository: Repository, candidate: Candidate, options: Landing
 def _prove(
     asked: _Landing, site: LandingContext, ordered: Sequence[Candidate], batch: Batch
 ) -> tuple[Batch, Mapping[Oid, AfterCommands]]:
-    """Have the train checked; gives what of it is green, and what the after commands made of which tree."""
+    """Have the train checked; returns what of it is green, and what the after commands made of which tree."""
     from gitprun.landing.own_check import OwnCheck
     from gitprun.landing.prove import Proof, came_confined, landing_checks
     from gitprun.landing.train import Train

@@ -70,11 +70,11 @@ class _Pairs:
     since: Mapping[Oid, _Changes] = field(default_factory=dict)
 
     def tip(self, number: int) -> Oid:
-        """Give the commit of a branch, or of the target."""
+        """Return the commit of a branch, or of the target."""
         return self.target.tip if number == TARGET else self.branches[number].tip
 
     def name(self, number: int) -> str:
-        """Give the name of a branch, or of the target."""
+        """Return the name of a branch, or of the target."""
         return self.target.branch if number == TARGET else self.branches[number].name
 
 
@@ -143,7 +143,7 @@ def _stands_out(pair: tuple[int, int], meeting: Meeting) -> bool:
 
 
 def _say_held(trees: Trees, ground: _Pairs, number: int) -> str:
-    """Say since when the target has the work of a branch by another name; empty if it has not."""
+    """Return in words since when the target has the work of a branch by another name; empty if it has not."""
     base, tip, target = ground.forks.places[number], ground.tip(number), ground.target
     changes = tuple(ground.changes[number].values())
     if base is None:
@@ -194,7 +194,7 @@ def _look_at_each(
     known: Mapping[str, Candidate],
     merged: Mapping[int, Oid | None],
 ) -> tuple[Branch, ...]:
-    """Say of each branch what it changes of its checks, and what would hold it; ``merged`` is it with the target."""
+    """Return of each branch what it changes of its checks, and what would hold it; ``merged`` is it with the target."""
     from gitprun.landing.barred import look_ahead
 
     looked = []
@@ -251,7 +251,7 @@ def _reach(ground: _Pairs, side: int, changed: _Changes) -> Reach:
 
 
 def _has(repo: Objects, commit: Oid, folder: bytes) -> bool:
-    """Tell whether a commit has a folder; a name that is no UTF-8 counts as gone, so that it is looked at."""
+    """Check whether a commit has a folder; a name that is no UTF-8 counts as gone, so that it is looked at."""
     try:
         return bool(repo[tree_of(repo, commit)][os.fsdecode(folder)])  # type: ignore[index]
     except (KeyError, UnicodeEncodeError):
@@ -259,7 +259,7 @@ def _has(repo: Objects, commit: Oid, folder: bytes) -> bool:
 
 
 def _meet(judge: Judge, ground: _Pairs, pair: tuple[int, int], merge: TreeMerge | str) -> tuple[Meeting, Oid | None]:
-    """Tell what two come to, and the tree they make together, where they make one."""
+    """Return what two come to, and the tree they make together, where they make one."""
     one, other = pair if pair[0] != TARGET else (pair[1], TARGET)
     # The target is the side that is landed on.
     names = {ground.tip(number): ground.name(number) for number in pair}

@@ -94,7 +94,7 @@ def find_branches(
 
 
 def _look_at_live(room: TemporaryObjects, history: History, label: str) -> Candidate | str:
-    """Take a unit that is not over as it is now; give the reason where it cannot be read, or nothing if it is over."""
+    """Take a unit that is not over as it is now; returns why where it cannot be read, or nothing if it is over."""
     from gitprun.landing.working_tree import NotSeen, read_work
 
     known = find_unit(history, label)

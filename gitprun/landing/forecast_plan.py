@@ -135,7 +135,7 @@ class Meeting:
     paths: tuple[PathForecast, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
-        """Give it as plain values."""
+        """Return it as plain values."""
         paths = [{name: getattr(row, name) for name in PathForecast.__slots__} for row in self.paths]
         return {"one": self.one, "other": self.other, "state": str(self.state), "paths": paths}
 
@@ -163,11 +163,11 @@ class Forecast:
 
     @property
     def bad(self) -> tuple[Meeting, ...]:
-        """Give the meetings that no resolver settles, those with the target first."""
+        """Return the meetings that no resolver settles, those with the target first."""
         return tuple(one for one in (*self.against, *self.meetings) if one.state in BAD)
 
     def as_json(self) -> dict[str, Any]:
-        """Give it as plain values."""
+        """Return it as plain values."""
         return {
             "target": self.target,
             "tip": self.tip,
@@ -189,7 +189,7 @@ class Forecast:
 
 
 def partners_of(meetings: Iterable[Meeting]) -> dict[str, set[str]]:
-    """Tell with whom each branch does not get along."""
+    """Return with whom each branch does not get along."""
     found: dict[str, set[str]] = {}
     for one in meetings:
         if one.state in BAD:

@@ -43,7 +43,7 @@ def merged_heads(environment: Mapping[str, str]) -> dict[str, str]:
 def refuse_merge(
     repository: Repository, history: History, heads: Mapping[str, str], note: Callable[[str], None]
 ) -> str:
-    """Say why the merge in the index should not be committed; empty if nothing speaks against it."""
+    """Return in words why the merge in the index should not be committed; empty if nothing speaks against it."""
     git = repository.git
     if repository.top is None:
         return ""
@@ -177,7 +177,7 @@ def clean_message(path: Path) -> None:
 
 
 def refuse_message(git: Git, text: str, heads: Sequence[str]) -> str:
-    """Say why a merge should not be committed with this message; ``heads`` are the commits it merges."""
+    """Return in words why a merge should not be committed with this message; ``heads`` are the commits it merges."""
     lines = text.split("\n")
     said = [line for line in lines if line.strip() and not line.startswith("#")]
     if not said:

@@ -69,7 +69,7 @@ def deepen(
     candidates: Iterable[Candidate],
     say: Callable[[str], None],
 ) -> tuple[str, ...]:
-    """Fetch what a shallow clone lacks until every candidate shares history with the target; gives notes.
+    """Fetch what a shallow clone lacks until every candidate shares history with the target; returns notes.
 
     No ref moves: objects come, and the place where the history is cut off moves back.
     """

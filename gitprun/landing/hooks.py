@@ -66,7 +66,7 @@ class HookRoom:
     trees: Trees
 
     def consult(self, hooks: Hooks, *, main: Oid, unit: Oid, branch: str, tree: Oid, message: str) -> tuple[Oid, str]:
-        """Run the hooks on one merge about to be committed; give the tree and message they leave.
+        """Run the hooks on one merge about to be committed; returns the tree and message they leave.
 
         Raises OperationRefused when one says no, or moves a branch.
         """

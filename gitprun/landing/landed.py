@@ -243,7 +243,7 @@ def misplaced(repo: Objects, taken: Sequence[Built], start: Oid) -> list[Built]:
 
 
 def recover_landing(repository: Repository, ledger: Ledger) -> tuple[str, ...]:
-    """Finish the last landing or undo if its program was killed; gives notes on what was done.
+    """Finish the last landing or undo if its program was killed; returns notes on what was done.
 
     Call it under the landing lock. A checkout that did not follow is completed, path by path and only where the user
     changed nothing since; raises CheckoutStuck, and does so again until that is settled, when he did.

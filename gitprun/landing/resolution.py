@@ -59,7 +59,7 @@ class OpenPath:
 
     @property
     def name(self) -> bytes:
-        """Give the path as bytes."""
+        """Return the path as bytes."""
         return os.fsencode(self.path)
 
 
@@ -288,7 +288,7 @@ def require_idle(resolution: Resolution) -> None:
 def close_resolution(
     repository: Repository, ledger: Ledger, resolution: Resolution, outcome: str, *, written: Oid | None = None
 ) -> tuple[str, ...]:
-    """Remove what a resolution made; gives notes about what had to stay.
+    """Remove what a resolution made; returns notes about what had to stay.
 
     ``written`` is a commit of what was written in its workspace and did not land: it stays in the trash.
     """
@@ -317,7 +317,7 @@ def _drop_record(repository: Repository, name: str) -> None:
 
 
 def sweep(repository: Repository, ledger: Ledger, root: Path) -> tuple[str, ...]:
-    """Remove what killed commands left half opened or half closed, under the lock; gives notes."""
+    """Remove what killed commands left half opened or half closed, under the lock; returns notes."""
     known = read_resolutions(repository)
     rooms = {root / FOLDER, *(Path(one.workspace).parent for one in known)}
     notes = [note for room in sorted(rooms) for note in _sweep_room(room, room_mark(repository))]

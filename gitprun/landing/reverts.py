@@ -105,7 +105,7 @@ def _of_its_name(past: Past, branch: Asking, chain: Chain) -> set[Oid]:
 
 
 def _follow(past: Past, branch: Asking, chain: Chain, own: set[Oid], merges: set[Oid]) -> dict[Oid, Oid]:
-    """Go through what the target has and the branch has not, oldest first; gives what is taken back in the end."""
+    """Go through what the target has and the branch has not, oldest first; returns what is taken back in the end."""
     brought = own | merges
     ledger = {row.by: (Oid(row.commit), not row.redone) for row in branch.ledger if row.target == branch.ref}
     steps, newer = [past.step(commit) for commit in merges], {*chain.newer}

@@ -115,7 +115,7 @@ class Train:
         return low, verdict, last
 
     def _try_other_texts(self, good: Batch, culprit: Built) -> Built | None:
-        """Build a branch with other texts the resolvers proved as well; gives the first one that is green."""
+        """Build a branch with other texts the resolvers proved as well; returns the first one that is green."""
         candidate, tip = culprit.item.candidate, good.tip(self.site)
         if not culprit.item.resolved:
             return None

@@ -57,7 +57,7 @@ class UnresolvedPath:
 
     @property
     def versions(self) -> Versions:
-        """Give the three sides as mode and object id."""
+        """Return the three sides as mode and object id."""
         base, main, unit = (f"{stage.mode} {stage.oid}" if stage else None for stage in self.stages)
         return base, main, unit
 
@@ -136,7 +136,7 @@ def read_unresolved(opening: Opening, means: Means) -> Unresolved:
 
 @contextmanager
 def _place(repository: Repository, target: Target) -> Iterator[Git]:
-    """Give git the attributes of the target, and of no other branch that may be checked out."""
+    """Return git the attributes of the target, and of no other branch that may be checked out."""
     if target.checkout is not None:
         yield Git(cwd=target.checkout)
         return

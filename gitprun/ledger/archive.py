@@ -36,7 +36,7 @@ class Compaction:
 
     @property
     def saves(self) -> bool:
-        """Tell whether anything can go."""
+        """Check whether anything can go."""
         return self.rows_after < self.rows_before
 
 
@@ -118,7 +118,7 @@ def _sweep(state: Path) -> None:
 
 
 def read_archived(state: Path, first: Event | None) -> Iterator[Event]:
-    """Give the events that went at all compactions so far, oldest first; ``first`` is the ledger's first event.
+    """Yield the events that went at all compactions so far, oldest first; ``first`` is the ledger's first event.
 
     An archive that is gone or damaged is passed over: ``git prun ledger verify`` names it.
     """

@@ -15,7 +15,7 @@ FILE = "baseline.sha"
 
 
 def pin_baseline(repository: Repository, revision: str | None) -> tuple[Oid, bool]:
-    """Pin the baseline at ``revision``, or at HEAD where there is none yet; gives it, and whether it was moved."""
+    """Pin the baseline at ``revision``, or at HEAD where there is none yet; returns it, and whether it was moved."""
     repo = open_repository(repository.common)
     before = read_ref(repo, BASELINE)
     if before is not None and revision is None:
@@ -28,7 +28,7 @@ def pin_baseline(repository: Repository, revision: str | None) -> tuple[Oid, boo
 
 
 def write_baseline(folder: Path, commit: Oid) -> bool:
-    """Write ``baseline.sha`` where scripts look for it; tells whether it said something else before."""
+    """Write ``baseline.sha`` where scripts look for it; returns whether it said something else before."""
     path, text = folder / FILE, f"{commit}\n".encode()
     try:
         if path.read_bytes() == text:

@@ -136,7 +136,7 @@ def _is_path(name: str, quoted: bool) -> bool:
 
 
 def covers(word: str, path: str) -> bool:
-    """Tell whether a name in a result means a path: itself, its last parts, a folder above it, or a pattern."""
+    """Check whether a name in a result means a path: itself, its last parts, a folder above it, or a pattern."""
     if word == path or path.endswith(f"/{word}") or word.endswith(f"/{path}"):
         return True
     return path.startswith(word.rstrip("/") + "/") or (any(mark in word for mark in "*?") and matches(word, path))

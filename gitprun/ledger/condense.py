@@ -61,7 +61,7 @@ def condense(rows: Sequence[Event | None], before: float) -> Condensed:
 
 
 def say_the_same(left: Sequence[Event], right: Sequence[Event]) -> bool:
-    """Tell whether two ledgers come to the same: runs, landings and named workspaces, and all in the same order."""
+    """Check whether two ledgers come to the same: runs, landings and named workspaces, and all in the same order."""
     one, other, ours, theirs = fold(left), fold(right), roster(left), roster(right)
     same = one == other and ours == theirs and read_held(left) == read_held(right)
     return same and _names(one, ours) == _names(other, theirs)
@@ -72,7 +72,7 @@ def _names(history: History, named: RunState) -> list[tuple[str, list[str]]]:
 
 
 def _can_go(run: RunState, places: Sequence[_Place], before: float) -> bool:
-    """Tell whether a run ended long ago, has no workspace left, and is more than one line."""
+    """Check whether a run ended long ago, has no workspace left, and is more than one line."""
     if run.ended is None or run.id == NAMED or any(event.time >= before for _, event in places):
         return False
     if any(unit.live or unit.there for unit in run.units.values()):
@@ -82,7 +82,7 @@ def _can_go(run: RunState, places: Sequence[_Place], before: float) -> bool:
 
 
 def _sum(run: RunState, places: Sequence[_Place], own: frozenset[int]) -> list[_Place]:
-    """Give the new rows of a run, each after the line of that number."""
+    """Return the new rows of a run, each after the line of that number."""
     start, first = next(place for place in places if _begins(place[1]))
     last, event = places[-1]
     more = any(number > start for number, _ in places if number not in own)

@@ -35,7 +35,7 @@ class Change:
 
     @property
     def key(self) -> str:
-        """Give what tells it from all others of the same repository."""
+        """Return what tells it from all others of the same repository."""
         return " ".join(filter(None, (self.kind, self.file, self.name)))
 
 
@@ -76,7 +76,7 @@ class DriftFinding:
 
     @property
     def text(self) -> str:
-        """Say it in one line."""
+        """Return it in one line."""
         return describe(self.thing) + (f" ({self.why})" if self.why else "")
 
 
@@ -92,7 +92,7 @@ def read_finding(facts: Mapping[str, object]) -> DriftFinding:
 
 
 def describe(thing: Change) -> str:
-    """Say in a few words what differs."""
+    """Return in a few words what differs."""
     old, new = _shown(thing.old), _shown(thing.new)
     if thing.kind == "ref":
         return _changed(

@@ -81,7 +81,7 @@ def _read(line: bytes) -> dict[str, object]:
 
 
 def is_newer(line: bytes) -> bool:
-    """Tell whether a line is whole and of a later format than ours: a newer git prun wrote it."""
+    """Check whether a line is whole and of a later format than ours: a newer git prun wrote it."""
     version = _read(line).get("v")
     return isinstance(version, int) and version > FORMAT
 
@@ -211,7 +211,7 @@ class History:
 
     @property
     def last(self) -> RunState | None:
-        """Give the newest run."""
+        """Return the newest run."""
         return list(self.runs.values())[-1] if self.runs else None
 
 

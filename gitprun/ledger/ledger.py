@@ -171,7 +171,7 @@ class Ledger:
             raise self._unwritable(problem, ()) from None
 
     def stamp(self) -> tuple[int, int, int] | None:
-        """Give what changes whenever the ledger does: those who follow it need not read it to know; None without one.
+        """Return what changes whenever the ledger does: those who follow it need not read it to know; None without one.
 
         A ledger that cannot be looked at is found out by reading it.
         """

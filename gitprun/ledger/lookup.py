@@ -47,7 +47,7 @@ def _hint(word: str, known: set[str]) -> str:
 
 
 def probe_unit(run: RunState, unit: UnitState) -> UnitState:
-    """Give a unit with the state it really has: what no living process works on any more is ``lost``.
+    """Return a unit with the state it really has: what no living process works on any more is ``lost``.
 
     A unit counts as lost only when its coordinator and its worker's warden are both provably gone.
     """

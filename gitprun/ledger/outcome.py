@@ -44,7 +44,7 @@ def judge_unit(
     result: bool,
     inner: bool = False,
 ) -> str:
-    """Give the final state of a unit whose work, if any, is captured; ``inner``: some of it is in a submodule."""
+    """Return the final state of a unit whose work, if any, is captured; ``inner``: some of it is in a submodule."""
     if worker is not None:
         return worker
     if unfinished:
@@ -66,7 +66,7 @@ def explain_unit(
     result: Result,
     inner: Sequence[str] = (),
 ) -> str:
-    """Say in one line why a unit is in its final state; ``said`` is why its worker ended, as far as that is known."""
+    """Return in one line why a unit is in its final state; ``said`` is why its worker ended, as far as is known."""
     half = f"the worker left a {unfinished} half done: needs a person" if unfinished else ""
     if worker is not None:
         return "; ".join(filter(None, (said, half)))
@@ -116,7 +116,7 @@ def verdict_row(verdict: Verdict) -> VerdictRow:
 
 
 def describe_exit(ended: ExitRow) -> str:
-    """Say in a few words how a worker ended."""
+    """Return in a few words how a worker ended."""
     if ended.reason == "timeout":
         return f"stopped after {ended.seconds:.0f} s (its time limit)"
     if ended.reason == "stopped":
@@ -129,5 +129,5 @@ def describe_exit(ended: ExitRow) -> str:
 
 
 def succeeded(state: str) -> bool:
-    """Tell whether a final state lets the whole run count as a success."""
+    """Check whether a final state lets the whole run count as a success."""
     return state in ("ready", "done", "landed")

@@ -65,7 +65,7 @@ def kind_of_failure(
 def judge_next_try(
     patience: RetryPolicy, executor: str, kind: str, ending: Ending, tried: int, now: datetime
 ) -> NextTry:
-    """Tell whether and when to try again, ``tried`` times having failed; ``now`` is an aware local time."""
+    """Check whether and when to try again, ``tried`` times having failed; ``now`` is an aware local time."""
     if executor not in RETRIED_EXECUTORS or kind not in SHARED_KINDS | {"bail"}:
         return NextTry(None)
     if tried > patience.retries:

@@ -40,11 +40,11 @@ class Review:
 
     @property
     def complete(self) -> bool:
-        """Tell whether the worker's own result is there and follows the contract."""
+        """Check whether the worker's own result is there and follows the contract."""
         return self.kind == "valid"
 
     def as_json(self) -> dict[str, object]:
-        """Give it as plain values."""
+        """Return it as plain values."""
         return {
             "run": self.run,
             "unit": self.unit,

@@ -40,7 +40,7 @@ def parse_name(text: str) -> UnitId:
 
 
 def flat(name: str) -> str:
-    """Give a name as one part of a path; no two names share it."""
+    """Return a name as one part of a path; no two names share it."""
     return name.replace("/", "+")
 
 

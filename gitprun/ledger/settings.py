@@ -97,7 +97,7 @@ def _tuple(value: Any) -> Any:
 
 
 def reread_executors(kept: Remembered, top: Path | None) -> tuple[Settings, tuple[str, ...]]:
-    """Read the executors' settings again; gives the whole settings, and the files they come from.
+    """Read the executors' settings again; returns the whole settings, and the files they come from.
 
     Raises OperationRefused where the plan file is gone and something it set for an executor of this run with it.
     """

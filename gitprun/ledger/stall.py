@@ -46,11 +46,11 @@ class Quiet:
     files_since: float | None = None
 
     def for_seconds(self, at: float) -> float:
-        """Tell for how long there has provably been nothing."""
+        """Return for how long there has provably been nothing."""
         return 0.0 if self.files_since is None else max(0.0, at - max(self.output_since, self.files_since))
 
     def wants_files(self, at: float, limit: float) -> bool:
-        """Tell whether it is time to look at the files: that costs more than a look at the output."""
+        """Check whether it is time to look at the files: that costs more than a look at the output."""
         return at - self.output_since >= limit / 2
 
 
@@ -76,7 +76,7 @@ def observe(known: Quiet, sight: WorkerSight) -> Quiet:
 
 
 def has_moved(before: Quiet, after: Quiet) -> bool:
-    """Tell whether something came of the worker between two looks."""
+    """Check whether something came of the worker between two looks."""
     touched = before.files is not None and after.files is not None and before.files != after.files
     return after.output_since != before.output_since or touched
 

@@ -87,7 +87,7 @@ def parse_result(text: str, unit: str) -> Result:
 
 
 def _read_fields(lines: list[str]) -> tuple[dict[str, str], list[str], list[str]]:
-    """Read the fields under a heading; give them, the names that come twice, and the lines that follow.
+    """Read the fields under a heading; returns them, the names that come twice, and the lines that follow.
 
     A field may be empty and go on as a list below: people ask for one line, and models like lists.
     """

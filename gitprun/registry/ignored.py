@@ -225,7 +225,7 @@ def choose_kept(kept: Sequence[KeptFiles], names: Sequence[str]) -> tuple[KeptFi
 
 
 def restore_kept(kept: Sequence[KeptFiles], folder: Path) -> tuple[str, ...]:
-    """Copy kept files into a new folder, of several workspaces each into one of its own there; give the folders."""
+    """Copy kept files into a new folder, of several workspaces each into one of its own there; returns the folders."""
     if os.path.lexists(folder):
         raise OperationRefused(f"{folder} is already there", "name a folder that is not")
     if not folder.parent.is_dir():

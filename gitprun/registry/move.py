@@ -106,7 +106,7 @@ def follow_moved(repository: Repository, ledger: Ledger, path: Path) -> UnitStat
 
 
 def follow_all(repository: Repository, ledger: Ledger, roots: Iterable[Path]) -> tuple[tuple[str, Path], ...]:
-    """Find workspaces that are not where they were, by what their folders are; give names and the places found.
+    """Find workspaces that are not where they were, by what their folders are; returns names and the places found.
 
     What leads from a workspace into a repository that was moved itself is mended on the way. ``roots`` are folders in
     which workspaces may lie. Nobody is waited for: what somebody works in is left alone.

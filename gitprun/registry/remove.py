@@ -256,7 +256,7 @@ def keep_rest(
 def capture_rest(
     site: CaptureContext, run: RunId, unit: UnitId, *, advice: str, discard: bool
 ) -> tuple[Capture | None, set[str]]:
-    """Capture a workspace about to go; give what was found and which files in no commit go with it.
+    """Capture a workspace about to go; returns what was found and which files in no commit go with it.
 
     Raises OperationRefused, with ``advice`` on how to insist, over what cannot be pinned. With ``discard`` that
     goes too, and

@@ -119,7 +119,7 @@ def split_conflict(conflict: FileConflict) -> Triple | Refused:
 
 
 def one_sided(conflict: FileConflict) -> bytes | None:
-    """Tell the merge when at most one side changed anything; None when both did."""
+    """Return the merge when at most one side changed anything; None when both did."""
     # The comparison of whole texts comes before any reading: it holds for files nobody can read, too.
     if conflict.main in (conflict.unit, conflict.base):
         return conflict.unit
@@ -127,7 +127,7 @@ def one_sided(conflict: FileConflict) -> bytes | None:
 
 
 def open_lines(conflict: FileConflict, resolver: str) -> Triple | Resolved | Refused:
-    """Split the three versions into lines; gives the answer itself where there is nothing to merge, or no way to."""
+    """Split the three versions into lines; returns the answer itself where there is nothing to merge, or no way to."""
     triple = split_conflict(conflict)
     return triple if isinstance(triple, Refused) else take_plain(conflict, triple, resolver) or triple
 

@@ -35,7 +35,7 @@ class CascadeResult:
 
     @property
     def reason(self) -> str:
-        """Say in one line why nothing was proved."""
+        """Return in one line why nothing was proved."""
         return "; ".join(map(str, self.refusals))
 
 

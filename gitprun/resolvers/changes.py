@@ -28,20 +28,20 @@ class LineChange:
 
     @property
     def adds(self) -> bool:
-        """Tell whether the change only adds lines."""
+        """Check whether the change only adds lines."""
         return self.start == self.stop
 
     @property
     def in_place(self) -> bool:
-        """Tell whether each base line has its one successor."""
+        """Check whether each base line has its one successor."""
         return 0 < self.stop - self.start == self.last - self.first
 
     def touches(self, other: LineChange) -> bool:
-        """Tell whether the two share a base line or stand side by side, with no base line between."""
+        """Check whether the two share a base line or stand side by side, with no base line between."""
         return self.start <= other.stop and other.start <= self.stop
 
     def equals(self, other: LineChange) -> bool:
-        """Tell whether both sides made this very change."""
+        """Check whether both sides made this very change."""
         return (self.start, self.stop, self.lines) == (other.start, other.stop, other.lines)
 
 

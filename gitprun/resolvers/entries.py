@@ -157,7 +157,7 @@ def _merge_order(base: list[K], main: list[K], unit: list[K]) -> list[K] | None:
 
 
 def _added_after(keys: Sequence[K], in_base: set[K], stays: set[K]) -> dict[K | None, list[K]]:
-    """Tell what a side added after which key that stays; None is the start."""
+    """Return what a side added after which key that stays; None is the start."""
     added: dict[K | None, list[K]] = {}
     above: K | None = None
     for key in keys:

@@ -41,7 +41,7 @@ _NEAR: Final = Patterns((pattern, family) for family, patterns in INDEX.items() 
 # One path is asked about by each strategy, each proof and each audit.
 @lru_cache(maxsize=1024)
 def kinds_for(path: str) -> tuple[Kind, ...]:
-    """Give the kinds a path may be of, in the order in which they are tried."""
+    """Return the kinds a path may be of, in the order in which they are tried."""
     near = _NEAR.find(path)
     kinds = (kind for family, table in FAMILIES if family in near for kind in load_family(family, table))
     return tuple(kind for kind in kinds if any(matches(pattern, path) for pattern in kind.files))

@@ -114,7 +114,7 @@ def _join_at(merged: list[bytes], main: Sequence[bytes], unit: Sequence[bytes]) 
 
 
 def _contests(base: Sequence[bytes], main: Sequence[LineChange], unit: Sequence[LineChange]) -> Iterator[str]:
-    """Say for each pair of changes that cannot both hold what they are."""
+    """Yield for each pair of changes that cannot both hold what they are."""
     passed = 0
     for change in main:
         while passed < len(unit) and unit[passed].stop < change.start:
@@ -128,7 +128,7 @@ def _contests(base: Sequence[bytes], main: Sequence[LineChange], unit: Sequence[
 
 
 def _agree(main: LineChange, unit: LineChange) -> bool:
-    """Tell whether two changes that touch can both hold, whole."""
+    """Check whether two changes that touch can both hold, whole."""
     if main.equals(unit) or (main.adds and unit.adds):
         return True
     if main.in_place and unit.in_place:

@@ -15,7 +15,7 @@ Versions = tuple[Lines, Lines, Lines]
 
 
 def follow_move(base: Lines, main: Lines, unit: Lines) -> Versions | None:
-    """Give versions in which base and the other side have a block where one side moved it to; None if nobody did.
+    """Return versions in which base and the other side have a block where one side moved it to; None if nobody did.
 
     Followed is one block that stands once in the base and whole at its new place, that the other side changed inside,
     and whose old and new surroundings the other side left alone.
@@ -60,7 +60,7 @@ def _moves(base: Lines, changes: Sequence[LineChange]) -> Iterator[_Move]:
 
 
 def _core(lines: Lines) -> tuple[int, Lines]:
-    """Take off blank lines at both ends; give how many stood before, and the rest."""
+    """Take off blank lines at both ends; returns how many stood before, and the rest."""
     filled = [i for i, line in enumerate(lines) if line.strip()]
     return (filled[0], lines[filled[0] : filled[-1] + 1]) if filled else (0, ())
 
@@ -86,7 +86,7 @@ def _move_in_other(other: Lines, changes: Sequence[LineChange], move: _Move) -> 
 
 
 def _position(changes: Sequence[LineChange], line: int) -> int:
-    """Tell where a base line that a side did not touch stands in its version."""
+    """Return where a base line that a side did not touch stands in its version."""
     return line + sum((c.last - c.first) - (c.stop - c.start) for c in changes if c.stop <= line)
 
 

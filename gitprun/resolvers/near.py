@@ -91,7 +91,7 @@ def _by_line(change: LineChange) -> list[LineChange]:
 
 
 def _stand_apart(one: LineChange, two: LineChange) -> bool:
-    """Tell whether two changes are of different lines, and neither takes away what the other leans on."""
+    """Check whether two changes are of different lines, and neither takes away what the other leans on."""
     if one.stop < two.start or two.stop < one.start:
         return True
     # What is added beside rewritten lines has its place by these; between two removed ones it would have none.
@@ -114,7 +114,7 @@ def _weave(region: Region, base: Lines, both: Sequence[LineChange]) -> list[byte
 
 
 def _respace(old: Sequence[bytes], spaced: Sequence[bytes], other: Sequence[bytes]) -> list[bytes] | None:
-    """Give the other side's lines with the new indentation of a side that changed white space only; None if it did
+    """Return the other side's lines with the new indentation of a side that changed white space only; None if it did
     not, or if the two cannot be told apart."""
     if len(old) != len(spaced) or any(_squeeze(a) != _squeeze(b) for a, b in zip(old, spaced, strict=True)):
         return None
@@ -142,7 +142,7 @@ def _respace(old: Sequence[bytes], spaced: Sequence[bytes], other: Sequence[byte
 
 
 def _shift(old: bytes, new: bytes) -> tuple[bytes, bytes] | None:
-    """Give the indentation before and after; None when white space inside the line changed: it may mean something."""
+    """Return the indentation before and after; None when white space inside the line changed: it may mean something."""
     if old.strip() != new.strip():
         return None
     return old[: len(old) - len(old.lstrip())], new[: len(new) - len(new.lstrip())]

@@ -65,7 +65,7 @@ def _identities(lines: Lines, known: dict[tuple[int, bytes], int]) -> list[tuple
 
 
 def _depth(line: bytes) -> int:
-    """Tell how deep a line stands: headings (negative) over all else, then by indentation."""
+    """Return how deep a line stands: headings (negative) over all else, then by indentation."""
     marks = len(line) - len(line.lstrip(b"#"))
     return min(marks, 6) - 7 if marks else len(line) - len(line.lstrip())
 

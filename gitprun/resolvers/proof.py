@@ -113,7 +113,7 @@ def _touched_line(conflict: FileConflict, text: bytes) -> str | None:
 
 
 def _may_move(line: bytes) -> bool:
-    """Tell whether a line is too plain to be known by itself: brackets and separators come with any entry."""
+    """Check whether a line is too plain to be known by itself: brackets and separators come with any entry."""
     return not _WORD.search(line)
 
 

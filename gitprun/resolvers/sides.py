@@ -117,7 +117,7 @@ def group_regions(main: Sequence[LineChange], unit: Sequence[LineChange]) -> lis
 
 
 def region_text(region: Region, base: Sequence[bytes], changes: Sequence[LineChange]) -> list[bytes]:
-    """Give the region as one side has it."""
+    """Return the region as one side has it."""
     lines: list[bytes] = []
     at = region.start
     for change in changes:

@@ -63,7 +63,7 @@ def _split(body: bytes, end: bytes) -> tuple[bytes, ...]:
 
 
 def _line_end(text: bytes) -> bytes | None:
-    """Tell the one line end of a text: empty when it has no line end at all, None when they are mixed."""
+    """Return the one line end of a text: empty when it has no line end at all, None when they are mixed."""
     lines, pairs = text.count(LF), text.count(CRLF)
     if not lines:
         return b""

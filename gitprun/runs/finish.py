@@ -149,7 +149,7 @@ def recall_capture(known: UnitState) -> Capture | None:
 def keep_result(
     context: RunContext, unit: Unit, workspace: Workspace, ending: Ending, worker: str | None
 ) -> tuple[Result, bool]:
-    """Keep the worker's result file, or salvage one; give what can be read from it and whether it is a fallback."""
+    """Keep the worker's result file, or salvage one; returns what can be read from it and whether it is a fallback."""
     folder = context.folder(unit)
     # A link or a fifo there is no result: a worker must not have us read somebody else's file.
     written = read_plain(workspace.path / OUTBOX / "result.md", MAX_RESULT) or b""

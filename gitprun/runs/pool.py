@@ -36,7 +36,7 @@ class Pool:
         self.contexts: dict[str, RunContext] = {}
 
     def run(self, items: Sequence[WorkItem]) -> dict[str, str]:
-        """Work on all items, in their order as far as they may; give their final states."""
+        """Work on all items, in their order as far as they may; returns their final states."""
         self.pending = list(items)
         attached = sum(item.attach for item in items)
         # Before the first worker starts: a request that comes while they start is heard.
@@ -82,7 +82,7 @@ class Pool:
         self.pending.append(replace(item, known=known, tried=tried, until=answer.until, attach=False))
 
     def _start(self, workers: ThreadPoolExecutor) -> float | None:
-        """Start what may start now; give the next time at which more may (None: when something else ends)."""
+        """Start what may start now; returns the next time at which more may (None: when something else ends)."""
         now, times = self.context.clock.now(), []
         # A worker that somebody else started takes no slot: it runs already, whatever was asked for now.
         busy = Counter(item.unit.executor for item in self.running.values() if not item.attach)

@@ -195,7 +195,7 @@ def _take_mended(work: Work, git: Git, parent: Oid, text: str) -> bool:
 
 
 def _consult(git: Git, hooks: Hooks, text: str, mended: Callable[[], bool]) -> tuple[Oid, str]:
-    """Run the hooks before a commit; give the tree and the message they leave.
+    """Run the hooks before a commit; returns the tree and the message they leave.
 
     A pre-commit hook that mends files and says no is asked once more with its changes, which ``mended`` stages.
     """

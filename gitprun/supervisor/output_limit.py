@@ -56,7 +56,7 @@ class OutputLimit:
         self.armed, self.due, self.pause = False, 0.0, QUICK
 
     def look(self) -> float:
-        """Look if it is time to, and drop what is too much; gives for how long to wait until the next look.
+        """Look if it is time to, and drop what is too much; returns for how long to wait until the next look.
 
         The wait is NEVER where ``notices`` becomes readable when there is something to see.
         """
@@ -117,7 +117,7 @@ class OutputLimit:
         return libc.call("fallocate", self.file, PUNCH_HOLE_KEEP_SIZE, start, end - start) == 0
 
     def finish(self) -> tuple[int, str]:
-        """Close up the gap when nobody writes any more; gives how many bytes were dropped, and what went wrong."""
+        """Close up the gap when nobody writes any more; returns how many bytes were dropped, and what went wrong."""
         try:
             if not self.plain:
                 return 0, ""

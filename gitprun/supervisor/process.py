@@ -218,7 +218,7 @@ def ask_to_end(who: ProcessIdentity) -> None:
 
 
 def await_end(who: ProcessIdentity, seconds: float | None = None) -> bool:
-    """Wait until a process ends, or so many seconds, where the kernel tells of that (Linux); tells whether it does."""
+    """Wait until a process ends, or so many seconds, where the kernel tells of that (Linux); returns if it does."""
     try:
         descriptor = os.pidfd_open(who.pid)
     except (AttributeError, OSError):

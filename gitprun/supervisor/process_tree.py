@@ -106,7 +106,7 @@ def marked(mark: bytes, processes: Table) -> set[int]:
 
 
 def send(pid: int, start: bytes, number: int) -> bool:
-    """Send a signal to the very process that was seen; tells whether it was there to get it."""
+    """Send a signal to the very process that was seen; returns whether it was there to get it."""
     try:
         descriptor = os.pidfd_open(pid)
     except (AttributeError, OSError):
@@ -178,7 +178,7 @@ class Cgroup:
         return b"populated 1" in rows if b"populated 1" in rows or b"populated 0" in rows else None
 
     def kill(self) -> bool:
-        """Kill all at once, those included that are being born; tells whether the kernel can (Linux 5.14)."""
+        """Kill all at once, those included that are being born; returns whether the kernel can (Linux 5.14)."""
         try:
             self._write("cgroup.kill", b"1")
         except OSError:
@@ -186,7 +186,7 @@ class Cgroup:
         return True
 
     def remove(self) -> bool:
-        """Remove the group and those further down; tells whether they are gone."""
+        """Remove the group and those further down; returns whether they are gone."""
         for number in range(60):
             # In the usual case there is nothing further down, and no need to look.
             for folder in reversed(self._folders() if number else [self.path]):

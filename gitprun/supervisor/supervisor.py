@@ -75,7 +75,7 @@ class Supervisor:
         return end
 
     def start(self) -> str:
-        """Start the worker in a session of its own; give the reason when it cannot be started."""
+        """Start the worker in a session of its own; returns the reason when it cannot be started."""
         spec = self.spec
         try:
             stdin = os.open(spec["stdin"] or "/dev/null", os.O_RDONLY)
@@ -247,7 +247,7 @@ class Supervisor:
         return None if nobody else {pid: processes[pid][1] for pid in found - {os.getpid()}}
 
     def sweep(self) -> tuple[process_tree.Kin, process_tree.Kin]:
-        """End whatever the worker left running; gives what that was, and what would not end."""
+        """End whatever the worker left running; returns what that was, and what would not end."""
         seen, left, proved = process_tree.end_all(self.living, self.rest, self.patience(), self.group)
         if seen and proved:
             more, left, proved = process_tree.end_all(self.living, self.rest, 0.0, self.group)
@@ -302,7 +302,7 @@ class Supervisor:
         }
 
     def close_outputs(self) -> tuple[int, str]:
-        """Close up the gaps in what was printed; gives how many bytes were dropped, and what there is to say."""
+        """Close up the gaps in what was printed; returns how many bytes were dropped, and what there is to say."""
         dropped, notes = 0, ""
         for output in self.caps:
             try:
@@ -314,7 +314,7 @@ class Supervisor:
         return dropped, notes
 
     def go_on(self, seconds: float) -> bool:
-        """Sleep, unless a stop is requested; tells whether none was."""
+        """Sleep, unless a stop is requested; returns whether none was."""
         heard = self.stops
         self.rest(seconds)
         return self.stops == heard

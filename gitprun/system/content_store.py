@@ -22,7 +22,7 @@ class ContentStore:
         self._pending: dict[str, bytes] = {}
 
     def add(self, content: bytes) -> str:
-        """Remember a content until the next ``flush``; gives its digest."""
+        """Remember a content until the next ``flush``; returns its digest."""
         digest = hashlib.sha256(content).hexdigest()
         if digest not in self._known() and digest not in self._pending:
             self._pending[digest] = content

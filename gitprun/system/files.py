@@ -220,7 +220,7 @@ def remove_tree(
 
 
 def empty_trash(trash: Path, identity: tuple[int, int]) -> bool:
-    """Finish a removal that broke off; tells False when its process is still at it, or the folder is gone.
+    """Finish a removal that broke off; returns False when its process is still at it, or the folder is gone.
 
     Raises UnsafeRemoval when the trash folder is not the recorded one, or something is mounted inside.
     """
@@ -287,7 +287,7 @@ def make_held(room: Path, prefix: str) -> tuple[Path, int]:
 
 
 def _claim(folder: int) -> bool:
-    """Hold a folder as long as it is open; tells False when somebody else does. Not all file systems know how."""
+    """Hold a folder as long as it is open; returns False when somebody else does. Not all file systems know how."""
     import fcntl
 
     try:

@@ -46,7 +46,7 @@ class Journal:
         self._known: _Known | None = None
 
     def append(self, record: bytes, *, last: Callable[[bytes], None]) -> bool:
-        """Append lines and sync them; tells whether the file was gone and had to be put back.
+        """Append lines and sync them; returns whether the file was gone and had to be put back.
 
         ``last`` is shown the last line before, and may object. On OSError, or anything else, the file is as it was.
         """
@@ -70,7 +70,7 @@ class Journal:
 
     @contextmanager
     def opened(self) -> Iterator[tuple[int, bool]]:
-        """Hold the file open and locked; gives its descriptor, and whether it had to be put back."""
+        """Hold the file open and locked; returns its descriptor, and whether it had to be put back."""
         restored = self.restore()
         while True:
             descriptor, made = _open(self.path)
@@ -88,7 +88,7 @@ class Journal:
                 os.close(descriptor)
 
     def restore(self) -> bool:
-        """Put the file back if it was deleted although this process wrote to it; tells whether that was so."""
+        """Put the file back if it was deleted although this process wrote to it; returns whether that was so."""
         if self._known is None or os.path.lexists(self.path):
             return False
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -161,7 +161,7 @@ class _Known:
 
 
 def _open(path: Path) -> tuple[int, bool]:
-    """Open the file, or make it; tells whether it was made."""
+    """Open the file, or make it; returns whether it was made."""
     flags = os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW
     try:
         return os.open(path, flags), False
@@ -228,7 +228,7 @@ def _last_line(descriptor: int, size: int) -> bytes:
 
 
 def ensure_reserve(place: Path, size: int = RESERVE) -> bool:
-    """Put space aside, really allocated; tells whether it had to be made. Raises OSError where there is none."""
+    """Put space aside, really allocated; returns whether it had to be made. Raises OSError where there is none."""
     try:
         if os.lstat(place).st_size == size:
             return False

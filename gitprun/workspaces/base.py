@@ -104,7 +104,7 @@ def explain_checkout(problem: GitFailed | GitTimeout, path: Path) -> WorkspacePr
 
 
 def provide(top: Path | None, path: Path, copy: Sequence[str], link: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Copy or link untracked things of the user's checkout into a workspace; give their paths, and notes."""
+    """Copy or link untracked things of the user's checkout into a workspace; returns their paths, and notes."""
     provided, notes = [], []
     for name, linked in [*((name, False) for name in copy), *((name, True) for name in link)]:
         source = top / name if top else None

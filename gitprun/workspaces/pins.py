@@ -37,7 +37,7 @@ _FEW = 100
 
 
 def pin_source(repository: Repository, run: str, source: CloneSource, base: Oid) -> CloneSource:
-    """Pin everything the clones of a run start with beside ``base``, once; give the source with its tags packed.
+    """Pin everything the clones of a run start with beside ``base``, once; returns the source with its tags packed.
 
     ``run`` is the id of a run, or ``named/<name>`` for a workspace outside of runs.
     """

@@ -15,7 +15,7 @@ _WORDS = re.compile(rf"\s*{_WORD}(?:\s+{_WORD})*\s*")
 
 
 def is_continued(line: str) -> bool:
-    """Tell whether a line goes on with the next one."""
+    """Check whether a line goes on with the next one."""
     return line.rstrip().endswith("\\")
 
 
@@ -44,5 +44,5 @@ def split_lines(lines: Sequence[str], name_line: Callable[[int, str], Key]) -> t
 
 
 def is_words(text: str) -> bool:
-    """Tell whether a line is nothing but plain words: no option, operator, quote or substitution."""
+    """Check whether a line is nothing but plain words: no option, operator, quote or substitution."""
     return _WORDS.fullmatch(text) is not None

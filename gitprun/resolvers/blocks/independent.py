@@ -17,7 +17,7 @@ _ANYTHING = "everything"
 
 
 def join_instructions(main: Sequence[BlockEntry], unit: Sequence[BlockEntry]) -> str | None:
-    """Say why instructions that both sides changed at one place depend on each other; None when they do not."""
+    """Return why instructions that both sides changed at one place depend on each other; None when they do not."""
     main, unit = ([entry for entry in side if not is_comment(entry)] for side in (main, unit))
     if not main or not unit:
         return None
@@ -33,7 +33,7 @@ def join_instructions(main: Sequence[BlockEntry], unit: Sequence[BlockEntry]) ->
 
 
 def join_lines(main: Sequence[BlockEntry], unit: Sequence[BlockEntry]) -> str | None:
-    """Say why lines of one instruction cannot be united: only items of one list and variables can."""
+    """Return in words why lines of one instruction cannot be united: only items of one list and variables can."""
     entries = [*main, *unit]
     groups = {entry.key[:2] if entry.key[0] == "item" else entry.key[:1] for entry in entries}
     if len(groups) > 1 or groups == {("line",)}:

@@ -49,7 +49,7 @@ class MigrationFault:
 def audit_migrations(
     main: Collection[str], unit: Collection[str], merged: Collection[str], read: Read
 ) -> tuple[str, ...]:
-    """Say in plain lines which migrations a merge brought together that cannot stand together; see ``find_clashes``."""
+    """Return in lines which migrations a merge brought together that cannot stand together; see ``find_clashes``."""
     return tuple(fault.line for fault in find_clashes(main, unit, merged, read))
 
 

@@ -85,7 +85,7 @@ class Lists:
         return order
 
     def _goes_before(self, unit: list[Numbered], main: list[Numbered], below: Numbered | None) -> bool:
-        """Tell whether the unit's additions stand nearer to the entry above than main's: where main's replace the
+        """Check whether the unit's additions stand nearer to the entry above than main's: where main's replace the
         entry below, or the unit's start with a comment on what is above."""
         if not main or not unit or set(main) & set(self.unit) or set(unit) & set(self.main):
             return False
@@ -138,7 +138,7 @@ class Lists:
         adds_unit: Mapping[Numbered | None, list[Numbered]],
         rule: Rule,
     ) -> str | None:
-        """Say what both sides did at one place that cannot hold together."""
+        """Return in words what both sides did at one place that cannot hold together."""
         place = _Place()
         for anchor in (None, *skeleton):
             if anchor in kept:
@@ -223,6 +223,6 @@ def show(entry: BlockEntry) -> str:
 
 
 def blank_lines(lead: str) -> str:
-    """Give the blank lines at the start of a lead."""
+    """Return the blank lines at the start of a lead."""
     found = _BLANK_LINES.match(lead)
     return found.group() if found else ""

@@ -185,7 +185,7 @@ def _members(block: BlockEntry) -> Iterator[tuple[BlockEntry, int]]:
 
 
 def numbers_of(block: BlockEntry) -> dict[str, int]:
-    """Tell the number of every field or value of a block by its name, and of what is reserved."""
+    """Return the number of every field or value of a block by its name, and of what is reserved."""
     numbers = {member.key[1]: number for member, number in _members(block)}
     for low, high in _reserved(block)[0]:
         numbers[f"reserved {low}"] = low if high == _HIGHEST else high
@@ -197,7 +197,7 @@ def _others(block: BlockEntry) -> Sequence[BlockEntry]:
 
 
 def number_of(entry: BlockEntry) -> int | None:
-    """Tell the number of a field or an enum value."""
+    """Return the number of a field or an enum value."""
     pattern = _VALUE if entry.key[0] == "value" else _FIELD
     found = pattern.match(squeeze(without_comments(entry.text)))
     try:

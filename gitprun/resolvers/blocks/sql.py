@@ -185,7 +185,7 @@ def _row_key(text: str) -> Key:
 
 
 def _join_statements(main: Sequence[BlockEntry], unit: Sequence[BlockEntry]) -> str | None:
-    """Say why statements that both sides changed at one place depend on each other."""
+    """Return in words why statements that both sides changed at one place depend on each other."""
     main, unit = ([entry for entry in side if not is_comment(entry)] for side in (main, unit))
     for entry in (*main, *unit) if main and unit else ():
         if entry.key[0] not in _INDEPENDENT:

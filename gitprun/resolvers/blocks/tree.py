@@ -80,7 +80,7 @@ def squeeze(text: str) -> str:
 
 
 def same(one: BlockEntry, other: BlockEntry) -> bool:
-    """Tell whether two entries differ in white space and separators at most."""
+    """Check whether two entries differ in white space and separators at most."""
     return substance(one) == substance(other) and (
         len(one.inner) == len(other.inner)
         and all(a.key == b.key and same(a, b) for a, b in zip(one.inner, other.inner, strict=True))
@@ -88,7 +88,7 @@ def same(one: BlockEntry, other: BlockEntry) -> bool:
 
 
 def substance(entry: BlockEntry) -> tuple[str, ...]:
-    """Give what an entry says itself: text, comments and closing, without white space that means nothing.
+    """Return what an entry says itself: text, comments and closing, without white space that means nothing.
 
     Text of several lines is taken as it is: it may be a program in which indentation counts.
     """
@@ -142,12 +142,12 @@ def split_above(lines: Sequence[str], *, attach: bool = True) -> tuple[list[Bloc
 
 
 def is_comment(entry: BlockEntry) -> bool:
-    """Tell whether an entry is a comment that stands alone."""
+    """Check whether an entry is a comment that stands alone."""
     return entry.key[0] == COMMENT
 
 
 def separate(entries: Sequence[BlockEntry], separator: str) -> tuple[BlockEntry, ...]:
-    """Give every entry but the last the separator of its list, as it is written elsewhere in it."""
+    """Return every entry but the last the separator of its list, as it is written elsewhere in it."""
     if not separator or not entries:
         return tuple(entries)
     usual = Counter((entry.sep, entry.tail if not entry.tail.strip() else "\n") for entry in entries if entry.sep)

@@ -25,7 +25,7 @@ class ItemIdentity:
     ordered: bool = False
 
     def of(self, node: JsonNode) -> list[Hashable]:
-        """Give what identifies each item of a container."""
+        """Return what identifies each item of a container."""
         if self.by == "key":
             return list(item_keys(node))
         if self.by == "field":
@@ -53,7 +53,7 @@ def label(identity: Hashable) -> str:
 
 
 def field_value(node: JsonNode, field: str) -> Hashable:
-    """Give the scalar a field of an object holds; None when there is none, or two."""
+    """Return the scalar a field of an object holds; None when there is none, or two."""
     found = [item.value for item in node.items if item.key == field]
     if node.kind != "{" or len(found) != 1 or found[0].kind in ("{", "[") or found[0].text == "null":
         return None
@@ -66,7 +66,7 @@ def _is_unique(node: JsonNode, field: str) -> bool:
 
 
 def _is_set(values: Sequence[JsonNode]) -> bool:
-    """Tell whether values make a set: scalars of one kind, neither arguments of a program nor led by a severity."""
+    """Check whether values make a set: scalars of one kind, neither arguments of a program nor led by a severity."""
     if len({value.kind for value in values}) > 1 or any(value.kind in ("{", "[") for value in values):
         return False
     words = [value.text[1:-1] for value in values if value.kind]

@@ -24,7 +24,7 @@ class Layout:
     comma: bool
 
     def lead(self, lead: str, first: bool, places: Sequence[tuple[JsonNode, int]]) -> str:
-        """Give the text before an item: white space is renewed where it moved in or out of the first place, or comes
+        """Return the text before an item: white space is renewed where it moved in or out of the first place, or comes
         from a container that is set otherwise.
         """
         if lead.strip():
@@ -37,7 +37,7 @@ class Layout:
         return self.first if first else self.next
 
     def tail(self, tail: str, filled: bool) -> str:
-        """Give the text before the closing bracket."""
+        """Return the text before the closing bracket."""
         if tail.strip():
             return tail
         if not filled:

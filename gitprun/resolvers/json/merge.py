@@ -130,7 +130,7 @@ def _changed_repeats(base: JsonNode, main: JsonNode, unit: JsonNode) -> str | No
 def _merge_item(
     path: Path, base: JsonItem | None, main: JsonItem | None, unit: JsonItem | None
 ) -> tuple[JsonItem, str] | EntryClash:
-    """Merge the versions of one item; give its parts and the text of its value."""
+    """Merge the versions of one item; returns its parts and the text of its value."""
     if main is None or unit is None:
         item = main or unit
         return EntryClash("") if item is None else (item, item.value.text)

@@ -81,7 +81,7 @@ def _double_packages(root: JsonNode) -> tuple[str, ...]:
 
 
 def _matches(packages: Mapping[str, JsonNode]) -> Iterator[tuple[str, str, str | None]]:
-    """Give every dependency: name, wanted range, and the version that the lock has for it there."""
+    """Yield every dependency: name, wanted range, and the version that the lock has for it there."""
     for place, name, wanted in _needs(packages):
         found = _provider(packages, place, name)
         yield name, wanted, None if found is None else _version(packages, found)
@@ -111,7 +111,7 @@ def _provider(packages: Mapping[str, JsonNode], place: str, name: str) -> str | 
 
 
 def _packages(root: JsonNode) -> dict[str, JsonNode]:
-    """Give the packages of a lock by their place; none before version 2 of its format."""
+    """Return the packages of a lock by their place; none before version 2 of its format."""
     found = next((item.value for item in root.items if item.key == "packages"), None)
     if root.kind != "{" or found is None or found.kind != "{":
         return {}

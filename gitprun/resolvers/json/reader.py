@@ -89,7 +89,7 @@ def read(text: str) -> Document | JsonUnreadable:
 
 
 def meaning(node: JsonNode) -> Hashable:
-    """Give what a value means, comparable: strings unescaped, numbers as written, objects without their order."""
+    """Return what a value means, comparable: strings unescaped, numbers as written, objects without their order."""
     if node.kind == "{":
         return "{", tuple(sorted(zip(item_keys(node), (meaning(i.value) for i in node.items), strict=True)))
     if node.kind == "[":
@@ -98,12 +98,12 @@ def meaning(node: JsonNode) -> Hashable:
 
 
 def unescape(text: str) -> str:
-    """Give the text that a JSON string stands for."""
+    """Return the text that a JSON string stands for."""
     return str(loads(text)) if "\\" in text else text[1:-1]
 
 
 def item_keys(node: JsonNode) -> list[tuple[str, int]]:
-    """Give the keys of an object, each with how often it stood there before: 0 unless it is repeated."""
+    """Return the keys of an object, each with how often it stood there before: 0 unless it is repeated."""
     seen: dict[str, int] = {}
     keys = []
     for item in node.items:
@@ -144,7 +144,7 @@ class _JsonReader:
         return end
 
     def value(self, at: int, depth: int) -> tuple[JsonNode, int] | JsonUnreadable:
-        """Read a value; give it and where it ends."""
+        """Read a value; returns it and where it ends."""
         first = self.text[at : at + 1]
         if first == "{":
             return self._container("{", at, depth)
@@ -180,7 +180,7 @@ class _JsonReader:
         return JsonNode(kind, text[start : at + 1], head, tuple(items), lead, comma), at + 1
 
     def _item(self, kind: str, at: int, depth: int) -> tuple[str, str, JsonNode, int] | JsonUnreadable:
-        """Read a value with its key; give key, text of the key, value and where they end."""
+        """Read a value with its key; returns key, text of the key, value and where they end."""
         key, start = "", at
         if kind == "{":
             match = _KEY.match(self.text, at) or _STRING.match(self.text, at)

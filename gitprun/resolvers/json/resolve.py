@@ -87,7 +87,7 @@ def _prove(
 
 
 def _indent(text: str) -> str:
-    """Give one step of indentation: that of the first indented line."""
+    """Return one step of indentation: that of the first indented line."""
     match = _INDENT.search(text)
     return match[1] if match else ""
 

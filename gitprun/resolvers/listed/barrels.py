@@ -36,7 +36,7 @@ def read_barrel(lines: Sequence[bytes]) -> Body | UnreadLines:
 
 
 def has_effect(node: LineNode) -> bool:
-    """Tell whether a line imports a file for what it does, which it does in its turn."""
+    """Check whether a line imports a file for what it does, which it does in its turn."""
     return node.sort == "item" and bool(_BARE.match(node.head[0]))
 
 

@@ -33,7 +33,7 @@ class _DocumentPage:
     bullets: list[Draft] = field(default_factory=list)
 
     def open_in(self) -> Draft:
-        """Give what the next line belongs to."""
+        """Return what the next line belongs to."""
         return (self.bullets or self.headings or [self.top])[-1]
 
     def close_bullets(self, depth: int = -1) -> None:
@@ -102,7 +102,7 @@ def _find_quoted(lines: Sequence[bytes]) -> set[int] | None:
 
 
 def is_numbered(node: LineNode) -> bool:
-    """Tell whether an item has a number, which counts those above it."""
+    """Check whether an item has a number, which counts those above it."""
     return node.sort == "item" and bool(_NUMBER.match(node.head[0]))
 
 
@@ -153,7 +153,7 @@ def _is_rule(line: bytes) -> bool:
 
 
 def _underlines(lines: Sequence[bytes], i: int) -> bool:
-    """Tell whether the next line makes a heading of this one."""
+    """Check whether the next line makes a heading of this one."""
     line, below = lines[i], lines[i + 1]
     if not _UNDERLINE.match(below) or len(below.strip()) < 3 or line[:1].isspace() or _BULLET.match(line):
         return False

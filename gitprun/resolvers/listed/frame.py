@@ -102,7 +102,7 @@ def find_twice(row: ListedKind, path: str, text: bytes) -> tuple[str, ...]:
 
 
 def _is_of(row: ListedKind, path: str) -> bool:
-    """Tell whether a pattern names the file itself, not a folder above it."""
+    """Check whether a pattern names the file itself, not a folder above it."""
     name = path.rpartition("/")[2]
     return any(matches(pattern, path if "/" in pattern else name) for pattern in row.files)
 

@@ -31,7 +31,7 @@ class _Message:
 
     @property
     def complete(self) -> bool:
-        """Tell whether a translation was read."""
+        """Check whether a translation was read."""
         return any(word.startswith(b"msgstr") for word in self.words)
 
 

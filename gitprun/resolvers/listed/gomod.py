@@ -158,7 +158,7 @@ def _entry(verb: bytes, words: list[bytes], comment: bytes, line: bytes) -> Line
 
 
 def _comment_of(nodes: Sequence[LineNode], comment: object) -> bytes:
-    """Give the comment as a side has it, with the space before it."""
+    """Return the comment as a side has it, with the space before it."""
     for node in nodes:
         code, text = _split_comment(node.head[0])
         if text.strip() == comment:
@@ -199,7 +199,7 @@ def _join(end: bytes, lines: Sequence[bytes], text: bytes) -> bytes:
 
 
 def _is_single(node: LineNode) -> bool:
-    """Tell whether a directive must not stand twice; others only say the same again."""
+    """Check whether a directive must not stand twice; others only say the same again."""
     return isinstance(node.key, bytes) and node.key.split()[0] in (*_ONCE, b"require", b"replace", b"godebug")
 
 

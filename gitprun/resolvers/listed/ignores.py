@@ -20,7 +20,7 @@ def read_ignores(lines: Sequence[bytes]) -> Body | UnreadLines:
 
 
 def takes_back(node: LineNode) -> bool:
-    """Tell whether a line takes back what lines above it leave out."""
+    """Check whether a line takes back what lines above it leave out."""
     return node.sort == "item" and isinstance(node.key, bytes) and node.key.startswith(b"!")
 
 

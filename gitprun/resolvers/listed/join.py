@@ -138,7 +138,7 @@ def _alongside(
 
 
 def _may_join(rules: LineRules, before: LineNode | None, chunk: Chunk) -> bool:
-    """Tell whether a chunk may go below others that have the same lines above them, without lines of its own."""
+    """Check whether a chunk may go below others that have the same lines above them, without lines of its own."""
     if not chunk.lead:
         return True
     if rules.spaced or chunk.node.section:

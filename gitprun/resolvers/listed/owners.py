@@ -43,14 +43,14 @@ def read_attributes(lines: Sequence[bytes]) -> Body | UnreadLines:
 
 
 def owners_apart(a: LineNode, b: LineNode) -> bool:
-    """Tell whether two rows may stand in either order: the same owners, or no file that both match."""
+    """Check whether two rows may stand in either order: the same owners, or no file that both match."""
     if a.section or b.section:
         return a.section and b.section
     return _rest(a) == _rest(b) or are_apart(a.key, b.key)
 
 
 def attributes_apart(a: LineNode, b: LineNode) -> bool:
-    """Tell whether two rows may stand in either order: no attribute that both set, or no file that both match."""
+    """Check whether two rows may stand in either order: no attribute that both set, or no file that both match."""
     if any(isinstance(node.key, bytes) and node.key.startswith(b"[attr]") for node in (a, b)):
         return False
     names = [_attribute_names(node) for node in (a, b)]
@@ -60,7 +60,7 @@ def attributes_apart(a: LineNode, b: LineNode) -> bool:
 
 
 def are_apart(first: object, second: object) -> bool:
-    """Tell whether no path can match both patterns: where one has a plain folder name the other has another one."""
+    """Check whether no path can match both patterns: where one has a plain folder name the other has another one."""
     if not isinstance(first, bytes) or not isinstance(second, bytes):
         return False
     if b"/" not in first.rstrip(b"/") or b"/" not in second.rstrip(b"/") or first[:1] in (b'"', b"!"):

@@ -125,7 +125,7 @@ def _bounds(spec: bytes) -> dict[bytes, bytes] | None:
 
 
 def _leaves_room(clauses: Sequence[bytes]) -> bool:
-    """Tell whether versions are left between the bounds."""
+    """Check whether versions are left between the bounds."""
     low: list[tuple[int, ...]] = []
     high: list[tuple[int, ...]] = []
     for clause in clauses:

@@ -25,7 +25,7 @@ def read_script(lines: Sequence[bytes]) -> Body | UnreadLines:
 
 
 def never(a: LineNode, b: LineNode) -> bool:
-    """Tell that packages may not change places: of two functions of one name the last attached hides the other."""
+    """Return that packages may not change places: of two functions of one name the last attached hides the other."""
     return False
 
 

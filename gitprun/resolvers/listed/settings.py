@@ -145,7 +145,7 @@ def _is_any(node: LineNode) -> bool:
 
 
 def _sections_apart(a: LineNode, b: LineNode) -> bool:
-    """Tell whether two sections set nothing that the other sets: a file may belong to both."""
+    """Check whether two sections set nothing that the other sets: a file may belong to both."""
     if not a.section or not b.section:
         return not a.section and not b.section
     return {node.key for node in a.body or () if node.named}.isdisjoint(node.key for node in b.body or ())

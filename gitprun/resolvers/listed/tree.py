@@ -36,17 +36,17 @@ class LineNode:
 
     @property
     def identity(self) -> Identity:
-        """Tell what the node is known by among its siblings."""
+        """Return what the node is known by among its siblings."""
         return (self.sort, self.key)
 
     @property
     def named(self) -> bool:
-        """Tell whether the node is an entry or an item, not a line around them."""
+        """Check whether the node is an entry or an item, not a line around them."""
         return self.sort in ("entry", "item")
 
     @property
     def section(self) -> bool:
-        """Tell whether the node is an entry that holds others."""
+        """Check whether the node is an entry that holds others."""
         return self.sort == "entry" and self.body is not None
 
 
@@ -77,7 +77,7 @@ class Draft:
     fields: tuple[tuple[str, Hashable], ...] = ()
 
     def close(self, *, comments: bool) -> list[LineNode]:
-        """Give the node, and after it the blank lines that end its body: they part it from what follows.
+        """Return the node, and after it the blank lines that end its body: they part it from what follows.
 
         With ``comments`` the notes among them go along, for they are about what follows.
         """
@@ -112,7 +112,7 @@ def write_lines(body: Iterable[LineNode]) -> Iterator[bytes]:
 
 
 def walk(body: Sequence[LineNode], path: Path = ()) -> Iterator[tuple[Path, LineNode]]:
-    """Give all nodes with their full names."""
+    """Yield all nodes with their full names."""
     for node in body:
         own = path if node.open else (*path, node.key)
         yield own, node

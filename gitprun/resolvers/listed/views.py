@@ -22,7 +22,7 @@ class SideView:
     by_key: dict[Identity, LineNode]
 
     def new(self, gap: int) -> Sequence[LineNode]:
-        """Give the nodes put at a gap; gap k is before base node k."""
+        """Return the nodes put at a gap; gap k is before base node k."""
         start, stop = self.added.get(gap, (0, 0))
         return self.nodes[start:stop]
 
@@ -57,7 +57,7 @@ def view_side(base: Body, side: Body) -> SideView | None:
 
 
 def find_contest(rules: LineRules, base: Body, main: SideView, unit: SideView) -> str | None:
-    """Say which lines known by their text both sides changed."""
+    """Return in words which lines known by their text both sides changed."""
     if rules.wary is not None:
         touched = [[*_touched(base, view)] for view in (main, unit)]
         if all(touched) and any(rules.wary(node) for nodes in touched for node in nodes):
@@ -87,7 +87,7 @@ def _touched(base: Body, view: SideView) -> list[LineNode]:
 def _contradict(
     base: Body, view: SideView, region: tuple[int, int, int, int], other: SideView, rival: tuple[int, int, int, int]
 ) -> bool:
-    """Tell whether a region rewrites lines that the rival region rewrites too or writes on."""
+    """Check whether a region rewrites lines that the rival region rewrites too or writes on."""
     start, stop, first, last = region
     new, others = view.nodes[first:last], other.nodes[rival[2] : rival[3]]
     if (start, stop, _texts(new)) == (*rival[:2], _texts(others)):

@@ -110,7 +110,7 @@ def _plain_key(node: LineNode) -> LineNode:
 def _fates(
     rules: LineRules, base: Body, main: SideView, unit: SideView, path: Path
 ) -> dict[int, LineNode | None] | Refused:
-    """Tell what becomes of each base node; None is gone."""
+    """Return what becomes of each base node; None is gone."""
     fates: dict[int, LineNode | None] = {}
     for i, node in enumerate(base):
         sides = [_of(view, i, node) for view in (main, unit)]
@@ -139,7 +139,7 @@ def _of(view: SideView, i: int, node: LineNode) -> LineNode | None:
 
 
 def _has_new_comment(base: Body, i: int, view: SideView) -> bool:
-    """Tell whether a side changed the comments directly above a node that it kept in its place."""
+    """Check whether a side changed the comments directly above a node that it kept in its place."""
     if i not in view.at:
         return False
     old, new = _comments_above(base, i), _comments_above(view.nodes, view.at[i])
@@ -232,7 +232,7 @@ def _added(view: SideView) -> list[LineNode]:
 
 
 def _replace_moved(nodes: Sequence[LineNode], moved: dict[Identity, LineNode | None]) -> list[LineNode]:
-    """Give moved entries as they are merged, and leave out those that the other side removed."""
+    """Return moved entries as they are merged, and leave out those that the other side removed."""
     found = [moved.get(node.identity, node) if node.sort == "entry" else node for node in nodes]
     return [node for node in found if node is not None]
 

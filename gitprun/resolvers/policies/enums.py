@@ -19,7 +19,7 @@ _FLAGS = re.compile(rb"flag|mask|bit|option", re.IGNORECASE)
 
 
 def align_members(conflict: FileConflict) -> FileConflict | Refused:
-    """Give the unit's new members the next free numbers where main's new ones took theirs."""
+    """Return the unit's new members the next free numbers where main's new ones took theirs."""
     if conflict.base is None:
         return Refused("both sides added the file, so no number is the later one")
     name = conflict.path.rpartition("/")[2]
@@ -43,7 +43,7 @@ def align_members(conflict: FileConflict) -> FileConflict | Refused:
 
 
 def _renumber(key: Key, base: Enumeration, main: Enumeration, unit: Enumeration) -> dict[bytes, int] | Refused:
-    """Tell the new numbers of the unit's members of one enumeration."""
+    """Return the new numbers of the unit's members of one enumeration."""
     old, by_main, by_unit = base.numbers, main.numbers, unit.numbers
     new_main = {member: number for member, number in by_main.items() if member not in old}
     new_unit = {member: number for member, number in by_unit.items() if member not in old}

@@ -31,7 +31,7 @@ class _LedgerRow:
 
 
 def align_table(conflict: FileConflict) -> FileConflict | Refused:
-    """Give the unit's new rows of a table the next free ids."""
+    """Return the unit's new rows of a table the next free ids."""
     if conflict.base is None:
         return _BOTH_ADDED
     versions = [read_version(text) for text in (conflict.base, conflict.main, conflict.unit)]
@@ -40,7 +40,7 @@ def align_table(conflict: FileConflict) -> FileConflict | Refused:
 
 
 def align_records(conflict: FileConflict) -> FileConflict | Refused:
-    """Give the unit's new records of JSON Lines the next free ids."""
+    """Return the unit's new records of JSON Lines the next free ids."""
     if conflict.base is None:
         return _BOTH_ADDED
     versions = [read_version(text) for text in (conflict.base, conflict.main, conflict.unit)]
@@ -76,7 +76,7 @@ def _align(
 
 
 def _appended(base: Mapping[int, _LedgerRow], side: Mapping[int, _LedgerRow]) -> bool:
-    """Tell whether the new rows of a side are the last ones."""
+    """Check whether the new rows of a side are the last ones."""
     are_new = [key not in base for key in side]
     return are_new == sorted(are_new)
 
@@ -134,6 +134,6 @@ def _leaves(node: JsonNode) -> Iterator[str]:
 
 
 def _words(values: Iterator[str] | Sequence[str]) -> Iterator[str]:
-    """Give the words of values, among them any that may be an id."""
+    """Yield the words of values, among them any that may be an id."""
     for value in values:
         yield from (word.strip("#.'\"").removesuffix(".0") for word in _BETWEEN.split(value))

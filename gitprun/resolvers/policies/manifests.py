@@ -47,7 +47,7 @@ def package_pins(text: str) -> Iterator[Pin]:
 
 
 def item_places(node: JsonNode, start: int) -> Iterator[tuple[str, JsonNode, int]]:
-    """Give the items of a container that starts at ``start``: key, value, and where the value starts."""
+    """Yield the items of a container that starts at ``start``: key, value, and where the value starts."""
     if node.kind not in ("{", "["):
         return
     at = start + 1 + len(node.head)
@@ -136,7 +136,7 @@ def _marked(group: EntryGroup, path: tuple[str, ...], name: str, keys: list[tupl
 
 
 def _pin_of(text: str, path: tuple[str, ...], name: str, *, listed: bool) -> tuple[Hashable, int, int] | None:
-    """Give the key of a value that is a version, and where in its text the version stands."""
+    """Return the key of a value that is a version, and where in its text the version stands."""
     if text[:1] not in ("'", '"') or text[:3] in ("'''", '"""') or "\\" in text:
         return None
     if listed:

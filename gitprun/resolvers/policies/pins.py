@@ -77,7 +77,7 @@ def _specs(read: PinReader, version: Version) -> Specs:
 
 
 def _clash(base: Specs, main: Specs, unit: Specs, key: Hashable) -> tuple[str | None, str, str] | None:
-    """Give the versions before, on main and in the unit, where all are different."""
+    """Return the versions before, on main and in the unit, where all are different."""
     old, first, second = ({spec for _, spec in specs.get(key, ())} for specs in (base, main, unit))
     if not second or first in (second, old) or second == old or max(map(len, (old, first, second))) > 1:
         return None
@@ -85,7 +85,7 @@ def _clash(base: Specs, main: Specs, unit: Specs, key: Hashable) -> tuple[str | 
 
 
 def _lower(scheme: Scheme, key: Hashable, old: str | None, main: str, unit: str) -> int | Refused:
-    """Tell which side has the lower version: 0 for main, 1 for the unit."""
+    """Return which side has the lower version: 0 for main, 1 for the unit."""
     both = f"{_show(main)} and {_show(unit)}"
     found = [scheme.plain.fullmatch(spec) for spec in (main, unit)]
     first, second = found

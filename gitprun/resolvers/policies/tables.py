@@ -34,14 +34,14 @@ _PINS: Final[tuple[tuple[tuple[str, ...], Scheme, PinReader], ...]] = (
 
 
 def version_aligner(path: str) -> Aligner | None:
-    """Give what brings the versions in a file together; None for a file of another kind."""
+    """Return what brings the versions in a file together; None for a file of another kind."""
     if _is_any(("go.mod",), path):
         return _align_modules
     return next((partial(align_pins, scheme, read) for files, scheme, read in _PINS if _is_any(files, path)), None)
 
 
 def number_aligner(path: str) -> Aligner | None:
-    """Give what takes the numbers in a file apart; None for a file of another kind."""
+    """Return what takes the numbers in a file apart; None for a file of another kind."""
     if _is_any(("*.proto",), path):
         return _align_fields
     if _is_any(("*.csv", "*.tsv"), path):
@@ -78,6 +78,6 @@ def _align_records(conflict: FileConflict) -> FileConflict | Refused:
 
 
 def _is_any(patterns: tuple[str, ...], path: str) -> bool:
-    """Tell whether a pattern names the file itself, not a folder above it."""
+    """Check whether a pattern names the file itself, not a folder above it."""
     name = path.rpartition("/")[2]
     return any(matches(pattern, path if "/" in pattern else name) for pattern in patterns)

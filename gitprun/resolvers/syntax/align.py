@@ -152,7 +152,7 @@ def likeness(old: ChildEntry, new: ChildEntry, *, single: bool) -> float:
 
 
 def _is_operand(old: ChildEntry, new: ChildEntry) -> bool:
-    """Tell whether two entries are expressions in one list, where another kind is still the same place."""
+    """Check whether two entries are expressions in one list, where another kind is still the same place."""
     parent = old.core.parent
     return (
         old.core.named

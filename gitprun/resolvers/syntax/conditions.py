@@ -49,7 +49,7 @@ def find_call(node: tree_sitter.Node) -> tree_sitter.Node | None:
 
 
 def call_words(call: tree_sitter.Node) -> tuple[str, str] | None:
-    """Give the callee and the first argument of a call; None when they are no plain words."""
+    """Return the callee and the first argument of a call; None when they are no plain words."""
     arguments = call.child_by_field_name("arguments")
     if arguments is None:
         return None
@@ -75,7 +75,7 @@ _PATTERN = re.compile(r"/:|[*{<(^\[]")
 
 
 def is_registration(node: tree_sitter.Node) -> bool:
-    """Tell whether a statement only registers something under a name: ``queue.register("x", ...)``."""
+    """Check whether a statement only registers something under a name: ``queue.register("x", ...)``."""
     call = find_call(node)
     words = None if call is None else call_words(call)
     if call is None or words is None:
@@ -97,14 +97,14 @@ def is_registration(node: tree_sitter.Node) -> bool:
 
 
 def registered(node: tree_sitter.Node) -> str:
-    """Give the callee and the name of a registration as one word; empty for anything else."""
+    """Return the callee and the name of a registration as one word; empty for anything else."""
     call = find_call(node)
     words = call_words(call) if call is not None and is_registration(node) else None
     return "" if words is None else " ".join(words)
 
 
 def is_literal_value(node: tree_sitter.Node) -> bool:
-    """Tell whether an assignment or a constant gives a literal, which no order can change."""
+    """Check whether an assignment or a constant gives a literal, which no order can change."""
     value = node
     for name in ("right", "value"):
         found = value.child_by_field_name(name)
@@ -120,13 +120,13 @@ def is_literal_value(node: tree_sitter.Node) -> bool:
 
 
 def is_registering(node: tree_sitter.Node) -> bool:
-    """Tell whether a block consists of registrations only."""
+    """Check whether a block consists of registrations only."""
     inner = _parts(node)
     return bool(inner) and all(is_registration(child) for child in inner)
 
 
 def leaves(node: tree_sitter.Node) -> bool:
-    """Tell whether a case of a switch never falls into the next one and is no default."""
+    """Check whether a case of a switch never falls into the next one and is no default."""
     inner = _parts(node)
     if "default" in node.type or (node.text or b"").startswith(b"default"):
         return False
@@ -136,7 +136,7 @@ def leaves(node: tree_sitter.Node) -> bool:
 
 
 def is_plain_arm(node: tree_sitter.Node) -> bool:
-    """Tell whether an arm matches one literal or one path, without a guard."""
+    """Check whether an arm matches one literal or one path, without a guard."""
     pattern = node.child_by_field_name("pattern")
     inner = _parts(node)
     pattern = pattern or (inner[0] if inner else None)
@@ -147,12 +147,12 @@ def is_plain_arm(node: tree_sitter.Node) -> bool:
 
 
 def is_paired(node: tree_sitter.Node) -> bool:
-    """Tell whether an element of an array has a key."""
+    """Check whether an element of an array has a key."""
     return any(child.type == "=>" for child in node.children)
 
 
 def is_named_call(node: tree_sitter.Node) -> bool:
-    """Tell whether a statement is a call with a ``name`` argument: a target of a build file."""
+    """Check whether a statement is a call with a ``name`` argument: a target of a build file."""
     call = find_call(node)
     arguments = None if call is None else call.child_by_field_name("arguments")
     if arguments is None:
@@ -162,18 +162,18 @@ def is_named_call(node: tree_sitter.Node) -> bool:
 
 
 def is_load(node: tree_sitter.Node) -> bool:
-    """Tell whether a statement loads names from another build file."""
+    """Check whether a statement loads names from another build file."""
     call = find_call(node)
     return call is not None and (call.text or b"").startswith((b"load(", b"load ("))
 
 
 def is_no_init(node: tree_sitter.Node) -> bool:
-    """Tell whether a Go name may be defined only once, as all but ``init`` and ``_``."""
+    """Check whether a Go name may be defined only once, as all but ``init`` and ``_``."""
     return node.text not in (b"init", b"_")
 
 
 def has_no_condition(node: tree_sitter.Node) -> bool:
-    """Tell whether a Rust item is there under all conditions."""
+    """Check whether a Rust item is there under all conditions."""
     above = node.prev_named_sibling
     while above is not None and (above.type == "attribute_item" or "comment" in above.type):
         if b"cfg" in (above.text or b""):
@@ -183,40 +183,40 @@ def has_no_condition(node: tree_sitter.Node) -> bool:
 
 
 def is_derive(node: tree_sitter.Node) -> bool:
-    """Tell whether words in brackets are what a Rust type derives."""
+    """Check whether words in brackets are what a Rust type derives."""
     parent = node.parent
     return parent is not None and parent.type == "attribute" and (parent.text or b"").startswith(b"derive")
 
 
 def is_labelled(node: tree_sitter.Node) -> bool:
-    """Tell whether a block has a label of its own."""
+    """Check whether a block has a label of its own."""
     return any("string" in child.type for child in node.named_children)
 
 
 def has_name(node: tree_sitter.Node) -> bool:
-    """Tell whether a field has a name."""
+    """Check whether a field has a name."""
     return node.child_by_field_name("name") is not None
 
 
 def has_no_body(node: tree_sitter.Node) -> bool:
-    """Tell whether a module is only named, its text being in another file."""
+    """Check whether a module is only named, its text being in another file."""
     return node.child_by_field_name("body") is None
 
 
 def is_export_list(node: tree_sitter.Node) -> bool:
-    """Tell whether a list is the value of ``__all__``."""
+    """Check whether a list is the value of ``__all__``."""
     parent = node.parent
     left = None if parent is None else parent.child_by_field_name("left")
     return left is not None and left.text == b"__all__"
 
 
 def is_class_body(node: tree_sitter.Node) -> bool:
-    """Tell whether a block is the body of a class."""
+    """Check whether a block is the body of a class."""
     return node.parent is not None and "class" in node.parent.type
 
 
 def is_literal(node: tree_sitter.Node) -> bool:
-    """Tell whether an expression is a literal."""
+    """Check whether an expression is a literal."""
     return _LITERAL.match(node.type) is not None
 
 

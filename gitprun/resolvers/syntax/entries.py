@@ -34,17 +34,17 @@ class ChildEntry:
 
     @property
     def start(self) -> int:
-        """Give the place where the entry begins, its comments included."""
+        """Return the place where the entry begins, its comments included."""
         return self.lead[0].start if self.lead else self.core.start
 
     @property
     def head(self) -> bytes:
-        """Give the comments in front, with the white space up to the core."""
+        """Return the comments in front, with the white space up to the core."""
         return self.core.source.text[self.start : self.core.start]
 
     @property
     def text(self) -> bytes:
-        """Give the entry without what comes after its core."""
+        """Return the entry without what comes after its core."""
         return self.core.source.text[self.start : self.core.end]
 
     @property
@@ -54,11 +54,11 @@ class ChildEntry:
 
     @property
     def remark(self) -> bytes:
-        """Give the comments behind the core, squeezed."""
+        """Return the comments behind the core, squeezed."""
         return b" ".join((self.tail + b" " + self.after).split())
 
     def equals(self, other: ChildEntry) -> bool:
-        """Tell whether two entries differ in white space at most."""
+        """Check whether two entries differ in white space at most."""
         return same(self.core, other.core) and squash(self.head) == squash(other.head) and self.remark == other.remark
 
 
@@ -102,7 +102,7 @@ class _ChildReader:
             self._open(child)
 
     def finish(self) -> ChildListing:
-        """Give what was read."""
+        """Return what was read."""
         self._flush(len(self.waiting))
         listing = ChildListing(self.node, self.entries, self.text[self.at : self.node.end])
         listing.scope = self.names.scope(self.node.raw)
@@ -165,7 +165,7 @@ class _ChildReader:
         self.waiting = []
 
     def _flush(self, count: int) -> None:
-        """Let the first waiting comments stand for themselves."""
+        """Have the first waiting comments stand for themselves."""
         for comment in self.waiting[:count]:
             self._add(ChildEntry((), comment))
         del self.waiting[:count]

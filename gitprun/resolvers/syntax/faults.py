@@ -67,7 +67,7 @@ class _Rule:
 
 
 def _misread(root: tree_sitter.Node) -> bool:
-    """Tell whether a part of the text was not understood; a word that is merely missing harms nothing else."""
+    """Check whether a part of the text was not understood; a word that is merely missing harms nothing else."""
     waiting = [root]
     while waiting:
         node = waiting.pop()

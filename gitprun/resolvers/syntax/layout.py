@@ -35,7 +35,7 @@ class MergedEntry:
 
     @property
     def text(self) -> bytes:
-        """Give the text with the comments in front."""
+        """Return the text with the comments in front."""
         return self.head + self.core.text
 
 
@@ -71,7 +71,7 @@ def _is_item(slot: Slot) -> bool:
 
 
 def _next_items(pieces: Sequence[MergedEntry]) -> list[Slot | None]:
-    """Give for each piece the first one from there on that is no comment."""
+    """Return for each piece the first one from there on that is no comment."""
     found: list[Slot | None] = []
     following: Slot | None = None
     for piece in reversed(pieces):
@@ -98,7 +98,7 @@ class _LayoutPage:
         self.gaps = list(self._find_shifts(_even_gap))
 
     def gap(self, previous: Slot | None, following: Slot | None, *, separated: bool = False) -> bytes:
-        """Give the white space between two entries; None stands for the start and the end of the node."""
+        """Return the white space between two entries; None stands for the start and the end of the node."""
         shown = {side: text for side in SIDES if (text := self._shown_gap(side, previous, following)) is not None}
         if len(shown) == 1:
             side, gap = shown.popitem()
@@ -122,7 +122,7 @@ class _LayoutPage:
         return self._shifted_gap(gap, entry.side)
 
     def ending(self, slot: Slot, following: Slot | None, *, closes: bool) -> bytes:
-        """Give what comes right behind an entry: separator and comments of its line."""
+        """Return what comes right behind an entry: separator and comments of its line."""
         entry = self._remarked(slot)
         mark = b"" if entry.core.is_comment else self._separator(slot, following, closes=closes)
         if entry.separator or not mark:
@@ -133,13 +133,13 @@ class _LayoutPage:
         return mark + entry.tail
 
     def comments(self, slot: Slot) -> bool:
-        """Tell whether what is printed of an entry ends with a comment that only a line end closes."""
+        """Check whether what is printed of an entry ends with a comment that only a line end closes."""
         entry = self._remarked(slot)
         last = entry.remark or (entry.text if entry.core.is_comment else b"")
         return bool(last) and not last.endswith(b"*/")
 
     def indented(self, piece: MergedEntry) -> bytes:
-        """Give the text of an entry, moved to the indentation of its new surroundings."""
+        """Return the text of an entry, moved to the indentation of its new surroundings."""
         slot = piece.slot
         if slot.base is not None or (slot.main is not None and slot.unit is not None) or b"\n" not in piece.text:
             return piece.text
@@ -176,7 +176,7 @@ class _LayoutPage:
         return None
 
     def _outer_gap(self, entry: ChildEntry) -> bytes:
-        """Give the white space behind a list that has no brackets, such as modifiers: that sets its items apart too."""
+        """Return the white space behind a list without brackets, such as modifiers: that sets its items apart too."""
         listing = self.listings[entry.side]
         if listing is None or entry.index or not (entry.core.named or entry.core.text.isalpha()):
             return b""
@@ -224,7 +224,7 @@ class _LayoutPage:
         return entry.separator if found is behind else None
 
     def _closing_mark(self, side: str) -> bytes | None:
-        """Tell how a version ends its list; None when it has none."""
+        """Return how a version ends its list; None when it has none."""
         listing = self.listings[side]
         if listing is None:
             return None
@@ -279,14 +279,14 @@ def _settle(shown: dict[str, bytes]) -> bytes:
 
 
 def _even_gap(listing: ChildListing) -> bytes | None:
-    """Tell the white space between the members of a list, if it is the same everywhere."""
+    """Return the white space between the members of a list, if it is the same everywhere."""
     items = [entry for entry in listing.entries if entry.core.named]
     found = {entry.before for entry, above in zip(items[1:], items, strict=False) if above.index + 1 == entry.index}
     return found.pop() if len(found) == 1 else None
 
 
 def _indent(listing: ChildListing) -> bytes | None:
-    """Tell how the named entries of a list are indented, if all alike."""
+    """Return how the named entries of a list are indented, if all alike."""
     found = {
         entry.before.rpartition(b"\n")[2]
         for entry in listing.entries
@@ -310,7 +310,7 @@ def _reindent(entry: ChildEntry, old: bytes, new: bytes) -> bytes:
 
 
 def _whole_lines(node: Node) -> Iterator[tuple[int, int]]:
-    """Give the spans of strings over several lines: white space in them is not ours."""
+    """Yield the spans of strings over several lines: white space in them is not ours."""
     waiting = [node]
     while waiting:
         each = waiting.pop()

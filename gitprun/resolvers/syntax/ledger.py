@@ -52,7 +52,7 @@ def _count_differing(names: Names, roots: Sequence[TreeNode]) -> list[Counter[Ke
 
 
 def _plain_key(names: Names, node: TreeNode) -> Key | None:
-    """Give the name of a node; None for a key that holds more, for both sides may have changed it in part."""
+    """Return the name of a node; None for a key that holds more, for both sides may have changed it in part."""
     key = names.key(node) if names.names(node.type) else None
     return key[:2] if key is not None and len(key) > 1 and _NAME.fullmatch(key[1]) else None
 

@@ -24,7 +24,7 @@ class Merger:
         self.names = names
 
     def merge(self, base: Node, main: Node, unit: Node, depth: int = 0) -> MergedNode:
-        """Give the text of the merged node; raises Clash where both sides changed one thing."""
+        """Return the text of the merged node; raises Clash where both sides changed one thing."""
         old, left, right = base.text, main.text, unit.text
         if left == old:
             return whole(unit)
@@ -133,7 +133,7 @@ class Merger:
 
 
 def _is_open(node: Node) -> bool:
-    """Tell whether a node consists of children; an empty file has none and is still open."""
+    """Check whether a node consists of children; an empty file has none and is still open."""
     return bool(node.children) or (node.parent is None and not node.text.strip())
 
 
@@ -142,7 +142,7 @@ def _parts(pieces: list[MergedEntry]) -> tuple[MergedNode, ...]:
 
 
 def _scope(listings: tuple[ChildListing, ...]) -> Scope | None:
-    """Give what is unordered, if all versions agree."""
+    """Return what is unordered, if all versions agree."""
     scopes = {id(listing.scope): listing.scope for listing in listings}
     if len(scopes) == 1:
         return listings[0].scope

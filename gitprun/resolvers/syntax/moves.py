@@ -41,7 +41,7 @@ def follow_move(clash: Removed, texts: Texts, roots: Roots) -> Texts | None:
 
 
 def _changed(old: Node, new: Node) -> Iterator[list[tuple[Node, Node]]]:
-    """Give each smallest changed pair of nodes with those around it, the largest first."""
+    """Yield each smallest changed pair of nodes with those around it, the largest first."""
     waiting = [[(old, new)]]
     while waiting:
         chain = waiting.pop()
@@ -80,7 +80,7 @@ def _splice(text: bytes, changes: list[tuple[Node, bytes]]) -> bytes:
 
 
 def _indented(node: Node, place: Node) -> bytes:
-    """Give the text of a node with the indentation of another place."""
+    """Return the text of a node with the indentation of another place."""
     old, new = _indent(node), _indent(place)
     lines = node.text.split(b"\n")
     moved = (new + line[len(old) :] if line.strip() and line.startswith(old) else line for line in lines[1:])

@@ -83,19 +83,19 @@ class Node:
 
     @property
     def text(self) -> bytes:
-        """Give the bytes of the node."""
+        """Return the bytes of the node."""
         return self.source.text[self.start : self.end]
 
     @property
     def children(self) -> tuple[Node, ...]:
-        """Give the children that have text; none when the node is a leaf or is not to be looked into."""
+        """Return the children that have text; none when the node is a leaf or is not to be looked into."""
         if self._children is None:
             self._children = self._look()
         return self._children
 
     @property
     def tokens(self) -> tuple[bytes, ...]:
-        """Give the words of the node in order, white space aside."""
+        """Return the words of the node in order, white space aside."""
         if self._tokens is None:
             self._tokens = tuple(_leaves(self))
         return self._tokens
@@ -119,7 +119,7 @@ class Node:
         return tuple(found) if self._covered(found) else ()
 
     def parted(self) -> tuple[Node, ...]:
-        """Give the node, and the separator behind it as a node of its own where the grammar keeps them together."""
+        """Return the node, and the separator behind it as a node of its own where the grammar keeps them together."""
         mark = self.source.row.tails.get(self.kind)
         last = self.raw.children[-1] if mark is not None and self.raw.child_count > 1 else None
         if last is None or last.type != mark or last.end_byte != self.end:
@@ -131,7 +131,7 @@ class Node:
         return (self, tail)
 
     def _covered(self, children: list[Node]) -> bool:
-        """Tell whether all text between the children is white space: else the node is a leaf."""
+        """Check whether all text between the children is white space: else the node is a leaf."""
         text, at = self.source.text, self.start
         for child in children:
             if child.start < at or text[at : child.start].strip():
@@ -146,12 +146,12 @@ def show(node: Node) -> str:
 
 
 def is_whole(kind: str, row: Grammar) -> bool:
-    """Tell whether nodes of a kind are taken as one piece."""
+    """Check whether nodes of a kind are taken as one piece."""
     return kind == "ERROR" or kind in row.atomic or _WHOLE.search(kind) is not None
 
 
 def same(left: Node, right: Node) -> bool:
-    """Tell whether two nodes differ in white space at most."""
+    """Check whether two nodes differ in white space at most."""
     if left.kind != right.kind:
         return False
     first, second = left.text, right.text

@@ -24,13 +24,13 @@ class Slot:
 
     @property
     def any(self) -> ChildEntry:
-        """Give the entry of a version that has it, main's first."""
+        """Return the entry of a version that has it, main's first."""
         found = self.main or self.unit or self.base
         assert found is not None
         return found
 
     def of(self, side: str) -> ChildEntry | None:
-        """Give the entry as one version has it."""
+        """Return the entry as one version has it."""
         return self.main if side == "main" else self.unit if side == "unit" else self.base
 
 
@@ -53,11 +53,11 @@ class _Side:
                 self.origin[j] = i
 
     def has(self, i: int) -> bool:
-        """Tell whether the side kept a base entry."""
+        """Check whether the side kept a base entry."""
         return self.pairs.partner[i] is not None
 
     def at(self, i: int) -> ChildEntry | None:
-        """Give a base entry as the side has it."""
+        """Return a base entry as the side has it."""
         j = self.pairs.partner[i]
         return None if j is None else self.entries[j]
 
@@ -71,7 +71,7 @@ class _Side:
         }
 
     def is_new(self, entry: ChildEntry) -> bool:
-        """Tell whether the side added an entry, rather than moved it."""
+        """Check whether the side added an entry, rather than moved it."""
         return entry.index not in self.origin
 
 
@@ -94,7 +94,7 @@ class Weaver:
         self.tidy = self._tidy_groups()
 
     def weave(self) -> list[Slot]:
-        """Give the entries of the merge in order."""
+        """Return the entries of the merge in order."""
         self._require_room()
         self._require_one_move()
         slots: list[Slot] = []
@@ -105,7 +105,7 @@ class Weaver:
         return slots
 
     def _keep(self, i: int) -> list[Slot]:
-        """Give a base entry as it stays; nothing when a side removed it."""
+        """Return a base entry as it stays; nothing when a side removed it."""
         entry, main, unit = self.base[i], self.main.at(i), self.unit.at(i)
         if main is None or unit is None:
             left = main or unit
@@ -115,7 +115,7 @@ class Weaver:
         return [Slot(entry, main, unit)]
 
     def _moved(self, entry: ChildEntry, side: _Side) -> list[Slot]:
-        """Give an entry that a side moved, unless the other side moved it too and has the word."""
+        """Return an entry that a side moved, unless the other side moved it too and has the word."""
         i = side.origin[entry.index]
         if side is self.unit and i in self.main.pairs.moved:
             return []
@@ -168,7 +168,7 @@ class Weaver:
         raise TreeClash(f"both sides inserted at one place: {show(main[0][0].core)} and {show(unit[0][0].core)}")
 
     def _fits(self, gap: int, entries: Sequence[ChildEntry]) -> bool:
-        """Tell whether the conditions of their groups let entries stand in any order at a place."""
+        """Check whether the conditions of their groups let entries stand in any order at a place."""
         for entry in entries:
             group = self.groups[entry.group or 0]
             above = self.base[gap - 1] if gap else None
@@ -185,7 +185,7 @@ class Weaver:
         return rank if rank is not None and self.groups[rank].head else len(self.groups)
 
     def _heads(self, ranks: Sequence[int | None], gap: int) -> bool:
-        """Tell whether a run of insertions belongs to a group that stands before what has a fixed place."""
+        """Check whether a run of insertions belongs to a group that stands before what has a fixed place."""
         if any(rank is None or not self.groups[rank].head for rank in ranks):
             return False
         above = self.base[gap - 1].group if gap else None
@@ -256,7 +256,7 @@ class Weaver:
         return twins, dropped
 
     def _starts(self, place: int, other: int) -> bool:
-        """Tell whether a gap is before the first unordered base entry, and the other gap is not."""
+        """Check whether a gap is before the first unordered base entry, and the other gap is not."""
         first = next((i for i, entry in enumerate(self.base) if entry.group is not None), len(self.base))
         return place <= first < other
 

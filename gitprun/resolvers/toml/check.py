@@ -15,7 +15,7 @@ _BRACKET = re.compile(r"[\[\]{}]")
 
 
 def is_deep(text: str) -> bool:
-    """Tell whether brackets are nested deeper than may be read."""
+    """Check whether brackets are nested deeper than may be read."""
     opened = 0
     for mark in _BRACKET.findall(text):
         opened = opened + 1 if mark in "[{" else max(opened - 1, 0)
@@ -46,7 +46,7 @@ def decode_one(text: bytes, limit: int = SIZE_LIMIT) -> str | None:
 
 
 def find_toml_faults(path: str, text: bytes) -> tuple[str, ...]:
-    """Say whether a text is no TOML, and which key stands twice if that is why."""
+    """Check whether a text is no TOML, and which key stands twice if that is why."""
     decoded = decode_one(text)
     if decoded is None or load(decoded) is not None:
         return ()

@@ -18,7 +18,7 @@ _SETS = ("features", "extras")
 
 
 def join_dependencies(name: str, base: EntryGroup, main: EntryGroup, unit: EntryGroup) -> tuple[EntryGroup, EntryGroup]:
-    """Give both sides one way to write each dependency that both added with the same version.
+    """Return both sides one way to write each dependency that both added with the same version.
 
     ``name`` is that of the file: Cargo.toml, or pyproject.toml for the tables of poetry.
     """
@@ -88,7 +88,7 @@ def _join(main: Value, unit: Value) -> Value | None:
 
 
 def _fields(value: Value) -> dict[str, Value] | None:
-    """Give what a dependency says, by key; None when it is not plain, or goes on over lines."""
+    """Return what a dependency says, by key; None when it is not plain, or goes on over lines."""
     if "\n" in render(value):
         return None
     if isinstance(value, Leaf):

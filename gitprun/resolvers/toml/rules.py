@@ -78,7 +78,7 @@ _ROWS: tuple[RowKey, ...] = (
 
 
 def rules_for(path: str) -> ValueRules:
-    """Give the rules of the file at a path."""
+    """Return the rules of the file at a path."""
     name = path.rsplit("/", 1)[-1]
     if name == "pyproject.toml":
         return _make(_is_requirements, _requirement_name)
@@ -86,7 +86,7 @@ def rules_for(path: str) -> ValueRules:
 
 
 def lock_rules() -> ValueRules:
-    """Give the rules of a lock file: each package is one thing."""
+    """Return the rules of a lock file: each package is one thing."""
     package = by_fields("name", "version", optional=("source",))
     return ValueRules(
         canon=canon,
@@ -121,7 +121,7 @@ def _is_requirements(path: Path) -> bool:
 
 
 def _holds_requirements(path: Path) -> bool:
-    """Tell whether an array holds requirements of Python packages."""
+    """Check whether an array holds requirements of Python packages."""
     if path in (("build-system", "requires"), ("project", "dependencies"), ("tool", "uv", "dev-dependencies")):
         return True
     groups = ("project", "optional-dependencies"), ("dependency-groups",), ("tool", "pdm", "dev-dependencies")

@@ -23,7 +23,7 @@ _COMMENT = re.compile(r"[ \t]*#[^\n]*")
 
 
 def read_key(text: str, at: int) -> tuple[tuple[str, ...], int]:
-    """Read a dotted key; give its parts and where it ends."""
+    """Read a dotted key; returns its parts and where it ends."""
     parts = []
     while True:
         found = _KEY_PART.match(text, at)
@@ -37,7 +37,7 @@ def read_key(text: str, at: int) -> tuple[tuple[str, ...], int]:
 
 
 def read_value(text: str, at: int, depth: int = 0) -> tuple[Value, int]:
-    """Read one value; give it and where it ends."""
+    """Read one value; returns it and where it ends."""
     if depth > DEPTH_LIMIT:
         raise TextUnreadable("nested too deep")
     if text.startswith("[", at) or text.startswith("{", at):
@@ -125,7 +125,7 @@ def _read_table(text: str, at: int, depth: int) -> tuple[EntryGroup, int]:
 
 
 def _before(text: str, at: int) -> tuple[str, str, int]:
-    """Give the blank space and the comments (with the space behind them) before an item."""
+    """Return the blank space and the comments (with the space behind them) before an item."""
     trivia, blank = _TRIVIA.match(text, at), _BLANK.match(text, at)
     assert trivia
     assert blank

@@ -42,7 +42,7 @@ def prove_plain(base: Any, main: Any, unit: Any, merged: Any, path: Path = ()) -
 
 
 def is_deep(value: Any) -> bool:
-    """Tell whether values are nested deeper than may be walked."""
+    """Check whether values are nested deeper than may be walked."""
     level = [value]
     for _ in range(NESTING_LIMIT):
         below = (each.values() if isinstance(each, Mapping) else each for each in level)
@@ -95,7 +95,7 @@ def _expect(due: Any, merged: Any, path: Path) -> str | None:
 
 
 def _same(one: Any, two: Any) -> bool:
-    """Tell whether two values are the same; 1, 1.0 and true are three."""
+    """Check whether two values are the same; 1, 1.0 and true are three."""
     if one is two:
         return True
     if type(one) is not type(two):

@@ -38,7 +38,7 @@ def align(rules: ValueRules, path: Path, base: EntryGroup, main: EntryGroup, uni
 
 
 def fields_of(rules: ValueRules, value: Value) -> Mapping[str, str]:
-    """Give the values directly below a map, by key, as texts that compare."""
+    """Return the values directly below a map, by key, as texts that compare."""
     fields: dict[str, str] = {}
     if isinstance(value, EntryGroup) and value.kind == "map":
         for entry in value.entries:
@@ -196,7 +196,7 @@ def _merge_ordered(
 
 
 def _walk(changes: Sequence[LineChange], size: int) -> Iterator[tuple[range, int | None]]:
-    """Tell for each base item, and for the end, what a side put before it and where the side has it."""
+    """Yield for each base item, and for the end, what a side put before it and where the side has it."""
     starts = {change.start: change for change in changes}
     gone = {i for change in changes for i in range(change.start, change.stop)}
     at = 0

@@ -155,7 +155,7 @@ def _join_inline(path: Path, frame: EntryGroup, parts: Sequence[_Part], wrapped:
 
 
 def _wraps(groups: Sequence[EntryGroup], *, lines: bool) -> bool:
-    """Tell whether lists that start on the next line (or not) also hold items that do not go with that."""
+    """Check whether lists that start on the next line (or not) also hold items that do not go with that."""
     alike = [group for group in groups if group.entries and ("\n" in group.pad) == lines]
     return any(("\n" in entry.gap) != lines for group in alike for entry in group.entries[1:])
 

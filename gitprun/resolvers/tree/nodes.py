@@ -69,7 +69,7 @@ Value: TypeAlias = Leaf | EntryGroup
 
 
 def render(value: Value) -> str:
-    """Give the text of a value."""
+    """Return the text of a value."""
     if isinstance(value, Leaf):
         return value.text
     if value.inline:
@@ -79,7 +79,7 @@ def render(value: Value) -> str:
 
 
 def render_entry(entry: KeyedEntry) -> str:
-    """Give the text of an entry without its gap and lead, and without the tail of an inline one."""
+    """Return the text of an entry without its gap and lead, and without the tail of an inline one."""
     text = entry.head + entry.note + render(entry.value)
     return text if _is_inline(entry) else text + entry.tail
 

@@ -45,7 +45,7 @@ def decode(conflict: FileConflict, *, limit: int = SIZE_LIMIT) -> Texts | Refuse
 
 
 def encode(texts: Texts, merged: str, resolver: str) -> Resolved:
-    """Give a merged text the byte order mark, line ends and final newline it is due."""
+    """Return a merged text the byte order mark, line ends and final newline it is due."""
     lines = tuple(merged.encode().split(b"\n"))
     lines = lines[:-1] if not lines[-1] else lines
     return Resolved(texts.triple.render(lines), resolver, brought_lines(texts.triple, lines))

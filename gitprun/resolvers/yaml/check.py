@@ -14,7 +14,7 @@ PARSER_LIMIT = 40_000
 
 
 def find_yaml_faults(path: str, text: bytes) -> tuple[str, ...]:
-    """Say whether a text is no YAML, and which keys stand twice."""
+    """Check whether a text is no YAML, and which keys stand twice."""
     try:
         decoded = text.removeprefix(BOM).decode().replace("\r\n", "\n")
     except UnicodeDecodeError:

@@ -34,7 +34,7 @@ class _Open:
 
 
 def parse_plain(text: str) -> list[Any]:
-    """Give the values of each document: maps, lists and scalars as texts.
+    """Return the values of each document: maps, lists and scalars as texts.
 
     Raises:
         Broken: a parser finds no YAML, or a map has a key twice.
@@ -70,7 +70,7 @@ def _events(text: str) -> Iterator[Any]:
 
 
 def _scalar(event: Any) -> str:
-    """Give a scalar's text behind a letter that tells the plain from the quoted."""
+    """Return a scalar's text behind a letter that tells the plain from the quoted."""
     return f"{'p' if event.implicit[0] else 's'}{event.value}"
 
 

@@ -82,7 +82,7 @@ def _read(text: str, at: int, depth: int) -> tuple[EntryGroup, int]:
 
 
 def _before(text: str, at: int) -> tuple[str, str, int]:
-    """Give the blank space and the comments (with the space behind them) before an item."""
+    """Return the blank space and the comments (with the space behind them) before an item."""
     blank = _BLANK.match(text, at)
     gap = blank.group() if blank else ""
     at += len(gap)

@@ -11,7 +11,7 @@ from gitprun.resolvers.yaml.scalars import ANCHOR, canon
 
 
 def plain_value(value: Value) -> Any:
-    """Give the maps, lists and scalars of a tree.
+    """Return the maps, lists and scalars of a tree.
 
     Raises:
         Unreadable: a map has a key twice.
@@ -50,7 +50,7 @@ def double_keys(value: Value, path: Path = ()) -> list[Path]:
 
 
 def is_comment(entry: KeyedEntry) -> bool:
-    """Tell whether an entry is a comment that belongs to no key."""
+    """Check whether an entry is a comment that belongs to no key."""
     return isinstance(entry.key, tuple) and entry.key[0] == "#"
 
 
@@ -60,5 +60,5 @@ def anchors(text: str) -> list[str]:
 
 
 def uses_anchor(line: str, names: set[str]) -> bool:
-    """Tell whether a line names or calls up a named node."""
+    """Check whether a line names or calls up a named node."""
     return any(found.group(2) in names for found in ANCHOR.finditer(line))

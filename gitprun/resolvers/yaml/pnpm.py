@@ -78,7 +78,7 @@ def _double_inside(tree: EntryGroup) -> Iterator[str]:
 
 
 def _whole_entries(tree: EntryGroup) -> Iterator[tuple[tuple[str, str], list[tuple[int, str, str]]]]:
-    """Give each entry that was read whole as its path and its lines: indentation, key and value."""
+    """Yield each entry that was read whole as its path and its lines: indentation, key and value."""
     for document in tree.entries:
         for top in document.value.entries if isinstance(document.value, EntryGroup) else ():
             if top.name[:1] in (("packages",), ("snapshots",)) and isinstance(top.value, EntryGroup):
@@ -89,7 +89,7 @@ def _whole_entries(tree: EntryGroup) -> Iterator[tuple[tuple[str, str], list[tup
 
 
 def _versions(text: str) -> dict[str, set[str]]:
-    """Give the versions that are locked of each package."""
+    """Return the versions that are locked of each package."""
     found: dict[str, set[str]] = {}
     for (_, key), _ in _whole_entries(read_yaml(text, SHALLOW)):
         name, _, version = key.split("(")[0].removeprefix("/").rpartition("@")

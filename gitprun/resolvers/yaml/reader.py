@@ -83,7 +83,7 @@ class _YamlReader:
     _under: str = ""
 
     def take_trivia(self) -> list[str]:
-        """Read on to the next line with content; give all that lies before it."""
+        """Read on to the next line with content; returns all that lies before it."""
         while self.at < len(self.lines):
             line = self.lines[self.at]
             if line.strip() and not line.lstrip(" ").startswith("#"):
@@ -96,7 +96,7 @@ class _YamlReader:
         return taken
 
     def peek(self) -> int:
-        """Give the indentation of the next line with content, -1 at the end of the document."""
+        """Return the indentation of the next line with content, -1 at the end of the document."""
         if self.at < len(self.lines):
             line = self.lines[self.at]
             if not line or line[0] == " " or line[0] == "#":
@@ -145,7 +145,7 @@ class _YamlReader:
         return EntryGroup(kind, tuple(entries), col=col, compact=compact)
 
     def _settle_trivia(self, col: int, entries: list[KeyedEntry]) -> tuple[str, str]:
-        """Tell what of the pending lines belongs to the next entry; a comment set off by blank lines does not."""
+        """Return what of the pending lines belongs to the next entry; a comment set off by blank lines does not."""
         trivia, self.pending = self.pending, []
         last = max((i for i, line in enumerate(trivia) if not line.strip()), default=-1)
         loose, own = trivia[: last + 1], trivia[last + 1 :]
@@ -196,7 +196,7 @@ class _YamlReader:
         return KeyedEntry(None, value, (), "", gap, lead, head + space, note, tail)
 
     def _read_value(self, start: int, col: int, depth: int, *, is_list: bool) -> tuple[Value, str, str, str]:
-        """Read the value that starts on this line, or below it; give it with its space, note and tail."""
+        """Read the value that starts on this line, or below it; returns it with its space, note and tail."""
         line = self.lines[self.at]
         body = line[start:].lstrip(" \t")
         space = line[start : len(line) - len(body)]
@@ -229,7 +229,7 @@ class _YamlReader:
         return Leaf("\n".join((self.lines[first][start:], *self.lines[first + 1 : last])), col)
 
     def _read_scalar(self, body: str, skip: int, col: int, depth: int) -> tuple[Value, str]:
-        """Read a scalar or flow collection behind ``skip`` characters of properties; give it and what follows it."""
+        """Read a scalar or flow collection behind ``skip`` characters of properties; returns it and what follows it."""
         mark = body[skip]
         if mark in "|>":
             return self._read_block_scalar(body, body[skip:], col), ""
@@ -252,7 +252,7 @@ class _YamlReader:
         return Leaf(text, col), tail
 
     def _continues(self, col: int) -> bool:
-        """Tell whether the next line goes on with a plain scalar."""
+        """Check whether the next line goes on with a plain scalar."""
         before = len(self.pending)
         if self.peek() <= col:
             return False
@@ -311,7 +311,7 @@ class _YamlReader:
 
 
 def _detach(lines: list[str], col: int, entries: list[KeyedEntry]) -> list[str]:
-    """Turn comments into entries of their own, a paragraph each; give the blank lines that are left."""
+    """Turn comments into entries of their own, a paragraph each; returns the blank lines that are left."""
     gap: list[str] = []
     words: list[str] = []
     for line in [*lines, ""]:

@@ -73,12 +73,12 @@ _REFERENCES: tuple[RowKey, ...] = (by_first("$ref", "name"),)
 
 
 def yaml_rules() -> ValueRules:
-    """Give the rules of files that people write."""
+    """Return the rules of files that people write."""
     return ValueRules(canon, _is_set, _item_name, _row_keys)
 
 
 def pnpm_rules() -> ValueRules:
-    """Give the rules of pnpm's lock file: each resolved package is one thing."""
+    """Return the rules of pnpm's lock file: each resolved package is one thing."""
     return ValueRules(canon, _is_set, _item_name, _row_keys, _is_locked)
 
 
