@@ -86,7 +86,7 @@ git submodule --quiet foreach --recursive git push""".splitlines()
 
 HERE = ["bash <<EOF\ngit push\nEOF", "cat <<EOF | sh\ngit push\nEOF", "cat >f <<EOF\n$(git push)\nEOF", "git \\\n push",
         "a |\n git push", "# nothing\ngit push", "sh /dev/stdin <<EOF\ngit push\nEOF", "bash <(echo git push)",
-        "source <(echo git push)", "for i\ndo git push\ndone", "{git,push}", "x=$((1<<2))\ngit push",
+        "source <(echo git push)", "set a; for i do git push; done", "{git,push}", "x=$((1<<2))\ngit push",
         "cat <<EOF\na\\\nEOF\nb\nEOF\ngit push", "\"${x%'a'}\"; git -C y push"]  # fmt: skip
 
 # Words that only look like it.
