@@ -18,7 +18,7 @@ FLOORS = (
     ("gitprun.cli", 5),
     ("gitprun.__main__", 5),
     ("gitprun.ledger.events", 1),
-    ("gitprun.ledger.as_json()", 1),
+    ("gitprun.ledger.facts", 1),
     ("gitprun.ledger.outcome", 1),
     ("gitprun.ledger.arrivals", 1),
     ("gitprun.ledger.claims", 1),
