@@ -63,16 +63,8 @@ def trace(repo: Repo) -> tuple[object, ...]:
 
 def events(repo: Repo) -> list[str]:
     """List what the ledger says, in short."""
-    found = repo.ledger.read().events
-    return [
-        " ".join(
-            [
-                one.kind,
-                *(str(one.payload.as_json()[key]) for key in ("branch", "outcome") if key in one.payload.as_json()),
-            ]
-        )
-        for one in found
-    ]
+    rows = ((event.kind, event.payload.as_json()) for event in repo.ledger.read().events)
+    return [" ".join([kind, *(str(row[key]) for key in ("branch", "outcome") if key in row)]) for kind, row in rows]
 
 
 def test_opened_resolved_and_landed(repo: Repo, prun: Prun) -> None:
