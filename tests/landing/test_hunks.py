@@ -88,8 +88,9 @@ def test_who_wrote_the_lines_and_no_other_unit(tmp_path: Path, prun: Prun) -> No
         ("stranger", {"elsewhere": "x\n"}),
     ):
         commit = repo.commit(f"main: {unit}", **files)
-        facts = {"state": "ready", "commit": commit, "verdict": {"state": "pass"}}
-        repo.ledger.append(payload_of("unit.finished", facts), run="r1", unit=unit)
+        facts = {"commit": commit, "verdict": {"state": "pass"}}
+        repo.ledger.append(payload_of("unit.captured", facts), run="r1", unit=unit)
+        repo.ledger.append(payload_of("unit.finished", state="ready"), run="r1", unit=unit)
         repo.ledger.append(payload_of("landing.landed", {"commit": commit, "branch": unit}), run="r1", unit=unit)
         repo.write(f".git/prun/runs/r1/{unit}/task.md", f"Do {unit}.\n")
     brief = prun("resolve", "topic", "--json").json

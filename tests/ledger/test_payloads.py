@@ -99,9 +99,9 @@ def test_each_kind_has_a_class_of_its_own() -> None:
 def test_a_value_cannot_be_changed_and_needs_its_fields() -> None:
     payload = payload_of("unit.finished", state="ready")
     with pytest.raises(AttributeError, match="final of UnitFinished cannot be set anew"):
-        payload.final = "failed"  # type: ignore[attr-defined]
+        payload.final = "failed"
     with pytest.raises(TypeError, match="UnitFinished has no field kin"):
-        KINDS["unit.finished"](kin="bail")  # type: ignore[call-arg]
+        KINDS["unit.finished"](kin="bail")
     with pytest.raises(AssertionError, match=r"unit\.waiting never says kind"):
         payload_of("unit.waiting", kind="bail")
     assert repr(payload) == "UnitFinished(final='ready')"
