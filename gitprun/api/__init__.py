@@ -13,20 +13,22 @@ if TYPE_CHECKING:
     from gitprun.api.checking import CheckRequest, NothingToCheck
     from gitprun.api.details import UnitDetails
     from gitprun.api.events import LedgerEvent
-    from gitprun.api.landings import LandedBranch, Landing, LandingForecast
+    from gitprun.api.forecasts import LandingForecast
+    from gitprun.api.landings import LandedBranch, Landing
     from gitprun.api.opened import Notice
     from gitprun.api.outcomes import Collected, CommitChecked, Reconciled, RunChecked, Stopped, UnitChecked
     from gitprun.api.places import WorkspaceRequest
     from gitprun.api.plans import RunOptions
     from gitprun.api.repo import Repo
     from gitprun.api.resolving import Finished, ResolveRequest
+    from gitprun.api.rows import HeldStatus
     from gitprun.api.running import BackgroundRun
     from gitprun.api.schema import Json, envelope, json_schema, to_json
     from gitprun.api.settings import MergeRequest
     from gitprun.api.stopping import Stop
     from gitprun.api.text import Merged, Refused, merge_text
     from gitprun.api.undone import DriftUndone, LandingHistory, OpenedBranch, Undone
-    from gitprun.api.values import HeldStatus, RunStatus, Status, UnitStatus
+    from gitprun.api.values import RunStatus, Status, UnitStatus
     from gitprun.api.workspaces import GarbageCollected, LedgerChecked, Pinned, Workspaces, WorkspaceStatus
     from gitprun.model.errors import OperationRefused, PlanError, PrunError, UsageProblem
     from gitprun.model.names import UnitId
@@ -35,7 +37,8 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "checking": ("CheckRequest", "NothingToCheck"),
-    "landings": ("LandedBranch", "Landing", "LandingForecast"),
+    "forecasts": ("LandingForecast",),
+    "landings": ("LandedBranch", "Landing"),
     "opened": ("Notice",),
     "outcomes": ("Collected", "CommitChecked", "Reconciled", "RunChecked", "Stopped", "UnitChecked"),
     "places": ("WorkspaceRequest",),
@@ -50,7 +53,8 @@ _HOMES = {
     "undone": ("DriftUndone", "LandingHistory", "OpenedBranch", "Undone"),
     "details": ("UnitDetails",),
     "events": ("LedgerEvent",),
-    "values": ("HeldStatus", "RunStatus", "Status", "UnitStatus"),
+    "rows": ("HeldStatus",),
+    "values": ("RunStatus", "Status", "UnitStatus"),
     "workspaces": ("GarbageCollected", "LedgerChecked", "Pinned", "Workspaces", "WorkspaceStatus"),
 }
 _MODEL = {

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from gitprun.api.opened import Opened
 from gitprun.api.outcomes import Collected, CommitChecked, RunChecked, StateBefore, UnitChecked
+from gitprun.api.rows import PathReason
 from gitprun.api.settings import approved, checks_of_run, find_moved, is_branch, settings_of
 from gitprun.api.stopping import Stop
-from gitprun.api.values import PathReason
 from gitprun.ledger.events import RunState, UnitState
 from gitprun.ledger.roster import roster
 from gitprun.model.errors import UsageProblem

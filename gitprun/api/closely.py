@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from gitprun.api.details import CheckOutcome, RejectedCommit, TrustTouch, UnitDetails
+from gitprun.api.rows import HeldStatus
 from gitprun.api.schema import plain
 from gitprun.api.units import fill
-from gitprun.api.values import HeldStatus
 from gitprun.ledger.events import UnitState
 
 

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from gitprun.api.rows import HeldStatus
 from gitprun.api.schema import OPTIONAL, Json
-from gitprun.api.values import HeldStatus, UnitStatus
+from gitprun.api.values import UnitStatus
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

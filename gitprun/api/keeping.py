@@ -74,7 +74,7 @@ def _ignored(one: KeptFiles) -> IgnoredFiles:
 
 def _orphans(opened: Opened) -> tuple[OrphanedWorkspace, ...]:
     """Find folders nobody knows; where the ledger cannot be read, they cannot be told from workspaces."""
-    from gitprun.api.reading import warn_unpinned
+    from gitprun.api.unpinned import warn_unpinned
     from gitprun.registry.orphans import find_orphans
 
     try:

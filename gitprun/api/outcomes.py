@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from gitprun.api.details import TrustTouch
+from gitprun.api.rows import PathReason
 from gitprun.api.schema import OPTIONAL, PRIVATE
-from gitprun.api.values import PathReason
 
 ResultState = Literal["valid", "invalid", "fallback", "missing", "pending"]
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from gitprun.api.opened import Opened
 from gitprun.api.units import held_status, named_status, run_status, unit_status
+from gitprun.api.unpinned import warn_unpinned
 from gitprun.api.values import RunStatus, Status, UnitStatus
 from gitprun.ledger.events import LIVE, Event, RunState, UnitState, base_of
 from gitprun.ledger.lookup import find_run, find_unit, probe_unit
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 
 # What is read of a result file at most: it is shown whole, and nobody reads more of one.
 MOST_RESULT = 16_000_000
-# Enough to know which run it is about; the command that is told names all.
-MOST_UNPINNED = 5
 # A prompt is at most what `git prun exec` takes from stdin.
 MOST_PROMPT = 64_000_000
 
@@ -152,27 +151,6 @@ def review(opened: Opened, run_name: str | None, *, strict: bool = False) -> Rec
         for one in reviews
     )
     return Reconciled(run=run.id, complete=good, units=units)
-
-
-def warn_unpinned(opened: Opened, runs: Sequence[RunState], events: Sequence[Event]) -> None:
-    """Tell of units whose refs are gone, with the command that pins the first of them again."""
-    from gitprun.recovery.catalog import find_unpinned, pruning_refspecs
-
-    found = find_unpinned(opened.repository, runs, events)
-    if not found:
-        return
-    names = [one.name for one in found[:MOST_UNPINNED]]
-    more = f" and {len(found) - MOST_UNPINNED} more" if len(found) > MOST_UNPINNED else ""
-    opened.warn(
-        f"no ref pins the work of {', '.join(names)}{more} any more: somebody, or a fetch that prunes, deleted it"
-    )
-    there = [one for one in found if one.there]
-    if there:
-        opened.hint(f"{there[0].command} pins it again; git prun ledger verify names all")
-    else:
-        opened.hint("its objects are gone too: another clone or a backup may have them")
-    for remote, _ in pruning_refspecs(opened.repository.git):
-        opened.hint(f"git config --add remote.{remote}.fetch '^refs/prun/*' keeps fetches from {remote} off")
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from gitprun.api.checking import CheckRequest, NothingToCheck
     from gitprun.api.details import UnitDetails
     from gitprun.api.events import LedgerEvent
-    from gitprun.api.landings import Landing, LandingForecast
+    from gitprun.api.forecasts import LandingForecast
+    from gitprun.api.landings import Landing
     from gitprun.api.outcomes import Collected, CommitChecked, Reconciled, RunChecked, Stopped
     from gitprun.api.places import Made, WorkspaceRequest
     from gitprun.api.plans import RunOptions
@@ -158,8 +159,8 @@ class Repo:
     # Bringing work home.
 
     def forecast(self, names: Sequence[str] = (), *, into: str | None = None, every: bool = False) -> LandingForecast:
-        """Return in words which branches conflict, who settles it, in which order to land; nothing is changed."""
-        from gitprun.api.landing import forecast
+        """Return which branches conflict, who settles it, in which order to land; nothing is changed."""
+        from gitprun.api.forecasting import forecast
 
         return forecast(self.opened, names, into=into, every=every)
 

@@ -31,7 +31,7 @@ DOCUMENTS: Mapping[str, str] = {
     "verify-commit": "gitprun.api.outcomes:CommitChecked",
     "collect": "gitprun.api.outcomes:Collected",
     "merge": "gitprun.api.landings:Landing",
-    "forecast": "gitprun.api.landings:LandingForecast",
+    "forecast": "gitprun.api.forecasts:LandingForecast",
     "undo": "gitprun.api.undone:Undone",
     "landings": "gitprun.api.undone:LandingHistory",
     "undo-drift": "gitprun.api.undone:DriftUndone",
@@ -143,7 +143,7 @@ def json_schema(name: str) -> dict[str, Json]:
 
 def _object(cls: type, defs: dict[str, Json]) -> dict[str, Json]:
     """Describe a dataclass; keys that may come later are no error, so nothing is said about others."""
-    hints = typing.get_type_hints(cls)
+    hints = typing.get_type_hints(cls, _namespace())
     # No cast says that a class is one of dataclasses; the assertion does.
     assert dataclasses.is_dataclass(cls)
     shown = [field for field in fields(cls) if not field.metadata.get("private")]
@@ -154,6 +154,12 @@ def _object(cls: type, defs: dict[str, Json]) -> dict[str, Json]:
         "properties": {_key(field): _describe(hints[field.name], defs) for field in shown},
         "required": [_key(field) for field in shown if not field.metadata.get("optional")],
     }
+
+
+def _namespace() -> dict[str, object]:
+    """Return all names of the modules of values: they import each other for types only, to cost a command nothing."""
+    modules = {place.partition(":")[0] for place in DOCUMENTS.values()} | {"gitprun.api.rows", "gitprun.model.findings"}
+    return {key: value for name in sorted(modules) for key, value in vars(importlib.import_module(name)).items()}
 
 
 _PLAIN: Mapping[object, str] = {

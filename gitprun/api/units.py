@@ -3,21 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from gitprun.api.schema import to_json
-from gitprun.api.values import (
-    EarlierAttempt,
-    HeldStatus,
-    LeftOutPath,
-    NamedStatus,
-    PathReason,
-    PinnedRef,
-    RunStatus,
-    UnitDrift,
-    UnitStatus,
-    WorkerExit,
-)
+from gitprun.api.values import RunStatus, UnitStatus, WorkerExit
 from gitprun.ledger.events import RunState, UnitState
 from gitprun.ledger.held import HeldBranch
 from gitprun.ledger.lookup import probe_unit
@@ -26,6 +15,9 @@ from gitprun.ledger.review import read_claims
 from gitprun.ledger.rows import DriftRow, EarlierRow, ExitRow
 from gitprun.ledger.stall import stalled_for
 from gitprun.model.names import unit_branch
+
+if TYPE_CHECKING:
+    from gitprun.api.rows import EarlierAttempt, HeldStatus, LeftOutPath, NamedStatus, PinnedRef, UnitDrift
 
 _Status = TypeVar("_Status", bound=UnitStatus)
 
@@ -84,7 +76,7 @@ def fill(cls: type[_Status], unit: UnitState, now: float, state: Path, *, claims
         gate=unit.gate,
         verify_changed=unit.verify_changed,
         result_problems=unit.result_problems,
-        kept=tuple(PinnedRef(ref=ref, commit=commit) for ref, commit in unit.kept),
+        kept=_kept(unit),
         exit=_exit(unit.exit),
         retry_after=unit.ending.retry_after if unit.ending is not None else None,
         # What was moved off is in no history any more, and deserves no word.
@@ -97,6 +89,8 @@ def fill(cls: type[_Status], unit: UnitState, now: float, state: Path, *, claims
 
 def named_status(unit: UnitState, now: float) -> NamedStatus:
     """Return a workspace of the user's own, whose ``state`` is taken as it is."""
+    from gitprun.api.rows import NamedStatus
+
     return NamedStatus(
         name=unit.id,
         state=unit.state,
@@ -119,6 +113,8 @@ def named_status(unit: UnitState, now: float) -> NamedStatus:
 
 def held_status(one: HeldBranch) -> HeldStatus:
     """Return what the last landing of a branch said."""
+    from gitprun.api.rows import HeldStatus, PathReason
+
     return HeldStatus(
         branch=one.branch,
         name=one.name,
@@ -134,11 +130,25 @@ def held_status(one: HeldBranch) -> HeldStatus:
     )
 
 
+def _kept(unit: UnitState) -> tuple[PinnedRef, ...]:
+    if not unit.kept:
+        return ()
+    from gitprun.api.rows import PinnedRef
+
+    return tuple(PinnedRef(ref=ref, commit=commit) for ref, commit in unit.kept)
+
+
 def _left_out(unit: UnitState) -> tuple[LeftOutPath, ...]:
+    if not unit.left_out:
+        return ()
+    from gitprun.api.rows import LeftOutPath
+
     return tuple(LeftOutPath(path=row.path, reason=row.reason, size=row.size) for row in unit.left_out)
 
 
 def _earlier(row: EarlierRow) -> EarlierAttempt:
+    from gitprun.api.rows import EarlierAttempt
+
     return EarlierAttempt(
         attempt=row.attempt,
         state=row.state,
@@ -170,4 +180,6 @@ def _exit(said: ExitRow | None) -> WorkerExit | None:
 def _drift(said: DriftRow | None) -> UnitDrift | None:
     if said is None:
         return None
+    from gitprun.api.rows import UnitDrift
+
     return UnitDrift(text=said.text, lines=said.lines, holds=said.holds, sure=said.sure, shown=said.shown)

@@ -6,18 +6,19 @@ Data goes to stdout, everything else to stderr.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import re
 import sys
 import time
-import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import click
 
-from gitprun.api.schema import Json, envelope
 from gitprun.model.escapes import only_colours, safe
+
+if TYPE_CHECKING:
+    from gitprun.api.schema import Json
 
 __all__ = [
     "COLOURS", "age", "begin_output", "clock_time", "colour_wanted", "coloured", "harmless", "hint", "put",
@@ -71,11 +72,16 @@ def put(text: str) -> None:
 
 def put_json(name: str, value: object, **more: Json) -> None:
     """Write a published value to stdout as one line of JSON, in the envelope of its name; ``more`` are further keys."""
+    # Most commands print for people: they do not pay for what JSON needs.
+    from gitprun.api.schema import envelope
+
     put_row(envelope(name, value) | more)
 
 
 def put_row(row: dict[str, Json]) -> None:
     """Write one JSON object to stdout as one line, at once: a reader of a stream waits for it."""
+    import json
+
     note_output()
     click.echo(json.dumps(row))
 
@@ -166,6 +172,8 @@ def _width(cell: str) -> int:
 
 
 def _columns(letter: str) -> int:
+    import unicodedata
+
     if unicodedata.category(letter) in ("Mn", "Me", "Cf"):
         return 0
     return 2 if unicodedata.east_asian_width(letter) in ("W", "F") else 1

@@ -6,7 +6,7 @@ import re
 
 import click
 
-from gitprun.api.landings import ForecastPair, ForecastPath, LandingForecast
+from gitprun.api.forecasts import ForecastPair, ForecastPath, LandingForecast
 from gitprun.cli.console import put, put_json, safe, say, table, terminal_width
 from gitprun.cli.options import here, json_option
 from gitprun.cli.show import TITLES

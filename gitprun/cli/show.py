@@ -11,8 +11,8 @@ import click
 from gitprun.api.details import RejectedCommit, UnitDetails
 from gitprun.api.events import UnitEvent
 from gitprun.api.reading import Output, find_output, read_unit_events
+from gitprun.api.rows import EarlierAttempt, HeldStatus, LeftOutPath
 from gitprun.api.schema import envelope
-from gitprun.api.values import EarlierAttempt, HeldStatus, LeftOutPath
 from gitprun.cli.console import coloured, put, put_fields, put_json, put_row, safe, say, section, write_bytes
 from gitprun.cli.options import here, json_option
 from gitprun.cli.status import describe_stall

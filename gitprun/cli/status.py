@@ -5,15 +5,20 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
-from gitprun.api.values import LIVE, HeldStatus, LeftOutPath, NamedStatus, RunStatus, UnitStatus, WorkerExit
+from gitprun.api.values import LIVE
 from gitprun.cli.console import age, clock_time, coloured, hint, put, put_json, safe, say, table
 from gitprun.cli.options import here, json_option
 from gitprun.model.errors import UsageProblem
 from gitprun.model.names import short
 from gitprun.model.units import join_few
+
+if TYPE_CHECKING:
+    from gitprun.api.rows import HeldStatus, LeftOutPath, NamedStatus
+    from gitprun.api.values import RunStatus, UnitStatus, WorkerExit
 
 # In the order in which people ask for them: what is done, what failed, what still goes on.
 ORDER = ("ready", "unverified", "empty", "done", "failed", "timed-out", "stopped", "rate-limited", "broken", "landed")

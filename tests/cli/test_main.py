@@ -16,7 +16,6 @@ from rich.console import Console
 
 from gitprun.api.events import LedgerEvent
 from gitprun.cli.live import Watch
-from gitprun.executors.base import Progress
 from tests.support.cli import ROOT, program_environment, prun, start_prun
 from tests.support.inside import inside, timeless
 from tests.support.processes import start_program
@@ -322,7 +321,7 @@ def drawn(watch: Watch, room: int) -> list[str]:
 
 
 def test_the_live_picture(monkeypatch: pytest.MonkeyPatch) -> None:
-    watch = Watch([sh("a", ""), sh("b", ""), sh("c", "")], as_json=False)
+    watch = Watch(["a", "b", "c"], as_json=False)
     monkeypatch.setattr("gitprun.cli.live.say", lambda _text: None)
     monkeypatch.setattr("gitprun.cli.live.time.time", lambda: 105.0)
     watch.began = 100.0
@@ -331,7 +330,7 @@ def test_the_live_picture(monkeypatch: pytest.MonkeyPatch) -> None:
     ended = {"state": "failed", "reason": "exit \x1b[1m1"}
     watch.on_event(LedgerEvent(kind="unit.finished", t=101.0, run="r1", unit="a", facts=ended))
     watch.on_event(LedgerEvent(kind="unit.started", t=102.0, run="r1", unit="c"))
-    watch.on_progress("c", Progress("said", "[bold]hello[/bold] and much, much more"))
+    watch.on_progress("c", "said: [bold]hello[/bold] and much, much more")
     assert drawn(watch, 10) == [
         "a  failed        4.0s   exit \\x1b[1m1",
         "b  queued        5.0s",
