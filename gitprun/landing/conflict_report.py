@@ -7,7 +7,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from gitprun.git.command import Git
 from gitprun.git.repo import Repository
@@ -118,7 +117,7 @@ class ConflictReport:
     settled: tuple[tuple[str, str], ...] = ()
     verify: tuple[str, ...] = ()
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """Return it as plain values."""
         known = asdict(self)
         known["settled"] = [{"path": path, "resolver": resolver} for path, resolver in self.settled]

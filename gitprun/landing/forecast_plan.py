@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from itertools import combinations
-from typing import Any
 
 from gitprun.judging.judged import Judged
 from gitprun.model.findings import MergeState
@@ -134,7 +133,7 @@ class Meeting:
     state: MergeState
     paths: tuple[PathForecast, ...] = ()
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """Return it as plain values."""
         paths = [{name: getattr(row, name) for name in PathForecast.__slots__} for row in self.paths]
         return {"one": self.one, "other": self.other, "state": str(self.state), "paths": paths}
@@ -166,7 +165,7 @@ class Forecast:
         """Return the meetings that no resolver settles, those with the target first."""
         return tuple(one for one in (*self.against, *self.meetings) if one.state in BAD)
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """Return it as plain values."""
         return {
             "target": self.target,

@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 _SECTIONS = ("dependencies", "devDependencies", "optionalDependencies")
 _CARGO = ("dependencies", "dev-dependencies", "build-dependencies")
@@ -98,7 +97,7 @@ def find_stale(pair: Pair, sides: Iterable[tuple[bytes, bytes]], merged: tuple[b
     return (f"it does not agree with {pair.manifest} about {names}; make it anew with: {pair.command}",)
 
 
-def _load_json(text: bytes) -> dict[str, Any] | None:
+def _load_json(text: bytes) -> dict[str, object] | None:
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
@@ -111,15 +110,15 @@ def _json_wanted(text: bytes) -> Wanted | None:
     return None if found is None else _sections(found, _SECTIONS)
 
 
-def _sections(table: Mapping[str, Any], names: Iterable[str]) -> Wanted:
+def _sections(table: Mapping[str, object], names: Iterable[str]) -> Wanted:
     return {str(key): str(value) for name in names for key, value in _tables(table.get(name)).items()}
 
 
-def _tables(value: object) -> Mapping[str, Any]:
+def _tables(value: object) -> Mapping[str, object]:
     return value if isinstance(value, dict) else {}
 
 
-def _load_toml(text: bytes) -> dict[str, Any] | None:
+def _load_toml(text: bytes) -> dict[str, object] | None:
     from gitprun.resolvers.toml.check import decode_one, load
 
     decoded = decode_one(text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from gitprun.executors.base import Ending
 from gitprun.executors.catalog import require_executor
@@ -75,7 +75,7 @@ def finalize_unit(folder: Path, ended: Exit | None = None, start: int = 0) -> Fi
             write_whole(result, (text or salvaged(state, ending)).encode("utf-8", "replace"), mode=0o666)
         except OSError as trouble:
             problem = f"the result file {result} could not be written: {trouble.strerror}"
-    record: dict[str, Any] = {"unit": state.unit, "result": state.result, "fallback": fallback, "problem": problem}
+    record: dict[str, object] = {"unit": state.unit, "result": state.result, "fallback": fallback, "problem": problem}
     record |= {"exit": exit_row(said).as_json(), "ending": ending_row(ending).as_json()}
     write_record(folder, "ending.json", record)
     return FinalizedUnit(ended=said, ending=ending, fallback=fallback, problem=problem)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from gitprun.resolvers.base import SIZE_LIMIT, quote
 from gitprun.resolvers.text import BOM
@@ -24,7 +23,7 @@ def is_deep(text: str) -> bool:
     return False
 
 
-def load(text: str) -> dict[str, Any] | None:
+def load(text: str) -> dict[str, object] | None:
     """Read the values of a text; None when it is no TOML."""
     import tomllib
 
