@@ -84,15 +84,7 @@ def move(
     _sync(repository, site, batch, new)
     rows = _rows(site, batch, new, made)
     names = [built.item.candidate.branch for built in batch.taken]
-    begun = LandingStarted(
-        target=target.ref,
-        old=target.tip,
-        new=new,
-        checkout=str(target.checkout) if target.checkout else "",
-        branches=tuple(names),
-        order=site.options.order,
-        landings=rows,
-    )
+    begun = _intent(site, new, names, rows)
     # The intent, with all that is needed to finish: a crash from here on is repaired from this row alone.
     ledger.append(begun.into(LandingStarted, after=after) if after else begun)
     reason = render_reason(names)
@@ -119,6 +111,20 @@ def move(
         _post_merge(site, target.checkout)
     items = (replace(item, state="landed") if item.state == "would-land" else item for item in batch.items)
     return replace(batch, items=tuple(items)), new
+
+
+def _intent(site: LandingContext, new: Oid, names: Sequence[str], rows: tuple[LandingRow, ...]) -> LandingStarted:
+    """Return what is about to be done, as it is written down."""
+    target = site.target
+    return LandingStarted(
+        target=target.ref,
+        old=target.tip,
+        new=new,
+        checkout=str(target.checkout) if target.checkout else "",
+        branches=tuple(names),
+        order=site.options.order,
+        landings=rows,
+    )
 
 
 def _require_accepted(site: LandingContext, batch: Batch, made: AfterCommands) -> None:
