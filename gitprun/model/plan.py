@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast, get_args
 
 from gitprun.model.errors import PlanError
-from gitprun.model.names import UnitId, nearest, parse_unit_id
+from gitprun.model.names import nearest, parse_unit_id
 from gitprun.model.powers import Power, read_powers
 from gitprun.model.tables import Table
 from gitprun.model.units import DEFAULT_TIMEOUT, ExecutorSettings, Mode, Sandbox, Unit, WorkspaceKind
@@ -94,7 +94,7 @@ class Settings:
     confirm_red: bool | None = None
     max_deleted: float | None = None
     protected: tuple[str, ...] | None = None
-    hotspots: tuple[Any, ...] = ()
+    hotspots: tuple[object, ...] = ()
     hotspot_source: str = ""
     powers: tuple[Power, ...] = ()
 
@@ -185,7 +185,7 @@ class Plan:
 PromptReader = Callable[[str], str]
 
 
-def parse_settings(document: Mapping[str, Any], source: str) -> Settings:
+def parse_settings(document: Mapping[str, object], source: str) -> Settings:
     """Read ``prun.toml``: everything a plan may say except its units and its base."""
     table = Table(document, source)
     settings = _settings(table, source, in_plan=False)
@@ -193,7 +193,7 @@ def parse_settings(document: Mapping[str, Any], source: str) -> Settings:
     return replace(settings, powers=tuple(power for power in read_powers(document) if power.asked))
 
 
-def parse_plan(document: Mapping[str, Any], source: str, read_prompt: PromptReader, default: Settings) -> Plan:
+def parse_plan(document: Mapping[str, object], source: str, read_prompt: PromptReader, default: Settings) -> Plan:
     """Read a plan file; ``default`` is what ``prun.toml`` says. Raises PlanError with the place of the fault."""
     table = Table(document, source)
     settings = _settings(table, source, in_plan=True).over(default)
@@ -206,7 +206,7 @@ def parse_plan(document: Mapping[str, Any], source: str, read_prompt: PromptRead
     return Plan(units=units, settings=settings)
 
 
-def parse_plan_settings(document: Mapping[str, Any], source: str, default: Settings) -> Settings:
+def parse_plan_settings(document: Mapping[str, object], source: str, default: Settings) -> Settings:
     """Read a plan file for what it says beside its units, which are not looked at."""
     table = Table({key: value for key, value in document.items() if key != "unit"}, source)
     settings = _settings(table, source, in_plan=True).over(default)
@@ -342,10 +342,10 @@ def parse_unit(row: Table, read_prompt: PromptReader, settings: Settings) -> Uni
         raise row.problem(
             "prompt", "or prompt_file must be given, and not both", 'prompt = "...", or prompt_file = "prompts/NAME.md"'
         )
-    return make_unit(
-        unit_id,
-        prompt if prompt is not None else read_prompt(prompt_file or ""),
-        executor,
+    unit = Unit(
+        id=unit_id,
+        prompt=prompt if prompt is not None else read_prompt(prompt_file or ""),
+        executor=executor,
         command=command,
         mode=mode,
         workspace=cast(WorkspaceKind, workspace),
@@ -357,20 +357,20 @@ def parse_unit(row: Table, read_prompt: PromptReader, settings: Settings) -> Uni
         bypass=bypass,
         # Codex has a sandbox of its own. Where nothing is said the others run as they always did.
         walled=executor != "codex" and sandbox in ("read-only", "workspace-write"),
-        source=row.source,
     )
+    require_whole(unit, row.source)
+    return unit
 
 
-def make_unit(unit_id: UnitId, prompt: str, executor: str, *, source: str, **rest: Any) -> Unit:
-    """Make a unit and check what its parts say about each other."""
-    where = f"{source}: unit {unit_id!r}"
+def require_whole(unit: Unit, source: str) -> None:
+    """Raise PlanError where the parts of a unit contradict each other; ``source`` names where it stands."""
+    where, executor, command = f"{source}: unit {unit.id!r}", unit.executor, unit.command
     if executor not in EXECUTOR_NAMES:
         meant = nearest(executor, EXECUTOR_NAMES)
         raise PlanError(
             f"{where}: unknown executor {executor!r}",
             f"one of: {', '.join(EXECUTOR_NAMES)}" + (f" (meant {meant}?)" if meant else ""),
         )
-    command = rest.get("command")
     if executor == "command" and not (command and command[0].strip()):
         raise PlanError(f"{where}: executor command needs a command", 'command = ["sh", "worker.sh"]')
     if executor != "command" and command:
@@ -378,9 +378,8 @@ def make_unit(unit_id: UnitId, prompt: str, executor: str, *, source: str, **res
             f'{where}: command is only for executor = "command"',
             f"set the program in [executor.{executor}] of prun.toml",
         )
-    if not prompt.strip():
+    if not unit.prompt.strip():
         raise PlanError(f"{where}: the prompt is empty", "say what the worker has to do")
-    return Unit(id=unit_id, prompt=prompt, executor=executor, **rest)
 
 
 def require_distinct(units: Sequence[Unit], source: str) -> None:
