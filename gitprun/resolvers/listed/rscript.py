@@ -9,6 +9,7 @@ from gitprun.resolvers.listed.frame import ListedKind
 from gitprun.resolvers.listed.rules import LineRules
 from gitprun.resolvers.listed.tree import Body, LineNode, UnreadLines, blank, note
 
+# At the start of a line only: a call within a function attaches when that runs, and code may compute the name.
 _ATTACH = re.compile(rb"""(library|require)\((['"]?)([A-Za-z][A-Za-z0-9.]*)\2\)\s*(?:#.*)?$""", re.DOTALL)
 
 
