@@ -74,6 +74,7 @@ def render(entry: BlockEntry) -> str:
 
 def squeeze(text: str) -> str:
     """Write every run of white space outside of quotes as one space."""
+    # Most texts have no quotes, and for those this is the quicker way.
     if '"' not in text and "'" not in text:
         return " ".join(text.split())
     return _STRING_OR_SPACE.sub(lambda found: found.group(1) or " ", text).strip()
@@ -150,9 +151,11 @@ def separate(entries: Sequence[BlockEntry], separator: str) -> tuple[BlockEntry,
     """Return every entry but the last the separator of its list, as it is written elsewhere in it."""
     if not separator or not entries:
         return tuple(entries)
+    # The most common way of the list; one that was empty gets the plain separator.
     usual = Counter((entry.sep, entry.tail if not entry.tail.strip() else "\n") for entry in entries if entry.sep)
     sep, tail = usual.most_common(1)[0][0] if usual else (separator, "")
     ended = [entry if entry.sep else replace(entry, sep=sep, tail=entry.tail or tail) for entry in entries[:-1]]
+    # The last one may have come from the midst of a side's list, with its separator.
     return (*ended, replace(entries[-1], sep=""))
 
 
