@@ -190,7 +190,7 @@ def _number_twins(folder: str, names: Sequence[str], fresh: set[str]) -> list[Mi
 
 
 def _number(name: str) -> tuple[str, str, str] | None:
-    """Tell kind, number and title of a numbered migration; both directions of one have the same title."""
+    """Return kind, number and title of a numbered migration; both directions of one have the same title."""
     flyway = _FLYWAY.fullmatch(name)
     if flyway:
         # Flyway compares parts as numbers: V3, V3_0 and V03 are one version.

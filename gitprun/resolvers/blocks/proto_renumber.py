@@ -35,7 +35,7 @@ def renumber_later(conflict: FileConflict) -> Resolved | Refused:
 
 
 def align_numbers(conflict: FileConflict) -> FileConflict | Refused:
-    """Return the unit's new fields numbers of their own."""
+    """Move the unit's new fields to numbers of their own."""
     triple = split_conflict(conflict)
     if isinstance(triple, Refused):
         return triple

@@ -50,7 +50,7 @@ class BlockEntry:
 
     @property
     def named(self) -> str:
-        """Tell kind and name in words."""
+        """Return kind and name in words."""
         return " ".join(self.key)
 
 
@@ -98,7 +98,7 @@ def substance(entry: BlockEntry) -> tuple[str, ...]:
 
 
 def number(entries: Sequence[BlockEntry]) -> list[tuple[Key, int]]:
-    """Tell equal keys apart by counting them."""
+    """Return each entry's key with its number among equal ones."""
     seen: Counter[Key] = Counter()
     numbered = []
     for entry in entries:
@@ -148,7 +148,7 @@ def is_comment(entry: BlockEntry) -> bool:
 
 
 def separate(entries: Sequence[BlockEntry], separator: str) -> tuple[BlockEntry, ...]:
-    """Return every entry but the last the separator of its list, as it is written elsewhere in it."""
+    """Put the separator of the list behind every entry but the last, as it is written elsewhere in it."""
     if not separator or not entries:
         return tuple(entries)
     # The most common way of the list; one that was empty gets the plain separator.

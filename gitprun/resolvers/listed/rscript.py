@@ -26,7 +26,7 @@ def read_script(lines: Sequence[bytes]) -> Body | UnreadLines:
 
 
 def never(a: LineNode, b: LineNode) -> bool:
-    """Return that packages may not change places: of two functions of one name the last attached hides the other."""
+    """Check whether packages may change places: never, for of one name the function attached last hides the others."""
     return False
 
 

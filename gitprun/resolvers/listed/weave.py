@@ -69,7 +69,7 @@ def merge_node(
 
 
 def _number_twice(base: Body, main: Body, unit: Body) -> tuple[Body, Body, Body] | Refused:
-    """Tell namesakes apart by their number, where both sides left them in their order."""
+    """Number namesakes, where both sides left them in their order."""
     twice = count_twice(base), count_twice(main), count_twice(unit)
     if not any(twice):
         return base, main, unit

@@ -20,7 +20,7 @@ _FLAGS = re.compile(rb"flag|mask|bit|option", re.IGNORECASE)
 
 
 def align_members(conflict: FileConflict) -> FileConflict | Refused:
-    """Return the unit's new members the next free numbers where main's new ones took theirs."""
+    """Move the unit's new members to the next free numbers where main's new ones took theirs."""
     if conflict.base is None:
         return Refused("both sides added the file, so no number is the later one")
     name = conflict.path.rpartition("/")[2]

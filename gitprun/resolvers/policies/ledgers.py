@@ -34,7 +34,7 @@ class _LedgerRow:
 
 
 def align_table(conflict: FileConflict) -> FileConflict | Refused:
-    """Return the unit's new rows of a table the next free ids."""
+    """Move the unit's new rows of a table to the next free ids."""
     if conflict.base is None:
         return _BOTH_ADDED
     versions = [read_version(text) for text in (conflict.base, conflict.main, conflict.unit)]
@@ -44,7 +44,7 @@ def align_table(conflict: FileConflict) -> FileConflict | Refused:
 
 
 def align_records(conflict: FileConflict) -> FileConflict | Refused:
-    """Return the unit's new records of JSON Lines the next free ids."""
+    """Move the unit's new records of JSON Lines to the next free ids."""
     if conflict.base is None:
         return _BOTH_ADDED
     versions = [read_version(text) for text in (conflict.base, conflict.main, conflict.unit)]

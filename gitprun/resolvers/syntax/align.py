@@ -20,8 +20,8 @@ _TOKEN = re.compile(rb"\w+|[^\w\s]")
 _PART = re.compile("(?:list|body|block|clause|arguments|parameters|specifiers|fields|heritage|set|formals|object)$")
 # Kinds that hold one expression after another: at a place in there an expression of another kind is a changed one.
 _OPERANDS = re.compile("argument|parameter|array|tuple|operator|expression_list|^list$")
-# Twenty by twenty: each pair costs a count of all its words.
-# Beyond this many possible pairs the likeness of what is left over is not asked for.
+# Beyond this many possible pairs the likeness of what is left over is not asked for: twenty by twenty, of which each
+# costs a count of all its words.
 PAIR_LIMIT = 400
 # Share of words in common: with no other candidate a third is enough, among several half; under another name it
 # takes nearly all, for what is like it may well be another thing.

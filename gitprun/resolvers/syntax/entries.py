@@ -169,7 +169,7 @@ class _ChildReader:
         self.waiting = []
 
     def _flush(self, count: int) -> None:
-        """Have the first waiting comments stand for themselves."""
+        """Add the first waiting comments as entries of their own."""
         for comment in self.waiting[:count]:
             self._add(ChildEntry((), comment))
         del self.waiting[:count]

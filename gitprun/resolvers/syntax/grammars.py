@@ -73,8 +73,7 @@ def _misfit(row: Grammar, why: str) -> str:
     return f"the grammar of {row.name} does not fit: {name}: {why}"
 
 
-# Four: three versions and their merge.
-# A merged text is parsed for the proof, and again for its faults.
+# A merged text is parsed for the proof, and again for its faults. Four: three versions and their merge.
 @lru_cache(maxsize=4)
 def parse(language: Language, text: bytes) -> Tree:
     """Parse one version of a file; what does not fit the grammar stands in error nodes.

@@ -24,7 +24,7 @@ class Merger:
         self.names = names
 
     def merge(self, base: Node, main: Node, unit: Node, depth: int = 0) -> MergedNode:
-        """Return the text of the merged node; raises Clash where both sides changed one thing."""
+        """Return the text of the merged node; raise TreeClash where both sides changed one thing."""
         old, left, right = base.text, main.text, unit.text
         # By bytes first: whatever one side left alone is the other's, white space and all.
         if left == old:
@@ -46,7 +46,7 @@ class Merger:
             raise
 
     def join(self, main: Node, unit: Node, depth: int = 0) -> MergedNode:
-        """Make one node of two that the sides added each; raises Clash when they say different things."""
+        """Make one node of two that the sides added each; raise TreeClash when they say different things."""
         if same(main, unit):
             return whole(main)
         if main.kind != unit.kind or main.kind not in self.names.row.joins or depth > DEPTH_LIMIT:

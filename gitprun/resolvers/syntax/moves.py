@@ -1,4 +1,4 @@
-"""Let an edit follow the code it was made in, when the other side moved that code elsewhere as it was."""
+"""Edits of code that the other side moved elsewhere as it was: they are made where that code went."""
 
 from __future__ import annotations
 

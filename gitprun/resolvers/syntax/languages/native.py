@@ -161,7 +161,7 @@ RUST = Grammar(
             ("source_file", "declaration_list"),
             (
                 Group(("use_declaration", "extern_crate_declaration"), tidy=True),
-                # Only modules whose text is in another file: a short list at the top, which is often sorted.
+                # A module with its body in this file is an item like any other.
                 Group(("mod_item",), only="no-body", tidy=True),
                 Group(_RUST_ITEMS),
             ),

@@ -32,7 +32,7 @@ HCL = Grammar(
     files=("*.hcl", "*.tf", "*.tfvars"),
     wheel="tree_sitter_hcl",
     scopes=(
-        # Blocks without a label (provisioner, lifecycle) may count by their order.
+        # Blocks without a label (ingress, say) stand many times, and nothing but their order tells them apart.
         Scope(("body",), (Group(("attribute",)), Group(("block",), only="labelled"))),
         Scope(("object",), (Group(("object_elem",)),)),
     ),
