@@ -28,6 +28,7 @@ def _node(line: bytes) -> LineNode:
     text = line.strip()
     if not text:
         return blank(line)
+    # Not stripped: a blank in front is part of a pattern, and so is an escaped one behind it.
     return note(line) if text.startswith(b"#") else LineNode("item", line.rstrip(b"\r"), (line,))
 
 

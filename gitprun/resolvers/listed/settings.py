@@ -11,8 +11,11 @@ from gitprun.resolvers.listed.frame import ListedKind
 from gitprun.resolvers.listed.rules import LineRules
 from gitprun.resolvers.listed.tree import Body, Draft, LineNode, UnreadLines, blank, note
 
+# A key ends at the first "=", ":" or blank that is not escaped, as Java reads it.
 _PROPERTY = re.compile(rb"\s*((?:\\.|[^\\=:\s])+)", re.DOTALL)
+# "a\ b" is the key "a b"; "\u0041" stays, for it is written so on purpose.
 _ESCAPED = re.compile(rb"\\([^u])", re.DOTALL)
+# Up to the last bracket: a name in quotes may hold one.
 _SECTION = re.compile(rb"\s*\[(.+)\]\s*(?:[#;].*)?$", re.DOTALL)
 _SETS = re.compile(rb"[=:]")
 _ENV_KEY = re.compile(rb"\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_.-]*)\s*=\s*", re.DOTALL)
@@ -64,6 +67,7 @@ def read_ini(lines: Sequence[bytes]) -> Body | UnreadLines:
 
     for line in lines:
         text = line.strip()
+        # Whether a comment stands inside of a value is known only when the next line goes on with it.
         if not text or text.startswith((b"#", b";")):
             pending.append(line)
             continue
@@ -77,9 +81,11 @@ def read_ini(lines: Sequence[bytes]) -> Body | UnreadLines:
         header = _SECTION.match(line)
         if header:
             if section is not top:
+                # A comment above a header is about the section below it.
                 top.body += section.close(comments=True)
             section = Draft("entry", b"[" + header[1].strip() + b"]", [line])
         elif section is top and not _SETS.search(line):
+            # Files of other programs end with .cfg too (haproxy's, say): no sections, and order counts in them.
             return UnreadLines("a line before the first section is no key with a value")
         elif _ini_key(line):
             value, depth = [line], indent
@@ -124,6 +130,7 @@ def _continues(line: bytes) -> bool:
 
 def _ini_key(line: bytes) -> bytes:
     """Name the key of a line; nothing when it has none."""
+    # A bracket that is not closed is a broken header; as a key it would hide the section.
     key = _SETS.split(line, maxsplit=1)[0].strip()
     return b"" if key.startswith(b"[") else key.lower()
 
@@ -132,6 +139,7 @@ def _is_closed(value: bytes) -> bool:
     mark = value[:1]
     at = 1
     while at < len(value):
+        # Between single quotes a backslash is an ordinary letter.
         if value[at : at + 1] == b"\\" and mark == b'"':
             at += 1
         elif value[at : at + 1] == mark:
@@ -165,10 +173,13 @@ _INI = ("*.ini", "*.cfg", ".flake8", ".coveragerc", ".pylintrc", ".gitmodules", 
 KINDS = (
     _kind("properties", ("*.properties",), read_properties),
     _kind("ini", _INI, read_ini),
+    # git reads many keys as lists (fetch, insteadOf), so in its files a key may stand twice.
     ListedKind("gitconfig", (".gitconfig", "*.gitconfig"), read_ini).kind,
+    # Where two sections match a file the later one holds.
     ListedKind(
         "editorconfig", (".editorconfig",), read_ini, LineRules(fixed=True, together=_sections_apart), once=_is_any
     ).kind,
+    # An example that somebody filled in holds secrets; no message, report or ledger should.
     _private(
         _kind(
             "env example",

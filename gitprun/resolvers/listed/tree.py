@@ -84,7 +84,9 @@ class Draft:
         cut = len(self.body)
         while cut and (self.body[cut - 1].sort == "blank" or (comments and self.body[cut - 1].sort == "note")):
             cut -= 1
+        # A comment right below the last entry, without a blank line between, is still about that one.
         first = next((i for i in range(cut, len(self.body)) if self.body[i].sort == "blank"), cut)
+        # Where a line closes the section all that is above it is inside.
         if self.foot:
             first = len(self.body)
         node = LineNode(

@@ -29,6 +29,7 @@ class SideView:
 
 def view_side(base: Body, side: Body) -> SideView | None:
     """Pair a side with the base; None when they differ too much."""
+    # Named nodes first: blank lines and comments repeat, and would be paired with those of strangers.
     named = [[i for i, node in enumerate(body) if node.named] for body in (base, side)]
     anchors = pair_lines([base[i].identity for i in named[0]], [side[j].identity for j in named[1]])
     if anchors is None:
@@ -64,6 +65,7 @@ def find_contest(rules: LineRules, base: Body, main: SideView, unit: SideView) -
             name = next(node.key for nodes in touched for node in nodes if rules.wary(node))
             return f"both sides changed the list and {show_key(name)} makes its order matter"
     for view, other in ((main, unit), (unit, main)):
+        # Both lists are in the order of the file: what ends above this region can touch none below.
         passed = 0
         for region in view.regions:
             while passed < len(other.regions) and other.regions[passed][1] < region[0]:
@@ -90,11 +92,14 @@ def _contradict(
     """Check whether a region rewrites lines that the rival region rewrites too or writes on."""
     start, stop, first, last = region
     new, others = view.nodes[first:last], other.nodes[rival[2] : rival[3]]
+    # Both made this very change.
     if (start, stop, _texts(new)) == (*rival[:2], _texts(others)):
         return False
+    # An item or a comment has no key: rewritten on both sides nothing tells what became of it.
     gone_twice = range(max(start, rival[0]), min(stop, rival[1]))
     if any(_textual(base[i]) for i in gone_twice) and any(_textual(node) for node in (*new, *others)):
         return True
+    # Comments below the last new node are about what follows, which this region may have rewritten.
     loose = [node for node in others[_after_named(others) :] if node.sort == "note"]
     return bool(loose) and any(base[i].sort == "note" for i in range(start, stop))
 

@@ -28,10 +28,12 @@ _SAYING = re.compile(
 _REGISTERING = re.compile(
     r"register\w*|include_router|add_(?:command|handler|resource|router|typer|url_rule|view)|mount", re.IGNORECASE
 )
+# What is called by its bare name and takes a name to register something under.
 _BARE = re.compile(
     "test|it|describe|context|suite|specify|scenario|feature|gem|resources|resource|get|post|put|patch|delete|path|load"
     r"|register\w*|route"
 )
+# These register the name itself; all others need something to register under it.
 _ONE_WORD = frozenset({"gem", "resources", "resource", "load"})
 _LEAVING = re.compile(r"(?:break|return|throw|continue|raise|goto)")
 
@@ -55,15 +57,18 @@ def call_words(call: tree_sitter.Node) -> tuple[str, str] | None:
         return None
     given = _parts(arguments)
     first = given[0] if given else None
+    # PHP and C# wrap each argument in a node of its own.
     if first is not None and first.type == "argument" and len(_parts(first)) == 1:
         first = _parts(first)[0]
     if first is None:
         return None
     text, start = call.text or b"", call.start_byte
     callee = text[: arguments.start_byte - start].decode("utf-8", "replace")
+    # A callee that is computed (a chain of calls, an element of a list) may be another one each time.
     if any(mark in callee for mark in "({["):
         return None
     callee = "".join(callee.split())
+    # A variable is no name that could be compared; only words that say so register under one (include_router(api)).
     named = _STRING.search(first.type) is not None or first.type == "simple_symbol"
     if not named and not _REGISTERING.fullmatch(re.split(r"\W+", callee)[-1]):
         return None
@@ -91,6 +96,7 @@ def is_registration(node: tree_sitter.Node) -> bool:
     block = call.child_by_field_name("block")
     if _SAYING.match(last) or arguments is None:
         return False
+    # With one argument nothing is registered under it: it is said, or run.
     if len(_parts(arguments)) + (block is not None) < 2 and callee not in _ONE_WORD:
         return False
     return callee != last or _BARE.fullmatch(last) is not None
@@ -112,6 +118,7 @@ def is_literal_value(node: tree_sitter.Node) -> bool:
             value = found
             break
     else:
+        # A declaration or a statement may wrap the assignment.
         inner = _parts(node)
         return (
             len(inner) == 1 and inner[0].type != node.type and "assign" in inner[0].type and is_literal_value(inner[0])
@@ -122,14 +129,17 @@ def is_literal_value(node: tree_sitter.Node) -> bool:
 def is_registering(node: tree_sitter.Node) -> bool:
     """Check whether a block consists of registrations only."""
     inner = _parts(node)
+    # An empty block shows nothing of what it is for.
     return bool(inner) and all(is_registration(child) for child in inner)
 
 
 def leaves(node: tree_sitter.Node) -> bool:
     """Check whether a case of a switch never falls into the next one and is no default."""
     inner = _parts(node)
+    # A default stays where somebody put it, most often last: new cases belong above it.
     if "default" in node.type or (node.text or b"").startswith(b"default"):
         return False
+    # A case may wrap its statements in braces.
     while inner and inner[-1].type in ("block", "statement_block", "compound_statement"):
         inner = _parts(inner[-1])
     return bool(inner) and _LEAVING.match(inner[-1].type) is not None
@@ -143,6 +153,7 @@ def is_plain_arm(node: tree_sitter.Node) -> bool:
     if pattern is None or any("guard" in child.type for child in inner):
         return False
     words = (pattern.text or b"").decode("utf-8", "replace")
+    # One literal or one path: a bare name or "_" matches everything, and hides each arm below it.
     return re.fullmatch(r"\"[^\"\\]*\"|'[^'\\]*'|-?\d+|[A-Za-z_]\w*(?:(?:::|\.)\w+)+", words) is not None
 
 

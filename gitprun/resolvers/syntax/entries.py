@@ -118,7 +118,9 @@ class _ChildReader:
 
     def _take_comment(self, child: Node) -> None:
         gap = self.text[self.at : child.start]
+        # Only the rest of the line decides, and no line has so many blanks before something else.
         follows = self.text[child.end : child.end + 200].lstrip(b" \t")
+        # A comment with code behind it on its line is about that: f(/* a */ b).
         alone = not follows or follows[:1] in b"\r\n" or follows[:1] in b",;)]}"
         if self.entries and not self.waiting and b"\n" not in gap and alone:
             last = self.entries[-1]
@@ -154,10 +156,12 @@ class _ChildReader:
         while attached and child.named:
             comment = self.waiting[attached - 1]
             gap = self.text[comment.end : start]
+            # An attribute belongs to what is below it, a comment only when no blank line parts them.
             if gap.count(b"\n") > 1 and comment.is_comment:
                 break
             start = comment.start
             attached -= 1
+        # Comments before a closing bracket or a keyword are about neither.
         if not child.named:
             attached = len(self.waiting)
         self._flush(attached)
@@ -165,7 +169,7 @@ class _ChildReader:
         self.waiting = []
 
     def _flush(self, count: int) -> None:
-        """Have the first waiting comments stand for themselves."""
+        """Add the first waiting comments as entries of their own."""
         for comment in self.waiting[:count]:
             self._add(ChildEntry((), comment))
         del self.waiting[:count]

@@ -62,6 +62,7 @@ class _Rule:
         for member in members:
             words = tuple(word_at(member, steps) for steps in self.key) if self.key else names.key(member)
             keys[words or ()] += 1
+        # Without a name there is nothing to be there twice.
         shown = (" ".join(filter(None, key if self.key else key[1:])) for key, count in keys.items() if count > 1)
         return [f'{self.unique.what} "{words}" is there twice' for words in shown if words]
 
@@ -81,6 +82,7 @@ def _misread(root: tree_sitter.Node) -> bool:
 def _nodes_of(language: tree_sitter.Language, root: tree_sitter.Node, kinds: list[str]) -> list[tree_sitter.Node]:
     from tree_sitter import Query, QueryCursor
 
+    # Kinds that a grammar does not have would be an error of the query, and some rows go without a few.
     known = [kind for kind in kinds if language.id_for_node_kind(kind, True) is not None]
     if not known:
         return []

@@ -39,6 +39,7 @@ class Names:
         steps = self._via.get(node.type)
         while steps is not None:
             found = walk(node, steps)
+            # A wrapper around several things, or nothing, is none of them.
             if len(found) != 1:
                 break
             node = found[0]
@@ -57,6 +58,7 @@ class Names:
             return None
         space, paths = known
         words = tuple([word_at(core, steps) for steps in paths])
+        # A row may give no path at all: of such a kind (visibility) there is one in its place.
         return (space, *words) if any(words) or not words else None
 
     def identify(self, node: tree_sitter.Node) -> tuple[str, Key | None]:

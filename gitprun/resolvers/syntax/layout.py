@@ -56,6 +56,7 @@ def lay_out(pieces: Sequence[MergedEntry], listings: Listings) -> bytes:
             out.append(page.ending(previous, following, closes=previous is last))
         separated = bool(out) and b"," in out[-1]
         gap = _apart(out, page.gap(previous, piece.slot, separated=separated), text)
+        # What follows on the line would become part of a line comment.
         if previous is not None and b"\n" not in gap and page.comments(previous):
             raise TreeClash("a comment would swallow what follows it")
         out += (gap, text)
@@ -83,6 +84,7 @@ def _next_items(pieces: Sequence[MergedEntry]) -> list[Slot | None]:
 def _apart(out: Sequence[bytes], gap: bytes, text: bytes) -> bytes:
     """Keep words apart, and whatever follows a comment out of it."""
     ending = next((part for part in reversed(out) if part), b"")
+    # Two words side by side would be one.
     if gap or not ending or not text or not (_WORD.match(ending[-1:]) and _WORD.match(text[:1])):
         return gap
     return b" "
@@ -100,6 +102,7 @@ class _LayoutPage:
     def gap(self, previous: Slot | None, following: Slot | None, *, separated: bool = False) -> bytes:
         """Return the white space between two entries; None stands for the start and the end of the node."""
         shown = {side: text for side in SIDES if (text := self._shown_gap(side, previous, following)) is not None}
+        # Only one version has the two side by side: its gap holds, moved to where the list stands now.
         if len(shown) == 1:
             side, gap = shown.popitem()
             return self._shifted_gap(gap, side)
@@ -115,6 +118,7 @@ class _LayoutPage:
             alike = {side: each.before for side, each in known.items() if self._opens(each) == opens}
             return _settle(alike or {side: each.before for side, each in known.items()})
         gap = entry.before
+        # What stood first had the gap behind a bracket, which is no gap between two entries.
         if self._opens(entry) != opens:
             gap = self._usual_gap(entry) or gap
         if not gap and not opens:
@@ -141,6 +145,7 @@ class _LayoutPage:
     def indented(self, piece: MergedEntry) -> bytes:
         """Return the text of an entry, moved to the indentation of its new surroundings."""
         slot = piece.slot
+        # An entry of base, or of both sides, was merged where it stands; only what one side added may have to be moved.
         if slot.base is not None or (slot.main is not None and slot.unit is not None) or b"\n" not in piece.text:
             return piece.text
         entry = slot.any
@@ -180,6 +185,7 @@ class _LayoutPage:
         listing = self.listings[entry.side]
         if listing is None or entry.index or not (entry.core.named or entry.core.text.isalpha()):
             return b""
+        # No more than this is copied for each entry: a blank stands there, or a line end with its indentation.
         text, at = entry.core.source.text, listing.node.end
         return text[at : at + len(text[at : at + 200]) - len(text[at : at + 200].lstrip())]
 
@@ -188,6 +194,7 @@ class _LayoutPage:
         base, main, unit = slot.base, slot.main, slot.unit
         if main is None or unit is None:
             return slot.any
+        # Alike but for white space: whoever changed that has the word.
         if main.remark == unit.remark:
             return unit if base is not None and (main.tail, main.after) == (base.tail, base.after) else main
         if base is not None and main.remark == base.remark:
@@ -229,6 +236,7 @@ class _LayoutPage:
         if listing is None:
             return None
         named = [entry for entry in listing.entries if entry.core.named and not entry.core.is_comment]
+        # A list of one entry does not show whether its last one has a comma.
         return named[-1].separator if named and named[-1].last and len(listing.entries) > 1 else None
 
     def _usual_mark(self, entry: ChildEntry, following: ChildEntry) -> bytes:
@@ -243,6 +251,7 @@ class _LayoutPage:
                         alike[each.separator] += 1
         if alike:
             return alike.most_common(1)[0][0]
+        # A semicolon ends a statement, and statements on lines of their own may go without.
         if marks and (marks.most_common(1)[0][0] != b";" or b"\n" not in following.before):
             return marks.most_common(1)[0][0]
         return self.scope.separator if self.scope is not None and entry.group is not None else b""
@@ -257,6 +266,7 @@ class _LayoutPage:
             if mine is None or theirs is None:
                 continue
             old, kept, new = (measure(listing) for listing in (base, mine, theirs))
+            # Only where this side kept the base's layout: what it laid out by itself is as it wants it.
             if old is not None and new is not None and kept == old != new:
                 yield side, old, new
 
@@ -302,6 +312,7 @@ def _reindent(entry: ChildEntry, old: bytes, new: bytes) -> bytes:
     at = entry.start
     out: list[bytes] = []
     for number, line in enumerate(lines):
+        # White space within a string is part of its value.
         inside = any(start < at <= end for start, end in fixed)
         out.append(new + line[len(old) :] if number and not inside and line.startswith(old) and line.strip() else line)
         at += len(line) + 1
@@ -311,6 +322,7 @@ def _reindent(entry: ChildEntry, old: bytes, new: bytes) -> bytes:
 
 def _whole_lines(node: Node) -> Iterator[tuple[int, int]]:
     """Yield the spans of strings over several lines: white space in them is not ours."""
+    # A stack, not recursion: expressions nest deeper than Python has frames.
     waiting = [node]
     while waiting:
         each = waiting.pop()

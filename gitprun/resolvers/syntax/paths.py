@@ -85,6 +85,7 @@ def _type_of(parameter: tree_sitter.Node) -> str:
     while (inner := name.child_by_field_name("declarator")) is not None:
         name = inner
     text, at = parameter.text or b"", parameter.start_byte
+    # The name of a parameter is no part of the signature: a declaration may go without, or have another.
     if name is not parameter and name.type.endswith("identifier"):
         text = text[: name.start_byte - at] + text[name.end_byte - at :]
     return b" ".join(text.split()).decode("utf-8", "replace")
@@ -92,6 +93,7 @@ def _type_of(parameter: tree_sitter.Node) -> str:
 
 def _modifier(node: tree_sitter.Node) -> str:
     """Return a modifier as a word; there is one visibility."""
+    # All words of visibility are one name: where each side adds another one they must clash.
     text = squeezed(node)
     return "visibility" if text in ("public", "private", "protected", "internal") else text
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 _BRACKETS = frozenset({b"(", b")", b"[", b"]", b"{", b"}", b"<", b">"})
 _BLANK = b" \t\r\n\f\v"
+# Taken as one piece: white space in them counts. Not strings that stand side by side as one: they are a list.
 _WHOLE = re.compile(r"(?<!concatenated_)string|comment|regex|heredoc|char_literal|character_literal")
 
 
@@ -68,6 +69,7 @@ class Node:
     ) -> None:
         text = source.text
         start, end = raw.start_byte, raw.end_byte
+        # Some grammars take the line end, or blanks, into the node.
         while end > start and text[end - 1] in _BLANK:
             end -= 1
         while start < end and text[start] in _BLANK:
@@ -108,14 +110,17 @@ class Node:
         cursor.goto_first_child()
         while True:
             child = cursor.node
+            # A word that the parser supplied has no text.
             if child is not None and child.end_byte > child.start_byte:
                 node = Node(child, self.source, cursor.field_name, self)
                 if self.start <= node.start < node.end <= self.end:
                     found += node.parted()
             if not cursor.goto_next_sibling():
                 break
+        # "a | b | c" nests to the left: its first operand is all of the list but the last.
         if self.kind in self.source.row.flat and found and found[0].kind == self.kind:
             found[:1] = found[0].children
+        # A grammar may swallow words without a node; such a node is taken as a whole, so that none is lost.
         return tuple(found) if self._covered(found) else ()
 
     def parted(self) -> tuple[Node, ...]:
@@ -155,12 +160,14 @@ def same(left: Node, right: Node) -> bool:
     if left.kind != right.kind:
         return False
     first, second = left.text, right.text
+    # Text without white space first, which is quick; the words then tell "a b" from "ab".
     return first == second or (squash(first) == squash(second) and left.tokens == right.tokens)
 
 
 def _leaves(top: Node) -> list[bytes]:
     text, row = top.source.text, top.source.row
     found: list[bytes] = []
+    # By a cursor, not by recursion: a chain of 3,000 operators is as many levels.
     cursor = top.raw.walk()
     while True:
         node = cursor.node
