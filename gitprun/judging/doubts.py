@@ -36,7 +36,7 @@ class Doubts:
 
 
 def find_doubts(conflict: FileConflict, text: bytes, state: Path | None) -> Doubts:
-    """Look at a text that was merged from two sides; ``state`` is where a bug of ours is reported."""
+    """Look at a text that was merged from two sides; ``state`` is where a bug of prun is reported."""
 
     def look() -> tuple[str, ...]:
         # Loaded when a file is to be looked at: most merges end before.

@@ -96,7 +96,7 @@ def _versions(text: str) -> dict[str, set[str]]:
     """Return the versions that are locked of each package."""
     found: dict[str, set[str]] = {}
     for (_, key), _ in _whole_entries(read_yaml(text, SHALLOW)):
-        # "/foo@1.0.0(react@18.2.0)": format 6 and older have the slash, the brackets hold the peers it was resolved with.
+        # "/foo@1.0.0(react@18.2.0)": format 6 and older have the slash, the brackets hold the peers it got.
         name, _, version = key.split("(")[0].removeprefix("/").rpartition("@")
         found.setdefault(name, set()).add(version)
     return found
