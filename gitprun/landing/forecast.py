@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 # Stands for the target among the numbers of branches.
 TARGET = -1
-# So many merges for one git program, and so many programs.
+# So many merges for one git program: it starts once for them, and the first are judged while others are made.
 AT_A_TIME = 64
 # Git is mostly waited for: one program works while the answers of the other are judged.
 AT_ONCE = 2

@@ -44,7 +44,7 @@ _HEAD = "HEAD"
 
 
 def run_hook(git: Git, folder: Path, name: str, *args: str) -> None:
-    """Run one hook with nothing on stdin; raises OperationRefused with its first words when it says no or does not end."""
+    """Run one hook with nothing on stdin; raises OperationRefused, with its words, when it says no or does not end."""
     # By the folder of the real repository: core.hooksPath may be relative, and the room lies elsewhere.
     pinned = Git(cwd=git.cwd, env=git.env, config=(*git.config, f"core.hooksPath={folder}"))
     try:

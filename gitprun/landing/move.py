@@ -98,7 +98,10 @@ def _require_way(site: LandingContext, git: Git, common: Path, new: Oid) -> None
 def require_free_way(
     target: Target, common: Path, settings: MergeSettings, new: Oid, changes: Sequence[TreeChange]
 ) -> None:
-    """Look whether anything of the user's stands where the checkout would change, then let git try; raises OperationRefused."""
+    """Check that nothing of the user's stands where the checkout would change, then let git try.
+
+    Raises OperationRefused.
+    """
     if target.checkout is None:
         return
     local = read_local_changes(target.checkout)
@@ -167,7 +170,10 @@ def read_tip(git: Git, ref: str) -> str:
 
 
 def move_target(target: Target, git: Git, new: Oid, reason: str) -> None:
-    """Move the branch by compare-and-swap, with reflog and reference-transaction hook; raises OperationRefused, unchanged."""
+    """Move the branch by compare-and-swap, with reflog and reference-transaction hook.
+
+    Raises OperationRefused where it did not move.
+    """
     try:
         # The old value is given: git moves it under its lock, or not at all.
         git.run("update-ref", "-m", reason, target.ref, new, target.tip)

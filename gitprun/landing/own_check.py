@@ -19,7 +19,7 @@ from gitprun.model.units import Verdict
 from gitprun.verify.gate_changes import GateChange, describe
 from gitprun.verify.put_back import PutBack, put_back, read_gate_changes
 
-# So many paths are named one by one before their folder is.
+# So many paths are named one by one before their folder is: what --accept names is pasted, and read before it is.
 MOST_PATHS = 3
 
 
@@ -140,7 +140,6 @@ def accept_words(paths: Sequence[str]) -> tuple[str, ...]:
     folders = [path.split("/")[:-1] for path in paths]
     shared = list(itertools.takewhile(lambda names: len(set(names)) == 1, zip(*folders, strict=False)))
     folder = "/".join(names[0] for names in shared)
-    # A command line with twenty paths is pasted by nobody.
     return (folder,) if len(paths) > MOST_PATHS and folder else tuple(paths)
 
 

@@ -15,7 +15,7 @@ from gitprun.landing.past import Chain, Past, Version, is_inverse, reverted_comm
 from gitprun.landing.undo_plan import TakenOut
 from gitprun.model.names import Oid, short
 
-# So many commits of a branch that its target has are looked at.
+# So many commits of a branch that its target has are looked at. One with more is a main line itself.
 MOST_OWN = 5_000
 # Three paths tell which work is meant; the command brings all of it back.
 _NAMED = 3
@@ -80,7 +80,6 @@ def _landed(past: Past, branch: Asking, chain: Chain) -> set[Oid]:
         return set()
     line = past.line(branch.target)
     found, waiting = set[Oid](), list(branch.places)
-    # A branch with more of its own is a main line itself; what was landed lately is found among the first.
     while waiting and len(found) < MOST_OWN:
         commit = waiting.pop()
         if commit not in found and commit not in line:

@@ -22,6 +22,7 @@ MOST_COMMITS = 300
 # So many of the first, and of the last, commits at which every path of the branch is changed: each costs a merge.
 MOST_MERGES = 8
 # So far back a branch is searched for the commit up to which it is in the target.
+# Each of them costs a search like that for the whole branch.
 MOST_OWN = 20
 
 _Entry = tuple[str, Oid] | None
