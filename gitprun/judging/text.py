@@ -202,7 +202,7 @@ def _find_rerere(conflict: FileConflict, means: Means, marked: bytes | None) -> 
     if text is None:
         return None
     faults = find_doubts(conflict, text, means.state).faults
-    # Without rerere.autoUpdate git only fills the file in and leaves it to the user to add it: so does prun.
+    # Without rerere.autoUpdate git leaves it to the user to look at the text and add it, and so does prun.
     if means.rerere.update and not faults:
         return Resolved(text, RERERE)
     return Refused(HINT + (f"; that one is faulty: {faults[0]}" if faults else ""))
@@ -260,7 +260,7 @@ def run_guarded(resolver: Callable[[FileConflict], _T], conflict: FileConflict, 
 
 def blob_name(text: bytes) -> str:
     """Return the object id git gives a text, by which resolutions of it are recorded."""
-    # By hand, not by git: two programs fewer for each file that is asked about.
+    # Without git: a program for each text would take longer than all else a recorded resolution costs.
     return hashlib.sha1(b"blob %d\0" % len(text) + text, usedforsecurity=False).hexdigest()
 
 

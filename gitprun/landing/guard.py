@@ -174,7 +174,7 @@ def require_quiet(target: Target, common: Path) -> None:
         for name, what in UNDER_WAY.items():
             if os.path.lexists(target.git_dir / name):
                 raise OperationRefused(f"{what} is in progress in {target.checkout}", "finish or abort it first")
-        # Not a lock to wait for here: free_index has waited already.
+        # Not waited for here: where waiting helps, free_index has done so before.
         if os.path.lexists(target.git_dir / "index.lock"):
             raise OperationRefused(
                 f"another git program works in {target.checkout}",

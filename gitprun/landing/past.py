@@ -127,7 +127,7 @@ class Past:
         return [row.split(" ") for row in answer.text.splitlines()] if answer.code == 0 else []
 
 
-# Git shortens ids to seven digits at least; fewer are words.
+# Git itself shortens ids to seven digits or more; shorter ones may be words.
 _ID = re.compile(r"\b[0-9a-f]{7,40}\b")
 # Whole words and their forms: "background" and "undone work" speak of something else.
 _WORD = re.compile(r"\b(?:revert|back(?:s|ed|ing)? ?out\b|roll(?:s|ed|ing)? ?back\b|undo(?:es|ing)?\b)", re.IGNORECASE)

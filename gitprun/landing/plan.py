@@ -224,7 +224,6 @@ def plan_order(
     while waiting:
         tips = {one.tip for one in waiting}
         free = (one for one in waiting if not any((tip, one.tip) in contained for tip in tips - {one.tip}))
-        # Two names of one tip may each wait for the other: then the first one goes.
         following = next(free, waiting[0])
         waiting.remove(following)
         ordered.append(following)

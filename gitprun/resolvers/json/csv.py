@@ -14,7 +14,7 @@ from gitprun.resolvers.text import BOM, split_versions
 FILES = ("*.csv", "*.tsv")
 NAME = "csv"
 
-# What a file both sides added grew from. An empty text would be a table with one row, the empty one.
+# What a file that both sides added grew from.
 _NO_TABLE = CsvTable((), (), False)
 
 

@@ -54,7 +54,7 @@ def find_lock_faults(path: str, text: bytes) -> tuple[str, ...]:
     # One name and version may be locked from two sources (a registry and a git fork): that is in order.
     found = Counter((p["name"], p["version"], repr(p.get("source", ""))) for p in _packages(value))
     double = [f"{_show(name, version)} is locked twice" for (name, version, _), n in found.items() if n > 1]
-    # Only cargo lists every dependency with the version it chose; other locks leave out what markers exclude.
+    # Only cargo locks all that its packages name; in other locks they may name optional ones that are not there.
     missing = _dangling(_file_name(path), value) if _file_name(path) == "Cargo.lock" else []
     return (*double, *missing)
 

@@ -14,7 +14,7 @@ NESTING_LIMIT = 100
 # How a reader that gives scalars as texts shows a value that is not there.
 NOTHING = "p"
 
-# The same order in which rows are named, on its own: a proof that asked the merge's rules would share its errors.
+# Apart from the rules by which the merge names rows: a proof that asked those would share their errors.
 _NAMES = (("name",), ("id",), ("key",), ("name", "version"), ("name", "version", "source"))
 
 

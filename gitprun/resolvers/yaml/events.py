@@ -69,7 +69,7 @@ def _events(text: str) -> Iterator[Any]:
     try:
         # Events only, in Python: no tag constructs anything, and the C library need not be installed.
         yield from YAML(typ="safe", pure=True).parse(text)
-    # ValueError is what it raises for characters that YAML does not allow.
+    # ValueError: an escape that stands for no character ("\U00110000").
     except (YAMLError, ValueError):
         raise Broken from None
 

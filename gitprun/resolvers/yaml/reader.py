@@ -187,7 +187,7 @@ class _YamlReader:
         means = canon(text)
         key = ("k", means or text)
         head = line[col : found.end()]
-        # Two levels down is where a lock has its packages.
+        # Right below a top key: that is where a lock has its packages.
         if depth == 1 and self._under in self.shallow:
             return KeyedEntry(key, self._read_whole(found.end(), col), (text,), None, gap, lead, head, tail="\n")
         if not depth:
