@@ -36,9 +36,10 @@ class Doubts:
 
 
 def find_doubts(conflict: FileConflict, text: bytes, state: Path | None) -> Doubts:
-    """Look at a text that was merged from two sides; ``state`` is where a bug of ours is reported."""
+    """Look at a text that was merged from two sides; ``state`` is where a bug of prun is reported."""
 
     def look() -> tuple[str, ...]:
+        # Loaded when a file is to be looked at: most merges end before.
         from gitprun.resolvers import outline
 
         return outline.find_doubts(conflict, text)
@@ -70,6 +71,7 @@ def guarded(
             return look()
     except TimeLimit:
         return Late(late)
+    # Whatever a resolver raises, git's conflict must stay and the other files must be merged.
     except Exception as problem:
         # The module that failed says more to whoever reads the report than the line that called it.
         where = [frame.f_code.co_filename for frame, _ in walk_tb(problem.__traceback__)]

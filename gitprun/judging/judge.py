@@ -34,6 +34,7 @@ class Judge:
 
     def judge(self, merge: TreeMerge, sides: Sides) -> Judged:
         """Return what a merge comes to; ``merge`` is what git made of the two sides."""
+        # Most merges end here: no file is read where the sides cannot have met.
         if merge.clean and not may_clash(sides.by_main, sides.by_unit):
             return Judged(state=MergeState.CLEAN, tree=merge.tree)
         # Drivers first: what they did is told even where a conflict is left.

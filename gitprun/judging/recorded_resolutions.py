@@ -46,6 +46,7 @@ def find_choice(state: Path, path: bytes, versions: Sequence[str | None]) -> Tak
     try:
         kept = json.loads(read_plain(state / _FOLDER / choice_name(path, versions), MOST) or b"")
         return next((take for take in TAKES if take == kept["take"]), None)
+    # Somebody may have edited the file, or a disk lost its end: then nothing was chosen, and the user is asked anew.
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
 
@@ -87,9 +88,11 @@ def forgotten_place(state: Path, name: str) -> Path:
 def forget(state: Path, names: Iterable[str]) -> None:
     """Move what is recorded under names aside; what is not there is passed over, so that it can be done again."""
     for name in names:
+        # Names come from the ledger; one with a slash in it must not move anything else.
         if _NAME.fullmatch(name) and is_recorded(state, name):
             place = forgotten_place(state, name)
             place.parent.mkdir(exist_ok=True)
+            # Moved within one folder's file system: killed at any moment, it is in one place or the other.
             os.replace(state / _FOLDER / name, place)
 
 
@@ -99,6 +102,7 @@ def recorded_for(events: Iterable[Event], path: str) -> dict[str, str]:
     for event in events:
         if isinstance(event.payload, ResolveRecorded):
             rows = event.payload.rows
+            # With the slash: "src" does not mean "src2".
             found |= {name: own for own, name in rows if own == path or own.startswith(f"{path}/")}
     return found
 

@@ -66,6 +66,7 @@ class Rerere:
         for variant in filter(None, map(_VARIANT.fullmatch, found)):
             number = f".{variant.group(1)}" if variant.group(1) else ""
             before, after = (read_plain(folder / f"{kind}{number}", MOST) for kind in ("preimage", "postimage"))
+            # A preimage alone is a conflict nobody has resolved yet.
             if before is not None and after is not None:
                 yield before, after
 
@@ -73,6 +74,7 @@ class Rerere:
 def read_rerere(git: Git, common: Path) -> Rerere | None:
     """Return git's memory of resolutions, if there is one and the user has not switched it off."""
     folder = common / "rr-cache"
+    # Git itself makes the folder only once rerere is on, or was.
     if not folder.is_dir():
         return None
     # Not set, it is on where the folder is.
@@ -102,6 +104,7 @@ def normalise(text: bytes) -> tuple[str, bytes] | None:
         if hunk is None:
             return None
         one, two, found = *hunk, True
+        # Git's own hash, to the byte: anything else would find none of its folders.
         mark.update(one + b"\0" + two + b"\0")
         out.append(_written(one, two))
     return (mark.hexdigest(), b"".join(out)) if found else None
@@ -149,6 +152,7 @@ def _is_marker(line: bytes, sign: bytes) -> bool:
     if not line.startswith(sign * _SIZE):
         return False
     after = line[_SIZE : _SIZE + 1]
+    # Git writes a label behind the outer markers; "=======" ends its line.
     return after == b" " if sign in b"<>" else after.isspace()
 
 
@@ -164,4 +168,5 @@ def _merge(image: bytes, before: bytes, after: bytes) -> bytes | None:
         answer = Git(cwd=Path(folder), neutral=True).run(
             "merge-file", "-p", "image", "before", "after", ok=tuple(range(256))
         )
+    # A conflict means that the file changed near the old answer: it does not fit this one.
     return answer.out if answer.code == 0 else None

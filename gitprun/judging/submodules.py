@@ -21,6 +21,7 @@ def find_unknown(checkout: Path | None, changes: Iterable[TreeChange]) -> str:
     """Name a commit that a submodule is to move to although the user's copy of it has none such; empty if none."""
     for change in changes:
         git = _open(checkout, change.path) if change.new_mode == GITLINK else None
+        # Without a copy nothing is known: most people never fetch every submodule.
         if git is not None and not _has(git, change.new):
             name = show_path(change.path)
             return (
@@ -44,6 +45,7 @@ def _describe(checkout: Path | None, change: TreeChange) -> str:
         return f"{said}, a commit your copy of it does not have"
     back = (
         _has(git, change.old)
+        # 128 where the histories are cut off: then it is not called backwards.
         and git.run("merge-base", "--is-ancestor", change.new, change.old, ok=(0, 1, 128)).code == 0
     )
     return f"{said}, which is backwards" if back else said
@@ -72,5 +74,6 @@ def _open(checkout: Path | None, path: bytes) -> Git | None:
 def _has(git: Git, oid: Oid) -> bool:
     try:
         return git.run("cat-file", "-e", f"{oid}^{{commit}}", ok=(0, 1, 128)).code == 0
+    # A broken copy is not the landing's business: its commits count as unknown.
     except PrunError:
         return False

@@ -28,6 +28,7 @@ from gitprun.model.errors import PrunError
 from gitprun.model.findings import Suspect, describe_suspects
 from gitprun.model.names import Oid
 
+# A forecast writes no commit, and must not fail where the user has no name set.
 _NOBODY = Signature("git-prun", "git-prun", 0, 0)
 
 
@@ -56,6 +57,7 @@ def forecast_site(
     """Return what a landing would know, for those who only look: whatever is written goes aside, no hook runs."""
     git, repository = room.git, room.repository
     settings = read_merge_settings(git)
+    # Hooks may be taken from any checkout (core.hooksPath may be relative), so all of them count.
     tops = (target.checkout, repository.top, *(one.path for one in checkouts if not one.bare))
     places = places_of(repository.common, settings, target.checkout or git.cwd, tops)
     old_tree = tree_of(room.repo, target.tip)
@@ -99,10 +101,12 @@ def look_ahead(
     if not bases:
         return Barred()
     place, before, tree = tree_of(site.repo, bases[0]), site.old_tree, tree_of(site.repo, candidate.tip)
+    # Not merged because nothing meets: its changes fit the target as they are.
     if merged is None and base is not None:
         merged = tree if place == before else site.trees.apply(before, own)
     if merged is None:
         before, merged = place, tree
+    # Begun at the very target: what the merge changes is what the branch changed, and need not be compared again.
     step = own if merged == tree and before == place and base is not None else site.trees.compare(before, merged)
     proposed = Proposed(candidate=candidate, tip=tip, base=bases[0], before=before, tree=merged, step=step)
     moved = [change for change in step if GITLINK in (change.old_mode, change.new_mode)]

@@ -41,6 +41,7 @@ class Batch:
 def build_batch(site: LandingContext, ordered: Sequence[Candidate], batch: Batch | None = None) -> Batch:
     """Merge candidates one on top of the other, on top of what a batch has already."""
     batch = batch or Batch()
+    # A batch that goes on from earlier merges has read its branches before.
     if not batch.taken:
         _read_ahead(site, ordered)
     for number, candidate in enumerate(ordered):

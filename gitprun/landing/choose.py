@@ -49,6 +49,7 @@ def choose(repository: Repository, history: History, names: Sequence[str], *, al
     chosen, runs = _Found(), list[str]()
     asked = names or (find_run(history, None).id,)
     others = [name for name in asked if name not in history.runs and _find_unit(history, name) is None]
+    # All names in one call: a landing of a hundred branches would start git a hundred times.
     tips = read_tips(repository.git, others)
     for name in asked:
         if is_run_id(name) and name in history.runs:
@@ -102,6 +103,7 @@ def _add_unit(
     unit = probe_unit(run, known)
     label = f"{unit.run}/{unit.id}"
     wanted = ("ready", "landed", *(("unverified",) if allow_unverified else ()))
+    # A unit at work has nothing that could be meant: its files change while they are merged.
     willing = named and allow_unverified and not unit.live
     if unit.mode == "read" and unit.state == "done" and not named:
         # It has nothing to land, and did what it was there for.
@@ -109,6 +111,7 @@ def _add_unit(
     if unit.commit is None or (unit.state not in wanted and not willing):
         chosen.skipped.append((label, f"{unit.state}{': ' + unit.reason if unit.reason else ''}"))
         return
+    # Its files are half of two versions; what it is to become, only its worker knew.
     if unit.unfinished:
         where = f"finish it in {unit.path}"
         chosen.skipped.append((label, f"its worker left a {unit.unfinished} half done: {where}"))
@@ -170,6 +173,7 @@ def _stashed(repository: Repository, history: History, candidates: Sequence[Cand
     said: dict[Oid, tuple[str, ...]] = {}
     for one in candidates:
         unit = history.runs[one.run].units.get(one.unit) if one.run in history.runs else None
+        # A clone has a stash of its own.
         if unit is None or unit.workspace != "worktree":
             continue
         base = Oid(base_of(history.runs[one.run], unit))
@@ -218,6 +222,7 @@ def read_made(repository: Repository, branch: str) -> str:
     """Return the commit at which a branch was made, or made anew; else that of the oldest entry of its reflog."""
     try:
         log = (repository.common / "logs" / "refs" / "heads" / branch).read_bytes()
+    # ValueError: a name with a NUL is no path. Without a reflog it is not known where the branch began.
     except (OSError, ValueError):
         return ""
     rows = log.decode("utf-8", "replace").split("\n")

@@ -61,6 +61,7 @@ def combine(
     if lost and not site.options.accept_drops:
         reason = _drops(site.options.strategy or "", lost)
         return LandingItem(candidate=candidate, state="drops", reason=reason, resolved=judged.resolved)
+    # Told once: markers in a file that is suspect already are no second finding.
     known = [one.path for one in judged.suspects]
     seen = find_branch_faults(site, candidate, by_unit, judged.tree, known)
     for text in seen.told:

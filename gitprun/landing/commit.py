@@ -26,6 +26,7 @@ def finish_message(git: Git, settings: MergeSettings, text: str) -> str:
     """Clean a message up the way ``commit.cleanup`` asks for when nobody edits it; empty if nothing is left."""
     if settings.cleanup == "verbatim":
         return text
+    # A program less for almost every merge.
     if settings.cleanup != "strip" and _PLAIN.fullmatch(text):
         return text.rstrip("\n") + "\n"
     options = ("--strip-comments",) if settings.cleanup == "strip" else ()
@@ -36,6 +37,7 @@ def append_shortlog(git: Git, settings: MergeSettings, candidate: Candidate, tex
     """Append the subjects of the merged commits, if ``merge.log`` asks for them."""
     if not settings.shortlog:
         return text
+    # git words a branch and a commit differently, and fmt-merge-msg goes by these words.
     known = git.run("show-ref", "--verify", "--quiet", f"refs/heads/{candidate.branch}", ok=(0, 1, 128)).code == 0
     name = f"branch '{candidate.branch}' of ." if known else f"commit '{candidate.branch}'"
     row = f"{candidate.tip}\t\t{name}\n"
@@ -95,6 +97,7 @@ def revert_message(repo: Objects, commit: str, parent: str) -> str:
 
     found = repo[pygit2.Oid(hex=commit)].peel(pygit2.Commit)
     subject = found.raw_message.decode("utf-8", "surrogateescape").lstrip("\n").partition("\n")[0]
+    # git's own sentence: servers and reverts.py know a revert by it.
     of_merge = f", reversing\nchanges made to {parent}" if len(found.parent_ids) > 1 else ""
     return f'Revert "{subject}"\n\nThis reverts commit {commit}{of_merge}.\n'
 

@@ -36,6 +36,7 @@ MOST_LISTED = 50
 # Of a check's output, in lines and characters: the end, where what failed is named.
 MOST_OUTPUT = 60
 SIDES = ("base", "main", "unit")
+# Findings quote words of the file; more than 200 characters are no line that could be searched for.
 _QUOTED = re.compile(r'"([^"]{1,200})"')
 
 
@@ -130,7 +131,9 @@ def read_report(
     """Gather what is known about what is left of a branch, which is opened in ``workspace``."""
     labels, candidate = unit_labels(history), opening.candidate
     paths = [_read_path(opening, left, row, labels) for row in left.paths[:MOST_LISTED]]
+    # Beyond the limit only named: asking git who wrote the lines takes longest of all.
     paths += [_head_of(opening.repo, row) for row in left.paths[MOST_LISTED:]]
+    # A log may be gigabytes; its end is read alone.
     output = tail(Path(left.log), MOST_OUTPUT * MOST_WIDTH).decode("utf-8", "replace") if left.log else ""
     return ConflictReport(
         branch=candidate.branch,
@@ -204,6 +207,7 @@ def _changes(git: Git, row: UnresolvedPath) -> list[tuple[str, str]]:
     for side, stage in zip(SIDES[1:], sides, strict=True):
         if base is None or stage is None or base.oid == stage.oid or {base.mode, stage.mode} - {*REGULAR}:
             continue
+        # No program of the user's, and none that the branch's attributes name.
         words = ("diff", "--no-color", "--no-ext-diff", "--no-textconv", "--unified=3", base.oid, stage.oid)
         text = git.run(*words, ok=(0, 1, 128)).out.decode("utf-8", "backslashreplace")
         # The first lines name two objects that nobody knows.
@@ -384,6 +388,7 @@ def _count(number: int, what: str) -> str:
 
 def _fenced(text: str) -> str:
     """Put text between fences that it does not hold itself."""
+    # A file with a fence in it (Markdown) would end the block, and the rest would read as instructions.
     longest = max((len(found) for found in re.findall(r"^`{3,}", text, re.MULTILINE)), default=2)
     fence = "`" * (longest + 1)
     return f"{fence}\n{text.rstrip(os.linesep)}\n{fence}"

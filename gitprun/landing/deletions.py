@@ -25,6 +25,7 @@ def find_deleted(step: Sequence[TreeChange]) -> list[bytes]:
     gone = [
         change
         for change in step
+        # An emptied file is as gone as a deleted one, and git shows it as a modification.
         if change.removed or (change.new == _EMPTY and not change.added and change.old != _EMPTY)
     ]
     added = [change for change in step if change.added]
@@ -40,6 +41,7 @@ def find_deleted(step: Sequence[TreeChange]) -> list[bytes]:
     found: list[bytes] = []
     for change in left:
         stem = _stem(change.path)
+        # Rewritten in another language or format: app.js goes and app.ts comes.
         if change.removed and names[stem] > 0:
             names[stem] -= 1
         else:
@@ -97,6 +99,7 @@ def _describe(trees: Trees, change: TreeChange, gone: set[bytes], few: int) -> s
     """Return what a change takes away of a file; empty where it is not much (``few`` lines, or less than half)."""
     if change.removed:
         return "deletes" if change.path in gone else ""
+    # A link or a folder in its place: not one of its lines is left there.
     if change.new_mode not in REGULAR:
         return "replaces"
     before, after = (read_blob(trees.repo, oid).count(b"\n") for oid in (change.old, change.new))

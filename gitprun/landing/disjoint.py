@@ -44,6 +44,7 @@ class Since:
         """Return how the paths of further changes then differ from the base; those that do not are left out."""
         found = []
         for change in step:
+            # A path changed twice counts from the base; changed back, it does not count at all.
             before = self.changes.get(change.path, change)
             if (before.old_mode, before.old) != (change.new_mode, change.new):
                 found.append(TreeChange(change.path, before.old_mode, change.new_mode, before.old, change.new))
@@ -52,6 +53,7 @@ class Since:
 
 def may_move(changes: Sequence[TreeChange]) -> bool:
     """Check whether one of the changes may be half of a rename."""
+    # Git looks for renames by content; here it is enough that there might be one.
     return any(change.added for change in changes) and any(change.removed for change in changes)
 
 

@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from gitprun.landing.after import AfterCommands
     from gitprun.landing.hooks import HookRoom
 
-# How often a train is built anew because somebody else moved the target meanwhile.
+# How often a train is built, with a whole check each, because somebody else moves the target meanwhile.
 TRIES = 4
 
 
@@ -242,6 +242,7 @@ def _make_ready(asked: _Landing, target: Target) -> Iterator[str]:
 def combine_alone(repository: Repository, candidate: Candidate, options: LandingOptions) -> Combined | LandingItem:
     """Merge one branch into the target in memory, as a landing would, whatever its checkout looks like."""
     git = Git(cwd=repository.top or repository.common)
+    # As if checked out nowhere: nothing on the user's disk can be in the way of looking.
     target = replace(read_target(repository, options.into), checkout=None, git_dir=None)
     asked = _Landing(
         repository=repository,
@@ -280,6 +281,7 @@ def _prove(
         proved=read_verified(ledger, plan.way, reuse=options.reuse_green, run=options.verified_run),
     )
     rows = proof.after(batch.taken[-1].tree)
+    # Before anything runs: the commands come from prun.toml, and the user has not let them run.
     if rows and not options.may_run_after:
         commands = dict.fromkeys(command for row in rows for command in row.after)
         raise Untrusted([Power("[[hotspot]] after", json.dumps([*commands], ensure_ascii=False), True)])
@@ -394,4 +396,5 @@ def _order(site: LandingContext, candidates: Sequence[Candidate]) -> tuple[Candi
         paths[one.branch] = {change.path for change in changes}
     partners = {one: [other for other in paths if other != one and paths[one] & paths[other]] for one in paths}
     names = plan_safe_order({name: len(found) for name, found in paths.items()}, partners, list(paths))
+    # Ancestors once more: the safe order knows nothing of who builds on whom.
     return plan_order(sorted(ordered, key=lambda one: names.index(one.branch)), contained)

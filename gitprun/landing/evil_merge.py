@@ -43,7 +43,7 @@ def find_evil_merges(git: Git, trees: Trees, *, bases: Sequence[Oid], tip: Oid, 
     """Make every merge of a branch again; name the paths at which it lost a change that was in no conflict there, or
     committed what git had written for somebody to resolve.
 
-    Who settles a conflict by taking one side loses nothing: he had to choose. A path counts while the tree ``last``
+    To settle a conflict by taking one side loses nothing: somebody has to choose. A path counts while the tree ``last``
     (that of the branch's tip, or a mended one) still lacks it. What is in the history of ``bases`` is not looked at.
     """
     repo = trees.repo
@@ -53,6 +53,7 @@ def find_evil_merges(git: Git, trees: Trees, *, bases: Sequence[Oid], tip: Oid, 
     suspects: dict[str, Suspect] = {}
     told: dict[str, None] = {}
     for row, merge in zip(merges, again, strict=True):
+        # Git could not make it again (a broken tree, say): then nothing is known of what it should have been.
         if isinstance(merge, str):
             continue
         inner = _read(repo, row)
@@ -85,6 +86,7 @@ def _lost_side(trees: Trees, inner: _Inner, bases: Sequence[Oid], path: bytes, l
     places = [trees.find(tree, path) for tree in (*inner.sides, inner.made, last)]
     befores = [trees.find(base, path) for base in bases]
     whole = [place for place in places if place is not None]
+    # Whole files are told elsewhere; with both sides alike nothing could be lost.
     if len(whole) < len(places) or whole[0] == whole[1] or not befores:
         return None
     # With several bases it is lost only if it is so whichever of them is asked.
@@ -125,11 +127,13 @@ def _marked(trees: Trees, inner: _Inner, merge: TreeMerge, last: Oid) -> Iterato
     """List the files that hold lines which begin and end a conflict, and which neither side has."""
     for path in {stage.path for stage in merge.stages}:
         left = trees.find(inner.made, path)
+        # Changed since: whoever did so saw the markers.
         if left is None or left[0] == GITLINK or left != trees.find(last, path):
             continue
         rows = [found for side in inner.sides if (found := trees.find(side, path)) and found[0] != GITLINK]
         texts = [read_blob(trees.repo, oid) for _, oid in (left, *rows)]
         marked = [sum(line.startswith((b"<<<<<<< ", b">>>>>>> ")) for line in text.split(b"\n")) for text in texts]
+        # More than a side has: a text about conflicts may show some of its own.
         if marked[0] > max(marked[1:], default=0):
             yield path
 
@@ -141,6 +145,7 @@ def _merges(repo: Objects, tip: Oid, known: Sequence[Oid]) -> list[tuple[Oid, Oi
     return [
         (Oid(str(commit.id)), *(Oid(str(parent)) for parent in commit.parent_ids))  # type: ignore[misc]
         for commit in walk
+        # An octopus is made only where nothing conflicts: git gives up on it otherwise.
         if len(commit.parent_ids) == 2
     ]
 
@@ -178,6 +183,7 @@ def _touched(change: LineChange, others: Sequence[LineChange]) -> bool:
 def undone_value(values: Sequence[object]) -> int | None:
     """Return the side (0 or 1) whose new value, against none of the other's, is the base's again in all later ones."""
     base, one, other, *later = values
+    # Both sides did the same: the merge could not lose one of them alone.
     if one == other or any(value != base for value in later):
         return None
     return 0 if base == other else 1 if base == one else None

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 # Stands for the target among the numbers of branches.
 TARGET = -1
-# So many merges for one git program, and so many programs.
+# So many merges for one git program: it starts once for them, and the first are judged while others are made.
 AT_A_TIME = 64
 # Git is mostly waited for: one program works while the answers of the other are judged.
 AT_ONCE = 2
@@ -85,6 +85,7 @@ def forecast(repository: Repository, history: History, asked: Asked) -> Forecast
     """
     checkouts = read_checkouts(repository.git)
     target = _find_target(repository, asked.into, checkouts)
+    # Merging writes objects; here they go where nobody looks, and away at the end.
     with aside(repository) as room:
         # It is asked for when all is merged, and git has it by then.
         room.git.ask_ahead("config", "--list", "-z")
@@ -92,6 +93,7 @@ def forecast(repository: Repository, history: History, asked: Asked) -> Forecast
         candidates: dict[str, Candidate] = {}
         found = find_branches(room, history, asked, target, left_out, candidates)
         new = read_new(room.git, target.tip, [branch.tip for branch in found])
+        # Before anything is compared: with the pairs the work grows by the square.
         branches = drop_contained(room.repo, target, new, found, left_out)
         ground = _read_ground(room, target, branches, new)
         wanted = _plan_pairs(ground)
@@ -164,6 +166,7 @@ def _merge_all(
             answers = pool.map(lambda pairs: merge_many(room.git, pairs), tips)
             yield (row for part, merges in zip(parts, answers, strict=True) for row in zip(part, merges, strict=True))
         finally:
+            # An error while judging, or Ctrl-C: merges that wait must not be made first.
             pool.shutdown(cancel_futures=True)
 
 
@@ -173,6 +176,7 @@ def _read_ground(room: TemporaryObjects, target: Target, branches: Sequence[Bran
     places = list(dict.fromkeys(place for place in forks.places if place))
     tree = {oid: tree_of(room.repo, oid) for oid in (*places, *forks.tips, target.tip)}
     own = [(tree[place], tree[tip]) for place, tip in zip(forks.places, forks.tips, strict=True) if place]
+    # One program for all comparisons, so the answers come in the order of the questions.
     seen = iter(compare_many(room.git, [*own, *((tree[place], tree[target.tip]) for place in places)]))
     changes = [_by_path(next(seen)) if place else {} for place in forks.places]
     return _Pairs(
@@ -233,12 +237,15 @@ def _plan_pairs(ground: _Pairs) -> list[tuple[int, int]]:
     reaches = {number: _reach(ground, number, ground.changes[number]) for number in range(len(forks.tips))}
     wanted = plan_meetings(reaches)
     for number, place in enumerate(forks.places):
+        # Where a branch forks nowhere, or in several places, what it changed is not known: it may meet any other.
         if place is None:
             wanted |= {(min(number, other), max(number, other)) for other in (TARGET, *reaches) if other != number}
     for place, changed in ground.since.items():
+        # Each is compared with what the target changed since that very place.
         here = {number: reaches[number] for number in reaches if forks.places[number] == place}
         met = plan_meetings({**here, TARGET: _reach(ground, TARGET, changed)})
         wanted |= {pair for pair in met if pair[0] == TARGET}
+    # A branch that contains another one meets its own work there.
     return sorted(wanted - forks.stacked)
 
 
@@ -265,6 +272,7 @@ def _meet(judge: Judge, ground: _Pairs, pair: tuple[int, int], merge: TreeMerge 
     names = {ground.tip(number): ground.name(number) for number in pair}
     if isinstance(merge, str):
         why, tips = "", [ground.tip(number) for number in pair]
+        # Git's word where two histories share nothing; why that is so, git does not say.
         if "unrelated" in merge:
             why = explain_unrelated(ground.git, ground.common, tips[0], tips[1], ground.name(pair[1]))
         problem = PathForecast(path="", kind="unmergeable", detail=merge, reasons=(why,) if why else ())

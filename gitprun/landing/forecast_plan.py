@@ -80,10 +80,12 @@ def plan_meetings(reaches: Mapping[int, Reach]) -> set[tuple[int, int]]:
     and moves the addition. All others are disjoint.
     """
     by_path = _index((path, side) for side, reach in reaches.items() for path in reach.paths)
+    # From here on each path is asked once: compared pair by pair, a thousand branches are half a million questions.
     by_gone = _index((folder, side) for side, reach in reaches.items() for folder in reach.gone)
     met = {pair for sides in by_path.values() for pair in combinations(sorted(sides), 2)}
     for path, sides in by_path.items():
         for folder in folders_above(path):
+            # A path that is another one's folder: both cannot be in one tree.
             met |= _cross(sides, by_path.get(folder, ()))
             if folder in by_gone:
                 met |= _cross([side for side in sides if path in reaches[side].added], by_gone[folder])

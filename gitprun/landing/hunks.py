@@ -60,6 +60,7 @@ def find_hunks(conflict: FileConflict) -> tuple[Hunk, ...] | str:
     return tuple(
         _hunk(triple, region)
         for region in group_regions(main, unit)
+        # Where one side changed something, or both alike, nobody has to choose.
         if region.main and region.unit and _texts_differ(triple, region)
     )
 

@@ -61,9 +61,10 @@ def move(
 ) -> tuple[Batch, Oid]:
     """Move the target and record it; ``made`` is what the after commands left, to be landed on top.
 
-    The ledger knows before and after, so that a crash in between is repaired. Gives the new tip.
+    The ledger knows before and after, so that a crash in between is repaired. Returns the new tip, too.
     """
     target, new, after = site.target, batch.tip(site), None
+    # Commands that left everything as it was need no commit.
     if made is not None and made.tree != batch.taken[-1].tree:
         from gitprun.landing.after import write_after
 
@@ -104,6 +105,7 @@ def move(
         raise
     # After the checkout: a landing that is recorded is one that the user sees in the files.
     record_landed(ledger, begun, rows)
+    # After the record: an approval of prun.toml must not outlive a landing that never was.
     approve(repository, site, new)
     if target.checkout is not None and changed:
         site.note(describe_not_run(site.hooks.folder, changed, target, new, AFTER_LANDING))
@@ -128,7 +130,7 @@ def _intent(site: LandingContext, new: Oid, names: Sequence[str], rows: tuple[La
 
 
 def _require_accepted(site: LandingContext, batch: Batch, made: AfterCommands) -> None:
-    """Raise Refused where commands made what is run here: they ran over the code of branches."""
+    """Raise OperationRefused where commands made what is run here: they ran over the code of branches."""
     step = site.trees.compare(batch.taken[-1].tree, made.tree)
     held = unaccepted(find_touches(site.trees, step, site.live()), site.options, None)
     if held:
@@ -141,6 +143,7 @@ def _require_accepted(site: LandingContext, batch: Batch, made: AfterCommands) -
 def _rows(site: LandingContext, batch: Batch, new: Oid, made: AfterCommands | None) -> tuple[LandingRow, ...]:
     """Return a row for each branch: its merge, what was settled and dropped, and that what it brought is there."""
     others = frozenset(path.encode("utf-8", "surrogateescape") for path in (made.paths if made else ()))
+    # Found out before the branch moves, for it is written into the intent as well.
     presences = find_presence(site.trees, batch.taken, tree_of(site.repo, new), others)
     own_check = OwnCheck(site, tuple(built.item.candidate for built in batch.taken))
     rows, below = [], site.target.tip
@@ -180,6 +183,7 @@ def _sync(repository: Repository, site: LandingContext, batch: Batch, new: Oid) 
     found: set[str] = {new}
     for built in batch.taken:
         found.add(built.commit)
+        # Only what is new: syncing all of a repository takes minutes.
         found.update(site.trees.written_between(before, built.tree))
         before = built.tree
     found.update(site.trees.written_between(before, tree_of(site.repo, new)))
@@ -194,6 +198,7 @@ def _post_merge(site: LandingContext, checkout: Path) -> None:
         try:
             run_hook(Git(cwd=checkout), hooks.folder, "post-merge", "0")
             site.note(News("the post-merge hook ran"))
+        # As with git merge: a post-merge hook cannot call the merge off.
         except (OperationRefused, GitFailed, GitTimeout) as problem:
             site.note(f"{problem.message} (the landing stands)")
 
@@ -252,7 +257,7 @@ def recover_landing(repository: Repository, ledger: Ledger) -> tuple[str, ...]:
     """Finish the last landing or undo if its program was killed; returns notes on what was done.
 
     Call it under the landing lock. A checkout that did not follow is completed, path by path and only where the user
-    changed nothing since; raises CheckoutStuck, and does so again until that is settled, when he did.
+    changed nothing since; else raises CheckoutStuck, and does so again until that is settled.
     """
     begun = find_cut_off(ledger.read().events)
     # Mostly: what the ledger holds of the last landing has an end.
@@ -267,7 +272,7 @@ def recover_landing(repository: Repository, ledger: Ledger) -> tuple[str, ...]:
     if not now or not _has_moved(git, started, now):
         ledger.append(end_of(started, ended, "not-moved"))
         return (News(f"{noun} on {branch} was cut off before anything moved"),)
-    # Where the branch went on since, the user has a checkout of his own making.
+    # Where the branch went on since, the checkout is as the user made it.
     if now == started.new and started.checkout:
         _complete(Path(started.checkout), started)
     if isinstance(started, UndoStarted):
@@ -354,6 +359,7 @@ def landing_place(repository: Repository, root: str) -> Path:
 
 def room_mark(repository: Repository) -> str:
     """Return what tells this repository's folders apart in a place that several may share."""
+    # Ten digits: a handful of repositories share a folder, and the name stays short enough for paths below it.
     return hashlib.sha256(os.fsencode(repository.common.resolve())).hexdigest()[:10]
 
 
@@ -366,6 +372,7 @@ def sweep_rooms(repository: Repository, place: Path) -> tuple[str, ...]:
     for path in left:
         identity = folder_identity(path)
         try:
+            # Git's own record of the worktree goes with it; removed by hand, it would be listed as missing.
             if identity is not None and admin_folder(repository.common, path) is not None:
                 remove_worktree(repository, path, identity)
             elif identity is not None:

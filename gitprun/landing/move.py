@@ -33,6 +33,7 @@ from gitprun.system.files import read_plain
 
 # A checkout once begun has to be finished: filters may fetch gigabytes (git-lfs) for each file.
 CHECKOUT_TIMEOUT = 3600.0
+# What git merge itself does to a checkout: it refuses where a file of the user's is in the way.
 _FOLLOW = ("read-tree", "-m", "-u", "--no-recurse-submodules")
 # Paths of 4,096 bytes, the longest there are: less than the 2 MB that the words of one program may have.
 _PATHS_A_CALL = 200
@@ -62,7 +63,7 @@ class CheckoutStuck(PrunError):
 
 
 def require_way(site: LandingContext, common: Path, new: Oid) -> None:
-    """Try everything that moving to ``new`` needs, changing nothing but cached file times; raises Refused."""
+    """Try everything that moving to ``new`` needs, changing nothing but cached file times; raises OperationRefused."""
     git = Git(cwd=site.target.checkout or common)
     # The two questions go out in one call: each start of git is a large part of what this look costs.
     git.ask_ahead(*HEAD)
@@ -81,10 +82,12 @@ def _require_way(site: LandingContext, git: Git, common: Path, new: Oid) -> None
     require_quiet(target, common)
     if target.checkout is None or target.git_dir is None:
         return
+    # The user switched branches while checks ran: those files are not the landing's to change.
     if git.run(*HEAD, ok=(0, 1)).text != target.ref:
         raise CheckoutMoved(f"{target.checkout} is on another branch now; nothing was changed", "run the command again")
     changes = site.trees.compare(site.old_tree, tree_of(site.repo, new))
     # While the index is the one that was read, nothing was staged since, and only the files that change matter.
+    # With filter programs only git can tell whether a file is as committed.
     if site.index is not None and index_stamp(target.git_dir) == site.index and not settings.filters:
         obstacle = find_obstacle(target.checkout, changes, site.local, ignore_case=settings.ignore_case)
         if not obstacle and are_untouched(target.checkout, target.git_dir, changes):
@@ -95,7 +98,10 @@ def _require_way(site: LandingContext, git: Git, common: Path, new: Oid) -> None
 def require_free_way(
     target: Target, common: Path, settings: MergeSettings, new: Oid, changes: Sequence[TreeChange]
 ) -> None:
-    """Look whether anything of the user's stands where the checkout would change, then let git try; raises Refused."""
+    """Check that nothing of the user's stands where the checkout would change, then let git try.
+
+    Raises OperationRefused.
+    """
     if target.checkout is None:
         return
     local = read_local_changes(target.checkout)
@@ -109,11 +115,12 @@ def require_free_way(
 def require_passage(
     target: Target, common: Path, settings: MergeSettings, new: Oid, changes: Sequence[TreeChange] | None = None
 ) -> None:
-    """Have git try the checkout's way to ``new`` without going it; raises Refused."""
+    """Have git try the checkout's way to ``new`` without going it; raises OperationRefused."""
     if target.checkout is None:
         return
     git = target.git(common)
     try:
+        # Files that were touched and not changed (a build, a copy) would be taken for edits.
         git.run("update-index", "-q", "--refresh", ok=(0, 1))
         # Git's own rehearsal: it knows more reasons to refuse (sparse paths, submodules, case) than rules of ours
         # would.
@@ -134,6 +141,7 @@ def _rehearse_filters(
         return
     import tempfile
 
+    # On the repository's own disk: /tmp may be small, and the files of a large landing are not.
     place = common / "prun"
     place.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="filters-", dir=place) as scratch:
@@ -162,21 +170,26 @@ def read_tip(git: Git, ref: str) -> str:
 
 
 def move_target(target: Target, git: Git, new: Oid, reason: str) -> None:
-    """Move the branch by compare-and-swap, with reflog and reference-transaction hook; raises Refused, unchanged."""
+    """Move the branch by compare-and-swap, with reflog and reference-transaction hook.
+
+    Raises OperationRefused where it did not move.
+    """
     try:
+        # The old value is given: git moves it under its lock, or not at all.
         git.run("update-ref", "-m", reason, target.ref, new, target.tip)
     except GitFailed as problem:
         now = read_tip(git, target.ref)
         # A hook refused after the fact, or git was killed once the ref was written: it is where it should be.
         if now == new:
             return
+        # Somebody else's commit came first; a new try builds on it.
         if now != target.tip:
             raise TargetMoved(target.branch) from None
         raise OperationRefused(f"git would not move {target.branch}: {problem.message}; nothing was changed") from None
 
 
 def follow(target: Target, new: Oid, reason: str) -> None:
-    """Bring the target's checkout to the new commit, or the branch and the checkout back; raises TakenBack then."""
+    """Bring the target's checkout to the new commit, or the branch and the checkout back; raises MoveUndone then."""
     if target.checkout is None:
         return
     git = target.git(target.checkout)
@@ -186,6 +199,7 @@ def follow(target: Target, new: Oid, reason: str) -> None:
         try:
             git.run(*_FOLLOW, target.tip, new, timeout=CHECKOUT_TIMEOUT)
         finally:
+            # Waited for in any case: a program left behind could write the ref after the landing was taken back.
             before.wait(ok=(0, 1, 128))
     except (GitFailed, GitTimeout) as problem:
         try:
@@ -262,8 +276,10 @@ def finish_checkout(git: Git, old: Oid, new: Oid, *, trust_index: bool) -> None:
 def _is_torn(git: Git, checkout: Path, change: TreeChange) -> bool:
     """Check whether a file is but the beginning of one side's version: what a full disk or a crash leaves."""
     text = read_plain(checkout / os.fsdecode(change.path), _MOST_TORN)
+    # Read up to the limit: that much may be cut off, and no beginning of anything.
     if text is None or len(text) == _MOST_TORN:
         return False
+    # Of regular files only: a link is written at once.
     sides = [oid for mode, oid in ((change.old_mode, change.old), (change.new_mode, change.new)) if mode[:2] == "10"]
     blobs = (git.run("cat-file", "blob", oid).out for oid in sides)
     # An empty file is one, too; a whole version was recognised before.
@@ -273,6 +289,7 @@ def _is_torn(git: Git, checkout: Path, change: TreeChange) -> bool:
 def _index_of(git: Git, old: Oid, changes: Sequence[TreeChange]) -> dict[bytes, tuple[str, str]]:
     """Read what the index holds at the changed paths."""
     index: dict[bytes, tuple[str, str]] = {change.path: (change.old_mode, change.old) for change in changes}
+    # One listing of what differs from the old commit; all else in the index is as that has it.
     options = ("--cached", "--raw", "-z", "--no-abbrev", "--no-renames", "--ignore-submodules=none")
     fields = git.run("diff-index", *options, old).fields
     for about, path in zip(fields[::2], fields[1::2], strict=True):
@@ -289,6 +306,7 @@ def _held(change: TreeChange, content: tuple[str, str] | None) -> tuple[str, str
     """
     old, new = (change.old_mode, change.old), (change.new_mode, change.new)
     if content is None:
+        # Gone where it should go: done. Gone where it should be: to be written.
         return new if change.removed else old
     if GITLINK in (change.old_mode, change.new_mode):
         return old
@@ -308,6 +326,7 @@ def _hash_files(git: Git, checkout: Path, changes: Sequence[TreeChange]) -> Mapp
         except (FileNotFoundError, NotADirectoryError):
             continue
         if stat.S_ISLNK(mode):
+            # A link's content is its target; git hash-object would follow it.
             found[change.path] = (_LINK, _blob_id(os.readlink(place)))
         elif stat.S_ISREG(mode):
             plain.append((change.path, "100755" if mode & 0o100 else "100644"))
@@ -315,6 +334,7 @@ def _hash_files(git: Git, checkout: Path, changes: Sequence[TreeChange]) -> Mapp
             found[change.path] = (GITLINK, "")
     for start in range(0, len(plain), _PATHS_A_CALL):
         part = plain[start : start + _PATHS_A_CALL]
+        # With filters and line ends, as it would be stored: else every file on a CRLF checkout is foreign.
         oids = git.run("hash-object", "--", *(path for path, _ in part)).text.split()
         found.update((path, (mode, oid)) for (path, mode), oid in zip(part, oids, strict=True))
     return found

@@ -92,6 +92,7 @@ class LandingOptions:
     dry_run: bool = False
     verify: tuple[str, ...] | None = None
     detect: bool = False
+    # Half an hour, as DEFAULT_VERIFY_TIMEOUT: a test suite that takes longer is asked for by name.
     verify_timeout: float = 1800.0
     verify_sandbox: VerifySandbox | None = None
     verify_view: VerifyView = "checkout"
@@ -216,6 +217,7 @@ def plan_order(
         units = sorted((one for one in candidates if one.unit), key=lambda one: one.since)
         arranged = [*units, *(one for one in candidates if not one.unit)]
     waiting = list(dict.fromkeys(arranged))
+    # Branches beside each other need no sorting by descent.
     if not contained:
         return tuple(waiting)
     ordered: list[Candidate] = []
@@ -230,6 +232,7 @@ def plan_order(
 
 def unproved(candidate: Candidate, options: LandingOptions) -> str:
     """Return why a unit's own verdict keeps it from landing; empty if it does not."""
+    # Branches made elsewhere were never checked: the merged tree's check is all there is.
     if not candidate.unit or candidate.verdict == "pass" or options.allow_unverified:
         return ""
     if candidate.mended and not options.no_verify:

@@ -41,6 +41,7 @@ FORMAT: Final = 1
 MOST: Final = 64 << 20
 FOLDER: Final = "resolve"
 RECORD: Final = "resolution.json"
+# All that some shell, file system or ref takes for more than a letter; a part that begins with a dot or a dash, too.
 _ODD = re.compile(r"[^A-Za-z0-9_./-]+|/[.-]")
 
 
@@ -114,7 +115,9 @@ def folder_of(repository: Repository, name: str) -> Path:
 def name_for(candidate: Candidate) -> str:
     """Name the resolution of a branch: in letters that any file may have, the same ones for the same branch."""
     if not _ODD.search(candidate.branch) and not candidate.branch.startswith((".", "-")):
+        # "+" stands in few branches, so that most names are told apart without a number.
         return candidate.branch.replace("/", "+")
+    # 80 letters leave room below the 255 a file name may have; the digits tell apart what the cut makes alike.
     plain = _ODD.sub("-", candidate.branch).replace("/", "-").strip("-.")[:80] or "branch"
     return f"{plain}-{hashlib.sha256(candidate.branch.encode('utf-8', 'surrogateescape')).hexdigest()[:6]}"
 
@@ -142,12 +145,13 @@ def _read(place: Path) -> Resolution | None:
         lists: Mapping[str, Iterable[Any]] = {key: record.pop(key) for key in ("identity", "provided")}
         device, inode = lists["identity"]
         return Resolution(**record, paths=paths, identity=(int(device), int(inode)), provided=tuple(lists["provided"]))
+    # Edited by hand or half written: the workspace stays, and the ledger still names it.
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 
 
 def require_open(resolutions: Sequence[Resolution], branch: str | None) -> Resolution:
-    """Find the open resolution of a branch or unit, or the only one; raises Refused."""
+    """Find the open resolution of a branch or unit, or the only one; raises OperationRefused."""
     fitting = [one for one in resolutions if branch is None or branch in (one.branch, one.name, one.unit, one.label)]
     if len(fitting) == 1:
         return fitting[0]
@@ -165,6 +169,7 @@ _OPENING: Final = ".opening-"
 @contextmanager
 def resolutions_locked(repository: Repository) -> Iterator[None]:
     """Hold the lock under which resolutions are opened, swept and closed."""
+    # A lock of its own: a landing takes minutes, and --abort should not wait for it.
     with locked(repository.state / "locks" / "resolve.lock", doing="opening or closing a resolution"):
         yield
 
@@ -193,11 +198,13 @@ def open_resolution(
     repository, candidate, target = opening.repository, opening.candidate, opening.target
     name, path = name_for(candidate), workspace_of(spec.root, candidate)
     folder = folder_of(repository, name)
+    # With the mark of this repository: several may share the folder, and each sweeps only its own.
     hidden = path.with_name(f"{_OPENING}{room_mark(repository)}-{name}")
     notes = _make_way(path)
     repo, message = opening.repo, f"merge: ship {candidate.branch}\n"
     parents = (target.tip, candidate.tip)
     opened = write_commit(repo, left.tree, parents, message, *read_signatures(repository.git))
+    # Without a remote: what is edited there can be pushed nowhere by mistake.
     workspace = make_clone(read_source(repository), hidden, target.tip, f"{FOLDER}/{name}")
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -223,11 +230,13 @@ def open_resolution(
         )
         for file, text in spec.texts.items():
             write_whole(folder / file, text.encode("utf-8", "backslashreplace"))
+        # Pinned before it is written down: a gc in between would take what the record names.
         move_ref(repo, resolution.ref, opened, read_ref(repo, resolution.ref) or ZERO, "prun: a resolution was opened")
         shown = tuple(row.path for row in resolution.paths)
         ledger.append(resolution.about.into(ResolveStarted, why=left.why, workspace=str(path), paths=shown))
         write_resolution(repository, resolution)
         os.rename(hidden, path)
+    # Ctrl-C as well: half a workspace must not look like one that waits for somebody.
     except BaseException:
         remove_tree(hidden, workspace.identity)
         _drop_record(repository, name)
@@ -258,10 +267,12 @@ def _lay_out(path: Path, left: Unresolved, message: str, index: Path) -> None:
     ``index`` gets a copy of the index as it is without conflicts, to read the files with later.
     """
     git = Git(cwd=path, config=QUIET)
+    # Files first, as of a merge without conflict: git lays none out for a path that has stages.
     git.run("read-tree", "-m", "-u", "HEAD", left.tree)
     shutil.copy2(path / ".git" / "index", index)
     rows = []
     for row in left.paths if left.why == CONFLICT else ():
+        # git update-index wants the plain entry of a path gone before its stages come.
         rows.append(b"0 " + ZERO.encode() + b"\t" + row.path)
         for stage in row.stages:
             if stage is not None:
@@ -276,6 +287,7 @@ def require_idle(resolution: Resolution) -> None:
     """Refuse while a worker that was let do it is still at it, although who started it is gone."""
     if not resolution.worker:
         return
+    # By the state folder, not by the record: whoever started the worker may be gone.
     state = read_state_dir(Path(resolution.worker))
     if state.alive:
         pids = [str(who.pid) for who in (state.dispatcher, state.supervisor) if who is not None]
@@ -294,6 +306,7 @@ def close_resolution(
     """
     notes = []
     repo: Objects = open_repository(repository.common)
+    # First of all: while anything else fails, what was written is kept already.
     if written is not None:
         of = resolution.label if resolution.unit else ""
         kept = keep_in_trash(repository, ledger, resolution.ref, written, why=f"resolution {outcome}", of=of)
@@ -326,11 +339,13 @@ def sweep(repository: Repository, ledger: Ledger, root: Path) -> tuple[str, ...]
         if not os.path.lexists(one.workspace) and os.path.lexists(Path(one.workspace).parent):
             close_resolution(repository, ledger, one, "gone")
     for folder in (repository.state / FOLDER).glob("*"):
+        # What a kill left of closing it, or of opening it before it was written down.
         if not (folder / RECORD).exists():
             shutil.rmtree(folder, ignore_errors=True)
     names = {one.ref for one in read_resolutions(repository)}
     rows = repository.git.run("for-each-ref", "--format=%(objectname) %(refname)", f"{PRUN_REFS}{FOLDER}/").text
     for oid, _, ref in (row.partition(" ") for row in rows.splitlines()):
+        # A pin without a record keeps objects that nobody can name any more.
         if ref not in names:
             delete_ref(open_repository(repository.common), ref, Oid(oid))
     return tuple(notes)

@@ -16,6 +16,7 @@ from gitprun.model.globs import matches
 Grade = Literal["held", "named"]
 # Git takes it from the folder of hooks, wherever that is; or hooks call it in whatever folder they run.
 HookWay = Literal["", "folder", "called"]
+# Links and submodules: what lies behind either is in no tree that could be looked at.
 LINK_MODES: Final = ("120000", "160000")
 ATTRIBUTES: Final = ".gitattributes"
 MODULES: Final = ".gitmodules"
@@ -185,11 +186,13 @@ def grade(change: Altered, live: Live) -> Touch | None:
     """Return what one changed path is by its name alone; None where it is no part of the surface."""
     path = change.path.casefold() if live.ignore_case else change.path
     hook = _hook(path, live, change)
+    # Hooks first: whether one is touched decides which hooks run after the move.
     if hook is not None:
         return Touch(change.path, hook[1], "held", hook[0])
     what = _held(path, live, change)
     if what:
         return Touch(change.path, what, "held")
+    # One search instead of some eighty patterns, for every path of every branch.
     if not _LIKELY.search(path):
         return None
     for name, _, patterns in RUNNERS:
@@ -241,6 +244,7 @@ def _named(names: Mapping[str, str], path: str, change: Altered) -> str:
 
 def _quoted(texts: Mapping[str, str], path: str, change: Altered) -> str:
     """Return whose text names a path that is no plain word, such as one with blanks."""
+    # Plain words were looked up above; only odd names are worth a search through whole texts.
     if PLAIN_WORD.fullmatch(path) or not change.may_run:
         return ""
     return next((who for who, text in texts.items() if path in text), "")
@@ -255,6 +259,7 @@ def _falls(pattern: str, path: str, *, leads: bool) -> bool:
     """Check whether a path falls under a pattern; a link that takes the place of one of its folders does, too."""
     if matches(pattern, path):
         return True
+    # A link called .claude stands for .claude/settings.json: git shows only the link.
     folders = pattern.removeprefix("**/").removeprefix("/").split("/")[:-1]
     return leads and any(
         path == "/".join(folders[:many]) or (pattern[:3] == "**/" and path.endswith("/" + "/".join(folders[:many])))
@@ -277,5 +282,6 @@ TITLES: Final[Mapping[Grade, str]] = {
 
 def describe(touches: Sequence[Touch]) -> str:
     """Return in one line what is touched; empty where nothing is."""
+    # Three fit on a line; --accept is told all of them.
     shown = ", ".join(touch.words for touch in touches[:3])
     return shown + (f" and {len(touches) - 3} more" if len(touches) > 3 else "")

@@ -103,6 +103,7 @@ def _touch(trees: Trees, change: TreeChange, live: Live) -> Touch | None:
     found = grade(Altered(path, change.old_mode, change.new_mode, change.old, change.new), live)
     if found is not None and found.grade == "held":
         return found
+    # Only for what the name alone does not hold: reading the texts costs more.
     what = next(_read(trees, change, path.casefold() if live.ignore_case else path, live), "")
     if what:
         return Touch(path, what, "held", "called" if path.endswith(PACKAGE) else "")
@@ -141,6 +142,7 @@ def _changed_keys(old: bytes, new: bytes) -> set[str]:
     for body in (old, new):
         try:
             said = json.loads(body or b"{}")
+        # A manifest that no runner can read starts nothing.
         except (ValueError, RecursionError):
             said = {}
         parsed.append(said if isinstance(said, dict) else {})
@@ -157,8 +159,10 @@ def _powers(old: bytes, new: bytes, *, leads: bool) -> Iterator[str]:
             parsed.append(parse_toml(body))
         except PrunError:
             parsed.append({})
+            # What it says cannot be told, so it is shown to somebody; that the old one was broken is no news.
             if body is new:
                 yield "it is no TOML any more"
+    # A link in the place of prun.toml makes it say whatever lies where it leads.
     if leads:
         yield "it is no file any more"
     said = [power.key for power in changed_powers(*parsed)]
@@ -259,6 +263,7 @@ def read_unit_touches(
     for unit in with_work:
         try:
             old, new = (tree_of(trees.repo, str(commit)) for commit in (base_of(run, unit), unit.commit))
+            # Once for all units: what is live is told by the checkout, which they have in common.
             live = live or read_live(trees, old, places, settings, protected)
             found[unit.id] = find_touches(trees, trees.compare(old, new), live)
         except (KeyError, ValueError, PrunError):

@@ -162,7 +162,7 @@ def _require_green(
     options: LandingOptions,
     stop: Stop | None,
 ) -> tuple[str, ...]:
-    """Check what is brought back as any landing is; returns notes, raises Refused where nothing proves it."""
+    """Check what is brought back as any landing is; returns notes, raises OperationRefused where nothing proves it."""
     from gitprun.landing.prove import came_confined, check_apart, landing_checks
     from gitprun.verify.surroundings import wish_for_landing
 
@@ -227,6 +227,7 @@ def _plan(ground: _UndoTarget, choice: UndoChoice) -> _Undoing:
         notes = (News(f"{published[0]} has it already, so it is reverted and not taken out of the history"),)
     rows = [(one, one.commit) for one in reversed(merges)]
     planned = _revert(ground, "reverted", rows, after=landing.after if len(merges) == len(landing.merges) else "")
+    # The generated files came of all branches together; taken out for one, they would be wrong for the rest.
     partly = made if len(merges) < len(landing.merges) else ()
     return replace(planned, notes=(*notes, *partly, *planned.notes))
 
@@ -275,7 +276,7 @@ def _builders(ground: _UndoTarget, choice: UndoChoice) -> tuple[str, ...]:
 
 
 def _revert(ground: _UndoTarget, way: Way, rows: Sequence[tuple[Merge, str]], after: str = "") -> _Undoing:
-    """Revert commits one on the other, in their order; raises Refused naming the paths that changed since."""
+    """Revert commits one on the other, in their order; raises OperationRefused naming the paths that changed since."""
     tip, items, notes = ground.target.tip, list[UndoneItem](), list[str]()
     # What commands made after the landing came last, so it goes first.
     if after:
@@ -329,6 +330,7 @@ def _move(ground: _UndoTarget, ledger: Ledger, choice: UndoChoice, planned: _Und
     target = ground.target
     _require_still(ground)
     if planned.way == "moved":
+        # By a ref, not by the reflog alone: that expires, and a bare repository has none.
         name = f"{PRUN_REFS}undone/{short(target.tip)}"
         if read_ref(ground.repo, name) != target.tip:
             move_ref(ground.repo, name, target.tip, ZERO, "prun: taken back")
@@ -357,12 +359,13 @@ def _move(ground: _UndoTarget, ledger: Ledger, choice: UndoChoice, planned: _Und
     except MoveUndone:
         ledger.append(end_of(begun, UndoFinished, "taken-back"))
         raise
+    # After the move and before the record: a crash in between is finished from the intent.
     forget(ground.repository.state, [name for _, name in planned.forgets])
     record_undone(ledger, begun, rows)
 
 
 def _require_still(ground: _UndoTarget) -> None:
-    """Check right before that the target and its checkout are where they were; raises Refused."""
+    """Check right before that the target and its checkout are where they were; raises OperationRefused."""
     target = ground.target
     if read_tip(ground.git, target.ref) != target.tip:
         raise TargetMoved(target.branch)

@@ -123,6 +123,7 @@ def read_unresolved(opening: Opening, means: Means) -> Unresolved:
         _unresolved(one, describe_conflict(one.at, names, target.checkout)) for one in answers if not one.settled
     )
     marked = {row.path: _mark(opening, row) for row in paths if row.textual}
+    # Git's own markers name commits; these name branches, in the style that the user has git write.
     tree = replace_blobs(repo, tree, {path: text for path, text in marked.items() if text is not None})
     return Unresolved(
         main=target.tip,
@@ -181,6 +182,7 @@ def read_findings(opening: Opening, options: LandingOptions, left: Unresolved, h
     if candidate.tip in left.bases:
         raise OperationRefused(f"{target.branch} already has the commits of {candidate.branch}")
     # Judged again by the landing's own function: what is opened is what would land, with all that is wrong with it.
+    # Every finding is let pass: a report has to name them all, where a landing ends at what is not accepted.
     combined = combine_alone(
         opening.repository, candidate, replace(options, into=target.ref, allow_suspect=EVERY_FINDING[:1])
     )
@@ -192,11 +194,13 @@ def read_findings(opening: Opening, options: LandingOptions, left: Unresolved, h
     if suspects:
         rows = _rows(Trees(opening.repo), whole, suspects)
         return replace(whole, why="suspect", reason="; ".join(map(str, suspects)), paths=rows)
+    # Without a failed check there is nothing to show and nothing to mend in files.
     if hold is None or hold.state not in OPENED or not hold.command:
         raise OperationRefused(
             f"nothing of {candidate.branch} is left in conflict with {target.branch}",
             f"git prun merge {name} lands it, or says what else keeps it from landing",
         )
+    # A check speaks of one tree; on another it may be green, and nobody should mend what is not broken.
     if hold.moved:
         raise OperationRefused(
             f"{candidate.branch} was {hold.state}, and {hold.moved} moved since: nobody knows whether it still is",
@@ -214,6 +218,7 @@ def _rows(trees: Trees, left: Unresolved, suspects: Sequence[Suspect]) -> tuple[
     rows = []
     for path, said in reasons.items():
         name = os.fsencode(path)
+        # A finding about the branch as a whole has no path.
         found = trees.find(left.tree, name) if path else None
         textual = found is not None and found[0] in REGULAR
         versions = [trees.find(side, name) if textual else None for side in sides]

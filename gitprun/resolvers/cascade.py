@@ -51,6 +51,7 @@ def run_cascade(conflict: FileConflict, *, every: bool = False) -> CascadeResult
 
     Stops at the first proof unless ``every`` is set. A resolver that raises is left to the caller.
     """
+    # Before any kind is asked: reading alone takes longer than the limit on time for a file of many megabytes.
     size = max(len(conflict.base or b""), len(conflict.main), len(conflict.unit))
     if size > SIZE_LIMIT:
         reason = f"the file is too large to be resolved ({size} bytes, limit {SIZE_LIMIT})"
@@ -65,6 +66,7 @@ def run_cascade(conflict: FileConflict, *, every: bool = False) -> CascadeResult
             break
         answer = resolver(conflict)
         if isinstance(answer, Resolved):
+            # No resolver is believed: the shared proof counts words and lines, and repeats no mistake of its reading.
             fault = prove(conflict, answer.text, kind)
             answer = Refused(_QUOTED.sub("a word", fault) if kind and kind.private else fault) if fault else answer
         # A kind that could not read a version has judged nothing, so lines may still be asked.
@@ -83,4 +85,5 @@ def _strategies(path: str) -> Iterator[tuple[str, Resolver, Kind | None]]:
     for kind in kinds_for(path):
         for resolver in kind.resolvers:
             yield kind.name, resolver, kind
+    # Last, and without a kind: it knows lines only, so what it makes is proved by lines and words.
     yield near.NAME, near.merge_near, None

@@ -21,6 +21,7 @@ from gitprun.resolvers.text import Triple
 
 NAME = "lines"
 
+# All brackets of the file, in strings too: that is why a version that is unbalanced by itself is not asked.
 _BRACKET = re.compile(rb"[()\[\]{}]")
 _OPENED_BY = {b")": b"(", b"]": b"[", b"}": b"{"}
 
@@ -51,6 +52,7 @@ def union(conflict: FileConflict) -> Resolved | Refused:
 def _merge_added_file(triple: Triple) -> tuple[bytes, ...] | Refused:
     """Merge a file that both sides made: only when one of the two has all lines of the other, in order."""
     for longer, shorter in ((triple.main, triple.unit), (triple.unit, triple.main)):
+        # Without a base two different lists cannot be joined: what one side lacks it may have left out on purpose.
         rest = iter(longer)
         if all(line in rest for line in shorter):
             return longer
@@ -77,6 +79,7 @@ def _merge_paired(triple: Triple, *, early: bool) -> tuple[bytes, ...] | Refused
     unit = diff_lines(triple.base, triple.unit, early=early)
     if main is None or unit is None:
         return Refused(TOO_DIFFERENT)
+    # A ticked box and a new item below it are one changed hunk for the diff, and two edits for people.
     main, unit = split_items(main, triple.base), split_items(unit, triple.base)
     contest = next(_contests(triple.base, main, unit), None)
     if contest is not None:
@@ -105,6 +108,7 @@ def _additions(changes: Sequence[LineChange]) -> dict[int, tuple[bytes, ...]]:
 def _join_at(merged: list[bytes], main: Sequence[bytes], unit: Sequence[bytes]) -> Sequence[bytes] | Refused:
     if not main or not unit or main == unit:
         return main or unit
+    # From the last line that is not blank: whether blank lines stand before it decides where a section begins.
     filled = next((i for i in range(len(merged) - 1, -1, -1) if merged[i].strip()), 0)
     joined = join_added(merged[filled:], main, unit)
     if joined is None:
@@ -117,8 +121,10 @@ def _contests(base: Sequence[bytes], main: Sequence[LineChange], unit: Sequence[
     """Yield for each pair of changes that cannot both hold what they are."""
     passed = 0
     for change in main:
+        # Both lists are in order, so changes that lie behind are never looked at again: linear, not each with each.
         while passed < len(unit) and unit[passed].stop < change.start:
             passed += 1
+        # One change may touch several of the other side.
         at = passed
         while at < len(unit) and unit[at].start <= change.stop:
             if not _agree(change, unit[at]):
@@ -131,6 +137,7 @@ def _agree(main: LineChange, unit: LineChange) -> bool:
     """Check whether two changes that touch can both hold, whole."""
     if main.equals(unit) or (main.adds and unit.adds):
         return True
+    # Rewritten lines overlap in part where one side rewrote more of them; only the shared ones can contradict.
     if main.in_place and unit.in_place:
         shared = range(max(main.start, unit.start), min(main.stop, unit.stop))
         return all(main.lines[k - main.start] == unit.lines[k - unit.start] for k in shared)
@@ -147,6 +154,7 @@ def _tell(base: Sequence[bytes], change: LineChange) -> str:
 
 
 def _name(lines: Sequence[bytes]) -> str:
+    # Three lines show which place is meant, in a message of one line.
     return ", ".join(map(quote, lines[:3])) + (f" and {len(lines) - 3} more" if len(lines) > 3 else "")
 
 

@@ -51,9 +51,11 @@ class _Move:
 def _moves(base: Lines, changes: Sequence[LineChange]) -> Iterator[_Move]:
     for gone in changes:
         skip, block = _core(base[gone.start : gone.stop])
+        # A block that stood twice leaves open which one moved.
         if gone.lines or sum(bool(line.strip()) for line in block) < LEAST_LINES or _count(base, block) != 1:
             continue
         again = [change for change in changes if change.adds and _core(change.lines)[1] == block]
+        # Found at two new places it was copied, and which copy should get the other side's edit is a guess.
         if len(again) == 1:
             skipped = _core(again[0].lines)[0]
             yield _Move(gone.start, gone.stop, again[0].start, again[0].lines, len(block), skip, skipped)
@@ -73,6 +75,7 @@ def _count(lines: Lines, block: Lines) -> int:
 def _move_in_other(other: Lines, changes: Sequence[LineChange], move: _Move) -> Lines | None:
     """Move the block in the other side's version, changed as it is there; None if that is not clear."""
     start, stop = move.start + move.skip, move.start + move.skip + move.size
+    # What was added at the block's very edge may belong to what is around it: that is not inside.
     inside = [c for c in changes if start <= c.start and c.stop <= stop and not (c.adds and c.start in (start, stop))]
     beside = [c for c in changes if c not in inside and c.start <= move.stop and move.start <= c.stop]
     at_place = [c for c in changes if c.start <= move.place <= c.stop]

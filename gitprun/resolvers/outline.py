@@ -13,6 +13,7 @@ from gitprun.resolvers.proof import audit, prove
 # The lines above a line that it belongs to, by indentation, and the line itself.
 Place = tuple[bytes, ...]
 
+# INI and TOML: headers stand at the margin, and so do the lines below them.
 _SECTION = re.compile(rb"\[[^\]]+\]+$")
 _WORD = re.compile(rb"\w")
 # Prose has no places.
@@ -31,6 +32,7 @@ def find_misplaced(conflict: FileConflict, merged: bytes) -> tuple[str, ...]:
     Where repeated lines look alike git may put what a side added to one block into another one, without a conflict.
     Nothing is found where no resolver proves a text, or where the lines leave no choice.
     """
+    # Without a base no lines were paired, and so none paired wrongly.
     if conflict.base is None:
         return ()
     # A text both pairings agree on needs no second opinion, and most merges are such.
@@ -53,6 +55,7 @@ def _compare(proved: bytes, merged: bytes) -> tuple[str, ...]:
     if proved == merged:
         return ()
     due, have = _outline(proved), _outline(merged)
+    # Order aside: both may put two additions at one place either way round.
     if due == have:
         return ()
     # Told is what moved; a line that only one of the two has is what other checks are there for.
@@ -73,6 +76,7 @@ def _outline(text: bytes) -> Counter[Place]:
     section: Place = ()
     for line in text.splitlines():
         bare = b" ".join(line.split()).rstrip(b",; ")
+        # A lone bracket stands under everything that opens one, and would be "moved" with each of them.
         if not _WORD.search(bare):
             continue
         indent = len(line.expandtabs(4)) - len(line.expandtabs(4).lstrip())

@@ -11,6 +11,7 @@ from gitprun.resolvers.changes import pair_lines
 from gitprun.resolvers.kinds import find_faults
 from gitprun.resolvers.text import BOM, split_versions
 
+# Bytes from 0x80 on count as letters: words in UTF-8 and in any 8-bit encoding stay whole.
 _WORD = re.compile(rb"[A-Za-z0-9_\x80-\xff]+")
 
 
@@ -45,8 +46,10 @@ def audit(path: str, base: bytes | None, main: bytes, unit: bytes, merged: bytes
 
 
 def _new_marker(conflict: FileConflict, text: bytes) -> str | None:
+    # A search for four substrings, where splitting three files into lines would be the dearest step of most proofs.
     if not any(mark in text for mark in MARKERS):
         return None
+    # A side may document markers, or underline a heading; with other line ends it is the same line.
     known = {line.rstrip() for line in (*conflict.main.split(b"\n"), *conflict.unit.split(b"\n"))}
     for line in text.split(b"\n"):
         if line.startswith(MARKERS) and line.rstrip() not in known:
@@ -55,6 +58,7 @@ def _new_marker(conflict: FileConflict, text: bytes) -> str | None:
 
 
 def _new_fault(conflict: FileConflict, text: bytes, kind: Kind | None) -> str | None:
+    # By lines there is no kind to ask, so every kind that claims the path looks for faults.
     if kind is None:
         found = audit(conflict.path, conflict.base, conflict.main, conflict.unit, text)
         return found[0] if found else None
@@ -103,10 +107,12 @@ def _moves(base: Sequence[bytes], side: Sequence[bytes]) -> tuple[Counter[bytes]
 
 def _touched_line(conflict: FileConflict, text: bytes) -> str | None:
     """Check that each line that is in all three versions equally often is so in the merge."""
+    # Without a base no line is "untouched": each is one that a side added.
     if conflict.base is None:
         return None
     base, main, unit, have = (_lines(each) for each in (conflict.base, conflict.main, conflict.unit, text))
     for line, count in base.items():
+        # Counted, not placed: where lines stand is the resolver's to say, that none is lost is not.
         if count == main[line] == unit[line] and have[line] != count and not _may_move(line):
             return f"the line {quote(line)}, which neither side touched, is {'lost' if have[line] < count else 'twice'}"
     return None
@@ -127,6 +133,7 @@ def _other_ends(conflict: FileConflict, text: bytes) -> str | None:
     if text.startswith(BOM) != triple.bom and text:
         return "the byte order mark changed"
     pairs, lines = text.count(b"\r\n"), text.count(b"\n")
+    # Triple has CRLF only where every version is uniform, so a single bare LF is the merge's.
     if triple.end == b"\r\n" and pairs != lines:
         return "the line ends changed"
     if triple.end == b"\n" and pairs and b"\r\n" not in conflict.main and b"\r\n" not in conflict.unit:

@@ -13,8 +13,11 @@ DEPTH_LIMIT = 64
 
 _TRIVIA = re.compile(r"(?:[ \t\r\n]+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _PIECE = re.compile(r"(?P<space>[ \t\r\n]+)|(?P<line>//[^\n]*)|(?P<block>/\*.*?\*/)", re.DOTALL)
+# Unrolled, without alternatives that overlap: a string that is never closed is given up in one pass.
 _STRING = re.compile(r'"[^"\\\x00-\x1f]*(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*)*"')
+# Not before a "/": a comment around the colon takes the slower way in _item.
 _KEY = re.compile(rf"({_STRING.pattern})[ \t\r\n]*:[ \t\r\n]*(?!/)")
+# What follows must not go on as a word: "truely" and "1.2.3" are no JSON, and 01 is none either.
 _PLAIN = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?![\w.])|(?:true|false|null)(?!\w)")
 _TOKEN = re.compile(rf"{_STRING.pattern}|(?P<comment>//[^\n]*|/\*.*?\*/)|[ \t\r\n]+|,(?=\s*[}}\]])", re.DOTALL)
 _STARTS = frozenset(" \t\r\n/")
@@ -82,6 +85,7 @@ def read(text: str) -> Document | JsonUnreadable:
     found = reader.value(lead, 0)
     if isinstance(found, JsonUnreadable):
         return found
+    # More than white space after the value is two values, or what is left of a conflict.
     root, at = found
     if reader.trivia(at) != len(text):
         return NOT_JSON
@@ -94,6 +98,7 @@ def meaning(node: JsonNode) -> Hashable:
         return "{", tuple(sorted(zip(item_keys(node), (meaning(i.value) for i in node.items), strict=True)))
     if node.kind == "[":
         return "[", tuple(meaning(item.value) for item in node.items)
+    # Numbers stay as written: 1.0 and 1 are one float and two versions of something.
     return node.kind, unescape(node.text) if node.kind else node.text
 
 
@@ -119,6 +124,7 @@ def squeeze(text: str) -> str:
 
 def comments(text: str) -> list[str]:
     """List the comments of a text, each without the white space at the ends of its lines."""
+    # Most files have no comment, and need no search token by token.
     if "/" not in text:
         return []
     found = (token["comment"] for token in _TOKEN.finditer(text))
@@ -135,6 +141,7 @@ class _JsonReader:
 
     def trivia(self, at: int) -> int:
         """Skip white space and comments."""
+        # Called between any two tokens: most of them have nothing between, and need no regex.
         if self.text[at : at + 1] not in _STARTS:
             return at
         match = _TRIVIA.match(self.text, at)
@@ -164,6 +171,7 @@ class _JsonReader:
         head_end, at = self._line_part(start + 1, close)
         head, lead, comma = text[start + 1 : head_end], text[head_end:at], False
         while text[at : at + 1] != close:
+            # Two values side by side: a line merge that lost a comma.
             if items and not comma:
                 return NOT_JSON
             found = self._item(kind, at, depth)
@@ -176,6 +184,7 @@ class _JsonReader:
             trail_end, at = self._line_part(rest, close)
             items.append(JsonItem(key, lead, name, value, gap, text[rest:trail_end]))
             lead = text[trail_end:at]
+        # Reported, not refused: whether the file's reader allows it is for its kind to say.
         self.trailing |= comma
         return JsonNode(kind, text[start : at + 1], head, tuple(items), lead, comma), at + 1
 

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 
 UNCLOSED = "a quote is not closed, or text follows a closing one"
 
+# Amounts, dates in digits and percentages are values: a first row that has one is no header.
 _NUMBER = re.compile(r"[-+]?[\d.,\s%$€]+")
+# Columns that name rows in practice; whether the values do is looked at as well, see ``keyed``.
 _ID_WORDS = {"id", "uuid", "guid", "key", "code", "slug", "sku", "no", "nr", "number", "name"}
 # Columns by whose name each row is one of its kind; a "user_id" may well stand twice.
 _UNIQUE_WORDS = {"id", "uuid", "guid", "key"}
@@ -58,17 +60,20 @@ def separator(path: str, text: str) -> str:
     """Return what separates cells: a tab in TSV, else what the first line has most of."""
     if path.lower().endswith(".tsv"):
         return "\t"
+    # The header: text in later rows may hold any number of commas.
     first = text.partition("\n")[0]
     return max(",;\t|", key=first.count)
 
 
 def split_table(text: str, mark: str) -> CsvTable | None:
     """Split a text without final line end; None when its quotes do not pair."""
+    # A quoted cell must end at a separator, a line end or the end: what else follows its quote means another dialect.
     cell = re.compile(rf'"[^"]*(?:""[^"]*)*"(?=[{re.escape(mark)}\n]|\Z)|(?!")[^{re.escape(mark)}\n]*')
     rows: list[str] = []
     cells: list[tuple[str, ...]] = []
     row: list[str] = []
     start = at = 0
+    # By hand, not by the csv module: that gives values, and the merge must keep quotes as they were written.
     while text:
         match = cell.match(text, at)
         if match is None:
@@ -91,6 +96,7 @@ def plain(cell: str) -> str:
 
 
 def _is_header(cells: Sequence[str]) -> bool:
+    # Names of columns are there, distinct, and no numbers; one empty cell makes the row a value like the others.
     names = [plain(cell).strip() for cell in cells]
     return all(names) and len(set(names)) == len(names) and not any(_NUMBER.fullmatch(name) for name in names)
 

@@ -10,6 +10,7 @@ from gitprun.resolvers.text import BOM
 # A strict reader calls itself for every bracket that is open.
 BRACKET_LIMIT = 80
 
+# Brackets in strings count, too: a file is then called deep at worst, and nothing is judged.
 _BRACKET = re.compile(r"[\[\]{}]")
 
 
@@ -25,6 +26,7 @@ def is_deep(text: str) -> bool:
 
 def load(text: str) -> dict[str, object] | None:
     """Read the values of a text; None when it is no TOML."""
+    # Inside: most merges have no TOML, and each git merge starts the driver anew.
     import tomllib
 
     try:
@@ -49,6 +51,7 @@ def find_toml_faults(path: str, text: bytes) -> tuple[str, ...]:
     decoded = decode_one(text)
     if decoded is None or load(decoded) is not None:
         return ()
+    # tomllib says that something is twice and not what; the name is looked for only where a text has failed.
     from gitprun.resolvers.toml.doubles import find_double_key
 
     double = find_double_key(decoded)

@@ -14,9 +14,10 @@ def plain_value(value: Value) -> Any:
     """Return the maps, lists and scalars of a tree.
 
     Raises:
-        Unreadable: a map has a key twice.
+        TextUnreadable: a map has a key twice.
     """
     if not isinstance(value, EntryGroup):
+        # What canon cannot reduce (escapes, folded lines) is compared as it is written: at worst a merge is refused.
         text = canon(value.text)
         return dedent(value.text, value.col) if text is None else text
     entries = [entry for entry in value.entries if not is_comment(entry)]
@@ -42,6 +43,7 @@ def double_keys(value: Value, path: Path = ()) -> list[Path]:
             continue
         below = (*path, *entry.name)
         if value.kind == "map":
+            # Merge keys may be repeated; any other key that is there twice hides one of its values.
             if entry.name in known and entry.name != ("<<",):
                 found.append(below)
             known.add(entry.name)
