@@ -141,6 +141,7 @@ class _Room:
             return remove_user_workspace(self.repository, self.ledger, named[step.of]).kept
         run_name, _, unit_name = step.of.partition("/")
         run = reading.history.runs[run_name]
+        # The plan may have been shown to a person for minutes: the run may be resumed since.
         if is_running(run):
             raise OperationRefused(f"run {run.id} is being worked on")
         removal = take_away(self.repository, self.ledger, run.units[unit_name])
@@ -183,8 +184,10 @@ class _Room:
         """Compress a log in two steps, of which each leaves one whole log."""
         path = Path(step.what)
         target, aside = path.with_name(f"{path.name}.gz"), path.with_name(f".{path.name}.gz.part")
+        # Through a link another file would be packed and its link removed.
         with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), "rb") as source, gzip.open(aside, "wb") as packed:
             shutil.copyfileobj(source, packed, 1 << 20)
+        # On disk before it has its name: a crash must not leave an empty file and no log.
         sync_all([str(aside)])
         os.replace(aside, target)
         sync_all([str(target)])
@@ -267,6 +270,7 @@ def _tidy(ledger: Ledger, roots: Iterable[Path]) -> None:
             if not is_running(run):
                 for folder in (root / run.id / ".tmp", root / run.id):
                     with suppress(OSError):
+                        # Takes only empty folders: what anybody put in there stays.
                         folder.rmdir()
         with suppress(OSError):
             root.rmdir()

@@ -162,6 +162,7 @@ class _Look:
         if folder_identity(git_dir) is None:
             return None
         base, run = unit.base or "", unit.run
+        # Read once for a run: all of its clones began with the same refs.
         if run not in self.began:
             self.began[run] = self.tips | self.pinned | started_with(self.repository, run)
         found = read_worker_refs(git_dir, self.began[run] | {base})
@@ -203,6 +204,7 @@ def _leftover(path: Path) -> Leftover:
 
 def _inside(folder: Path) -> list[Path]:
     try:
+        # What a link leads to is not ours to remove.
         return sorted(entry for entry in folder.iterdir() if not entry.is_symlink())
     except OSError:
         return []

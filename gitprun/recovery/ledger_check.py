@@ -26,6 +26,7 @@ from gitprun.registry.orphans import find_orphans
 
 # So much may be between two rows of one machine without a clock that was set back, seconds.
 _SLACK = 1.0
+# One line of a terminal.
 _SEVERAL = 5
 
 
@@ -203,6 +204,7 @@ class _Check:
         """Name damaged refs, and those the ledger knows nothing of."""
         known = {(event.run, event.unit) for event in self.reading.events}
         first = self.reading.events[0] if self.reading.events else None
+        # A compaction took rows out of the ledger whose refs are prun's all the same.
         known |= {(event.run, event.unit) for event in read_archived(self.ledger.path.parent, first)}
         known |= {(unit.run, unit.id) for unit in self._units()}
         for ref, oid in self.pins.items():
@@ -240,6 +242,7 @@ class _Check:
                 )
         for target, commits in waiting.items():
             answer = self.git.run("rev-list", *commits, "--not", target, "--", ok=(0, 128))
+            # A target that is gone itself holds none of them.
             gone = set(commits) if answer.code else set(answer.text.split("\n")) & set(commits)
             for commit in sorted(gone):
                 problem = f"its merge {short(commit)} is not in {_branch(target)} any more, and prun did not undo it"
