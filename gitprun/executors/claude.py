@@ -84,7 +84,7 @@ class Claude:
 def _guarded(args: tuple[str, ...], guard: str) -> tuple[str, ...]:
     """Have claude ask the guard before each use of its shell.
 
-    Of two ``--settings`` claude takes the last alone, so the user's are joined with; a file of his stands alone.
+    Of two ``--settings`` claude takes the last alone, so the user's are joined with; a file of the user's stands alone.
     """
     if not guard:
         return args

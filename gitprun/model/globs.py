@@ -31,10 +31,12 @@ def matches(pattern: str, path: str) -> bool:
         return False
     if "/" not in rooted.rstrip("/"):
         segments.insert(0, "**")
+    # At least one part has to follow: a file of that name is not meant.
     if rooted.endswith("/"):
         segments += ["*", "**"]
     elif not any(mark in segments[-1] for mark in "*?"):
         segments.append("**")
+    # Below the folder, and so not the folder itself.
     elif segments[-1] == "**":
         segments.insert(-1, "*")
     return _match_path(segments, path.split("/"))

@@ -79,6 +79,7 @@ def collect_garbage(
             if dry_run:
                 return GcReport(plan=plan)
             room = _Room(repository, ledger, found, scope.keep_for)
+            # Kind by kind, as the plan has them: what pins work goes before what it pins from.
             done = [one for kind in dict.fromkeys(step.kind for step in plan.steps) for one in room.do(plan, kind)]
             _tidy(ledger, roots)
             return GcReport(plan=plan, done=tuple(done))
@@ -169,6 +170,7 @@ class _Room:
 
     def remove_git_folder(self, step: GcStep) -> None:
         """Remove the folder a workspace was captured with, unless its run began anew meanwhile."""
+        # Runs begin and are resumed under this lock, so none does so meanwhile.
         with locked(self.repository.state / "locks" / "run.lock", doing="with gc"):
             run_name, _, unit_name = step.of.partition("/")
             run = self.ledger.read().history.runs.get(run_name)

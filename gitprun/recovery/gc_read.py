@@ -51,6 +51,7 @@ def read_found(
     look = _Look(repository, refs, workspaces=scope.workspaces)
     units = [look.unit(run, unit) for run in history.runs.values() for unit in run.units.values()]
     units += [look.unit(named, unit) for unit in named.units.values()]
+    # Dry: only how much it would save is wanted here.
     compaction = ledger.compact(days=scope.keep_for / DAY, dry_run=True)
     state = repository.state
     return GcInventory(
@@ -215,6 +216,7 @@ def _temporaries(tops: Sequence[Path], runs: Mapping[str, RunState], named: RunS
     found = []
     for top in tops:
         for path in _inside(top / ".tmp"):
+            # A view's folder is called like the one for temporary files, with an ending.
             told = _TEMPORARY.fullmatch(path.name.removesuffix(BESIDE))
             if told and folder_identity(path) and told["name"].replace("+", "/") in named.units:
                 used = probe_named(named.units[told["name"].replace("+", "/")]).live

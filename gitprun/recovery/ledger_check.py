@@ -116,6 +116,7 @@ class _Check:
         asked = sorted(oid for oid in wanted if oid)
         rows = [f"{oid}{what}\n" for oid in asked for what in ("", "^{tree}")]
         answers = self.git.run("cat-file", "--batch-check=%(objecttype)", stdin="".join(rows).encode()).text.split("\n")
+        # A commit without its tree is as good as gone; what is no commit has none.
         pairs = zip(asked, answers[::2], answers[1::2], strict=False)
         return frozenset(oid for oid, kind, tree in pairs if kind != "commit" or tree == "tree") - {
             oid for oid, kind in zip(asked, answers[::2], strict=False) if kind.endswith("missing")
@@ -179,6 +180,7 @@ class _Check:
                         todo = "git fsck tells more; another clone or a backup may have it"
                         problem = f"{said} {short(commit)} is missing or damaged"
                         yield LedgerFinding(level="lost", what=name, problem=problem, todo=todo)
+                # What landed is held by the branch it landed on.
                 elif commit not in held and commit not in self.released and not self._has_landed(unit):
                     problem = f"no ref pins {said} {short(commit)} any more: git may delete it"
                     todo = f"git update-ref refs/prun/{name} {commit}"

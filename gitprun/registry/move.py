@@ -116,6 +116,7 @@ def follow_all(repository: Repository, ledger: Ledger, roots: Iterable[Path]) ->
     lost = {identity_of(unit) for _, unit in known if not os.path.lexists(unit.path)}
     found: list[tuple[str, Path]] = []
     if lost:
+        # So folders for workspaces are called that lie beside their repository.
         beside = repository.home.parent.glob("*.prun")
         for root in choose_roots(reading, (*roots, *beside)):
             for path in list_folders(root):

@@ -51,6 +51,7 @@ def find_orphans(repository: Repository, reading: Reading, roots: Iterable[Path]
                 place = _orphan(repository, path)
                 if place is not None:
                     found[real] = place
+    # Without the first one, which is the main checkout.
     for row in read_checkouts(repository.git)[1:]:
         real = os.path.realpath(row.path)
         if real in known or real in found or _is_room(real, tops):

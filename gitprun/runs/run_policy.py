@@ -105,6 +105,7 @@ class RunUnitPolicy(Policy):
         try:
             attempt, workspace = begin(context, item)
         except PrunError as problem:
+            # There is no state of an earlier attempt to leave it in.
             if item.known is None or item.known.attempt == 0:
                 raise
             return EndedEarly(state=leave_unit(context, item, f"not tried again: {problem.message}"))
@@ -167,6 +168,7 @@ class RunUnitPolicy(Policy):
         )
         prompt = assemble_prompt(unit, settings, verify=context.verify, outbox=OUTBOX)
         launch = executor.launch(unit, prompt, place, settings)
+        # Only codex can go on with a thread.
         if attempt.thread is not None and isinstance(executor, Codex):
             return executor.resume(launch, attempt.thread, continue_prompt(unit.id, outbox=OUTBOX))
         return launch
@@ -294,6 +296,7 @@ def run_unit(context: RunContext, item: WorkItem) -> str | Retry:
     except Exception:
         reason, hint = "a bug of git prun; the work is untouched", _report_bug(context.folder(unit))
     try:
+        # A worker may have been at work before it broke, and what it changed is found all the same.
         context.end_watch(unit)
         context.note(unit, UnitFinished(final="broken", reason=reason, hint=hint))
     except PrunError:

@@ -97,6 +97,8 @@ class Journal:
         with _flocked(self._known.descriptor):
             write_whole(temporary, self._known.content())
         try:
+            # Unlike a rename this replaces nothing: of two that put it back at once one is too late, and no line is
+            # lost.
             os.link(temporary, self.path)
         except FileExistsError:
             # Another process was quicker, and may have gone on.

@@ -74,6 +74,7 @@ def _top_of(place: str, checkout: str, marked: Callable[[str], bool]) -> str:
     if not is_below(place, checkout):
         return ""
     parts = [part for part in place[len(checkout) :].split("/") if part not in ("", ".")]
+    # Where such a path leads only the system can tell, through its links.
     if ".." in parts:
         return ""
     top = checkout

@@ -148,8 +148,10 @@ def restore_keys(path: str, keys: Collection[str], old: str, new: str) -> str:
         return _restore_json(keys, old, new)
     before, after = find_parts(path, keys, old), find_parts(path, keys, new)
     was, now = old.split("\n"), new.split("\n")
+    # Parts that came or went cannot be exchanged one for one.
     if len(before) != len(after):
         return restore_lines(old, new, _inside(before), _inside(after))
+    # From the end, so that the places before it stay where they are.
     for (first, end), (one, other) in reversed(list(zip(before, after, strict=True))):
         now[one:other] = was[first:end]
     return "\n".join(now)
@@ -201,6 +203,7 @@ def _restore_json(keys: Collection[str], old: str, new: str) -> str:
             table.pop(last, None)
     indent = re.search(r"\n([ \t]+)\"", new)
     made = json.dumps(document, indent=indent[1] if indent else None, ensure_ascii=False)
+    # The file ends as it did, with a line end or without.
     return made + new[len(new.rstrip()) :]
 
 
@@ -222,6 +225,7 @@ def _rules(lines: Sequence[str], keys: Collection[str], *, tabs: bool) -> Iterat
             continue
         while at < len(lines) and (lines[at - 1].endswith("\\") or _is_recipe(lines, at, tabs=tabs)):
             at += 1
+        # Make takes several targets before the colon; just has parameters behind the one name.
         names = head[1].split() if tabs else head[1].split()[:1]
         if not {name.lstrip("@") for name in names}.isdisjoint(keys):
             yield first, at

@@ -87,6 +87,7 @@ class _Trail:
 
     def _shell(self, arguments: Sequence[str], folder: str, depth: int) -> None:
         for number, word in enumerate(arguments):
+            # ``-ec`` and ``-lc`` hold a -c as well.
             if word.startswith("-") and not word.startswith("--") and "c" in word:
                 for code in arguments[number + 1 : number + 2]:
                     self.follow(code, folder, depth + 1)
@@ -124,6 +125,7 @@ class _Trail:
                 self.found.setdefault(called, set())
             for line in text.split("\n"):
                 # Targets and packages it runs; of the scripts it calls, _called knows.
+                # Near the bottom already: what a script runs is followed by one more step, and no four.
                 if re.search(r"\b(?:make|npm|pnpm|yarn|just)\b", line):
                     self.follow(line.strip(), folder, max(depth + 1, _DEEPEST - 1))
 
@@ -172,12 +174,14 @@ class _Trail:
                 folder, waiting = _join(folder, word), False
             elif word in ("--prefix", "-C", "--dir", "--cwd"):
                 waiting = True
+            # What follows is for the script itself.
             elif word == "--":
                 break
             elif not word.startswith("-"):
                 words.append(word)
         if words[:1] in (["run"], ["run-script"], ["rum"]):
             words = words[1:]
+        # Other words of npm (install, audit) are commands of its own; those of yarn and pnpm may be scripts.
         elif name == "npm" and words and words[0] not in (*_NPM_WORDS, "test"):
             return
         path = _join(folder, "package.json")
@@ -185,6 +189,7 @@ class _Trail:
         script = _NPM_WORDS.get(words[0], words[0]) if words else ""
         if text is None or not script:
             return
+        # These run before and after it unasked.
         for key in (f"scripts.pre{script}", f"scripts.{script}", f"scripts.post{script}"):
             self.found.setdefault(path, set()).add(key)
             command = read_json_key(text, key)
