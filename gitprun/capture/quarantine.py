@@ -74,7 +74,7 @@ def open_room(repository: Repository, run: str, unit: str) -> Room:
     me = probe_identity(os.getpid())
     path = parent / f"{os.getpid()}-{_mark(me)}-{os.urandom(6).hex()}"
     for _ in range(20):
-        # Somebody who closes his room may take the folder above it away.
+        # Somebody who closes a room may take the folder above it away.
         with suppress(FileNotFoundError):
             parent.mkdir(parents=True, exist_ok=True)
             path.mkdir(mode=shared_mode(path, 0o700))

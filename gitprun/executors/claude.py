@@ -34,6 +34,7 @@ _PERMISSIONS: Final[dict[Sandbox, tuple[str, ...]]] = {
 }
 # In seconds: the guard answers in less than one; a machine under load may take its time, and claude waits meanwhile.
 GUARD_TIMEOUT = 20
+# Any words before the slash will do.
 _NOT_A_COMMAND = "Do what follows.\n\n"
 
 

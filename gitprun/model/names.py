@@ -13,6 +13,7 @@ UnitId = NewType("UnitId", str)
 RunId = NewType("RunId", str)
 Oid = NewType("Oid", str)
 
+# What git writes for no object.
 ZERO = Oid("0" * 40)
 PRUN_REFS = "refs/prun/"
 TRASH_REFS = "refs/prun/trash/"

@@ -56,6 +56,7 @@ def read_label(ref: str) -> Label:
         return Label(kind="trash", run=before.run, unit=before.unit, channel=source, source=source, day=day)
     if is_run_id(parts[0]) and len(parts) > 1:
         return Label(kind="captured", run=parts[0], unit="/".join(parts[1:]))
+    # Run, unit and channel; with less it is none that prun wrote.
     if parts[0] == "kept" and len(parts) > 3:
         return _read_kept(parts[1], parts[2:])
     if parts[0] == "base" and len(parts) > 1:

@@ -250,6 +250,7 @@ class _Room:
 
     def compact(self, step: GcStep) -> None:
         """Write the old part of the ledger shorter."""
+        # It finds out anew what can go, under the ledger's own lock.
         self.ledger.compact(days=self.keep_for / DAY)
 
 

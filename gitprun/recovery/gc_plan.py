@@ -187,6 +187,7 @@ def plan_gc(found: GcInventory, scope: GcScope, *, now: float) -> GcPlan:
 
 
 def _of_unit(unit: UnitFound, before: float, workspaces: bool) -> Iterator[GcStep | Stay]:
+    # A user workspace is idle between requests, and never ends by itself.
     over = unit.state in ENDED or (unit.run == "named" and unit.state == "idle")
     if unit.path and not unit.running:
         yield from _of_place(unit, over, workspaces)

@@ -232,6 +232,7 @@ class _Check:
         waiting: dict[str, list[str]] = {}
         names: dict[str, str] = {}
         for one in self.history.landings:
+            # Taken back on purpose, it need not be there any more.
             if (one.target, one.commit) in undone or not one.commit:
                 continue
             names[one.commit] = one.branch

@@ -163,6 +163,7 @@ def choose(pinned: Sequence[PinnedCommit], names: Sequence[str]) -> tuple[Pinned
 def _fits(one: PinnedCommit, name: str) -> bool:
     label = one.label
     if name == "all":
+        # Bases are commits of the user's own, not work that somebody would miss.
         return label.kind not in ("base", "baseline", "other")
     if name in (one.ref, one.ref.removeprefix("refs/"), one.ref.removeprefix(PRUN_REFS)) or name == one.commit:
         return True
@@ -178,6 +179,7 @@ def _fits(one: PinnedCommit, name: str) -> bool:
 def only_captured(chosen: Sequence[PinnedCommit]) -> tuple[PinnedCommit, ...]:
     """Of all that is kept of one unit, choose its captured work, if there is any."""
     captured = tuple(one for one in chosen if one.label.kind == "captured")
+    # Of several the user has to choose.
     return captured if len(captured) == 1 else tuple(chosen)
 
 

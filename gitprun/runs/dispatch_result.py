@@ -72,6 +72,7 @@ def finalize_unit(folder: Path, ended: Exit | None = None, start: int = 0) -> Fi
         fallback = not text
         try:
             result.parent.mkdir(parents=True, exist_ok=True)
+            # 0666 as any program writes a file: the umask decides who reads it.
             write_whole(result, (text or salvaged(state, ending)).encode("utf-8", "replace"), mode=0o666)
         except OSError as trouble:
             problem = f"the result file {result} could not be written: {trouble.strerror}"

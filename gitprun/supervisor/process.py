@@ -192,7 +192,7 @@ def _start_supervisor(spec_file: Path) -> subprocess.Popen[bytes]:
 
 
 def _write_private(path: Path, content: bytes) -> None:
-    """Write a new file that nobody else may read: prompts and environments hold what their owner keeps to himself."""
+    """Write a new file that nobody else may read: prompts and environments hold what is for their owner alone."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "wb") as target:
         target.write(content)

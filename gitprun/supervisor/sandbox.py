@@ -239,7 +239,7 @@ def hidden_doors(folders: Sequence[str]) -> list[str]:
 
 
 def _needed_below(place: str, folders: Sequence[str]) -> bool:
-    """Check whether what programs need lies below a place: their folders, the user's, where he is, all of PATH."""
+    """Check whether what programs need lies below a place: their folders, home, the current folder, all of PATH."""
     path = os.environ.get("PATH", os.defpath).split(os.pathsep)
     usual = (_here(), sys.executable, sys.prefix, os.environ.get("HOME", "/"), *filter(None, path))
     needed = {*folders, *map(os.path.realpath, usual)}

@@ -22,7 +22,7 @@ try:
 except ImportError:  # Where there is none, the lock beside the file is all there is.
     fcntl = None  # type: ignore[assignment]
 
-# Rows of 500 units that end at once, a kilobyte each: a full disk keeps nobody from writing down how his work ended.
+# Rows of 500 units that end at once, a kilobyte each: a full disk keeps nobody from writing down how work ended.
 RESERVE = 512 << 10
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 # A row is mostly shorter, so that one read has the last of them.
