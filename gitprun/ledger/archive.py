@@ -61,6 +61,7 @@ def compact(
     with journal.opened() as (descriptor, _):
         whole = read_open(descriptor)
         lines = [line for line in whole.split(b"\n") if line]
+        # One line of a later version is enough: what it means to the others is not known here.
         for line in lines:
             require_known(line)
         events = [decode(line) for line in lines]
@@ -68,6 +69,7 @@ def compact(
         number = 1 + compactions(decode(lines[0]) if lines else None)
         kept = [encode(one) if isinstance(one, Event) else lines[one] + b"\n" for one in short.lines]
         going = [lines[one] + b"\n" for one in short.gone]
+        # First in the file: by its number others see that this ledger follows the one they knew.
         head = encode(Event(LedgerCompacted(number=number, rows=len(going), runs=short.runs), now))
         shorter = b"".join([head, *kept])
         found = Compaction(

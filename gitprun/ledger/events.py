@@ -226,6 +226,7 @@ LIVE = ("queued", "waiting", "preparing", "running", "collecting", "verifying")
 ENDED = ("ready", "unverified", "empty", "done", "failed", "timed-out", "stopped", "rate-limited", "broken", "landed")
 STATES = LIVE + ENDED
 
+# What is no step of the work, a stall or a lock, leaves the state as it is.
 _STEP: Mapping[type[Payload], str] = {
     UnitQueued: "queued",
     UnitWaiting: "waiting",

@@ -140,6 +140,7 @@ class TypedRecord:
         """Return a value of another class that says the same as far as that has the fields, and ``more``."""
         names = field_names(cls)
         said = {name: value for name, value in self.said() if name in names}
+        # What is not known here goes along, so that nothing a later version wrote is lost.
         unknown = {_UNKNOWN: self.unknown} if self.unknown else {}
         return cls.build({**said, **unknown, **more})
 

@@ -115,6 +115,7 @@ class UnitExited(UnitPart):
 
     kind = "unit.exited"
 
+    # How the program ended, and what its executor read out of the output: the two may disagree.
     exit: ExitRow | None = None
     ending: EndingRow | None = None
 
@@ -166,6 +167,7 @@ class UnitVerified(UnitPart):
     on_disk: ClassVar[Mapping[str, str]] = {"checked": "verdict"}
 
     checked: VerdictRow | None = None
+    # A verdict counts for this tree, and for no other one.
     tree: str | None = None
     verify_changed: tuple[str, ...] = ()
     check_notes: tuple[str, ...] = ()

@@ -75,6 +75,7 @@ class Monitor:
         self._recorded: dict[str, RepositorySnapshot | None] = {}
         self._events: tuple[Stamp, tuple[Event, ...]] = ((), ())
         scene = _Scene(self._read())
+        # A name nobody knows is told before anything is watched.
         if watching.run is not None:
             find_run(scene.history, watching.run)
         last = scene.history.last

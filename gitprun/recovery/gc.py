@@ -128,6 +128,7 @@ class _Room:
             return Done(step=step, problem=problem.message)
         except OSError as problem:
             return Done(step=step, problem=f"{problem.filename or step.what}: {problem.strerror}")
+        # A compressed log takes some space still.
         left = _size_of_log(step) if step.kind == "log" else 0
         return Done(step=step, freed=max(0, step.size - left), kept=kept)
 

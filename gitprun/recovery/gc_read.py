@@ -120,8 +120,10 @@ class _Look:
         folder = self.repository.state / "runs" / unit.run / unit.id
         running = probed.live if run.id == NAMED else is_running(run)
         look = there and self.workspaces and not running and run.id != NAMED
+        # Each attempt that was put away has a log of its own.
         logs = [place for place in (folder / LOG, *sorted(folder.glob(f"attempt-*/{LOG}"))) if place.is_file()]
         git_folder = folder / GIT_FOLDER
+        # While the workspace is there it may be captured once more, for which this folder is needed.
         kept = not own and run.id != NAMED and not probed.live and folder_identity(git_folder) is not None
         return UnitFound(
             name=name_of(unit),
@@ -218,6 +220,7 @@ def _temporaries(tops: Sequence[Path], runs: Mapping[str, RunState], named: RunS
         for path in _inside(top / ".tmp"):
             # A view's folder is called like the one for temporary files, with an ending.
             told = _TEMPORARY.fullmatch(path.name.removesuffix(BESIDE))
+            # Slashes of a name are written as plus signs.
             if told and folder_identity(path) and told["name"].replace("+", "/") in named.units:
                 used = probe_named(named.units[told["name"].replace("+", "/")]).live
                 found.append(_used(path, used))

@@ -198,6 +198,7 @@ class _Check:
                 yield LedgerFinding(
                     level="lost", what=run.id, problem=f"its base {short(run.base)} is missing or damaged"
                 )
+            # Without a workspace nothing compares with the base any more, and gc lets its pin go.
             elif base_ref(run.id) not in self.pins and _has_workspace(run):
                 todo = f"git update-ref {base_ref(run.id)} {run.base}"
                 yield LedgerFinding(level="lost", what=run.id, problem="its base is not pinned any more", todo=todo)

@@ -110,6 +110,7 @@ def _require_unknown(reading: Reading, path: Path) -> None:
 
 def _choose_name(reading: Reading, path: Path, name: str | None) -> UnitId:
     if name is None:
+        # A folder may be called anything, and a name becomes a part of refs.
         name = re.sub(r"[^A-Za-z0-9_-]+", "-", path.name).strip("-") or "workspace"
     own, known = parse_name(name), roster(reading.events).units
     other = colliding(own, known)

@@ -57,6 +57,7 @@ def move_workspace(
     try:
         os.rename(path, target)
     except OSError as problem:
+        # The event before said that it moves; this one says that it did not.
         _note_moved(ledger, unit, path)
         raise OperationRefused(
             f"{path} cannot be renamed to {target}: {problem.strerror}", "it is where it was"

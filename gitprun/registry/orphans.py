@@ -56,6 +56,7 @@ def find_orphans(repository: Repository, reading: Reading, roots: Iterable[Path]
         real = os.path.realpath(row.path)
         if real in known or real in found or _is_room(real, tops):
             continue
+        # In a folder for workspaces, or on a branch of a unit: then it was prun that made it.
         below = any(real.startswith(f"{root}/") for root in tops)
         ours = below or (row.branch or "").startswith(f"refs/heads/{PRUN_BRANCHES}")
         there = os.path.lexists(row.path)

@@ -176,6 +176,7 @@ def close_run(context: RunContext, states: dict[str, str]) -> RunReport:
     for folder in (context.root / context.run, context.root):
         with contextlib.suppress(OSError):
             folder.rmdir()
+    # The last look comes first: what it finds belongs before the end of the run.
     if context.observer is not None:
         context.observer.finish()
     context.ledger.append(RunFinished(states=states), run=context.run)
@@ -247,6 +248,7 @@ def _next_run(repository: Repository, ledger: Ledger, root: Path) -> RunId:
     known = {
         part
         for name in listing.text.splitlines()
+        # A run's name comes first, or second behind ``kept`` and ``base``.
         for part in name.removeprefix(PRUN_REFS).removeprefix(f"refs/heads/{PRUN_BRANCHES}").split("/")[:2]
     }
     # A ref, a row or a folder alone is enough: each may be what is left of a run whose rest was lost.

@@ -60,6 +60,7 @@ def finalize_unit(folder: Path, ended: Exit | None = None, start: int = 0) -> Fi
     the byte of the output at which the last attempt began.
     """
     state = read_state_dir(folder)
+    # No record: the supervisor was killed as well, and nobody knows more of the worker's end.
     said = ended or read_exit(folder / "exit.json") or Exit(
         code=None, signal=9, reason="exited", seconds=0.0, detail="dispatcher and worker were killed"
     )  # fmt: skip

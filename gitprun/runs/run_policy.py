@@ -126,6 +126,7 @@ class RunUnitPolicy(Policy):
     def _call(self, attempt: Attempt, workspace: Workspace) -> WorkerCall:
         context, unit = self.context, self.unit
         launch = self._launch(attempt, workspace)
+        # As it was sent: where a thread goes on that is one sentence, and not the whole prompt.
         write_whole(context.folder(unit) / "prompt.md", launch.stdin)
         own = {
             "PRUN_RUN": context.run,
@@ -136,6 +137,7 @@ class RunUnitPolicy(Policy):
         }
 
         def guard(path: str | None) -> dict[str, str]:
+            # Only a worktree shares refs with the user, so only its git is to be guarded.
             if workspace.kind != "worktree":
                 return {}
             return guard_environment(context.repository, workspace.path, workspace.branch, path)

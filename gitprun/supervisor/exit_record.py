@@ -64,6 +64,7 @@ class Record:
         os.ftruncate(self.file, len(record))
         try:
             os.fsync(self.file)
+        # EINVAL: what it lies on knows no syncing.
         except OSError as problem:
             if problem.errno != EINVAL:
                 raise

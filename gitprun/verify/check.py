@@ -102,6 +102,7 @@ def run_checks(
             # What comes after would be asked about another tree than the one that is to be judged.
             if settled.state == "could-not-run" and settled.state != result.state:
                 break
+    # Of walls and submodules there is something to say only where a command ran.
     ran = any(result.log for result in results)
     empty = empty_submodules(workspace) if ran else []
     return Verdict(

@@ -63,6 +63,7 @@ def _words(checkout: str, commands: Iterable[str]) -> list[str]:
     for command in commands:
         try:
             words = shlex.split(command)
+        # Quotes that do not close; a shell would refuse it too, but nothing is run here.
         except ValueError:
             words = command.split()
         found += [word for word in words if word.startswith(f"{checkout}/")]

@@ -140,6 +140,7 @@ def _requirements(project: Mapping[str, object]) -> list[str]:
         if isinstance(value, dict):
             for key, inner in value.items():
                 if inside:
+                    # Poetry and others name packages by keys, not in a list.
                     found.append(key)
                 pending.append((inner, inside or key.endswith(("dependencies", "dependency-groups"))))
         elif isinstance(value, list):

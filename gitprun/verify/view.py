@@ -61,6 +61,7 @@ def view_of(
     if repository.top is None or wanted == "none":
         return None
     return CheckoutView(
+        # Mounts are made at real paths.
         checkout=Path(os.path.realpath(repository.top)),
         common=Path(os.path.realpath(repository.common)),
         link=tuple(link or ()),
