@@ -52,6 +52,7 @@ __all__ = [
 
 # In seconds: a git that a worker's tool left behind lets go of its lock in less; one that hangs holds it for good.
 PATIENCE = 5.0
+# Left behind by the sandboxes of agents; only where they are empty are they swept.
 LITTER = (b".codex", b".agents", b".aws")
 # The hooks a commit of the user's would have started.
 COMMIT_HOOKS = ("pre-commit", "prepare-commit-msg", "commit-msg")
@@ -104,6 +105,7 @@ class Capture:
 def require_ended(survivors: Sequence[int]) -> None:
     """Raise CaptureProblem while a process of the worker's is not proved to have ended: it may still write."""
     if survivors:
+        # Ten pids fit into a line, and are enough to begin with.
         shown = ", ".join(map(str, survivors[:10]))
         raise CaptureProblem(
             f"{len(survivors)} processes of the worker could not be ended (pid {shown}), so its work is not captured",
@@ -276,7 +278,7 @@ def bring_commit(site: CaptureContext, tree: Oid, parent: Oid, text: CommitText,
     Raises CaptureProblem, with the user's repository as it was, when the work is not fit for it.
     """
     message, who, note = text.message, text.who, text.note
-    # Made by an older prun: there the user's own folder was written to, and his settings hold.
+    # Made by an older prun: there the user's own folder was written to, and the user's settings hold.
     if site.own is None:
         return write_commit(site.repo, tree, (parent,), message, *who)
     own, objects = site.own, site.own / "objects"

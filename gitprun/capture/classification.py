@@ -120,6 +120,7 @@ def _classify_file(
             sorted_paths.noise += 1
             return
     refused = None if included(site, text) else screen_size(NewPath(text, seen[1]), site.max_file)
+    # A file that was too large before is so by the project's own choice.
     if refused and (site.base_size(text) or 0) > site.max_file:
         refused = None
     refused = refused or _screen_modules(site, text)

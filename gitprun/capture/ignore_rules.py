@@ -35,6 +35,7 @@ def read_ignore_rules(
     said, since both a generated folder and a mistake look like that; a new folder that hides itself is a tool's.
     """
     changed = [name for name in scan.ignore_files if _differs(site, os.fsdecode(name))]
+    # The listing without any rules walks node_modules and all, so it is for workers that changed some.
     if not changed:
         return [], []
     listing = site.git.run("ls-files", "-z", "--others", *excludes, timeout=TIMEOUT).fields
@@ -79,6 +80,7 @@ def _hides_itself(site: CaptureContext, name: bytes) -> str:
     if not folder or site.base_mode(folder) == TREE:
         return ""
     rules = read_plain(site.workspace.path / os.fsdecode(name), MAX_RULES) or b""
+    # So pytest, mypy and virtualenv hide the folders they make.
     lines = {row.strip() for row in rules.splitlines() if row.strip() and not row.startswith(b"#")}
     return folder if lines == {b"*"} else ""
 

@@ -140,7 +140,7 @@ def import_objects(repository: Repository, request: ImportRequest) -> Imported:
 
 @dataclass(frozen=True, slots=True)
 class _ObjectImport:
-    """Everything about one import; ``whole`` are commits of the user's, ``objects`` None: his objects alone."""
+    """Everything about one import; ``whole`` are commits of the user's, ``objects`` None: the user's objects alone."""
 
     repository: Repository
     run: str

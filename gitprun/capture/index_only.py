@@ -54,6 +54,7 @@ _MOST_ROWS = 500_000
 MOST_INDEXES = 64
 # So many bytes of contents are held at a time.
 _AT_ONCE = 64 << 20
+# The empty file, which is no content anybody could lose.
 _EMPTY = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
 _WHO = ("git prun", "prun@localhost")
 
@@ -120,6 +121,7 @@ def read_indexes(site: CaptureContext) -> Iterator[IndexRow]:
 
 
 def _read_index(folder: Path) -> Iterator[IndexRow]:
+    # A split index names the one that holds the rest.
     shared = yield from read_rows(read_plain(folder / "index", MOST_INDEX) or b"")
     if shared:
         yield from read_rows(read_plain(folder / f"sharedindex.{shared}", MOST_INDEX) or b"")
@@ -153,6 +155,7 @@ def _take(
     taken: dict[str, IndexRow] = {}
     for row, content in _contents(git, wanted, sizes):
         refused = _leave(row, UNREADABLE) if content is None else _screen(site, row, content)
+        # An index may claim any name for an object, so each is named anew by what it holds.
         if content is not None and refused is None and write_object(writer, "blob", content) != row.oid:
             refused = _leave(row, "its object does not hold what it is named by")
         if refused is not None:
@@ -224,8 +227,10 @@ def _screen(site: CaptureContext, row: IndexRow, content: bytes) -> LeftOut | No
     else:
         found = NewPath(path, len(content), None, content[:HEAD], bool(row.mode & 0o111))
         refused = screen_new(found, site.max_file, lambda folder: site.base_mode(folder) == TREE)
+    # As git itself decides whether a file is text.
     if refused is None and link is None and site.secrets and b"\0" not in content[:8000]:
         spot = find_secret(content[:FIRST])
+        # The base is read only where there is something to compare.
         spot = spot and find_secret(content[:FIRST], (site.base_blob(path) or b"")[:FIRST])
         refused = LeftOut(path, f"line {spot.line} looks like {spot.kind}", len(content)) if spot else None
     return replace(refused, reason=f"{STAGED}{refused.reason}") if refused else None

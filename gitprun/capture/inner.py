@@ -102,6 +102,7 @@ def _new(
             # What only a log tells of may be part of what is kept anyway.
             others = [f"^{one}" for name, one in tips.items() if label.startswith("lost/") and name in found]
             asked = "\n".join((oid, *held, *others, "")).encode()
+            # What the submodule once fetched may be gone from it, and is no reason to fail.
             words = ("rev-list", "--max-count=1", "--ignore-missing", "--stdin")
             answer = git.run(*words, stdin=asked, ok=(0, 128))
             if answer.code != 0 or answer.out.strip():

@@ -213,6 +213,7 @@ class Inspection:
 
     def _modules_of(self, commit: str) -> bytes:
         answer = self.git.run("cat-file", "blob", f"{commit}:.gitmodules", ok=(0, 128), timeout=self._time)
+        # 128: that commit has no such file.
         return answer.out if answer.code == 0 else b""
 
     def _compare_names(self) -> None:
@@ -286,5 +287,6 @@ def _names(tree: bytes) -> list[bytes]:
     while start < len(tree):
         end = tree.index(b"\0", start)
         found.append(tree[tree.index(b" ", start) + 1 : end])
+        # A NUL and the twenty bytes of the id.
         start = end + 21
     return found

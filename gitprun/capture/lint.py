@@ -140,6 +140,7 @@ def fold(name: bytes) -> str:
     """Return what is left of a name where case and Unicode form do not count."""
     if name.isascii():
         return name.decode("ascii").lower()
+    # To fold the case may undo the form again.
     return unicodedata.normalize("NFC", _formed(name).casefold())
 
 

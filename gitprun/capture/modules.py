@@ -25,6 +25,7 @@ def refused_setting(git: Git, content: bytes) -> str | None:
         return "no settings git can read"
     for name, setting, value in rows:
         harmful = (
+            # The name of a submodule is a folder below .git/modules.
             b".." in name.replace(b"\\", b"/").split(b"/")
             or (setting == b"update" and value.startswith(b"!"))
             or (setting in (b"path", b"url") and (value.startswith(b"-") or b"\n" in value or b"\r" in value))

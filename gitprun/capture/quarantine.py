@@ -74,7 +74,7 @@ def open_room(repository: Repository, run: str, unit: str) -> Room:
     me = probe_identity(os.getpid())
     path = parent / f"{os.getpid()}-{_mark(me)}-{os.urandom(6).hex()}"
     for _ in range(20):
-        # Somebody who closes his room may take the folder above it away.
+        # Somebody who closes a room may take the folder above it away.
         with suppress(FileNotFoundError):
             parent.mkdir(parents=True, exist_ok=True)
             path.mkdir(mode=shared_mode(path, 0o700))
@@ -85,6 +85,7 @@ def open_room(repository: Repository, run: str, unit: str) -> Room:
     (path / "HEAD").write_bytes(b"ref: refs/heads/none\n")
     (path / "config").write_bytes(_CONFIG)
     (path / "objects" / "info" / "alternates").write_bytes(render_alternates(users_objects(repository)))
+    # Without it git would look for parents that a shallow clone does not have.
     with suppress(FileNotFoundError):
         shutil.copyfile(repository.common / "shallow", path / "shallow")
     return Room(repository, path, run, unit)
@@ -96,6 +97,7 @@ def users_objects(repository: Repository) -> Path:
 
 
 def _safe(name: str) -> str:
+    # File systems take 255 bytes for a name.
     return _ODD.sub("+", name)[:200] or "+"
 
 
@@ -143,6 +145,7 @@ def _bring(source: Path, target: Path) -> None:
 def count_objects(index: Path) -> int:
     """Read how many objects a pack holds from its index (version 2)."""
     with open(index, "rb") as source:
+        # Behind eight bytes of head the last of 256 running counts is that of all objects.
         source.seek(8 + 4 * 255)
         return int.from_bytes(source.read(4), "big")
 

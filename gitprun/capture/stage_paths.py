@@ -69,6 +69,7 @@ def _add(git: Git, names: list[bytes], refused: list[LeftOut]) -> None:
     try:
         _stage(git, names, TIMEOUT)
     except GitFailed as problem:
+        # Each refused path costs some ten programs to find.
         if len(refused) >= MOST_REFUSED:
             raise
         if len(names) > 1:

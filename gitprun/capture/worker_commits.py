@@ -179,6 +179,7 @@ def _made_by_us(site: CaptureContext, run: RunId, unit: UnitId) -> frozenset[str
 def _describe(site: CaptureContext, tips: Sequence[Oid]) -> tuple[str, ...]:
     if not tips:
         return ()
+    # So many are more than anybody reads; all of them are pinned.
     words = ("log", "--no-show-signature", "--no-color", "--no-decorate", "--format=%h %an: %s", "--max-count=200")
     listing = site.repository.git.run(*words, *tips, "--not", site.base)
     own = listing.out.decode("utf-8", "replace").rstrip("\n")

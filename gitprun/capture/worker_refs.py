@@ -32,8 +32,10 @@ UNFINISHED = {
     "sequencer": "cherry-pick",
 }
 
+# SHA-1 alone: a repository of another kind is none that prun made.
 _OID = re.compile(rb"[0-9a-f]{40}")
 _LINE = re.compile(rb"([0-9a-f]{40}) (refs/\S+)")
+# Shorter than the 255 bytes of a file's name, with what prun puts before it.
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./-]{0,199}")
 _REFUSED = re.compile(r"\.\.|//|/\.|\.lock(/|$)|[./]$")
 
@@ -79,6 +81,7 @@ def read_worker_refs(git_dir: Path, known: frozenset[str]) -> WorkerRefs:
             taken.add(text)
     if len(tips) <= MOST_TIPS:
         return WorkerRefs(tips, read_unfinished(git_dir), head=head)
+    # HEAD and branches come first in this order, what only logs name last.
     some = dict(list(tips.items())[:MOST_TIPS])
     note = f"of {len(tips)} own commits and branches {MOST_TIPS} were kept"
     return WorkerRefs(some, read_unfinished(git_dir), (note,), head)
@@ -118,12 +121,15 @@ def read_unfinished(git_dir: Path) -> str | None:
 def read_log(path: Path) -> list[str]:
     """List the commits a ref log names, each once."""
     rows = (read_plain(path, MAX_LOG_FILE) or b"").split(b"\n")
+    # A row holds the commit before and the one after.
     found = [oid for row in rows for oid in (row[:40], row[41:81]) if _OID.fullmatch(oid)]
+    # Zeros stand for nothing: the log of a ref begins or ends with them.
     return [oid.decode() for oid in dict.fromkeys(found) if oid.strip(b"0")]
 
 
 def read_head(path: Path) -> str:
     """Read a HEAD file: a full ref name, a commit, or an empty text."""
+    # A full ref name is shorter; anything longer is no HEAD.
     text = (read_plain(path, 1000) or b"").strip()
     if text.startswith(b"ref: "):
         return text[5:].strip().decode("utf-8", "replace")
@@ -178,12 +184,14 @@ class _Refs:
         """Return the object of a ref; an empty text if there is none."""
         at = self.packed.find(b" " + name + b"\n")
         row = _LINE.fullmatch(self.packed[max(at - 40, 0) : at + 1 + len(name)])
+        # A loose ref counts before a packed one of its name, as in git.
         return self.loose.get(name) or (row[1].decode() if row and self.packed[at - 41] == 10 else "")
 
     def unknown(self, known: frozenset[str]) -> dict[bytes, str]:
         """Return the refs that are no tags and name an object that is not among ``known``."""
         lines = [line for line in self.packed.decode("latin-1").split("\n") if line[:40] not in known]
         rows = [row for line in lines if (row := _LINE.fullmatch(line.encode("latin-1")))]
+        # The packed version of a loose ref is an old one.
         found = {row[2]: row[1].decode() for row in rows if row[2] not in self.loose}
         found |= {name: oid for name, oid in self.loose.items() if oid not in known}
         return {name: oid for name, oid in found.items() if not name.startswith(b"refs/tags/")}

@@ -34,6 +34,7 @@ _PERMISSIONS: Final[dict[Sandbox, tuple[str, ...]]] = {
 }
 # In seconds: the guard answers in less than one; a machine under load may take its time, and claude waits meanwhile.
 GUARD_TIMEOUT = 20
+# Any words before the slash will do.
 _NOT_A_COMMAND = "Do what follows.\n\n"
 
 
@@ -84,7 +85,7 @@ class Claude:
 def _guarded(args: tuple[str, ...], guard: str) -> tuple[str, ...]:
     """Have claude ask the guard before each use of its shell.
 
-    Of two ``--settings`` claude takes the last alone, so the user's are joined with; a file of his stands alone.
+    Of two ``--settings`` claude takes the last alone, so the user's are joined with; a file of the user's stands alone.
     """
     if not guard:
         return args

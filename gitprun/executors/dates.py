@@ -45,6 +45,7 @@ def read_date(said: str, now: datetime) -> datetime | None:
         return None
     try:
         if found["epoch"]:
+            # Ten digits: seconds since 1970 from 2001 to 2286.
             return datetime.fromtimestamp(int(found["epoch"]), UTC)
         if found["iso"]:
             exact = datetime.fromisoformat(found["iso"])

@@ -49,6 +49,7 @@ _NETWORK = re.compile(
     """,
     re.VERBOSE,
 )
+# Only right before a number: "retry after login" names no time.
 _WAIT = re.compile(r"\b(?:again|retry|retrying|resets?)[ _-](in|after)\W{1,4}(?=\d)")
 _STEP = re.compile(r"[\s,]*(?:and\s+)?(\d{1,9}(?:\.\d{1,6})?)\s*([a-z]*)")
 _SECONDS = {

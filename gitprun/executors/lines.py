@@ -60,6 +60,7 @@ def split_lines(output: bytes) -> list[bytes]:
 def parse_object(line: bytes) -> dict[str, object] | None:
     """Read one line as a JSON object; None for everything else, whatever the bytes are."""
     try:
+        # strict=False: some programs write control characters into their strings.
         value: object = json.loads(line.decode("utf-8-sig", "replace"), strict=False)
     except (ValueError, RecursionError):
         return None

@@ -77,6 +77,7 @@ def _merge_one(git: Git, pair: tuple[Oid, Oid]) -> TreeMerge | str:
         return merge_trees(git, *pair)
     except GitFailed as problem:
         return problem.message.partition("failed: ")[2].removeprefix("fatal: ") or problem.message
+    # A stop is about all pairs, and no trouble of this one.
     except GitStopped:
         raise
     except PrunError as problem:
@@ -105,8 +106,10 @@ def _find_end(fields: Sequence[bytes], at: int) -> int | None:
     if fields[at] not in (b"0", b"1"):
         raise ValueError(f"not the beginning of a merge: {fields[at]!r}")
     try:
+        # The tree is never empty, so the first empty field ends the list of conflicts.
         place = fields.index(b"", at + 2) + 1
         while fields[place] != b"":
+            # A message is a number of paths, these, its kind and its text.
             place += int(fields[place]) + 3
     except (ValueError, IndexError):
         return None

@@ -25,6 +25,7 @@ from gitprun.system.sharing import usual_umask
 LAST_WORDS = 2.0
 # Git and what it started get so long after INT, to take their locks and temporary files away, and again after TERM.
 STEP = 1.0
+# The first with ``merge-tree --write-tree``.
 OLDEST_GIT = (2, 38)
 
 # Each of these keys can name a program. On a folder a worker could write, and wherever the answer is parsed,
@@ -44,6 +45,7 @@ NEUTRAL = (
     "maintenance.auto=false",
     "submodule.recurse=false",
 )
+# What code reads has to look the same whatever the user has set.
 PARSED = ("core.quotePath=true", "color.ui=false", "core.fsmonitor=false", "advice.detachedHead=false")
 
 
@@ -53,6 +55,7 @@ _BOUNDED = 'for one in "-c 0" "-d $1" "-S -t $2"; do ulimit $one 2>/dev/null; do
 
 # For the shared folder of a repository: what is to be set there beside everything else, asked before each start.
 _cautions: dict[str, Callable[[], tuple[str, ...]]] = {}
+# What answers a caution may start git itself, which must not ask again.
 _asking = threading.local()
 
 
@@ -93,6 +96,7 @@ class Bounds:
 
     def wrap(self, argv: list[str | bytes]) -> list[str | bytes]:
         """Return the words that start a program within these bounds."""
+        # ulimit counts memory in kilobytes.
         return ["/bin/sh", "-c", _BOUNDED, "sh", str(self.memory >> 10), str(self.processor), *argv]
 
 
@@ -119,10 +123,12 @@ class Running:
                     out, err = self.process.communicate(given, timeout=patience.slice)
                     break
                 except subprocess.TimeoutExpired:
+                    # Python takes the input once; called again it goes on with the rest by itself.
                     given = None
                     patience.require_time()
         except GitTimeout as problem:
             raise self.told(problem, self.give_up(harsh=patience.urgent)) from None
+        # Ctrl-C as well: no git may go on unseen.
         except BaseException:
             self.give_up()
             raise
@@ -152,6 +158,7 @@ class Running:
         """
         from gitprun.git.hung import drop_merge_files, look_below
 
+        # Before anything ends: what git started has another parent afterwards.
         below = look_below(self.process.pid, self.mark)
         self._end_tree(below.tree, harsh=harsh)
         _drop_pipes(self.process)
@@ -163,6 +170,7 @@ class Running:
         """Add to a problem what this program waited for; ``words`` are of the programs it had started."""
         from gitprun.git.hung import explain_hung
 
+        # What explains it is read by ``git config``, which would hang for the same reason.
         if self.shown[:1] == ("config",):
             return problem
         where = self.git.cwd, self.git.env.get("GIT_DIR")
@@ -199,7 +207,7 @@ class Git:
     """How to call git for one folder.
 
     ``cwd`` is where it runs; ``env`` adds variables such as GIT_DIR or GIT_INDEX_FILE; ``neutral`` takes every key
-    that can name a program out of play (the user's own global configuration still says who he is); ``bounds``
+    that can name a program out of play (the user's own global configuration still says who the user is); ``bounds``
     keep a program that reads what a worker wrote from using up the machine.
     """
 
@@ -284,6 +292,7 @@ class Git:
                 umask=usual_umask(),
             )
         except FileNotFoundError as problem:
+            # Popen says the same of a missing program and of a missing folder.
             if not os.path.isdir(self.cwd):
                 raise PrunError(f"{self.cwd}: no such folder") from problem
             raise GitMissing("git is not on PATH", "install git 2.38 or newer") from problem

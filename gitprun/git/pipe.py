@@ -68,6 +68,7 @@ def _pump(
     left = memoryview(stdin)
     with selectors.DefaultSelector() as waiting:
         if left:
+            # A blocking write would wait for a reader that may itself wait for us to read.
             os.set_blocking(first.fileno(), False)
             waiting.register(first, selectors.EVENT_WRITE)
         else:
@@ -110,5 +111,6 @@ def _write(descriptor: int, content: memoryview) -> int:
 def _close(close: Callable[[], None]) -> None:
     try:
         close()
+    # To close flushes, and nobody may be there any more to read that.
     except OSError:
         return

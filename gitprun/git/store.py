@@ -85,12 +85,14 @@ class ObjectStore:
 
     def content(self, oid: str) -> bytes:
         """Read an object; raises ObjectMissing."""
+        # Each is read once, so nothing that was read ahead stays in memory.
         ahead = self._ahead.pop(oid, None)
         if ahead is not None:
             return ahead
         try:
             with open(self._place(oid), "rb") as source:
                 return zlib.decompress(source.read()).partition(b"\0")[2]
+        # It is in a pack or in another object folder: git finds it.
         except FileNotFoundError:
             return self._ask(oid)
         except zlib.error as problem:
@@ -143,6 +145,7 @@ class ObjectStore:
             temporary = f"{os.path.dirname(place)}/tmp_obj_{os.urandom(6).hex()}"
             try:
                 with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o444), "wb") as target:
+                    # The fastest level: git packs it better some day, and somebody waits now.
                     target.write(zlib.compress(whole, 1))
                 os.rename(temporary, place)
             except BaseException:
@@ -186,9 +189,11 @@ class ObjectStore:
 
     def _receive(self) -> bytes | None:
         head = self._read_until_line_end().split(b" ")
+        # Of an object that is not there git says ``OID missing``.
         if len(head) != 3:
             return None
         size = int(head[2])
+        # A line end follows every content.
         while len(self._buffer) < size + 1:
             self._read_more()
         body = bytes(self._buffer[:size])

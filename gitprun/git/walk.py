@@ -38,6 +38,7 @@ class Trees:
         found = self._rows.get(oid)
         if found is None:
             if len(self._rows) >= _KEPT:
+                # All at once: to know which of them are used again would cost more than reading them.
                 self._rows.clear()
             found = self._rows[oid] = split_tree(read_blob(self.repo, Oid(oid.hex())))
         return found
@@ -126,6 +127,7 @@ class Trees:
         made = self._apply(bytes.fromhex(tree), wanted)
         if made is None:
             return None
+        # Only the top may be an empty tree: in git a folder without entries is none.
         return Oid(self._write({}).hex() if made == b"" else made.hex())
 
     def _apply(self, at: bytes | None, wanted: list[tuple[list[bytes], TreeChange]]) -> bytes | None:
@@ -149,6 +151,7 @@ class Trees:
             else:
                 grown = grown or entry is None or _is_folder(entry) != _is_folder(changed)
                 rows[name] = changed
+        # A change of content leaves the order as it is; sorting is what takes long in a large folder.
         if grown:
             rows = dict(sorted(rows.items(), key=_place))
         return self._write(rows) if rows else b""
@@ -162,6 +165,7 @@ class Trees:
                 return None
             entry = None
         if below is not None:
+            # A file stands where the folder has to be, and no change takes it away.
             if entry is not None and not _is_folder(entry):
                 return None
             made = self._apply(entry[1] if entry else None, below)
@@ -193,6 +197,7 @@ class Trees:
                     continue
                 if _is_folder(entry):
                     waiting.append((known[1] if known is not None and _is_folder(known) else None, entry[1]))
+                # The commit of a submodule lies in another repository.
                 elif _mode(entry) != "160000":
                     yield Oid(entry[1].hex())
 
@@ -216,6 +221,7 @@ def _change(path: bytes, left: Entry | None, right: Entry | None) -> TreeChange 
 
 
 def _is_folder(entry: Entry) -> bool:
+    # Some old tools wrote the mode with a leading zero.
     return entry[0] in (_FOLDER, b"040000")
 
 

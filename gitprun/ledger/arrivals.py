@@ -67,6 +67,7 @@ def is_certain(watched: WatchedFile, writer: Writer) -> bool:
     sight = watched.sight
     return (
         sight is not None
+        # To open a file for writing makes it empty first.
         and sight.size > 0
         and writer.state == "ended"
         and (writer.until_ns is None or sight.mtime_ns <= writer.until_ns)
@@ -81,5 +82,6 @@ def is_quiet(watched: WatchedFile, writer: Writer, *, now: float, window: float)
 
 def breaks_off(text: str) -> bool:
     """Check whether a text begins as a result and ends before it has all fields: perhaps more is being written."""
+    # Any unit's: the file may be somebody else's result, and is no less complete for that.
     found = parse_result(text, "")
     return bool(found.unit) and any(not found.fields.get(name) for name in FIELDS)

@@ -23,6 +23,7 @@ def pin_baseline(repository: Repository, revision: str | None) -> tuple[Oid, boo
     commit = resolve_commit(repository.git, revision or "HEAD")
     if commit == before:
         return commit, False
+    # By compare-and-swap: of two that set it at once, one hears that it came too late.
     move_ref(repo, BASELINE, commit, before or ZERO, "prun: baseline")
     return commit, True
 

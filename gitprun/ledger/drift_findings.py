@@ -44,6 +44,7 @@ def worktree_of(name: str) -> str:
     return name.split("/")[1] if name.startswith(WORKTREES) and name.count("/") > 1 else ""
 
 
+# Three names are about what fits into one line beside what is said of them.
 def listed(names: Collection[str], most: int = 3) -> str:
     """Name a few things in a message, and how many more there are."""
     shown = list(names)[:most]
@@ -113,6 +114,7 @@ def describe(thing: Change) -> str:
     if thing.kind == "checkout":
         changed = "changed in your checkout"
         return _changed(thing, thing.name, changed, "is not among the changes in your checkout any more", changed)
+    # A mark is a mode and a digest: with the same digest only the mode can differ.
     same = thing.old.partition(" ")[2] == thing.new.partition(" ")[2]
     return _changed(thing, thing.name, "is new", "is gone", "has another mode" if same else "changed")
 
@@ -122,6 +124,7 @@ def _changed(thing: Change, name: str, new: str, gone: str, moved: str) -> str:
 
 
 def _shown(value: str) -> str:
+    # Object ids have 40 digits (SHA-1) or 64 (SHA-256); nothing else is cut short.
     name = value.removeprefix("ref: ")
     return name if name != value or not re.fullmatch(r"[0-9a-f]{40,64}", value) else short(value)
 

@@ -13,6 +13,7 @@ from gitprun.ledger.unit_events import DriftFound, DriftOver, Payload
 
 # What an event lists; the rest is in the file it names.
 MOST_LISTED = 1000
+# Printed while a run goes on: more would push everything else off the screen.
 MOST_SHOWN = 20
 
 
@@ -107,6 +108,7 @@ def _read(event: Event, row: DriftRow) -> Drift:
 
 def _settle(drift: Drift, settled: DriftSettled) -> Drift:
     if settled.how == "accepted" and not settled.key:
+        # Accepted as a whole; with a key only that one thing was.
         return replace(drift, accepted=True)
     return replace(drift, settled=drift.settled | {settled.key})
 
@@ -125,6 +127,7 @@ def awaits(events: Iterable[Event], run: str, unit: str = "") -> bool:
 def over_rows(events: Iterable[Event], drifts: Iterable[Drift]) -> list[tuple[Payload, str, str]]:
     """Return the events that tell units that nothing holds them up any more; ``drifts`` are those looked at."""
     waiting = {unit for drift in open_drifts(events) for unit in drift.units}
+    # A unit may wait for another drift still: only who waits for none is told.
     calm = dict.fromkeys((drift.run, unit) for drift in drifts for unit in drift.units if unit not in waiting)
     return [(DriftOver(drift=None), run, unit.partition("/")[2]) for run, unit in calm]
 

@@ -38,6 +38,7 @@ from gitprun.ledger.unit_events import (
 from gitprun.model.names import RunId, UnitId
 from gitprun.model.units import WorkspaceKind
 
+# Raised only where an older version would misread a line: it then refuses to write behind one.
 FORMAT = 1
 _State = TypeVar("_State", bound=TypedRecord)
 
@@ -62,6 +63,7 @@ def encode(event: Event) -> bytes:
 
     Only two surrogates that make a pair come back as the character they stand for: JSON cannot tell them apart.
     """
+    # Microseconds: the other digits of a float make each line longer and say nothing.
     record = {"v": FORMAT, "t": round(event.time, 6), "kind": event.kind, "run": event.run, "unit": event.unit}
     facts = event.payload.as_json()
     body = json.dumps({**record, **({"facts": facts} if facts else {})}, separators=(",", ":"))
@@ -70,11 +72,13 @@ def encode(event: Event) -> bytes:
 
 def _read(line: bytes) -> dict[str, object]:
     """Read the record of a line; an empty one if it is torn or altered."""
+    # The last such mark is ours: a text within the facts may hold one, too.
     body, mark, check = line.removesuffix(b"\n").rpartition(b',"crc":"')
     if not mark or check != f'{zlib.crc32(body + b"}"):08x}"}}'.encode():
         return {}
     try:
         record = json.loads(body + b"}")
+    # A valid checksum does not keep JSON from being nested too deeply for the parser.
     except (ValueError, RecursionError):
         return {}
     return record if isinstance(record, dict) else {}
@@ -222,6 +226,7 @@ LIVE = ("queued", "waiting", "preparing", "running", "collecting", "verifying")
 ENDED = ("ready", "unverified", "empty", "done", "failed", "timed-out", "stopped", "rate-limited", "broken", "landed")
 STATES = LIVE + ENDED
 
+# What is no step of the work, a stall or a lock, leaves the state as it is.
 _STEP: Mapping[type[Payload], str] = {
     UnitQueued: "queued",
     UnitWaiting: "waiting",
@@ -308,6 +313,7 @@ def _step_run(runs: dict[str, RunState], event: Event) -> None:
             runs[event.run] = found
         return
     known = runs.get(event.run)
+    # No start was read for it: a user workspace (see ``roster``), or a run whose first line is damaged.
     if known is None:
         return
     if isinstance(payload, RunResumed):
@@ -315,6 +321,7 @@ def _step_run(runs: dict[str, RunState], event: Event) -> None:
     if isinstance(payload, RunFinished):
         known = known.build({**known.joined(payload).__dict__, "ended": event.time})
     elif event.unit:
+        # Its ``unit.queued`` may be the line that cannot be read; the unit is there all the same.
         before = known.units.get(event.unit) or UnitState(id=UnitId(event.unit), run=known.id, since=event.time)
         known = known.with_units({**known.units, event.unit: step(before, event)})
     runs[event.run] = known
@@ -337,6 +344,7 @@ def step(unit: UnitState, event: Event) -> UnitState:
     else:
         values = dict(unit.joined(payload).__dict__)
     if isinstance(payload, UnitFinished):
+        # A final state that cannot be read must not count as a success.
         state, values["ended"] = payload.final or "broken", event.time
     if isinstance(payload, UnitStarted):
         values["started"] = event.time

@@ -28,6 +28,7 @@ class MergeFacts(TypedRecord):
 class LandingRow(MergeFacts):
     """One branch that is about to land; ``run`` and ``unit`` are empty for one of the user's own."""
 
+    # Without these nobody could tell what a landing that was cut off had meant to move.
     needed: ClassVar[tuple[str, ...]] = ("branch", "commit", "tip")
 
     run: str = ""
@@ -61,6 +62,7 @@ class LandingStarted(Ends):
     """A branch is about to move; ``checkout`` is the folder that follows it, if any."""
 
     kind = "landing.started"
+    # After a kill the branch is held against these two to tell whether it moved.
     needed: ClassVar[tuple[str, ...]] = ("target", "old", "new")
 
     checkout: str = ""
@@ -144,6 +146,7 @@ class UndoStarted(Ends):
     """
 
     kind = "undo.started"
+    # After a kill the branch is held against these two to tell whether it was put back.
     needed: ClassVar[tuple[str, ...]] = ("target", "old", "new")
 
     checkout: str = ""

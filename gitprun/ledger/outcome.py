@@ -21,6 +21,7 @@ def judge_worker(ended: Exit, state: str) -> str | None:
 
     ``state`` is what the executor read out of the output (``done``, ``failed``, ``rate-limited``, ``unknown``).
     """
+    # What ended it goes before what it printed: one that was stopped may have said that it is done.
     if ended.reason == "stopped":
         return "stopped"
     if ended.reason in ("timeout", "stalled"):
@@ -29,6 +30,7 @@ def judge_worker(ended: Exit, state: str) -> str | None:
         return "broken"
     if state == "rate-limited":
         return "rate-limited"
+    # An executor that cannot tell from the output leaves it to the exit code.
     if state == "done" or (state == "unknown" and ended.code == 0):
         return None
     return "failed"
@@ -80,11 +82,13 @@ def explain_unit(
 def commit_message(run: RunId, unit: Unit, worker: str | None, own_commits: Sequence[str]) -> str:
     """Write the message of a unit's commit: what was asked, where it came from, what the worker committed itself."""
     subject = one_line(f"{unit.id}: {subject_of(unit.prompt)}")
+    # 72 columns are git's own custom for a subject: log and shortlog show it unbroken.
     subject = subject if len(subject) <= 72 else subject[:71] + "\u2026"
     rows = [f"Unit: {run}/{unit.id}", f"Executor: {unit.executor}"]
     if worker is not None:
         rows.append(f"State: {worker} (kept, not finished)")
     if own_commits:
+        # A worker in a loop can make thousands of commits; their refs are kept in any case.
         rows += ["", "The worker's own commits, newest first:", *(f"  {one_line(row)}" for row in own_commits[:50])]
     return subject + "\n\n" + "\n".join(rows) + "\n"
 

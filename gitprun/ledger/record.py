@@ -72,6 +72,7 @@ class TypedRecord:
         return mine == theirs if not beside else _without(mine, beside) == _without(theirs, beside)
 
     def __hash__(self) -> int:
+        # By the names alone: values may be mappings and lists out of JSON, which have no hash.
         return hash((type(self), *self.__dict__))
 
     def __repr__(self) -> str:
@@ -81,6 +82,7 @@ class TypedRecord:
     @classmethod
     def build(cls, said: Mapping[str, object]) -> Self:
         """Return a value of this class from fields that are known to be right."""
+        # Past the checks of __init__: a fold builds one of these for every event of a ledger.
         made = cls.__new__(cls)
         made.__dict__.update(said)
         return made
@@ -138,6 +140,7 @@ class TypedRecord:
         """Return a value of another class that says the same as far as that has the fields, and ``more``."""
         names = field_names(cls)
         said = {name: value for name, value in self.said() if name in names}
+        # What is not known here goes along, so that nothing a later version wrote is lost.
         unknown = {_UNKNOWN: self.unknown} if self.unknown else {}
         return cls.build({**said, **unknown, **more})
 
@@ -219,6 +222,7 @@ def _without_default(cls: type[TypedRecord]) -> tuple[str, ...]:
 def _field(cls: type[TypedRecord], name: str, hint: object) -> Field:
     parts = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
     nullable = type(None) in parts or hint is object
+    # A field of two types could not be read back for certain; such a hint fails here, at the first use.
     [kind] = [part for part in parts if part is not type(None)]
     inner = _reader(kind)
     default = getattr(cls, name, None)
@@ -316,6 +320,7 @@ def _process(value: object) -> object:
     """Read who a process is; ``{}`` is one that could not be told, as null is."""
     if value == {}:
         return None
+    # All three, or it could be taken for another process that has the same pid.
     if not isinstance(value, dict) or value.keys() != {"pid", "start", "boot"}:
         raise OddFact("process")
     pid, start, boot = _whole(value["pid"]), _text(value["start"]), _text(value["boot"])

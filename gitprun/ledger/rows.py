@@ -151,6 +151,7 @@ class LockRow(TypedRecord):
 class MoveRow(TypedRecord):
     """From where a workspace is being moved, and where to."""
 
+    # ``from`` is a keyword of Python's.
     on_disk: ClassVar[Mapping[str, str]] = {"source": "from", "target": "to"}
 
     source: str = ""

@@ -13,6 +13,7 @@ from gitprun.ledger.rows import StallRow
 
 # A clock that is kept in step over the network moves by less, one that was set or slept through by more.
 STEP = 1.0
+# Printed by codex while it waits for more of the prompt on a stdin that is still open.
 WAITS = b"Reading additional input from stdin"
 
 
@@ -51,6 +52,7 @@ class Quiet:
 
     def wants_files(self, at: float, limit: float) -> bool:
         """Check whether it is time to look at the files: that costs more than a look at the output."""
+        # Each look walks the whole workspace; from half the limit on there is still time to prove the other half.
         return at - self.output_since >= limit / 2
 
 

@@ -80,6 +80,7 @@ def parse_result(text: str, unit: str) -> Result:
             problems.append(f"{name}: is missing or empty")
         elif _TEMPLATE.fullmatch(value):
             problems.append(f"{name}: is the text of the contract itself")
+    # A heading within the details is text, unless the fields of a result follow it.
     if any(_HEADING.match(line) and _opens_result(body[at + 1 :]) for at, line in enumerate(body)):
         problems.append("a second result follows the first")
     fallback = "(FALLBACK" in heading["rest"] if heading else bool(_SALVAGED.match(lines[0]))
@@ -103,6 +104,7 @@ def _read_fields(lines: list[str]) -> tuple[dict[str, str], list[str], list[str]
             listed = not fields[last]
         elif last and listed and (item := _ITEM.fullmatch(line)):
             fields[last] = ", ".join(filter(None, (fields[last], item["value"].strip())))
+        # A blank line between the fields is forgiven; after the last one the details begin.
         elif line.strip() or len(fields) == len(FIELDS):
             return fields, twice, lines[at:]
     return fields, twice, []

@@ -157,11 +157,13 @@ def together(runs: Sequence[Settings]) -> Settings:
         return tuple(dict.fromkeys(one for row in said for one in row)) if said else None
 
     walls = {run.verify_sandbox for run in runs}
+    # From the strictest on; where nothing is said (None) the worker's own walls hold.
     strictest = next((one for one in ("workspace-write", "worker", None, "none") if one in walls), None)
     return Settings(
         verify=every("verify") or None,
         verify_timeout=max((run.verify_timeout for run in runs if run.verify_timeout), default=None),
         verify_sandbox=strictest,
+        # Only where all do without: the checks of one that needs a view would prove nothing.
         verify_view="none" if runs and all(run.verify_view == "none" for run in runs) else None,
         verify_may_change=every("verify_may_change"),
         copy=every("copy"),
@@ -278,6 +280,7 @@ def _inside(table: Table, key: str) -> tuple[str, ...] | None:
     found: list[str] = []
     for path in paths or ():
         parts = [part for part in path.split("/") if part not in ("", ".")]
+        # In any case of letters, for some file systems take .GIT for .git.
         if path.startswith(("/", "~")) or not parts or {"..", ".git", ".prun"} & {part.lower() for part in parts}:
             raise table.problem(key, f"must name paths inside the checkout, not {path!r}")
         found.append("/".join(parts))

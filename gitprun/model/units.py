@@ -88,6 +88,7 @@ class Exit:
     @property
     def shell_code(self) -> int:
         """Return the exit code a shell would report (128 + signal; 124 after a timeout)."""
+        # 124 is what timeout(1) gives, 127 what a shell gives for a program that is not there.
         if self.reason in ("timeout", "stalled"):
             return 124
         if self.reason == "not-started":

@@ -102,7 +102,7 @@ def _place_of(was: str, now: str) -> str:
 def user_heads(seen: RepositorySnapshot, root: str) -> dict[str, str]:
     """Return what is checked out in each worktree that is the user's: not in those of units, as they are made.
 
-    A worktree of a unit (below ``root/RUN/``) whose worker went to a branch of the user's is told like one of his.
+    A worktree of a unit (below ``root/RUN/``) whose worker went to a branch of the user's is told like the user's own.
     """
     return {name: head for name, head in seen.heads.items() if not _is_of_unit(seen, name, head, root)}
 

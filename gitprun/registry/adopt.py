@@ -76,6 +76,7 @@ def adopt(
         require_lonely(repository, path)
         unit = make_idle(own, _made(path, found, found.head))
         folder = unit_folder(repository.state, unit)
+        # Left of another workspace: its index would be taken for this one's.
         if folder.exists():
             raise OperationRefused(f"{folder} is there already", "choose another name: --as NAME")
         with alone(repository, unit):
@@ -96,6 +97,7 @@ def _require_folder(path: Path) -> Path:
 def _require_unknown(reading: Reading, path: Path) -> None:
     units = [unit for run in reading.history.runs.values() for unit in run.units.values()]
     for unit in (*units, *roster(reading.events).units.values()):
+        # Where a workspace was removed anybody may have put a folder since.
         if not unit.there:
             continue
         place = os.path.realpath(unit.path)
@@ -108,6 +110,7 @@ def _require_unknown(reading: Reading, path: Path) -> None:
 
 def _choose_name(reading: Reading, path: Path, name: str | None) -> UnitId:
     if name is None:
+        # A folder may be called anything, and a name becomes a part of refs.
         name = re.sub(r"[^A-Za-z0-9_-]+", "-", path.name).strip("-") or "workspace"
     own, known = parse_name(name), roster(reading.events).units
     other = colliding(own, known)
@@ -200,6 +203,7 @@ def _take_in(
         commit_capture(site, captured, saved, text, read_ref(repo, saved) or ZERO)
     made = found.kind == "clone" and read_ref(repo, f"refs/heads/{found.branch}") is None
     try:
+        # Branch and pin first: a row without them would name a workspace that cannot be opened.
         if made:
             move_ref(repo, f"refs/heads/{found.branch}", base, ZERO, "prun: made for a workspace that was taken in")
         move_ref(repo, pin_name(unit.id), base, read_ref(repo, pin_name(unit.id)) or ZERO, "prun: base of a workspace")

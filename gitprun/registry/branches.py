@@ -77,6 +77,7 @@ def prepare_branch(repository: Repository, name: UnitId, branch: str, path: Path
 def _require_no_collision(names: Sequence[str], branch: str) -> None:
     own = f"refs/heads/{branch}"
     for name in names:
+        # Refs are files in folders, and a name cannot be both.
         if own.startswith(f"{name}/") or name.startswith(f"{own}/"):
             other = name.removeprefix("refs/heads/")
             raise OperationRefused(
@@ -114,6 +115,7 @@ def _drop(repository: Repository, name: UnitId, row: Checkout) -> str:
     repo = open_repository(repository.common)
     branch = (row.branch or "").removeprefix("refs/heads/")
     base = read_ref(repo, row.branch) if row.branch else None
+    # A branch without a commit has zeros for its head.
     if base or row.head.strip("0"):
         pin_gone(repository, name, row.path, branch, base or Oid(row.head))
     # No folder has this identity: only the registration goes.

@@ -67,6 +67,7 @@ def require_lonely(repository: Repository, path: Path) -> None:
     top = os.path.realpath(path)
     try:
         here = os.path.realpath(os.getcwd())
+    # The current folder was removed, so nobody is in it.
     except OSError:
         here = ""
     # A shell whose folder goes from under it says nothing but "No such file", and works on where nobody looks.

@@ -139,6 +139,7 @@ def keep_files(repository: Repository, ledger: Ledger, unit: UnitState, name: st
     names = [name.replace("/", "+")] + [f"{name.replace('/', '+')}~{number}" for number in range(2, 1000)]
     folder = next(room / one for one in names if not os.path.lexists(room / one))
     # Before the first file: whoever is killed here leaves a folder somebody knows of.
+    # The first few names say what it was; the folder has them all, and a line stays short.
     ledger.append(TrashFiles(of=name, folder=str(folder), files=tuple(found.paths[:20]), size=found.size))
     aside = room / f".{folder.name}.part-{os.urandom(4).hex()}"
     aside.mkdir(mode=0o700)
@@ -163,6 +164,7 @@ def keep_files(repository: Repository, ledger: Ledger, unit: UnitState, name: st
 def _take(source: Path, target: Path) -> None:
     """Copy one plain file; it is for nobody but the user to read."""
     os.makedirs(target.parent, mode=0o700, exist_ok=True)
+    # A worker may have put a link or a pipe in its place since it was listed.
     given = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     with open(given, "rb") as theirs, open(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as ours:
         shutil.copyfileobj(theirs, ours, 1 << 20)
@@ -179,6 +181,7 @@ def list_kept(state: Path) -> tuple[KeptFiles, ...]:
                     rows = [(path, about.st_size) for path, about in _walk_all(folder)]
                     found.append(
                         KeptFiles(
+                            # No name has a tilde; a number behind one tells apart what went on the same day.
                             name=entry.partition("~")[0].replace("+", "/"),
                             day=day,
                             folder=str(folder),

@@ -32,6 +32,7 @@ def read_places(
 ) -> tuple[WorkspaceRecord, ...]:
     """List all workspaces; ``roots`` are folders they may lie in beside those the ledger names."""
     known = workspaces_of(reading)
+    # Asked once, for the user's filters are the same for all of them.
     converts = may_convert(repository) if known else False
     places = [_known(repository, run, unit, converts) for run, unit in known]
     places += find_orphans(repository, reading, roots)
@@ -115,6 +116,7 @@ def _count_on_branch(repository: Repository, unit: UnitState, base: str) -> int 
         tip = read_worktree_head(repository.common, Path(unit.path))
     if not tip or not base:
         return None
+    # The base may be gone with an old run, and a listing goes on without it.
     try:
         return count_since(repository, base, tip)
     except (PrunError, ValueError):
@@ -125,4 +127,5 @@ def _count_in_log(unit: UnitState, base: str) -> int | None:
     git_dir = Path(unit.path) / ".git"
     if unit.workspace != "clone" or folder_identity(git_dir) is None:
         return None
+    # A log names a commit each time it was moved to.
     return len({*read_log(git_dir / "logs" / "HEAD")} - {base})

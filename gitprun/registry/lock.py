@@ -29,6 +29,7 @@ def lock_workspace(repository: Repository, ledger: Ledger, unit: UnitState, reas
         )
     if not require_ours(unit, name):
         raise OperationRefused(f"the folder {unit.path} of {name} is gone", "there is nothing to lock")
+    # Git's own lock first: where git refuses, nothing is written down.
     if unit.workspace == "worktree":
         words = ("--reason", reason) if reason else ()
         repository.git.run("worktree", "lock", *words, unit.path)

@@ -57,6 +57,7 @@ def move_workspace(
     try:
         os.rename(path, target)
     except OSError as problem:
+        # The event before said that it moves; this one says that it did not.
         _note_moved(ledger, unit, path)
         raise OperationRefused(
             f"{path} cannot be renamed to {target}: {problem.strerror}", "it is where it was"
@@ -116,6 +117,7 @@ def follow_all(repository: Repository, ledger: Ledger, roots: Iterable[Path]) ->
     lost = {identity_of(unit) for _, unit in known if not os.path.lexists(unit.path)}
     found: list[tuple[str, Path]] = []
     if lost:
+        # So folders for workspaces are called that lie beside their repository.
         beside = repository.home.parent.glob("*.prun")
         for root in choose_roots(reading, (*roots, *beside)):
             for path in list_folders(root):

@@ -110,6 +110,7 @@ def open_workspace_capture(
         own=own,
         filters=settings.filters,
         secrets=settings.secrets is not False,
+        # What refs of the user's named when it was made is nobody's work in it.
         known=frozenset({*known, base}),
         alternates=render_alternates((repository.common / "objects").resolve()),
     )

@@ -51,10 +51,12 @@ def find_orphans(repository: Repository, reading: Reading, roots: Iterable[Path]
                 place = _orphan(repository, path)
                 if place is not None:
                     found[real] = place
+    # Without the first one, which is the main checkout.
     for row in read_checkouts(repository.git)[1:]:
         real = os.path.realpath(row.path)
         if real in known or real in found or _is_room(real, tops):
             continue
+        # In a folder for workspaces, or on a branch of a unit: then it was prun that made it.
         below = any(real.startswith(f"{root}/") for root in tops)
         ours = below or (row.branch or "").startswith(f"refs/heads/{PRUN_BRANCHES}")
         there = os.path.lexists(row.path)

@@ -70,6 +70,7 @@ def reset_user_workspace(
     """Fill a workspace anew from ``revision``, its branch with it; raises PrunError, with all as it was."""
     require_seen_checkout(repository)
     with alone(repository, unit):
+        # What an earlier command left half done is finished first, or this one would begin in the middle of it.
         unit = recover_reset(repository, ledger, recover_move(repository, ledger, unit))
         base, path, branch = resolve_commit(repository.git, revision), Path(unit.path), _branch(unit)
         finish_removal(unit, unit.id)
@@ -90,8 +91,10 @@ def reset_user_workspace(
         try:
             made = _make(repository, unit, fresh, base)
         except BaseException:
+            # Without it the next command would try to finish a reset that is off.
             ledger.append(WorkspaceKept(reset=None), run=NAMED, unit=unit.id)
             raise
+        # From here on a reset that breaks off is finished and no more taken back.
         swapping = WorkspaceSwapping(
             reset=asked.into(
                 ResetRow,
@@ -162,6 +165,7 @@ def _make(repository: Repository, unit: UnitState, fresh: Path, base: Oid) -> Wo
     if unit.workspace == "worktree":
         return make_detached(repository, fresh, base)
     source = pin_source(repository, f"{NAMED}/{unit.id}", read_source(repository), base)
+    # Its own branch begins at the new base, not where the user's copy of it stands.
     others = tuple(row for row in source.refs if row[0] != _branch(unit))
     return make_clone(replace(source, refs=others), fresh, base, str(unit.branch))
 
@@ -178,6 +182,7 @@ def _swap(repository: Repository, ledger: Ledger, unit: UnitState) -> tuple[Unit
         # Where only the folder went, its registration is still there.
         take_folder(repository, ledger, unit, asked.leaving or LeavingRow())
     trash = _move_branch(repository, ledger, unit, asked.old, base)
+    # Not so after a kill that came behind the rename: then it is in its place.
     if folder_identity(fresh) == identity:
         if os.path.lexists(path):
             raise OperationRefused(
@@ -198,16 +203,19 @@ def _move_branch(repository: Repository, ledger: Ledger, unit: UnitState, old: s
     """Put the branch, and the pin of where the workspace stands, on the new base; returns where the old tip is kept."""
     repo, branch = open_repository(repository.common), _branch(unit)
     now, trash = read_ref(repo, branch), None
+    # Somebody committed on it since: what is newer is not thrown away.
     if now not in (base, None) and now != old:
         raise PrunError(f"the branch {unit.branch} was moved meanwhile", "look at it, then try again")
     if now is None:
         move_ref(repo, branch, base, ZERO, "prun: its workspace was reset")
     elif now != base:
+        # Before the move, after which nothing else may hold the commit.
         trash = keep_in_trash(repository, ledger, branch, now, why="its workspace was reset", of=f"{NAMED}/{unit.id}")
         move_ref(repo, branch, base, now, "prun: its workspace was reset")
     pin = pin_name(unit.id)
     pinned = read_ref(repo, pin)
     if pinned != base:
+        # The tip of the branch is in the trash already; the pin may have stood elsewhere.
         if pinned is not None and pinned != now:
             keep_in_trash(repository, ledger, pin, pinned, why="its workspace was reset", of=f"{NAMED}/{unit.id}")
         move_ref(repo, pin, base, pinned or ZERO, "prun: base of a workspace")

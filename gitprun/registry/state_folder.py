@@ -59,6 +59,7 @@ def state_base(environment: Mapping[str, str]) -> Path:
 def place_of(path: str) -> str:
     """Return one path for a result file, whatever links lead to its folder."""
     folder, name = os.path.split(path)
+    # The file itself may not be there yet, and is replaced by a rename when it comes.
     return os.path.join(os.path.realpath(folder), name)
 
 
@@ -101,6 +102,7 @@ def list_state_dirs(base: Path) -> Iterator[Path]:
                 if _NAME.fullmatch(entry.name) is None:
                     continue
                 found = entry.stat(follow_symlinks=False)
+                # In /tmp anybody can make a folder of such a name, or a link.
                 if stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid():
                     yield Path(entry.path)
     except OSError:

@@ -81,6 +81,7 @@ class RunContext:
         try:
             if self.observer is not None:
                 self.observer.end(f"{self.run}/{unit.id}")
+        # A look that fails is told, and costs no unit its work.
         except PrunError as problem:
             self.note(unit, UnitWatched(drift_note=problem.message))
 

@@ -60,6 +60,7 @@ class RunReport:
 
 def default_jobs(units: int) -> int:
     """Choose how many workers run at once: two a core, as far as memory goes (workers mostly wait for a model)."""
+    # A container or taskset may leave fewer cores than the machine has.
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, min(units, 2 * cores, _free_memory() // MEMORY_PER_WORKER, MOST_JOBS))
 
@@ -70,6 +71,7 @@ def _free_memory() -> int:
         rows = Path("/proc/meminfo").read_text().splitlines()
         return next(int(row.split()[1]) * 1024 for row in rows if row.startswith("MemAvailable:"))
     except (OSError, StopIteration, ValueError, IndexError):
+        # Where nobody says, a machine people develop on has memory for some workers.
         return 4 * MEMORY_PER_WORKER
 
 
@@ -174,6 +176,7 @@ def close_run(context: RunContext, states: dict[str, str]) -> RunReport:
     for folder in (context.root / context.run, context.root):
         with contextlib.suppress(OSError):
             folder.rmdir()
+    # The last look comes first: what it finds belongs before the end of the run.
     if context.observer is not None:
         context.observer.finish()
     context.ledger.append(RunFinished(states=states), run=context.run)
@@ -245,6 +248,7 @@ def _next_run(repository: Repository, ledger: Ledger, root: Path) -> RunId:
     known = {
         part
         for name in listing.text.splitlines()
+        # A run's name comes first, or second behind ``kept`` and ``base``.
         for part in name.removeprefix(PRUN_REFS).removeprefix(f"refs/heads/{PRUN_BRANCHES}").split("/")[:2]
     }
     # A ref, a row or a folder alone is enough: each may be what is left of a run whose rest was lost.

@@ -60,6 +60,7 @@ def finalize_unit(folder: Path, ended: Exit | None = None, start: int = 0) -> Fi
     the byte of the output at which the last attempt began.
     """
     state = read_state_dir(folder)
+    # No record: the supervisor was killed as well, and nobody knows more of the worker's end.
     said = ended or read_exit(folder / "exit.json") or Exit(
         code=None, signal=9, reason="exited", seconds=0.0, detail="dispatcher and worker were killed"
     )  # fmt: skip
@@ -72,6 +73,7 @@ def finalize_unit(folder: Path, ended: Exit | None = None, start: int = 0) -> Fi
         fallback = not text
         try:
             result.parent.mkdir(parents=True, exist_ok=True)
+            # 0666 as any program writes a file: the umask decides who reads it.
             write_whole(result, (text or salvaged(state, ending)).encode("utf-8", "replace"), mode=0o666)
         except OSError as trouble:
             problem = f"the result file {result} could not be written: {trouble.strerror}"

@@ -40,6 +40,7 @@ from gitprun.supervisor.process import DEFAULT_GRACE, ProcessLimits, Stop, probe
 from gitprun.supervisor.programs import with_program
 from gitprun.system.clock import Alarm, SteadyClock
 
+# Both are the seed's: its callers count on them.
 DEFAULT_SANDBOX: Final = "danger-full-access"
 DEFAULT_REASONING: Final = "xhigh"
 # No limit, in a number that a file can hold.
@@ -106,7 +107,7 @@ class DispatchSpec:
 
     State folders are made in ``base``, ``caller`` is the folder they are named by, ``scratch`` where the worker works
     (None: a folder of its own). ``project`` are the settings around it: limits, stalls, retries. ``retry`` says whether
-    it is tried again at all: the seed's caller hears of each failure and decides himself.
+    it is tried again at all: the seed's caller hears of each failure and decides itself.
     """
 
     unit: Unit
@@ -333,6 +334,7 @@ def _rotate(result: Path) -> Path | None:
     """Move a result that is there already aside, so that it is never taken for this run's."""
     if not has_content(result):
         return None
+    # Older ones stay beside it: whose they are is not known here.
     number = 1
     while os.path.lexists(aside := result.with_name(f"{result.name}.stale-{number}")):
         number += 1

@@ -110,6 +110,7 @@ def _look(one: _Awaited, pace: Pace, writers: Writers, clock: Clock, say: Callab
     certain = is_certain(one.watched, writer)
     if not certain and not is_quiet(one.watched, writer, now=now, window=pace.window):
         return None
+    # read_plain stops at a link, and a caller may have named one on purpose.
     text = (read_plain(Path(os.path.realpath(one.path)), MAX_RESULT) or b"").decode("utf-8", "replace")
     if read_sight(one.path) != sight or not text:
         # It was written again while we read it.

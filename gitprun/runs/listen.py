@@ -39,6 +39,7 @@ class Listener:
 
     def __exit__(self, *_: object) -> None:
         self.over.set()
+        # The last look takes less; a disk that hangs must not hold up the end of the unit.
         self.thread.join(timeout=5)
 
     def _follow(self) -> None:

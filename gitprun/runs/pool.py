@@ -43,6 +43,7 @@ class Pool:
         requests = StopRequests(self.context.ledger, self.context.run, [item.unit for item in items])
         self.contexts = {name: replace(self.context, stop=stop) for name, stop in requests.stops.items()}
         with (
+            # Each waiting worker needs a thread; those that run already come on top.
             ThreadPoolExecutor(max_workers=self.jobs + attached, thread_name_prefix="prun-unit") as workers,
             requests.followed(self.context.stop, self.wake.set),
         ):
@@ -51,6 +52,7 @@ class Pool:
 
     def _lead(self, workers: ThreadPoolExecutor) -> None:
         while True:
+            # Before the look: what ends from here on wakes the wait below at once.
             self.wake.clear()
             for future in [future for future in self.running if future.done()]:
                 self._take_in(self.running.pop(future), future.result())
@@ -101,6 +103,7 @@ class Pool:
             future = workers.submit(run_unit, self._context(item), item)
             self.running[future] = item
             future.add_done_callback(lambda _: self.wake.set())
+        # None: nothing waits for a time, so only an end or a request wakes.
         return min(times, default=None)
 
     def _tell(self, item: WorkItem, peace: float) -> None:

@@ -85,6 +85,7 @@ def placed(workspace: Workspace, base: Oid) -> PlaceFacts:
 
 def temporary_of(workspace: Workspace, unit: Unit) -> Path:
     """Return the folder for temporary files of a unit: its worker's, and its checks' after that."""
+    # Beside the workspaces of the run, so that nothing in it is taken for work.
     return workspace.path.parent / ".tmp" / unit.id
 
 

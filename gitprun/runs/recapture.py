@@ -129,6 +129,7 @@ def open_context(
 
 
 def _asked(site: CaptureContext, path: str) -> bool:
+    # A folder that was left out is written with a slash or a star; what lies in it may be asked for, too.
     return included(site, path.rstrip("/*")) or included(site, path.rstrip("*") + "x")
 
 

@@ -105,6 +105,7 @@ class RunUnitPolicy(Policy):
         try:
             attempt, workspace = begin(context, item)
         except PrunError as problem:
+            # There is no state of an earlier attempt to leave it in.
             if item.known is None or item.known.attempt == 0:
                 raise
             return EndedEarly(state=leave_unit(context, item, f"not tried again: {problem.message}"))
@@ -125,6 +126,7 @@ class RunUnitPolicy(Policy):
     def _call(self, attempt: Attempt, workspace: Workspace) -> WorkerCall:
         context, unit = self.context, self.unit
         launch = self._launch(attempt, workspace)
+        # As it was sent: where a thread goes on that is one sentence, and not the whole prompt.
         write_whole(context.folder(unit) / "prompt.md", launch.stdin)
         own = {
             "PRUN_RUN": context.run,
@@ -135,6 +137,7 @@ class RunUnitPolicy(Policy):
         }
 
         def guard(path: str | None) -> dict[str, str]:
+            # Only a worktree shares refs with the user, so only its git is to be guarded.
             if workspace.kind != "worktree":
                 return {}
             return guard_environment(context.repository, workspace.path, workspace.branch, path)
@@ -167,6 +170,7 @@ class RunUnitPolicy(Policy):
         )
         prompt = assemble_prompt(unit, settings, verify=context.verify, outbox=OUTBOX)
         launch = executor.launch(unit, prompt, place, settings)
+        # Only codex can go on with a thread.
         if attempt.thread is not None and isinstance(executor, Codex):
             return executor.resume(launch, attempt.thread, continue_prompt(unit.id, outbox=OUTBOX))
         return launch
@@ -294,6 +298,7 @@ def run_unit(context: RunContext, item: WorkItem) -> str | Retry:
     except Exception:
         reason, hint = "a bug of git prun; the work is untouched", _report_bug(context.folder(unit))
     try:
+        # A worker may have been at work before it broke, and what it changed is found all the same.
         context.end_watch(unit)
         context.note(unit, UnitFinished(final="broken", reason=reason, hint=hint))
     except PrunError:

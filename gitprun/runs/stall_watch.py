@@ -80,6 +80,7 @@ class StallWatch:
     def _go(self) -> None:
         pause = 0.0
         while True:
+            # An eighth of the limit: a stall is told of that much late at most.
             self._wake.wait(max(pause, min(SELDOM, self.limit / 8)))
             with self._guard:
                 if not self._subjects:
@@ -171,6 +172,7 @@ def survey_files(places: tuple[Path, ...]) -> tuple[int, int, int] | None:
                     found = entry.stat(follow_symlinks=False)
                     count += 1
                     newest = max(newest, found.st_ctime_ns)
+                    # A sum, so that the order in which folders list their files says nothing.
                     mixed += hash((found.st_ino, found.st_ctime_ns, found.st_size))
                     if entry.is_dir(follow_symlinks=False):
                         queue.append(entry.path)

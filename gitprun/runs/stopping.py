@@ -89,8 +89,8 @@ def _living(who: ProcessIdentity | None) -> ProcessIdentity | None:
 
 
 def _living_supervisor(ledger: Ledger, unit: UnitState) -> ProcessIdentity | None:
-    # Written down once it ran; a pid alone could be anybody's by now.
     """Find the living supervisor of a unit's worker, also of one that was killed before it could be written down."""
+    # Written down once it ran; a pid alone could be anybody's by now.
     if unit.process:
         return _living(unit.process)
     if unit.live and unit.run != NAMED and unit.state in ("preparing", "running"):
@@ -125,6 +125,7 @@ def await_stop(ledger: Ledger, work: AtWork, stop: Stop, seconds: float) -> bool
     deadline = time.monotonic() + seconds
     while not over():
         if time.monotonic() >= deadline or stop.wait(LOOK_AGAIN):
+            # It may have ended in the last moment of the wait.
             return over()
     return True
 

@@ -168,6 +168,7 @@ def _through_hooks(work: Work, parent: Oid, text: str) -> tuple[Oid, tuple[str, 
             raise OperationRefused("the pre-commit hook took every change back")
         new = NewCommit(tree=tree, parents=(parent,), message=text, who=work.who)
         commit = write_new_commit(repository.git, site.repo, settings, new)
+        # Hooks are programs, and some of them commit.
         if read_ref(site.repo, work.branch) != parent:
             raise OperationRefused(f"a hook moved the branch {site.workspace.branch}")
         move_ref(site.repo, work.branch, commit, parent, f"commit: {text.splitlines()[0]}")
@@ -176,6 +177,7 @@ def _through_hooks(work: Work, parent: Oid, text: str) -> tuple[Oid, tuple[str, 
             os.replace(git.env["GIT_INDEX_FILE"], index)
     _follow(work, commit)
     if "post-commit" in hooks.names:
+        # The commit is made: as with git, a post-commit hook cannot take it back.
         with contextlib.suppress(PrunError), _room(site, work.branch) as git:
             run_hook(git, hooks.folder, "post-commit")
     return commit, hooks.notes

@@ -106,6 +106,7 @@ def _output(check: CheckResult) -> str:
 def _overall(errors: str, looked: Verdict, tried: Verdict) -> VerdictState:
     if looked.state not in ("pass", "absent"):
         return looked.state
+    # A checker that prints errors has failed, whatever its exit code says.
     if errors != "0":
         return "fail"
     return looked.state if tried.state == "absent" else tried.state

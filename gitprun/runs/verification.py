@@ -79,6 +79,7 @@ def verify_units(
     """
     run, specs = request.run, {unit.id: unit for unit in request.kept.units}
     answers: list[Rechecked] = []
+    # Else somebody could resume the run while its units are checked.
     with coordinated(ledger, repository, run, "asking the checks of a run again"):
         context = open_context(repository, ledger, run, request.kept, stop, request.said)
         for unit in request.units:

@@ -130,6 +130,7 @@ def rejoin_worker(
     known: KnownWorker, files: WorkerFiles, grace: float, events: WorkerEvents, stalls: StallWatch, stop: Stop
 ) -> Exit:
     """Wait for a worker whose coordinator is gone, be it alive or ended; a stop reaches it too."""
+    # It may have been started by a coordinator that was killed before it could write that down.
     supervisor = known.supervisor or find_supervisor(files.record)
     subject = _subject(files, events)
     subject.supervisor, subject.stalled = supervisor, known.stalled
@@ -177,6 +178,7 @@ def _attended(unit: Unit, subject: Subject, events: WorkerEvents, stalls: StallW
 
 def _name_stall(ended: Exit, stalled: bool, stop: Stop, stalls: StallWatch) -> Exit:
     """Distinguish a worker that was ended for its stall from one that was stopped on request."""
+    # A stop that was asked for as well is the better reason.
     if not stalled or ended.reason != "stopped" or ended.detail == KILLED or stop.is_set():
         return ended
     detail = f"no output and no change of a file for {stalls.limit:g} s"

@@ -47,6 +47,7 @@ class Writers:
     def _newest(self, place: str) -> StateDir | None:
         """Read the state folders of one result: the one that lives, else the newest."""
         folders = [path for path, theirs in self._results.items() if theirs == place]
+        # By age: an earlier dispatch to the same file has had its say.
         states = [read_state_dir(path) for path in sorted(folders, key=_age)]
         return next((state for state in states if state.alive), states[-1] if states else None)
 
@@ -85,6 +86,7 @@ class Writers:
         if seen is None:
             return History()
         if state not in self._histories or self._histories[state][0] != seen:
+            # The stamp from before the reading: a row that comes meanwhile is read at the next look.
             self._histories[state] = (seen, ledger.read().history)
         return self._histories[state][1]
 

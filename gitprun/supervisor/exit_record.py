@@ -64,6 +64,7 @@ class Record:
         os.ftruncate(self.file, len(record))
         try:
             os.fsync(self.file)
+        # EINVAL: what it lies on knows no syncing.
         except OSError as problem:
             if problem.errno != EINVAL:
                 raise
@@ -85,6 +86,7 @@ def render_json(value: object) -> str:
     if isinstance(value, list):
         return "[" + ", ".join(map(render_json, value)) + "]"
     if isinstance(value, str):
+        # Everything but printable ASCII as an escape; ``json`` itself is too heavy here.
         plain = (c if " " <= c <= "~" and c not in '"\\' else f"\\u{min(ord(c), 0xFFFD):04x}" for c in value)
         return '"' + "".join(plain) + '"'
     if value is None or isinstance(value, bool):

@@ -164,6 +164,7 @@ def _allow(ruleset: int, path: str, access: int, *, needed: bool = True) -> None
 
 
 def _add(ruleset: int, place: int, access: int) -> int:
+    # ``struct landlock_path_beneath_attr`` is packed: eight bytes of rights, four of the descriptor.
     rule = _words(access) + place.to_bytes(4, sys.byteorder, signed=True)
     return _call("syscall", ADD_RULE, ruleset, 1, rule, 0)
 

@@ -49,6 +49,7 @@ class OutputLimit:
         self.plain = found.st_mode & 0o170000 == 0o100000
         # What was there before is somebody else's.
         self.base = self.size = found.st_size
+        # The start keeps a quarter; the end keeps more, for there the reason of a failure mostly stands.
         self.hole = -(-(self.base + most // 4) // BLOCK) * BLOCK
         self.after = self.hole
         self.holes: bool | None = None

@@ -28,8 +28,10 @@ from gitprun.system.stop import Stop as Stop
 SUPERVISOR = "import sys; sys.path.insert(0, sys.argv[1]); import supervisor; supervisor.main(sys.argv[2])"
 # What a supervisor that an older version started, and that still lives, was started with.
 _FORMER = "import sys; sys.path.insert(0, sys.argv[1]); import warden; warden.main(sys.argv[2])"
+# An agent writes its last words in less; each of the steps INT, TERM and KILL may take so long.
 DEFAULT_GRACE = 5.0
 SPEC = "spec"
+# Where the kernel does not tell of a process's end, it is noticed so late.
 POLL = 0.2
 # In a worker's environment: the marks of all workers it runs under, its own last.
 MARK = process_tree.MARK
@@ -135,6 +137,7 @@ def _supervise(
     started: Callable[[ProcessIdentity | None], None] | None,
 ) -> Exit:
     exit_file, spec_file, stdin_file = record / RECORD, record / SPEC, record / "stdin"
+    # The record of an earlier attempt would be read as this one's.
     for old in (exit_file, record / (RECORD + exit_record.PART), spec_file, stdin_file):
         old.unlink(missing_ok=True)
     # Asked before anything is started: a program that lives for a moment may already have done harm.
@@ -178,6 +181,8 @@ def _wait_for(
 def _start_supervisor(spec_file: Path) -> subprocess.Popen[bytes]:
     """Start a supervisor in a session of its own, so that it survives us and no Ctrl-C reaches it but through us."""
     return subprocess.Popen(
+        # -I: nothing in a folder or a variable can take the place of a module; -S: the bare interpreter loads no
+        # packages.
         [sys.executable, "-I", "-S", "-c", SUPERVISOR, str(Path(__file__).parent), str(spec_file)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
@@ -187,7 +192,7 @@ def _start_supervisor(spec_file: Path) -> subprocess.Popen[bytes]:
 
 
 def _write_private(path: Path, content: bytes) -> None:
-    """Write a new file that nobody else may read: prompts and environments hold what their owner keeps to himself."""
+    """Write a new file that nobody else may read: prompts and environments hold what is for their owner alone."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "wb") as target:
         target.write(content)
@@ -241,6 +246,7 @@ def find_supervisor(folder: Path) -> ProcessIdentity | None:
     for entry in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             words = entry.read_bytes().split(b"\0")
+        # It ended meanwhile.
         except OSError:
             continue
         if (os.fsencode(SUPERVISOR) in words or os.fsencode(_FORMER) in words) and spec in words:

@@ -53,9 +53,11 @@ def started_at(pid: int) -> bytes | None:
 
 def _row(pid: int) -> tuple[int, bytes] | None:
     try:
+        # The name stands in brackets, and may hold brackets and blanks itself.
         fields = read_file(f"/proc/{pid}/stat").rpartition(b")")[2].split()
     except OSError:
         return None
+    # Parent and start are fields 4 and 22 of proc(5), counted here behind the name. A zombie has ended.
     return (int(fields[1]), fields[19]) if len(fields) > 19 and fields[0] not in (b"Z", b"X") else None
 
 
@@ -148,6 +150,7 @@ def end_all(
             group.kill()
         for pid, start in now.items():
             if harsh or seen.get(pid) != start:
+                # TERM only once to each: a second one may break off what the first made it do.
                 send(pid, start, signal.SIGKILL if harsh else signal.SIGTERM)
         seen.update(now)
         rest(SHORT if harsh else max(SHORT, patience - since))
@@ -187,6 +190,7 @@ class Cgroup:
 
     def remove(self) -> bool:
         """Remove the group and those further down; returns whether they are gone."""
+        # A third of a second: so long the kernel may still be busy with the last one that ended in there.
         for number in range(60):
             # In the usual case there is nothing further down, and no need to look.
             for folder in reversed(self._folders() if number else [self.path]):
@@ -229,6 +233,7 @@ def make_group(home: str, name: str) -> Cgroup | None:
         os.mkdir(group.path, 0o700)
     except OSError:
         return None
+    # Where the kernel does not say who is inside, a group proves nothing.
     if group.is_populated() is False:
         return group
     group.remove()

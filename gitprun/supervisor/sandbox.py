@@ -72,6 +72,7 @@ _views: list[Viewer] = []
 def find_sandbox(path: str | None = None) -> SandboxKind:
     """Find the best walls there are, with programs looked for on ``path`` (None: PATH); tried once a process."""
     path = os.environ.get("PATH", os.defpath) if path is None else path
+    # Units start at the same time, and one trial is enough for all of them.
     with _lock:
         if path not in _known:
             _known[path] = _find(path)
@@ -181,6 +182,7 @@ def make_sandbox(
         # Within the kernel's own walls nothing can be mounted any more.
         walls = SandboxKind(kind="bwrap", program=viewer.program)
     shown = [target for _, target, writable in rows if writable]
+    # Walls are built around real folders; a link would let in what it leads to.
     folders = list(dict.fromkeys(map(os.path.realpath, write)))
     allowed = list(dict.fromkeys([*folders, *shown]))
     tmp = os.path.realpath(temporary) if temporary is not None and not _needed_below(TMP, allowed) else ""
@@ -200,8 +202,10 @@ def make_sandbox(
 
 
 def _bwrap(folders: Sequence[str], tmp: str, hidden: Sequence[str], rows: Sequence[Row]) -> tuple[str, ...]:
+    # bwrap mounts in the order of its words: what comes later lies over what came before.
     words = ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", *(["--bind", tmp, TMP] if tmp else [])]
     for path in hidden:
+        # A folder is covered with an empty one, a socket with /dev/null.
         words += ["--tmpfs", path] if os.path.isdir(path) else ["--ro-bind", "/dev/null", path]
     words += _shown(rows)
     for folder in folders:
@@ -235,7 +239,7 @@ def hidden_doors(folders: Sequence[str]) -> list[str]:
 
 
 def _needed_below(place: str, folders: Sequence[str]) -> bool:
-    """Check whether what programs need lies below a place: their folders, the user's, where he is, all of PATH."""
+    """Check whether what programs need lies below a place: their folders, home, the current folder, all of PATH."""
     path = os.environ.get("PATH", os.defpath).split(os.pathsep)
     usual = (_here(), sys.executable, sys.prefix, os.environ.get("HOME", "/"), *filter(None, path))
     needed = {*folders, *map(os.path.realpath, usual)}

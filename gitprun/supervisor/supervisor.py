@@ -70,6 +70,7 @@ class Supervisor:
             end = os.pidfd_open(pid)
         except (AttributeError, OSError):
             end = -1
+        # It died before the kernel could be asked to tell.
         if os.getppid() != pid:
             self.stops, self.alone = 1, True
         return end
@@ -151,6 +152,7 @@ class Supervisor:
             why = os.strerror(problem.errno or 0)
             if problem.errno == ENOENT and "/" in place and os.access(place, os.F_OK):
                 why = "the interpreter named in its first line is missing"
+            # Well below what a pipe takes in one piece, however long the path.
             os.write(report, f"{place}: {why}".encode(errors="replace")[:900])
         except BaseException as problem:
             os.write(report, f"{place}: {problem}".encode(errors="replace")[:900])

@@ -59,4 +59,5 @@ class SteadyClock(SystemClock):
 
 
 def _since_boot() -> float:
+    # Goes on while the machine sleeps, which CLOCK_MONOTONIC does not.
     return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()

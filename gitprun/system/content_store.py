@@ -69,6 +69,7 @@ class ContentStore:
                     size = os.fstat(source.fileno()).st_size
                     while head := source.readline(_MOST_HEAD):
                         digest, _, length = head.rstrip(b"\n").partition(b" ")
+                        # What is torn ends the file: nothing behind it was ever acknowledged.
                         if not head.endswith(b"\n") or not length.isdigit() or source.tell() + int(length) > size:
                             break
                         self._places[digest.decode("ascii", "replace")] = (source.tell(), int(length))

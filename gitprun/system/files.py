@@ -22,6 +22,7 @@ _LISTEN = 0.25
 MOST_LINE = 4 << 20
 # What is removed is renamed to this, and a random end, first.
 TRASH = ".prun-trash-"
+# A process may have 1024 files open by default, and has others of its own.
 _OPENED_AT_ONCE = 256
 
 
@@ -85,6 +86,7 @@ def write_whole(path: Path, content: bytes, *, mode: int = 0o600, exact: bool = 
 
     The mode is what the umask leaves of ``mode``, unless it is to be ``exact``.
     """
+    # In the same folder: a rename replaces in one step only within one file system.
     temporary = path.with_name(f".{path.name}.{os.urandom(6).hex()}")
     mode = mode if exact else shared_mode(path, mode)
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
@@ -92,6 +94,7 @@ def write_whole(path: Path, content: bytes, *, mode: int = 0o600, exact: bool = 
         with os.fdopen(descriptor, "wb") as target:
             target.write(content)
             target.flush()
+            # The umask took its bits away when the file was made.
             if exact:
                 os.fchmod(target.fileno(), mode)
             os.fsync(target.fileno())
@@ -304,6 +307,7 @@ def _loosen(name: str, folder: int | None = None) -> None:
     if os.chmod in os.supports_follow_symlinks:
         os.chmod(name, 0o700, dir_fd=folder, follow_symlinks=False)
         return
+    # Linux has no chmod that stops at a link; through /proc the very folder that was opened is meant.
     place = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder)
     try:
         os.chmod(f"/proc/self/fd/{place}", 0o700)
@@ -329,12 +333,14 @@ def mounts_below(path: Path) -> list[str]:
 
 def _empty_trash(top: int, device: int, trash: Path) -> None:
     pending = os.listdir(top)
+    # A removal that broke off has left numbered folders already.
     count = max((int(name) for name in pending if name.isdecimal()), default=0)
     while pending:
         name = pending.pop()
         try:
             folder = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=top)
         except OSError as problem:
+            # ENOTDIR is a file, ELOOP a link: O_NOFOLLOW makes it one.
             if problem.errno not in (errno.ENOTDIR, errno.ELOOP):
                 raise
             os.unlink(name, dir_fd=top)
@@ -350,6 +356,7 @@ def _empty_trash(top: int, device: int, trash: Path) -> None:
                     count += 1
                     _loosen(entry.name, folder)
                     try:
+                        # Moved up instead of gone into: however deep it is, no path grows and no folder stays open.
                         os.rename(entry.name, str(count), src_dir_fd=folder, dst_dir_fd=top)
                     except OSError as problem:
                         if problem.errno not in (errno.EBUSY, errno.EXDEV):

@@ -22,7 +22,7 @@ try:
 except ImportError:  # Where there is none, the lock beside the file is all there is.
     fcntl = None  # type: ignore[assignment]
 
-# Rows of 500 units that end at once, a kilobyte each: a full disk keeps nobody from writing down how his work ended.
+# Rows of 500 units that end at once, a kilobyte each: a full disk keeps nobody from writing down how work ended.
 RESERVE = 512 << 10
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 # A row is mostly shorter, so that one read has the last of them.
@@ -97,6 +97,8 @@ class Journal:
         with _flocked(self._known.descriptor):
             write_whole(temporary, self._known.content())
         try:
+            # Unlike a rename this replaces nothing: of two that put it back at once one is too late, and no line is
+            # lost.
             os.link(temporary, self.path)
         except FileExistsError:
             # Another process was quicker, and may have gone on.

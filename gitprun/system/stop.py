@@ -30,6 +30,7 @@ class Stop(threading.Event):
             self.presses += 1
             super().set()
             listeners = list(self._listeners.values())
+        # Outside of the guard, which a listener that ends its own block has to take.
         for listener in listeners:
             listener()
 

@@ -80,6 +80,7 @@ def _look(checkout: str, things: tuple[str, ...]) -> tuple[BackReference, ...]:
             if left <= 0 or time.monotonic() > until:
                 return tuple(found)
             for target in targets:
+                # What leads into another one of them stays in what is shown.
                 if not any(is_below(target, other) for other in things):
                     shown = os.path.relpath(path, checkout) if is_below(path, checkout) else path
                     found[BackReference(shown, target[len(checkout) + 1 :])] = None
@@ -116,9 +117,11 @@ def _may_name(path: str) -> bool:
 
 def _named(path: str, checkout: str) -> list[str]:
     """List the paths below the checkout that a text names."""
+    # One byte more tells what is too large from what just fits.
     text = read_plain(Path(path), MOST_READ + 1) or b""
     if len(text) > MOST_READ or b"\0" in text:
         return []
+    # Not where a longer name goes on: /home/me/app-old does not lead to /home/me/app.
     pattern = re.escape(os.fsencode(checkout)) + rb"(?![\w.-])" + _PATH_END
     found: Iterable[bytes] = re.findall(pattern, text)
     return [os.path.normpath(os.fsdecode(one)) for one in dict.fromkeys(found)]

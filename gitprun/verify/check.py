@@ -102,6 +102,7 @@ def run_checks(
             # What comes after would be asked about another tree than the one that is to be judged.
             if settled.state == "could-not-run" and settled.state != result.state:
                 break
+    # Of walls and submodules there is something to say only where a command ran.
     ran = any(result.log for result in results)
     empty = empty_submodules(workspace) if ran else []
     return Verdict(
@@ -233,6 +234,7 @@ def judge_all(results: Sequence[CheckResult]) -> VerdictState:
     states = {result.state for result in results}
     if not states:
         return "absent"
+    # A failure is certain, whatever else could not be asked.
     if "fail" in states:
         return "fail"
     return "could-not-run" if "could-not-run" in states else "pass"
@@ -260,7 +262,8 @@ def run_setup(
     """Run the commands one after the other in a workspace, their output going to ``log``; raises SetupFailed.
 
     They share ``timeout`` seconds, and the first that fails ends it. In a workspace no worker has seen they are the
-    user's own, with his whole environment (registries want his tokens); where workers' code is, ``around`` says more.
+    user's own, with all of the user's environment (registries want tokens); where workers' code is, ``around`` says
+    more.
     """
     around = around or Surroundings(env=worker_environment({}))
     if around.obstacle:

@@ -71,6 +71,7 @@ def _node_checks(files: Mapping[str, str]) -> Iterator[Check]:
     package = _parse_json(text)
     script = str(_table(package.get("scripts")).get("test", ""))
     named = {runner for runner in ("vitest", "jest") if re.search(rf"(?<![\w@/-]){runner}(?![\w/-])", script)}
+    # Without ``run`` vitest watches the files and never ends.
     for runner, configs, arguments in (("vitest", VITEST_CONFIGS, "run"), ("jest", JEST_CONFIGS, "--silent")):
         configured = any(name in files for name in configs) or (runner == "jest" and "jest" in package)
         depended = any(runner in _table(package.get(key)) for key in ("dependencies", "devDependencies"))
@@ -82,6 +83,7 @@ def _node_checks(files: Mapping[str, str]) -> Iterator[Check]:
 
 def _npx(program: str, arguments: str) -> Check:
     return Check(
+        # What is not installed is told, and never fetched from a registry.
         command=f"npx --no-install {program} {arguments}",
         label=program,
         needs=("npx",),
@@ -122,8 +124,10 @@ def _uses_pytest(files: Mapping[str, str], project: Mapping[str, object], tools:
         return True
     wanted = [line for name in REQUIREMENTS for line in files.get(name, "").splitlines()]
     wanted += _requirements(project)
+    # Plugins such as pytest-cov need it; another name goes on with a letter or digit.
     if any(re.match(r"\s*pytest(?![a-z0-9])", requirement, re.IGNORECASE) for requirement in wanted):
         return True
+    # A file that cannot be parsed still says so.
     return not project and "pytest" in files.get("pyproject.toml", "")
 
 
@@ -136,6 +140,7 @@ def _requirements(project: Mapping[str, object]) -> list[str]:
         if isinstance(value, dict):
             for key, inner in value.items():
                 if inside:
+                    # Poetry and others name packages by keys, not in a list.
                     found.append(key)
                 pending.append((inner, inside or key.endswith(("dependencies", "dependency-groups"))))
         elif isinstance(value, list):

@@ -125,6 +125,7 @@ def surroundings(
         raise PrunError(f"{workspace} is no folder any more")
     walls = find_sandbox() if wish.confined else None
     confined = walls is not None and walls.kind is not None
+    # Asked for and not to be had: then nothing runs, rather than with more rights.
     hindered = f"it cannot be confined: {walls.reason}" if walls and not confined and wish.required else ""
     notes: tuple[str, ...] = ()
     if view is not None and not hindered and (why := obstacle(view, env)):

@@ -27,6 +27,7 @@ PRISMA = "prisma/schema.prisma"
 TOUCHED = (PRISMA, "src/lib/query-keys.ts", "src/lib/queue.ts", "src/routes.ts", "src/routes.tsx", "src/index.ts")
 # ... and those that so many of the last commits touched.
 RECENT, OFTEN, SHARE, MOST = 200, 8, 0.15, 4
+# It is for a suggestion only: nobody waits longer for one.
 LOG_TIMEOUT = 20.0
 # Keys and values, each there once: both sides' lines one after the other say something twice, or break it.
 STRUCTURED = (
@@ -102,6 +103,7 @@ def _has_module(python: str, name: str) -> bool:
         # In a folder of its own: Python would look for modules where it is.
         said, env = Path(scratch, "said"), worker_environment({})
         program = ProcessSpec(argv=argv, cwd=Path(scratch), env=env, stdout=said)
+        # 3 is given by this code alone, 1 by a Python that failed for any reason.
         return run(program, ProcessLimits(timeout=MODULE_TIMEOUT)).code != 3
 
 
@@ -144,6 +146,7 @@ def _often(git: Git) -> list[str]:
         return []
     counts = Counter(os.fsdecode(row).lstrip("\n") for row in rows)
     enough = max(OFTEN, SHARE * counts.pop("\x01", 0))
+    # More than are wanted, for some drop out below.
     often = [name for name, count in counts.most_common(3 * MOST) if count >= enough]
     own = [name for name in often if name.isprintable() and name and not _settled(name)]
     return list(_tracked(git, own))[:MOST] if own else []

@@ -61,6 +61,7 @@ def view_of(
     if repository.top is None or wanted == "none":
         return None
     return CheckoutView(
+        # Mounts are made at real paths.
         checkout=Path(os.path.realpath(repository.top)),
         common=Path(os.path.realpath(repository.common)),
         link=tuple(link or ()),
@@ -198,6 +199,7 @@ def _leads_to(link: Path, target: Path) -> bool:
 def _points(checkout: Path, kept: Iterable[str]) -> dict[str, bool]:
     """List where something has to be mounted, relative to the checkout, and whether that is a folder."""
     inner = sorted(path for path in kept if is_below(path, str(checkout)))
+    # What lies below another one comes along with it.
     tops = [path for path in inner if not any(path != other and is_below(path, other) for other in inner)]
     return {os.path.relpath(path, checkout): os.path.isdir(path) for path in tops}
 

@@ -19,7 +19,7 @@ from gitprun.system.sharing import make_private
 OUTBOX = ".prun"
 
 # How git fills and reads a workspace: no program of the checkout runs, and every change of a file is seen,
-# whatever the user's own configuration says for his checkouts.
+# whatever the user's own configuration says for other checkouts.
 QUIET = (
     "core.hooksPath=/dev/null",
     "core.splitIndex=false",

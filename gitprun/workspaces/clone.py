@@ -20,7 +20,7 @@ from gitprun.workspaces.base import QUIET, Workspace, WorkspaceProblem, explain_
 from gitprun.workspaces.remotes import NONE, PREFIX, Remotes, ask_for_remotes, read_remotes
 from gitprun.workspaces.rulebook import read_rules
 
-# Local settings of the user's repository that decide what a checkout holds; they are his own, and carried over.
+# Local settings of the user's repository that decide what a checkout holds; they are the user's own, and carried over.
 CARRIED = ("core.autocrlf", "core.eol", "core.safecrlf", "core.longpaths", "core.precomposeunicode")
 # Without the user's filters a checkout would hold pointers where the user sees files (LFS, git-crypt).
 CARRIED_PREFIX = ("filter.",)

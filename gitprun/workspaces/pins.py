@@ -1,4 +1,4 @@
-"""Keep alive what a clone starts with: it borrows the user's objects, and he may delete branches and collect garbage.
+"""Keep alive what a clone starts with: it borrows objects, and the user may delete branches and collect garbage.
 
 One commit has all branches as its parents that the base does not hold already, and as its tree whatever else refs
 name. Annotated tags, of which a commit can hold none, are small and given to each clone as a pack of its own.

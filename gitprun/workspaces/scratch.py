@@ -37,6 +37,7 @@ def make_temporary(path: Path) -> None:
             path.mkdir(mode=0o700)
             return
         except FileNotFoundError:
+            # Another worker may make it at the same moment.
             with suppress(FileExistsError):
                 path.parent.mkdir(parents=True, mode=0o700)
     raise WorkspaceProblem(f"no folder for temporary files at {path}: the one above it is taken away again and again")

@@ -166,7 +166,7 @@ def relocate_worktree(repository: Repository, before: Path, after: Path) -> None
 def lock_reason(common: Path, path: Path) -> str | None:
     """Return the reason somebody locked a worktree for with ``git worktree lock`` (perhaps empty).
 
-    None if he did not.
+    None if nobody did.
     """
     admin = admin_folder(common, path)
     if admin is None or not os.path.lexists(admin / "locked"):
