@@ -83,7 +83,10 @@ def explain_hung(
         return (f"{place}, which is no plain file", f"look at {place}, and remove it") if place else ("", "")
     merging = command.startswith("merge")
     section, kind = ("merge.", "merge driver") if merging else ("filter.", "filter")
-    known = {key: program for key, program in settings().items() if key.startswith(section)}
+    # Ours is no program that anything could wait for: git merge-file stands in for it (see trees.leave_conflicts).
+    known = {
+        key: program for key, program in settings().items() if key.startswith(section) and key != "merge.prun.driver"
+    }
     named = {key: program for key, program in known.items() if _stem(program) in " ".join(words)} or known
     shown = words[0] if len(words[0]) <= _SHOWN else f"{words[0][:_SHOWN]}..."
     # Several could be the one, and to name one of them would be a guess.
