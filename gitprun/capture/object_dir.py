@@ -39,6 +39,7 @@ def check_object_dir(objects: Path, alternates: bytes) -> str | None:
                 return f"the worker's objects are more than {MOST_FILES} files"
             if depth > MOST_FOLDERS:
                 return f"folders in the worker's objects lie more than {MOST_FOLDERS} deep ({place})"
+            # Git would follow a link, and wait for a pipe.
             if not entry.is_file(follow_symlinks=False) and not entry.is_dir(follow_symlinks=False):
                 return f"{moved} ({place} is no plain file)"
     except OSError as problem:

@@ -108,6 +108,7 @@ def screen_new(found: NewPath, max_file: int, tracked: Callable[[str], bool] = l
     """
     parts = found.path.split("/")
     folder = build_folder(found.path)
+    # A project may keep its own files in a folder of such a name.
     if folder is not None and not tracked(folder):
         return LeftOut(f"{folder}/", f"build output ({folder.rpartition('/')[2]})", found.size)
     refused = refused_by_git(found)

@@ -51,6 +51,7 @@ def is_synthetic(event: dict[str, object]) -> bool:
 
 def spoken(event: dict[str, object]) -> str:
     """Take the text out of an assistant message, empty for one of a subordinate conversation."""
+    # What a conversation below its own says is not the worker's last word.
     if text_at(event, "parent_tool_use_id"):
         return ""
     blocks = objects_at(object_at(event, "message"), "content")

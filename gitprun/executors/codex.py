@@ -155,6 +155,7 @@ def _read_item(heard: _CodexLog, kind: str, item: dict[str, object]) -> None:
 def _judge(heard: _CodexLog, outcome: Exit) -> tuple[EndingState, str, ServiceLimit | None]:
     if cut := cut_short(outcome):
         return "failed", one_line(f"{cut}; last error: {heard.error}" if heard.error else cut), None
+    # The last turn decides, whatever went well before it.
     if heard.failure is not None:
         if limit := limit_of(heard.failure):
             return "rate-limited", limit.reason, limit

@@ -114,6 +114,7 @@ def limit_of(event: dict[str, object]) -> ServiceLimit | None:
         if status is None:
             return None
         found = ServiceLimit(f"status {status}", kind=_kind_of(str(status)))
+    # Capacity is what is left where the words name no kind; the status may know better.
     elif status is not None and found.kind == "capacity":
         found = replace(found, kind=_kind_of(str(status)))
     stated = next((wait for place in places if (wait := _stated_seconds(place)) is not None), None)

@@ -29,7 +29,7 @@ ALLOWED = frozenset(
 PINNED = {
     # Nobody may sit there to type a password.
     "GIT_TERMINAL_PROMPT": "0",
-    # A status of ours must not take the lock of the user's index meanwhile.
+    # A status of ours must not hold the lock of the user's index while another git wants it.
     "GIT_OPTIONAL_LOCKS": "0",
     # A worker can write refs/replace: what is captured and landed are the objects as they are.
     "GIT_NO_REPLACE_OBJECTS": "1",

@@ -58,8 +58,8 @@ def _refs_of(word: str) -> tuple[str, ...]:
     return tuple(place + word for place in _PLACES)
 
 
-# Two refs at one commit mean the same thing, whichever is taken.
 def _require_one(word: str, rows: Sequence[tuple[str, Oid]]) -> None:
+    # Two refs at one commit mean the same thing, whichever is taken.
     if len({oid for _, oid in rows}) < 2:
         return
     kinds = [f"{_kind(name)} ({name}, at {oid[:10]})" for name, oid in rows]

@@ -96,7 +96,7 @@ def compact(
         sync_folder(state)
         write_whole(path, shorter)
         sync_folder(state)
-        # Else the journal would take the shorter file for a foreign one, and put the old one back.
+        # The file it holds open is not the ledger any more.
         journal.forget()
     return Compaction(
         runs=found.runs,

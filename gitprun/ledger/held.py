@@ -124,6 +124,7 @@ def spent_rows(rows: Iterable[tuple[int, Event]]) -> list[int]:
     for number, event in rows:
         row = event.payload
         if isinstance(row, LandingHeld | LandingLanded):
+            # One branch may be held on one target and have landed on another.
             key = row.branch, row.target
             if key in last:
                 spent.append(last.pop(key))

@@ -80,6 +80,7 @@ def read_payload(kind: str, facts: Facts) -> Payload | None:
     """
     known = KINDS.get(kind)
     if known is None:
+        # Under its own name, so that who passes it on passes on what it was.
         return Payload.read(facts).into(Payload, kind=kind)
     try:
         return known.read(facts)

@@ -36,6 +36,7 @@ def find_unit(history: History, name: str) -> UnitState:
         if unit in units:
             return units[unit]
         raise NotKnown(f"run {run} has no unit {unit!r}", _hint(unit, set(units)))
+    # The newest run first: an older one's unit of that name is seldom meant.
     for state in reversed(list(history.runs.values())):
         if name in state.units:
             return state.units[name]

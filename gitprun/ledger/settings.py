@@ -120,6 +120,7 @@ def reread_executors(kept: Remembered, top: Path | None) -> tuple[Settings, tupl
     if default.executors and any(executors.values()):
         files.append("prun.toml")
     powers = tuple(power for power in settings.powers if power.executor)
+    # Powers of executors as they are now, for their settings are, too.
     again = replace(kept.settings, executors=settings.executors, powers=powers)
     return again, tuple(files) if any(executors.values()) else ()
 

@@ -85,6 +85,7 @@ class UnitPreparing(Errand, PlaceFacts):
 
     kind = "unit.preparing"
 
+    # 0: none was ever begun.
     attempt: int = 0
     earlier: tuple[EarlierRow, ...] = ()
     thread: str | None = None
@@ -330,6 +331,7 @@ class WorkspaceRemoving(UnitPart, LeavingRow):
 
     kind = "workspace.removing"
 
+    # With its identity, since a folder of that name may be anybody's by then.
     trash: tuple[str, int, int] | None = None
 
 

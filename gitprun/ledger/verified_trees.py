@@ -22,6 +22,7 @@ def read_verified(ledger: Ledger, way: str, *, reuse: float, run: str) -> frozen
 
     Those of the last ``reuse`` seconds (0: none), and those that this process found while it worked on ``run``.
     """
+    # Nothing could count, so the ledger need not be read.
     if not reuse and not run:
         return frozenset()
     now = ledger.clock.now()

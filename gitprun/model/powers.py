@@ -79,6 +79,7 @@ def changed_powers(old: Mapping[str, object], new: Mapping[str, object]) -> tupl
     """Return such keys that two parsed files say differently, as ``new`` has them."""
     before = {power.key: power for power in read_powers(old)}
     after = {power.key: power for power in read_powers(new)}
+    # A key that is gone changes what counts as much as one that is new.
     gone = (Power(key, "", power.asked) for key, power in before.items() if key not in after)
     return (*(power for key, power in after.items() if power != before.get(key)), *gone)
 

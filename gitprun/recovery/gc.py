@@ -158,6 +158,7 @@ class _Room:
         """Empty what a removal left."""
         path = Path(step.what)
         identity = folder_identity(path)
+        # None: it was emptied since the plan was made.
         if identity is not None and not empty_trash(path, identity) and os.path.lexists(path):
             raise OperationRefused(f"another git prun is emptying {path}")
 

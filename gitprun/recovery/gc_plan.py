@@ -314,6 +314,7 @@ def _of_kept_files(found: GcInventory, now: float, keep_for: float) -> Iterator[
 
 
 def _is_over(run: RunFound, before: float) -> bool:
+    # What may still be worked on, or captured again, may still need its base.
     if run.running or run.workspaces or run.ended is None:
         return False
     if all(state in SPENT for state in run.states):

@@ -168,6 +168,7 @@ class _Look:
         # Read once for a run: all of its clones began with the same refs.
         if run not in self.began:
             self.began[run] = self.tips | self.pinned | started_with(self.repository, run)
+        # What it began with is in the user's repository, whatever its refs say now.
         found = read_worker_refs(git_dir, self.began[run] | {base})
         return None if found.unfinished else len(found.tips)
 

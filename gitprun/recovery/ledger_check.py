@@ -155,6 +155,7 @@ class _Check:
 
     def runs(self) -> Iterator[LedgerFinding]:
         """Check that there is a ledger where there were runs, and that somebody works on what is not over."""
+        # Lost or deleted, for these refs are made by runs alone.
         if not self.reading.events and any(read_label(ref).kind == "captured" for ref in self.pins):
             yield LedgerFinding(
                 level="lost",
@@ -267,6 +268,7 @@ class _Check:
                 continue
             there = os.path.lexists(path)
             problem = f"{path} is not the folder prun made" if there else f"its workspace {path} is gone"
+            # A worker had begun there, and nothing else holds what it did.
             if unit.commit is None and unit.live and unit.started is not None:
                 yield LedgerFinding(level="lost", what=name, problem=f"{problem}, before its work was captured")
             else:

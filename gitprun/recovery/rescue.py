@@ -116,6 +116,7 @@ def read_log(out: bytes) -> Iterator[tuple[Oid, float, str, list[str]]]:
     head, rows = b"", list[str]()
     for field in fields:
         text = field.lstrip(b"\n")
+        # The name is the field behind it, and may itself begin with a colon.
         if text[:1] == b":":
             rows.append(text.decode("utf-8", "replace"))
             next(fields, None)
@@ -197,6 +198,7 @@ def restore_branches(
     for one in chosen[:1] if to is not None else chosen:
         _require_whole(one)
         name = to or branch_for(one.label, one.commit)
+        # Several refs may pin one commit, and one branch of a name is enough.
         if (name, one.commit) in seen:
             continue
         restored = _make_branch(repository, one, name, exact=to is not None)
@@ -210,6 +212,7 @@ def _make_branch(repository: Repository, one: PinnedCommit, name: str, *, exact:
     for number in range(1, 1000):
         own = name if number == 1 else f"{name}-{number}"
         at = read_ref(repo, f"refs/heads/{own}")
+        # There already, by an earlier rescue or by hand.
         if at == one.commit:
             return Restored(ref=one.ref, commit=one.commit, branch=own, new=False)
         if at is None:

@@ -54,6 +54,7 @@ def hold_unit(repository: Repository, unit: UnitState) -> Iterator[None]:
 
     Raises OperationRefused when somebody does.
     """
+    # In the unit's own folder, so that one workspace never waits for another.
     lock = repository.state / "runs" / unit.run / unit.id / "remove.lock"
     try:
         with locked(lock, timeout=0.0, doing=f"with the workspace of {name_of(unit)}"):

@@ -19,6 +19,7 @@ def lock_workspace(repository: Repository, ledger: Ledger, unit: UnitState, reas
     """Lock a workspace: a linked worktree with git's own lock, so that git heeds it too; others in the ledger."""
     name = name_of(unit)
     require_workspace(unit)
+    # A second reason would take the place of the first, which somebody else relies on.
     held = lock_of(repository, unit)
     if held is not None:
         raise OperationRefused(f"the workspace {name} is locked already" + (f": {held}" if held else ""))

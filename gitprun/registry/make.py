@@ -72,6 +72,7 @@ def make_user_workspace(repository: Repository, ledger: Ledger, spec: WorkspaceS
         events = ledger.read().events
         known = roster(events)
         path = workspace_path(spec.root, NAMED, spec.name)
+        # Before any commit is looked up: what stands there already needs no BASE.
         there = _standing(known.units, spec)
         if there is not None:
             return there

@@ -142,6 +142,7 @@ def read_trouble(repository: Repository, unit: UnitState) -> tuple[str, str]:
     path, branch = Path(unit.path), unit.branch
     place: Path | None = path / ".git"
     if unit.workspace == "worktree":
+        # Its registration, and not the ``.git`` in it, which a worker may have changed.
         place = admin_folder(repository.common, path)
     if place is None:
         said = os.fsdecode((read_plain(path / ".git", 10_000) or b"").removeprefix(b"gitdir:").strip())

@@ -68,6 +68,7 @@ def _keep_commit(repository: Repository, unit: UnitState) -> Oid | None:
     pinned = read_ref(repo, pin_name(unit.id))
     if pinned is None:
         return None
+    # One ref is enough to know that it stays reachable.
     held = repository.git.run("for-each-ref", "--count=1", f"--contains={pinned}", "refs/heads", "refs/remotes").out
     if not held:
         ref = kept_ref(NAMED, unit.id, f"stood-on-{pinned[:12]}")

@@ -114,6 +114,7 @@ def read_state_dir(path: Path) -> StateDir:
     name = _NAME.fullmatch(path.name)
     asked = _read_json(path / "dispatch.json")
     try:
+        # Written last of all: with it there is nothing left to wait for.
         ended = (path / "ending.json").stat().st_mtime_ns
     except OSError:
         ended = None

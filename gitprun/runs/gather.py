@@ -92,6 +92,7 @@ def gather(paths: Sequence[str], pace: Pace, calls: GatherCalls, units: Sequence
         remaining = pace.timeout - (clock.monotonic() - began)
         if not waiting or remaining <= 0 or all(one.hopeless for one in waiting):
             return len(waiting)
+        # Not past the end of the time that was given.
         calls.wait(min(pace.poll, remaining))
 
 

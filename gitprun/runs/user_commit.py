@@ -235,6 +235,7 @@ def _room(site: CaptureContext, branch: str) -> Iterator[Git]:
         admin.mkdir(exist_ok=True)
         (admin / "commondir").write_bytes(os.fsencode(site.repository.common) + b"\n")
         (admin / "HEAD").write_bytes(os.fsencode(f"ref: {branch}\n"))
+    # A copy, since a hook may stage more, and only a commit that comes about may keep that.
     copied = index.with_name("index.hooks")
     shutil.copy2(index, copied)
     env = {"GIT_DIR": str(admin), "GIT_WORK_TREE": str(path), "GIT_INDEX_FILE": str(copied)}

@@ -62,6 +62,7 @@ def _last_lines(request: WorkerRequest, spoken: Spoken) -> list[str]:
     """Return in plain lines what the worker did last."""
     progress = require_executor(request.unit.executor).progress
     with open(request.log, "rb") as source:
+        # Never before this attempt's own output: others wrote into the same log.
         source.seek(max(spoken.start, spoken.end - LAST))
         rows = source.read(spoken.end - source.tell()).split(b"\n")
     return [seen.text for row in rows if (seen := progress(row)) is not None]

@@ -117,6 +117,7 @@ def verify_commit(repository: Repository, asked: CommitToCheck, settings: Settin
     root = open_root(repository, settings.root)
     confinement = wish_for_landing(asked.confined, settings.verify_sandbox)
     plan = landing_checks(checking_options(settings), confinement, asked.branch)
+    # By the commit: a second look at it takes the place of the first.
     logs = repository.state / "verify" / short(commit)
     try:
         context = CheckContext(repository=repository, top=root, logs=logs, stop=stop, note=notes.append)

@@ -80,7 +80,7 @@ def _look(checkout: str, things: tuple[str, ...]) -> tuple[BackReference, ...]:
             if left <= 0 or time.monotonic() > until:
                 return tuple(found)
             for target in targets:
-                # What leads into another one of them stays in what is shown.
+                # What leads into another one of them is looked over with that.
                 if not any(is_below(target, other) for other in things):
                     shown = os.path.relpath(path, checkout) if is_below(path, checkout) else path
                     found[BackReference(shown, target[len(checkout) + 1 :])] = None

@@ -89,6 +89,7 @@ def run_checks(
         place.logs.mkdir(parents=True, exist_ok=True)
     results: list[CheckResult] = []
     for number, check in enumerate(checks, 1):
+        # One limit for all of them: whoever set it waits no longer than that.
         left = timeout - sum(result.seconds for result in results)
         # Said before it is tried: a missing program read from a shell's exit code is easily taken for a failed test.
         obstacle = around.obstacle or _obstacle(check, workspace, around.env, stop) or _no_time(left, timeout)

@@ -78,6 +78,7 @@ class GateChange:
         if self.kind == "mode":
             return f"{self.path} is not executable any more"
         if self.kind == "keys":
+            # Keys of a runner are names of ours, which nobody would find in the file.
             keys = ", ".join(key for key in self.keys if not key.startswith(RUNNER))
             return f"{keys} changed in {self.path}" if keys else f"which tests run changed in {self.path}"
         return f"{self.path} {'changed' if self.kind == 'script' else self.kind}"

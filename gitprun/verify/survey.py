@@ -90,6 +90,7 @@ def _missing(checks: Sequence[Check], top: Path) -> Iterator[str]:
             said.append(f"{words[0]} has no module {words[2]}, the program of the check {check.command!r}")
         for text in said:
             program = text.partition(", the program")[0]
+            # Several checks may start one program, and it is missing once.
             if program not in told:
                 told.add(program)
                 yield text

@@ -162,6 +162,7 @@ def _hide(view: CheckoutView, folder: Path, env: Mapping[str, str]) -> list[Row]
     """Cover folders with an empty one, but for those that programs come from."""
     nothing = folder / "nothing"
     nothing.mkdir(mode=0o755)
+    # A folder that programs come from cannot be hidden: the checks would not start.
     needed = [*env.get("PATH", "").split(":"), env.get("VIRTUAL_ENV", ""), sys.prefix, str(view.checkout)]
     used = [os.path.realpath(path) for path in needed if path]
     found = (os.path.realpath(path) for path in view.hidden)
