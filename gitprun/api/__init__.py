@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from gitprun.api.repo import Repo
     from gitprun.api.resolving import Finished, ResolveRequest
     from gitprun.api.rows import HeldStatus
-    from gitprun.api.running import RunHandle
+    from gitprun.api.running import BackgroundRun
     from gitprun.api.schema import Json, envelope, json_schema, to_json
     from gitprun.api.settings import MergeRequest
     from gitprun.api.stopping import Stop
@@ -45,7 +45,7 @@ _HOMES = {
     "plans": ("RunOptions",),
     "repo": ("Repo",),
     "resolving": ("Finished", "ResolveRequest"),
-    "running": ("RunHandle",),
+    "running": ("BackgroundRun",),
     "schema": ("Json", "envelope", "json_schema", "to_json"),
     "settings": ("MergeRequest",),
     "stopping": ("Stop",),
@@ -68,6 +68,7 @@ _WHERE = {name: f"gitprun.api.{module}" for module, names in _HOMES.items() for 
 }
 
 __all__ = [
+    "BackgroundRun",
     "CheckRequest",
     "Collected",
     "CommitChecked",
@@ -97,7 +98,6 @@ __all__ = [
     "Repo",
     "ResolveRequest",
     "RunChecked",
-    "RunHandle",
     "RunOptions",
     "RunStatus",
     "Settings",

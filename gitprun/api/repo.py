@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gitprun.api.places import Made, WorkspaceRequest
     from gitprun.api.plans import RunOptions
     from gitprun.api.resolving import Finished, ResolveRequest
-    from gitprun.api.running import RunHandle
+    from gitprun.api.running import BackgroundRun
     from gitprun.api.settings import Approval, MergeRequest
     from gitprun.api.stopping import Stop
     from gitprun.api.undone import DriftUndone, LandingHistory, OpenedBranch, OpenResolutions, Undone
@@ -127,14 +127,14 @@ class Repo:
 
         return read_plan_file(self.opened, path, options)
 
-    def start(self, plan: Plan, *, source: str = "") -> RunHandle:
+    def start(self, plan: Plan, *, source: str = "") -> BackgroundRun:
         """Start a plan in the background of this process and return once its run has a name.
 
         Raises PrunError where nothing was made, also where the plan needs an approval that nobody gave.
         """
-        from gitprun.api.running import RunHandle
+        from gitprun.api.running import BackgroundRun
 
-        return RunHandle(self.opened, plan, source=source)
+        return BackgroundRun(self.opened, plan, source=source)
 
     def stop(self, name: str | None = None, *, kill: bool = False, seconds: float | None = None) -> Stopped:
         """Stop the run at work, the one named, or one unit, whichever process works on it; waits for the end."""

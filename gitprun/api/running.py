@@ -131,7 +131,7 @@ def _outcome(report: RunReport) -> RunOutcome:
     return RunOutcome(run=report.run, states=report.states)
 
 
-class RunHandle:
+class BackgroundRun:
     """A run that goes on in the background of this process; it ends with the process, and can be gone on with then.
 
     ``events`` may be read by several at once, each sees all of them. An error that ended the run is raised by ``wait``.

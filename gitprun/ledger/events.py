@@ -173,7 +173,7 @@ class RunState(RunStarted, RunResumed, RunFinished):
 
 
 @dataclass(frozen=True, slots=True)
-class Landing:
+class LandedUnit:
     """One merge of a branch into the main side."""
 
     run: str
@@ -206,7 +206,7 @@ class History:
     """The fold over a whole ledger: runs, landings, and what was undone of them, each in order."""
 
     runs: Mapping[str, RunState] = field(default_factory=dict)
-    landings: tuple[Landing, ...] = ()
+    landings: tuple[LandedUnit, ...] = ()
     undoings: tuple[Undoing, ...] = ()
 
     @property
@@ -277,14 +277,14 @@ def _put(state: _State, over: _State) -> _State:
 def fold(events: Iterable[Event]) -> History:
     """Return the state of all runs after the events in order; pure, and unknown kinds are passed over."""
     runs: dict[str, RunState] = {}
-    landings: list[Landing] = []
+    landings: list[LandedUnit] = []
     undoings: list[Undoing] = []
     # Runs that were written down as a whole: what of them stands before its end is in that already.
     summed: set[str] = set()
     for event in events:
         one = event.payload
         if isinstance(one, LandingLanded):
-            landings.append(Landing(event.run, event.unit, one.branch, one.target, one.commit, event.time))
+            landings.append(LandedUnit(event.run, event.unit, one.branch, one.target, one.commit, event.time))
         elif isinstance(one, LandingUndone | LandingRedone):
             undoings.append(Undoing(one.way, one.branch, one.target, one.commit, one.tip, one.by, event.time))
         if isinstance(one, RunSummedEnd):

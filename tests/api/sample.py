@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from gitprun.api import (
+    BackgroundRun,
     Json,
     Landing,
     LedgerEvent,
@@ -14,7 +15,6 @@ from gitprun.api import (
     PrunError,
     Refused,
     Repo,
-    RunHandle,
     RunStatus,
     Settings,
     Status,
@@ -30,7 +30,7 @@ from gitprun.api import (
 def run(repo: Repo, command: Sequence[str]) -> RunStatus:
     """Run one unit and return its run."""
     unit = Unit(id=UnitId("a"), prompt="do it", executor="command", command=tuple(command))
-    handle: RunHandle = repo.start(Plan(units=(unit,), settings=Settings(verify=("true",))))
+    handle: BackgroundRun = repo.start(Plan(units=(unit,), settings=Settings(verify=("true",))))
     kinds: list[str] = [one.kind for one in handle.events() if isinstance(one, LedgerEvent)]
     if not kinds:
         handle.stop()

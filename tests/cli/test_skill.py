@@ -87,7 +87,7 @@ def test_force_keeps_what_was_there(tmp_path: Path, sealed: Path) -> None:
 
 def test_an_untouched_copy_of_another_version_is_brought_up_to_date(tmp_path: Path, sealed: Path) -> None:
     assert prun(tmp_path, "skill", "install").code == 0
-    from gitprun.cli.skill import sealed as seal
+    from gitprun.api.skill import sealed as seal
 
     (sealed / CLAUDE).write_bytes(seal(b"an older version\n"))
     assert prun(tmp_path, "skill", "install").out == (
