@@ -77,7 +77,7 @@ PURE = ("model", "executors", "resolvers")
 EMPTY_WORDS = {"task", "job", "manager", "helper", "util", "handle", "data"}
 # A module longer than this has more than one noun in it.
 MOST_LINES = 400
-# A function longer than this does more than one thing.
+# A function whose body is longer than this does more than one thing; a command has a line for each of its options.
 MOST_FUNCTION_LINES = 60
 
 
@@ -255,7 +255,7 @@ def test_functions_stay_small() -> None:
     long = {
         f"{path}: {node.name}"
         for path, node in _nodes(ast.FunctionDef)
-        if isinstance(node, ast.FunctionDef) and (node.end_lineno or 0) - node.lineno > MOST_FUNCTION_LINES
+        if isinstance(node, ast.FunctionDef) and (node.end_lineno or 0) - node.body[0].lineno > MOST_FUNCTION_LINES
     }
     assert long == set()
 

@@ -26,7 +26,7 @@ def undo_drift(opened: Opened, name: str, *, only: Sequence[str] = (), dry_run: 
 
 
 def accept_drift(opened: Opened, name: str) -> DriftUndone:
-    """Let it stay as it is, so that the unit may land; raises NothingFound."""
+    """Have it stay as it is, so that the unit may land; raises NothingFound."""
     from gitprun.recovery.undo_drift import accept
 
     return _undone(accept(opened.repository, opened.ledger, name), dry_run=False)

@@ -38,7 +38,7 @@ def merge(opened: Opened, names: Sequence[str], asked: MergeRequest, stop: Stop 
 
 
 def _ask_ahead(opened: Opened) -> AskedAhead:
-    """Let git look at the checkout while the rest of us is still being loaded."""
+    """Have git look at the checkout while the rest of us is still being loaded."""
     from gitprun.landing.guard import HEAD, STATUS, AskedAhead, index_stamp
 
     # Before anything is asked: what changes from here on makes the answers worthless.

@@ -14,9 +14,9 @@ from gitprun.api.undone import OpenedBranch, OpenedPath, OpenResolution, OpenRes
 from gitprun.model.errors import OperationRefused
 
 if TYPE_CHECKING:
+    from gitprun.landing.conflict_report import ConflictReport
     from gitprun.landing.guard import Target
     from gitprun.landing.plan import Candidate
-    from gitprun.landing.report import ConflictReport
     from gitprun.landing.resolution import Resolution
     from gitprun.landing.unresolved import Unresolved
     from gitprun.model.plan import Settings
@@ -38,8 +38,7 @@ def open_resolutions(opened: Opened) -> OpenResolutions:
 
 def swept(opened: Opened) -> tuple[Resolution, ...]:
     """Return what is open, with nothing left of what killed commands did not finish."""
-    from gitprun.landing.assist import resolutions_locked, sweep
-    from gitprun.landing.resolution import read_resolutions
+    from gitprun.landing.resolution import read_resolutions, resolutions_locked, sweep
 
     root = workspace_root(opened, None, settings_of(opened))
     with resolutions_locked(opened.repository):
@@ -62,9 +61,18 @@ def candidate_of(opened: Opened, name: str) -> Candidate:
 def open_branch(opened: Opened, name: str, into: str | None = None) -> OpenedBranch:
     """Open what keeps a branch from landing, or find it open already."""
     from gitprun.git.command import require_git
-    from gitprun.landing.assist import open_resolution, resolutions_locked, sweep, workspace_of
+    from gitprun.git.refs import open_repository
     from gitprun.landing.guard import read_target
-    from gitprun.landing.resolution import name_for, read_resolutions
+    from gitprun.landing.resolution import (
+        OpeningSpec,
+        name_for,
+        open_resolution,
+        read_resolutions,
+        resolutions_locked,
+        sweep,
+        workspace_of,
+    )
+    from gitprun.landing.unresolved import Opening
 
     repository = opened.repository
     require_git(opened.start)
@@ -79,17 +87,9 @@ def open_branch(opened: Opened, name: str, into: str | None = None) -> OpenedBra
                 return _shown(opened, known)
         left = _left_or_found(opened, target, candidate, settings)
         report = _report(opened, target, candidate, left, str(workspace_of(root, candidate)), settings)
-        resolution, more = open_resolution(
-            repository,
-            opened.ledger,
-            candidate,
-            target,
-            left,
-            root=root,
-            texts=_texts(report),
-            copy=settings.copy or (),
-            link=settings.link or (),
-        )
+        spec = OpeningSpec(root=root, texts=_texts(report), copy=settings.copy or (), link=settings.link or ())
+        opening = Opening(repository, open_repository(repository.common), candidate, target)
+        resolution, more = open_resolution(opening, opened.ledger, left, spec)
     for note in (*notes, *more):
         opened.warn(note)
     return _shown(opened, resolution)
@@ -137,12 +137,12 @@ def left_of(opened: Opened, target: Target, candidate: Candidate, settings: Sett
     from gitprun.git.refs import open_repository
     from gitprun.judging.rerere import read_rerere
     from gitprun.judging.text import Means
-    from gitprun.landing.unresolved import read_left
+    from gitprun.landing.unresolved import Opening, read_unresolved
 
     repository = opened.repository
     rerere = read_rerere(repository.git, repository.common)
     means = Means(hotspots=hotspots_of(settings), state=repository.state, rerere=rerere)
-    return read_left(repository, open_repository(repository.common), target, candidate, means)
+    return read_unresolved(Opening(repository, open_repository(repository.common), candidate, target), means)
 
 
 def _left_or_found(opened: Opened, target: Target, candidate: Candidate, settings: Settings) -> Unresolved:
@@ -151,31 +151,29 @@ def _left_or_found(opened: Opened, target: Target, candidate: Candidate, setting
     if left.paths:
         return left
     from gitprun.git.refs import open_repository
-    from gitprun.landing.findings import read_findings
     from gitprun.landing.holds import find_hold, read_holds
     from gitprun.landing.plan import LandingOptions
+    from gitprun.landing.unresolved import Opening, read_findings
 
     repository, reading = opened.repository, opened.read()
     options, repo = LandingOptions(hotspots=hotspots_of(settings)), open_repository(repository.common)
     hold = find_hold(read_holds(repository, reading.history, reading.events), candidate.branch, target.ref)
-    return read_findings(repository, repo, target, candidate, options, left, hold)
+    return read_findings(Opening(repository, repo, candidate, target), options, left, hold)
 
 
 def _report(
     opened: Opened, target: Target, candidate: Candidate, left: Unresolved, workspace: str, settings: Settings
 ) -> ConflictReport:
     from gitprun.git.refs import open_repository
-    from gitprun.landing.report import read_brief
+    from gitprun.landing.conflict_report import read_report
     from gitprun.landing.resolution import name_for
+    from gitprun.landing.unresolved import Opening
 
     history = opened.history()
-    return read_brief(
-        opened.repository,
-        open_repository(opened.repository.common),
+    return read_report(
+        Opening(opened.repository, open_repository(opened.repository.common), candidate, target),
         history,
-        candidate,
         left,
-        target=target.branch,
         workspace=workspace,
         name=name_for(candidate),
         verify=settings.verify or checks_of_run(history.runs.get(candidate.run)),
@@ -184,10 +182,10 @@ def _report(
 
 def _texts(report: ConflictReport) -> dict[str, str]:
     """Write the report for people, workers and programs."""
-    from gitprun.landing.report_text import render_brief
+    from gitprun.landing.conflict_report import render_report
 
     return {
-        REPORT: render_brief(report),
-        PROMPT: render_brief(report, worker=True),
+        REPORT: render_report(report),
+        PROMPT: render_report(report, worker=True),
         AS_JSON: json.dumps(report.as_json()) + "\n",
     }

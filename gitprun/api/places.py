@@ -32,7 +32,7 @@ from gitprun.model.names import short
 
 if TYPE_CHECKING:
     from gitprun.model.plan import Settings
-    from gitprun.registry.place import WorkspaceRecord
+    from gitprun.registry.find import WorkspaceRecord
     from gitprun.registry.remove import Removal
 
 PRISMA = "npx prisma generate"
@@ -84,7 +84,7 @@ class WorkspaceRequest:
 
 
 def hear_no_line(_line: str) -> None:
-    """Let the lines that tell how it goes on go unheard."""
+    """Have the lines that tell how it goes on go unheard."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,10 +233,9 @@ def unlock(opened: Opened, name: str) -> str:
 
 def move(opened: Opened, name: str, path: str) -> Path:
     """Move a workspace to a path that does not exist, on the same file system; return where it is now."""
-    from gitprun.registry.find import held
-    from gitprun.registry.finish import recover_workspace
+    from gitprun.registry.find import held, workspaces_of
     from gitprun.registry.move import move_workspace
-    from gitprun.registry.place import workspaces_of
+    from gitprun.registry.reset import recover_workspace
 
     reading, run, unit = find_place(opened, name)
     others = [other.path for _, other in workspaces_of(reading)]

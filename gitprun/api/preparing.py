@@ -133,7 +133,7 @@ def _program(opened: Opened, name: str, settings: Settings) -> ProgramFound:
     """Find out which version of a worker's program is there, and whose it is."""
     from gitprun.executors.lines import one_line
     from gitprun.model.units import ExecutorSettings
-    from gitprun.supervisor.process import run, worker_environment
+    from gitprun.supervisor.process import ProcessLimits, ProcessSpec, run, worker_environment
     from gitprun.supervisor.programs import find_program
     from gitprun.workspaces.trust import untrusted
 
@@ -147,7 +147,8 @@ def _program(opened: Opened, name: str, settings: Settings) -> ProgramFound:
         return ProgramFound(name=name, state="missing", configured=configured.program or "")
     with tempfile.TemporaryDirectory(prefix="prun-") as scratch:
         output = Path(scratch) / "version"
-        ended = run([program.path, "--version"], cwd=Path(scratch), env=env, stdout=output, timeout=VERSION_TIMEOUT)
+        asked = ProcessSpec(argv=[program.path, "--version"], cwd=Path(scratch), env=env, stdout=output)
+        ended = run(asked, ProcessLimits(timeout=VERSION_TIMEOUT))
         said = output.read_bytes().decode("utf-8", "replace") if output.exists() else ""
     if ended.code == 0 and said.strip():
         version = one_line(said.strip().splitlines()[-1])

@@ -262,14 +262,14 @@ def read_diff(opened: Opened, name: str, *shape: str, colour: bool = False) -> b
 
 
 def describe_touches(touches: Sequence[TrustTouch]) -> str:
-    """Say in one line what is touched; empty where nothing is."""
+    """Return in one line what is touched; empty where nothing is."""
     # As many as a line holds; git prun show lists all of them.
     shown = ", ".join(f"{touch.path} ({touch.what})" for touch in touches[:3])
     return shown + (f" and {len(touches) - 3} more" if len(touches) > 3 else "")
 
 
 def describe_outside(paths: Sequence[str]) -> str:
-    """Say in one line which paths lie outside of those a unit was given."""
+    """Return in one line which paths lie outside of those a unit was given."""
     from gitprun.landing.fence import describe_outside as describe
 
     return describe(tuple(paths))

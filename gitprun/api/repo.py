@@ -159,7 +159,7 @@ class Repo:
     # Bringing work home.
 
     def forecast(self, names: Sequence[str] = (), *, into: str | None = None, every: bool = False) -> LandingForecast:
-        """Say which branches conflict, who settles it, in which order to land; nothing is changed."""
+        """Return which branches conflict, who settles it, in which order to land; nothing is changed."""
         from gitprun.api.forecasting import forecast
 
         return forecast(self.opened, names, into=into, every=every)
@@ -199,7 +199,7 @@ class Repo:
         return undo_drift(self.opened, unit, only=only, dry_run=dry_run)
 
     def accept_drift(self, unit: str) -> DriftUndone:
-        """Let it stay, so that the unit may land."""
+        """Have it stay, so that the unit may land."""
         from gitprun.api.drift import accept_drift
 
         return accept_drift(self.opened, unit)

@@ -47,9 +47,14 @@ def abort(opened: Opened, name: str | None) -> tuple[str, bool]:
     """Throw an open resolution away; return its branch, and whether it has landed meanwhile."""
     from gitprun.judging.recorded_resolutions import is_recorded
     from gitprun.landing.accept_resolution import names_of, read_written
-    from gitprun.landing.assist import close_resolution, require_idle, resolutions_locked
     from gitprun.landing.forget import forget_rows
-    from gitprun.landing.resolution import read_resolutions, require_open
+    from gitprun.landing.resolution import (
+        close_resolution,
+        read_resolutions,
+        require_idle,
+        require_open,
+        resolutions_locked,
+    )
 
     repository = opened.repository
     with resolutions_locked(repository):
@@ -86,9 +91,8 @@ def _find(opened: Opened, name: str | None) -> Resolution:
 
 
 def let_work(opened: Opened, label: str, worker: str, stop: Stop | None = None) -> bool:
-    """Let a worker resolve an opened branch; return whether it ended well."""
-    from gitprun.landing.assist import require_idle
-    from gitprun.landing.resolution import folder_of, write_resolution
+    """Have a worker resolve an opened branch; return whether it ended well."""
+    from gitprun.landing.resolution import folder_of, require_idle, write_resolution
     from gitprun.model.names import UnitId
     from gitprun.model.units import ExecutorSettings, Unit
     from gitprun.registry.state_folder import state_base
@@ -117,7 +121,6 @@ def let_work(opened: Opened, label: str, worker: str, stop: Stop | None = None) 
         caller=str(opened.start),
         scratch=path,
         project=project,
-        retry=True,
     )
     done = dispatch_unit(DispatchPolicy(spec, stop or Stop(), announce, opened.news))
     write_resolution(opened.repository, replace(found, worker=""))
@@ -144,7 +147,7 @@ def land_resolution(
     opened: Opened, name: str | None, asked: ResolveRequest | None = None, stop: Stop | None = None
 ) -> Finished:
     """Take the finished files of an open branch back, check them and land it, as ``merge`` lands it."""
-    from gitprun.landing.assist import require_idle
+    from gitprun.landing.resolution import require_idle
 
     wanted = asked or ResolveRequest()
     require_findings(opened, wanted.landing.allow_suspect)
@@ -157,8 +160,7 @@ def land_resolution(
 def close(opened: Opened, finished: Finished) -> None:
     """Take the workspace of a resolution away, once what came of it has been told."""
     from gitprun.landing.accept_resolution import read_written
-    from gitprun.landing.assist import close_resolution, resolutions_locked
-    from gitprun.landing.resolution import read_resolutions, require_open
+    from gitprun.landing.resolution import close_resolution, read_resolutions, require_open, resolutions_locked
 
     state = finished.landing.items[0].state
     with resolutions_locked(opened.repository):
@@ -170,7 +172,7 @@ def close(opened: Opened, finished: Finished) -> None:
 
 
 def _land(opened: Opened, found: Resolution, settings: Settings, asked: ResolveRequest, stop: Stop) -> Landing:
-    from gitprun.landing.accept_resolution import parse_takes, take_back
+    from gitprun.landing.accept_resolution import accept_work, parse_takes
     from gitprun.landing.engine import land
     from gitprun.landing.guard import hold_back
 
@@ -178,7 +180,7 @@ def _land(opened: Opened, found: Resolution, settings: Settings, asked: ResolveR
     candidate = candidate_of(opened, _word_for(opened, found))
     if candidate.tip != found.tip:
         raise OperationRefused(f"{found.branch} has moved since this was opened", "--abort, then open it again")
-    taken = take_back(repository, found, parse_takes(asked.take), allow_other_paths=asked.allow_other_paths)
+    taken = accept_work(repository, found, parse_takes(asked.take), allow_other_paths=asked.allow_other_paths)
     candidate = replace(candidate, mended=_keep(opened, found, candidate, settings, taken))
     runs = opened.history().runs
     options = landing_options(opened, settings, asked.landing, [runs[found.run]] if found.run in runs else ())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from gitprun.api.schema import to_json
 from gitprun.api.values import RunStatus, UnitStatus, WorkerExit
@@ -43,7 +43,9 @@ def unit_status(unit: UnitState, now: float, state: Path, *, claims: bool = True
     return fill(UnitStatus, unit, now, state, claims=claims)
 
 
-def fill(cls: type[_Status], unit: UnitState, now: float, state: Path, *, claims: bool = True, **more: Any) -> _Status:
+def fill(
+    cls: type[_Status], unit: UnitState, now: float, state: Path, *, claims: bool = True, **more: object
+) -> _Status:
     """Copy what lists show of a unit into a value; ``more`` are fields that only ``cls`` has."""
     seconds, stall, undone = stalled_for(unit, now), unit.stalled, unit.undone
     return cls(

@@ -49,7 +49,7 @@ def run_hook(arguments: Sequence[str]) -> int:
 
 
 def _refuse(name: str, args: Sequence[str], given: str, branch: str) -> str:
-    """Say why a worker must not do this; empty for everybody else, and for what is allowed."""
+    """Return in words why a worker must not do this; empty for everybody else, and for what is allowed."""
     from gitprun.git.repo import find_repository
     from gitprun.guards.gitwords import COMMITS, PUSHES
     from gitprun.ledger.ledger import Ledger
@@ -70,7 +70,7 @@ def _refuse(name: str, args: Sequence[str], given: str, branch: str) -> str:
 
 
 def _refuse_merge(name: str, args: Sequence[str]) -> str:
-    """Say why a merge that somebody makes with git itself must not be committed."""
+    """Return in words why a merge that somebody makes with git itself must not be committed."""
     from gitprun.git.repo import find_repository
     from gitprun.landing.gate import clean_message, merged_heads, refuse_merge, refuse_message
     from gitprun.ledger.ledger import Ledger

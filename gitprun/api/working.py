@@ -62,7 +62,7 @@ class NoSuchWorkspace(PrunError):
 
 
 def hear_no_line(_line: str) -> None:
-    """Let the lines that tell how it goes on go unheard."""
+    """Have the lines that tell how it goes on go unheard."""
 
 
 def work_in(

@@ -12,8 +12,11 @@ from gitprun.capture.screen import LeftOut
 from gitprun.git.repo import read_config
 from gitprun.system.files import folder_identity, read_plain
 
+# A git configuration is a few kilobytes; this one lies where a worker can write.
 MOST_SETTINGS = 1_000_000
+# Some 20,000 moves of HEAD in one attempt.
 MOST_LOG = 4_000_000
+# One line of a note.
 SHOWN = 5
 
 _SECTION = re.compile(r'\s*\[\s*([A-Za-z0-9.-]+)\s*(?:"((?:[^"\\]|\\.)*)")?\s*\]\s*(.*)')
@@ -38,6 +41,7 @@ def programs_named(text: str) -> dict[str, str]:
     for line in text.splitlines():
         head = _SECTION.match(line)
         if head:
+            # Sections and keys count in any case of letters, subsections as they are written.
             section = head[1].lower() + (f".{head[2]}" if head[2] is not None else "")
             line = head[3]
         key = _KEY.match(line)
@@ -60,6 +64,7 @@ def _planted(site: CaptureContext) -> Iterator[str]:
     if not found:
         return
     users = read_config(site.repository.git)
+    # What the user has set alike was there when the clone was made.
     names = [name for name, value in found.items() if users.get(name) != value]
     if names:
         more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
@@ -83,6 +88,7 @@ def _commits(git: Path) -> int:
     if folder_identity(git / "logs") is None:
         return 0
     rows = (read_plain(git / "logs" / "HEAD", MOST_LOG) or b"").split(b"\n")
+    # The log of HEAD says ``commit`` for one, and other words for resets and checkouts.
     return sum(b"\tcommit" in row for row in rows)
 
 
@@ -91,6 +97,7 @@ def _links(site: CaptureContext, left_out: tuple[LeftOut, ...]) -> Iterator[str]
 
     It let a link through.
     """
+    # Only that file: rules elsewhere are about paths below them.
     rules = {line.strip() for line in (site.base_blob(".gitignore") or b"").split(b"\n")}
     for row in left_out:
         name = os.path.basename(row.path)

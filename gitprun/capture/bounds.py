@@ -27,6 +27,7 @@ def leave_out_crowds(sizes: Mapping[str, int], most: int, tracked: Callable[[str
         for path in left:
             crowds.update(_places(path, is_tracked))
         place = _fullest(crowds)
+        # All of one place go together: half of a generated folder is of no use to anybody.
         gone[place] = [path for path in left if place in _places(path, is_tracked)]
         for path in gone[place]:
             del left[path]
@@ -43,6 +44,7 @@ def _places(path: str, is_tracked: Callable[[str], bool]) -> list[str]:
 def _fullest(crowds: Mapping[str, int]) -> str:
     """Choose the fullest place, and in it the innermost folder that holds nearly all of it."""
     place = max(crowds, key=lambda one: (crowds[one], -len(one)))
+    # Nine tenths: the rest beside it may well be work.
     inner = [one for one in crowds if one.startswith(place) and one != place and crowds[one] * 10 > crowds[place] * 9]
     return max(inner, key=len, default=place)
 
@@ -50,6 +52,7 @@ def _fullest(crowds: Mapping[str, int]) -> str:
 def leave_out_large(sizes: Mapping[str, int], most: int) -> list[str]:
     """Choose what goes where new files are larger than ``most`` bytes together: the largest first."""
     over, gone = sum(sizes.values()) - most, []
+    # The largest first, so that as few paths as possible stay behind.
     for path in sorted(sizes, key=lambda one: (-sizes[one], one)):
         if over <= 0:
             break

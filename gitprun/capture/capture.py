@@ -50,7 +50,9 @@ __all__ = [
     "require_ended",
 ]  # fmt: skip
 
+# In seconds: a git that a worker's tool left behind lets go of its lock in less; one that hangs holds it for good.
 PATIENCE = 5.0
+# Left behind by the sandboxes of agents; only where they are empty are they swept.
 LITTER = (b".codex", b".agents", b".aws")
 # The hooks a commit of the user's would have started.
 COMMIT_HOOKS = ("pre-commit", "prepare-commit-msg", "commit-msg")
@@ -103,6 +105,7 @@ class Capture:
 def require_ended(survivors: Sequence[int]) -> None:
     """Raise CaptureProblem while a process of the worker's is not proved to have ended: it may still write."""
     if survivors:
+        # Ten pids fit into a line, and are enough to begin with.
         shown = ", ".join(map(str, survivors[:10]))
         raise CaptureProblem(
             f"{len(survivors)} processes of the worker could not be ended (pid {shown}), so its work is not captured",
@@ -117,6 +120,7 @@ def capture(site: CaptureContext, run: RunId, unit: UnitId) -> Capture:
     Raises CaptureProblem when the workspace cannot be read whole; what was committed there is pinned even then.
     """
     path, index = site.workspace.path, site.workspace.index
+    # Whatever stands there now was never this unit's: nothing of it may be committed in its name.
     if folder_identity(path) != site.workspace.identity:
         raise CaptureProblem(f"{path} is not the folder prun made", "look at it; prun leaves it alone")
     if index is None or not index.is_file():
@@ -170,6 +174,7 @@ def pin_commits(site: CaptureContext, run: RunId, unit: UnitId) -> tuple[tuple[s
 def stage_workspace(site: CaptureContext) -> tuple[StagedTree, list[str]]:
     """Write the tree of what is in a workspace now, in its private index; returns notes too."""
     path = site.workspace.path
+    # Only who allows more than usual pays for counting beyond it.
     most = site.max_files if site.max_files > DEFAULT_MAX_FILES else 0
     scan = scan_workspace(path, frozenset(map(os.fsencode, (".git", *site.apart))), most=most)
     notes = _defuse(site, scan)
@@ -197,6 +202,7 @@ def _defuse(site: CaptureContext, scan: TreeScan) -> list[str]:
     for name in scan.traps:
         text = os.fsdecode(name)
         target = site.workspace.path / text
+        # A fifo or device holds nothing to keep, and a git that opens it would wait for good.
         target.unlink()
         notes.append(f"{text} was no plain file and was removed, since git would wait for it")
         mode, content = site.base_mode(text), site.base_blob(text)
@@ -243,7 +249,6 @@ def changed_paths(repo: pygit2.Repository, base: Oid, tree: Oid) -> tuple[str, .
     return tuple(sorted(found))
 
 
-@keeping_work()
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitText:
     """What a commit says: its message, author and committer.
@@ -256,6 +261,7 @@ class CommitText:
     note: Callable[[str], None] | None = None
 
 
+@keeping_work()
 def commit_capture(site: CaptureContext, found: Capture, ref: str, text: CommitText, old: Oid = ZERO) -> Oid:
     """Make the one commit of a unit on its base and pin it; the ref moves only after all of it is whole there."""
     run, _, unit = ref.removeprefix("refs/prun/").removeprefix("kept/").partition("/")
@@ -272,6 +278,7 @@ def bring_commit(site: CaptureContext, tree: Oid, parent: Oid, text: CommitText,
     Raises CaptureProblem, with the user's repository as it was, when the work is not fit for it.
     """
     message, who, note = text.message, text.who, text.note
+    # Made by an older prun: there the user's own folder was written to, and the user's settings hold.
     if site.own is None:
         return write_commit(site.repo, tree, (parent,), message, *who)
     own, objects = site.own, site.own / "objects"

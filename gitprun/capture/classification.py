@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from gitprun.capture.bounds import crowd_row, large_row, leave_out_crowds, leave_out_large
 from gitprun.capture.context import GITLINK, TREE, CaptureContext
+from gitprun.capture.inner import is_submodule
 from gitprun.capture.modules import MAX_SIZE, refused_setting
 from gitprun.capture.private import screen_private
 from gitprun.capture.screen import (
@@ -25,6 +26,9 @@ from gitprun.capture.screen import (
 from gitprun.capture.tree_scan import look
 from gitprun.model.globs import matches
 from gitprun.system.files import read_plain
+
+# Folders of a nested repository are walked one by one; what has more files than so many is no source of a program.
+MOST_NESTED = 100_000
 
 
 @dataclass(slots=True)
@@ -62,6 +66,7 @@ def classify_new(site: CaptureContext, name: bytes, sorted_paths: Classification
     if seen is None or (text == ".codex" and seen[1] == 0):
         return
     if asked:
+        # Who asked for it wants it whatever it looks like; only what git itself refuses stays out.
         refused = refused_by_git(NewPath(text, seen[1], seen[2]))
     else:
         head = read_plain(site.workspace.path / text, HEAD) if stat.S_ISREG(seen[0]) else None
@@ -115,6 +120,7 @@ def _classify_file(
             sorted_paths.noise += 1
             return
     refused = None if included(site, text) else screen_size(NewPath(text, seen[1]), site.max_file)
+    # A file that was too large before is so by the project's own choice.
     if refused and (site.base_size(text) or 0) > site.max_file:
         refused = None
     refused = refused or _screen_modules(site, text)
@@ -167,3 +173,30 @@ def _behind_link(site: CaptureContext, text: str) -> bool:
     """Check whether a folder above a path is a link now."""
     parts = text.split("/")[:-1]
     return any(os.path.islink(os.path.join(site.workspace.path, *parts[: number + 1])) for number in range(len(parts)))
+
+
+def list_nested(site: CaptureContext, folders: Sequence[str]) -> list[bytes]:
+    """List the files of nested repositories that somebody asked for; their ``.git`` is none of them.
+
+    Those of a submodule are not to be had: as plain files they would take the place of the submodule itself.
+    """
+    found: list[bytes] = []
+    if not site.include:
+        return found
+    queue = [os.fsencode(folder) for folder in folders if not is_submodule(site, folder)]
+    top = os.fsencode(site.workspace.path)
+    while queue and len(found) < MOST_NESTED:
+        folder = queue.pop()
+        try:
+            with os.scandir(os.path.join(top, folder)) as listing:
+                for entry in listing:
+                    name = folder + b"/" + entry.name
+                    if entry.name.lower() == b".git":
+                        continue
+                    if entry.is_dir(follow_symlinks=False):
+                        queue.append(name)
+                    elif included(site, os.fsdecode(name)):
+                        found.append(name)
+        except OSError:
+            continue
+    return found

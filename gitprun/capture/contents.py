@@ -13,6 +13,7 @@ from gitprun.system.files import read_plain
 
 # So much of a file is looked at, and so much of its beginning tells whether it is text.
 FIRST = 4_000_000
+# As git itself decides whether a file is text (buffer_is_binary).
 _BEGINNING = 8000
 
 

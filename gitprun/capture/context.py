@@ -70,6 +70,7 @@ class CaptureContext:
                 "GIT_DIR": str(self.own or self.repository.common),
                 "GIT_WORK_TREE": str(self.workspace.path),
                 "GIT_INDEX_FILE": str(self.workspace.index),
+                # The private index is ours: what git finds out while it looks is kept in it.
                 "GIT_OPTIONAL_LOCKS": "1",
                 **(SEALED if self.own else {}),
                 **self.places,
@@ -119,6 +120,7 @@ class CaptureContext:
     def _find(self, path: str) -> pygit2.Object | None:
         try:
             return self.repo[self.base].peel(pygit2.Tree)[path]
+        # libgit2 takes paths as UTF-8 only; a name that is none is in no base it could find.
         except (KeyError, UnicodeEncodeError, ValueError):
             return None
 
@@ -145,6 +147,7 @@ def index_kept(site: CaptureContext) -> Iterator[list[bool]]:
 
 def exact_rule(path: bytes) -> bytes:
     """Write the ignore rule for exactly one path, told from the top."""
+    # What a rule reads as more than itself; a blank at its end would be dropped.
     special = {ord(char): b"\\" + char.encode() for char in "\\*?[ "}
     return b"/" + b"".join(special.get(byte, bytes((byte,))) for byte in path)
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gitprun.capture.context import CaptureContext
-from gitprun.capture.rules import lay_out_rules
+from gitprun.capture.ignore_rules import lay_out_rules
 from gitprun.capture.screen import LeftOut
 from gitprun.capture.tree_scan import size_of
 from gitprun.git.command import Git
@@ -22,8 +22,11 @@ from gitprun.workspaces.gitdir import read_snapshot
 
 # The pointer of a large file, as git-lfs stores it: a filter has been at work already.
 POINTER = b"version https://git-lfs.github.com/spec/"
+# Only as a word of its own: ``xfilter=`` is another attribute.
 _NAMES = re.compile(rb"(?:^|[ \t])filter=(\S+)")
+# Attribute files; a few kilobytes as a rule.
 _MOST_RULES = 4_000_000
+# A filter that lies in the repository is a script; a larger file counts as changed.
 _MOST_PROGRAM = 10_000_000
 # Which attribute files there are is asked of the whole base, since a folder of it may have its own.
 _ATTRIBUTES = (":(glob).gitattributes", ":(glob)**/.gitattributes")
@@ -45,6 +48,7 @@ class Filters:
         rows: list[tuple[str, str]] = []
         for name, settings in self.known.items():
             if name in self.named:
+                # The user's own ``required`` may be off, and then git would store raw what a filter fails on.
                 rows += [(f"filter.{name}.{key}", value) for key, value in settings.items() if key != "required"]
                 rows.append((f"filter.{name}.required", "true"))
         if not rows:
@@ -89,6 +93,7 @@ def _read_live(site: CaptureContext) -> dict[str, dict[str, str]]:
 def _named_by_base(site: CaptureContext) -> frozenset[str]:
     """List the filters that the base's attribute files and the user's own ones name."""
     assert site.own is not None
+    # A look for the word in all of them costs one program, however many folders there are.
     words = ("grep", "-h", "-I", "--no-color", "-e", "filter=", site.base, "--", *_ATTRIBUTES)
     texts = [site.git.run(*words, ok=(0, 1)).out]
     for name in ("info/attributes", "attributes"):
@@ -192,6 +197,7 @@ def _filters_of(git: Git, names: Sequence[bytes]) -> dict[bytes, str]:
     listing = b"".join(name + b"\0" for name in names)
     fields = git.run("check-attr", "-z", "--stdin", "filter", stdin=listing).fields
     values = zip(fields[::3], fields[2::3], strict=True)
+    # Git says ``unset`` for ``-filter`` and ``set`` for a filter without a name.
     return {name: os.fsdecode(value) for name, value in values if value not in (b"unspecified", b"unset", b"set", b"")}
 
 

@@ -1,18 +1,26 @@
-"""New files that only ignore rules of the worker's own hide: the base's rules decide what is work."""
+"""New files that only ignore rules of the worker's own hide, and the rules of the base laid out apart from them."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pygit2
 
 from gitprun.capture.classification import included
 from gitprun.capture.context import TREE, CaptureContext
-from gitprun.capture.rules import lay_out_rules
 from gitprun.capture.screen import BUILD_FOLDERS, PRODUCTS, LeftOut, build_folder, within
 from gitprun.capture.tree_scan import TreeScan, size_of
+from gitprun.git.command import Git
 from gitprun.system.files import read_plain
 
+# In seconds: git walks the whole workspace, node_modules and all, on whatever disk it lies.
 TIMEOUT = 300.0
+# A few kilobytes as a rule; what is larger counts as changed, and so as a rule of the worker's own.
 MAX_RULES = 1_000_000
 # Patterns that hide whatever there is: written by tools and by mistake, never to say what a product is.
 _EVERYTHING = frozenset({b"*", b"/*", b"**", b"/**", b"**/*", b"*.*", b".", b"./*"})
@@ -27,6 +35,7 @@ def read_ignore_rules(
     said, since both a generated folder and a mistake look like that; a new folder that hides itself is a tool's.
     """
     changed = [name for name in scan.ignore_files if _differs(site, os.fsdecode(name))]
+    # The listing without any rules walks node_modules and all, so it is for workers that changed some.
     if not changed:
         return [], []
     listing = site.git.run("ls-files", "-z", "--others", *excludes, timeout=TIMEOUT).fields
@@ -71,6 +80,7 @@ def _hides_itself(site: CaptureContext, name: bytes) -> str:
     if not folder or site.base_mode(folder) == TREE:
         return ""
     rules = read_plain(site.workspace.path / os.fsdecode(name), MAX_RULES) or b""
+    # So pytest, mypy and virtualenv hide the folders they make.
     lines = {row.strip() for row in rules.splitlines() if row.strip() and not row.startswith(b"#")}
     return folder if lines == {b"*"} else ""
 
@@ -99,3 +109,21 @@ def _rules(site: CaptureContext, names: list[bytes]) -> list[tuple[bytes, tuple[
         (name, (os.fsdecode(source), pattern) if source and not pattern.startswith(b"!") else None)
         for source, pattern, name in zip(fields[::4], fields[2::4], fields[3::4], strict=True)
     ]
+
+
+@contextmanager
+def lay_out_rules(site: CaptureContext, kind: str) -> Iterator[Git]:
+    """Yield git whose work tree holds nothing but the base's files called ``kind`` (``.gitignore``, say)."""
+    with tempfile.TemporaryDirectory(prefix="prun-rules-") as folder:
+        wanted = os.fsencode(kind)
+        for row in site.git.run("ls-tree", "-r", "-z", "--full-tree", site.base).fields:
+            head, _, name = row.partition(b"\t")
+            if os.path.basename(name) == wanted and head.startswith(b"100"):
+                target = os.path.join(os.fsencode(folder), name)
+                os.makedirs(os.path.dirname(target), exist_ok=True)
+                with open(target, "wb") as rules:
+                    rules.write(site.repo[head.split()[2].decode()].peel(pygit2.Blob).data)
+        env = {key: value for key, value in site.git.env.items() if key != "GIT_INDEX_FILE"}
+        # An index that is not there is empty: what only it knows counts for nothing here.
+        env |= {"GIT_WORK_TREE": folder, "GIT_INDEX_FILE": os.path.join(folder, ".git-index")}
+        yield replace(site.git, cwd=Path(folder), env=env)

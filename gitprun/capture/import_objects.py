@@ -40,6 +40,8 @@ _BROKEN = "broken object"
 # So many tips are tried one by one when they cannot be taken together.
 MOST_ALONE = 32
 LIMITS = ImportLimits()
+# Git needs a fraction of it with the windows below, and any machine of a developer's has it to spare; a chain of deltas
+# made to be expensive ends here, in either measure.
 BOUNDS = Bounds(memory=256 << 20, processor=240)
 # Zeros shrink to a thousandth at most: what is smaller on disk cannot hold an object that is too large.
 _SHRINK = 1040
@@ -112,7 +114,7 @@ def import_objects(repository: Repository, request: ImportRequest) -> Imported:
     if not tips:
         return Imported({})
     deadline = time.monotonic() + limits.seconds
-    trip = _ObjectImport(
+    work = _ObjectImport(
         repository,
         request.run,
         request.unit,
@@ -124,20 +126,21 @@ def import_objects(repository: Repository, request: ImportRequest) -> Imported:
         request.alternates,
         deadline,
     )
-    strange = trip.look()
-    if strange is not None:
-        return trip.without_objects(tips, strange)
+    # Before git sees the folder: an alternates file or a link there would have it read, or wait for, anything.
+    unfit = work.look()
+    if unfit is not None:
+        return work.without_objects(tips, unfit)
     try:
-        return Imported(tips, (), trip.attempt(tips))
+        return Imported(tips, (), work.attempt(tips))
     except GitTimeout as problem:
-        return Imported({}, trip.reject(tips, problem))
+        return Imported({}, work.reject(tips, problem))
     except (GitFailed, UnfitObjects):
-        return trip.take_apart(tips)
+        return work.take_apart(tips)
 
 
 @dataclass(frozen=True, slots=True)
 class _ObjectImport:
-    """Everything about one crossing; ``whole`` are commits of the user's, ``objects`` None: his objects alone."""
+    """Everything about one import; ``whole`` are commits of the user's, ``objects`` None: the user's objects alone."""
 
     repository: Repository
     run: str
@@ -156,7 +159,7 @@ class _ObjectImport:
         return max(0.1, self.deadline - time.monotonic())
 
     def look(self) -> str | None:
-        """Return what is strange about a folder of objects that a worker could write."""
+        """Return what is unfit about a folder of objects that a worker could write."""
         if self.objects is None or self.alternates is None:
             return None
         return check_object_dir(self.objects, self.alternates)
@@ -176,6 +179,7 @@ class _ObjectImport:
         """Send, receive, check and let in."""
         sender, receiver = self._sender(room), _git(room)
         wanted = self._wanted(tips)
+        # A small file can claim a large object; measured by what it says of itself before anybody unpacks it.
         if self._may_be_heavy():
             self._weigh(sender, wanted)
         partial = _is_partial(self.repository)
@@ -184,15 +188,18 @@ class _ObjectImport:
         strict = ("--fsck-objects",) if partial else ("--strict=badFilemode=error", "--fsck-objects")
         size = f"--max-input-size={self.limits.max_total + (1 << 20)}"
         receive = ("index-pack", "--stdin", "--fix-thin", *strict, size)
+        # Packed anew by one git and indexed by another: of the worker's own files nothing gets into the user's folder.
         pipe((sender, send), (receiver, receive), stdin=wanted, timeout=self.time)
         look = Inspection(
             room=room, git=receiver, tips=tips, base=self.base, whole=self.whole, limits=self.limits,
             deadline=self.deadline,
         )  # fmt: skip
         notes = look.inspect(parent=self.parent)
-        strange = self.look()
-        if strange is not None:
-            raise UnfitObjects(strange)
+        # Looked at again: the folder may have been changed while git read it, and then what came of it proves nothing.
+        unfit = self.look()
+        if unfit is not None:
+            raise UnfitObjects(unfit)
+        # The last step, after every check; until here the user's objects are as they were.
         adopt(room)
         return notes
 
@@ -258,21 +265,22 @@ class _ObjectImport:
                         UnfitObjects(f"it is a {kind} and no commit" if kind != "missing" else "it cannot be read"),
                     ),
                 )
-        trip = replace(self, whole=tuple(dict.fromkeys((self.base, *own.values()))))
+        work = replace(self, whole=tuple(dict.fromkeys((self.base, *own.values()))))
         if not there:
             return Imported({}, rejected)
         notes = [f"the tag {name} was taken as the commit it names" for name in there if there[name] != tips[name]]
         try:
-            return Imported(there, rejected, (*trip.attempt(there), *notes))
+            return Imported(there, rejected, (*work.attempt(there), *notes))
         except GitTimeout as worse:
             return Imported({}, (*rejected, *self.reject(there, worse)))
         except (GitFailed, UnfitObjects) as worse:
+            # One that failed needs no second try; of very many each would take the time of all.
             if len(there) == 1 or len(there) > MOST_ALONE:
                 return Imported({}, (*rejected, *self.reject(there, worse)))
         taken: dict[str, Oid] = {}
         for name, oid in there.items():
             try:
-                notes += trip.attempt({name: oid})
+                notes += work.attempt({name: oid})
                 taken[name] = oid
             except (GitFailed, GitTimeout, UnfitObjects) as reason:
                 rejected = (*rejected, *self.reject({name: oid}, reason))
@@ -282,22 +290,22 @@ class _ObjectImport:
         """Check whether there is a file for an object, be it as broken as it may."""
         return self.objects is not None and os.path.lexists(self.objects / oid[:2] / oid[2:])
 
-    def without_objects(self, tips: Mapping[str, Oid], strange: str) -> Imported:
+    def without_objects(self, tips: Mapping[str, Oid], unfit: str) -> Imported:
         """Take only what is in the user's own repository already; the worker's objects are not read at all."""
-        trip = replace(self, objects=None)
+        work = replace(self, objects=None)
         room = open_room(self.repository, self.run, self.unit)
         try:
             there, _ = _commits_among(_git(room), tips, self.time)
         finally:
             room.close()
-        found = trip.take_apart(there) if there else Imported({})
+        found = work.take_apart(there) if there else Imported({})
         rest = {name: oid for name, oid in tips.items() if name not in there}
         if not rest:
             return found
         room = open_room(self.repository, self.run, self.unit)
         self._save_files(room)
-        place = str(keep(room, rest, strange, None, self.objects))
-        rejected = tuple(Rejected(name, oid, strange, place) for name, oid in rest.items())
+        place = str(keep(room, rest, unfit, None, self.objects))
+        rejected = tuple(Rejected(name, oid, unfit, place) for name, oid in rest.items())
         return Imported(found.taken, (*found.rejected, *rejected), found.notes)
 
     def reject(self, tips: Mapping[str, Oid], problem: PrunError) -> tuple[Rejected, ...]:
@@ -307,6 +315,7 @@ class _ObjectImport:
         pack: Path | None = room.path / "received.pack"
         try:
             if isinstance(problem, TooLarge):
+                # Too large to be taken is too large to be packed for keeping.
                 raise problem
             self._store(room, tips, room.path / "received.pack")
         except (GitFailed, GitTimeout, UnfitObjects):
@@ -346,6 +355,7 @@ def room_git(room: Room, objects: Path | None) -> Git:
 
 def _git(room: Room, **env: str) -> Git:
     """Call git in a room: no configuration but ours, no fetching, bounded."""
+    # The user's settings could name programs, or lift the very limits that hold here.
     fixed = {"GIT_DIR": str(room.path), "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
     return Git(
         cwd=room.path,
@@ -397,7 +407,7 @@ def _is_partial(repository: Repository) -> bool:
 
 
 def _require_healthy(problem: GitFailed) -> None:
-    """Raise CrossingProblem when git failed for want of space, of itself, or because somebody killed it."""
+    """Raise ImportProblem when git failed for want of space, of itself, or because somebody killed it."""
     line = next((line for line in problem.stderr.splitlines() if any(sign in line for sign in _SICK)), None)
     if line is not None:
         raise ImportProblem(f"the objects could not be brought over: {line.strip()}", "is the disk full?") from None

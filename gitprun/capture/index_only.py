@@ -44,14 +44,17 @@ from gitprun.model.secrets import find_secret
 from gitprun.system.files import folder_identity, read_plain
 from gitprun.workspaces.worktree import admin_folder
 
-CHANNEL = "staged"
+LABEL = "staged"
 UNREADABLE = "its object is not there, or damaged"
 # More than two million files; and so many of them that are no known content.
 MOST_INDEX = 256 << 20
+# As many objects as are brought over at most (ImportLimits.max_objects).
 _MOST_ROWS = 500_000
+# Half-done commits leave one or two; whoever makes more means to keep us busy.
 MOST_INDEXES = 64
 # So many bytes of contents are held at a time.
 _AT_ONCE = 64 << 20
+# The empty file, which is no content anybody could lose.
 _EMPTY = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
 _WHO = ("git prun", "prun@localhost")
 
@@ -118,6 +121,7 @@ def read_indexes(site: CaptureContext) -> Iterator[IndexRow]:
 
 
 def _read_index(folder: Path) -> Iterator[IndexRow]:
+    # A split index names the one that holds the rest.
     shared = yield from read_rows(read_plain(folder / "index", MOST_INDEX) or b"")
     if shared:
         yield from read_rows(read_plain(folder / f"sharedindex.{shared}", MOST_INDEX) or b"")
@@ -151,6 +155,7 @@ def _take(
     taken: dict[str, IndexRow] = {}
     for row, content in _contents(git, wanted, sizes):
         refused = _leave(row, UNREADABLE) if content is None else _screen(site, row, content)
+        # An index may claim any name for an object, so each is named anew by what it holds.
         if content is not None and refused is None and write_object(writer, "blob", content) != row.oid:
             refused = _leave(row, "its object does not hold what it is named by")
         if refused is not None:
@@ -162,7 +167,7 @@ def _take(
         return StagedContent(left_out=told)
     tree = _write_tree(site, taken)
     names = ", ".join(sorted(taken)[:3]) + (f" and {len(taken) - 3} more" if len(taken) > 3 else "")
-    note = f"only in its index, in none of its files: {names}; kept beside the commit, as {CHANNEL}"
+    note = f"only in its index, in none of its files: {names}; kept beside the commit, as {LABEL}"
     if known is not None and tree_of(site.repo, known) == tree:
         return StagedContent(known, told, notes=(note,))
     who = Signature(*_WHO, int(time.time()), 0)
@@ -170,11 +175,11 @@ def _take(
     commit = write_commit(writer, tree, (), text, who, who)
     if site.own is None:
         return StagedContent(commit, told, notes=(note,))
-    tips, objects = {CHANNEL: commit}, site.own / "objects"
+    tips, objects = {LABEL: commit}, site.own / "objects"
     came = import_objects(
         site.repository, ImportRequest(run=run, unit=unit, objects=objects, tips=tips, base=site.base)
     )
-    if CHANNEL not in came.taken:
+    if LABEL not in came.taken:
         return StagedContent(None, told, came.rejected)
     return StagedContent(commit, told, notes=(note, *came.notes))
 
@@ -182,7 +187,7 @@ def _take(
 def _bound(
     site: CaptureContext, rows: Sequence[IndexRow], sizes: Mapping[str, int]
 ) -> tuple[list[IndexRow], list[LeftOut]]:
-    """Choose the versions that are there and within the bounds for new files; give what is left out, too."""
+    """Choose the versions that are there and within the bounds for new files; returns what is left out, too."""
     wanted: list[IndexRow] = []
     left_out: list[LeftOut] = []
     total = 0
@@ -222,8 +227,10 @@ def _screen(site: CaptureContext, row: IndexRow, content: bytes) -> LeftOut | No
     else:
         found = NewPath(path, len(content), None, content[:HEAD], bool(row.mode & 0o111))
         refused = screen_new(found, site.max_file, lambda folder: site.base_mode(folder) == TREE)
+    # As git itself decides whether a file is text.
     if refused is None and link is None and site.secrets and b"\0" not in content[:8000]:
         spot = find_secret(content[:FIRST])
+        # The base is read only where there is something to compare.
         spot = spot and find_secret(content[:FIRST], (site.base_blob(path) or b"")[:FIRST])
         refused = LeftOut(path, f"line {spot.line} looks like {spot.kind}", len(content)) if spot else None
     return replace(refused, reason=f"{STAGED}{refused.reason}") if refused else None
@@ -243,6 +250,7 @@ def _place(row: IndexRow, taken: Mapping[str, IndexRow]) -> str:
 def _write_tree(site: CaptureContext, taken: Mapping[str, IndexRow]) -> Oid:
     index = site.workspace.index
     assert index is not None
+    # An index of its own: the one of the capture holds what is in the files.
     own = index.with_name("index.staged")
     git = _git(site, GIT_INDEX_FILE=str(own))
     own.unlink(missing_ok=True)

@@ -26,7 +26,7 @@ from gitprun.system.files import folder_identity
 from gitprun.workspaces.base import list_submodules
 from gitprun.workspaces.worktree import admin_folder
 
-CHANNEL = "submodule"
+LABEL = "submodule"
 # So many submodules are looked into.
 MOST = 100
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(?:/[A-Za-z0-9_][A-Za-z0-9_.-]*)*")
@@ -35,7 +35,7 @@ _REFUSED = re.compile(r"\.\.|\.lock(/|$)|\.(/|$)")
 
 @dataclass(frozen=True, slots=True)
 class Inner:
-    """The commits of one submodule that are new, by the channel they are kept in; what was rejected of them."""
+    """The commits of one submodule that are new, by the label they are kept in; what was rejected of them."""
 
     folder: str
     tips: Mapping[str, Oid]
@@ -46,7 +46,7 @@ class Inner:
         """Return what was found in words."""
         count = f"{len(self.tips)} of its tips are kept" if len(self.tips) > 1 else "they are kept"
         return (
-            f"commits were made inside the submodule {self.folder}: {count} as {CHANNEL}/{safe_name(self.folder)},"
+            f"commits were made inside the submodule {self.folder}: {count} as {LABEL}/{safe_name(self.folder)},"
             " and are no part of the commit"
         )
 
@@ -68,17 +68,19 @@ def bring_inner(site: CaptureContext, run: RunId, unit: UnitId, repositories: Se
 
 
 def _bring(site: CaptureContext, run: RunId, unit: UnitId, folder: str, git_dir: Path) -> Inner | None:
+    # What the submodule fetched is its upstream's, and can be fetched again.
     known = set(read_upstream(git_dir))
     if (linked := site.base_object(folder)) is not None:
         known.add(linked)
     tips = dict(read_worker_refs(git_dir, frozenset(known)).tips)
     objects = git_dir / "objects"
+    # A folder git must not read: then all tips count as new, and the import looks at them with more care.
     if tips and check_object_dir(objects, b"") is None:
         tips = _new(site, run, unit, objects, tips, known)
     if not tips:
         return None
     name = safe_name(folder)
-    asked = {f"{CHANNEL}/{name}/{channel}": oid for channel, oid in tips.items()}
+    asked = {f"{LABEL}/{name}/{label}": oid for label, oid in tips.items()}
     came = import_objects(
         site.repository, ImportRequest(run=run, unit=unit, objects=objects, tips=asked, base=site.base, alternates=b"")
     )
@@ -96,14 +98,15 @@ def _new(
         git = room_git(room, objects)
         held = [f"^{oid}" for oid in known]
         found: dict[str, Oid] = {}
-        for channel, oid in tips.items():
+        for label, oid in tips.items():
             # What only a log tells of may be part of what is kept anyway.
-            others = [f"^{one}" for name, one in tips.items() if channel.startswith("lost/") and name in found]
+            others = [f"^{one}" for name, one in tips.items() if label.startswith("lost/") and name in found]
             asked = "\n".join((oid, *held, *others, "")).encode()
+            # What the submodule once fetched may be gone from it, and is no reason to fail.
             words = ("rev-list", "--max-count=1", "--ignore-missing", "--stdin")
             answer = git.run(*words, stdin=asked, ok=(0, 128))
             if answer.code != 0 or answer.out.strip():
-                found[channel] = oid
+                found[label] = oid
         return found
     except (GitFailed, GitTimeout):
         return dict(tips)

@@ -22,9 +22,13 @@ from gitprun.model.names import Oid, short
 MEBIBYTE = 1 << 20
 # Every commit tells again what it changed, but one tree named a thousand times over is a trap.
 ROWS_AN_OBJECT = 8
+# Ten lines of notes are read, a hundred are not.
 MOST_TOLD = 10
+# Trees of half a million objects at some 100 bytes an entry; they are held in memory all at once.
 MOST_TREES = 64 * MEBIBYTE
+# The targets of links are read one by one; a node_modules that is committed has fewer.
 MOST_LINKS = 10_000
+# The longest path Linux takes (PATH_MAX).
 MOST_LINK = 4096
 
 
@@ -32,7 +36,7 @@ MOST_LINK = 4096
 class ImportLimits:
     """What may cross at most: bytes of one object and of all (unpacked), how many objects, how deep a path.
 
-    ``seconds`` is how long a crossing may take.
+    ``seconds`` is how long an import may take.
     """
 
     max_object: int = 2048 * MEBIBYTE
@@ -83,6 +87,7 @@ class Inspection:
         self._walk((("rev-list", "--stdin"), WORDS), wanted.encode())
         if parent:
             self._require_parent()
+        # After the walk, which says what there is; before anything is read whole.
         self._measure(members)
         self._read_links()
         self._read_modules()
@@ -108,12 +113,14 @@ class Inspection:
                 else:
                     self._count += 1
                     self._judge(found)
+            # A commit may change the same paths a million times over: that is bounded too, as it is read.
             if self._count > most or len(self._oids) > self.limits.max_objects:
                 raise TooLarge(f"more than {most} changed paths or {self.limits.max_objects} objects")
 
         pipe(*((self.git, one) for one in words), stdin=stdin, sink=take, timeout=self._time)
 
     def _judge(self, row: ChangedPath) -> None:
+        # The path went away: there is nothing that could harm.
         if row.mode == 0:
             return
         found = lint_path(row.path, row.mode, depth=self.limits.depth)
@@ -123,6 +130,7 @@ class Inspection:
             self._warned.setdefault(row.path, found)
         if row.new:
             self._added.add(row.path)
+        # Its commit is of another repository, and need not be here.
         if row.mode == SUBMODULE:
             return
         self._oids.add(row.oid)
@@ -153,6 +161,7 @@ class Inspection:
                 if oid in self.tips.values():
                     kinds[oid] = words[1]
                 size = int(words[2])
+                # The user's own objects are not measured again.
                 if oid not in members:
                     continue
                 total += size
@@ -204,6 +213,7 @@ class Inspection:
 
     def _modules_of(self, commit: str) -> bytes:
         answer = self.git.run("cat-file", "blob", f"{commit}:.gitmodules", ok=(0, 128), timeout=self._time)
+        # 128: that commit has no such file.
         return answer.out if answer.code == 0 else b""
 
     def _compare_names(self) -> None:
@@ -250,6 +260,7 @@ class Inspection:
         said = f"the same file as {shown(pair[0])} where {'case' if why == 'case' else 'Unicode form'} does not count"
         found = LintFinding("warn", pair[1], said)
         answer = self.room.repository.git.run("config", "--type=bool", "core.ignoreCase", ok=(0, 1, 128))
+        # On this machine one of the two would overwrite the other at the next checkout.
         if why == "case" and answer.text == "true":
             raise UnfitObjects(f"{found}, as in your checkout (core.ignoreCase)")
         self._warned.setdefault(found.path, found)
@@ -276,5 +287,6 @@ def _names(tree: bytes) -> list[bytes]:
     while start < len(tree):
         end = tree.index(b"\0", start)
         found.append(tree[tree.index(b" ", start) + 1 : end])
+        # A NUL and the twenty bytes of the id.
         start = end + 21
     return found

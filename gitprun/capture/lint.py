@@ -14,8 +14,11 @@ from typing import Literal
 
 Grade = Literal["refuse", "warn"]
 
+# Nobody's paths have more than some dozens of parts; programs that recurse over them must not run out of stack.
 DEPTH = 512
+# What ext4, APFS and NTFS take for one name.
 MOST_NAME = 255
+# The longest path Linux takes (PATH_MAX).
 MOST_PATH = 4096
 FILE, PROGRAM, LINK, SUBMODULE, FOLDER = 0o100644, 0o100755, 0o120000, 0o160000, 0o040000
 # Written by git before 2005 and still read; it means an ordinary file.
@@ -137,6 +140,7 @@ def fold(name: bytes) -> str:
     """Return what is left of a name where case and Unicode form do not count."""
     if name.isascii():
         return name.decode("ascii").lower()
+    # To fold the case may undo the form again.
     return unicodedata.normalize("NFC", _formed(name).casefold())
 
 

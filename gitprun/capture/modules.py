@@ -7,6 +7,7 @@ import re
 from gitprun.git.command import Git
 from gitprun.model.errors import GitFailed
 
+# Thousands of submodules; git reads the file whole, and so do we.
 MAX_SIZE = 1_000_000
 # Git runs the program ``git-remote-<word>`` for it.
 _REMOTE_PROGRAM = re.compile(rb"[A-Za-z0-9][A-Za-z0-9+.-]*::")
@@ -24,6 +25,7 @@ def refused_setting(git: Git, content: bytes) -> str | None:
         return "no settings git can read"
     for name, setting, value in rows:
         harmful = (
+            # The name of a submodule is a folder below .git/modules.
             b".." in name.replace(b"\\", b"/").split(b"/")
             or (setting == b"update" and value.startswith(b"!"))
             or (setting in (b"path", b"url") and (value.startswith(b"-") or b"\n" in value or b"\r" in value))

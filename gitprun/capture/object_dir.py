@@ -11,8 +11,11 @@ from pathlib import Path
 
 from gitprun.system.files import folder_identity, mounts_below, read_plain
 
+# Twice as many as objects are brought over at most, since each may lie in a pack as well.
 MOST_FILES = 1_000_000
+# Git makes two levels (xx/, pack/, info/commit-graphs/); a little room for what a version to come adds.
 MOST_FOLDERS = 4
+# Ours is one line; only whether it is that very line is asked.
 MOST_ALTERNATES = 100_000
 
 

@@ -17,7 +17,9 @@ from gitprun.capture.screen import LeftOut, goes_along
 from gitprun.system.files import read_plain, write_whole
 from gitprun.workspaces.gitdir import PREPARED
 
+# What setup made, a row a file of some hundred bytes: half a million files.
 _MOST = 64_000_000
+# A mode of zeros without its leading ones.
 _GONE = "0"
 # So many files of a submodule are looked at.
 _MOST_ENTRIES = 100_000
@@ -65,6 +67,7 @@ def give_back(site: CaptureContext, made: Prepared, asked: Callable[[str], bool]
     if own:
         base = dict(differing(site, "diff-index", "--cached", "-R", onto))
         work = [path for path, (mode, _) in now.items() if mode != _GONE and path not in {*own}]
+        # Given back there, the base's file would drop what the worker put in its place.
         own = [path for path in own if base[path][0] == _GONE or not _in_the_way(path, work)]
         # What goes first: a file may have taken the place of a folder.
         ordered = sorted(own, key=lambda path: base[path][0] != _GONE)
@@ -112,6 +115,7 @@ def _mark_folder(top: bytes) -> tuple[int, ...] | None:
             for entry in sorted(entries, key=lambda one: one.name):
                 count += 1
                 if count > _MOST_ENTRIES:
+                    # What cannot be told to be the same counts as changed.
                     return None
                 if entry.name == b".git":
                     continue

@@ -25,6 +25,7 @@ from gitprun.system.sharing import shared_mode
 from gitprun.workspaces.clone import render_alternates
 
 REASON = "reason.json"
+# A reason is a line; the file lies in prun's own folder, and may be torn.
 MOST_REASON = 1_000_000
 _CONFIG = b"[core]\n\trepositoryformatversion = 0\n\tbare = true\n\tlogAllRefUpdates = false\n"
 _ODD = re.compile(r"[^A-Za-z0-9_.-]|^[.-]")
@@ -73,16 +74,18 @@ def open_room(repository: Repository, run: str, unit: str) -> Room:
     me = probe_identity(os.getpid())
     path = parent / f"{os.getpid()}-{_mark(me)}-{os.urandom(6).hex()}"
     for _ in range(20):
-        # Somebody who closes his room may take the folder above it away.
+        # Somebody who closes a room may take the folder above it away.
         with suppress(FileNotFoundError):
             parent.mkdir(parents=True, exist_ok=True)
             path.mkdir(mode=shared_mode(path, 0o700))
             break
     for folder in ("objects/info", "objects/pack", "refs"):
         (path / folder).mkdir(parents=True)
+    # What makes a folder a repository for git, and nothing more: no hooks, no template, no logs.
     (path / "HEAD").write_bytes(b"ref: refs/heads/none\n")
     (path / "config").write_bytes(_CONFIG)
     (path / "objects" / "info" / "alternates").write_bytes(render_alternates(users_objects(repository)))
+    # Without it git would look for parents that a shallow clone does not have.
     with suppress(FileNotFoundError):
         shutil.copyfile(repository.common / "shallow", path / "shallow")
     return Room(repository, path, run, unit)
@@ -94,6 +97,7 @@ def users_objects(repository: Repository) -> Path:
 
 
 def _safe(name: str) -> str:
+    # File systems take 255 bytes for a name.
     return _ODD.sub("+", name)[:200] or "+"
 
 
@@ -104,10 +108,12 @@ def _mark(who: ProcessIdentity | None) -> str:
 def adopt(room: Room) -> None:
     """Link the pack of a room into the user's objects, synced; without any object in it there is nothing to do."""
     found = next(iter(sorted(room.packs.glob("pack-*.idx"))), None)
+    # All was there already; a pack of nothing would only slow the user's git down.
     if found is None or count_objects(found) == 0:
         return
     target = users_objects(room.repository) / "pack"
     target.mkdir(exist_ok=True)
+    # In a repository that several users share, each must be able to read what one brought.
     shared = os.stat(target).st_mode & 0o020
     for suffix in _SUFFIXES:
         source = found.with_suffix(suffix)
@@ -115,6 +121,7 @@ def adopt(room: Room) -> None:
             mode = source.stat().st_mode & 0o777
             source.chmod(shared_mode(target / source.name, 0o440 | mode & 0o004 if shared else mode))
             _bring(source, target / source.name)
+    # With its folder: a ref that names these objects is written next, and must not outlive them in a power cut.
     sync_all([str(target / found.name)])
 
 
@@ -138,6 +145,7 @@ def _bring(source: Path, target: Path) -> None:
 def count_objects(index: Path) -> int:
     """Read how many objects a pack holds from its index (version 2)."""
     with open(index, "rb") as source:
+        # Behind eight bytes of head the last of 256 running counts is that of all objects.
         source.seek(8 + 4 * 255)
         return int.from_bytes(source.read(4), "big")
 
@@ -154,6 +162,7 @@ def read_members(index: Path) -> frozenset[str]:
 def keep(room: Room, tips: Mapping[str, Oid], reason: str, pack: Path | None, objects: Path | None) -> Path:
     """Leave a room as it is, with the reason in it; the same work rejected before makes this one unneeded."""
     same = next((k for k in _kept_below(room.path.parent) if (k.tips, k.reason) == (dict(tips), reason)), None)
+    # A run that is resumed rejects the same work again; one copy of it is enough.
     if same is not None and (same.pack is not None or pack is None):
         room.close()
         return same.place
@@ -212,6 +221,7 @@ def sweep_quarantine(repository: Repository) -> tuple[Path, ...]:
     """
     gone = unfinished_rooms(repository)
     for room in gone:
+        # First, while the room still says which pack it was.
         _take_back(room, users_objects(repository) / "pack")
         shutil.rmtree(room, ignore_errors=True)
     for unit in _units(repository.state / "quarantine"):
@@ -240,6 +250,7 @@ def _take_back(room: Path, target: Path) -> None:
         for suffix in (".rev", ".pack"):
             ours, theirs = pack.with_suffix(suffix), there.with_suffix(suffix)
             with suppress(OSError):
+                # The same name could be somebody else's pack of the same objects.
                 if os.path.samefile(ours, theirs):
                     theirs.unlink()
 

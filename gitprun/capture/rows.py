@@ -36,6 +36,7 @@ class RowReader:
 
     def feed(self, chunk: bytes) -> Iterator[Commit | ChangedPath]:
         """Return what became complete; raises ValueError for what git never prints."""
+        # The last piece may be the beginning of a field.
         *fields, self._left = (self._left + chunk).split(b"\0")
         for word in fields:
             if self._about:

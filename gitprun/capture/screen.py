@@ -49,9 +49,11 @@ SUBMODULE = "inside a submodule: not captured"
 # How a reason begins that is about the index alone.
 STAGED = "only staged: "
 # How much of a file is looked at.
+# A program is told by its first bytes, a key by its first line.
 HEAD = 128
 _REFUSED_BY_GIT = re.compile(r"(?i)(?:\.git|git~1)[ .]*(?::.*)?")
 
+# ``.env.example`` and its like are made to be committed.
 _SECRET = re.compile(
     r"""(?ix)
     \.env(?:\.(?!example$|sample$|template$|dist$|defaults$|test$)[\w-]+)*
@@ -109,6 +111,7 @@ def screen_new(found: NewPath, max_file: int, tracked: Callable[[str], bool] = l
     if folder is not None and not tracked(folder):
         return LeftOut(f"{folder}/", f"build output ({folder.rpartition('/')[2]})", found.size)
     refused = refused_by_git(found)
+    # A link has no content of its own to be judged.
     if refused is not None or found.link is not None:
         return refused
     if _SECRET.fullmatch(parts[-1]):

@@ -12,6 +12,7 @@ from gitprun.model.errors import GitFailed, GitTimeout, PrunError
 from gitprun.model.names import Oid, parse_oid
 from gitprun.workspaces.gitdir import read_snapshot
 
+# In seconds: nobody sees a prompt here, and an agent that is unlocked signs in less than one.
 TIMEOUT = 30.0
 _ON = ("true", "yes", "on", "1")
 
@@ -30,7 +31,7 @@ def write_signed(site: CaptureContext, tree: Oid, parent: Oid, message: str, who
     assert site.own is not None
     env = {"GIT_DIR": str(site.own), **SEALED, **_identity("AUTHOR", who[0]), **_identity("COMMITTER", who[1])}
     settings = tuple(f"{key}={value}" for key, value in _signing(site.own).items())
-    # From the user's checkout: a program of his may be named by a path from there, never by one from the workspace.
+    # From the user's checkout: a path of a program's counts from there, and never from the workspace.
     git = Git(cwd=_place(site), env=env, config=("core.hooksPath=/dev/null", *settings))
     text = message.encode("utf-8", "surrogateescape").decode("utf-8", "replace").encode()
     try:

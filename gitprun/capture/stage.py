@@ -15,17 +15,16 @@ from gitprun.capture.classification import (
     classify_tracked,
     drop_new,
     included,
+    list_nested,
 )
 from gitprun.capture.contents import screen_contents
 from gitprun.capture.context import TREE, CaptureContext, exact_rule
 from gitprun.capture.filters import FilterChanged, attributes_changed, judge_filters, read_allowed, require_own_programs
 from gitprun.capture.ignore_rules import read_ignore_rules
 from gitprun.capture.inner import is_submodule
-from gitprun.capture.modes import stage_modes
-from gitprun.capture.nested import list_nested
 from gitprun.capture.prepared import give_back, read_prepared, still_left_out
 from gitprun.capture.screen import SUBMODULE, LeftOut, gather_left_out, within
-from gitprun.capture.stage_paths import TIMEOUT, drop_entries, stage_paths
+from gitprun.capture.stage_paths import TIMEOUT, drop_entries, stage_modes, stage_paths
 from gitprun.capture.tree_scan import TreeScan, look
 from gitprun.model.names import Oid, parse_oid
 from gitprun.workspaces.gitdir import read_snapshot
@@ -53,16 +52,20 @@ class StagedTree:
 
 def stage(site: CaptureContext, scan: TreeScan) -> StagedTree:
     """Stage everything the worker did that is work, and write the tree."""
+    # Read before anything of the worker's is looked at: what may run was fixed when the workspace was made.
     filters = read_allowed(site)
     require_own_programs(site, filters)
+    # Before git lists anything: it would follow into folders it cannot leave again, or list a million files.
     excludes, cut = _keep_away(site, scan)
     tracked, removed, new = _changes(site, excludes)
+    # What git calls ignored by the worker's own rules may be work all the same.
     hidden, left_out = read_ignore_rules(site, scan, new, excludes)
     sorted_paths = Classification(left_out=[*cut, *left_out])
     _classify_repositories(site, scan, sorted_paths)
     for name in dict.fromkeys([*new, *hidden, *list_nested(site, sorted_paths.nested)]):
         classify_new(site, name, sorted_paths)
     _say_brought(sorted_paths)
+    # Once all new paths are known, since the bounds are about them together.
     bound_new(site, sorted_paths)
     already = _differing(site) if tracked else frozenset()
     for name in tracked:
@@ -78,14 +81,18 @@ def stage(site: CaptureContext, scan: TreeScan) -> StagedTree:
     drop_entries(site, sorted_paths.gone)
     rules, changed = attributes_changed(site, scan.attribute_files, removed)
     judged = judge_filters(site, filters, [*sorted_paths.new, *sorted_paths.wanted], rules=rules, changed=changed)
+    # Only what would be staged is read for credentials: the rest stays in the workspace anyway.
     groups = _screen_secrets(site, judged.groups, sorted_paths)
     sorted_paths.left_out += [*judged.left_out, *stage_paths(site, filters, groups)]
+    # After all is staged: it compares what the index says with the disk.
     modes = stage_modes(site)
+    # Last, on top of what is staged: what setup made is known by what it left, whatever kind of path it is.
     made = read_prepared(site)
     given_back = give_back(site, made, lambda path: included(site, path)) if made else ()
     if made:
         sorted_paths.left_out = still_left_out(site, made, sorted_paths.left_out)
     snapshot = read_snapshot(site.own) if site.own else None
+    # Blobs the user never fetched are named by trees of the base; their being away is no fault of the work.
     partial = ("--missing-ok",) if snapshot and snapshot.partial else ()
     return StagedTree(
         tree=parse_oid(site.git.run("write-tree", *partial).text),
@@ -113,6 +120,7 @@ def _keep_away(site: CaptureContext, scan: TreeScan) -> tuple[tuple[str | bytes,
         inner = any(other.startswith(name + b"/") for other in away)
         if not text or inner or within(text, site.apart) or site.base_mode(text) == TREE or included(site, text):
             continue
+        # Ignored folders are not entered anyway, and need no word.
         if site.git.run("check-ignore", "-q", "-z", "--stdin", stdin=name + b"\0", ok=(0, 1)).code == 1:
             away.append(name)
             rows.append(LeftOut(f"{text}/", f"{count} entries: too many to be listed"))
@@ -147,6 +155,7 @@ def _classify_repositories(site: CaptureContext, scan: TreeScan, sorted_paths: C
         mode = site.base_mode(folder)
         if within(folder, tuple(nested)):
             continue
+        # A folder the base has as files stays files: a worker's git init there must not make them vanish.
         if mode == TREE:
             sorted_paths.left_out.append(LeftOut(f"{folder}/.git", "a repository inside the workspace"))
             continue

@@ -20,7 +20,7 @@ MAX_DEPTH = 512
 MAX_PATH = 4000
 # So many entries below one folder may be listed one by one; more are left out as that folder.
 CROWDED = 100_000
-# A million files on a cold disk take a minute; who makes more than that is left as he is.
+# A million files on a cold disk take a minute; what holds more than that is left as it is.
 TIMEOUT = 120.0
 
 

@@ -9,7 +9,7 @@ import pygit2
 
 from gitprun.capture.context import CaptureContext
 from gitprun.capture.import_objects import GONE, ImportRequest, Rejected, import_objects
-from gitprun.capture.index_only import CHANNEL, bring_staged
+from gitprun.capture.index_only import LABEL, bring_staged
 from gitprun.capture.inner import bring_inner
 from gitprun.capture.screen import LeftOut
 from gitprun.capture.worker_refs import (
@@ -26,7 +26,7 @@ from gitprun.model.names import ZERO, Oid, RunId, UnitId, kept_ref, unit_ref
 from gitprun.workspaces.worktree import admin_folder
 
 # How the names begin under which commits of our own making are kept.
-MADE = ("attempt-", "collected-", "left-in-workspace", CHANNEL)
+MADE = ("attempt-", "collected-", "left-in-workspace", LABEL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,30 +52,29 @@ class PinnedCommits:
 def pin_own_commits(site: CaptureContext, run: RunId, unit: UnitId) -> PinnedCommits:
     """Pin the tips of the worker's own commits; of a linked worktree this works even after its folder is gone."""
     if site.workspace.kind == "clone":
-        channels = read_worker_refs(site.workspace.path / ".git", site.known)
-        tips, rejected, notes = _bring(site, run, unit, channels.tips)
+        refs = read_worker_refs(site.workspace.path / ".git", site.known)
+        tips, rejected, notes = _bring(site, run, unit, refs.tips)
     else:
-        channels = _linked_worker_refs(site, run, unit)
-        tips, rejected, notes = channels.tips, (), ()
+        refs = _linked_worker_refs(site, run, unit)
+        tips, rejected, notes = refs.tips, (), ()
+    # What only a log tells of and another tip holds anyway needs no ref of its own.
     tips = _independent(site, {name: oid for name, oid in tips.items() if _is_commit(site, oid)})
-    kept = tuple((_keep(site, run, unit, channel, oid), oid) for channel, oid in tips.items())
-    own = _describe(site, [oid for channel, oid in tips.items() if channel != "stash"])
-    note, parted = _find_parting(site, channels.head)
-    return PinnedCommits(
-        kept, own, rejected, channels.unfinished, (*channels.notes, *notes, *note), parted, channels.head
-    )
+    kept = tuple((_keep(site, run, unit, label, oid), oid) for label, oid in tips.items())
+    own = _describe(site, [oid for label, oid in tips.items() if label != "stash"])
+    note, parted = _find_parting(site, refs.head)
+    return PinnedCommits(kept, own, rejected, refs.unfinished, (*refs.notes, *notes, *note), parted, refs.head)
 
 
 def pin_staged(
     site: CaptureContext, run: RunId, unit: UnitId, pinned: PinnedCommits, tree: Oid | None = None
 ) -> PinnedCommits:
     """Pin what is only in the worker's index, in none of its commits and not in ``tree``, which was captured."""
-    name = kept_ref(run, unit, CHANNEL)
+    name = kept_ref(run, unit, LABEL)
     held = [oid for oid in (site.base, tree, pinned.head, *(oid for _, oid in pinned.kept)) if oid]
     found = bring_staged(site, run, unit, held, read_ref(site.repo, name))
     kept = pinned.kept
     if found.commit is not None:
-        kept = (*kept, (_keep(site, run, unit, CHANNEL, found.commit), found.commit))
+        kept = (*kept, (_keep(site, run, unit, LABEL, found.commit), found.commit))
     return replace(
         pinned,
         kept=kept,
@@ -90,7 +89,7 @@ def pin_inner(
 ) -> PinnedCommits:
     """Pin what was committed in submodules among the ``repositories`` that lie in the workspace."""
     for found in bring_inner(site, run, unit, repositories):
-        kept = ((_keep(site, run, unit, channel, oid), oid) for channel, oid in found.tips.items())
+        kept = ((_keep(site, run, unit, label, oid), oid) for label, oid in found.tips.items())
         notes = [*([found.note] if found.tips else []), *map(_explain, found.rejected)]
         pinned = replace(
             pinned,
@@ -107,6 +106,7 @@ def _find_parting(site: CaptureContext, head: str) -> tuple[tuple[str, ...], Oid
     if not head or head == site.base or head not in site.repo or not _is_commit(site, Oid(head)):
         return (), None
     tip, base = pygit2.Oid(hex=head), pygit2.Oid(hex=site.base)
+    # The usual case: the worker committed on top of what it was given.
     if site.repo.descendant_of(tip, base):
         return (), None
     common = site.repo.merge_base(tip, base)
@@ -156,14 +156,15 @@ def _linked_worker_refs(site: CaptureContext, run: RunId, unit: UnitId) -> Worke
         )
         head = read_head(admin / "HEAD")
         found["head"] = read_ref(site.repo, head) if head.startswith("refs/") else Oid(head) if head else None
+        # A reset or an amend leaves commits that no ref names: work all the same until somebody says otherwise.
         found |= {f"lost/{oid[:12]}": Oid(oid) for oid in read_log(admin / "logs" / "HEAD")}
     ours, tips = _made_by_us(site, run, unit), dict[str, Oid]()
-    for channel, oid in found.items():
+    for label, oid in found.items():
         if not oid or oid == site.base or oid in ours or oid in tips.values() or oid not in site.repo:
             continue
         # Whoever goes on with a run sees what the worker committed on its branch among the user's refs.
-        if oid not in site.known or channel == own:
-            tips[channel] = oid
+        if oid not in site.known or label == own:
+            tips[label] = oid
     return WorkerRefs(tips, read_unfinished(admin) if admin else None, notes, found.get("head") or "")
 
 
@@ -178,6 +179,7 @@ def _made_by_us(site: CaptureContext, run: RunId, unit: UnitId) -> frozenset[str
 def _describe(site: CaptureContext, tips: Sequence[Oid]) -> tuple[str, ...]:
     if not tips:
         return ()
+    # So many are more than anybody reads; all of them are pinned.
     words = ("log", "--no-show-signature", "--no-color", "--no-decorate", "--format=%h %an: %s", "--max-count=200")
     listing = site.repository.git.run(*words, *tips, "--not", site.base)
     own = listing.out.decode("utf-8", "replace").rstrip("\n")
@@ -190,10 +192,10 @@ def _is_commit(site: CaptureContext, oid: Oid) -> bool:
 
 def _independent(site: CaptureContext, tips: dict[str, Oid]) -> dict[str, Oid]:
     """Drop the lost commits that another tip, the base or a ref of the user's holds anyway."""
-    lost = [oid for channel, oid in tips.items() if channel.startswith("lost/")]
+    lost = [oid for label, oid in tips.items() if label.startswith("lost/")]
     if not lost:
         return tips
-    named = [oid for channel, oid in tips.items() if not channel.startswith("lost/")]
+    named = [oid for label, oid in tips.items() if not label.startswith("lost/")]
     held = (site.base, *named, f"--exclude={site.workspace.branch}", "--branches", "--tags", "--remotes")
     only = set(site.repository.git.run("rev-list", *lost, "--not", *held).text.split("\n"))
     lost = [oid for oid in lost if oid in only]
@@ -202,12 +204,13 @@ def _independent(site: CaptureContext, tips: dict[str, Oid]) -> dict[str, Oid]:
     return {name: oid for name, oid in tips.items() if not name.startswith("lost/") or oid in lost}
 
 
-def _keep(site: CaptureContext, run: RunId, unit: UnitId, channel: str, oid: Oid) -> str:
+def _keep(site: CaptureContext, run: RunId, unit: UnitId, label: str, oid: Oid) -> str:
     """Pin one commit; what was pinned under that name before and is no part of it stays pinned as lost."""
-    name = kept_ref(run, unit, channel)
+    name = kept_ref(run, unit, label)
     before = read_ref(site.repo, name)
     if before == oid:
         return name
+    # An amended commit takes the name; what it replaced was pinned, and stays so.
     if before is not None and not site.repo.descendant_of(pygit2.Oid(hex=oid), pygit2.Oid(hex=before)):
         _create(site, kept_ref(run, unit, f"lost/{before[:12]}"), before)
     try:

@@ -19,7 +19,9 @@ from gitprun.workspaces.worktree import admin_folder
 
 # Twice what prun itself writes for remote-tracking refs.
 MAX_REFS_FILE = 64_000_000
+# Some 20,000 moves of a ref in one attempt.
 MAX_LOG_FILE = 4_000_000
+# Each is pinned by a ref of its own; a worker that made more has a script, and the newest tell its story.
 MOST_TIPS = 256
 UNFINISHED = {
     "MERGE_HEAD": "merge",
@@ -30,15 +32,17 @@ UNFINISHED = {
     "sequencer": "cherry-pick",
 }
 
+# SHA-1 alone: a repository of another kind is none that prun made.
 _OID = re.compile(rb"[0-9a-f]{40}")
 _LINE = re.compile(rb"([0-9a-f]{40}) (refs/\S+)")
+# Shorter than the 255 bytes of a file's name, with what prun puts before it.
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./-]{0,199}")
 _REFUSED = re.compile(r"\.\.|//|/\.|\.lock(/|$)|[./]$")
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerRefs:
-    """Tips by channel name (``head``, ``branch/<name>``, ``stash``, ``lost/<n>``), and an operation left half done.
+    """Tips by label name (``head``, ``branch/<name>``, ``stash``, ``lost/<n>``), and an operation left half done.
 
     ``head`` is the commit HEAD led to, also one that was there before (empty: none).
     """
@@ -59,22 +63,25 @@ def read_worker_refs(git_dir: Path, known: frozenset[str]) -> WorkerRefs:
     if head:
         found["head"] = head
     for name, oid in sorted(refs.unknown(known).items()):
-        channel = _name_of_ref(name, oid)
+        label = _name_of_ref(name, oid)
         # refs/heads/remotes/x and refs/remotes/x would have one name.
-        found[f"branch/{oid}" if found.get(channel, oid) != oid else channel] = oid
+        found[f"branch/{oid}" if found.get(label, oid) != oid else label] = oid
+    # A worker may have made worktrees of its clone; what it committed there is as much its work.
     for folder in _folders(git_dir / "worktrees"):
         found[f"worktree/{len(found)}"] = _read_head(folder / "HEAD", refs)
     logs = [git_dir / "logs" / "HEAD", git_dir / "logs" / "refs" / "stash"]
     logs += [folder / "logs" / "HEAD" for folder in _folders(git_dir / "worktrees")]
     found |= {f"lost/{oid[:12]}": oid for log in logs for oid in read_log(log)}
     tips: dict[str, Oid] = {}
+    # What it started with is the user's, and each commit is kept under one name.
     taken = {"", *known}
-    for channel, text in found.items():
+    for label, text in found.items():
         if text not in taken:
-            tips[channel] = Oid(text)
+            tips[label] = Oid(text)
             taken.add(text)
     if len(tips) <= MOST_TIPS:
         return WorkerRefs(tips, read_unfinished(git_dir), head=head)
+    # HEAD and branches come first in this order, what only logs name last.
     some = dict(list(tips.items())[:MOST_TIPS])
     note = f"of {len(tips)} own commits and branches {MOST_TIPS} were kept"
     return WorkerRefs(some, read_unfinished(git_dir), (note,), head)
@@ -114,12 +121,15 @@ def read_unfinished(git_dir: Path) -> str | None:
 def read_log(path: Path) -> list[str]:
     """List the commits a ref log names, each once."""
     rows = (read_plain(path, MAX_LOG_FILE) or b"").split(b"\n")
+    # A row holds the commit before and the one after.
     found = [oid for row in rows for oid in (row[:40], row[41:81]) if _OID.fullmatch(oid)]
+    # Zeros stand for nothing: the log of a ref begins or ends with them.
     return [oid.decode() for oid in dict.fromkeys(found) if oid.strip(b"0")]
 
 
 def read_head(path: Path) -> str:
     """Read a HEAD file: a full ref name, a commit, or an empty text."""
+    # A full ref name is shorter; anything longer is no HEAD.
     text = (read_plain(path, 1000) or b"").strip()
     if text.startswith(b"ref: "):
         return text[5:].strip().decode("utf-8", "replace")
@@ -143,7 +153,7 @@ def _read_head(path: Path, refs: _Refs) -> str:
 
 
 def _name_of_ref(ref: bytes, oid: str) -> str:
-    """Return the channel of a ref; a name that is no plain one is replaced by the commit."""
+    """Return the label of a ref; a name that is no plain one is replaced by the commit."""
     text = ref.decode("utf-8", "backslashreplace")
     if text == "refs/stash":
         return "stash"
@@ -174,12 +184,14 @@ class _Refs:
         """Return the object of a ref; an empty text if there is none."""
         at = self.packed.find(b" " + name + b"\n")
         row = _LINE.fullmatch(self.packed[max(at - 40, 0) : at + 1 + len(name)])
+        # A loose ref counts before a packed one of its name, as in git.
         return self.loose.get(name) or (row[1].decode() if row and self.packed[at - 41] == 10 else "")
 
     def unknown(self, known: frozenset[str]) -> dict[bytes, str]:
         """Return the refs that are no tags and name an object that is not among ``known``."""
         lines = [line for line in self.packed.decode("latin-1").split("\n") if line[:40] not in known]
         rows = [row for line in lines if (row := _LINE.fullmatch(line.encode("latin-1")))]
+        # The packed version of a loose ref is an old one.
         found = {row[2]: row[1].decode() for row in rows if row[2] not in self.loose}
         found |= {name: oid for name, oid in self.loose.items() if oid not in known}
         return {name: oid for name, oid in found.items() if not name.startswith(b"refs/tags/")}

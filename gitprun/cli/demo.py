@@ -50,7 +50,7 @@ def demo(ctx: click.Context, folder: str | None) -> int:
 
 
 def _program() -> str:
-    """Say how to call us from here: git finds only what is on PATH."""
+    """Return in words how to call us from here: git finds only what is on PATH."""
     own = Path(sys.argv[0])
     return "git prun" if shutil.which("git-prun") or own.name != "git-prun" else shlex.quote(str(own.absolute()))
 

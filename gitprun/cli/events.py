@@ -62,7 +62,7 @@ def _length_wanted() -> int:
 
 
 def _lines(source: BinaryIO) -> Iterator[bytes]:
-    """Give each line as soon as it is there; what a line has beyond the limit is read and dropped."""
+    """Yield each line as soon as it is there; what a line has beyond the limit is read and dropped."""
     while line := source.readline(LONGEST_LINE):
         whole = line.endswith(b"\n")
         yield line.rstrip(b"\r\n")

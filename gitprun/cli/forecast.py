@@ -29,7 +29,7 @@ LEGEND = ". nothing in common   + both changed a file, merges   r settled by a r
 @json_option
 @click.pass_context
 def forecast(ctx: click.Context, /, names: tuple[str, ...], into: str | None, every: bool, as_json: bool) -> int:
-    """Tell which units of the last run (or which UNITs, RUNs and BRANCHes) conflict with each other or the target.
+    """Return which units of the last run (or which UNITs, RUNs and BRANCHes) conflict with each other or the target.
 
     The work of units that still run is looked at as it is now. Nothing is changed. Exit code 1 if a conflict or a
     suspect merge is left that no resolver settles, or a landing would hold a branch.
@@ -77,7 +77,7 @@ def render(seen: LandingForecast) -> None:
 
 
 def headline(seen: LandingForecast) -> str:
-    """Say in one line how many branches and pairs there are, and how the pairs fare."""
+    """Return in one line how many branches and pairs there are, and how the pairs fare."""
     counts, branches = seen.counts, len(seen.branches)
     compared = counts.compared
     states = (("conflict", counts.conflict), ("suspect", counts.suspect), ("settled", counts.settled))

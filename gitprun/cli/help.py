@@ -63,7 +63,7 @@ def _title(path: Path) -> str:
 
 
 def _command_help(root: click.Context, words: tuple[str, ...]) -> str:
-    """Say what ``--help`` of a command says; for a command of a group, such as ``hooks install``, too."""
+    """Return in words what ``--help`` of a command says; for a command of a group, such as ``hooks install``, too."""
     ctx = root
     for word in words:
         group = ctx.command

@@ -11,7 +11,6 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -106,7 +105,7 @@ class ReaderGone(Exception):
 class Commands(click.Group):
     """The commands by name; each is imported when it is called, so that none pays for another."""
 
-    def invoke(self, ctx: click.Context) -> Any:
+    def invoke(self, ctx: click.Context) -> object:
         """Run the command that was asked for."""
         try:
             return super().invoke(ctx)
@@ -262,7 +261,7 @@ def _report_bug() -> int:
 
 
 def _open_closed() -> None:
-    """Let a stream that was closed before we began lead nowhere: else the next file opened would stand in its place."""
+    """Have a stream that was closed before we began lead nowhere: else the next file opened would take its place."""
     for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
         if getattr(sys, name) is None:
             # The lowest free number is taken, which is this one.

@@ -26,7 +26,7 @@ FLAGS = ("-p", "--stdout", "-q", "--quiet", *(f"--{name}" for name in _PASSED_ON
 
 
 def merge_words(words: Sequence[str], cwd: Path) -> int:
-    """Do what ``git prun merge-file WORDS`` asks for; gives git's exit code, raises UsageProblem."""
+    """Do what ``git prun merge-file WORDS`` asks for; returns git's exit code, raises UsageProblem."""
     wanted, flags = parse_words(words)
     from gitprun.api.file import CANNOT, merge_file, replace_file
 
@@ -45,7 +45,7 @@ def merge_words(words: Sequence[str], cwd: Path) -> int:
 
 
 def parse_words(words: Sequence[str]) -> tuple[FileMerge, frozenset[str]]:
-    """Read the words after ``merge-file`` as git reads those of its own; gives the flags too."""
+    """Read the words after ``merge-file`` as git reads those of its own; returns the flags too."""
     from gitprun.api.file import FileMerge
 
     options, files = _split(words)

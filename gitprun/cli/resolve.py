@@ -137,7 +137,7 @@ def _show_opened(opened: OpenedBranch, *, as_json: bool, markdown: bool) -> None
 
 
 def _work(repo: Repo, opened: OpenedBranch, worker: str) -> bool:
-    """Let a worker resolve it; return whether it ended well."""
+    """Have a worker resolve it; return whether it ended well."""
     stop = Stop()
     with signals_stop(stop) as caught:
         good = resolving.let_work(repo.opened, opened.label, worker, stop)

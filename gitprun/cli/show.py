@@ -100,25 +100,25 @@ def _held_rows(hold: HeldStatus) -> list[tuple[str, str]]:
 
 
 def _left_out(row: LeftOutPath) -> str:
-    """Say what is in no commit, why, and how large it is."""
+    """Return in words what is in no commit, why, and how large it is."""
     large = f"{row.size / 1e3:.0f} kB" if row.size < 10_000_000 else f"{row.size / 1e6:.0f} MB"
     shown = f"{row.size} bytes" if row.size < 10_000 else large
     return f"{row.path}: {row.reason}" + (f" ({shown})" if row.size else "")
 
 
 def _rejected(row: RejectedCommit) -> str:
-    """Say which of the worker's own commits was not taken over, and where it is kept."""
+    """Return in words which of the worker's own commits was not taken over, and where it is kept."""
     return f"{row.name} {short(row.oid)}: {row.reason}" + (f" ({row.place})" if row.place else "")
 
 
 def _earlier(row: EarlierAttempt) -> str:
-    """Say what one earlier attempt came to, and where it is kept."""
+    """Return in words what one earlier attempt came to, and where it is kept."""
     kept = f"; kept as {row.ref}" if row.ref else ""
     return f"{row.attempt}: {row.state} ({row.reason or row.kind or '-'}){kept}; output in {row.folder}"
 
 
 def _attempts(unit: UnitDetails) -> str:
-    """Say which attempt this is, and why the ones before it ended."""
+    """Return in words which attempt this is, and why the ones before it ended."""
     earlier = [f"{row.attempt}: {row.kind or row.state}" for row in unit.earlier]
     return f"{unit.attempt} (before it {safe(', '.join(earlier))})"
 

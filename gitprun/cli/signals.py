@@ -55,7 +55,7 @@ _answered = [float("-inf")]
 
 @contextlib.contextmanager
 def signals_stop(stop: Stop, *, quiet: bool = False) -> Iterator[list[int]]:
-    """Turn Ctrl-C, TERM and a closed terminal into a request to stop; gives the signals that were presses.
+    """Turn Ctrl-C, TERM and a closed terminal into a request to stop; returns the signals that were presses.
 
     The first press is answered on stderr, unless ``quiet``. A PrunError that leaves the block after a press is told
     as an interruption. Signals reach the main thread only; elsewhere the block runs without them.
@@ -79,7 +79,7 @@ def signals_stop(stop: Stop, *, quiet: bool = False) -> Iterator[list[int]]:
 
 @contextlib.contextmanager
 def signals_end() -> Iterator[list[int]]:
-    """Let the same signals end whatever has nothing to save, by ``CommandEnded`` in the main thread and git's end elsewhere.
+    """End whatever has nothing to save by the same signals: ``CommandEnded`` in the main thread, git's end elsewhere.
 
     A second press does not wait for that any longer than LAST_WORDS seconds.
     """
@@ -111,7 +111,7 @@ def signals_end() -> Iterator[list[int]]:
 
 @contextlib.contextmanager
 def _heard(stop: Stop, handler: Handler, pressed: Callable[[int, list[int]], None]) -> Iterator[list[int]]:
-    """Have ``pressed`` called, in a thread of its own, for each press while the block runs; gives its list."""
+    """Have ``pressed`` called, in a thread of its own, for each press while the block runs; returns its list."""
     caught: list[int] = []
     if threading.current_thread() is not threading.main_thread():
         with stops_everything(stop):

@@ -72,7 +72,7 @@ def render_holds(holds: Sequence[HeldStatus]) -> str:
 
 
 def headline(run: RunStatus, now: float) -> str:
-    """Say in a few words how a run stands: its units by state, and for how long it went on."""
+    """Return in a few words how a run stands: its units by state, and for how long it went on."""
     states = Counter(unit.state for unit in run.units)
     ranks = {state: rank for rank, state in enumerate((*ORDER, *LIVE, "lost"))}
     # A state of a later version comes last.
@@ -107,14 +107,14 @@ def render_units(run: RunStatus) -> str:
 
 
 def describe_stall(unit: UnitStatus) -> str:
-    """Say for how long nothing has come of a worker; empty where something does."""
+    """Return for how long nothing has come of a worker; empty where something does."""
     if unit.stalled is None:
         return ""
     return f"stalled {age(unit.stalled)}" + (f" ({unit.stall})" if unit.stall else "")
 
 
 def flags(unit: UnitStatus) -> str:
-    """Say in one line what about a unit deserves a look, the most pressing first."""
+    """Return in one line what about a unit deserves a look, the most pressing first."""
     said = [unit.reason] if unit.reason and unit.state != "landed" else []
     if unit.state == "waiting":
         said.insert(0, f"until {clock_time(unit.until)}")
@@ -149,7 +149,7 @@ def _left_out(rows: Sequence[LeftOutPath]) -> list[str]:
 
 
 def _left_running(ended: WorkerExit | None) -> list[str]:
-    """Say what a worker left running, and what came of that."""
+    """Return in words what a worker left running, and what came of that."""
     if ended is None:
         return []
     said = []
@@ -163,7 +163,7 @@ def _left_running(ended: WorkerExit | None) -> list[str]:
 
 
 def _kept(unit: UnitStatus) -> list[str]:
-    """Say what of a unit is pinned beside its commit."""
+    """Return in words what of a unit is pinned beside its commit."""
     names = (row.ref.removeprefix("refs/prun/kept/").split("/", 2)[-1] for row in unit.kept)
     kinds = {"staged": "staged content kept", "submodule": "commits in a submodule kept"}
     return list(dict.fromkeys(kinds.get(name.partition("/")[0], "own commits kept") for name in names))
@@ -188,7 +188,7 @@ def render_named(units: Sequence[NamedStatus]) -> str:
 
 
 def _note(unit: NamedStatus) -> str:
-    """Say in one line what about a workspace deserves a look, else where it is."""
+    """Return in one line what about a workspace deserves a look, else where it is."""
     said = [unit.reason] if unit.reason else []
     if unit.setup in ("not run", "failed"):
         said.append(f"setup {unit.setup}")

@@ -121,7 +121,7 @@ def _show_landings(landings: Sequence[PastLanding]) -> None:
 
 
 def standing(one: LandedMerge) -> str:
-    """Say what became of one merge."""
+    """Return in words what became of one merge."""
     if one.undone == "reverted":
         return f"reverted by {short(one.by)}"
     return "taken back" if one.undone else "landed"

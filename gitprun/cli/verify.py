@@ -66,7 +66,7 @@ def verify(
 
 
 def _nothing(answer: NothingToCheck, *, as_json: bool) -> int:
-    """Say why there is nothing to check again in a run; return the exit code: 0 only if all that is there passed."""
+    """Return why there is nothing to check again in a run; return the exit code: 0 only if all that is there passed."""
     if as_json:
         put_json("verify", RunChecked(run=answer.run, units=()))
         return 1

@@ -112,6 +112,7 @@ def make_ending(
         tokens,
         limit.retry_after if limit else None,
         message,
+        # A worker that ended well may have met a limit on its way, and got over it.
         failure_kind(reason, limit) if state in ("failed", "rate-limited") else "",
         limit.retry_at if limit else "",
     )

@@ -32,7 +32,9 @@ _PERMISSIONS: Final[dict[Sandbox, tuple[str, ...]]] = {
     "workspace-write": ("--permission-mode", "acceptEdits"),
     "danger-full-access": ("--permission-mode", "bypassPermissions"),
 }
+# In seconds: the guard answers in less than one; a machine under load may take its time, and claude waits meanwhile.
 GUARD_TIMEOUT = 20
+# Any words before the slash will do.
 _NOT_A_COMMAND = "Do what follows.\n\n"
 
 
@@ -74,7 +76,7 @@ class Claude:
 
     def ending(self, lines: Iterable[bytes], outcome: Exit) -> Ending:
         """Return how the work ended: only the ``result`` event knows, and all of its fields must agree."""
-        heard = _listen(lines)
+        heard = _read_log(lines)
         state, reason, limit = _judge(heard, outcome)
         tokens = used_tokens(heard.result) if heard.result else None
         return make_ending(state, reason, limit, thread=heard.thread, tokens=tokens, message=heard.message)
@@ -83,13 +85,14 @@ class Claude:
 def _guarded(args: tuple[str, ...], guard: str) -> tuple[str, ...]:
     """Have claude ask the guard before each use of its shell.
 
-    Of two ``--settings`` claude takes the last alone, so the user's are joined with; a file of his stands alone.
+    Of two ``--settings`` claude takes the last alone, so the user's are joined with; a file of the user's stands alone.
     """
     if not guard:
         return args
     words = [part for word in args for part in (word.split("=", 1) if word.startswith("--settings=") else (word,))]
     at = words.index("--settings") + 1 if "--settings" in words[:-1] else 0
     said = parse_object(words[at].encode("utf-8", "replace")) if at else {}
+    # Settings of the user's that are a file, or broken: claude is to see just those.
     if said is None:
         return args
     hooks, ours = object_at(said, "hooks"), {"type": "command", "command": guard, "timeout": GUARD_TIMEOUT}
@@ -112,7 +115,7 @@ class _ClaudeLog:
     plain: str = ""
 
 
-def _listen(lines: Iterable[bytes]) -> _ClaudeLog:
+def _read_log(lines: Iterable[bytes]) -> _ClaudeLog:
     heard = _ClaudeLog()
     for line in lines:
         event = parse_object(line)
@@ -134,11 +137,13 @@ def _read_event(heard: _ClaudeLog, kind: str, event: dict[str, object]) -> None:
     if kind == "assistant" and is_synthetic(event):
         heard.own_words = False
     elif kind in ("assistant", "user"):
+        # Work that goes on means that the limit is over.
         heard.own_words, heard.limit, heard.waits = True, None, ""
         if kind == "assistant":
             heard.message = whole_text(spoken(event)) or heard.message
     elif kind == "result":
         heard.result = event
+        # Else the result quotes claude's own complaint in the place of the worker's words.
         if heard.own_words and event.get("is_error") is False:
             heard.message = whole_text(text_at(event, "result")) or heard.message
     elif said := waiting(event):

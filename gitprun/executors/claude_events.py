@@ -33,6 +33,7 @@ def event_progress(event: dict[str, object]) -> Progress | None:
 def waiting(event: dict[str, object]) -> str:
     """Return what claude waits for before it asks the service again, empty for all other events."""
     if text_at(event, "type") == "rate_limit_event":
+        # The same event tells of limits that are only near, or of none at all.
         told = object_at(event, "rate_limit_info")
         rejected = text_at(told, "status") == "rejected"
         return f"rate limit: {text_at(told, 'rateLimitType') or 'rejected'}" if rejected else ""

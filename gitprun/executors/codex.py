@@ -33,6 +33,7 @@ class Codex:
             *(program, "exec", "--json", "-o", place.last_message, "--skip-git-repo-check"),
             *(_ISOLATED if settings.isolate else ()),
             *("-s", unit.sandbox),
+            # Only where it has a folder of its own: without any a program that needs one would fail.
             *(_OWN_TMP if place.temporary else ()),
             *(("-m", unit.model) if unit.model else ()),
             *(("-c", f"model_reasoning_effort={json.dumps(unit.reasoning)}") if unit.reasoning else ()),
@@ -132,6 +133,7 @@ def _read_event(heard: _CodexLog, kind: str, event: dict[str, object]) -> None:
     if kind == "thread.started":
         heard.thread = one_line(text_at(event, "thread_id")) or heard.thread
     elif kind == "turn.completed":
+        # A later turn counts: codex itself begins one anew after a failure it got over.
         heard.completed, heard.failure = True, None
         tokens = _tokens(event)
         heard.tokens = heard.tokens if tokens is None else tokens
@@ -143,6 +145,7 @@ def _read_event(heard: _CodexLog, kind: str, event: dict[str, object]) -> None:
 
 def _read_item(heard: _CodexLog, kind: str, item: dict[str, object]) -> None:
     sort = text_at(item, "type")
+    # Work that follows an error means that codex got over it: it is not why the worker ended.
     if sort != "error":
         heard.limit, heard.error = None, ""
     if sort == "agent_message" and kind == "item.completed":
@@ -162,6 +165,7 @@ def _judge(heard: _CodexLog, outcome: Exit) -> tuple[EndingState, str, ServiceLi
         return "failed", f"exit code {outcome.code} although the turn completed", None
     if heard.limit:
         return "rate-limited", heard.limit.reason, heard.limit
+    # A stand-in, or a version that prints something else: nobody can say that it failed.
     if outcome.code == 0 and not heard.events:
         return "unknown", "exit code 0 without any event of codex", None
     why = heard.error or heard.plain or "no turn completed"

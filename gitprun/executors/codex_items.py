@@ -52,6 +52,7 @@ def _command(started: bool, completed: bool, item: dict[str, object]) -> Progres
 
 def _bare_command(command: str) -> str:
     """Take off the shell that codex wraps around every command."""
+    # DOTALL: a command may be a whole script.
     wrapped = _SHELL.fullmatch(command)
     inner = wrapped[1] if wrapped else command
     return inner[1:-1] if len(inner) > 1 and inner[0] == inner[-1] == "'" else inner

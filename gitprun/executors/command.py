@@ -23,6 +23,7 @@ class Command:
                 f"unit {unit.id} has no command to run",
                 'give it one, as in: command = ["make", "docs"]',
             )
+        # A lone surrogate cannot be written as UTF-8.
         stdin = prompt.encode("utf-8", "replace")
         return Launch(argv=unit.command, env=settings.env, stdin=stdin, program=unit.command[0])
 
@@ -40,6 +41,7 @@ class Command:
         if not (cut := cut_short(outcome)) and outcome.code == 0:
             return Ending("done")
         last = ""
+        # What a program says last is mostly why it failed.
         for line in lines:
             last = one_line(plain_text(line)) or last
         why = cut or f"exit code {outcome.code}"

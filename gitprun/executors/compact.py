@@ -27,6 +27,7 @@ from gitprun.model.escapes import readable
 Level = Literal["minimal", "normal", "verbose"]
 LEVELS: Final[tuple[str, ...]] = get_args(Level)
 MINIMAL, NORMAL, VERBOSE = range(3)
+# The second seed's, as its filter had it.
 DEFAULT_LENGTH = 200
 # Where the lines are all that is left of what a worker said.
 LONG_LENGTH = 4000
@@ -41,7 +42,9 @@ _TROUBLE = re.compile(
     re.IGNORECASE,
 )
 _EXIT_CODE = re.compile(r"Exit code (\d{1,3})\b\s*")
+# Calls of tools whose end has not come; a stream that never ends any must not fill the memory.
 _MOST_OPEN = 1000
+# Enough to tell threads apart by eye, as git's short names do.
 _SHORT_ID = 8
 _CODEX_USAGE = (("in", ("input_tokens",)), ("out", ("output_tokens",)), ("cached", ("cached_input_tokens",)))
 # claude counts what came from its cache apart, codex within.

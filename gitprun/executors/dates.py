@@ -45,6 +45,7 @@ def read_date(said: str, now: datetime) -> datetime | None:
         return None
     try:
         if found["epoch"]:
+            # Ten digits: seconds since 1970 from 2001 to 2286.
             return datetime.fromtimestamp(int(found["epoch"]), UTC)
         if found["iso"]:
             exact = datetime.fromisoformat(found["iso"])
@@ -66,6 +67,7 @@ def _read_clock(found: re.Match[str], now: datetime) -> datetime:
         return at if at > here - _JUST_NOW else at + timedelta(days=1)
     month, day = _MONTHS.index(found["month"].lower()) + 1, int(found["day"])
     at = at.replace(year=int(found["year"] or here.year), month=month, day=day)
+    # "Jan 2" said in December is next year's; half a year apart decides.
     if not found["year"] and at < here - timedelta(days=180):
         at = at.replace(year=here.year + 1)
     return at

@@ -49,6 +49,7 @@ _NETWORK = re.compile(
     """,
     re.VERBOSE,
 )
+# Only right before a number: "retry after login" names no time.
 _WAIT = re.compile(r"\b(?:again|retry|retrying|resets?)[ _-](in|after)\W{1,4}(?=\d)")
 _STEP = re.compile(r"[\s,]*(?:and\s+)?(\d{1,9}(?:\.\d{1,6})?)\s*([a-z]*)")
 _SECONDS = {
@@ -59,6 +60,7 @@ _SECONDS = {
     **dict.fromkeys(("d", "day", "days"), 86400.0),
 }
 _STATED = ("retry_after", "retry_after_seconds", "resets_in_seconds")
+# Thirty years: a larger number is no length of time in seconds.
 _LONGEST = 1e9
 # A notice is short; the text around it may not be.
 _WINDOW = 4096
@@ -79,6 +81,7 @@ def find_limit(text: str) -> ServiceLimit | None:
 
     Not meant for what the worker's own tools printed: there such words say nothing about the worker.
     """
+    # Services write "You've" with either apostrophe.
     shown = text[:_WINDOW].replace("\u2019", "'").lower()
     if not _LIMIT.search(shown):
         return None
@@ -104,6 +107,7 @@ def limit_of(event: dict[str, object]) -> ServiceLimit | None:
     said = error_text(event)
     places = (event, object_at(event, "error"))
     codes = " ".join(text_at(place, key) for place in places for key in ("type", "code"))
+    # The words first: they may state when to come back, which a code never does.
     found = find_limit(said) or find_limit(codes)
     status = next((number for place in places if (number := _limit_status(place))), None)
     if found is None:

@@ -8,7 +8,9 @@ from pathlib import PurePosixPath
 
 from gitprun.model.escapes import without_sequences
 
+# One line of progress; two of a terminal.
 MAX_TEXT = 200
+# Counts of tokens; what is larger would be no exact number for other readers of our JSON.
 MAX_NUMBER = 10**15
 
 # Enough to fill one shown line whatever is stripped, so that a line of a megabyte costs nothing.
@@ -23,6 +25,7 @@ def one_line(text: str) -> str:
 
 def visible(text: str) -> str:
     """Make any text one line of any length, with nothing in it that cannot be seen."""
+    # Nearly every line: the way below costs ten times as much.
     if text.isprintable():
         return " ".join(text.split())
     plain = without_sequences(text)
@@ -57,6 +60,7 @@ def split_lines(output: bytes) -> list[bytes]:
 def parse_object(line: bytes) -> dict[str, object] | None:
     """Read one line as a JSON object; None for everything else, whatever the bytes are."""
     try:
+        # strict=False: some programs write control characters into their strings.
         value: object = json.loads(line.decode("utf-8-sig", "replace"), strict=False)
     except (ValueError, RecursionError):
         return None

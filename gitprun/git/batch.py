@@ -12,7 +12,9 @@ from gitprun.git.trees import TreeChange, TreeMerge, leave_conflicts, merge_tree
 from gitprun.model.errors import GitFailed, GitStopped, PrunError
 from gitprun.model.names import Oid
 
+# The first git whose merge-tree takes many merges on stdin.
 OLDEST_BATCH = (2, 39)
+# What git ends with when it cannot go on; merges read from stdin may be answered in part before it.
 _FATAL = 128
 
 
@@ -75,6 +77,7 @@ def _merge_one(git: Git, pair: tuple[Oid, Oid]) -> TreeMerge | str:
         return merge_trees(git, *pair)
     except GitFailed as problem:
         return problem.message.partition("failed: ")[2].removeprefix("fatal: ") or problem.message
+    # A stop is about all pairs, and no trouble of this one.
     except GitStopped:
         raise
     except PrunError as problem:
@@ -103,8 +106,10 @@ def _find_end(fields: Sequence[bytes], at: int) -> int | None:
     if fields[at] not in (b"0", b"1"):
         raise ValueError(f"not the beginning of a merge: {fields[at]!r}")
     try:
+        # The tree is never empty, so the first empty field ends the list of conflicts.
         place = fields.index(b"", at + 2) + 1
         while fields[place] != b"":
+            # A message is a number of paths, these, its kind and its text.
             place += int(fields[place]) + 3
     except (ValueError, IndexError):
         return None

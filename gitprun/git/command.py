@@ -21,9 +21,11 @@ from gitprun.model.errors import GitFailed, GitTimeout, PrunError
 from gitprun.supervisor import process_tree
 from gitprun.system.sharing import usual_umask
 
+# A git that was told to end, or answers from its settings alone, needs no more: it has nothing left to do on disk.
 LAST_WORDS = 2.0
 # Git and what it started get so long after INT, to take their locks and temporary files away, and again after TERM.
 STEP = 1.0
+# The first with ``merge-tree --write-tree``.
 OLDEST_GIT = (2, 38)
 
 # Each of these keys can name a program. On a folder a worker could write, and wherever the answer is parsed,
@@ -43,6 +45,7 @@ NEUTRAL = (
     "maintenance.auto=false",
     "submodule.recurse=false",
 )
+# What code reads has to look the same whatever the user has set.
 PARSED = ("core.quotePath=true", "color.ui=false", "core.fsmonitor=false", "advice.detachedHead=false")
 
 
@@ -52,6 +55,7 @@ _BOUNDED = 'for one in "-c 0" "-d $1" "-S -t $2"; do ulimit $one 2>/dev/null; do
 
 # For the shared folder of a repository: what is to be set there beside everything else, asked before each start.
 _cautions: dict[str, Callable[[], tuple[str, ...]]] = {}
+# What answers a caution may start git itself, which must not ask again.
 _asking = threading.local()
 
 
@@ -74,7 +78,7 @@ class GitAnswer:
 
     @property
     def text(self) -> str:
-        """Give stdout as text without the last line end; bytes that are no UTF-8 survive as surrogates."""
+        """Return stdout as text without the last line end; bytes that are no UTF-8 survive as surrogates."""
         return self.out.decode("utf-8", "surrogateescape").rstrip("\n")
 
     @property
@@ -91,7 +95,8 @@ class Bounds:
     processor: int
 
     def wrap(self, argv: list[str | bytes]) -> list[str | bytes]:
-        """Give the words that start a program within these bounds."""
+        """Return the words that start a program within these bounds."""
+        # ulimit counts memory in kilobytes.
         return ["/bin/sh", "-c", _BOUNDED, "sh", str(self.memory >> 10), str(self.processor), *argv]
 
 
@@ -110,7 +115,7 @@ class Running:
     heard: Heard
 
     def wait(self, stdin: bytes = b"", *, ok: tuple[int, ...] = (0,), timeout: float | None = None) -> GitAnswer:
-        """Give it its input and wait for its end; raises as ``Git.run`` does."""
+        """Pass it its input and wait for its end; raises as ``Git.run`` does."""
         patience, given = GitWait(self.shown, timeout, self.heard), stdin or None
         try:
             while True:
@@ -118,10 +123,12 @@ class Running:
                     out, err = self.process.communicate(given, timeout=patience.slice)
                     break
                 except subprocess.TimeoutExpired:
+                    # Python takes the input once; called again it goes on with the rest by itself.
                     given = None
                     patience.require_time()
         except GitTimeout as problem:
             raise self.told(problem, self.give_up(harsh=patience.urgent)) from None
+        # Ctrl-C as well: no git may go on unseen.
         except BaseException:
             self.give_up()
             raise
@@ -145,12 +152,13 @@ class Running:
             _drop_pipes(self.process)
 
     def give_up(self, *, harsh: bool = False) -> tuple[str, ...]:
-        """End it with everything it started, by INT, TERM and KILL (``harsh``: KILL); gives the words of the latter.
+        """End it with everything it started, by INT, TERM and KILL (``harsh``: KILL); returns the words of the latter.
 
         On INT and TERM git takes its locks and temporary files away; its drivers and filters may have left its group.
         """
         from gitprun.git.hung import drop_merge_files, look_below
 
+        # Before anything ends: what git started has another parent afterwards.
         below = look_below(self.process.pid, self.mark)
         self._end_tree(below.tree, harsh=harsh)
         _drop_pipes(self.process)
@@ -162,6 +170,7 @@ class Running:
         """Add to a problem what this program waited for; ``words`` are of the programs it had started."""
         from gitprun.git.hung import explain_hung
 
+        # What explains it is read by ``git config``, which would hang for the same reason.
         if self.shown[:1] == ("config",):
             return problem
         where = self.git.cwd, self.git.env.get("GIT_DIR")
@@ -169,7 +178,7 @@ class Running:
         return type(problem)(problem.argv, problem.seconds, waited, hint)
 
     def _end_tree(self, tree: process_tree.Kin, *, harsh: bool) -> None:
-        from gitprun.supervisor.orphans import kin_of
+        from gitprun.supervisor.orphans import processes_of
 
         if not harsh:
             _signal_group(self.process, signal.SIGINT)
@@ -178,7 +187,7 @@ class Running:
 
         def living(_everywhere: bool) -> process_tree.Kin | None:
             known = {pid: start for pid, start in tree.items() if process_tree.started_at(pid) == start}
-            return (kin_of(self.mark) | known) or None
+            return (processes_of(self.mark) | known) or None
 
         def rest(most: float) -> None:
             # It is our child: reaped, it is gone for ``living`` too.
@@ -198,7 +207,7 @@ class Git:
     """How to call git for one folder.
 
     ``cwd`` is where it runs; ``env`` adds variables such as GIT_DIR or GIT_INDEX_FILE; ``neutral`` takes every key
-    that can name a program out of play (the user's own global configuration still says who he is); ``bounds``
+    that can name a program out of play (the user's own global configuration still says who the user is); ``bounds``
     keep a program that reads what a worker wrote from using up the machine.
     """
 
@@ -214,7 +223,7 @@ class Git:
         self._ahead[args] = self.start(*args)
 
     def forget(self) -> None:
-        """Let nothing that was asked ahead be an answer any more."""
+        """Forget what was asked ahead."""
         while self._ahead:
             self._ahead.popitem()[1].end()
 
@@ -283,6 +292,7 @@ class Git:
                 umask=usual_umask(),
             )
         except FileNotFoundError as problem:
+            # Popen says the same of a missing program and of a missing folder.
             if not os.path.isdir(self.cwd):
                 raise PrunError(f"{self.cwd}: no such folder") from problem
             raise GitMissing("git is not on PATH", "install git 2.38 or newer") from problem

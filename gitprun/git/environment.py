@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 CEILING = "GIT_CEILING_DIRECTORIES"
-# Who the user is, where his own configuration lies, how git finds its parts. Everything else that starts with GIT_
+# Who the user is, where the user's configuration lies, how git finds its parts. Everything else that starts with GIT_
 # redirects a repository, an index or a configuration, and we may have been started from a hook of another one.
 ALLOWED = frozenset(
     {
@@ -27,11 +27,16 @@ ALLOWED = frozenset(
 )
 
 PINNED = {
+    # Nobody may sit there to type a password.
     "GIT_TERMINAL_PROMPT": "0",
+    # A status of ours must not take the lock of the user's index meanwhile.
     "GIT_OPTIONAL_LOCKS": "0",
+    # A worker can write refs/replace: what is captured and landed are the objects as they are.
     "GIT_NO_REPLACE_OBJECTS": "1",
+    # An editor would wait for ever.
     "GIT_EDITOR": ":",
     "GIT_PAGER": "cat",
+    # Messages are parsed; LANGUAGE would win over LC_ALL in gettext.
     "LC_ALL": "C.UTF-8",
     "LANGUAGE": "",
 }
@@ -52,7 +57,7 @@ def ceilings(caller: Mapping[str, str], *folders: Path) -> dict[str, str]:
 
 
 def git_environment(caller: Mapping[str, str], extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Give the environment for a git child: nothing of the caller's that redirects it, ours on top."""
+    """Return the environment for a git child: nothing of the caller's that redirects it, ours on top."""
     kept = {k: v for k, v in caller.items() if not k.startswith("GIT_") or k in ALLOWED}
     found = {**kept, **PINNED, **(extra or {})}
     # Set to nothing it would still count for git as set.

@@ -12,11 +12,12 @@ from pathlib import Path
 
 from gitprun.git.stale import is_git_in
 from gitprun.supervisor import process_tree
-from gitprun.supervisor.orphans import kin_of
+from gitprun.supervisor.orphans import processes_of
 from gitprun.system.files import read_plain
 
 # More special files than one are no more use, and refs may be many.
 _MOST_LOOKED_AT = 100_000
+# About a line of a wide terminal.
 _SHOWN = 120
 _MERGE_FILE = re.compile(r"\.merge_file_[A-Za-z0-9]{6}")
 # Times of files go by the ticks of the kernel, which lie behind the clock.
@@ -36,7 +37,7 @@ class Programs:
 def look_below(pid: int, mark: str) -> Programs:
     """List what a git program has started, by its mark and by parentage; nothing where it cannot be told."""
     processes = process_tree.list_processes() or {}
-    tree = kin_of(mark) | {one: processes[one][1] for one in process_tree.below([pid], processes)}
+    tree = processes_of(mark) | {one: processes[one][1] for one in process_tree.below([pid], processes)}
     tree.pop(pid, None)
     own = sorted(tree, key=lambda one: (int(tree[one]), one))
     return Programs(tree, tuple(filter(None, map(_words_of, own))))
@@ -44,6 +45,7 @@ def look_below(pid: int, mark: str) -> Programs:
 
 def _words_of(pid: int) -> str:
     try:
+        # The beginning of a command line is enough to know it by.
         words = process_tree.read_file(f"/proc/{pid}/cmdline", 4096).rstrip(b"\0").split(b"\0")
     except OSError:
         return ""
@@ -72,7 +74,7 @@ def drop_merge_files(folder: Path, began: float) -> None:
 def explain_hung(
     command: str, words: tuple[str, ...], folder: Path, env_dir: str | None, settings: Callable[[], dict[str, str]]
 ) -> tuple[str, str]:
-    """Say what a git program waited for, and how to go on; both empty where it cannot be told.
+    """Return what a git program waited for, and how to go on; both empty where it cannot be told.
 
     ``words`` are of the programs it had started, ``settings`` reads the drivers and filters of its repository.
     """
@@ -84,6 +86,7 @@ def explain_hung(
     known = {key: program for key, program in settings().items() if key.startswith(section)}
     named = {key: program for key, program in known.items() if _stem(program) in " ".join(words)} or known
     shown = words[0] if len(words[0]) <= _SHOWN else f"{words[0][:_SHOWN]}..."
+    # Several could be the one, and to name one of them would be a guess.
     if len({key.rpartition(".")[0] for key in named}) != 1:
         return repr(shown), ""
     key, program = next(iter(named.items()))
@@ -93,6 +96,7 @@ def explain_hung(
 
 def _stem(program: str) -> str:
     """Return the beginning of a configured program: what git puts in for %O and the like is not known here."""
+    # An empty text would be found in any command line; a NUL is in none.
     return program.partition("%")[0].strip() or "\0"
 
 
@@ -124,6 +128,7 @@ def _places(folder: Path) -> tuple[Path, Path]:
 
 def _is_special(place: Path) -> bool:
     try:
+        # Through links, as git opens them.
         mode = os.stat(place).st_mode
     except OSError:
         return False

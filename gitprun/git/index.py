@@ -12,6 +12,7 @@ from struct import Struct, error
 
 from gitprun.system.files import read_plain
 
+# Modes as git writes them into index and trees.
 GITLINK = 0o160000
 SYMLINK = 0o120000
 _HEAD = Struct(">4sLL")
@@ -43,11 +44,13 @@ class Index:
     attributes: bool = False
 
     def find(self, path: bytes) -> IndexEntry | None:
-        """Give what the index says about a path; None if it is not tracked."""
+        """Return what the index says about a path; None if it is not tracked."""
         at = self.places.get(path)
         if at is None:
             return None
         *times, _, inode, mode, _, _, size, oid, flags = _ENTRY.unpack_from(self.raw, at)
+        # 0x4000: sixteen more bits follow (version 3 and later); 0x8000 is assume-unchanged, 0x4000 of those
+        # skip-worktree.
         more = int.from_bytes(self.raw[at + 62 : at + 64]) if flags & 0x4000 else 0
         return IndexEntry(mode, size, (*times, inode, size), oid, bool(flags & 0x8000 or more & 0x4000))
 
@@ -66,6 +69,7 @@ def parse_index(raw: bytes, names: dict[bytes, bytes] | None = None) -> Index | 
         at, name = _HEAD.size, b""
         for _ in range(count):
             flags = int.from_bytes(raw[at + 60 : at + 62])
+            # These two bits are the stage: a conflict that is not settled.
             if flags & 0x3000:
                 return None
             name, step = _read_name(raw, at, flags, version, name)
@@ -81,10 +85,12 @@ def _read_name(raw: bytes, at: int, flags: int, version: int, before: bytes) -> 
     """Return the name of the entry at ``at``, which follows the one named ``before``, and how long the entry is."""
     start = at + (64 if flags & 0x4000 else 62)
     if version == 4:
+        # Version 4 writes a name as how many bytes of the one before to drop, and what comes instead.
         cut, start = _read_offset(raw, start)
         end = raw.index(b"\0", start)
         return before[: len(before) - cut] + raw[start:end], end + 1 - at
     end = raw.index(b"\0", start)
+    # Entries are padded with one to eight NULs to a multiple of eight bytes.
     return raw[start:end], (end - at + 8) & ~7
 
 
@@ -115,6 +121,7 @@ def read_rows(raw: bytes) -> Generator[IndexRow, None, str]:
             name, step = _read_name(raw, at, flags, version, name)
             yield IndexRow(name, fields[6], fields[-2].hex(), flags >> 12 & 3)
             at += step
+        # The last 20 bytes are the checksum.
         while at + 8 <= len(raw) - 20:
             kind, length = raw[at : at + 4], int.from_bytes(raw[at + 4 : at + 8])
             if kind == b"link" and length >= 20:
@@ -137,7 +144,7 @@ def _read_offset(raw: bytes, at: int) -> tuple[int, int]:
 
 
 def _understood(raw: bytes, at: int) -> bool:
-    """Tell whether no extension changes what the entries mean (the names of those begin with a small letter)."""
+    """Check that no extension changes what the entries mean (the names of those begin with a small letter)."""
     end = len(raw) - 20
     while at + 8 <= end:
         if raw[at] not in _OWN_EXTENSIONS:
@@ -157,11 +164,12 @@ def blob_id(content: bytes) -> bytes:
     return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).digest()
 
 
+# As large as a captured file may be by default: what is larger was never recorded by us, and hashing it takes seconds.
 LARGEST = 50_000_000
 
 
 def is_verbatim(path: Path, oid: str) -> bool:
-    """Tell whether a file (not a link) holds exactly the bytes of a blob; False for what is too large to look at."""
+    """Check whether a file (not a link) holds exactly the bytes of a blob; False for what is too large to look at."""
     try:
         found = os.lstat(path)
     except OSError:
@@ -169,6 +177,7 @@ def is_verbatim(path: Path, oid: str) -> bool:
     if not stat.S_ISREG(found.st_mode) or found.st_size > LARGEST:
         return False
     raw = read_plain(path, LARGEST)
+    # It grew or was cut while it was read.
     if raw is None or len(raw) != found.st_size:
         return False
     return hashlib.new("sha1" if len(oid) == 40 else "sha256", b"blob %d\0" % len(raw) + raw).hexdigest() == oid

@@ -44,7 +44,7 @@ _keeping: ContextVar[bool] = ContextVar("keeping", default=False)
 
 @contextmanager
 def keeping_work() -> Iterator[None]:
-    """Let the git programs of the block outlive a stop: they keep somebody's work, or put something back."""
+    """Make the git programs of the block outlive a stop: they save somebody's work, or put something back."""
     token = _keeping.set(True)
     try:
         yield

@@ -14,6 +14,7 @@ from gitprun.model.escapes import safe_text
 # What a terminal would obey or a reader not see. A form feed is part of many a source file, a carriage return of more.
 _UNSAFE = re.compile(rb"[\x00-\x08\x0b\x0e-\x1f\x7f]|\xc2[\x80-\x9f]|\xe2\x80[\xaa-\xae]|\xe2\x81[\xa6-\xa9]")
 _SECTION = re.compile(rb"^(?=diff --git )", re.MULTILINE)
+# The user's settings may start programs here, and may drop the a/ and b/ that ``git apply`` takes off.
 _PINNED: Final = ("--no-ext-diff", "--no-textconv", "--src-prefix=a/", "--dst-prefix=b/")
 
 
@@ -37,6 +38,7 @@ def _is_unsafe(text: bytes) -> bool:
 
 def _as_binary(git: Git, old: str, new: str) -> bytes:
     """Write the sections of a patch that hold control characters as git writes those of binary files."""
+    # Without renames each section is of one name, so names and sections pair up.
     words = ("diff", *_PINNED, "--no-color", "--no-renames")
     names = git.run(*words, "--name-only", "-z", old, new, "--").fields
     whole = git.run(*words, "--binary", old, new, "--").out

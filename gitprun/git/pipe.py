@@ -11,6 +11,7 @@ from gitprun.git.command import Git, Running
 from gitprun.git.limits import DEFAULT_TIMEOUT, GitWait
 from gitprun.model.errors import GitFailed, GitTimeout
 
+# What a pipe of Linux holds.
 _CHUNK = 1 << 16
 # So much of what a program complains about is kept; a hostile object can make it complain without end.
 MOST_SAID = 1 << 15
@@ -67,6 +68,7 @@ def _pump(
     left = memoryview(stdin)
     with selectors.DefaultSelector() as waiting:
         if left:
+            # A blocking write would wait for a reader that may itself wait for us to read.
             os.set_blocking(first.fileno(), False)
             waiting.register(first, selectors.EVENT_WRITE)
         else:
@@ -109,5 +111,6 @@ def _write(descriptor: int, content: memoryview) -> int:
 def _close(close: Callable[[], None]) -> None:
     try:
         close()
+    # To close flushes, and nobody may be there any more to read that.
     except OSError:
         return

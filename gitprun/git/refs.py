@@ -75,7 +75,7 @@ def open_with_objects(git_dir: Path, objects: Path) -> pygit2.Repository:
 
 @contextmanager
 def unsynced() -> Iterator[None]:
-    """Let libgit2 write without syncing while the block runs; who believes what it wrote syncs that himself."""
+    """Switch libgit2's syncing off while the block runs; who believes what it wrote syncs that."""
     import pygit2
 
     pygit2.settings.enable_fsync_gitdir(False)
@@ -183,6 +183,7 @@ def require_object(repo: pygit2.Repository, oid: Oid) -> None:
         _require_not_torn(repo, oid)
         kind, body = repo.read(pygit2.Oid(hex=oid))
         if kind == pygit2.enums.ObjectType.COMMIT:
+            # Every commit begins with ``tree `` and the forty digits of its id.
             tree = bytes(body[5:45]).decode("ascii")
             _require_not_torn(repo, tree)
             repo.read(pygit2.Oid(hex=tree))
@@ -195,6 +196,7 @@ def _require_not_torn(repo: pygit2.Repository, oid: str) -> None:
     unpacking = zlib.decompressobj()
     try:
         with open(loose_place(f"{repo.path}objects", oid), "rb") as source:
+            # A megabyte at a time: an object may be larger than what memory is free.
             while chunk := source.read(1 << 20):
                 while chunk:
                     unpacking.decompress(chunk, 1 << 20)
@@ -240,6 +242,7 @@ def _move(repo: pygit2.Repository, name: str, new: Oid, old: Oid, reason: str) -
             return
     except (KeyError, ValueError, OSError, pygit2.GitError) as problem:
         now = read_ref(repo, name)
+        # It still is where it was: nobody moved it, so it was the writing that failed.
         if now in (old, None) and not (now is None and old != ZERO):
             raise RefLocked(f"{name} could not be written: {problem}", "is the disk full, or the ref locked?") from None
     raise RefMoved(
@@ -262,6 +265,7 @@ def read_ref(repo: pygit2.Repository, name: str) -> Oid | None:
 def _require_plain(repo: pygit2.Repository, name: str) -> None:
     """Raise RefUnreadable where libgit2 would open what is no plain file: a named pipe would hold it up for ever."""
     git_dir = repo.path.rstrip("/")
+    # The git folder of a linked worktree lies two folders below the shared one, where branches are.
     shared = os.path.dirname(os.path.dirname(git_dir))
     for folder in (git_dir, shared) if os.path.basename(os.path.dirname(git_dir)) == "worktrees" else (git_dir,):
         for place in (f"{folder}/{name}", f"{folder}/packed-refs"):
@@ -306,7 +310,7 @@ _AHEAD = re.compile(r"ahead (\d+)")
 
 
 def describe_behind(git: Git, common: Path, ref: str) -> str:
-    """Say that a branch (a full ref) lacks commits that its remote branch is known to have; empty if it does not.
+    """Return which commits, known at its remote, a branch (a full ref) lacks, as a line; empty if it lacks none.
 
     Where no upstream is set, the branch of the same name at the remote counts, if one remote alone has it.
     """

@@ -15,6 +15,7 @@ from gitprun.model.names import Oid, parse_oid
 from gitprun.system.files import read_plain
 from gitprun.system.sharing import parse_sharing
 
+# No one writes so much; only what is no settings file at all is larger, and it is not read into memory.
 _MOST_CONFIG = 16 << 20
 
 
@@ -40,7 +41,7 @@ class Repository:
 
     @property
     def git(self) -> Git:
-        """Give git for the user's own repository, with his configuration."""
+        """Return git for the user's own repository, with the user's configuration."""
         return Git(cwd=self.top or self.common)
 
     @property
@@ -79,11 +80,13 @@ def find_repository(start: Path) -> Repository:
     # The last question fails where nothing is checked out; the answers to the others are printed before it does.
     answer = Git(cwd=start).run(*query, "--show-toplevel", ok=(0, 128))
     rows = answer.out.split(b"\n")[:-1]
+    # A path may hold line ends: then there are more rows, and the questions are asked one by one below.
     if len(rows) == 4 and answer.code == 0 and rows[2] == b"false":
         return Repository(Path(os.fsdecode(rows[3])), Path(os.fsdecode(rows[0])), Path(os.fsdecode(rows[1])))
     answer = Git(cwd=start).run(*query, ok=(0, 128))
     if answer.code != 0:
         said = first_words(answer.err).removeprefix("fatal: ")
+        # Git speaks English here, since LC_ALL is pinned (see ``environment``).
         if "not a git repository" in answer.err:
             raise NoRepository(f"{start} is not in a git repository", "change into one, or run git init and commit")
         if "dubious ownership" in answer.err:
@@ -142,6 +145,7 @@ def _three_lines(start: Path, out: bytes) -> tuple[str, str, str]:
 def resolve_commit(git: Git, revision: str) -> Oid:
     """Resolve a revision to the commit it names; raises NoCommit with the nearest right answer, or SeveralMeanings."""
     require_one_ref(git, revision)
+    # --end-of-options: a revision that begins with a dash must not be read as one.
     answer = git.run("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}", ok=(0, 1, 128))
     if answer.code == 0:
         return parse_oid(answer.text)
@@ -206,11 +210,13 @@ def _read_registrations(git: Git) -> tuple[Checkout, ...]:
     branch, head = _read_head(git, common)
     found = [Checkout(common.parent if common.name == ".git" else common, head, branch, bare=bare)]
     for entry in sorted((common / "worktrees").iterdir()):
+        # A path has at most 4096 bytes on Linux.
         place = os.fsdecode(read_plain(entry / "gitdir", 10_000) or b"").removesuffix("\n")
         if not place:
             continue
         reason = read_plain(entry / "locked", 1000)
         locked = None if reason is None else os.fsdecode(reason).strip()
+        # As git has it: what is locked is never prunable, for its disk may only be unplugged.
         gone = None if locked is not None or os.path.lexists(place) else "its folder is gone"
         branch, head = _read_head(git, entry)
         found.append(Checkout(Path(place).parent, head, branch, locked=locked, prunable=gone))
@@ -264,6 +270,7 @@ def require_seen_checkout(repository: Repository) -> None:
     place = common / named
     if not place.is_dir():
         astray = "which is not there"
+    # One folder can be written in several ways, through links too.
     elif beside is not None and not os.path.samefile(place, beside) and _holds_checkout(common, beside):
         astray = f"but the checkout is {beside}"
     if astray:
@@ -283,6 +290,7 @@ def _read_hiding(common: Path) -> dict[str, tuple[str, str]]:
         key, given, value = os.fsdecode(row).partition("\n")
         text = value.lower() if key == "core.bare" else value
         yes = not given or text in ("yes", "on", "1")
+        # git writes `file:` before the path of a file.
         found[key] = "true" if key == "core.bare" and yes else text, str(common / os.fsdecode(origin[5:]))
     return found
 

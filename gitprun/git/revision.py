@@ -36,6 +36,7 @@ def read_tips(git: Git, words: Sequence[str]) -> dict[str, Oid]:
     answers = iter(rows.split("\n"))
     found: dict[str, Oid] = {}
     for word, names in asked.items():
+        # The names come first: zip asks them first, and takes no answer that is the next word's.
         tips = [(name, Oid(oid)) for name, oid in zip(names, answers, strict=False) if _OID.fullmatch(oid)]
         _require_one(word, [(name, oid) for name, oid in tips if name != word])
         if tips:
@@ -57,6 +58,7 @@ def _refs_of(word: str) -> tuple[str, ...]:
     return tuple(place + word for place in _PLACES)
 
 
+# Two refs at one commit mean the same thing, whichever is taken.
 def _require_one(word: str, rows: Sequence[tuple[str, Oid]]) -> None:
     if len({oid for _, oid in rows}) < 2:
         return

@@ -12,6 +12,7 @@ from gitprun.model.errors import GitFailed
 
 # A lock this old, held by no process, is nobody's; a younger one may be between two writes of a living program.
 OLD = 600.0
+# A lock is held for milliseconds as a rule; nobody notices a tenth of a second.
 PAUSE = 0.1
 QUIET = 1.0
 COMMONDIR = re.compile(r"failed to read (?P<file>.*worktrees/(?P<name>[^/]+)/commondir)")
@@ -45,6 +46,7 @@ def set_aside(lock: Path, tree: Path, *, now: float) -> Path | None:
         return None
     if now - found.st_mtime < OLD or found.st_uid != os.geteuid() or _is_held(lock, tree):
         return None
+    # A name that is taken is a lock that was put aside earlier: nothing is written over.
     number = 1
     while os.path.lexists(aside := lock.with_name(f"{lock.name}.stale-{number}")):
         number += 1
@@ -65,6 +67,7 @@ def take_dead_lock(lock: Path) -> bool:
         if now != before:
             before, until = now, time.monotonic() + QUIET
     try:
+        # Looked at once more, since reading the open files of all processes takes a while.
         if before is not None and not is_open(lock) and _seen(lock) == before:
             lock.unlink()
     except OSError:
@@ -81,7 +84,7 @@ def _seen(lock: Path) -> tuple[int, int, int] | None:
 
 
 def is_open(path: Path) -> bool:
-    """Tell whether a process has a file open; True where that cannot be told."""
+    """Check whether a process has a file open; True where that cannot be told."""
     try:
         wanted = os.stat(path)
     except OSError:
@@ -100,6 +103,7 @@ def mend_entry(common: Path, problem: GitFailed, *, now: float) -> str:
     entry = common / "worktrees" / said["name"]
     place = entry / "commondir"
     try:
+        # The youngest of them: while git makes an entry it writes one file after the other.
         age = now - max(os.lstat(path).st_mtime for path in (entry, *entry.iterdir()))
         unwritten = not os.path.lexists(place) or os.lstat(place).st_size == 0
         if age < OLD or not unwritten or entry.is_symlink() or _is_held(place, common):
@@ -118,12 +122,12 @@ def is_git_in(tree: Path) -> bool:
 
 
 def _is_held(path: Path, tree: Path) -> bool:
-    """Tell whether a process has a file open, or is a git program in a folder; True where that cannot be told."""
+    """Check whether a process has a file open, or is a git program in a folder; True where that cannot be told."""
     return is_git_in(tree) or (path.exists() and is_open(path))
 
 
 def _any_process(judge: Callable[[str], bool]) -> bool:
-    """Tell whether a process is such a one; True where processes cannot be listed."""
+    """Check whether a process is such a one; True where processes cannot be listed."""
     try:
         processes = [name for name in os.listdir("/proc") if name.isdigit()]
     except OSError:
@@ -137,8 +141,10 @@ def _works_there(process: str, folder: str) -> bool:
             if not source.read(64).startswith(b"git"):
                 return False
         place = os.readlink(f"/proc/{process}/cwd")
+    # Another user's git: where it works cannot be seen, so it may be here.
     except PermissionError:
         return True
+    # It ended while we looked.
     except OSError:
         return False
     return place == folder or place.startswith(f"{folder}/")

@@ -38,11 +38,13 @@ def read_stash(git: Git) -> tuple[StashEntry, ...]:
     """Read the newest entries; none where nothing was stashed."""
     if git.run("show-ref", "--verify", "--quiet", STASH, ok=(0, 1, 128)).code != 0:
         return ()
+    # The stash is its own reflog. Signatures would be checked, and told in between, where log.showSignature is on.
     words = ("log", "-g", "-z", f"--max-count={MOST}", "--no-show-signature", "--format=%H %P%n%gs", STASH, "--")
     found = []
     for number, row in enumerate(git.run(*words).out.split(b"\0")):
         commits, _, said = os.fsdecode(row).partition("\n")
         oids = [Oid(oid) for oid in commits.split()]
+        # A stash entry has two or three parents; anything else was put into the ref by hand.
         if len(oids) > 1:
             found.append(StashEntry(f"stash@{{{number}}}", oids[0], oids[1], tuple(oids[2:]), said))
     return tuple(found)
@@ -56,10 +58,12 @@ def shared_with_stash(git: Git, base: Oid, tip: Oid) -> tuple[tuple[bytes, str],
     wanted = {(change.path, change.new_mode, change.new) for change in read_changes(git, base, tip)}
     found: dict[bytes, str] = {}
     for entry in entries:
+        # What was staged may be another version than what lay in the files.
         held = [(entry.base, entry.commit), *((entry.base, part) for part in entry.parts[:1])]
         rows = {row for pair in held for row in read_changes(git, *pair)}
         held_here = {(change.path, change.new_mode, change.new) for change in rows if not change.removed}
         for part in entry.parts[1:]:
+            # The commit of untracked files has no parent: its whole tree is what it holds.
             held_here |= _files(git, part)
         for path, _, _ in sorted(wanted & held_here):
             found.setdefault(path, entry.name)

@@ -22,7 +22,9 @@ from gitprun.model.names import Oid
 if TYPE_CHECKING:
     import pygit2
 
+# As for other questions to git: an object on a slow network disk takes seconds, a promisor remote a minute.
 _TIMEOUT = 120.0
+# What a pipe of Linux holds.
 _CHUNK = 1 << 16
 # The kind and size of an object, compressed or not, fit into this many bytes.
 _HEAD = 256
@@ -83,12 +85,14 @@ class ObjectStore:
 
     def content(self, oid: str) -> bytes:
         """Read an object; raises ObjectMissing."""
+        # Each is read once, so nothing that was read ahead stays in memory.
         ahead = self._ahead.pop(oid, None)
         if ahead is not None:
             return ahead
         try:
             with open(self._place(oid), "rb") as source:
                 return zlib.decompress(source.read()).partition(b"\0")[2]
+        # It is in a pack or in another object folder: git finds it.
         except FileNotFoundError:
             return self._ask(oid)
         except zlib.error as problem:
@@ -121,7 +125,7 @@ class ObjectStore:
                     self._ahead[oid] = body
 
     def commit(self, oid: str) -> tuple[Oid, tuple[Oid, ...]]:
-        """Give the tree and the parents of a commit."""
+        """Return the tree and the parents of a commit."""
         found = self._commits.get(oid)
         if found is None:
             rows = self.content(oid).partition(b"\n\n")[0].split(b"\n")
@@ -131,7 +135,7 @@ class ObjectStore:
         return found
 
     def put(self, kind: bytes, body: bytes) -> bytes:
-        """Write an object that is not there yet; gives its binary id."""
+        """Write an object that is not there yet; returns its binary id."""
         whole = b"%s %d\0" % (kind, len(body)) + body
         oid = hashlib.sha1(whole)
         place = self._place(oid.hexdigest())
@@ -141,6 +145,7 @@ class ObjectStore:
             temporary = f"{os.path.dirname(place)}/tmp_obj_{os.urandom(6).hex()}"
             try:
                 with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o444), "wb") as target:
+                    # The fastest level: git packs it better some day, and somebody waits now.
                     target.write(zlib.compress(whole, 1))
                 os.rename(temporary, place)
             except BaseException:
@@ -184,9 +189,11 @@ class ObjectStore:
 
     def _receive(self) -> bytes | None:
         head = self._read_until_line_end().split(b" ")
+        # Of an object that is not there git says ``OID missing``.
         if len(head) != 3:
             return None
         size = int(head[2])
+        # A line end follows every content.
         while len(self._buffer) < size + 1:
             self._read_more()
         body = bytes(self._buffer[:size])
@@ -219,10 +226,10 @@ def _ident(who: Ident) -> str:
 
 
 def stand_in(git: Git, objects: Path, opened: Callable[[], pygit2.Repository]) -> pygit2.Repository:
-    """Give a store in the place of an open repository, for everybody who only passes that on."""
+    """Return a store in the place of an open repository, for everybody who only passes that on."""
     return cast("pygit2.Repository", ObjectStore(git, objects, opened))
 
 
 def store_of(repo: object) -> ObjectStore | None:
-    """Give the store that stands for a repository, if one does."""
+    """Return the store that stands for a repository, if one does."""
     return repo if isinstance(repo, ObjectStore) else None

@@ -26,8 +26,11 @@ else:
 GITLINK = "160000"
 REGULAR = ("100644", "100755")
 ABSENT = "000000"
+# Bytes of a SHA-1; repositories with SHA-256 are refused at the door.
 _OID_LENGTH = 20
+# DOTALL: a binary object id may hold a line end.
 _ROWS = re.compile(rb"([0-7]+) ([^\0]+)\0(.{20})", re.DOTALL)
+# Control characters, separators of lines, and those that turn the direction of text round.
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
 
@@ -72,12 +75,12 @@ class TreeChange:
 
     @property
     def added(self) -> bool:
-        """Tell whether only the new tree has it."""
+        """Check whether only the new tree has it."""
         return self.old_mode == ABSENT
 
     @property
     def removed(self) -> bool:
-        """Tell whether only the old tree has it."""
+        """Check whether only the old tree has it."""
         return self.new_mode == ABSENT
 
 
@@ -98,6 +101,7 @@ def merge_trees(git: Git, main: Oid, unit: Oid) -> TreeMerge:
     Attributes are read from the folder git runs in, drivers from its configuration.
     """
     answer = leave_conflicts(git).run("merge-tree", "--write-tree", "-z", "--messages", main, unit, ok=(0, 1))
+    # Exit code 1 means conflicts, and then a tree is printed; with nothing printed it is a failure.
     if not answer.out:
         said = answer.err.strip().splitlines()
         raise PrunError(f"git could not merge {unit}: {said[0] if said else 'no reason given'}")
@@ -151,6 +155,7 @@ def parse_change(about: bytes, path: bytes) -> TreeChange:
 
 def read_bases(git: Git, repo: Objects, main: Oid, unit: Oid) -> tuple[Oid, ...]:
     """List all best common ancestors of two commits; none means unrelated histories."""
+    # Most units are one commit on the main side: its parent is the base, and no program is needed.
     if unit != main and is_one_commit_on(repo, unit, main) and not repo.descendant_of(main, unit):
         return parents_of(repo, unit)
     answer = git.run("merge-base", "--all", main, unit, ok=(0, 1))
@@ -158,7 +163,7 @@ def read_bases(git: Git, repo: Objects, main: Oid, unit: Oid) -> tuple[Oid, ...]
 
 
 def is_one_commit_on(repo: Objects, unit: Oid, main: Oid) -> bool:
-    """Tell whether a commit has exactly one parent, and the main side has that."""
+    """Check whether a commit has exactly one parent, and the main side has that."""
     parents = parents_of(repo, unit)
     return len(parents) == 1 and (str(parents[0]) == main or repo.descendant_of(main, str(parents[0])))
 
@@ -205,7 +210,7 @@ def size_of_blob(repo: Objects, oid: Oid) -> int:
 
 
 def replace_blobs(repo: Objects, tree: Oid, contents: Mapping[bytes, bytes]) -> Oid:
-    """Give files of a tree new content, writing only the trees on the way to the root; modes stay.
+    """Return a tree with new content of files, writing only the trees on the way to the root; modes stay.
 
     Raises KeyError for a path the tree does not hold. Trees are patched as bytes, since names need not be UTF-8
     (which libgit2's tree builder demands in Python) and everything else must stay as it was.
@@ -250,10 +255,11 @@ def show_path(path: bytes) -> str:
 
 
 def place_versions(git_dir: Path, tree: Oid, versions: Mapping[bytes, str | None]) -> Oid:
-    """Give paths of a tree other versions (mode and object id, None: it goes), folders made and dropped as needed."""
+    """Return a tree with other versions of paths (mode and object id, None: it goes), folders made as needed."""
     import tempfile
 
     with tempfile.TemporaryDirectory(prefix="prun-index-") as folder:
+        # An index of its own: the user's may be locked, and holds what is staged.
         git = Git(cwd=git_dir, env={"GIT_DIR": str(git_dir), "GIT_INDEX_FILE": os.path.join(folder, "index")})
         git.run("read-tree", tree)
         # A file may take the place of a folder, so what goes has to go first.

@@ -16,6 +16,7 @@ Entry = tuple[bytes, bytes]
 Rows = Mapping[bytes, Entry]
 
 _FOLDER = b"40000"
+# Folders held in memory, a kilobyte or two each: Linux has 6,000, and a landing looks at few of a larger one.
 _KEPT = 20_000
 # Git itself fails on absurdly deep trees; nobody has one on purpose.
 DEEPEST = 500
@@ -37,6 +38,7 @@ class Trees:
         found = self._rows.get(oid)
         if found is None:
             if len(self._rows) >= _KEPT:
+                # All at once: to know which of them are used again would cost more than reading them.
                 self._rows.clear()
             found = self._rows[oid] = split_tree(read_blob(self.repo, Oid(oid.hex())))
         return found
@@ -81,7 +83,7 @@ class Trees:
         return tuple(sorted(found, key=lambda change: change.path))
 
     def find(self, tree: Oid, path: bytes) -> tuple[str, Oid] | None:
-        """Give mode and object id of a path that is no folder; None if there is none."""
+        """Return mode and object id of a path that is no folder; None if there is none."""
         folder, _, name = path.rpartition(b"/")
         at = self._folder(tree, folder)
         entry = None if at is None else self.rows(at).get(name)
@@ -125,10 +127,11 @@ class Trees:
         made = self._apply(bytes.fromhex(tree), wanted)
         if made is None:
             return None
+        # Only the top may be an empty tree: in git a folder without entries is none.
         return Oid(self._write({}).hex() if made == b"" else made.hex())
 
     def _apply(self, at: bytes | None, wanted: list[tuple[list[bytes], TreeChange]]) -> bytes | None:
-        """Change one folder (None: there is none yet); gives its new id, empty bytes if nothing is left in it."""
+        """Change one folder (None: there is none yet); returns its new id, empty bytes if nothing is left in it."""
         rows = dict(self.rows(at)) if at is not None else {}
         here: dict[bytes, TreeChange] = {}
         below: dict[bytes, list[tuple[list[bytes], TreeChange]]] = {}
@@ -148,6 +151,7 @@ class Trees:
             else:
                 grown = grown or entry is None or _is_folder(entry) != _is_folder(changed)
                 rows[name] = changed
+        # A change of content leaves the order as it is; sorting is what takes long in a large folder.
         if grown:
             rows = dict(sorted(rows.items(), key=_place))
         return self._write(rows) if rows else b""
@@ -161,6 +165,7 @@ class Trees:
                 return None
             entry = None
         if below is not None:
+            # A file stands where the folder has to be, and no change takes it away.
             if entry is not None and not _is_folder(entry):
                 return None
             made = self._apply(entry[1] if entry else None, below)
@@ -192,6 +197,7 @@ class Trees:
                     continue
                 if _is_folder(entry):
                     waiting.append((known[1] if known is not None and _is_folder(known) else None, entry[1]))
+                # The commit of a submodule lies in another repository.
                 elif _mode(entry) != "160000":
                     yield Oid(entry[1].hex())
 
@@ -203,7 +209,7 @@ def _unequal(before: Rows, after: Rows) -> Iterator[tuple[bytes, Entry | None, E
 
 
 def _change(path: bytes, left: Entry | None, right: Entry | None) -> TreeChange | None:
-    """Say how a path changed as a file; None if it is a folder, or nothing, on both sides, or the same."""
+    """Return how a path changed as a file; None if it is a folder, or nothing, on both sides, or the same."""
     sides = [
         (ABSENT, ZERO) if entry is None or _is_folder(entry) else (_mode(entry), Oid(entry[1].hex()))
         for entry in (left, right)
@@ -215,6 +221,7 @@ def _change(path: bytes, left: Entry | None, right: Entry | None) -> TreeChange 
 
 
 def _is_folder(entry: Entry) -> bool:
+    # Some old tools wrote the mode with a leading zero.
     return entry[0] in (_FOLDER, b"040000")
 
 

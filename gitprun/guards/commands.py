@@ -125,7 +125,8 @@ def _judge(words: Sequence[str], reading: _Reading) -> Refusal | None:
             # A word that vanishes; or an option of the keyword time.
             words = words[1:]
             continue
-        if "{" in program and "," in program:
+        if "{" in program and "," in program and "git" in program:
+            # The shell makes several words of it.
             return Refusal(program, UNTOLD)
         if program == "git" or program.startswith("git-"):
             first = [program.removeprefix("git-")] if program != "git" else []

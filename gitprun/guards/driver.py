@@ -22,6 +22,7 @@ NAME = "git prun: settle what can be proved, else as git merge-file"
 KEYS = ("name", "driver", "recursive")
 BEGIN = b"# >>> git prun (git prun hooks uninstall takes this out again; lines of yours below it win)\n"
 END = b"# <<< git prun\n"
+# Attributes are some lines; the largest published ones have a few thousand.
 MOST = 4_000_000
 # Before this version git passes %S, %X and %Y on as they stand.
 LABELS_SINCE = (2, 44)
@@ -44,7 +45,7 @@ class Driver:
 
 
 def probe_driver(repository: Repository) -> bool:
-    """Tell whether there is anything of the driver in a repository; ``read_driver`` tells what."""
+    """Check whether there is anything of the driver in a repository; ``read_driver`` tells what."""
     return bool(_split(read_plain(_attributes(repository), MOST) or b"")[1] or _known(repository))
 
 
@@ -58,7 +59,7 @@ def _known(repository: Repository) -> dict[str, str]:
 
 
 def read_driver(repository: Repository) -> Driver:
-    """Tell what is there of the driver in a repository, and what belongs there."""
+    """Return what is there of the driver in a repository, and what belongs there."""
     path = _attributes(repository)
     settings = _settings(require_git(repository.top or repository.common))
     carried, uncarried = _carried(repository)
@@ -101,7 +102,7 @@ def uninstall_driver(repository: Repository, driver: Driver) -> bool:
 
 
 def _config(repository: Repository) -> Git:
-    """Give git for the configuration that all worktrees share."""
+    """Return git for the configuration that all worktrees share."""
     return Git(cwd=repository.common, env={"GIT_DIR": str(repository.common)})
 
 

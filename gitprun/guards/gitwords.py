@@ -57,7 +57,7 @@ class GitWords:
     paths: tuple[str, ...]
 
     def has(self, *wanted: str) -> bool:
-        """Tell whether an option is there: a long one (also shortened, as git takes it) or a letter in a cluster."""
+        """Check whether an option is there: a long one (also shortened, as git takes it) or a letter in a cluster."""
         for option in self.options:
             name = option.partition("=")[0]
             for want in wanted:

@@ -26,6 +26,7 @@ GATES: Final[dict[str, str]] = {
 HOOKS: Final[dict[str, str]] = {**GUARDS, **GATES}
 USUAL = ("reference-transaction", "pre-push")
 BEFORE = ".before-prun"
+# A hook that is larger is a compiled program, whose text says nothing.
 MOST = 4_000_000
 
 State = Literal["absent", "installed", "edited", "other"]
@@ -71,7 +72,7 @@ def hooks_source() -> Path:
 
 
 def claude_guard() -> str:
-    """Give the command Claude Code runs before each use of its shell tool; empty if it is not there."""
+    """Return the command Claude Code runs before each use of its shell tool; empty if it is not there."""
     guard = hooks_source() / "claude-guard"
     if not guard.is_file():
         return ""
@@ -98,7 +99,7 @@ def read_hooks_folder(repository: Repository) -> HooksFolder:
 
 
 def read_hook(folder: Path, name: str) -> Hook:
-    """Tell what stands at a hook's place."""
+    """Return what stands at a hook's place."""
     path = folder / name
     content = read_plain(path, MOST)
     if not os.path.lexists(path):
@@ -111,7 +112,7 @@ def read_hook(folder: Path, name: str) -> Hook:
 
 
 def is_gate_alone(folder: Path, name: str) -> bool:
-    """Tell whether a hook is one of our gates, with no hook of the user's to be called after it."""
+    """Check whether a hook is one of our gates, with no hook of the user's to be called after it."""
     if name not in GATES:
         return False
     hook = read_hook(folder, name)
@@ -153,6 +154,7 @@ def install_hook(hook: Hook) -> None:
     """Put our hook in its place; at no moment is there no hook where the user had one."""
     hook.path.parent.mkdir(parents=True, exist_ok=True)
     if hook.state == "other":
+        # A link and no move: until ours replaces it the user's hook stands where git looks.
         try:
             os.link(hook.path, hook.before, follow_symlinks=False)
         except (OSError, NotImplementedError):

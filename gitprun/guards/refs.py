@@ -52,12 +52,13 @@ def refuse_update(
 
 
 def _may_commit(update: Update, branch: str) -> bool:
-    """Tell whether an update moves nothing but the branch of the worker itself, or what is checked out there."""
+    """Check whether an update moves nothing but the branch of the worker itself, or what is checked out there."""
     return update.ref == "HEAD" or (update.ref == f"refs/heads/{branch}" and update.new != ZERO)
 
 
 def _why(update: Update, own: bool, current: Callable[[str], str], is_new: Callable[[str], bool]) -> str:
     ref, new = update.ref, update.new
+    # Git keeps these for each worktree: in its own the worker may bisect, rebase or stash nothing away of others.
     private = "/" not in ref or ref.startswith(_PRIVATE)
     if own and private and ref != "HEAD":
         return ""

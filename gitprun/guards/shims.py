@@ -24,6 +24,7 @@ from gitprun.system.files import read_plain, write_whole
 
 SCRIPT, GIT = "worktree-guard", "worktree-git"
 FOLDER, PROGRAMS = "guard", "bin"
+# Ours has some kilobytes; what is larger there is not ours.
 MOST = 1_000_000
 # All hooks of git but those whose mere presence changes what git does.
 NAMES: Final = (
@@ -72,6 +73,7 @@ def _ensure(repository: Repository, folder: Path, entry: str) -> None:
     _write_script(SCRIPT, folder / SCRIPT, settings)
     for name in NAMES:
         link = folder / name
+        # Workers run at once: a link is made aside and put in place, so that none finds half a guard.
         if not link.is_symlink():
             temporary = folder / f".{name}.{os.urandom(6).hex()}"
             os.symlink(SCRIPT, temporary)
@@ -80,6 +82,7 @@ def _ensure(repository: Repository, folder: Path, entry: str) -> None:
 
 def _stand_before_git(repository: Repository, folder: Path, search: str) -> bool:
     """Write the script that stands before git; False where the PATH has no git, or its name cannot stand in a PATH."""
+    # Or a worker's worker would find our own script, which would call itself.
     elsewhere = os.pathsep.join(entry for entry in search.split(os.pathsep) if entry != str(folder))
     real = shutil.which("git", path=elsewhere)
     if real is None or os.pathsep in str(folder):
@@ -101,7 +104,7 @@ def _write_script(name: str, target: Path, settings: Mapping[str, str]) -> None:
 
 
 def _hooks_lie_elsewhere(repository: Repository) -> bool:
-    """Tell whether the user's own configuration, outside of any repository, may say where hooks lie."""
+    """Check whether the user's own configuration, outside of any repository, may say where hooks lie."""
     words = ("config", "--show-scope", "-z", "--get-regexp", _ELSEWHERE)
     fields = repository.git.run(*words, ok=(0, 1)).fields
     return any(scope in (b"global", b"system") for scope in fields[::2])

@@ -49,6 +49,7 @@ def audit_merge(trees: Trees, sides: Sides, tree: Oid, proved: frozenset[bytes],
     ``proved`` are the paths whose text is a resolver's already.
     """
     found = _Findings(trees, sides, means)
+    # Content first: where a resolver has a better text, the checks between files see that one.
     for path, conflict, text in _contested(trees, sides, tree):
         _review(found, path, conflict, text, known=path in proved)
     tree = replace_blobs(trees.repo, tree, found.texts) if found.texts else tree
@@ -61,6 +62,7 @@ def audit_merge(trees: Trees, sides: Sides, tree: Oid, proved: frozenset[bytes],
 
 def _review(found: _Findings, path: bytes, conflict: FileConflict, text: bytes, *, known: bool) -> None:
     """Look at one text, and keep what is wrong with it or the better one."""
+    # Asked lazily: finding out whether there are several bases costs a walk through history.
     fixed = known or found.sides.by_hand
     judged = review_text(conflict, text, found.means, lambda: fixed or found.sides.several_bases())
     if judged.state is MergeState.UNITED and judged.answer is not None:
@@ -77,16 +79,20 @@ def _some(paths: Sequence[bytes]) -> str:
 
 def _contested(trees: Trees, sides: Sides, tree: Oid) -> Iterator[tuple[bytes, FileConflict, bytes]]:
     """Yield each path with a text that is neither side's, the versions it was made of, and the text."""
+    # A file that only one side changed is that side's whole, whatever git did with it.
     pairs = {path: path for path in sides.by_unit if path in sides.by_main}
     pairs |= _renamed(trees, sides, tree)
     for path, origin in sorted(pairs.items()):
         found = trees.find(tree, path)
         main = trees.find(sides.main, path) or trees.find(sides.main, origin)
         unit = trees.find(sides.unit, path) or trees.find(sides.unit, origin)
+        # A text that is one side's whole was looked at by whoever wrote it.
         if found is None or main is None or unit is None or found[1] in (main[1], unit[1]):
             continue
+        # A link's text is a path and a submodule has none.
         if any(mode not in REGULAR for mode, _ in (found, main, unit)):
             continue
+        # Without a regular file in the base both sides added one, and all of it is new.
         before = trees.find(sides.base, origin)
         base = read_blob(trees.repo, before[1]) if before and before[0] in REGULAR else None
         texts = (read_blob(trees.repo, main[1]), read_blob(trees.repo, unit[1]))
@@ -107,6 +113,7 @@ def _renamed(trees: Trees, sides: Sides, tree: Oid) -> dict[bytes, bytes]:
         if len(left) != 1:
             continue
         for path, change in one.items():
+            # New on the side that renamed and unlike its own version: the other side's edit was merged in.
             made = trees.find(tree, path) if change.added and path not in other else None
             if made is not None and made != trees.find(own, path):
                 found[path] = left[0]
@@ -117,6 +124,7 @@ def _audit_migrations(found: _Findings, tree: Oid) -> None:
     """Look at folders of migrations to which both sides added a file: two heads, or one number twice."""
     by_main, by_unit = (new_migrations(each.values()) for each in (found.sides.by_main, found.sides.by_unit))
     shared = sorted({*by_main.values()} & {*by_unit.values()})
+    # Most merges: no file is read then.
     if not shared:
         return
     trees = found.trees
@@ -129,6 +137,7 @@ def _audit_migrations(found: _Findings, tree: Oid) -> None:
             return read_blob(trees.repo, entry[1]) if entry is not None and entry[0] in REGULAR else b""
 
     def look() -> tuple[tuple[str, str], ...]:
+        # Inside: only few repositories have migrations, and the module brings its readers along.
         from gitprun.resolvers.blocks.migrations import find_clashes
 
         one, other = ({os.fsdecode(p) for p, above in each.items() if above in shared} for each in (by_main, by_unit))
@@ -154,6 +163,7 @@ def _audit_locks(found: _Findings, tree: Oid) -> None:
             names = [os.fsencode(folder + name) for name in (pair.manifest, pair.lock)]
             texts = [_both(found.trees, each, names) for each in (sides.main, sides.unit, tree)]
             after = texts[-1]
+            # Without both of them in the merge there is nothing that could disagree.
             if after is None:
                 continue
             before = [each for each in texts[:-1] if each is not None]

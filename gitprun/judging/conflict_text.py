@@ -21,8 +21,11 @@ def mark_conflict(main: bytes, base: bytes, unit: bytes, style: str, labels: Seq
     with tempfile.TemporaryDirectory(prefix="prun-marked-") as folder:
         for name, text in (("main", main), ("base", base), ("unit", unit)):
             Path(folder, name).write_bytes(text)
+        # "merge" is no option of git's: it is what git does without one.
         options = () if style in ("", "merge") else (f"--{style}",)
+        # Names of the temporary files would stand in the markers otherwise.
         named = [word for label in labels for word in ("-L", label)]
+        # merge-file's exit code is the number of conflicts, up to 127; from 128 on git could not do it.
         answer = Git(cwd=Path(folder), neutral=True).run(
             "merge-file", "-p", *options, *named, "main", "base", "unit", ok=tuple(range(256))
         )

@@ -29,6 +29,7 @@ from gitprun.resolvers.base import FileConflict, Refused, Resolved
 # How git's ``merge-tree --messages`` begins the kind of a message that is about a conflict.
 _CONFLICT = "CONFLICT ("
 CONTENTS = "contents"
+# Renamed twice, a file against a folder, gone on one side: no text answers such a question.
 MORE_THAN_CONTENT = "not tried: more than the content is in conflict"
 
 Versions = tuple[str | None, str | None, str | None]
@@ -58,11 +59,13 @@ class ConflictedPath:
     @property
     def textual(self) -> bool:
         """Check whether a text settles it: both sides hold a regular file, and at most one of them changed its mode."""
+        # Stage 1 may be missing (both added it); without 2 or 3 a side has no text at all.
         if self.kinds != {CONTENTS} or 2 not in self.stages or 3 not in self.stages:
             return False
         base = self.stages[1].mode if 1 in self.stages else None
         main, unit = self.stages[2].mode, self.stages[3].mode
         regular = all(stage.mode in REGULAR for stage in self.stages.values())
+        # Where both changed the mode, the text would settle half of the conflict and hide the other.
         return regular and (main == unit or base in (main, unit))
 
 
@@ -105,6 +108,7 @@ def read_conflicts(merge: TreeMerge) -> tuple[ConflictedPath, ...]:
     words: dict[bytes, list[str]] = {}
     for note in merge.messages:
         kind = conflict_kind(note)
+        # One message may name a path more than once, as its old and its new name.
         for path in dict.fromkeys(note.paths) if kind else ():
             kinds.setdefault(path, set()).add(kind)
             words.setdefault(path, []).append(note.text)
@@ -133,6 +137,7 @@ def _answer(trees: Trees, merge: TreeMerge, at: ConflictedPath, means: Means, *,
     take = find_choice(means.state, at.path, at.versions) if means.state is not None else None
     if take is not None:
         return ConflictAnswer(at=at, take=take)
+    # Git merged the bases first; stage 1 is then a text nobody ever wrote, with markers in it perhaps.
     if several_bases:
         return ConflictAnswer(at=at, reason=SEVERAL_BASES)
     if not at.textual:
@@ -140,6 +145,7 @@ def _answer(trees: Trees, merge: TreeMerge, at: ConflictedPath, means: Means, *,
     repo = trees.repo
     base = read_blob(repo, at.stages[1].oid) if 1 in at.stages else None
     sides = (read_blob(repo, at.stages[2].oid), read_blob(repo, at.stages[3].oid))
+    # Paths are bytes to git; escaped, any of them comes back as it was.
     conflict = FileConflict(at.path.decode("utf-8", "surrogateescape"), base, *sides)
     # Of git's own text only rerere makes use.
     marked = trees.find(merge.tree, at.path) if means.rerere is not None or means.further is not None else None
@@ -155,6 +161,7 @@ def place_answers(repo: Objects, tree: Oid, answers: Iterable[ConflictAnswer]) -
     answers = tuple(answers)
     texts = {one.at.path: one.text.answer.text for one in answers if one.text is not None}
     chosen = {one.at.path: version_taken(one.at.versions, one.take) for one in answers if one.take is not None}
+    # Texts before choices: a choice may take a folder away that a text lies in.
     tree = replace_blobs(repo, tree, texts) if texts else tree
     return place_versions(Path(repo.path), tree, chosen) if chosen else tree
 
@@ -178,6 +185,7 @@ def show_conflicts(
 def describe_conflict(at: ConflictedPath, names: Mapping[Oid, str], checkout: Path | None) -> str:
     """Return git's own words about a conflict; for a submodule with the commits, and whether they are here."""
     detail = " ".join(at.words.split())
+    # Git was given commits, and says what it was given; people know branches.
     for oid, name in names.items():
         detail = detail.replace(oid, name)
     sides = [
@@ -189,11 +197,12 @@ def describe_conflict(at: ConflictedPath, names: Mapping[Oid, str], checkout: Pa
 
 
 def describe_flip(answer: ConflictAnswer) -> str:
-    """Say that one side only wrote other line ends, where that was the whole conflict of all lines; else empty."""
+    """Return that one side only wrote other line ends, where that was the whole conflict of all lines; else empty."""
     conflict = answer.conflict
     if conflict is None or not answer.settled:
         return ""
     main, unit = (_line_ends(text) for text in (conflict.main, conflict.unit))
+    # Mixed line ends are no flip: the lines themselves say what changed.
     if not main or not unit or main == unit:
         return ""
     return f"{show_path(answer.at.path)}: the unit side has {unit} line ends; the main side's {main} were kept"

@@ -36,13 +36,15 @@ class Doubts:
 
 
 def find_doubts(conflict: FileConflict, text: bytes, state: Path | None) -> Doubts:
-    """Look at a text that was merged from two sides; ``state`` is where a bug of ours is reported."""
+    """Look at a text that was merged from two sides; ``state`` is where a bug of prun is reported."""
 
     def look() -> tuple[str, ...]:
+        # Loaded when a file is to be looked at: most merges end before.
         from gitprun.resolvers import outline
 
         return outline.find_doubts(conflict, text)
 
+    # What is too large is not even read: that is said, and no fault, for nobody can do better by hand.
     size = max(map(len, (conflict.main, conflict.unit, text)))
     unjudged = why_unjudged(conflict.path, size)
     if size > SIZE_LIMIT:
@@ -62,14 +64,16 @@ def guarded(
     before: Callable[[], None] = lambda: None,
     seconds: float | None = None,
 ) -> _T | Refused:
-    """Let resolvers look at something within the limit of time, ``before`` aside; a failure is a report, and told."""
+    """Have resolvers look at something within the limit of time, ``before`` aside; a failure is a report, and told."""
     try:
         before()
         with limited(TIME_LIMIT if seconds is None else seconds):
             return look()
     except TimeLimit:
         return Late(late)
+    # Whatever a resolver raises, git's conflict must stay and the other files must be merged.
     except Exception as problem:
+        # The module that failed says more to whoever reads the report than the line that called it.
         where = [frame.f_code.co_filename for frame, _ in walk_tb(problem.__traceback__)]
         name = next((Path(each).stem for each in reversed(where) if "/resolvers/" in each), "unknown")
         told = write_bug_report(problem, state / "bugs" if state is not None else None, doing)

@@ -18,6 +18,7 @@ from gitprun.system.files import read_plain
 # What git brings along itself.
 BUILTIN = ("text", "binary", "union")
 # A file of attributes that is larger is none.
+# Git refuses attribute files of more than 100 MB; a line per pattern does not come near this one.
 _MOST = 1 << 20
 # A driver may drop what both sides dropped; one that leaves less than half of what it must keep has gone wrong.
 FAR = 2
@@ -74,6 +75,7 @@ class MergeAttributes:
     def _driver(self, value: str) -> str:
         if value == "unspecified":
             value = self._settings.driver
+        # "set" and "text" are git's own merge, "unset" and "binary" leave a conflict: none of them runs a program.
         return "" if value in ("", "set", "unset", "text", "binary") else value
 
     def _are_used(self, paths: Sequence[bytes]) -> bool:
@@ -85,6 +87,7 @@ class MergeAttributes:
     @functools.cached_property
     def _speak_everywhere(self) -> bool:
         texts = (read_plain(place, _MOST) for place in self._everywhere)
+        # The word "merge" anywhere is enough to ask git; to read patterns as git does is git's work.
         return bool(self._settings.driver) or any(b"merge" in (text or b"") for text in texts)
 
     def _speaks(self, folder: bytes) -> bool:
@@ -92,6 +95,7 @@ class MergeAttributes:
         if folder not in self._folders:
             above = bool(folder) and self._speaks(folder.rpartition(b"/")[0])
             own = folder + b"/.gitattributes" if folder else b".gitattributes"
+            # Attributes hold for all that lies below, and a folder is asked for each of its files.
             self._folders[folder] = above or b"merge" in self._read(own)
         return self._folders[folder]
 
@@ -102,11 +106,13 @@ def find_attributes(
     """Return the attributes for merges into a commit, as git would read them: from its checkout, if it has one."""
 
     def read(path: bytes) -> bytes:
+        # Git reads attributes from the working tree, so edits there count that no commit has.
         if checkout is not None:
             return read_plain(Path(os.fsdecode(os.path.join(os.fsencode(checkout), path))), _MOST) or b""
         found = trees.find(tree_of(trees.repo, tip), path)
         return read_blob(trees.repo, found[1]) if found is not None and found[0] in REGULAR else b""
 
+    # Where git looks when core.attributesFile is not set.
     home = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
     own = Path(os.path.expanduser(settings.attributes)) if settings.attributes else home / "git" / "attributes"
     return MergeAttributes(git, read, (common / "info" / "attributes", own), settings)
@@ -115,15 +121,18 @@ def find_attributes(
 def judge_drivers(
     attributes: MergeAttributes, trees: Trees, merge: TreeMerge, sides: tuple[Oid, Oid, Oid], contested: Iterable[bytes]
 ) -> Iterator[str | Suspect]:
-    """Say of each path that both sides changed what its driver did: a note, or what looks wrong.
+    """Yield of each path that both sides changed what its driver did: a note, or what looks wrong.
 
     ``sides`` are the trees of base, main and unit.
     """
+    # Git says nothing of drivers, so their work is told by what they left.
     unsettled = {stage.path for stage in merge.stages}
     for path, name in sorted(attributes.of(contested).items()):
         base, main, unit = (trees.find(tree, path) for tree in sides)
+        # A driver is asked only where both sides changed a file, each differently.
         if main is None or unit is None or main[1] in (unit[1], base and base[1]) or unit[1] == (base and base[1]):
             continue
+        # Links and submodules never reach a driver.
         if any(entry[0] not in REGULAR for entry in (main, unit)):
             continue
         shown, left = show_path(path), trees.find(merge.tree, path)
@@ -131,6 +140,7 @@ def judge_drivers(
             if name not in BUILTIN:
                 yield f"{shown}: its merge driver {name!r} is not set up here, so git merged it as text"
         elif path in unsettled:
+            # A failed driver leaves main's text in the tree; with markers in it git or the driver has done something.
             if left == main:
                 yield f"{shown}: its merge driver {name!r} failed, or left it to you: {attributes.command(name)}"
         elif left is not None and left[0] in REGULAR:
@@ -141,10 +151,12 @@ def judge_drivers(
 
 
 def _judge(sizes: Sequence[int]) -> str:
-    """Say what is wrong with the size of a merged text; what each side took away may be gone."""
+    """Return in words what is wrong with the size of a merged text; what each side took away may be gone."""
     base, main, unit, merged = sizes
+    # An empty file from two sides with text is the commonest failure: a program that could not read its input.
     if not merged:
         return "nothing of it" if main and unit else ""
+    # What both took away may be gone twice over; less than that nobody asked for.
     kept = min(main, unit, main + unit - base)
     return (
         f"{merged} byte{'' if merged == 1 else 's'} of it, far less than either side has" if merged * FAR < kept else ""

@@ -68,6 +68,7 @@ def parse_hotspots(rows: object, source: str) -> tuple[Hotspot, ...]:
 
 def hotspot_for(path: str, configured: Sequence[Hotspot]) -> Hotspot | None:
     """Find the hotspot whose policy holds for a path: the last configured row that matches, else a built-in one."""
+    # A later row is the more particular one, as in .gitignore.
     for row in reversed(configured):
         if row.policy is not None and matches(row.path, path):
             return row
@@ -84,7 +85,7 @@ def settle(conflict: FileConflict, hotspot: Hotspot) -> Resolved | Refused:
 
 
 def after_commands(paths: Iterable[str], hotspots: Sequence[Hotspot]) -> tuple[Hotspot, ...]:
-    """Give the rows whose commands have to run because one of the paths changed, as configured."""
+    """Return the rows whose commands have to run because one of the paths changed, as configured."""
     changed = tuple(paths)
     return tuple(row for row in hotspots if row.after and any(matches(row.path, path) for path in changed))
 

@@ -34,8 +34,10 @@ class Judge:
 
     def judge(self, merge: TreeMerge, sides: Sides) -> Judged:
         """Return what a merge comes to; ``merge`` is what git made of the two sides."""
+        # Most merges end here: no file is read where the sides cannot have met.
         if merge.clean and not may_clash(sides.by_main, sides.by_unit):
             return Judged(state=MergeState.CLEAN, tree=merge.tree)
+        # Drivers first: what they did is told even where a conflict is left.
         odd, notes = self._ask_drivers(merge, sides)
         answers: Sequence[ConflictAnswer] = ()
         if not merge.clean:
@@ -71,6 +73,7 @@ class Judge:
 
         texts = {one.at.path: one.text for one in answers if one.text is not None}
         tree = place_answers(self.trees.repo, merge.tree, answers)
+        # What resolvers made is looked at too: a proof is of one kind, faults are of all.
         audited = audit_merge(self.trees, sides, tree, frozenset(texts), self.means)
         suspects, united = (*odd, *audited.suspects), bool(answers or audited.replaced)
         return Judged(

@@ -20,9 +20,11 @@ from gitprun.system.files import read_plain, write_whole
 Take = Literal["main", "unit", "delete"]
 
 TAKES: Final[tuple[Take, ...]] = get_args(Take)
+# Bytes of a text a person resolved; files that can be merged at all are far smaller, and one is read at once.
 MOST: Final = 64 << 20
 _FOLDER = "resolutions"
 _FORGOTTEN = "forgotten"
+# Only names we write ourselves are moved or removed: others may be in that folder.
 _NAME = re.compile(r"(?:[0-9a-f]{40}|none)-[0-9a-f]{40}-[0-9a-f]{40}|choice-[0-9a-f]{64}")
 
 
@@ -44,6 +46,7 @@ def find_choice(state: Path, path: bytes, versions: Sequence[str | None]) -> Tak
     try:
         kept = json.loads(read_plain(state / _FOLDER / choice_name(path, versions), MOST) or b"")
         return next((take for take in TAKES if take == kept["take"]), None)
+    # Somebody may have edited the file, or a disk lost its end: then nothing was chosen, and the user is asked anew.
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
 
@@ -55,7 +58,7 @@ def keep_choice(state: Path, path: bytes, versions: Sequence[str | None], take: 
 
 
 def version_taken(versions: Sequence[str | None], take: Take) -> str | None:
-    """Give the version of a path that was chosen; None where the path goes."""
+    """Return the version of a path that was chosen; None where the path goes."""
     _, main, unit = versions
     return main if take == "main" else unit if take == "unit" else None
 
@@ -67,6 +70,7 @@ def text_name(base: str | None, main: str, unit: str) -> str:
 
 def choice_name(path: bytes, versions: Sequence[str | None]) -> str:
     """Name the file that keeps whose version of a path was chosen."""
+    # The path is part of it: a choice is about a file at its place, a text about three texts wherever they are.
     mark = hashlib.sha256(b"\0".join((path, *(str(version or "none").encode() for version in versions))))
     return f"choice-{mark.hexdigest()}"
 
@@ -84,9 +88,11 @@ def forgotten_place(state: Path, name: str) -> Path:
 def forget(state: Path, names: Iterable[str]) -> None:
     """Move what is recorded under names aside; what is not there is passed over, so that it can be done again."""
     for name in names:
+        # Names come from the ledger; one with a slash in it must not move anything else.
         if _NAME.fullmatch(name) and is_recorded(state, name):
             place = forgotten_place(state, name)
             place.parent.mkdir(exist_ok=True)
+            # Moved within one folder's file system: killed at any moment, it is in one place or the other.
             os.replace(state / _FOLDER / name, place)
 
 
@@ -96,6 +102,7 @@ def recorded_for(events: Iterable[Event], path: str) -> dict[str, str]:
     for event in events:
         if isinstance(event.payload, ResolveRecorded):
             rows = event.payload.rows
+            # With the slash: "src" does not mean "src2".
             found |= {name: own for own, name in rows if own == path or own.startswith(f"{path}/")}
     return found
 

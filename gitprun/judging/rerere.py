@@ -19,9 +19,11 @@ from gitprun.system.files import read_plain
 RERERE = "rerere"
 # Where git would take it by itself, so do we; else it is only named.
 HINT = "git's rerere knows a resolution; git config rerere.autoUpdate true has it used, git merge shows it"
+# Bytes of an image of git's; read at once, and git keeps whole files.
 MOST = 64 << 20
 # Git nests a conflict in another one where merge bases conflict among themselves: two or three levels.
 DEEPEST = 50
+# Git names conflicts by markers of its usual length, whatever size an attribute asks for.
 _SIZE = 7
 _VARIANT = re.compile(r"postimage(?:\.([0-9]+))?")
 
@@ -42,6 +44,7 @@ class Rerere:
         None where nothing is known, or where the rest of the file changed so that it does not fit any more.
         """
         for text in texts:
+            # Git keeps images as they lie in the folder, where line ends may have been converted.
             for marked in (text, text.replace(b"\n", b"\r\n")) if b"\r\n" not in text else (text,):
                 normal = normalise(marked)
                 if normal is None:
@@ -63,6 +66,7 @@ class Rerere:
         for variant in filter(None, map(_VARIANT.fullmatch, found)):
             number = f".{variant.group(1)}" if variant.group(1) else ""
             before, after = (read_plain(folder / f"{kind}{number}", MOST) for kind in ("preimage", "postimage"))
+            # A preimage alone is a conflict nobody has resolved yet.
             if before is not None and after is not None:
                 yield before, after
 
@@ -70,6 +74,7 @@ class Rerere:
 def read_rerere(git: Git, common: Path) -> Rerere | None:
     """Return git's memory of resolutions, if there is one and the user has not switched it off."""
     folder = common / "rr-cache"
+    # Git itself makes the folder only once rerere is on, or was.
     if not folder.is_dir():
         return None
     # Not set, it is on where the folder is.
@@ -99,6 +104,7 @@ def normalise(text: bytes) -> tuple[str, bytes] | None:
         if hunk is None:
             return None
         one, two, found = *hunk, True
+        # Git's own hash, to the byte: anything else would find none of its folders.
         mark.update(one + b"\0" + two + b"\0")
         out.append(_written(one, two))
     return (mark.hexdigest(), b"".join(out)) if found else None
@@ -110,7 +116,7 @@ def _lines(text: bytes) -> list[bytes]:
 
 
 def _read_hunk(lines: Iterator[bytes], depth: int) -> tuple[bytes, bytes] | None:
-    """Read on to the end of a conflict; gives both sides, the smaller one first."""
+    """Read on to the end of a conflict; returns both sides, the smaller one first."""
     if depth > DEEPEST:
         return None
     sides: list[list[bytes]] = [[], [], []]
@@ -134,6 +140,7 @@ def _read_hunk(lines: Iterator[bytes], depth: int) -> tuple[bytes, bytes] | None
         elif _is_marker(line, b">"):
             if place != two:
                 return None
+            # Whoever merges the other way round has the same conflict.
             first, second = sorted((b"".join(sides[one]), b"".join(sides[two])))
             return first, second
         else:
@@ -145,6 +152,7 @@ def _is_marker(line: bytes, sign: bytes) -> bool:
     if not line.startswith(sign * _SIZE):
         return False
     after = line[_SIZE : _SIZE + 1]
+    # Git writes a label behind the outer markers; "=======" ends its line.
     return after == b" " if sign in b"<>" else after.isspace()
 
 
@@ -160,4 +168,5 @@ def _merge(image: bytes, before: bytes, after: bytes) -> bytes | None:
         answer = Git(cwd=Path(folder), neutral=True).run(
             "merge-file", "-p", "image", "before", "after", ok=tuple(range(256))
         )
+    # A conflict means that the file changed near the old answer: it does not fit this one.
     return answer.out if answer.code == 0 else None

@@ -15,6 +15,7 @@ LOCKED: Final = frozenset(
         *("Cargo.toml", "Cargo.lock", "pyproject.toml", "uv.lock", "poetry.lock"),
     }
 )
+# Django and Rails say migrations or migrate, Alembic versions, Flyway its own name.
 _MIGRATIONS = re.compile(rb"migrat|^versions$|^flyway$", re.IGNORECASE)
 
 
@@ -41,6 +42,7 @@ def meeting_places(changes: Mapping[bytes, TreeChange]) -> frozenset[bytes]:
     """Return names of what changes can meet others at beside their own paths; no path of a tree is spelt so."""
     folders = new_migrations(changes.values()).values()
     locked = (folder.encode("utf-8", "surrogateescape") for folder in lock_folders(changes))
+    # A slash at the end or a NUL: no path in a tree has either, so no file can be meant by accident.
     return frozenset({folder + b"/" for folder in folders} | {folder + b"\0lock" for folder in locked})
 
 

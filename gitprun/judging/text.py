@@ -95,6 +95,7 @@ def merge_text(base: bytes | None, ours: bytes, theirs: bytes, path: str) -> Mer
     from gitprun.resolvers.sides import merge_apart
 
     conflict = FileConflict(path, base, ours, theirs)
+    # Git is not there to be asked: what the two sides changed apart from each other is merged here.
     plain = guarded(lambda: merge_apart(conflict), None, f"merging {path!r}", NOT_SETTLED)
     judged = judge_text(conflict, None if isinstance(plain, Refused) else plain, RESOLVERS_ONLY)
     if judged.state is MergeState.CONFLICT:
@@ -115,10 +116,12 @@ def judge_text(
     """
     if merged is not None:
         return review_text(conflict, merged, means, several_bases)
+    # Asked here, for only a conflict or a fault makes the answer matter, and it costs a program of git.
     resolved = Refused(SEVERAL_BASES) if several_bases() else resolve_text(conflict, means)
     if isinstance(resolved, Refused):
         return JudgedText(state=MergeState.CONFLICT, reason=resolved.reason)
     answer = resolved.answer
+    # A proof is that of one kind and a policy has none: faults of all kinds are looked for in either.
     doubts = find_doubts(conflict, answer.text, means.state)
     state = MergeState.SUSPECT if doubts.faults else MergeState.UNITED
     return JudgedText(state=state, text=answer.text, answer=answer, doubts=doubts)
@@ -135,6 +138,7 @@ def review_text(conflict: FileConflict, merged: bytes, means: Means, fixed: Call
     # Who could not look at a text in time will not make a better one in time.
     offered = () if doubts.late or fixed() else cascade_guarded(conflict, means.state).texts
     for one in offered:
+        # All must be well, also that nothing was left unlooked at: else git's own text is no worse.
         if find_doubts(conflict, one.text, means.state) == Doubts():
             return JudgedText(state=MergeState.UNITED, text=one.text, answer=one)
     return JudgedText(state=MergeState.SUSPECT, text=merged, doubts=doubts)
@@ -149,10 +153,12 @@ def resolve_text(conflict: FileConflict, means: Means, marked: bytes | None = No
     """
     tried = cascade_guarded(conflict, means.state, every=means.picks is not None)
     if tried.texts:
+        # A train that is red tries the next proved text; a pick beyond the last one stays at that.
         pick = (means.picks or {}).get(conflict.path.encode("utf-8", "surrogateescape"), 0)
         return ResolvedText(tried.texts[min(pick, len(tried.texts) - 1)], len(tried.texts))
     reasons = [tried.reason]
     if means.further is not None:
+        # Only now: reading rerere's settings starts git, and the resolvers settle most conflicts.
         means = means.further()
     for known in (_find_recorded(conflict, means), _find_rerere(conflict, means, marked)):
         if isinstance(known, Resolved):
@@ -178,6 +184,7 @@ def _find_recorded(conflict: FileConflict, means: Means) -> Resolved | Refused |
     if text is None:
         return None
     doubts = find_doubts(conflict, text, means.state)
+    # Recorded by hand long ago, perhaps under rules that did not know the fault.
     wrong = faults_of_hand(doubts)
     return Refused(f"the recorded resolution is faulty: {wrong[0]}") if wrong else Resolved(text, RECORDED)
 
@@ -189,11 +196,13 @@ def _find_rerere(conflict: FileConflict, means: Means, marked: bytes | None) -> 
     from gitprun.judging.conflict_text import mark_conflict
     from gitprun.judging.rerere import HINT, RERERE
 
+    # As git would write it now, beside the text it left: an attribute or another style changes git's name of it.
     ours = mark_conflict(conflict.main, conflict.base or b"", conflict.unit, means.rerere.style)
     text = means.rerere.find([form for form in (marked, ours) if form is not None])
     if text is None:
         return None
     faults = find_doubts(conflict, text, means.state).faults
+    # Without rerere.autoUpdate git leaves it to the user to look at the text and add it, and so does prun.
     if means.rerere.update and not faults:
         return Resolved(text, RERERE)
     return Refused(HINT + (f"; that one is faulty: {faults[0]}" if faults else ""))
@@ -251,6 +260,7 @@ def run_guarded(resolver: Callable[[FileConflict], _T], conflict: FileConflict, 
 
 def blob_name(text: bytes) -> str:
     """Return the object id git gives a text, by which resolutions of it are recorded."""
+    # Without git: a program for each text would take longer than all else a recorded resolution costs.
     return hashlib.sha1(b"blob %d\0" % len(text) + text, usedforsecurity=False).hexdigest()
 
 

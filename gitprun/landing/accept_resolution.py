@@ -35,6 +35,8 @@ from gitprun.system.files import folder_identity, locked
 from gitprun.workspaces.base import Workspace
 from gitprun.workspaces.clone import read_source
 
+# Bytes: whatever a person left there on purpose goes along, as the limit of captures has no place here.
+# A gigabyte is what still fits into memory at once; a file is read whole to become a blob.
 MAX_FILE = 1 << 30
 
 
@@ -61,10 +63,11 @@ class AcceptedResolution:
         return f"merge: ship {branch}\n\nResolved:\n{listed}"
 
 
-def take_back(
+def accept_work(
     repository: Repository, resolution: Resolution, takes: Mapping[bytes, Take], *, allow_other_paths: bool
 ) -> AcceptedResolution:
-    """Read the finished work and check it; raises Refused with everything that keeps it from being taken."""
+    """Read the finished work and check it; raises OperationRefused with everything that keeps it from being taken."""
+    # A folder of that name may have been put there since; only the one we made is read.
     if folder_identity(Path(resolution.workspace)) != resolution.identity:
         raise OperationRefused(
             f"{resolution.workspace} is not the folder prun made", "git prun resolve --abort, then open it again"
@@ -72,8 +75,10 @@ def take_back(
     repo = open_repository(repository.common)
     tree = _read_work(repository, repo, resolution)
     changed = {change.path: change for change in read_changes(repository.git, resolution.opened, tree)}
+    # Of a branch that is suspect or red nothing is in conflict: what counts is what was edited.
     if resolution.why != CONFLICT:
-        return _take_mended(repository, repo, resolution, tree, changed, takes, allow_other_paths=allow_other_paths)
+        work = _FinishedWork(repository, repo, resolution, tree, changed)
+        return _accept_mended(work, takes, allow_other_paths=allow_other_paths)
     wrong = [
         f"{show_path(path)} is not in conflict" for path in takes if path not in {p.name for p in resolution.paths}
     ]
@@ -84,6 +89,7 @@ def take_back(
         side = next((take for take in TAKES if take == answer), None)
         if side is not None:
             taken[row.name] = side
+        # _decide returns words with blanks for what is wrong; an object id has none.
         elif len(answer) == len(ZERO) and " " not in answer:
             texts[row.name] = Oid(answer)
         else:
@@ -96,20 +102,23 @@ def take_back(
     return AcceptedResolution(tree=tree, texts=texts, takes=taken, others=others)
 
 
-def _take_mended(
-    repository: Repository,
-    repo: Objects,
-    resolution: Resolution,
-    tree: Oid,
-    changed: Mapping[bytes, TreeChange],
-    takes: Mapping[bytes, Take],
-    *,
-    allow_other_paths: bool,
-) -> AcceptedResolution:
+@dataclass(frozen=True, slots=True)
+class _FinishedWork:
+    """What came back from the workspace of a resolution: its tree, and what differs from the one it began with."""
+
+    repository: Repository
+    repo: Objects
+    resolution: Resolution
+    tree: Oid
+    changed: Mapping[bytes, TreeChange]
+
+
+def _accept_mended(work: _FinishedWork, takes: Mapping[bytes, Take], *, allow_other_paths: bool) -> AcceptedResolution:
     """Check what was changed in files that merge: that there is something, where it may be, without new faults.
 
     Whether what was wrong still is, the landing finds out: it looks at the result, and checks it.
     """
+    repository, repo, resolution, tree, changed = (work.repository, work.repo, work.resolution, work.tree, work.changed)
     if takes:
         raise OperationRefused(
             "--take decides conflicts, and there is none", f"edit the files in {resolution.workspace}"
@@ -126,6 +135,7 @@ def _take_mended(
         wrong.append(f"{_shown(others)}: changed, but {what} (--allow-other-paths takes it along)")
     for path, change in changed.items():
         if change.new_mode in REGULAR:
+            # Compared with itself on both sides: only what the edit brought is a fault.
             before = read_blob(repo, change.old) if change.old_mode in REGULAR else b""
             # What was wrong when it was opened is looked for by the landing; here it is what the edit did.
             conflict = FileConflict(os.fsdecode(path), None, before, before)
@@ -137,12 +147,13 @@ def _take_mended(
 
 
 def _is_named(resolution: Resolution, path: bytes) -> bool:
-    """Tell whether a finding names a path, or a folder above it."""
+    """Check whether a finding names a path, or a folder above it."""
     shown = show_path(path)
     return any(row.path and (shown == row.path or shown.startswith(f"{row.path}/")) for row in resolution.paths)
 
 
 def _shown(paths: Sequence[bytes]) -> str:
+    # Five show where the edit strayed to; the workspace lists them all.
     return ", ".join(map(show_path, paths[:5])) + (f" and {len(paths) - 5} more" if len(paths) > 5 else "")
 
 
@@ -153,6 +164,7 @@ def read_written(repository: Repository, resolution: Resolution) -> Oid | None:
     repo = open_repository(repository.common)
     try:
         tree = _read_work(repository, repo, resolution)
+    # Asked while a resolution is thrown away: what cannot be read must not keep it from ending.
     except PrunError:
         return None
     if not read_changes(repository.git, resolution.opened, tree):
@@ -181,8 +193,10 @@ def _read_work(repository: Repository, repo: Objects, resolution: Resolution) ->
         alternates=source.alternates,
     )
     with locked(index.with_name("capture.lock"), doing=f"taking back {resolution.branch}"):
+        # Under our own lock nobody else writes this index: one that lies here was left by a killed command.
         index.with_name("index.lock").unlink(missing_ok=True)
         staged, _ = stage_workspace(site)
+    # What a capture may leave out of a worker's mess, a person put there on purpose.
     lost = [row for row in staged.left_out if not goes_along(row)]
     if lost:
         first = lost[0]
@@ -191,14 +205,16 @@ def _read_work(repository: Repository, repo: Objects, resolution: Resolution) ->
 
 
 def _decide(repo: Objects, state: Path, row: OpenPath, change: TreeChange | None) -> str:
-    """Tell what was decided about a path: the blob of a text, a side, or (with blanks in it) what is wrong."""
+    """Return what was decided about a path: the blob of a text, a side, or (with blanks in it) what is wrong."""
     sides = "--take PATH=main, unit or delete says so"
     if change is None:
         if not row.textual:
             return f"nothing was decided ({sides})"
+        # Untouched, a text still has its markers in it; a binary file has none, and is silently main's.
         return "it is as it was when it was opened" if _marked(repo, row) else f"nothing was decided ({sides})"
     if change.removed:
         return "delete" if not row.textual else f"it is gone; {sides.replace('main, unit or ', '')}"
+    # A link or a folder in the place of a file in conflict is no text anybody can check.
     if change.new_mode not in REGULAR:
         return "it is no plain file any more"
     if not row.textual:
@@ -210,7 +226,7 @@ def _decide(repo: Objects, state: Path, row: OpenPath, change: TreeChange | None
 
 
 def _marked(repo: Objects, row: OpenPath) -> bool:
-    """Tell whether git could write both sides into one text."""
+    """Check whether git could write both sides into one text."""
     return all(b"\0" not in read_blob(repo, _oid(version)) for version in row.versions if version)
 
 
@@ -228,6 +244,7 @@ def _oid(version: str) -> Oid:
 def require_same_conflicts(resolution: Resolution, left: Unresolved) -> None:
     """Refuse to go on where the target moved and what is in conflict now was never decided."""
     known = {row.name: row.versions for row in resolution.paths}
+    # Other versions are other questions: an answer to the old ones may drop what came since.
     new = [show_path(row.path) for row in left.paths if known.get(row.path) != row.versions]
     if new:
         raise OperationRefused(
@@ -248,6 +265,7 @@ def record(repository: Repository, ledger: Ledger, resolution: Resolution, taken
     choices: list[tuple[OpenPath, Take]] = []
     for row in resolution.paths:
         take, text = taken.takes.get(row.name), taken.texts.get(row.name)
+        # A side taken of texts is kept as that text, so it is found where the same three meet at another path.
         if text is None and row.textual and take in ("main", "unit"):
             text = _oid(row.versions[1 if take == "main" else 2] or "")
         if text is not None:
@@ -259,6 +277,7 @@ def record(repository: Repository, ledger: Ledger, resolution: Resolution, taken
         given.setdefault(text_name(*blobs_of(row)), set()).add(text)
     several = {name for name, blobs in given.items() if len(blobs) > 1}
     texts = [(row, text) for row, text in texts if text_name(*blobs_of(row)) not in several]
+    # Written down before the files are: killed in between, they can still be forgotten by name.
     names = [(row.path, text_name(*blobs_of(row))) for row, _ in texts]
     names += [(row.path, choice_name(row.name, row.versions)) for row, _ in choices]
     ledger.append(resolution.about.into(ResolveRecorded, rows=tuple(names)))

@@ -11,7 +11,9 @@ from gitprun.landing.hunks import Span
 from gitprun.ledger.events import History
 from gitprun.model.names import Oid, short
 
+# More names than this tell nobody whom to ask.
 MOST_COMMITS = 5
+# The first line of each entry of ``git blame --porcelain``; the lines of the file itself begin with a tab.
 _HEADER = re.compile(rb"([0-9a-f]{40}) [0-9]+ ([0-9]+)(?: [0-9]+)?")
 
 
@@ -28,6 +30,7 @@ def who_wrote(
     asked = [f"-L{span.line},+{span.count}" for span in spans if span.count]
     rows: dict[int, str] = {}
     if asked:
+        # No textconv: it runs a program of the user's settings, and the branch's attributes say on which files.
         words = ("blame", "--porcelain", "--no-textconv", *asked, f"{base}..{side}")
         answer = git.run(*words, "--", path, ok=(0, 128))
         rows = _read_blame(answer.out, labels) if answer.code == 0 else {}
@@ -53,6 +56,7 @@ def _read_blame(porcelain: bytes, labels: Mapping[str, str]) -> dict[int, str]:
             lines[int(header[2])] = oid
         elif row.startswith(b"summary "):
             subjects[oid] = row[8:].decode("utf-8", "backslashreplace")
+        # Git marks so the commit where the range begins: its lines are older than either side.
         elif row == b"boundary":
             old.add(oid)
     return {line: _row(oid, subjects.get(oid, ""), labels) for line, oid in lines.items() if oid not in old}
@@ -60,6 +64,7 @@ def _read_blame(porcelain: bytes, labels: Mapping[str, str]) -> dict[int, str]:
 
 def who_touched(git: Git, base: Oid, side: Oid, path: bytes, labels: Mapping[str, str]) -> tuple[str, ...]:
     """Name the last commits since ``base`` that touched a path, the newest first."""
+    # log.showSignature and color.ui would put lines and escapes of their own among the rows.
     words = ("log", "--no-show-signature", "--no-color", "--no-merges", "--format=%H %s", f"--max-count={MOST_COMMITS}")
     listing = git.run(*words, f"{base}..{side}", "--", b":(top,literal)" + path, ok=(0, 128)).out
     rows = [row.partition(" ") for row in listing.decode("utf-8", "backslashreplace").splitlines()]
@@ -70,8 +75,10 @@ def units_that_touched(
     git: Git, history: History, base: Oid, main: Oid, paths: Sequence[bytes]
 ) -> list[tuple[str, str]]:
     """List the units (run, unit) that landed on the main side since ``base`` and changed one of some paths there."""
+    # Nothing of prun's has landed yet: git need not be asked.
     if not paths or not any(landing.unit for landing in history.landings):
         return []
+    # Units land as merges on the main line, so only its own commits can be theirs.
     words = ("log", "--no-show-signature", "--first-parent", "--format=%H", f"{base}..{main}")
     literal = [b":(top,literal)" + path for path in paths]
     touched = {*git.run(*words, "--", *literal, ok=(0, 128)).text.split()}
@@ -80,5 +87,6 @@ def units_that_touched(
 
 
 def _row(oid: str, subject: str, labels: Mapping[str, str]) -> str:
+    # Subjects are text of workers: escaped, and cut where a line of a report ends anyway.
     said = f"{short(oid)} {show_path(subject[:200].encode('utf-8', 'surrogateescape'))}"
     return f"{said} ({labels[oid]})" if oid in labels else said

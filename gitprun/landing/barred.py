@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 from gitprun.git.refs import Signature
 from gitprun.git.repo import Checkout
-from gitprun.git.trees import TreeChange, tree_of
+from gitprun.git.trees import GITLINK, TreeChange, tree_of
 from gitprun.git.walk import Trees
 from gitprun.judging.drivers import find_attributes
+from gitprun.judging.submodules import find_unknown
 from gitprun.landing.barriers import Hold, Proposed, list_holds
 from gitprun.landing.context import LandingContext, Memory
 from gitprun.landing.guard import LocalChanges, Target
@@ -27,6 +28,7 @@ from gitprun.model.errors import PrunError
 from gitprun.model.findings import Suspect, describe_suspects
 from gitprun.model.names import Oid
 
+# A forecast writes no commit, and must not fail where the user has no name set.
 _NOBODY = Signature("git-prun", "git-prun", 0, 0)
 
 
@@ -34,7 +36,8 @@ _NOBODY = Signature("git-prun", "git-prun", 0, 0)
 class Barred:
     """What holds a branch (None: nothing), and what it changes that is only named.
 
-    ``suspect`` and ``refused`` say what of others' work it takes back, and what of its own would stay away.
+    ``suspect`` and ``refused`` say what of others' work it takes back, and what of its own would stay away, or
+    cannot be had here (a submodule's commit).
     """
 
     hold: Hold | None = None
@@ -54,6 +57,7 @@ def forecast_site(
     """Return what a landing would know, for those who only look: whatever is written goes aside, no hook runs."""
     git, repository = room.git, room.repository
     settings = read_merge_settings(git)
+    # Hooks may be taken from any checkout (core.hooksPath may be relative), so all of them count.
     tops = (target.checkout, repository.top, *(one.path for one in checkouts if not one.bare))
     places = places_of(repository.common, settings, target.checkout or git.cwd, tops)
     old_tree = tree_of(room.repo, target.tip)
@@ -97,17 +101,20 @@ def look_ahead(
     if not bases:
         return Barred()
     place, before, tree = tree_of(site.repo, bases[0]), site.old_tree, tree_of(site.repo, candidate.tip)
+    # Not merged because nothing meets: its changes fit the target as they are.
     if merged is None and base is not None:
         merged = tree if place == before else site.trees.apply(before, own)
     if merged is None:
         before, merged = place, tree
+    # Begun at the very target: what the merge changes is what the branch changed, and need not be compared again.
     step = own if merged == tree and before == place and base is not None else site.trees.compare(before, merged)
     proposed = Proposed(candidate=candidate, tip=tip, base=bases[0], before=before, tree=merged, step=step)
-    stray = (Suspect(path="", reason=candidate.stray),) if candidate.stray else ()
-    seen = (*stray, *find_branch_faults(site, candidate, own, merged).suspects)
+    moved = [change for change in step if GITLINK in (change.old_mode, change.new_mode)]
+    diverged = (Suspect(path="", reason=candidate.diverged),) if candidate.diverged else ()
+    seen = (*diverged, *find_branch_faults(site, candidate, own, merged).suspects)
     return Barred(
         hold=list_holds(site, proposed),
         named=describe_named(site.trees, step, site.live()),
         suspect=describe_suspects(seen) if seen else "",
-        refused=describe_reverted(site, candidate),
+        refused=describe_reverted(site, candidate) or find_unknown(site.target.checkout, moved),
     )

@@ -60,6 +60,7 @@ def hold_surface(site: LandingContext, proposed: Proposed) -> Iterator[Hold]:
 
 def hold_cuts(site: LandingContext, proposed: Proposed) -> Iterator[Hold]:
     """Hold what takes away a file, or most of it, that a policy keeps."""
+    # What is new has no earlier lines a policy could keep; asking attributes for it may cost a program.
     changed = [change.path for change in proposed.step if not change.added]
     found = find_cuts(site.trees, proposed.step, site.options.hotspots, site.attributes.of(changed))
     for path, words in found:
@@ -90,6 +91,7 @@ BARRIERS: tuple[Barrier, ...] = (hold_deletions, hold_surface, hold_outside, hol
 
 def list_holds(site: LandingContext, proposed: Proposed) -> Hold | None:
     """Return everything that holds a merge as one; None where nothing is in its way."""
+    # All are asked although one is enough: whoever accepts one should not meet the next at the next try.
     holds = [hold for barrier in BARRIERS for hold in barrier(site, proposed)]
     if not holds:
         return None
@@ -107,12 +109,14 @@ def find_holds(site: LandingContext, proposed: Proposed) -> LandingItem | None:
 
 # What --accept takes for it in a row of the ledger; on a command line it is --with-base.
 BASE = "base"
+# Three subjects tell which work it is; ``git log`` shows the rest.
 SHOWN = 3
 
 
 def read_along(site: LandingContext, tip: Oid, candidate: Candidate) -> tuple[str, ...]:
     """List the commits of a candidate's base that ``tip`` lacks, as ``ID SUBJECT``, the oldest first."""
     base = candidate.base
+    # The common case: the unit began at a commit the target has.
     if not base or base in site.ancestry.bases(tip, candidate.tip):
         return ()
     # Of a base that the branch has left since, nothing comes along but what both share.
@@ -125,10 +129,11 @@ def read_along(site: LandingContext, tip: Oid, candidate: Candidate) -> tuple[st
 
 
 def describe_along(site: LandingContext, tip: Oid, candidate: Candidate) -> str:
-    """Say which commits of its base a candidate would bring with it; empty where it brings none."""
+    """Return which commits of its base a candidate would bring with it; empty where it brings none."""
     found = read_along(site, tip, candidate)
     if not found:
         return ""
+    # Any branch that holds the base tells whose work would come along.
     words = ("for-each-ref", "--count=1", "--format=%(refname:short)", f"--contains={candidate.base}", "refs/heads")
     branch = site.git.run(*words, ok=(0, 128)).text
     of = f" (of {branch})" if branch else ""

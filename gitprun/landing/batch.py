@@ -13,6 +13,7 @@ from gitprun.landing.plan import SETTLED, Candidate, ItemState, LandingItem
 from gitprun.model.names import Oid
 from gitprun.model.units import Verdict
 
+# For fewer branches the two questions more cost what they save.
 READ_AHEAD_FROM = 3
 
 
@@ -25,7 +26,7 @@ class Batch:
     verdict: Verdict | None = None
 
     def tip(self, site: LandingContext) -> Oid:
-        """Give the last merge, or the target as it was."""
+        """Return the last merge, or the target as it was."""
         return self.taken[-1].commit if self.taken else site.target.tip
 
     def and_item(self, item: LandingItem) -> Batch:
@@ -40,6 +41,7 @@ class Batch:
 def build_batch(site: LandingContext, ordered: Sequence[Candidate], batch: Batch | None = None) -> Batch:
     """Merge candidates one on top of the other, on top of what a batch has already."""
     batch = batch or Batch()
+    # A batch that goes on from earlier merges has read its branches before.
     if not batch.taken:
         _read_ahead(site, ordered)
     for number, candidate in enumerate(ordered):

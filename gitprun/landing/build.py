@@ -54,19 +54,22 @@ def build_merge(
     picks: Mapping[bytes, int] | None = None,
     trial: bool = False,
 ) -> Built | LandingItem:
-    """Merge a candidate into ``tip``; give the commit, or the item that says why there is none.
+    """Merge a candidate into ``tip``; returns the commit, or the item that says why there is none.
 
     ``picks`` asks for other proved texts than the first (see ``Means``). A ``trial`` is never landed: no hook runs.
     """
     unsettled = candidate.drift or candidate.later
+    # Commits made after the capture are proved by nobody; a trial lands nothing and may look.
     if unsettled and not trial:
         return _item(candidate, "refused", unsettled)
+    # Before any merge: what is not proved by itself is not worth one.
     reason = unproved(candidate, site.options)
     if reason:
         return _item(candidate, "unverified", reason)
-    stray = Suspect(path="", reason=candidate.stray)
-    if candidate.stray and not candidate.mended and not accepts(site.options.allow_suspect, stray):
-        return replace(_item(candidate, "suspect", candidate.stray), suspects=(stray,))
+    diverged = Suspect(path="", reason=candidate.diverged)
+    # The worker's branch says another thing than its capture: which of them is meant, only a person knows.
+    if candidate.diverged and not candidate.mended and not accepts(site.options.allow_suspect, diverged):
+        return replace(_item(candidate, "suspect", candidate.diverged), suspects=(diverged,))
     try:
         bases = site.ancestry.bases(tip, candidate.tip)
         combined = _settled(site, tip, candidate, bases) or combine(site, tip, candidate, bases, picks)
@@ -85,13 +88,14 @@ def build_merge(
 
 
 def _settled(site: LandingContext, tip: Oid, candidate: Candidate, bases: Sequence[Oid]) -> LandingItem | None:
-    """Say what is to be said of a branch without merging it; None where it has to be merged."""
+    """Return in words what is to be said of a branch without merging it; None where it has to be merged."""
     common = site.state.parent
     if not bases:
         why = explain_unrelated(site.git, common, tip, candidate.tip, candidate.branch)
         if not why:
             site.note(f"{candidate.branch} shares no history with {site.target.branch}: " + _way_out(candidate))
         return _item(candidate, "unrelated", f"it shares no history with {site.target.branch}" + (why and f": {why}"))
+    # Before "contained": for git the branch is in, and only the ledger or the history knows that it was taken out.
     undone = describe_reverted(site, candidate)
     if undone:
         return _item(candidate, "refused", undone)
@@ -102,17 +106,20 @@ def _settled(site: LandingContext, tip: Oid, candidate: Candidate, bases: Sequen
     unresolved = find_jj_conflict(site.trees, candidate, tree_of(site.repo, tip))
     if unresolved is not None:
         return unresolved
+    # As ``git merge`` does with merge.verifySignatures: a landing must not be the way around it.
     if site.settings.verify_signatures and site.git.run("verify-commit", candidate.tip, ok=(0, 1, 128)).code:
         return _item(candidate, "refused", "merge.verifySignatures is on and its last commit has no good signature")
     return _squashed(site, candidate, bases)
 
 
 def _squashed(site: LandingContext, candidate: Candidate, bases: Sequence[Oid]) -> LandingItem | None:
-    """Tell a branch whose work the target got by another name."""
+    """Return a branch whose work the target got by another name."""
     target, tip = site.target, candidate.tip
+    # A target that has not moved cannot have got the work by another name.
     if len(bases) != 1 or bases[0] == target.tip or candidate.mended:
         return None
     key, known = (bases[0], target.tip, tip), site.memory.holders
+    # Kept beyond this build: a train that is halved merges its branches many times.
     if key not in known:
         changes = site.trees.compare(tree_of(site.repo, bases[0]), tree_of(site.repo, tip))
         fork = Fork(bases[0], target.tip, tip)
@@ -131,7 +138,7 @@ def _squashed(site: LandingContext, candidate: Candidate, bases: Sequence[Oid]) 
 
 
 def _name_part(site: LandingContext, item: LandingItem, bases: Sequence[Oid]) -> LandingItem:
-    """Say of a branch in conflict up to which of its commits the target has it by another name."""
+    """Return of a branch in conflict up to which of its commits the target has it by another name."""
     candidate, target = item.candidate, site.target
     found = find_held_part(site.git, site.merging, site.trees, base=bases[0], target=target.tip, tip=candidate.tip)
     if found is None:
@@ -143,6 +150,7 @@ def _name_part(site: LandingContext, item: LandingItem, bases: Sequence[Oid]) ->
 
 def _refuse(candidate: Candidate, problem: GitFailed | GitTimeout | TreeTooDeep) -> LandingItem:
     """Set a branch aside for what git said; raises the problem itself where it is a stop."""
+    # Ctrl-C, not an answer about this branch: recorded as a refusal, it would be told of the branch later.
     if isinstance(problem, GitStopped):
         raise problem
     return _item(candidate, "refused", problem.message)
@@ -156,20 +164,24 @@ def _commit(site: LandingContext, tip: Oid, combined: Combined, base: Oid, *, tr
     candidate, tree, before = combined.item.candidate, combined.tree, tree_of(site.repo, tip)
     # What lost lines to the main side is not contained in it: it lands, with a tree that stays, as git has it land.
     if tree == before and not any(one.dropped for one in combined.item.resolved):
+        # Commits whose changes undo each other are no reason to call the branch contained.
         if tree_of(site.repo, base) == tree_of(site.repo, candidate.tip):
             return _item(candidate, "empty", "its commits change nothing")
         return _item(candidate, "already-contained", f"its changes are already in {site.target.branch}")
     step = site.trees.compare(before, tree)
     proposed = Proposed(candidate=candidate, tip=tip, base=base, before=before, tree=tree, step=step)
+    # Before hooks and messages: what a person has to let pass first need not be asked anybody else.
     barred = _barred(site, proposed)
     if barred is not None:
         return barred
     for text in describe_names(site.trees, before, tree, step):
         site.note(f"{candidate.branch}: {text}")
     message = render_message(candidate, site.options.message)
+    # A commit's message ends at a NUL for git: what is behind it would be lost without a word.
     if "\0" in message:
         return _item(candidate, "refused", "its commit message holds a NUL")
     message = append_shortlog(site.git, site.settings, candidate, message)
+    # A hook may do anything, send mail even; a dry run promises that nothing happens.
     if site.hooks.names and not site.options.dry_run and not trial:
         try:
             seen = _consult(site, tip, before, candidate, tree, message)
@@ -183,6 +195,7 @@ def _commit(site: LandingContext, tip: Oid, combined: Combined, base: Oid, *, tr
             barred = _barred(site, replace(proposed, tree=tree, step=step))
             if barred is not None:
                 return barred
+    # After the hooks, as git does: what they write is cleaned up as well.
     message = finish_message(site.git, site.settings, message)
     if not message or "\0" in message:
         return _item(candidate, "refused", f"its commit message {'holds a NUL' if message else 'is empty'}")
@@ -201,7 +214,7 @@ def _commit(site: LandingContext, tip: Oid, combined: Combined, base: Oid, *, tr
 
 
 def _barred(site: LandingContext, proposed: Proposed) -> LandingItem | None:
-    """Say what somebody has to let pass first, or what is in the way of a merge; None where nothing is."""
+    """Return in words what somebody has to let pass first, or what is in the way of a merge; None where nothing is."""
     refused = "" if (held := find_holds(site, proposed)) else _obstacle(site, proposed)
     return held or (_item(proposed.candidate, "refused", refused) if refused else None)
 
@@ -210,6 +223,7 @@ def _consult(
     site: LandingContext, tip: Oid, before: Oid, candidate: Candidate, tree: Oid, message: str
 ) -> tuple[Oid, str]:
     """Ask the hooks about a merge; the same question is asked once. Raises OperationRefused."""
+    # A hook is slow, and asking it twice about one merge could give two messages for one landing.
     key = (before, candidate.tip, tree, message)
     known = site.memory.hooks.get(key)
     if known is None:
@@ -237,9 +251,11 @@ def _obstacle(site: LandingContext, proposed: Proposed) -> str:
     unknown = find_unknown(site.target.checkout, unaccepted)
     if unknown:
         return unknown
+    # No checkout follows, so nothing on disk can be in the way.
     if site.target.checkout is None:
         return ""
     accepted: list[TreeChange] = []
+    # Where case is ignored, "A" of one branch stands in the way of "a" of another, whoever changed it.
     if site.settings.ignore_case or since.removed:
         touched = {change.path for change in step}
         accepted = [change for path, change in since.changes.items() if path not in touched]
@@ -252,9 +268,10 @@ def _obstacle(site: LandingContext, proposed: Proposed) -> str:
 
 
 def _contained(site: LandingContext, tip: Oid, candidate: Candidate) -> LandingItem:
-    """Tell a branch that was merged before from one that never had a commit of its own."""
+    """Return a branch that was merged before from one that never had a commit of its own."""
     # Walking back from the target one first parent after the other, does one come by the branch's tip?
     walk = site.git.run("rev-list", "--first-parent", "--parents", f"{candidate.tip}..{tip}").text.splitlines()
+    # Its tip was merged as a second parent once; a tip on the main line itself is just an old commit of the target.
     if walk and walk[-1].split()[1:2] != [candidate.tip]:
         return _item(candidate, "already-contained", f"{site.target.branch} already has its commits")
     dirty = None if candidate.unit else dirty_checkout(site, candidate)
@@ -274,6 +291,7 @@ def lay_out_attributes(git: Git, commit: Oid, folder: Path) -> None:
     """Write the ``.gitattributes`` files of a commit into an empty folder, for merges of a branch not checked out."""
     for row in git.run("ls-tree", "-r", "-z", commit).fields:
         about, _, path = row.partition(b"\t")
+        # Plain files only: a link in that place could be followed out of the folder.
         if path.rpartition(b"/")[2] == b".gitattributes" and about.startswith(b"100"):
             place = Path(os.fsdecode(os.path.join(os.fsencode(folder), path)))
             place.parent.mkdir(parents=True, exist_ok=True)

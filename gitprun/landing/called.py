@@ -13,8 +13,10 @@ _OPEN: Final = "$}{)\"'`"
 _VARIABLE: Final = re.compile(r"\$\{[^}]*\}|\$\w+")
 # The output of commands, which stands for one word.
 _SUBSTITUTION: Final = re.compile(r"\$\(([^()]*)\)|`([^`]*)`")
+# Where a shell begins a new command: after ; | & and at the opening of a group, a test or a negation.
 _SEGMENT: Final = re.compile(r"[;|&(\[{!]")
 _BLANK: Final = re.compile(r"[\s\"',\])}]+")
+# Options and assignments stand before the program; "@" hides a line of a Makefile.
 _SKIPPED: Final = re.compile(r"-.*|\w+=.*|\$|@|")
 # What starts what comes after it, be it a program or a word of a shell.
 _STARTERS: Final = re.compile(
@@ -22,6 +24,7 @@ _STARTERS: Final = re.compile(
     r"|sh|bash|dash|zsh|ksh|fish|busybox|run-parts|python[\d.]*|pypy\d*|node|nodejs|deno|bun|tsx|ts-node|npx"
     r"|ruby|bundle|perl|php|lua|pwsh|powershell|run|uv|poetry|pipenv|hatch|pdm|make|just|call|start)"
 )
+# YAML and JSON settings: ``entry: ./lint.sh`` starts what stands behind the colon.
 _KEY: Final = re.compile(r"^\s*(?:-\s+)?[\"']?[\w-]+[\"']?\s*:\s+")
 # The lines of hook runners' and agents' settings that say what is started.
 _STARTS: Final = re.compile(r"^.*\b(?:entry|run|command|args|script|runner|helper)s?[\"']?\s*[:=].*$", re.MULTILINE)
@@ -33,6 +36,7 @@ def names_in_text(text: str) -> frozenset[str]:
     A name without a folder counts only where it stands alone with an ending of its own, or after ``./`` or a variable:
     ``make test`` names no file ``test``.
     """
+    # $ROOT/lint.sh still names lint.sh, whatever the variable holds.
     plain = _VARIABLE.sub("$", "\n".join(_lines(text)))
     return frozenset(name for match in PLAIN_WORD.finditer(plain) for name in _names(plain, match))
 
@@ -56,6 +60,7 @@ def _names(text: str, match: re.Match[str]) -> Iterable[str]:
     parts = [part for part in word.split("/") if part not in ("", ".")]
     if not parts:
         return
+    # /usr/src/app/tools/x.py may be tools/x.py of this repository, mounted there: each ending counts.
     for start in range(len(parts) - 1):
         yield "/".join(parts[start:])
     before = text[match.start() - 1] if match.start() else ""
@@ -66,19 +71,23 @@ def _names(text: str, match: re.Match[str]) -> Iterable[str]:
 
 def _commands(text: str) -> Iterator[str]:
     """Yield the words that are started, as they are written."""
+    # Lines that go on are one command; else its second half would look like one.
     lines = list(_lines(text.replace("\\\n", " ")))
     for line in lines:
         plain = _VARIABLE.sub("$", _KEY.sub("", line))
+        # Grows while it is walked: commands inside of commands, to whatever depth.
         lines += [one or other for one, other in _SUBSTITUTION.findall(plain)]
         for part in _SEGMENT.split(_SUBSTITUTION.sub("$", plain)):
             for word in filter(None, _BLANK.split(part)):
                 if _SKIPPED.fullmatch(word):
                     continue
                 yield word
+                # Behind a plain program come its arguments; behind ``sh`` or ``sudo`` another program.
                 if not _STARTERS.fullmatch(word.rpartition("/")[2] or word):
                     break
 
 
+# Of gitattributes: a pattern with blanks is written in quotes.
 _PATTERN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|\S+')
 # An attribute, and the parts of its driver in git's settings that are programs.
 PROGRAMS: Final = {"filter": ("clean", "smudge", "process"), "diff": ("command", "textconv"), "merge": ("driver",)}
@@ -92,6 +101,7 @@ def configured_drivers(keys: Iterable[str]) -> frozenset[str]:
     for key in keys:
         section, _, rest = key.partition(".")
         name, dot, part = rest.rpartition(".")
+        # diff.x.binary or merge.x.name start nothing.
         if dot and part in PROGRAMS.get(section, ()):
             found.add(f"{section}={name}")
     return frozenset(found)
@@ -113,6 +123,7 @@ def led_anew(old: str, new: str, drivers: frozenset[str], macros: Iterable[str] 
         known = {f"{name}={value}" for _, name, value in now} & drivers
         fresh = [f"{row[1]}={row[2]}" for row in now if row not in was and f"{row[1]}={row[2]}" in drivers]
         freed = [row for row in was if row not in now and f"{row[1]}={row[2]}" not in drivers]
+        # The last matching line wins in attributes, so the order alone may lead files elsewhere.
         turned = [row for row in was if row in now] != [row for row in now if row in was]
         found += fresh or (sorted(known) if freed or turned else [])
     return tuple(dict.fromkeys(found))
@@ -141,6 +152,7 @@ def _rows(text: str, macros: Mapping[str, list[str]]) -> list[_Row]:
             continue
         for word in _spread(said[match.end() :].split(), macros):
             name, _, value = word.partition("=")
+            # "-filter" and "!filter" end what an earlier line says: they lead files away from a program.
             sign = name[:1] if name[:1] in "-!" else ""
             if name.removeprefix(sign) in PROGRAMS:
                 found.append((match.group(), name.removeprefix(sign), value or sign))

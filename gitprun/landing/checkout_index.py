@@ -13,16 +13,18 @@ from gitprun.git.index import Index, file_mark
 from gitprun.git.trees import GITLINK, TreeChange
 from gitprun.system.files import read_plain
 
+# Bytes of an entry before its name, and those of its flags (git's ``index-format``).
 _ENTRY_HEAD = 62
 _FLAGS = 2
 
 
 def are_untouched(checkout: Path, git_dir: Path, changes: Sequence[TreeChange]) -> bool:
-    """Tell whether every changed path (sorted) that is tracked is on disk just as the index has it.
+    """Check whether every changed path (sorted) that is tracked is on disk just as the index has it.
 
     False also where only git could tell: a split or sparse index, files git was told not to look at, submodules,
     a file that was written in the same moment as the index.
     """
+    # With it, a path that is not on disk may be as it should be.
     if os.path.lexists(git_dir / "info" / "sparse-checkout"):
         return False
     try:
@@ -30,10 +32,12 @@ def are_untouched(checkout: Path, git_dir: Path, changes: Sequence[TreeChange]) 
             raw, written = source.read(), os.fstat(source.fileno()).st_mtime_ns
     except OSError:
         return False
+    # Versions 2 and 3, whole: version 4 shortens names, a split or sparse index has entries elsewhere.
     if raw[:4] != b"DIRC" or raw[4:8] not in (b"\0\0\0\2", b"\0\0\0\3") or b"link\0\0" in raw or b"sdir\0" in raw:
         return False
     at = 0
     for change in changes:
+        # Whether a submodule is untouched is asked inside of it.
         if GITLINK in (change.old_mode, change.new_mode):
             return False
         if change.added:
@@ -47,6 +51,7 @@ def are_untouched(checkout: Path, git_dir: Path, changes: Sequence[TreeChange]) 
 def _find_entry(raw: bytes, change: TreeChange, start: int) -> int:
     """Find where the entry of a path begins, from a place on; -1 if it is not there as it should be."""
     wanted, length = change.path + b"\0", min(len(change.path), 0xFFF)
+    # Searched, not parsed: entries are sorted by name, and a large index has a hundred thousand of them.
     found = raw.find(wanted, start + _ENTRY_HEAD)
     while found >= 0:
         at = found - _ENTRY_HEAD
@@ -64,13 +69,16 @@ def _is_as_marked(checkout: Path, raw: bytes, at: int, change: TreeChange, writt
         held = os.lstat(os.path.join(os.fsencode(checkout), change.path))
     except OSError:
         return False
+    # A file written in the same tick as the index may have changed after its size and time were noted ("racily clean").
     if entry is None or held.st_mtime_ns >= written or stat.S_IFMT(held.st_mode) != stat.S_IFMT(entry.mode):
         return False
+    # Git knows one bit of a file's mode: may its owner run it.
     if stat.S_ISREG(held.st_mode) and bool(held.st_mode & 0o100) != bool(entry.mode & 0o100):
         return False
     return file_mark(held.st_ctime_ns, held.st_mtime_ns, held.st_ino, held.st_size) == entry.mark
 
 
+# Ten million entries; beyond it git itself takes minutes.
 _MOST = 1 << 30
 # Bytes of an entry before its name, with and without the second word of flags.
 _SHORT, _LONG = 62, 64
@@ -86,11 +94,13 @@ def find_overlooked(checkout: Path, changes: Sequence[TreeChange]) -> list[bytes
         about = None
     if place is None or about is None:
         return []
+    # By all that changes when git replaces an index: it writes a new file and renames it.
     raw = _read(str(place), (about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns))
     if raw[:4] == b"DIRC" and raw[4:8] in (b"\0\0\0\2", b"\0\0\0\3") and b"link\0\0" not in raw:
         return [path for path, at in _overlooked(raw, wanted) if _differs(checkout, raw, path, at)]
     # Names are shortened there, or stand in another file: only git knows.
     git = Git(cwd=checkout)
+    # "S" is skip-worktree, a small letter assume-unchanged.
     rows = git.run("ls-files", "-v", "-z").fields
     known = set(wanted) & {row[2:] for row in rows if row[:1] == b"S" or row[:1].islower()}
     old = {change.path: change.old for change in changes}
@@ -103,12 +113,14 @@ def _index_of(checkout: Path) -> Path | None:
     dot = checkout / ".git"
     if dot.is_dir():
         return dot / "index"
+    # The .git file of a linked worktree is one line with a path; paths end at 4,096 bytes.
     pointer = read_plain(dot, 10_000) or b""
     if not pointer.startswith(b"gitdir:"):
         return None
     return checkout / os.fsdecode(pointer.removeprefix(b"gitdir:").strip()) / "index"
 
 
+# One: a landing asks about one checkout, for branch after branch.
 @functools.lru_cache(maxsize=1)
 def _read(place: str, stamp: tuple[int, ...]) -> bytes:
     """Read an index once for as long as it is the same one."""
@@ -117,6 +129,7 @@ def _read(place: str, stamp: tuple[int, ...]) -> bytes:
 
 def _overlooked(raw: bytes, paths: Sequence[bytes]) -> Iterator[tuple[bytes, int]]:
     """Yield those of the sorted paths that git overlooks, and where in the index their entries begin."""
+    # Behind the header of an index: its sign, its version and the number of entries.
     begin = 12
     for path in paths:
         found = raw.find(path + b"\0", begin + _SHORT)
@@ -124,6 +137,7 @@ def _overlooked(raw: bytes, paths: Sequence[bytes]) -> Iterator[tuple[bytes, int
             at = _entry_at(raw, found, len(path))
             if at is not None:
                 flags, more = int.from_bytes(raw[at + 60 : at + 62]), int.from_bytes(raw[at + 62 : at + 64])
+                # index-format: bit 15 is assume-valid; skip-worktree is in the second word, which bit 14 announces.
                 if flags & 0x8000 or (flags & 0x4000 and more & 0x4000):
                     yield path, at
                 begin = at
@@ -132,7 +146,7 @@ def _overlooked(raw: bytes, paths: Sequence[bytes]) -> Iterator[tuple[bytes, int
 
 
 def _entry_at(raw: bytes, name: int, length: int) -> int | None:
-    """Tell where the entry begins whose name stands at a place; None if no name begins there."""
+    """Return where the entry begins whose name stands at a place; None if no name begins there."""
     for size, extended in ((_SHORT, 0), (_LONG, 0x4000)):
         at = name - size
         flags = int.from_bytes(raw[at + 60 : at + 62])

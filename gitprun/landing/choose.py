@@ -49,6 +49,7 @@ def choose(repository: Repository, history: History, names: Sequence[str], *, al
     chosen, runs = _Found(), list[str]()
     asked = names or (find_run(history, None).id,)
     others = [name for name in asked if name not in history.runs and _find_unit(history, name) is None]
+    # All names in one call: a landing of a hundred branches would start git a hundred times.
     tips = read_tips(repository.git, others)
     for name in asked:
         if is_run_id(name) and name in history.runs:
@@ -71,6 +72,7 @@ def choose(repository: Repository, history: History, names: Sequence[str], *, al
         candidates = [replace(one, reverted=taken_out(history)) for one in candidates]
     stashed = _stashed(repository, history, candidates)
     candidates = [replace(one, notes=(*one.notes, *stashed.get(one.tip, ()))) for one in candidates]
+    # A unit and its branch may both be named: the last word on it, landed once.
     distinct = {(c.branch, c.tip): c for c in candidates}
     landing = {one.run for one in distinct.values() if one.run}
     ahead = [text for run_id in dict.fromkeys(runs) if run_id in landing for text in _meanwhile(repository, run_id)]
@@ -101,6 +103,7 @@ def _add_unit(
     unit = probe_unit(run, known)
     label = f"{unit.run}/{unit.id}"
     wanted = ("ready", "landed", *(("unverified",) if allow_unverified else ()))
+    # A unit at work has nothing that could be meant: its files change while they are merged.
     willing = named and allow_unverified and not unit.live
     if unit.mode == "read" and unit.state == "done" and not named:
         # It has nothing to land, and did what it was there for.
@@ -108,6 +111,7 @@ def _add_unit(
     if unit.commit is None or (unit.state not in wanted and not willing):
         chosen.skipped.append((label, f"{unit.state}{': ' + unit.reason if unit.reason else ''}"))
         return
+    # Its files are half of two versions; what it is to become, only its worker knew.
     if unit.unfinished:
         where = f"finish it in {unit.path}"
         chosen.skipped.append((label, f"its worker left a {unit.unfinished} half done: {where}"))
@@ -123,7 +127,7 @@ def _add_unit(
             since=unit.ended or unit.since,
             confined=unit.spec is not None and unit.spec.confined,
             notes=tuple(_beside(unit)),
-            stray=unit.stray,
+            diverged=unit.stray,
             fence=unit.fence,
             base=base_of(run, unit),
             later=describe_later(repository, unit),
@@ -132,7 +136,7 @@ def _add_unit(
 
 
 def _beside(unit: UnitState) -> Iterator[str]:
-    """Say what a worker did that is not in its commit, and which hook never saw it."""
+    """Yield what a worker did that is not in its commit, and which hook never saw it."""
     own, label = f"refs/prun/kept/{unit.run}/{unit.id}/", f"{unit.run}/{unit.id}"
     refs = [name.removeprefix(own) for name, _ in unit.kept if name.startswith(own)]
     # What HEAD led to is in the commit, file by file; of earlier attempts, and of versions that were staged on the way,
@@ -149,7 +153,7 @@ def _beside(unit: UnitState) -> Iterator[str]:
 
 
 def _in_checkout(unit: UnitState) -> Iterator[str]:
-    """Say what a worker did to what is the user's: through links, or (where it is known to be its doing) beside."""
+    """Return what a worker did to what is the user's: through links, or (where it is known to be its doing) beside."""
     label, drift = f"{unit.run}/{unit.id}", unit.drift
     if unit.linked:
         count = len(unit.linked) + unit.linked_more - 1
@@ -161,7 +165,7 @@ def _in_checkout(unit: UnitState) -> Iterator[str]:
 
 
 def _stashed(repository: Repository, history: History, candidates: Sequence[Candidate]) -> dict[Oid, tuple[str, ...]]:
-    """Say of units whose workers could reach the user's stash what of their work is in it as well."""
+    """Return what of units' work is in the user's stash as well, for those whose workers could reach it."""
     if not os.path.lexists(repository.common / "logs" / "refs" / "stash"):
         return {}
     from gitprun.git.stash import shared_with_stash
@@ -169,6 +173,7 @@ def _stashed(repository: Repository, history: History, candidates: Sequence[Cand
     said: dict[Oid, tuple[str, ...]] = {}
     for one in candidates:
         unit = history.runs[one.run].units.get(one.unit) if one.run in history.runs else None
+        # A clone has a stash of its own.
         if unit is None or unit.workspace != "worktree":
             continue
         base = Oid(base_of(history.runs[one.run], unit))
@@ -184,7 +189,7 @@ def _stashed(repository: Repository, history: History, candidates: Sequence[Cand
 
 
 def _meanwhile(repository: Repository, run: str) -> tuple[str, ...]:
-    """Say what changed in the user's checkout while a run was at work, and is committed nowhere."""
+    """Return what changed in the user's checkout while a run was at work, and is committed nowhere."""
     from gitprun.observe.flags import changed_in_checkout
     from gitprun.observe.snapshot import BASELINE, FINAL, recorded_snapshot
 
@@ -217,6 +222,7 @@ def read_made(repository: Repository, branch: str) -> str:
     """Return the commit at which a branch was made, or made anew; else that of the oldest entry of its reflog."""
     try:
         log = (repository.common / "logs" / "refs" / "heads" / branch).read_bytes()
+    # ValueError: a name with a NUL is no path. Without a reflog it is not known where the branch began.
     except (OSError, ValueError):
         return ""
     rows = log.decode("utf-8", "replace").split("\n")

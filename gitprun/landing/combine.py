@@ -56,10 +56,12 @@ def combine(
     _note(site, candidate, judged, 0 if mended or not several else len(bases))
     if judged.tree is None:
         return _conflict(site, tip, candidate, judged)
+    # Lines that a hotspot drops were asked for by name; those of -X are whatever happened to conflict.
     lost = [one for one in judged.resolved if one.dropped and one.path in judged.forced]
     if lost and not site.options.accept_drops:
         reason = _drops(site.options.strategy or "", lost)
         return LandingItem(candidate=candidate, state="drops", reason=reason, resolved=judged.resolved)
+    # Told once: markers in a file that is suspect already are no second finding.
     known = [one.path for one in judged.suspects]
     seen = find_branch_faults(site, candidate, by_unit, judged.tree, known)
     for text in seen.told:

@@ -32,6 +32,7 @@ def find_jj_conflict(trees: Trees, candidate: Candidate, known: Oid) -> LandingI
     What the folders of a conflict are in the target already is not this branch's doing.
     """
     commit = candidate.mended or candidate.tip
+    # Commits are read like blobs here: the header ends at the first empty line.
     header = read_blob(trees.repo, Oid(commit)).partition(b"\n\n")[0]
     rows, before = ({*trees.names(tree, b"")} for tree in (tree_of(trees.repo, commit), known))
     folders = sorted(name for name in rows if name.startswith(JJ_FOLDER) and name not in before)
@@ -56,6 +57,7 @@ def find_markers(git: Git, trees: Trees, tip: Oid, changes: Sequence[TreeChange]
         return ()
     named = [*wanted]
     if len(wanted) > MOST_FILES:
+        # -a: a file that git calls binary may hold markers as well.
         words = ("grep", "-laz", "--full-name", "--no-recurse-submodules", "-E", "-e", _PATTERN, tip)
         named = [row.partition(b":")[2] for row in git.run(*words, ok=(0, 1)).fields]
     found = []

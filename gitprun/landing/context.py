@@ -84,6 +84,7 @@ class LandingContext:
 
     def note(self, text: str) -> None:
         """Keep a note, once."""
+        # A train is built several times over, and each build finds the same things.
         if text not in self.notes:
             self.notes.append(text)
 
@@ -96,8 +97,9 @@ class LandingContext:
         return known[base, tip]
 
     def since(self, base: Oid, tree: Oid) -> Since:
-        """Tell what changed between two trees, the second of which a train goes on from."""
+        """Return what changed between two trees, the second of which a train goes on from."""
         found = self.known.get(base)
+        # One for each base: a split train goes back to an earlier tree, and starts from there anew.
         if found is None or found.tree != tree:
             found = self.known[base] = Since(self.trees, base, tree)
         return found

@@ -25,9 +25,11 @@ def find_deleted(step: Sequence[TreeChange]) -> list[bytes]:
     gone = [
         change
         for change in step
+        # An emptied file is as gone as a deleted one, and git shows it as a modification.
         if change.removed or (change.new == _EMPTY and not change.added and change.old != _EMPTY)
     ]
     added = [change for change in step if change.added]
+    # Content first, names second: a file that moved unchanged must not use up the name of one that was rewritten.
     contents, names = Counter(change.new for change in added), Counter(_stem(change.path) for change in added)
     left: list[TreeChange] = []
     for change in gone:
@@ -39,6 +41,7 @@ def find_deleted(step: Sequence[TreeChange]) -> list[bytes]:
     found: list[bytes] = []
     for change in left:
         stem = _stem(change.path)
+        # Rewritten in another language or format: app.js goes and app.ts comes.
         if change.removed and names[stem] > 0:
             names[stem] -= 1
         else:
@@ -51,12 +54,13 @@ def _stem(path: bytes) -> bytes:
 
 
 def describe_deletions(trees: Trees, before: Oid, step: Sequence[TreeChange], most: float) -> str:
-    """Say how much of a tree a step deletes, where that is more than a few files and more than this share of all."""
+    """Return how much of a tree a step deletes, where that is more than a few files and more than this share of all."""
     if len(step) <= FEW or most >= 1:
         return ""
     found = find_deleted(step)
     if len(found) <= FEW:
         return ""
+    # Last, for it reads the whole tree; few branches come so far.
     whole = len(trees.paths(before, b""))
     if len(found) <= most * whole:
         return ""
@@ -92,9 +96,10 @@ def find_cuts(
 
 
 def _describe(trees: Trees, change: TreeChange, gone: set[bytes], few: int) -> str:
-    """Say what a change takes away of a file; empty where it is not much (``few`` lines, or less than half)."""
+    """Return what a change takes away of a file; empty where it is not much (``few`` lines, or less than half)."""
     if change.removed:
         return "deletes" if change.path in gone else ""
+    # A link or a folder in its place: not one of its lines is left there.
     if change.new_mode not in REGULAR:
         return "replaces"
     before, after = (read_blob(trees.repo, oid).count(b"\n") for oid in (change.old, change.new))

@@ -20,7 +20,7 @@ class Since:
 
     @property
     def moves(self) -> bool:
-        """Tell whether something may have been renamed: a path was added and another removed."""
+        """Check whether something may have been renamed: a path was added and another removed."""
         return bool(self.added and self.removed)
 
     def _count(self, changes: Sequence[TreeChange]) -> None:
@@ -41,9 +41,10 @@ class Since:
         self.tree = tree
 
     def after(self, step: Sequence[TreeChange]) -> list[TreeChange]:
-        """Tell how the paths of further changes then differ from the base; those that do not are left out."""
+        """Return how the paths of further changes then differ from the base; those that do not are left out."""
         found = []
         for change in step:
+            # A path changed twice counts from the base; changed back, it does not count at all.
             before = self.changes.get(change.path, change)
             if (before.old_mode, before.old) != (change.new_mode, change.new):
                 found.append(TreeChange(change.path, before.old_mode, change.new_mode, before.old, change.new))
@@ -51,7 +52,8 @@ class Since:
 
 
 def may_move(changes: Sequence[TreeChange]) -> bool:
-    """Tell whether one of the changes may be half of a rename."""
+    """Check whether one of the changes may be half of a rename."""
+    # Git looks for renames by content; here it is enough that there might be one.
     return any(change.added for change in changes) and any(change.removed for change in changes)
 
 
@@ -63,6 +65,7 @@ def merge_apart(trees: Trees, main: Since, unit: Sequence[TreeChange]) -> Oid | 
     """
     if any(change.path in main.changes for change in unit):
         return None
+    # Where a folder may have been renamed git moves what the other side added to it: only git can tell.
     added = any(change.added for change in unit)
     if (added and main.moves) or (main.added and may_move(unit)):
         return None

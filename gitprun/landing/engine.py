@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import json
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -36,7 +35,7 @@ from gitprun.landing.guard import (
     require_quiet,
 )
 from gitprun.landing.holds import remember_held
-from gitprun.landing.hooks import Hooks, find_hooks
+from gitprun.landing.hooks import describe_hooks, find_hooks
 from gitprun.landing.installed import places_of, read_live
 from gitprun.landing.landed import landing_place, move, recover_landing, sweep_rooms
 from gitprun.landing.merge_bases import Ancestry
@@ -51,7 +50,7 @@ from gitprun.landing.plan import (
     plan_order,
     plan_safe_order,
 )
-from gitprun.landing.settings import MergeSettings, hooks_folder, read_merge_settings
+from gitprun.landing.settings import hooks_folder, read_merge_settings
 from gitprun.landing.uncommitted import detached_ahead, dirty_checkout, later_commits
 from gitprun.ledger.ledger import Ledger
 from gitprun.model.names import Oid
@@ -64,7 +63,7 @@ if TYPE_CHECKING:
     from gitprun.landing.after import AfterCommands
     from gitprun.landing.hooks import HookRoom
 
-# How often a train is built anew because somebody else moved the target meanwhile.
+# How often a train is built, with a whole check each, because somebody else moves the target meanwhile.
 TRIES = 4
 
 
@@ -121,10 +120,12 @@ def land(
     try:
         if options.dry_run:
             return _land(asked, ())
+        # A dry run takes no lock and repairs nothing: it has to be safe to ask at any time.
         with locked(repository.state / "locks" / "landing.lock", doing="landing", stop=stop):
             notes = recover_landing(repository, ledger)
             place = landing_place(repository, options.root)
             notes += sweep_rooms(repository, place.parent)
+            # What was asked ahead was asked before the lock: another landing may have ended meanwhile.
             if notes or stamp != index_stamp(repository.git_dir):
                 git.forget()
             try:
@@ -165,6 +166,7 @@ def _land(asked: _Landing, notes: Sequence[str]) -> LandingReport:
     repository, options = asked.repository, asked.options
     checkouts = read_checkouts(asked.git)
     target = read_target(repository, options.into, asked.git, checkouts)
+    # Before the index is read: what is waited for here may change it.
     notes = (*notes, *_make_ready(asked, target))
     with _open(asked, target, checkouts) as site:
         for note in notes:
@@ -205,7 +207,7 @@ def _tell(site: LandingContext, ordered: Sequence[Candidate], batch: Batch) -> N
 
 
 def _beside(site: LandingContext, item: LandingItem, ordered: Sequence[Candidate]) -> Iterator[str]:
-    """Say what of a branch that lands did not come along, came after its checks, or changed them."""
+    """Return what of a branch that lands did not come along, came after its checks, or changed them."""
     from gitprun.landing.own_check import OwnCheck
 
     candidate = item.candidate
@@ -240,6 +242,7 @@ def _make_ready(asked: _Landing, target: Target) -> Iterator[str]:
 def combine_alone(repository: Repository, candidate: Candidate, options: LandingOptions) -> Combined | LandingItem:
     """Merge one branch into the target in memory, as a landing would, whatever its checkout looks like."""
     git = Git(cwd=repository.top or repository.common)
+    # As if checked out nowhere: nothing on the user's disk can be in the way of looking.
     target = replace(read_target(repository, options.into), checkout=None, git_dir=None)
     asked = _Landing(
         repository=repository,
@@ -256,7 +259,7 @@ def combine_alone(repository: Repository, candidate: Candidate, options: Landing
 def _prove(
     asked: _Landing, site: LandingContext, ordered: Sequence[Candidate], batch: Batch
 ) -> tuple[Batch, Mapping[Oid, AfterCommands]]:
-    """Have the train checked; gives what of it is green, and what the after commands made of which tree."""
+    """Have the train checked; returns what of it is green, and what the after commands made of which tree."""
     from gitprun.landing.own_check import OwnCheck
     from gitprun.landing.prove import Proof, came_confined, landing_checks
     from gitprun.landing.train import Train
@@ -278,6 +281,7 @@ def _prove(
         proved=read_verified(ledger, plan.way, reuse=options.reuse_green, run=options.verified_run),
     )
     rows = proof.after(batch.taken[-1].tree)
+    # Before anything runs: the commands come from prun.toml, and the user has not let them run.
     if rows and not options.may_run_after:
         commands = dict.fromkeys(command for row in rows for command in row.after)
         raise Untrusted([Power("[[hotspot]] after", json.dumps([*commands], ensure_ascii=False), True)])
@@ -286,6 +290,7 @@ def _prove(
     if not options.no_verify:
         # What would refuse at the end had better refuse before minutes of checking.
         require_passage(site.target, repository.common, site.settings, batch.tip(site))
+    # The whole first, and parts only where it is red: one check for a train that is green, as most are.
     batch = Train(site, proof, tuple(ordered), asked.say).prove(batch)
     verdicts = site.memory.verdicts
     note_verified(ledger, (tree for tree in proof.checked if verdicts[tree].state == "pass"), plan.way)
@@ -300,6 +305,7 @@ def _open(asked: _Landing, target: Target, checkouts: tuple[Checkout, ...]) -> I
         local, stamp = LocalChanges(), None
         top = target.checkout or repository.top or repository.common
         here = git if git.cwd == top else Git(cwd=top)
+        # The stamp first: a change between the two reads is noticed then, never missed.
         if target.checkout is not None:
             stamp = index_stamp(target.git_dir) if target.git_dir else None
             local = read_local_changes(target.checkout, here)
@@ -335,7 +341,7 @@ def _open(asked: _Landing, target: Target, checkouts: tuple[Checkout, ...]) -> I
             past=Past(here, trees),
             index=stamp,
         )
-        for text in _hook_notes(settings, hooks):
+        for text in describe_hooks(settings, hooks):
             site.note(text)
         yield site
 
@@ -350,7 +356,7 @@ def _objects(stack: ExitStack, repository: Repository, target: Target) -> Object
 def _room_later(
     stack: ExitStack, repository: Repository, trees: Trees, target: Target, options: LandingOptions
 ) -> Callable[[], HookRoom]:
-    """Give the place for hooks when somebody asks for it."""
+    """Return the place for hooks when somebody asks for it."""
 
     @functools.cache
     def room() -> HookRoom:
@@ -369,20 +375,12 @@ def _apart_later(stack: ExitStack, repository: Repository, target: Target) -> Ca
 
 
 def _apart(stack: ExitStack, repository: Repository, target: Target) -> Git:
-    """Give git a folder with nothing but the target's attributes: those of another branch must not steer the merge."""
+    """Make a folder with nothing but the target's attributes for git: another branch's must not steer the merge."""
     import tempfile
 
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="prun-attributes-")))
     lay_out_attributes(repository.git, target.tip, folder)
     return Git(cwd=folder, env={"GIT_DIR": str(repository.common), "GIT_WORK_TREE": str(folder)})
-
-
-def _hook_notes(settings: MergeSettings, hooks: Hooks) -> Iterator[str]:
-    yield from hooks.notes
-    if hooks.names:
-        yield News(f"hooks run on each merge: {', '.join(hooks.names)}")
-    if settings.hooks and not hooks.folder.is_dir() and settings.hooks != os.devnull:
-        yield f"core.hooksPath names {hooks.folder}, which is not there: no hook is active"
 
 
 def _order(site: LandingContext, candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
@@ -398,4 +396,5 @@ def _order(site: LandingContext, candidates: Sequence[Candidate]) -> tuple[Candi
         paths[one.branch] = {change.path for change in changes}
     partners = {one: [other for other in paths if other != one and paths[one] & paths[other]] for one in paths}
     names = plan_safe_order({name: len(found) for name, found in paths.items()}, partners, list(paths))
+    # Ancestors once more: the safe order knows nothing of who builds on whom.
     return plan_order(sorted(ordered, key=lambda one: names.index(one.branch)), contained)

@@ -16,6 +16,7 @@ from gitprun.model.names import Oid, short
 from gitprun.resolvers.base import SIZE_LIMIT
 from gitprun.resolvers.changes import LineChange, diff_lines
 
+# The newest: git makes about a hundred merges again a second, and a branch with more of its own is a main line.
 MOST = 500
 _Version = tuple[str, Oid]
 
@@ -38,19 +39,21 @@ class _Inner:
     made: Oid
 
 
-def find_lost(git: Git, trees: Trees, *, bases: Sequence[Oid], tip: Oid, last: Oid) -> EvilMerge:
+def find_evil_merges(git: Git, trees: Trees, *, bases: Sequence[Oid], tip: Oid, last: Oid) -> EvilMerge:
     """Make every merge of a branch again; name the paths at which it lost a change that was in no conflict there, or
     committed what git had written for somebody to resolve.
 
-    Who settles a conflict by taking one side loses nothing: he had to choose. A path counts while the tree ``last``
+    To settle a conflict by taking one side loses nothing: somebody has to choose. A path counts while the tree ``last``
     (that of the branch's tip, or a mended one) still lacks it. What is in the history of ``bases`` is not looked at.
     """
     repo = trees.repo
     merges = _merges(repo, tip, bases)[:MOST]
+    # As git makes them without anybody's hand: what differs was done by hand.
     again = merge_many(git, [(one[1], one[2]) for one in merges])
     suspects: dict[str, Suspect] = {}
     told: dict[str, None] = {}
     for row, merge in zip(merges, again, strict=True):
+        # Git could not make it again (a broken tree, say): then nothing is known of what it should have been.
         if isinstance(merge, str):
             continue
         inner = _read(repo, row)
@@ -83,6 +86,7 @@ def _lost_side(trees: Trees, inner: _Inner, bases: Sequence[Oid], path: bytes, l
     places = [trees.find(tree, path) for tree in (*inner.sides, inner.made, last)]
     befores = [trees.find(base, path) for base in bases]
     whole = [place for place in places if place is not None]
+    # Whole files are told elsewhere; with both sides alike nothing could be lost.
     if len(whole) < len(places) or whole[0] == whole[1] or not befores:
         return None
     # With several bases it is lost only if it is so whichever of them is asked.
@@ -91,18 +95,18 @@ def _lost_side(trees: Trees, inner: _Inner, bases: Sequence[Oid], path: bytes, l
 
 
 def _lost_from(trees: Trees, before: _Version, *places: _Version) -> int | None:
-    """Tell which of the two first versions (0 or 1) lost something in both of the others."""
+    """Return which of the two first versions (0 or 1) lost something in both of the others."""
     versions = before, *places
     if all(mode in REGULAR for mode, _ in versions):
-        modes = lost_alone([mode for mode, _ in versions])
+        modes = undone_value([mode for mode, _ in versions])
         texts = [read_blob(trees.repo, oid) for _, oid in versions]
         if modes is not None or is_text(*texts):
-            return modes if modes is not None else lost_lines(*texts)
-    return lost_alone(versions)
+            return modes if modes is not None else undone_side(*texts)
+    return undone_value(versions)
 
 
 def _whole_files(trees: Trees, inner: _Inner, merge: TreeMerge, last: Oid) -> Iterator[str]:
-    """Tell which files that one side added, or deleted, a merge left out, or kept; one that came up elsewhere moved."""
+    """Yield the files one side added or deleted that a merge left out, or kept; one that came up elsewhere moved."""
     disputed = {stage.path for stage in merge.stages}
     changes = [change for change in trees.compare(merge.tree, inner.made) if change.path not in disputed]
     placed = {change.new for change in changes if change.added}
@@ -123,11 +127,13 @@ def _marked(trees: Trees, inner: _Inner, merge: TreeMerge, last: Oid) -> Iterato
     """List the files that hold lines which begin and end a conflict, and which neither side has."""
     for path in {stage.path for stage in merge.stages}:
         left = trees.find(inner.made, path)
+        # Changed since: whoever did so saw the markers.
         if left is None or left[0] == GITLINK or left != trees.find(last, path):
             continue
         rows = [found for side in inner.sides if (found := trees.find(side, path)) and found[0] != GITLINK]
         texts = [read_blob(trees.repo, oid) for _, oid in (left, *rows)]
         marked = [sum(line.startswith((b"<<<<<<< ", b">>>>>>> ")) for line in text.split(b"\n")) for text in texts]
+        # More than a side has: a text about conflicts may show some of its own.
         if marked[0] > max(marked[1:], default=0):
             yield path
 
@@ -139,6 +145,7 @@ def _merges(repo: Objects, tip: Oid, known: Sequence[Oid]) -> list[tuple[Oid, Oi
     return [
         (Oid(str(commit.id)), *(Oid(str(parent)) for parent in commit.parent_ids))  # type: ignore[misc]
         for commit in walk
+        # An octopus is made only where nothing conflicts: git gives up on it otherwise.
         if len(commit.parent_ids) == 2
     ]
 
@@ -148,9 +155,10 @@ def is_text(*contents: bytes) -> bool:
     return not any(b"\0" in text or len(text) > SIZE_LIMIT for text in contents)
 
 
-def lost_lines(base: bytes, one: bytes, other: bytes, made: bytes, now: bytes) -> int | None:
-    """Tell of which side (0 or 1) a text that was made of two has the base's lines wherever that side alone had changed
-    them, and still has some of them ``now``.
+def undone_side(base: bytes, one: bytes, other: bytes, made: bytes, now: bytes) -> int | None:
+    """Return the side (0 or 1) whose own changes a text that was made of two has undone; None: neither's.
+
+    It has the base's lines wherever that side alone had changed them, and still has some of them ``now``.
 
     Where both sides changed something side by side, whoever merged them had to choose. Who left a side's other changes
     out one and all did not look at it; who left out some of them did.
@@ -159,7 +167,7 @@ def lost_lines(base: bytes, one: bytes, other: bytes, made: bytes, now: bytes) -
     diffs = [diff_lines(lines, text.splitlines(keepends=True)) for text in (one, other, made, now)]
     if any(found is None for found in diffs):
         # Too different to be paired: only what is plain.
-        return lost_alone((base, one, other, made, now))
+        return undone_value((base, one, other, made, now))
     by_one, by_other, by_made, by_now = (found or () for found in diffs)
     for side, (changes, against) in enumerate(((by_one, by_other), (by_other, by_one))):
         quiet = [change for change in changes if not _touched(change, against)]
@@ -172,9 +180,10 @@ def _touched(change: LineChange, others: Sequence[LineChange]) -> bool:
     return any(change.touches(other) for other in others)
 
 
-def lost_alone(values: Sequence[object]) -> int | None:
-    """Tell which side's (0 or 1) new value, against nothing of the other's, is the base's again in every later one."""
+def undone_value(values: Sequence[object]) -> int | None:
+    """Return the side (0 or 1) whose new value, against none of the other's, is the base's again in all later ones."""
     base, one, other, *later = values
+    # Both sides did the same: the merge could not lose one of them alone.
     if one == other or any(value != base for value in later):
         return None
     return 0 if base == other else 1 if base == one else None

@@ -37,7 +37,7 @@ def sort_outside(changed: Iterable[str], fence: Collection[str]) -> Outside:
 
 
 def describe_outside(paths: Collection[str]) -> str:
-    """Say which paths a unit changed that are not its own."""
+    """Return which paths a unit changed that are not its own."""
     return f"changes {join_few(_shown(path) for path in paths)} outside its paths"
 
 
@@ -92,8 +92,10 @@ def tell_outside(candidate: Candidate, rows: Sequence[AcceptedRow]) -> Iterator[
 
 def _own_base(site: LandingContext, candidate: Candidate) -> Oid | None:
     """Return the tree a unit's work began at: commits of its base that the target lacks are not its work."""
+    # The usual case, told without git: a unit's capture is one commit on its base.
     if candidate.base in parents_of(site.repo, candidate.tip):
         return tree_of(site.repo, candidate.base)
+    # A worker may have rebased its branch: then its recorded base is no ancestor any more.
     for commit in (candidate.base, *site.ancestry.bases(site.target.tip, candidate.tip)[:1]):
         if commit and site.git.run("merge-base", "--is-ancestor", commit, candidate.tip, ok=(0, 1, 128)).code == 0:
             return tree_of(site.repo, commit)

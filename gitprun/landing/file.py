@@ -14,10 +14,11 @@ from gitprun.model.findings import MergeState
 from gitprun.resolvers.base import FileConflict, quote
 from gitprun.system.files import write_whole
 
+# As git has it: from here on an exit code is no number of conflicts.
 CANNOT = 128
-# Git asks these where it looks for its configuration; inside a merge they are set by the git that calls us.
 # Git tells its children so what it merges: GITHEAD_<commit>=<its name>.
 _MERGING = "GITHEAD_"
+# Git asks these where it looks for its configuration; inside a merge they are set by the git that calls prun.
 _ASKED = ("GIT_DIR", "GIT_WORK_TREE", "GIT_CONFIG_PARAMETERS")
 
 
@@ -47,12 +48,14 @@ class FileAnswer:
 
 def merge_file(wanted: FileMerge, cwd: Path) -> FileAnswer:
     """Merge three files; what git merges cleanly and no fault is found in is git's, byte for byte."""
+    # Only these three: what else git sets inside of a merge is about that merge, not about three files.
     env = {name: os.environ[name] for name in _ASKED if name in os.environ}
     git = Git(cwd=cwd, env=env, neutral=True)
     words = ("merge-file", "-p", *wanted.options, "--", wanted.main, wanted.base, wanted.unit)
     said = git.run(*words, ok=tuple(range(256)))
     if said.code >= CANNOT:
         return FileAnswer(said.code, b"", tuple(said.err.splitlines()))
+    # --ours, --theirs and --union are the user's own answer to every conflict; there is nothing left to settle.
     if wanted.favored:
         return FileAnswer(said.code, said.out)
     shown = f"git prun: {quote(os.fsencode(wanted.path))}"
@@ -61,6 +64,7 @@ def merge_file(wanted: FileMerge, cwd: Path) -> FileAnswer:
     except OSError as problem:
         # Git read them a moment ago.
         return FileAnswer(CANNOT, b"", (f"{problem.filename}: {problem.strerror}",))
+    # The repository is read only where the resolvers settle nothing: the driver runs once for each file of a merge.
     means = replace(RESOLVERS_ONLY, further=lambda: _read_means(cwd))
     judged = judge_text(conflict, said.out if said.code == 0 else None, means, lambda: _is_crossed(git))
     return _render(judged, FileAnswer(said.code, said.out), shown)
@@ -111,6 +115,7 @@ def _is_crossed(git: Git) -> bool:
 
     The base it gives us is a merge of these then, perhaps with conflicts, and tells of no side what it changed.
     """
+    # Called by hand there are none, and the one base that was given is the base.
     heads = [key.removeprefix(_MERGING) for key in os.environ if key.startswith(_MERGING)]
     answers = (git.run("merge-base", "--all", "HEAD", head, ok=(0, 1, 128)) for head in heads)
     return any(len(answer.text.split()) > 1 for answer in answers)
@@ -124,6 +129,7 @@ def _read(wanted: FileMerge, cwd: Path) -> FileConflict:
 
 def replace_file(path: Path, text: bytes) -> None:
     """Give a file new content in one step, keeping its mode; a link's target is replaced, not the link."""
+    # Written beside the target, so that the rename stays on its file system.
     target = Path(os.path.realpath(path))
     mode = stat.S_IMODE(target.stat().st_mode)
     try:

@@ -49,8 +49,9 @@ if TYPE_CHECKING:
 
 # Stands for the target among the numbers of branches.
 TARGET = -1
-# So many merges for one git program, and so many programs.
+# So many merges for one git program: it starts once for them, and the first are judged while others are made.
 AT_A_TIME = 64
+# Git is mostly waited for: one program works while the answers of the other are judged.
 AT_ONCE = 2
 _Changes = Mapping[bytes, TreeChange]
 
@@ -69,11 +70,11 @@ class _Pairs:
     since: Mapping[Oid, _Changes] = field(default_factory=dict)
 
     def tip(self, number: int) -> Oid:
-        """Give the commit of a branch, or of the target."""
+        """Return the commit of a branch, or of the target."""
         return self.target.tip if number == TARGET else self.branches[number].tip
 
     def name(self, number: int) -> str:
-        """Give the name of a branch, or of the target."""
+        """Return the name of a branch, or of the target."""
         return self.target.branch if number == TARGET else self.branches[number].name
 
 
@@ -84,6 +85,7 @@ def forecast(repository: Repository, history: History, asked: Asked) -> Forecast
     """
     checkouts = read_checkouts(repository.git)
     target = _find_target(repository, asked.into, checkouts)
+    # Merging writes objects; here they go where nobody looks, and away at the end.
     with aside(repository) as room:
         # It is asked for when all is merged, and git has it by then.
         room.git.ask_ahead("config", "--list", "-z")
@@ -91,6 +93,7 @@ def forecast(repository: Repository, history: History, asked: Asked) -> Forecast
         candidates: dict[str, Candidate] = {}
         found = find_branches(room, history, asked, target, left_out, candidates)
         new = read_new(room.git, target.tip, [branch.tip for branch in found])
+        # Before anything is compared: with the pairs the work grows by the square.
         branches = drop_contained(room.repo, target, new, found, left_out)
         ground = _read_ground(room, target, branches, new)
         wanted = _plan_pairs(ground)
@@ -107,6 +110,7 @@ def forecast(repository: Repository, history: History, asked: Asked) -> Forecast
             known = {pair[1]: _say_held(trees, ground, pair[1]) for pair, one, _ in met if _stands_out(pair, one)}
             merged = {pair[1]: tree for pair, _, tree in met if pair[0] == TARGET}
             looked = _look_at_each(site, ground, asked, candidates, merged)
+    # What the target has by another name conflicts with itself; that is no news about the branch.
     settled = {number for number, said in known.items() if said}
     left_out += [(ground.name(number), known[number]) for number in sorted(settled)]
     met = [row for row in met if settled.isdisjoint(row[0])]
@@ -114,6 +118,7 @@ def forecast(repository: Repository, history: History, asked: Asked) -> Forecast
     meetings = tuple(meeting for pair, meeting, _ in met if pair[0] != TARGET)
     against = tuple(meeting for pair, meeting, _ in met if pair[0] == TARGET)
     sizes = {branch.name: branch.paths for branch in looked}
+    # The target itself is a partner that nobody can be moved away from.
     order = plan_safe_order(sizes, partners_of((*against, *meetings)), list(sizes))
     return Forecast(
         target=target.ref,
@@ -140,7 +145,7 @@ def _stands_out(pair: tuple[int, int], meeting: Meeting) -> bool:
 
 
 def _say_held(trees: Trees, ground: _Pairs, number: int) -> str:
-    """Say since when the target has the work of a branch by another name; empty if it has not."""
+    """Return in words since when the target has the work of a branch by another name; empty if it has not."""
     base, tip, target = ground.forks.places[number], ground.tip(number), ground.target
     changes = tuple(ground.changes[number].values())
     if base is None:
@@ -161,6 +166,7 @@ def _merge_all(
             answers = pool.map(lambda pairs: merge_many(room.git, pairs), tips)
             yield (row for part, merges in zip(parts, answers, strict=True) for row in zip(part, merges, strict=True))
         finally:
+            # An error while judging, or Ctrl-C: merges that wait must not be made first.
             pool.shutdown(cancel_futures=True)
 
 
@@ -170,6 +176,7 @@ def _read_ground(room: TemporaryObjects, target: Target, branches: Sequence[Bran
     places = list(dict.fromkeys(place for place in forks.places if place))
     tree = {oid: tree_of(room.repo, oid) for oid in (*places, *forks.tips, target.tip)}
     own = [(tree[place], tree[tip]) for place, tip in zip(forks.places, forks.tips, strict=True) if place]
+    # One program for all comparisons, so the answers come in the order of the questions.
     seen = iter(compare_many(room.git, [*own, *((tree[place], tree[target.tip]) for place in places)]))
     changes = [_by_path(next(seen)) if place else {} for place in forks.places]
     return _Pairs(
@@ -191,7 +198,7 @@ def _look_at_each(
     known: Mapping[str, Candidate],
     merged: Mapping[int, Oid | None],
 ) -> tuple[Branch, ...]:
-    """Say of each branch what it changes of its checks, and what would hold it; ``merged`` is it with the target."""
+    """Return of each branch what it changes of its checks, and what would hold it; ``merged`` is it with the target."""
     from gitprun.landing.barred import look_ahead
 
     looked = []
@@ -230,12 +237,15 @@ def _plan_pairs(ground: _Pairs) -> list[tuple[int, int]]:
     reaches = {number: _reach(ground, number, ground.changes[number]) for number in range(len(forks.tips))}
     wanted = plan_meetings(reaches)
     for number, place in enumerate(forks.places):
+        # Where a branch forks nowhere, or in several places, what it changed is not known: it may meet any other.
         if place is None:
             wanted |= {(min(number, other), max(number, other)) for other in (TARGET, *reaches) if other != number}
     for place, changed in ground.since.items():
+        # Each is compared with what the target changed since that very place.
         here = {number: reaches[number] for number in reaches if forks.places[number] == place}
         met = plan_meetings({**here, TARGET: _reach(ground, TARGET, changed)})
         wanted |= {pair for pair in met if pair[0] == TARGET}
+    # A branch that contains another one meets its own work there.
     return sorted(wanted - forks.stacked)
 
 
@@ -248,7 +258,7 @@ def _reach(ground: _Pairs, side: int, changed: _Changes) -> Reach:
 
 
 def _has(repo: Objects, commit: Oid, folder: bytes) -> bool:
-    """Tell whether a commit has a folder; a name that is no UTF-8 counts as gone, so that it is looked at."""
+    """Check whether a commit has a folder; a name that is no UTF-8 counts as gone, so that it is looked at."""
     try:
         return bool(repo[tree_of(repo, commit)][os.fsdecode(folder)])  # type: ignore[index]
     except (KeyError, UnicodeEncodeError):
@@ -256,12 +266,13 @@ def _has(repo: Objects, commit: Oid, folder: bytes) -> bool:
 
 
 def _meet(judge: Judge, ground: _Pairs, pair: tuple[int, int], merge: TreeMerge | str) -> tuple[Meeting, Oid | None]:
-    """Tell what two come to, and the tree they make together, where they make one."""
+    """Return what two come to, and the tree they make together, where they make one."""
     one, other = pair if pair[0] != TARGET else (pair[1], TARGET)
     # The target is the side that is landed on.
     names = {ground.tip(number): ground.name(number) for number in pair}
     if isinstance(merge, str):
         why, tips = "", [ground.tip(number) for number in pair]
+        # Git's word where two histories share nothing; why that is so, git does not say.
         if "unrelated" in merge:
             why = explain_unrelated(ground.git, ground.common, tips[0], tips[1], ground.name(pair[1]))
         problem = PathForecast(path="", kind="unmergeable", detail=merge, reasons=(why,) if why else ())

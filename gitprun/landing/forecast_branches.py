@@ -70,12 +70,14 @@ def find_branches(
     from gitprun.landing.choose import choose, read_made
 
     if asked.names or not asked.every:
+        # Unverified ones as well: a forecast is asked while the work goes on.
         chosen = choose(room.repository, history, asked.names, allow_unverified=True)
         found += map(_as_branch, chosen.candidates)
         candidates |= {one.branch: one for one in chosen.candidates}
         for label, reason in chosen.skipped:
             seen = _look_at_live(room, history, label)
             if isinstance(seen, Candidate):
+                # A commit in the ledger is captured work: it looks the same, and is not going to change.
                 live = not history.runs[seen.run].units[seen.unit].commit
                 found.append(replace(_as_branch(seen), live=live))
                 candidates[seen.branch] = seen
@@ -85,21 +87,24 @@ def find_branches(
         words = ("for-each-ref", "--format=%(objectname) %(refname)", "refs/heads")
         for row in room.git.run(*words).text.splitlines():
             oid, _, ref = row.partition(" ")
+            # The target cannot be landed on itself.
             if ref != target.ref:
                 name = ref.removeprefix("refs/heads/")
                 one = Candidate(branch=name, tip=parse_oid(oid), made=read_made(room.repository, name))
+                # A unit that was named knows more of the branch than its name does.
                 candidates.setdefault(one.branch, one)
                 found.append(_as_branch(one))
     return found
 
 
 def _look_at_live(room: TemporaryObjects, history: History, label: str) -> Candidate | str:
-    """Take a unit that is not over as it is now; give the reason where it cannot be read, or nothing if it is over."""
+    """Take a unit that is not over as it is now; returns why where it cannot be read, or nothing if it is over."""
     from gitprun.landing.working_tree import NotSeen, read_work
 
     known = find_unit(history, label)
     run = history.runs[known.run]
     unit = probe_unit(run, known)
+    # A lost unit's workspace may still hold what was written there.
     if unit.state not in (*LIVE, "lost"):
         return ""
     try:
@@ -131,6 +136,7 @@ def drop_contained(
             left_out.append((branch.name, f"{target.branch} has its commits"))
         elif (jj := find_jj_conflict(trees, Candidate(branch=branch.name, tip=branch.tip), known)) is not None:
             left_out.append((branch.name, jj.reason))
+        # Two names of one commit would be a pair that gets along with itself.
         elif kept.setdefault(branch.tip, branch).name != branch.name:
             left_out.append((branch.name, f"the same commit as {kept[branch.tip].name}"))
     return list(kept.values())

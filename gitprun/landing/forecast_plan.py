@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from itertools import combinations
-from typing import Any
 
 from gitprun.judging.judged import Judged
 from gitprun.model.findings import MergeState
@@ -81,10 +80,12 @@ def plan_meetings(reaches: Mapping[int, Reach]) -> set[tuple[int, int]]:
     and moves the addition. All others are disjoint.
     """
     by_path = _index((path, side) for side, reach in reaches.items() for path in reach.paths)
+    # From here on each path is asked once: compared pair by pair, a thousand branches are half a million questions.
     by_gone = _index((folder, side) for side, reach in reaches.items() for folder in reach.gone)
     met = {pair for sides in by_path.values() for pair in combinations(sorted(sides), 2)}
     for path, sides in by_path.items():
         for folder in folders_above(path):
+            # A path that is another one's folder: both cannot be in one tree.
             met |= _cross(sides, by_path.get(folder, ()))
             if folder in by_gone:
                 met |= _cross([side for side in sides if path in reaches[side].added], by_gone[folder])
@@ -134,8 +135,8 @@ class Meeting:
     state: MergeState
     paths: tuple[PathForecast, ...] = ()
 
-    def as_json(self) -> dict[str, Any]:
-        """Give it as plain values."""
+    def as_json(self) -> dict[str, object]:
+        """Return it as plain values."""
         paths = [{name: getattr(row, name) for name in PathForecast.__slots__} for row in self.paths]
         return {"one": self.one, "other": self.other, "state": str(self.state), "paths": paths}
 
@@ -163,11 +164,11 @@ class Forecast:
 
     @property
     def bad(self) -> tuple[Meeting, ...]:
-        """Give the meetings that no resolver settles, those with the target first."""
+        """Return the meetings that no resolver settles, those with the target first."""
         return tuple(one for one in (*self.against, *self.meetings) if one.state in BAD)
 
-    def as_json(self) -> dict[str, Any]:
-        """Give it as plain values."""
+    def as_json(self) -> dict[str, object]:
+        """Return it as plain values."""
         return {
             "target": self.target,
             "tip": self.tip,
@@ -189,7 +190,7 @@ class Forecast:
 
 
 def partners_of(meetings: Iterable[Meeting]) -> dict[str, set[str]]:
-    """Tell with whom each branch does not get along."""
+    """Return with whom each branch does not get along."""
     found: dict[str, set[str]] = {}
     for one in meetings:
         if one.state in BAD:

@@ -22,6 +22,7 @@ Row = tuple[str, str]
 
 def forget_rows(repository: Repository, ledger: Ledger, rows: Sequence[Row], *, by: str) -> None:
     """Move recorded resolutions aside and write that down; ``by`` is what the user asked for."""
+    # Written down first: killed in between, what is still there is forgotten by asking again.
     ledger.append(ResolveForgotten(by=by, rows=tuple(rows)))
     forget(repository.state, [name for _, name in rows])
 
@@ -44,6 +45,7 @@ def rows_of_branch(
             found |= {name: path for path, name in said.rows}
     merges = [(main, tip)] if main is not None and tip is not None else []
     landings = [one for landing in read_landings(events) for one in landing.merges if one.branch == branch]
+    # Made again as it was made then: the conflicts of that merge name what answered them.
     merges += [(Oid(f"{one.commit}^1"), Oid(one.tip)) for one in landings]
     for one, other in merges:
         found |= {name: path for path, name in _rows_of_merge(repository, git, one, other)}
@@ -72,6 +74,7 @@ def _rows_of_merge(repository: Repository, git: Git, main: Oid, unit: Oid) -> li
     """List what is recorded for the conflicts of a merge; nothing where it cannot be made."""
     try:
         merge = merge_trees(git, main, unit)
+    # A commit that is gone (an undone landing, garbage-collected) has nothing left to forget.
     except GitFailed:
         return []
     stages: dict[bytes, dict[int, Stage]] = {}
@@ -82,6 +85,7 @@ def _rows_of_merge(repository: Repository, git: Git, main: Oid, unit: Oid) -> li
         versions = [sides.get(number) for number in (1, 2, 3)]
         base, one, other = (stage.oid if stage else None for stage in versions)
         names = [text_name(base, one, other)] if one and other else []
+        # Both kinds: a conflict may have been settled by a text once, and by a side another time.
         names.append(choice_name(path, [f"{stage.mode} {stage.oid}" if stage else None for stage in versions]))
         rows += [(show_path(path), name) for name in names if is_recorded(repository.state, name)]
     return rows

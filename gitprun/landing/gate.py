@@ -27,8 +27,11 @@ from gitprun.model.findings import describe_suspects
 from gitprun.model.globs import matches
 from gitprun.model.names import Oid, parse_oid, unit_branch
 
+# 40 digits for SHA-1, 64 for SHA-256.
 _HEAD = re.compile(r"GITHEAD_([0-9a-f]{40,64})")
+# With the blank behind them: a line of "=======" underlines a heading in many a message.
 _MARKS = ("<<<<<<< ", "||||||| ", ">>>>>>> ")
+# prun's own message; only that one promises what it brings.
 _SHIPS = re.compile(r"merge: ship (\S+)")
 # The comment git leaves for the editor; where none is started it would stay.
 _LEFTOVER = re.compile(r"^# Conflicts:\n(?:#(?:\t.*)?\n)*", re.MULTILINE)
@@ -43,14 +46,18 @@ def merged_heads(environment: Mapping[str, str]) -> dict[str, str]:
 def refuse_merge(
     repository: Repository, history: History, heads: Mapping[str, str], note: Callable[[str], None]
 ) -> str:
-    """Say why the merge in the index should not be committed; empty if nothing speaks against it."""
+    """Return in words why the merge in the index should not be committed; empty if nothing speaks against it."""
     git = repository.git
+    # A bare repository commits no index.
     if repository.top is None:
         return ""
+    # What is committed is the index: with other files in the folder nobody has seen it as it will be.
     unstaged = read_local_changes(repository.top).unstaged
     if unstaged:
         return f"{repository.top} has changes that are not committed: {list_paths(unstaged)}"
+    # No renames: the fence of a unit names paths, old ones as well as new ones.
     changed = git.run("diff-index", "--cached", "-z", "--name-only", "--no-renames", "HEAD").fields
+    # In the order of what they cost: the ledger, then the changed paths, at last the files themselves.
     unproved = next(_unproved(history, heads), "")
     if unproved:
         return unproved
@@ -80,8 +87,10 @@ def _owned(history: History, heads: Mapping[str, str], changed: Sequence[str]) -
     for run in history.runs.values():
         for known in run.units.values():
             fence = known.fence
+            # The ledger may say "running" of a unit whose program was killed; that one owns nothing any more.
             if not fence or not known.live or not probe_unit(run, known).live:
                 continue
+            # Its own work, merged by hand: nobody is in its way but itself.
             if unit_branch(known.run, known.id) in heads.values() or known.commit in heads:
                 continue
             for path in changed:
@@ -176,7 +185,7 @@ def clean_message(path: Path) -> None:
 
 
 def refuse_message(git: Git, text: str, heads: Sequence[str]) -> str:
-    """Say why a merge should not be committed with this message; ``heads`` are the commits it merges."""
+    """Return in words why a merge should not be committed with this message; ``heads`` are the commits it merges."""
     lines = text.split("\n")
     said = [line for line in lines if line.strip() and not line.startswith("#")]
     if not said:
@@ -189,6 +198,7 @@ def refuse_message(git: Git, text: str, heads: Sequence[str]) -> str:
         return ""
     for name in (f"refs/heads/{ships[1]}", f"refs/{ships[1]}"):
         tip = git.run("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}", ok=(0, 1, 128)).text
+        # A branch, or a ref of prun's own (a unit that was captured and has no branch).
         if tip in heads:
             return ""
         if tip:

@@ -28,8 +28,11 @@ if TYPE_CHECKING:
     from gitprun.ledger.events import Event
 
 BRANCHES = "refs/heads/"
+# Git looks for hooks in a folder; /dev/null is none, so it finds nothing to run.
 NO_HOOKS = ("core.hooksPath=/dev/null",)
+# What fits on a line of a terminal.
 SHOWN = 5
+# How long an editor's or a prompt's ``git status`` holds the index at most; a longer one is work of the user's.
 PATIENCE = 2.0
 # What git leaves in a checkout's git folder while an operation waits for the user.
 UNDER_WAY = {
@@ -57,7 +60,7 @@ class Target:
 
     @property
     def branch(self) -> str:
-        """Give the short name."""
+        """Return the short name."""
         return self.ref.removeprefix(BRANCHES)
 
     def git(self, common: Path) -> Git:
@@ -82,6 +85,7 @@ OFF_BRANCH = {
 }
 STATUS = (
     *("status", "--porcelain=v2", "-z", "--no-renames"),
+    # Untracked files are asked about path by path, see find_obstacle: a listing of all takes long in large folders.
     *("--untracked-files=no", "--ignore-submodules=dirty"),
 )
 HEAD = ("symbolic-ref", "--quiet", "HEAD")
@@ -97,6 +101,7 @@ def read_target(
 
     ``git`` is the repository's, if something was asked ahead of it, and ``checkouts`` what it said about those.
     """
+    # First: with core.bare or core.worktree set wrongly, git would move the branch and leave the files behind.
     require_seen_checkout(repository)
     git = git or repository.git
     head = git.run(*HEAD, ok=(0, 1)).text
@@ -117,6 +122,7 @@ def read_target(
     found = _find_checkouts(repository, ref, listed, here=repository.top if head == ref else None)
     if not found:
         return Target(ref=ref, tip=tip)
+    # Git itself allows that only by force; one of them would not follow, and show a revert of the landing.
     if len(found) > 1:
         raise OperationRefused(
             f"{ref} is checked out in more than one worktree: {', '.join(map(str, found))}",
@@ -124,12 +130,13 @@ def read_target(
         )
     if found[0] == repository.top:
         return Target(ref=ref, tip=tip, checkout=found[0], git_dir=repository.git_dir)
+    # By its own git: only that knows where the git folder of a linked worktree lies.
     git_dir = Git(cwd=found[0]).run("rev-parse", "--path-format=absolute", "--absolute-git-dir").out[:-1]
     return Target(ref=ref, tip=tip, checkout=found[0], git_dir=Path(os.fsdecode(git_dir)))
 
 
 def require_on_branch(repository: Repository) -> None:
-    """Raise Refused where HEAD is on no branch since git is in the middle of something."""
+    """Raise OperationRefused where HEAD is on no branch since git is in the middle of something."""
     for name, (what, end) in OFF_BRANCH.items():
         if os.path.lexists(repository.git_dir / name):
             raise OperationRefused(
@@ -144,6 +151,7 @@ def _find_checkouts(repository: Repository, ref: str, checkouts: Sequence[Checko
         ours = number == 0 and repository.git_dir == repository.common
         if checkout.branch != ref or checkout.bare or (here and (ours or _same(checkout.path, here))):
             continue
+        # Moving the branch of a checkout on a disk that is not mounted makes it stale unseen.
         if checkout.prunable is not None or not checkout.path.is_dir():
             raise OperationRefused(
                 f"{ref} is checked out in {checkout.path}, which is missing",
@@ -166,6 +174,7 @@ def require_quiet(target: Target, common: Path) -> None:
         for name, what in UNDER_WAY.items():
             if os.path.lexists(target.git_dir / name):
                 raise OperationRefused(f"{what} is in progress in {target.checkout}", "finish or abort it first")
+        # Not waited for here: where waiting helps, free_index has done so before.
         if os.path.lexists(target.git_dir / "index.lock"):
             raise OperationRefused(
                 f"another git program works in {target.checkout}",
@@ -173,6 +182,7 @@ def require_quiet(target: Target, common: Path) -> None:
             )
     for git_dir in (common, *sorted(common.glob("worktrees/*"))):
         for name in ("rebase-merge", "rebase-apply"):
+            # During a rebase HEAD is detached; only this file says which branch is going to be moved at its end.
             held = read_plain(git_dir / name / "head-name", 4096)
             if held is not None and os.fsdecode(held.strip()) == target.ref:
                 raise OperationRefused(
@@ -187,6 +197,7 @@ def free_index(target: Target) -> list[str]:
     lock = target.git_dir / "index.lock"
     if not os.path.lexists(lock):
         return []
+    # Old, and held by no process: then the program that made it is gone.
     aside = set_aside(lock, target.checkout, now=time.time())
     if aside is None:
         await_free(lock, patience=PATIENCE)
@@ -204,6 +215,7 @@ def read_local_changes(checkout: Path, git: Git | None = None) -> LocalChanges:
             _, states, submodule, *_, path = row.split(b" ", 8)
             if states[:1] != b".":
                 staged.add(path)
+            # A submodule at another commit is not overwritten by a landing, which checks none out.
             if states[1:] != b"." and not submodule.startswith(b"S"):
                 unstaged.add(path)
     return LocalChanges(frozenset(staged), frozenset(unstaged), frozenset(unmerged))
@@ -218,11 +230,12 @@ class AskedAhead:
 
 
 def index_stamp(git_dir: Path) -> tuple[int, ...] | None:
-    """Tell an index from every other that may stand in its place; None if there is none."""
+    """Return what tells an index from every other that may stand in its place; None if there is none."""
     try:
         found = os.stat(git_dir / "index")
     except OSError:
         return None
+    # Git writes an index anew and renames it, so the inode alone tells most changes.
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
@@ -257,7 +270,7 @@ def find_obstacle(
     ignore_case: bool,
     leaving: Collection[bytes] = (),
 ) -> str:
-    """Say what of the user's stands where the checkout would have to change; empty if nothing does.
+    """Return what of the user's stands where the checkout would have to change; empty if nothing does.
 
     Ignored files count as much as untracked ones: they are somebody's only copy. ``leaving`` are paths that go away
     as well, beside the changes.
@@ -266,12 +279,14 @@ def find_obstacle(
     overlooked = [path for path in find_overlooked(checkout, changes) if path not in edited]
     said = []
     if edited:
+        # Else the user looks for an edit that nobody made.
         alike = all(is_verbatim(checkout / os.fsdecode(path), old) for path, old in edited.items())
         ends = " (git would only store other line ends: git add --renormalize, commit)" if alike else ""
         said.append(f"uncommitted changes are in the way: {list_paths(edited)}{ends}")
     if overlooked:
         how = "git update-index --no-assume-unchanged --no-skip-worktree FILE ends that"
         said.append(f"files that git was told to overlook are in the way: {list_paths(overlooked, most=None)} ({how})")
+    # Edited files first: what is untracked need not be looked for as well.
     if said:
         return "; ".join(said)
     fold: Callable[[bytes], bytes] = _folded if ignore_case else bytes
@@ -287,6 +302,7 @@ def find_obstacle(
 
 
 def _folded(path: bytes) -> bytes:
+    # As file systems that ignore case fold: by characters, not by bytes.
     return os.fsencode(os.fsdecode(path).casefold())
 
 
@@ -304,6 +320,7 @@ def _in_the_way(top: bytes, path: bytes, leaving: Collection[bytes], fold: Calla
         place = b"/".join(parts[:depth])
         try:
             mode = os.lstat(os.path.join(top, place)).st_mode
+        # Nothing there means that nothing can be below it.
         except FileNotFoundError:
             return ()
         if not stat.S_ISDIR(mode):
@@ -322,11 +339,12 @@ def _files_below(top: bytes, folder: bytes) -> Iterable[bytes]:
 
 
 def hold_back(candidates: Sequence[Candidate], events: Sequence[Event]) -> tuple[Candidate, ...]:
-    """Say with each candidate whether its worker changed what is the user's: that is settled before it lands.
+    """Return candidates with what their workers changed of the user's: that is settled before they land.
 
     The branch of a named workspace is told where it was begun, too.
     """
     drifted = any(event.kind.startswith("drift.") for event in events)
+    # Reading the record of drifts and workspaces takes its time; most landings have neither.
     if not drifted and all(one.unit for one in candidates):
         return tuple(candidates)
     from gitprun.ledger.drift_record import gates

@@ -25,7 +25,9 @@ from gitprun.system.files import read_plain
 STEPS = ("--deepen=100", "--deepen=1000", "--unshallow")
 # The whole history of a large project over a slow line.
 TIMEOUT = 3600.0
+# A line of 41 bytes for each commit at which the history is cut off: more than a million of them.
 _MOST = 64 << 20
+# Only objects: no tag, no remote branch and no FETCH_HEAD of the user's is written, no submodule fetched.
 _QUIET = ("--no-tags", "--no-prune", "--no-write-fetch-head", "--no-recurse-submodules", "--refmap=")
 
 
@@ -40,10 +42,11 @@ def has_replacements(common: Path) -> bool:
 
 
 def describe_replaced(git: Git, main: Oid, unit: Oid, bases: Sequence[Oid]) -> str:
-    """Say that replace refs give two commits another history (or content) than they have; empty if they do not.
+    """Return that replace refs give two commits another history (or content) than they have; empty if they do not.
 
     What lands is what every clone has: replacements are not part of a clone.
     """
+    # prun runs git with replacements off; here it is asked what the user's own git sees.
     seeing = replace(git, env={**git.env, **WITH_REPLACEMENTS}, _ahead={})
     found = tuple(map(Oid, seeing.run("merge-base", "--all", main, unit, ok=(0, 1)).text.split()))
     trees = ("rev-parse", *(f"{commit}^{{tree}}" for commit in (main, unit, *bases)))
@@ -53,7 +56,7 @@ def describe_replaced(git: Git, main: Oid, unit: Oid, bases: Sequence[Oid]) -> s
 
 
 def explain_unrelated(git: Git, common: Path, main: Oid, unit: Oid, name: str) -> str:
-    """Say why a branch that seems to share no history may do so after all; empty where nothing tells."""
+    """Return why a branch that seems to share no history may do so after all; empty where nothing tells."""
     replaced = describe_replaced(git, main, unit, ()) if has_replacements(common) else ""
     if replaced:
         return replaced
@@ -69,11 +72,12 @@ def deepen(
     candidates: Iterable[Candidate],
     say: Callable[[str], None],
 ) -> tuple[str, ...]:
-    """Fetch what a shallow clone lacks until every candidate shares history with the target; gives notes.
+    """Fetch what a shallow clone lacks until every candidate shares history with the target; returns notes.
 
     No ref moves: objects come, and the place where the history is cut off moves back.
     """
     git = repository.git
+    # Nothing is fetched for branches that share history already, however shallow the clone is.
     apart = [one for one in candidates if not _meet(git, target.tip, one.tip)]
     if not apart or not is_shallow(repository.common):
         return ()
@@ -88,6 +92,7 @@ def deepen(
         return (
             f"workers shared the settings of this repository, so fetch it yourself: git fetch --unshallow {remote}",
         )
+    # The event first: what changes in the repository from here on is prun's own doing, not drift.
     ledger.append(LandingDeepened(remote=remote, branches=tuple(one.branch for one in apart)))
     try:
         refs = _tracked(git, remote)
@@ -121,4 +126,5 @@ def _tracked(git: Git, remote: str) -> list[str]:
     there = {row.partition("\t")[2] for row in git.run("ls-remote", "--heads", remote).text.splitlines()}
     words = ("for-each-ref", "--format=%(refname:lstrip=3)", f"refs/remotes/{remote}")
     known = {f"refs/heads/{name}" for name in git.run(*words).text.splitlines()}
+    # Of branches that were never fetched nothing is brought; a clone that knows none takes all.
     return sorted(there & known) or sorted(there)

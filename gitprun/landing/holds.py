@@ -21,6 +21,7 @@ def remember_held(ledger: Ledger, report: LandingReport) -> LandingReport:
     try:
         if rows:
             ledger.append_all(rows)
+    # A full disk, say: the branch has moved, and calling that a failure would make the user do it again.
     except PrunError as problem:
         return replace(report, notes=(*report.notes, f"what did not land is not remembered: {problem.message}"))
     return report
@@ -35,6 +36,7 @@ def read_holds(repository: Repository, history: History, events: Iterable[Event]
     found = []
     for one in known:
         tip, main = _unit_tip(history, one) or tips.get(one.branch), tips.get(one.target)
+        # What has landed by another way, or is gone, keeps nobody waiting.
         if tip is None or main is None or (main != one.main and _contains(repository.git, main, tip)):
             continue
         moved = [name for name, now, then in ((one.onto, main, one.main), (one.name, tip, one.tip)) if now != then]
@@ -58,7 +60,9 @@ def _unit_tip(history: History, held: HeldBranch) -> str | None:
 def _read_tips(git: Git, held: Sequence[HeldBranch]) -> dict[str, str]:
     """Resolve targets and branches at once; what is no branch any more may be a tag or a commit."""
     names = dict.fromkeys([*(one.target for one in held), *(one.branch for one in held)])
+    # The questions go to git a line each; a name with a blank or a line end would be two.
     plain = [name for name in names if name and not any(sign in name for sign in " \n\t")]
+    # The branch before all else of that name: a tag may be called the same.
     asked = "".join(f"refs/heads/{name}^{{commit}}\n{name}^{{commit}}\n" for name in plain)
     rows = git.run("cat-file", "--batch-check=%(objectname)", stdin=asked.encode("utf-8", "surrogateescape")).text
     answers = [row if " " not in row else "" for row in rows.split("\n")]

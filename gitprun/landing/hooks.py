@@ -22,6 +22,8 @@ from gitprun.git.trees import GITLINK, TreeChange, parse_change, show_path
 from gitprun.git.walk import Trees
 from gitprun.landing.commit import read_message_file, write_message_file
 from gitprun.landing.guard import Target
+from gitprun.landing.plan import News
+from gitprun.landing.settings import MergeSettings
 from gitprun.model.errors import GitFailed, GitStopped, GitTimeout, OperationRefused, PrunError, first_words
 from gitprun.model.names import PRUN_REFS, Oid, short
 from gitprun.model.units import join_few
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from gitprun.landing.guard import Target
     from gitprun.model.names import Oid
 
+# Hooks that run linters and tests take minutes; one that waits for a terminal takes for ever.
 HOOK_TIMEOUT = 300.0
 _SILENT = ("core.hooksPath=/dev/null", "submodule.recurse=false")
 # A hook may well fetch, tags too; that is nothing a landing would have to take along.
@@ -41,10 +44,12 @@ _HEAD = "HEAD"
 
 
 def run_hook(git: Git, folder: Path, name: str, *args: str) -> None:
-    """Run one hook with nothing on stdin; raises Refused with its first word when it says no or does not end."""
+    """Run one hook with nothing on stdin; raises OperationRefused, with its words, when it says no or does not end."""
+    # By the folder of the real repository: core.hooksPath may be relative, and the room lies elsewhere.
     pinned = Git(cwd=git.cwd, env=git.env, config=(*git.config, f"core.hooksPath={folder}"))
     try:
         pinned.run("hook", "run", "--ignore-missing", name, "--", *args, timeout=HOOK_TIMEOUT)
+    # Ctrl-C while a hook runs is no refusal of the hook.
     except GitStopped:
         raise
     except GitTimeout:
@@ -63,15 +68,19 @@ class HookRoom:
     trees: Trees
 
     def consult(self, hooks: Hooks, *, main: Oid, unit: Oid, branch: str, tree: Oid, message: str) -> tuple[Oid, str]:
-        """Run the hooks on one merge about to be committed; give the tree and message they leave.
+        """Run the hooks on one merge about to be committed; returns the tree and message they leave.
 
         Raises OperationRefused when one says no, or moves a branch.
         """
+        # What git sets for hooks of a merge; by PRUN_LANDING prun's own gates know that a landing has asked already.
         env = {"PRUN_LANDING": "1", f"GITHEAD_{unit}": branch, "GIT_REFLOG_ACTION": f"merge {branch}"}
+        # Our own steps run no hook: the user's would see each of them as a commit or checkout of its own.
         git, quiet = Git(cwd=self.path, env=env), Git(cwd=self.path, config=_SILENT)
+        # The branch in the room stands where the merge goes on from: hooks compare with HEAD.
         quiet.run("update-ref", self.ref, main)
         before = _read_refs(quiet)
         try:
+            # --reset: the merge before it in the train may have left files of its own here.
             quiet.run("read-tree", "--reset", "-u", tree)
         except GitFailed as problem:
             raise OperationRefused(f"the merged files could not be laid out for the hooks: {problem.message}") from None
@@ -94,6 +103,7 @@ class HookRoom:
         finally:
             for name in ("MERGE_HEAD", "MERGE_MODE", "MERGE_MSG"):
                 (git_dir / name).unlink(missing_ok=True)
+            # In any case, also after a refusal: the next merge of the train uses the same room.
             moved = self._put_back(quiet, before)
         if moved:
             raise OperationRefused(moved)
@@ -113,6 +123,7 @@ class HookRoom:
         moved = [name for name in sorted({*before, *now}) if before.get(name) != now.get(name)]
         if not moved:
             return ""
+        # As a symbolic ref again: a hook may have detached it, and update-ref would write an id into it.
         git.run("symbolic-ref", _HEAD, self.ref)
         changed = [name for name in moved if name != _HEAD]
         rows = [f"update {name} {before[name]}\n" if name in before else f"delete {name}\n" for name in changed]
@@ -137,8 +148,10 @@ def _run_mending(git: Git, quiet: Git, folder: Path, name: str) -> None:
     try:
         run_hook(git, folder, name)
     except OperationRefused:
+        # It changed nothing, so asking again would give the same answer.
         if not quiet.run("diff-files", "--quiet", "--ignore-submodules=all", ok=(0, 1)).code:
             raise
+        # Tracked files only: what a hook leaves behind beside them (caches, reports) is none of the merge.
         quiet.run("add", "--update", ".")
         run_hook(git, folder, name)
 
@@ -155,11 +168,15 @@ def hook_room(
 ) -> Iterator[HookRoom]:
     """Keep such a checkout in ``folder`` while the block runs, with the untracked things named in it."""
     ref, start = target.ref, target.tip
+    # Four bytes: a folder that a killed landing left is hardly ever met again.
     path = folder / f"hooks-{secrets.token_hex(4)}"
+    # Before the checkout is laid out: a full disk in the middle of it would look like a hook's refusal.
     require_room(folder, path)
     branch = ref.removeprefix("refs/heads/")
     git = Git(cwd=folder, config=("init.defaultRefFormat=files",))
+    # No template: the user's own may bring hooks, and they would run in here.
     git.run("init", "--quiet", "--template=", "--object-format=sha1", f"--initial-branch={branch}", str(path))
+    # So that in the end this folder goes, and not one that a hook put in its place.
     identity = folder_identity(path)
     if identity is None:
         raise PrunError(f"{path} vanished while it was made")
@@ -173,14 +190,16 @@ def hook_room(
 
 
 def _fill(repository: Repository, path: Path, ref: str, start: Oid) -> None:
-    """Give a fresh repository the objects, refs and settings of the user's, by reference, by copy and by inclusion."""
+    """Fill a fresh repository with objects, refs and settings of the user's: by reference, by copy, by inclusion."""
     inside, common, git = path / ".git", repository.common.resolve(), repository.git
     (inside / "objects" / "info").mkdir(parents=True, exist_ok=True)
     (inside / "objects" / "info" / "alternates").write_bytes(render_alternates(common / "objects"))
+    # Packed, not written one by one: a repository may have a hundred thousand refs.
     rows = git.run("for-each-ref", "--format=%(objectname) %(refname) %(symref)").out.split(b"\n")[:-1]
     packed = [b"# pack-refs with: sorted \n"]
     for row in rows:
         oid, name, target = row.split(b" ")
+        # prun's own are no business of hooks; the others belong to one worktree alone.
         if name.startswith((PRUN_REFS.encode(), b"refs/bisect/", b"refs/worktree/", b"refs/rewritten/")):
             continue
         if target:
@@ -188,6 +207,7 @@ def _fill(repository: Repository, path: Path, ref: str, start: Oid) -> None:
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_bytes(b"ref: " + target + b"\n")
         else:
+            # The target stands where the landing began, even if it has moved since.
             packed.append(b"%s %s\n" % (start.encode() if os.fsdecode(name) == ref else oid, name))
     (inside / "packed-refs").write_bytes(b"".join(packed))
     (inside / "info").mkdir(exist_ok=True)
@@ -209,12 +229,15 @@ def _fill(repository: Repository, path: Path, ref: str, start: Oid) -> None:
     settings = [("include.path", str(one)) for one in own if one.is_file()]
     settings += [
         ("core.bare", "false"),
+        # Its objects are the user's: git must not pack or prune them from in here.
         ("gc.auto", "0"),
         ("maintenance.auto", "false"),
     ]
+    # The user's value would point git at the user's own files.
     if "core.worktree" in known:
         settings.append(("core.worktree", str(path)))
     with open(inside / "config", "ab") as config:
+        # Appended, so that these rows come last and win.
         config.write("".join(render_setting(*one) for one in settings).encode("utf-8", "surrogateescape"))
 
 
@@ -240,6 +263,7 @@ def find_hooks(folder: Path, wanted: Sequence[str] = MERGE_HOOKS) -> Hooks:
     for name in wanted:
         if not (folder / name).is_file():
             continue
+        # Git passes over a hook that is not executable, with a hint that nobody sees here.
         if os.access(folder / name, os.X_OK):
             from gitprun.guards.install import is_gate_alone
 
@@ -252,7 +276,7 @@ def find_hooks(folder: Path, wanted: Sequence[str] = MERGE_HOOKS) -> Hooks:
 
 
 def describe_not_run(folder: Path, changed: Sequence[str], target: Target, new: Oid, wanted: Sequence[str]) -> str:
-    """Say that hooks are not run because a move itself changes them, and how each is run by hand."""
+    """Return a line on hooks that are not run because the move changes them, and how each is run by hand."""
     names = find_hooks(folder, wanted).names
     if not names:
         return f"no hook was run: {join_few(changed)} changed"
@@ -268,7 +292,7 @@ class UnfitContent(PrunError):
 def copy_staged(git: Git, trees: Trees, tree: Oid) -> tuple[Oid, tuple[TreeChange, ...]]:
     """Return the tree that an index holds, with its files written into ``trees``, and how it differs from ``tree``.
 
-    Raises Unfit where that cannot be.
+    Raises UnfitContent where that cannot be.
     """
     options = ("--cached", "--raw", "-z", "--no-abbrev", "--no-renames", "--ignore-submodules=all")
     fields = git.run("diff-index", *options, tree).fields
@@ -278,9 +302,19 @@ def copy_staged(git: Git, trees: Trees, tree: Oid) -> tuple[Oid, tuple[TreeChang
             raise UnfitContent(f"they change the submodule {show_path(change.path)}", "commit that by hand")
         if not change.removed:
             content = git.run("cat-file", "blob", change.new).out
+            # The room's objects go away with it, so each file is written into the user's, and compared on the way.
             if write_object(trees.repo, "blob", content) != change.new:
                 raise UnfitContent(f"{show_path(change.path)} changed while it was read")
     after = trees.apply(tree, changes)
     if after is None:
         raise UnfitContent("what they make cannot be put into the merged tree")
     return after, tuple(changes)
+
+
+def describe_hooks(settings: MergeSettings, hooks: Hooks) -> Iterator[str]:
+    """Yield what a landing tells of hooks: those that run, and a folder of them that is not there."""
+    yield from hooks.notes
+    if hooks.names:
+        yield News(f"hooks run on each merge: {', '.join(hooks.names)}")
+    if settings.hooks and not hooks.folder.is_dir() and settings.hooks != os.devnull:
+        yield f"core.hooksPath names {hooks.folder}, which is not there: no hook is active"

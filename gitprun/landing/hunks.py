@@ -48,6 +48,7 @@ class Hunk:
 
 def find_hunks(conflict: FileConflict) -> tuple[Hunk, ...] | str:
     """Return the places both sides changed in different ways, in order; or why they cannot be told line by line."""
+    # What no resolver reads is not paired for a report either.
     if max(map(len, (conflict.main, conflict.unit))) > SIZE_LIMIT:
         return "it is too large to be shown"
     triple = split_conflict(conflict)
@@ -59,6 +60,7 @@ def find_hunks(conflict: FileConflict) -> tuple[Hunk, ...] | str:
     return tuple(
         _hunk(triple, region)
         for region in group_regions(main, unit)
+        # Where one side changed something, or both alike, nobody has to choose.
         if region.main and region.unit and _texts_differ(triple, region)
     )
 
@@ -85,6 +87,7 @@ def _hunk(triple: Triple, region: Region) -> Hunk:
 
 def _span(region: Region, base: Sequence[bytes], changes: Sequence[LineChange]) -> Span:
     lines = region_text(region, base, changes)
+    # Counted in the side's own lines, as an editor shows them, not in the base's.
     first = changes[0].first - (changes[0].start - region.start)
     return Span(line=first + 1, count=len(lines), text=_shown(lines))
 

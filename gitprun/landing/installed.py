@@ -27,6 +27,7 @@ from gitprun.system.files import read_plain
 
 # So many files of a folder of hooks are looked at; nobody has more.
 MOST_HOOKS = 200
+# Git's own samples, and what lies beside hooks to be read.
 _NO_SCRIPTS = (".sample", ".md", ".txt", ".rst", ".json", ".lock")
 # Settings that name files of a tree which no program is started from.
 _HARMLESS = (
@@ -65,17 +66,21 @@ def read_live(
         texts[f"the hook {path.name}"] = text
         folders.update(inside.find(path, link=True))
     runners = set(runners_in(texts.values()))
+    # husky 9 points git at .husky/_, whose scripts call those one folder above.
     if any(".husky" in folder.split("/") for folder in folders):
         runners.add("husky")
         texts |= {
             f"the hook .husky/{path.name}": text for top in places.tops for path, text in _read_hooks(top / ".husky")
         }
+    # Asked once more: husky's own scripts may call lint-staged and the like.
     runners |= runners_in(texts.values())
     called = {name: who for who, text in texts.items() for name in names_run(text)}
     for name, _, patterns in RUNNERS:
         if name in runners:
+            # What a runner is told counts only where a hook calls the runner.
             for told, text in _texts_of(trees, tree, patterns):
                 called |= dict.fromkeys(names_started(text), told)
+    # Keys git gives in small letters, so the list above has them so.
     values = {f"your setting {key}": value for key, value in settings.rows if not key.startswith(_HARMLESS)}
     started = {name: who for who, value in values.items() for name in names_run(value)}
     for told, text in _texts_of(trees, tree, [pattern for pattern, _ in HELD]):
@@ -135,6 +140,7 @@ class _Inside:
         """Yield where a place lies in a checkout, as it is written and where links lead; with ``link`` only that."""
         for plain, real in self._tops:
             written, led = os.path.abspath(os.path.join(plain, place)), os.path.realpath(os.path.join(plain, place))
+            # Below .git is nothing that a tree could hold.
             if not link and _is_below(written, plain) and not _is_below(written, os.path.join(plain, ".git")):
                 yield _relative(written, plain)
             if _is_below(led, real) and not _is_below(led, self._common) and not (link and led == written):
@@ -161,6 +167,7 @@ def _read_hooks(folder: Path) -> Iterator[tuple[Path, str]]:
         return
     for name in names:
         path = folder / name
+        # A link to nothing counts: the landing may bring what it points to.
         if name.endswith(_NO_SCRIPTS) or not (path.is_file() or path.is_symlink()):
             continue
         yield path, _text(read_plain(Path(os.path.realpath(path)), LARGEST) or b"")
@@ -168,6 +175,7 @@ def _read_hooks(folder: Path) -> Iterator[tuple[Path, str]]:
 
 def _included(rows: Iterable[tuple[str, str]], inside: _Inside, common: Path) -> Iterator[str]:
     """Yield the files of a checkout that settings include: told from the file that does, or from the user's home."""
+    # A relative include is told from the file it stands in.
     above = [common, Path.home(), Path.home() / ".config" / "git"]
     for key, value in rows:
         if key == "include.path" or (key.startswith("includeif.") and key.endswith(".path")):
@@ -190,6 +198,7 @@ def _aliases(trees: Trees, tree: Oid) -> dict[str, str]:
         entry = trees.find(tree, name.encode())
         if entry is not None and entry[0] == LINK_MODES[0]:
             led = posixpath.normpath(posixpath.join(posixpath.dirname(name), _text(read_blob(trees.repo, entry[1]))))
+            # What leads out of the tree is not the tree's to change.
             if not led.startswith(("..", "/")):
                 found[led] = name
     return found

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gitprun.git.command import Git
 from gitprun.git.refs import loose_place
@@ -61,9 +61,10 @@ def move(
 ) -> tuple[Batch, Oid]:
     """Move the target and record it; ``made`` is what the after commands left, to be landed on top.
 
-    The ledger knows before and after, so that a crash in between is repaired. Gives the new tip.
+    The ledger knows before and after, so that a crash in between is repaired. Returns the new tip, too.
     """
     target, new, after = site.target, batch.tip(site), None
+    # Commands that left everything as it was need no commit.
     if made is not None and made.tree != batch.taken[-1].tree:
         from gitprun.landing.after import write_after
 
@@ -72,29 +73,26 @@ def move(
         after = AfterRow(commit=new, commands=tuple(made.commands), paths=tuple(made.paths))
         count = f"{len(made.paths)} file{'s were' if len(made.paths) != 1 else ' was'}"
         site.note(News(f"after {', '.join(made.commands)}: {count} made anew, in {new[:10]}"))
+    # Once more, although it was asked before the checks: they took minutes, in which the user worked on.
     require_way(site, repository.common, new)
+    # Read back from the objects themselves: what was built is proved, what is written is what lands.
     wrong = misplaced(site.repo, batch.taken, target.tip)
     if wrong:
         raise OperationRefused(
             f"the merge of {wrong[0].item.candidate.branch} is not what was built; nothing was changed"
         )
+    # Before the intent is written: a ref on disk must never name an object that a power cut can take away.
     _sync(repository, site, batch, new)
     rows = _rows(site, batch, new, made)
     names = [built.item.candidate.branch for built in batch.taken]
-    begun = LandingStarted(
-        target=target.ref,
-        old=target.tip,
-        new=new,
-        checkout=str(target.checkout) if target.checkout else "",
-        branches=tuple(names),
-        order=site.options.order,
-        landings=rows,
-    )
+    begun = _intent(site, new, names, rows)
+    # The intent, with all that is needed to finish: a crash from here on is repaired from this row alone.
     ledger.append(begun.into(LandingStarted, after=after) if after else begun)
     reason = render_reason(names)
     git = Git(cwd=target.checkout or repository.common)
     try:
         move_target(target, git, new, reason)
+    # Nothing happened, and the next landing must not look for something to repair.
     except OperationRefused:
         ledger.append(end_of(begun, LandingFinished, "not-moved"))
         raise
@@ -105,7 +103,9 @@ def move(
     except MoveUndone:
         ledger.append(end_of(begun, LandingFinished, "taken-back"))
         raise
+    # After the checkout: a landing that is recorded is one that the user sees in the files.
     record_landed(ledger, begun, rows)
+    # After the record: an approval of prun.toml must not outlive a landing that never was.
     approve(repository, site, new)
     if target.checkout is not None and changed:
         site.note(describe_not_run(site.hooks.folder, changed, target, new, AFTER_LANDING))
@@ -115,8 +115,22 @@ def move(
     return replace(batch, items=tuple(items)), new
 
 
+def _intent(site: LandingContext, new: Oid, names: Sequence[str], rows: tuple[LandingRow, ...]) -> LandingStarted:
+    """Return what is about to be done, as it is written down."""
+    target = site.target
+    return LandingStarted(
+        target=target.ref,
+        old=target.tip,
+        new=new,
+        checkout=str(target.checkout) if target.checkout else "",
+        branches=tuple(names),
+        order=site.options.order,
+        landings=rows,
+    )
+
+
 def _require_accepted(site: LandingContext, batch: Batch, made: AfterCommands) -> None:
-    """Raise Refused where commands made what is run here: they ran over the code of branches."""
+    """Raise OperationRefused where commands made what is run here: they ran over the code of branches."""
     step = site.trees.compare(batch.taken[-1].tree, made.tree)
     held = unaccepted(find_touches(site.trees, step, site.live()), site.options, None)
     if held:
@@ -129,6 +143,7 @@ def _require_accepted(site: LandingContext, batch: Batch, made: AfterCommands) -
 def _rows(site: LandingContext, batch: Batch, new: Oid, made: AfterCommands | None) -> tuple[LandingRow, ...]:
     """Return a row for each branch: its merge, what was settled and dropped, and that what it brought is there."""
     others = frozenset(path.encode("utf-8", "surrogateescape") for path in (made.paths if made else ()))
+    # Found out before the branch moves, for it is written into the intent as well.
     presences = find_presence(site.trees, batch.taken, tree_of(site.repo, new), others)
     own_check = OwnCheck(site, tuple(built.item.candidate for built in batch.taken))
     rows, below = [], site.target.tip
@@ -168,6 +183,7 @@ def _sync(repository: Repository, site: LandingContext, batch: Batch, new: Oid) 
     found: set[str] = {new}
     for built in batch.taken:
         found.add(built.commit)
+        # Only what is new: syncing all of a repository takes minutes.
         found.update(site.trees.written_between(before, built.tree))
         before = built.tree
     found.update(site.trees.written_between(before, tree_of(site.repo, new)))
@@ -182,6 +198,7 @@ def _post_merge(site: LandingContext, checkout: Path) -> None:
         try:
             run_hook(Git(cwd=checkout), hooks.folder, "post-merge", "0")
             site.note(News("the post-merge hook ran"))
+        # As with git merge: a post-merge hook cannot call the merge off.
         except (OperationRefused, GitFailed, GitTimeout) as problem:
             site.note(f"{problem.message} (the landing stands)")
 
@@ -195,13 +212,14 @@ class Containment:
     united: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
 
-    def as_json(self) -> dict[str, Any]:
-        """Give it as plain values."""
+    def as_json(self) -> dict[str, object]:
+        """Return it as plain values."""
         return {"whole": self.whole, "united": list(self.united), "missing": list(self.missing)}
 
 
 def find_presence(trees: Trees, taken: Sequence[Built], tree: Oid, others: frozenset[bytes]) -> list[Containment]:
     """Look for what each merge brought in the tree they led to; ``others`` are paths that something else changed."""
+    # From the last merge back, so that ``later`` are the paths that merges behind this one changed again.
     later = set(others)
     found: list[Containment] = []
     for built in reversed(taken):
@@ -236,12 +254,13 @@ def misplaced(repo: Objects, taken: Sequence[Built], start: Oid) -> list[Built]:
 
 
 def recover_landing(repository: Repository, ledger: Ledger) -> tuple[str, ...]:
-    """Finish the last landing or undo if its program was killed; gives notes on what was done.
+    """Finish the last landing or undo if its program was killed; returns notes on what was done.
 
     Call it under the landing lock. A checkout that did not follow is completed, path by path and only where the user
-    changed nothing since; raises CheckoutStuck, and does so again until that is settled, when he did.
+    changed nothing since; else raises CheckoutStuck, and does so again until that is settled.
     """
     begun = find_cut_off(ledger.read().events)
+    # Mostly: what the ledger holds of the last landing has an end.
     if begun is None:
         return ()
     started, landed = begun
@@ -249,9 +268,11 @@ def recover_landing(repository: Repository, ledger: Ledger) -> tuple[str, ...]:
     git = Git(cwd=repository.common)
     now = read_tip(git, started.target)
     branch = started.target.removeprefix("refs/heads/")
+    # The ref decides what happened, not how far the program is thought to have come.
     if not now or not _has_moved(git, started, now):
         ledger.append(end_of(started, ended, "not-moved"))
         return (News(f"{noun} on {branch} was cut off before anything moved"),)
+    # Where the branch went on since, the checkout is as the user made it.
     if now == started.new and started.checkout:
         _complete(Path(started.checkout), started)
     if isinstance(started, UndoStarted):
@@ -289,6 +310,7 @@ def _complete(checkout: Path, begun: Begun) -> None:
     if not checkout.is_dir():
         return
     git = Git(cwd=checkout)
+    # On another branch by now: switching there brought its files along.
     if git.run("symbolic-ref", "--quiet", "HEAD", ok=(0, 1, 128)).text != begun.target:
         return
     try:
@@ -337,6 +359,7 @@ def landing_place(repository: Repository, root: str) -> Path:
 
 def room_mark(repository: Repository) -> str:
     """Return what tells this repository's folders apart in a place that several may share."""
+    # Ten digits: a handful of repositories share a folder, and the name stays short enough for paths below it.
     return hashlib.sha256(os.fsencode(repository.common.resolve())).hexdigest()[:10]
 
 
@@ -349,6 +372,7 @@ def sweep_rooms(repository: Repository, place: Path) -> tuple[str, ...]:
     for path in left:
         identity = folder_identity(path)
         try:
+            # Git's own record of the worktree goes with it; removed by hand, it would be listed as missing.
             if identity is not None and admin_folder(repository.common, path) is not None:
                 remove_worktree(repository, path, identity)
             elif identity is not None:

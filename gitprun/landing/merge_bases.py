@@ -42,6 +42,7 @@ def find_forks(git: Git, dag: New, tips: Sequence[Oid]) -> MergeBases:
             inner = number_of.get(Oid(commit), number)
             if inner != number:
                 stacked.add((min(inner, number), max(inner, number)))
+    # Branches that share one commit mostly share many: each group once, not once for each of its commits.
     crowds = {tuple(numbers) for numbers in by_commit.values() if len(numbers) > 1}
     shared = {(one, other) for crowd in crowds for one in crowd for other in crowd if one < other}
     return MergeBases(tips, places, frozenset(stacked), frozenset(shared))
@@ -61,6 +62,7 @@ def bases_of(git: Git, repo: Objects, forks: MergeBases, one: int, other: int) -
 
 def read_new(git: Git, target: Oid, tips: Sequence[Oid]) -> New:
     """Read the commits that the target does not have, with their parents."""
+    # By stdin: the ids of a thousand branches may not fit on a command line.
     asked = "".join(f"{tip}\n" for tip in (*tips, f"^{target}"))
     listing = git.run("rev-list", "--parents", "--stdin", stdin=asked.encode()).text
     rows = (line.split(" ") for line in listing.split("\n"))
@@ -68,6 +70,7 @@ def read_new(git: Git, target: Oid, tips: Sequence[Oid]) -> New:
 
 
 def _reach(dag: New, tip: Oid) -> frozenset[str]:
+    # By a list: a chain of thousands of commits is deeper than Python recurses.
     seen, queue = {str(tip)}, [tip]
     while queue:
         for parent in dag.get(queue.pop(), ()):
@@ -78,7 +81,7 @@ def _reach(dag: New, tip: Oid) -> frozenset[str]:
 
 
 def _fork_of(git: Git, dag: New, commits: frozenset[str]) -> Oid | None:
-    """Give the one commit of the target's history that a branch builds on; None if there are several, or none."""
+    """Return the one commit of the target's history that a branch builds on; None if there are several, or none."""
     places = {parent for commit in commits for parent in dag.get(commit, ()) if parent not in dag}
     if len(places) > 1:
         # One that merged the target now and then builds on the last of them.
@@ -118,6 +121,7 @@ class Ancestry:
     def bases(self, tip: Oid, unit: Oid) -> tuple[Oid, ...]:
         """List the best common ancestors of a branch and a train that left from the target; none: unrelated."""
         own = self._own.get(unit, frozenset())
+        # Else a branch before it in the train may have brought some of its commits.
         if own and all(self._owners[commit] == 1 for commit in own):
             # Nothing of it can have come in with another branch: it joins the train where it left the target.
             places = self.places(unit)

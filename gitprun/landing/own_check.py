@@ -19,7 +19,7 @@ from gitprun.model.units import Verdict
 from gitprun.verify.gate_changes import GateChange, describe
 from gitprun.verify.put_back import PutBack, put_back, read_gate_changes
 
-# So many paths are named one by one before their folder is.
+# So many paths are named one by one before their folder is: what --accept names is pasted, and read before it is.
 MOST_PATHS = 3
 
 
@@ -43,21 +43,24 @@ class OwnCheck:
         """Return the tree to check as well before this one is proved; None where that is not needed."""
         site = self.site
         changes = self._read(site.old_tree, tree)
+        # Most trees change no check: then nobody's commits are walked.
         inside = self._inside(commit) if changes else ()
         left = [change for change in changes if not self.is_accepted(change.path, inside)]
         return put_back(site.trees, site.old_tree, tree, left) if left else None
 
     def is_accepted(self, path: str, candidates: Sequence[Candidate]) -> str:
-        """Say who accepts that a path is changed: the user, or the plan that names it; empty if nobody."""
+        """Return who accepts that a path is changed: the user, or the plan that names it; empty if nobody."""
         if covers(self.site.options.accept, path):
             return "--accept"
         owners = [one for one in candidates if path in self._paths(one)]
+        # All who changed it: one unit whose plan names the file must not cover for another.
         return "paths" if owners and all(path in literal(one.fence) for one in owners) else ""
 
     def hold(self, candidate: Candidate, verdict: Verdict) -> LandingItem:
-        """Say why a candidate is held, and which paths would have to be accepted."""
+        """Return why a candidate is held, and which paths would have to be accepted."""
         paths = tuple(dict.fromkeys(path for path, _ in verdict.gate))
         others = sorted(one.branch for one in self.candidates if one != candidate and self._paths(one) & set(paths))
+        # Red with the checks put back although it changed none of them: another branch in the train did.
         by = "" if self.touches(candidate, verdict) or not others else f" (changed by {', '.join(others)})"
         return LandingItem(
             candidate=candidate,
@@ -68,7 +71,7 @@ class OwnCheck:
         )
 
     def tell(self, candidate: Candidate) -> tuple[str, ...]:
-        """Say in one line what a candidate changed of its checks, if it did."""
+        """Return in one line what a candidate changed of its checks, if it did."""
         changes = self.of(candidate)
         return (f"{candidate.branch} changes its own check: {describe(changes)}",) if changes else ()
 
@@ -115,6 +118,7 @@ class OwnCheck:
 
 def judge(green: Verdict, back: PutBack, again: Verdict) -> Verdict:
     """Judge a green tree by what the checks say once those it changed are put back: red then is red."""
+    # Could not run says nothing against the tree: that is told, and it lands.
     if again.state != "fail":
         return green
     failed = next((check for check in again.checks if check.state == "fail"), None)
@@ -125,7 +129,7 @@ def judge(green: Verdict, back: PutBack, again: Verdict) -> Verdict:
 
 
 def not_run(back: PutBack, again: Verdict) -> str:
-    """Say that the checks told nothing with what was changed of them put back; empty where they did."""
+    """Return that the checks told nothing with what was changed of them put back; empty where they did."""
     if again.state in ("pass", "fail"):
         return ""
     return f"with {describe(back.changes)} put back, the checks could not run: {again.reason}"
@@ -148,4 +152,5 @@ def covers(accepted: Collection[str], path: str) -> bool:
 def literal(fence: Collection[str]) -> frozenset[str]:
     """Return those patterns of a fence that are the name of one file."""
     plain = (one.removeprefix("./").lstrip("/") for one in fence)
+    # A pattern that covers a folder was not written with this one file in mind.
     return frozenset(one for one in plain if one and not one.endswith("/") and not any(mark in one for mark in "*?"))

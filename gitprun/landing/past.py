@@ -13,11 +13,11 @@ from gitprun.git.walk import Trees
 from gitprun.model.errors import PrunError
 from gitprun.model.names import Oid
 
-# How far back the work of others is looked for.
+# How far back the work of others is looked for: the trees of each commit and its parent have to be compared.
 MOST = 300
 # A branch seldom is further behind; beyond that nobody waits for the answer.
 FURTHEST = 20_000
-# Steps are kept while they are few enough.
+# Ten times MOST: each step holds all that its commit changed, and a forecast asks about many branches.
 _KEPT = 3_000
 
 
@@ -47,6 +47,7 @@ class Past:
         key = target, frozenset(known)
         if key not in self._chains:
             rows = self._list("--parents", target, *(f"^{one}" for one in sorted(known)))
+            # The oldest commit the branch lacks has the first one that it has as its parent.
             joint = Oid(rows[-1][1]) if rows and len(rows[-1]) > 1 else None
             self._chains[key] = Chain(tuple(Oid(row[0]) for row in rows), joint)
         return self._chains[key]
@@ -62,6 +63,7 @@ class Past:
         """Return all commits that a target has and ``known`` have not, oldest first, with their messages."""
         key = target, frozenset(known)
         if key not in self._messages:
+            # Between NULs, for a message may hold anything else.
             words = ("--topo-order", "--reverse", "-z", "--no-show-signature", "--format=%H%n%B")
             rows = self.git.run("log", *words, target, *(f"^{one}" for one in sorted(known))).text.split("\0")
             parts = (row.partition("\n") for row in rows if row)
@@ -114,6 +116,7 @@ class Past:
         found = self._steps.get(commit)
         if found is None:
             if len(self._steps) >= _KEPT:
+                # All at once: a walk goes on from where it is, so what is old is seldom asked again.
                 self._steps.clear()
             found = self._steps[commit] = FirstParentStep(commit, self.trees.compare(old, new))
         return found
@@ -124,8 +127,11 @@ class Past:
         return [row.split(" ") for row in answer.text.splitlines()] if answer.code == 0 else []
 
 
+# Git itself shortens ids to seven digits or more; shorter ones may be words.
 _ID = re.compile(r"\b[0-9a-f]{7,40}\b")
+# Whole words and their forms: "background" and "undone work" speak of something else.
 _WORD = re.compile(r"\b(?:revert|back(?:s|ed|ing)? ?out\b|roll(?:s|ed|ing)? ?back\b|undo(?:es|ing)?\b)", re.IGNORECASE)
+# Git's own sentence, and the server's: both write it so.
 _REVERTS = re.compile(r"This reverts commit ([0-9a-f]{7,40})")
 # Mode and object id of a path.
 Version = tuple[str, Oid]
@@ -158,6 +164,7 @@ def find_reversals(steps: Iterable[FirstParentStep], given: Mapping[bytes, Versi
         paths = tuple(one.path for one in step.changes if given.get(one.path) == (one.old_mode, one.old))
         if not paths:
             continue
+        # Who takes back a change mostly leaves the files it added alone, or deletes them for other reasons.
         weighty = [one.path for one in step.changes if not one.added] or [one.path for one in step.changes]
         found.append(Reversal(step.commit, paths, set(weighty) <= set(paths)))
     return tuple(found)

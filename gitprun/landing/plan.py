@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from gitprun.judging.hotspots import Hotspot, Policy
 from gitprun.landing.undo_plan import TakenOut
@@ -61,7 +61,7 @@ class Candidate:
     drift: str = ""
     confined: bool = False
     notes: tuple[str, ...] = ()
-    stray: str = ""
+    diverged: str = ""
     mended: str = ""
     fence: tuple[str, ...] = ()
     base: str = ""
@@ -92,6 +92,7 @@ class LandingOptions:
     dry_run: bool = False
     verify: tuple[str, ...] | None = None
     detect: bool = False
+    # Half an hour, as DEFAULT_VERIFY_TIMEOUT: a test suite that takes longer is asked for by name.
     verify_timeout: float = 1800.0
     verify_sandbox: VerifySandbox | None = None
     verify_view: VerifyView = "checkout"
@@ -163,8 +164,8 @@ class LandingItem:
     verdict: Verdict | None = None
     accept: tuple[str, ...] = ()
 
-    def as_json(self) -> dict[str, Any]:
-        """Give it as plain values, the candidate's own on the same level."""
+    def as_json(self) -> dict[str, object]:
+        """Return it as plain values, the candidate's own on the same level."""
         absent = {"candidate"} if self.verdict else {"candidate", "verdict"}
         known = {name: value for name, value in asdict(self).items() if name not in absent}
         listed = {name: [dict(row) for row in known[name]] for name in ("conflicts", "resolved", "suspects")}
@@ -188,11 +189,11 @@ class LandingReport:
 
     @property
     def landed(self) -> tuple[LandingItem, ...]:
-        """Give the items that landed, or would."""
+        """Return the items that landed, or would."""
         return tuple(item for item in self.items if item.state in ("landed", "would-land"))
 
-    def as_json(self) -> dict[str, Any]:
-        """Give it as plain values."""
+    def as_json(self) -> dict[str, object]:
+        """Return it as plain values."""
         return {
             "target": self.target,
             "old": self.old,
@@ -216,6 +217,7 @@ def plan_order(
         units = sorted((one for one in candidates if one.unit), key=lambda one: one.since)
         arranged = [*units, *(one for one in candidates if not one.unit)]
     waiting = list(dict.fromkeys(arranged))
+    # Branches beside each other need no sorting by descent.
     if not contained:
         return tuple(waiting)
     ordered: list[Candidate] = []
@@ -229,7 +231,8 @@ def plan_order(
 
 
 def unproved(candidate: Candidate, options: LandingOptions) -> str:
-    """Say why a unit's own verdict keeps it from landing; empty if it does not."""
+    """Return why a unit's own verdict keeps it from landing; empty if it does not."""
+    # Branches made elsewhere were never checked: the merged tree's check is all there is.
     if not candidate.unit or candidate.verdict == "pass" or options.allow_unverified:
         return ""
     if candidate.mended and not options.no_verify:
@@ -239,7 +242,7 @@ def unproved(candidate: Candidate, options: LandingOptions) -> str:
 
 
 def say_verdict(verdict: str) -> str:
-    """Say in words why a verdict other than a pass proves nothing."""
+    """Return in words why a verdict other than a pass proves nothing."""
     return {
         "fail": "its checks failed",
         "could-not-run": CHECK_AGAIN[0],

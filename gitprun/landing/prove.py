@@ -18,7 +18,7 @@ from gitprun.landing.own_check import OwnCheck, judge, not_run
 from gitprun.landing.plan import Candidate, LandingOptions, News
 from gitprun.ledger.events import Event
 from gitprun.ledger.roster import NAMED
-from gitprun.ledger.unit_events import Placed, UnitCaptured, UnitPreparing, UnitQueued
+from gitprun.ledger.unit_events import PlaceFacts, UnitCaptured, UnitPreparing, UnitQueued
 from gitprun.model.names import Oid, short
 from gitprun.model.units import CheckResult, Verdict, was_confined
 from gitprun.supervisor.process import Stop
@@ -85,6 +85,7 @@ class Proof:
 
     def after(self, tree: Oid) -> tuple[Hotspot, ...]:
         """Return the hotspots whose commands have to run because ``tree`` changes their paths."""
+        # Most landings have no such command, and need no list of what changed.
         if not any(row.after for row in self.site.options.hotspots):
             return ()
         changes = self.site.since(self.site.old_tree, tree).changes
@@ -97,6 +98,7 @@ class Proof:
         """
         tree = tree_of(self.site.repo, commit)
         rows = self.after(tree)
+        # Once for each tree: a generator that writes the time would make another one at every check.
         if rows and tree not in self.made:
             failed = self._make(commit, tree, rows)
             if failed is not None:
@@ -105,6 +107,7 @@ class Proof:
             # What lands is the tree with what they made, so that is what has to be green.
             tree, commit = self.made[tree].tree, write_after(self.site, commit, self.made[tree])
         verdict = self._check_tree(commit, tree)
+        # Red says all there is to say; what changed its checks matters only where they are green.
         if verdict.state != "pass" or self.site.options.no_verify:
             return verdict
         back = self.own_check.to_prove(commit, tree)
@@ -124,6 +127,7 @@ class Proof:
 
     def _check_tree(self, commit: Oid, tree: Oid) -> Verdict:
         known = self.site.memory.verdicts
+        # By tree, not by commit: merges that come to the same files are the same question.
         if tree in known:
             return known[tree]
         if self.site.options.no_verify:
@@ -153,12 +157,13 @@ class Proof:
         logs, plan = self.logs / short(commit), self.plan
         try:
             with pristine_place(self._context(commit), commit, plan) as place:
+                # Before they run: the setup may have made ignored files, and those are not theirs.
                 ignored = list_ignored(place)
                 failed = run_after(place, rows, log=logs / "after.log", timeout=plan.timeout, stop=self.stop)
                 if failed is None:
                     self.made[tree] = take_in(self.site, place, tree, rows, ignored)
                     return None
-                said = place.around.cell.said
+                said = place.around.sandbox.said
         except SetupFailed as problem:
             failed, said = not_set_up(problem, logs), ""
         except UnfitContent as problem:
@@ -184,7 +189,7 @@ def _not_taken(rows: Sequence[Hotspot], problem: UnfitContent) -> CheckResult:
 
 
 def came_confined(candidates: Sequence[Candidate], events: Iterable[Event]) -> bool:
-    """Tell whether anything that asks to land was written by a worker that was held to its workspace.
+    """Check whether anything that asks to land was written by a worker that was held to its workspace.
 
     Branches are known by their tip where it pins a unit's work, and by their name where they are a named workspace's.
     """
@@ -194,12 +199,13 @@ def came_confined(candidates: Sequence[Candidate], events: Iterable[Event]) -> b
         if isinstance(one, UnitQueued) and one.spec is not None:
             specs[key] = one.spec.confined
         elif isinstance(one, UnitPreparing) and one.sandbox:
-            # Of a named workspace: what is asked for is another thing in each errand.
+            # Of a named workspace: what is asked for is another thing in each request.
             specs[key] = was_confined(one.executor, one.sandbox, one.walled)
-        if event.run == NAMED and isinstance(one, Placed) and one.branch:
+        if event.run == NAMED and isinstance(one, PlaceFacts) and one.branch:
             branches[event.unit] = one.branch
         if specs.get(key):
             captured = one.commit or "" if isinstance(one, UnitCaptured) else ""
             confined.add(branches.get(event.unit, "") if event.run == NAMED else captured)
+    # Of events without a commit or a branch: an empty name would fit every branch made elsewhere.
     confined.discard("")
     return any(one.confined or not confined.isdisjoint((one.branch, one.tip)) for one in candidates)

@@ -15,8 +15,9 @@ from gitprun.landing.past import Chain, Past, Version, is_inverse, reverted_comm
 from gitprun.landing.undo_plan import TakenOut
 from gitprun.model.names import Oid, short
 
-# So many commits of a branch that its target has are looked at.
+# So many commits of a branch that its target has are looked at. One with more is a main line itself.
 MOST_OWN = 5_000
+# Three paths tell which work is meant; the command brings all of it back.
 _NAMED = 3
 
 
@@ -56,10 +57,12 @@ def find_reverted(past: Past, branch: Asking) -> Reverted | None:
     back since, or is there in another way.
     """
     chain = past.chain(branch.target, branch.places)
+    # The target has nothing that the branch has not: nothing can have been taken back.
     if not chain.newer:
         return None
     own = _landed(past, branch, chain)
     line = past.line(branch.target) if own else {}
+    # A merge whose second parent is the branch's own commit brought it in.
     merges = {commit for commit, parents in line.items() if not own.isdisjoint(parents[1:])}
     merges |= _of_its_name(past, branch, chain)
     taken = _follow(past, branch, chain, own, merges) if own or merges else {}
@@ -72,6 +75,7 @@ def find_reverted(past: Past, branch: Asking) -> Reverted | None:
 
 def _landed(past: Past, branch: Asking, chain: Chain) -> set[Oid]:
     """Return the commits of a branch's own that the target has, reached by no first-parent commit of the target."""
+    # It left the target's own line and was never merged: nothing of it has landed.
     if set(branch.places) == {chain.joint}:
         return set()
     line = past.line(branch.target)
@@ -93,6 +97,7 @@ def _of_its_name(past: Past, branch: Asking, chain: Chain) -> set[Oid]:
     ids = {name for _, message in past.messages(branch.target, branch.places) for name in reverted_commits(message)}
     if not branch.name or (not rows and not ids):
         return set()
+    # The whole name: "fix" stands in the subject of "fix-2" and of "hotfix", too.
     named = re.compile(rf"(?<![\w.-]){re.escape(branch.name)}(?![\w./-])")
     found = set()
     for commit, parents in past.line(branch.target).items():
@@ -105,7 +110,7 @@ def _of_its_name(past: Past, branch: Asking, chain: Chain) -> set[Oid]:
 
 
 def _follow(past: Past, branch: Asking, chain: Chain, own: set[Oid], merges: set[Oid]) -> dict[Oid, Oid]:
-    """Go through what the target has and the branch has not, oldest first; gives what is taken back in the end."""
+    """Go through what the target has and the branch has not, oldest first; returns what is taken back in the end."""
     brought = own | merges
     ledger = {row.by: (Oid(row.commit), not row.redone) for row in branch.ledger if row.target == branch.ref}
     steps, newer = [past.step(commit) for commit in merges], {*chain.newer}
@@ -114,12 +119,15 @@ def _follow(past: Past, branch: Asking, chain: Chain, own: set[Oid], merges: set
     for commit, message in past.messages(branch.target, branch.places):
         effect = ledger.get(commit)
         for name in reverted_commits(message) if effect is None else ():
+            # A message may cut the id short, by hand or by a server.
             whole = next((one for one in brought if one.startswith(name)), None)
+            # The revert of a revert brings back what the first one took.
             turned = next((effects[one] for one in effects if one.startswith(name)), None)
             effect = (whole, True) if whole else (turned[0], not turned[1]) if turned else effect
         if effect is None and commit in newer:
             step = past.step(commit)
             effect = next(((one.commit, True) for one in steps if is_inverse(step, one)), None)
+            # The same change once more (picked, or applied by hand) settles it as well.
             again = ((one.commit, False) for one in steps if one.commit in taken and step.changes == one.changes)
             effect = effect or next(again, None)
         if commit in merges:
@@ -140,6 +148,7 @@ def _missing(past: Past, branch: Asking, commit: Oid) -> Iterator[bytes]:
     for change in past.step(commit).changes:
         now, mine = trees.find(there, change.path), trees.find(own, change.path)
         old, new = ((mode, oid) if mode != ABSENT else None for mode, oid in _versions(change))
+        # There in either form nothing is missing; and what the branch has not either is not its to miss.
         if now not in (mine, new) and mine != old:
             yield change.path
 

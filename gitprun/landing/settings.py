@@ -1,4 +1,4 @@
-"""What the user's git configuration and attributes say about merges: commits, hooks, and the driver of each path."""
+"""What the user's own git configuration says about merge commits, read once a landing."""
 
 from __future__ import annotations
 
@@ -43,6 +43,7 @@ def read_merge_settings(git: Git) -> MergeSettings:
     known = dict(rows)
     hooks = known.get("core.hookspath", "")
     encoding = known.get("i18n.commitencoding", "")
+    # smudge and process write files; a filter that only cleans has no part in a checkout.
     programs = [key for key in known if key.startswith("filter.") and key.endswith((".smudge", ".process"))]
     return MergeSettings(
         sign=_is_on(known.get("commit.gpgsign")),
@@ -50,6 +51,7 @@ def read_merge_settings(git: Git) -> MergeSettings:
         ignore_case=_is_on(known.get("core.ignorecase")),
         encoding="" if encoding.lower() in _UTF8 else encoding,
         cleanup=known.get("commit.cleanup", ""),
+        # It may be a number of subjects as well, so only what says no is off.
         shortlog=known.get("merge.log", "false").lower() not in ("false", "no", "off", "0"),
         hooks=os.path.expanduser(hooks),
         drivers={
@@ -68,6 +70,7 @@ def _is_on(value: str | None) -> bool:
     """Read a switch as git does."""
     if value is None:
         return False
+    # Git takes any number but 0 for on, with a sign or without.
     text = value.lower()
     return text in ("true", "yes", "on") or (text.lstrip("+-").isdigit() and int(text) != 0)
 

@@ -22,6 +22,7 @@ MOST_COMMITS = 300
 # So many of the first, and of the last, commits at which every path of the branch is changed: each costs a merge.
 MOST_MERGES = 8
 # So far back a branch is searched for the commit up to which it is in the target.
+# Each of them costs a search like that for the whole branch.
 MOST_OWN = 20
 
 _Entry = tuple[str, Oid] | None
@@ -35,7 +36,7 @@ class Holder:
     back: Oid | None = None
 
     def told(self, branch: str) -> str:
-        """Say since when the branch of that name has it all."""
+        """Return since when the branch of that name has it all."""
         return f"its changes are already in {branch}, since {short(self.commit)} (squashed or rebased)"
 
 
@@ -74,9 +75,11 @@ def find_holder(
     if not holding or holding[0] == commits[0]:
         # Where the target has not gone on, merging it says as much.
         return None
+    # Newest first: the last one in the list is the one that brought it.
     last, first = holding[0], holding[-1]
     above = parents_of(trees.repo, first)
     before = _entries(trees, above[0] if above else base, changes)
+    # Back as it was before: whoever did that took the work out, whatever the message says.
     later = reversed(_touching(git, last, target, changes, "--ancestry-path"))
     return Holder(first, next((commit for commit in later if entries.get(commit) == before), None))
 
@@ -86,6 +89,7 @@ def find_held_part(
 ) -> tuple[Oid, Oid] | None:
     """Return the last commit of a branch up to which the target has it, and where; None if there is none."""
     words = ("rev-list", "--first-parent", f"--max-count={MOST_OWN}", f"{base}..{tip}")
+    # The tip itself was asked already, by whoever comes here.
     for own in map(Oid, git.run(*words).text.splitlines()[1:]):
         changes = trees.compare(tree_of(trees.repo, base), tree_of(trees.repo, own))
         found = find_holder(git, merging, trees, Fork(base, target, own), changes)
@@ -99,6 +103,7 @@ def _touching(git: Git, base: Oid, target: Oid, changes: Sequence[TreeChange], *
 
     Those of branches it merged count: what was squashed into one of them came along.
     """
+    # Literal: a name with a star or a bracket in it would be a pattern to git.
     paths = [b":(literal,top)" + change.path for change in changes[:MOST_PATHS]]
     words = ("rev-list", "--topo-order", f"--max-count={MOST_COMMITS}", *more, f"{base}..{target}", "--")
     return [Oid(row) for row in git.run(*words, *paths).text.splitlines()]

@@ -16,6 +16,7 @@ from gitprun.model.globs import matches
 Grade = Literal["held", "named"]
 # Git takes it from the folder of hooks, wherever that is; or hooks call it in whatever folder they run.
 HookWay = Literal["", "folder", "called"]
+# Links and submodules: what lies behind either is in no tree that could be looked at.
 LINK_MODES: Final = ("120000", "160000")
 ATTRIBUTES: Final = ".gitattributes"
 MODULES: Final = ".gitmodules"
@@ -173,7 +174,7 @@ class Touch:
 
     @property
     def words(self) -> str:
-        """Say path and reason."""
+        """Return path and reason."""
         return f"{self.path} ({self.what})"
 
     def as_json(self) -> dict[str, str]:
@@ -182,14 +183,16 @@ class Touch:
 
 
 def grade(change: Altered, live: Live) -> Touch | None:
-    """Tell what one changed path is by its name alone; None where it is no part of the surface."""
+    """Return what one changed path is by its name alone; None where it is no part of the surface."""
     path = change.path.casefold() if live.ignore_case else change.path
     hook = _hook(path, live, change)
+    # Hooks first: whether one is touched decides which hooks run after the move.
     if hook is not None:
         return Touch(change.path, hook[1], "held", hook[0])
     what = _held(path, live, change)
     if what:
         return Touch(change.path, what, "held")
+    # One search instead of some eighty patterns, for every path of every branch.
     if not _LIKELY.search(path):
         return None
     for name, _, patterns in RUNNERS:
@@ -200,7 +203,7 @@ def grade(change: Altered, live: Live) -> Touch | None:
 
 
 def _hook(path: str, live: Live, change: Altered) -> tuple[HookWay, str] | None:
-    """Say how git's hooks come to run a path; None if they do not."""
+    """Return how git's hooks come to run a path; None if they do not."""
     leads = change.leads
     for folder in live.hooks:
         if (not folder and "/" not in path) or _reaches(folder, path, leads=leads):
@@ -216,7 +219,7 @@ def _hook(path: str, live: Live, change: Altered) -> tuple[HookWay, str] | None:
 
 
 def _held(path: str, live: Live, change: Altered) -> str:
-    """Say what else makes a path live, or protected; empty if nothing does."""
+    """Return what else makes a path live, or protected; empty if nothing does."""
     leads = change.leads
     if any(_reaches(name, path, leads=leads) for name in live.settings):
         return "git reads its settings from it here"
@@ -233,14 +236,15 @@ def _held(path: str, live: Live, change: Altered) -> str:
 
 
 def _named(names: Mapping[str, str], path: str, change: Altered) -> str:
-    """Say who names a path as something that is started; a link above such a path stands for it."""
+    """Return who names a path as something that is started; a link above such a path stands for it."""
     if change.leads:
         return next((who for name, who in names.items() if _reaches(name, path, leads=True)), "")
     return names.get(path, "") if change.may_run else ""
 
 
 def _quoted(texts: Mapping[str, str], path: str, change: Altered) -> str:
-    """Say whose text names a path that is no plain word, such as one with blanks."""
+    """Return whose text names a path that is no plain word, such as one with blanks."""
+    # Plain words were looked up above; only odd names are worth a search through whole texts.
     if PLAIN_WORD.fullmatch(path) or not change.may_run:
         return ""
     return next((who for who, text in texts.items() if path in text), "")
@@ -255,6 +259,7 @@ def _falls(pattern: str, path: str, *, leads: bool) -> bool:
     """Check whether a path falls under a pattern; a link that takes the place of one of its folders does, too."""
     if matches(pattern, path):
         return True
+    # A link called .claude stands for .claude/settings.json: git shows only the link.
     folders = pattern.removeprefix("**/").removeprefix("/").split("/")[:-1]
     return leads and any(
         path == "/".join(folders[:many]) or (pattern[:3] == "**/" and path.endswith("/" + "/".join(folders[:many])))
@@ -276,6 +281,7 @@ TITLES: Final[Mapping[Grade, str]] = {
 
 
 def describe(touches: Sequence[Touch]) -> str:
-    """Say in one line what is touched; empty where nothing is."""
+    """Return in one line what is touched; empty where nothing is."""
+    # Three fit on a line; --accept is told all of them.
     shown = ", ".join(touch.words for touch in touches[:3])
     return shown + (f" and {len(touches) - 3} more" if len(touches) > 3 else "")

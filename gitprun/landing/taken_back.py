@@ -30,6 +30,7 @@ def look_back(site: LandingContext, candidate: Candidate, tree: Oid) -> TakenBac
     ``tree`` is what it brings: its own, or one that was mended.
     """
     target, tip = site.target.tip, candidate.tip
+    # A unit's base is known to the commit; of other branches the reflog says where they were made.
     bases, first = site.ancestry.bases(target, tip), candidate.base or candidate.made
     back = Back(target=target, bases=bases, tip=tip, tree=tree, first=first)
     return find_all_taken_back(site.merging, site.past, back)
@@ -59,9 +60,9 @@ def add_markers(seen: TakenBack, marked: Sequence[Suspect], known: Collection[st
 
 
 def describe_reverted(site: LandingContext, candidate: Candidate) -> str:
-    """Say what the target has of a branch and took back since, and how it comes back; empty where there is nothing.
+    """Return what the target has of a branch and took back since, and how it comes back; empty where there is nothing.
 
-    What somebody has mended by hand is what he wants.
+    What somebody has mended by hand is meant.
     """
     if candidate.mended:
         return ""
@@ -81,6 +82,7 @@ def describe_reverted(site: LandingContext, candidate: Candidate) -> str:
         return ""
     by = short(found.by)
     known = any(row.by == found.by for row in candidate.reverted)
+    # git revert refuses a merge without being told which parent stays.
     merge = "-m 1 " if len(parents_of(site.repo, found.by)) > 1 else ""
     back = f"git prun undo --redo {by}" if known else f"git revert {merge}{by}"
     return f"{target.branch} had it: {found}; {back} brings it back"
@@ -113,12 +115,13 @@ def find_all_taken_back(merging: Callable[[], Git], past: Past, branch: Back) ->
     if not branch.bases:
         return TakenBack()
     taken = find_taken_back(past, branch)
+    # A single commit right on the target: it has no merges of its own that could have lost anything.
     if parents_of(past.trees.repo, branch.tip) == tuple(branch.bases):
         return taken
-    from gitprun.landing.evil_merge import find_lost
+    from gitprun.landing.evil_merge import find_evil_merges
 
     known = (*branch.bases, branch.target)
-    lost = find_lost(merging(), past.trees, bases=known, tip=branch.tip, last=branch.tree)
+    lost = find_evil_merges(merging(), past.trees, bases=known, tip=branch.tip, last=branch.tree)
     # Which merge it was says more than what is missing.
     suspects = {one.path: one for one in (*taken.suspects, *lost.suspects)}
     return TakenBack(tuple(suspects[path] for path in sorted(suspects)), (*lost.told, *taken.told))
@@ -131,10 +134,12 @@ def find_taken_back(past: Past, branch: Back) -> TakenBack:
     path is enough, or lines of one.
     """
     joint = past.chain(branch.target, branch.bases).joint
+    # The histories meet nowhere on the target's own line, so no step of it can be called known to the branch.
     if joint is None:
         return TakenBack()
     given = _given(past, branch)
     steps = past.steps(joint)
+    # What came to the branch after its work had begun, its worker did not start from.
     since = set(past.between(joint, branch.first)) if branch.first else set()
     found = find_reversals(steps, given)
     # Who lands again what was reverted takes nothing back but the revert.
@@ -154,7 +159,7 @@ def find_taken_back(past: Past, branch: Back) -> TakenBack:
 
 
 def _given(past: Past, branch: Back) -> dict[bytes, Version]:
-    """Give each path that the branch changed with the version it has there."""
+    """Return each path that the branch changed with the version it has there."""
     trees = [tree_of(past.trees.repo, base) for base in branch.bases]
     first, *others = [past.trees.compare(tree, branch.tree) for tree in trees]
     # What one of several bases has as well is not the branch's doing.
@@ -168,7 +173,7 @@ def _taken_lines(
     past: Past, branch: Back, steps: Sequence[FirstParentStep], given: Mapping[bytes, Version]
 ) -> Iterator[Reversal]:
     """Find the files in which lines are as they were before some steps, though the branch changed others there."""
-    from gitprun.landing.evil_merge import is_text, lost_lines
+    from gitprun.landing.evil_merge import is_text, undone_side
 
     trees, repo = past.trees, past.trees.repo
     before, after = parents_of(repo, steps[-1].commit), tree_of(repo, steps[0].commit)
@@ -177,10 +182,11 @@ def _taken_lines(
     by = {change.path: step.commit for step in reversed(steps) for change in step.changes}
     for path, commit in by.items():
         versions = trees.find(start, path), trees.find(after, path), given.get(path)
+        # A file that is gone or new as a whole is judged as a path, not by lines.
         if not all(one is not None and one[0] in REGULAR for one in versions):
             continue
         base, newer, now = (read_blob(repo, one[1]) for one in versions if one is not None)
-        if is_text(base, newer, now) and lost_lines(base, base, newer, now, now) is not None:
+        if is_text(base, newer, now) and undone_side(base, base, newer, now, now) is not None:
             yield Reversal(commit, (path,), False)
 
 
@@ -197,12 +203,13 @@ def _says(past: Past, taken: Reversal, commit: Oid, message: str) -> bool:
         return True
     if not speaks_of_reverting(message):
         return False
+    # The word alone is not enough: "undo the typo" in one file excuses nothing in another.
     touched = {change.path for change in past.step(commit).changes}
     return not touched.isdisjoint(taken.paths)
 
 
 def _tell(single: Sequence[Reversal], given: Mapping[bytes, Version], said: Mapping[bytes, Suspect]) -> tuple[str, ...]:
-    """Say in a line which files have an older version; that one is gone is seen without."""
+    """Return in a line which files have an older version; that one is gone is seen without."""
     rows = [(path, one.commit) for one in single for path in one.paths if given[path][0] != ABSENT]
     older = {path: commit for path, commit in reversed(rows) if path not in said}
     if not older:

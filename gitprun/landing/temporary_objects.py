@@ -20,6 +20,7 @@ from gitprun.workspaces.clone import render_alternates
 # Where files cost least to write and to remove again, if it has room for many times what merges write.
 MEMORY = "/dev/shm"
 ROOM = 512 << 20
+# As in history.py: a line for each commit at which the history is cut off.
 MOST = 64 << 20
 
 
@@ -34,7 +35,7 @@ class TemporaryObjects:
 
     @property
     def places(self) -> Mapping[str, str]:
-        """Give the variables that have git write its objects here."""
+        """Return the variables that have git write its objects here."""
         return self.git.env
 
 
@@ -51,6 +52,7 @@ def aside(repository: Repository) -> Iterator[TemporaryObjects]:
         shallow = read_plain(repository.common / "shallow", MOST)
         if shallow is not None:
             (Path(name) / "shallow").write_bytes(shallow)
+        # libgit2 opens no folder without a HEAD; its branch need not exist.
         (Path(name) / "HEAD").write_text("ref: refs/heads/none\n")
         (Path(name) / "config").write_text("[core]\n\trepositoryformatversion = 0\n\tbare = true\n")
         repo = open_repository(Path(name))
@@ -60,12 +62,14 @@ def aside(repository: Repository) -> Iterator[TemporaryObjects]:
         with unsynced():
             try:
                 yield TemporaryObjects(repository=repository, folder=Path(name), git=git, repo=repo)
+            # Answers asked ahead point into a folder that goes away.
             finally:
                 git.forget()
 
 
 def _place() -> str | None:
     try:
+        # In a container it may be 64 MB, or not be there at all.
         return MEMORY if shutil.disk_usage(MEMORY).free >= ROOM and os.access(MEMORY, os.W_OK | os.X_OK) else None
     except OSError:
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gitprun.git.command import Git
 from gitprun.git.refs import open_repository
@@ -57,7 +57,7 @@ def unaccepted(touches: Iterable[Touch], options: LandingOptions, candidate: Can
 
 
 def accepted_by(path: str, options: LandingOptions, candidate: Candidate | None) -> str:
-    """Say who accepts that a candidate changes a path: the user, or the plan that names it; empty if nobody."""
+    """Return who accepts that a candidate changes a path: the user, or the plan that names it; empty if nobody."""
     if covers(options.accept, path):
         return "--accept"
     return "paths" if candidate is not None and path in literal(candidate.fence) else ""
@@ -83,7 +83,7 @@ def rows_of(site: LandingContext, candidate: Candidate, step: Sequence[TreeChang
 
 
 def describe_named(trees: Trees, changes: Iterable[TreeChange], live: Live) -> str:
-    """Say in one line what changes touch that is no reason to hold them; empty where nothing is."""
+    """Return in one line what changes touch that is no reason to hold them; empty where nothing is."""
     return describe([touch for touch in find_touches(trees, changes, live) if touch.grade == "named"])
 
 
@@ -103,6 +103,7 @@ def _touch(trees: Trees, change: TreeChange, live: Live) -> Touch | None:
     found = grade(Altered(path, change.old_mode, change.new_mode, change.old, change.new), live)
     if found is not None and found.grade == "held":
         return found
+    # Only for what the name alone does not hold: reading the texts costs more.
     what = next(_read(trees, change, path.casefold() if live.ignore_case else path, live), "")
     if what:
         return Touch(path, what, "held", "called" if path.endswith(PACKAGE) else "")
@@ -110,7 +111,7 @@ def _touch(trees: Trees, change: TreeChange, live: Live) -> Touch | None:
 
 
 def _read(trees: Trees, change: TreeChange, path: str, live: Live) -> Iterator[str]:
-    """Say what the texts of a file that starts programs say differently now."""
+    """Return what the texts of a file that starts programs say differently now."""
     name = path.rpartition("/")[2]
     if name == ATTRIBUTES or path in live.attributes:
         old, new = (_text(body) for body in _versions(trees, change))
@@ -141,6 +142,7 @@ def _changed_keys(old: bytes, new: bytes) -> set[str]:
     for body in (old, new):
         try:
             said = json.loads(body or b"{}")
+        # A manifest that no runner can read starts nothing.
         except (ValueError, RecursionError):
             said = {}
         parsed.append(said if isinstance(said, dict) else {})
@@ -151,14 +153,16 @@ def _powers(old: bytes, new: bytes, *, leads: bool) -> Iterator[str]:
     from gitprun.model.powers import changed_powers
     from gitprun.system.config import parse_toml
 
-    parsed: list[Mapping[str, Any]] = []
+    parsed: list[Mapping[str, object]] = []
     for body in (old, new):
         try:
             parsed.append(parse_toml(body))
         except PrunError:
             parsed.append({})
+            # What it says cannot be told, so it is shown to somebody; that the old one was broken is no news.
             if body is new:
                 yield "it is no TOML any more"
+    # A link in the place of prun.toml makes it say whatever lies where it leads.
     if leads:
         yield "it is no file any more"
     said = [power.key for power in changed_powers(*parsed)]
@@ -192,7 +196,7 @@ def approve(repository: Repository, site: LandingContext, new: Oid) -> None:
         site.note(f"{CONFIG_NAME} names programs or walls that you have not approved yet ({keys}): git prun trust")
 
 
-def read_document(site: LandingContext, tree: Oid) -> Mapping[str, Any]:
+def read_document(site: LandingContext, tree: Oid) -> Mapping[str, object]:
     """Return what the prun.toml of a tree says; nothing where there is none, or none that can be read."""
     found = site.trees.find(tree, CONFIG_NAME.encode())
     if found is None or found[0] not in REGULAR:
@@ -259,6 +263,7 @@ def read_unit_touches(
     for unit in with_work:
         try:
             old, new = (tree_of(trees.repo, str(commit)) for commit in (base_of(run, unit), unit.commit))
+            # Once for all units: what is live is told by the checkout, which they have in common.
             live = live or read_live(trees, old, places, settings, protected)
             found[unit.id] = find_touches(trees, trees.compare(old, new), live)
         except (KeyError, ValueError, PrunError):

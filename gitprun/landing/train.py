@@ -14,6 +14,7 @@ from gitprun.model.names import Oid
 from gitprun.model.units import Verdict
 
 # How often a branch that made the train red is tried with other proved texts before it is set aside.
+# Each costs a whole check of the tree.
 OTHER_TEXTS = 3
 
 
@@ -38,6 +39,7 @@ class Train:
         found = "red" if verdict.state == "fail" else "not proved"
         found = "green only by what it changed of its checks" if verdict.gate else found
         self.say(f"the merged tree is {found}; verifying {branch} without it")
+        # Before any halving: where the target itself is red, no branch can be told from another by its checks.
         before = self.proof.check(site.target.tip)
         unfit = self._unfit(before, verdict)
         if unfit is not None:
@@ -82,6 +84,7 @@ class Train:
             waiting = batch.taken[len(good.taken) :]
             place, verdict, last = self._find_culprit(waiting, verdict)
             culprit = waiting[place]
+            # Items before it hold branches that were never part of the train as well: those stay where they are.
             rank = batch.items.index(culprit.item)
             good = Batch(batch.items[:rank], batch.taken[: len(good.taken) + place], last or good.verdict)
             candidate = culprit.item.candidate
@@ -92,7 +95,9 @@ class Train:
                 return leave_out(good, rest, candidate)
             if other is not None:
                 good = replace(good, verdict=self.proof.check(other.commit))
+            # The rest anew, on what is good: every merge after the culprit had it below.
             batch = build_batch(site, rest, good)
+            # Nothing else could be merged, so there is nothing new to check.
             if len(batch.taken) == len(good.taken):
                 return replace(batch, verdict=good.verdict or verdict)
             self.say(f"verifying the {len(batch.taken)} others without {candidate.branch}")
@@ -101,7 +106,7 @@ class Train:
                 return replace(batch, verdict=verdict)
 
     def _find_culprit(self, waiting: Sequence[Built], verdict: Verdict) -> tuple[int, Verdict, Verdict | None]:
-        """Halve: the train is good before ``waiting`` and bad with all of it. Gives the first bad one, what it was
+        """Halve: the train is good before ``waiting`` and bad with all of it. Returns the first bad one, what it was
         found to be, and the verdict of the one before it if that was checked."""
         low, high, last = 0, len(waiting), None
         while high - low > 1:
@@ -115,15 +120,18 @@ class Train:
         return low, verdict, last
 
     def _try_other_texts(self, good: Batch, culprit: Built) -> Built | None:
-        """Build a branch with other texts the resolvers proved as well; gives the first one that is green."""
+        """Build a branch with other texts the resolvers proved as well; returns the first one that is green."""
         candidate, tip = culprit.item.candidate, good.tip(self.site)
+        # No resolver had a part in it, so there is no other text.
         if not culprit.item.resolved:
             return None
+        # Once with all proved texts asked for, only to learn how many there are; it is no landing yet.
         full = build_merge(self.site, tip, candidate, picks={}, trial=True)
         if not isinstance(full, Built):
             return None
         for picks in list(_other_picks(full.offers))[:OTHER_TEXTS]:
             built = build_merge(self.site, tip, candidate, picks=picks)
+            # The same tree would get the same answer.
             if not isinstance(built, Built) or built.tree == culprit.tree:
                 continue
             self.say(f"verifying {candidate.branch} with another proved text")
@@ -145,6 +153,7 @@ class Train:
     def _blame(self, good: Batch, candidate: Candidate, verdict: Verdict) -> str:
         """Name the failing check and, for a branch that is green by itself, with whom it was found red."""
         tip, branch = self.site.target.tip, self.site.target.branch
+        # Red by itself: nobody else is to blame.
         if not good.taken or not self._is_green_after(tip, candidate):
             return f"{verdict.reason} (on top of {branch})"
         low, high = 0, len(good.taken)
@@ -168,6 +177,7 @@ class Train:
 
     def _is_green_after(self, tip: Oid, candidate: Candidate) -> bool:
         commit = self._commit_after(tip, candidate)
+        # It cannot even be merged there, so it was not found red there.
         if commit is None:
             return True
         self.say(f"verifying {candidate.branch} with fewer others")
@@ -182,6 +192,7 @@ class Train:
                 self.say(f"verifying {candidate.branch} on top of {len(batch.taken)} others")
                 verdict = self.proof.check(built.commit)
                 if not self._is_good(verdict):
+                    # Once the first branch is in, the target is known to be green.
                     unfit = None if batch.taken else self._unfit(self.proof.check(site.target.tip), verdict)
                     if unfit is not None:
                         return self._set_aside(build_batch(site, self.ordered[number:], batch), unfit, verdict)
@@ -198,10 +209,12 @@ class Train:
 
 
 def _other_picks(offers: Mapping[bytes, int]) -> Iterator[dict[bytes, int]]:
-    """Say which other texts to take: at one path after the other, and then at all of them."""
+    """Return which other texts to take: at one path after the other, and then at all of them."""
     several = {path: count for path, count in offers.items() if count > 1}
     for path, count in several.items():
+        # 0 is the text that was tried already.
         for number in range(1, count):
             yield {path: number}
+    # All combinations would be a check each; one more is what the limit leaves.
     if len(several) > 1:
         yield dict.fromkeys(several, 1)

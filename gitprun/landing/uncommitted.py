@@ -13,16 +13,20 @@ from gitprun.model.errors import PrunError
 from gitprun.system.files import read_plain
 from gitprun.workspaces.worktree import admin_folder
 
+# Some 20,000 moves of one HEAD; only the last line is asked for.
 MOST_LOG = 4_000_000
+# What fits on a line of a terminal.
 SHOWN = 3
 
 
 def dirty_checkout(site: LandingContext, candidate: Candidate) -> Path | None:
     """Find the worktree in which a branch has work that is not committed."""
     for checkout in site.checkouts:
+        # A worktree on a disk that is not mounted says nothing about its files.
         if checkout.branch != f"refs/heads/{candidate.branch}" or not checkout.path.is_dir():
             continue
         try:
+            # "normal" names a new folder once; what is in it does not matter for whether there is work.
             options = ("--porcelain", "-z", "--untracked-files=normal", "--ignore-submodules=none", "--no-renames")
             rows = Git(cwd=checkout.path).run("status", *options).fields
             # A link into another checkout, such as a shared node_modules, is nobody's work.
@@ -34,7 +38,8 @@ def dirty_checkout(site: LandingContext, candidate: Candidate) -> Path | None:
 
 
 def detached_ahead(site: LandingContext, candidate: Candidate) -> str | None:
-    """Say in which worktree commits go on from a branch that do not belong to it: its HEAD was detached from there."""
+    """Return in which worktree commits go on from a branch without belonging to it: its HEAD was detached there."""
+    # The first is the main checkout, which has no folder of its own whose log could be read.
     for checkout in site.checkouts[1:]:
         if checkout.branch is not None or checkout.bare or checkout.head in ("", candidate.tip):
             continue
@@ -48,6 +53,7 @@ def detached_ahead(site: LandingContext, candidate: Candidate) -> str | None:
             continue
         if ahead != "0":
             taking = f"git branch -f {candidate.branch} {checkout.head[:10]} takes them"
+            # git branch -f would throw away what the branch alone has.
             how = taking if behind == "0" else "they went apart"
             many = "commit" if ahead == "1" else "commits"
             return f"the detached HEAD of {checkout.path} has {ahead} {many} that it has not ({how})"
@@ -55,7 +61,7 @@ def detached_ahead(site: LandingContext, candidate: Candidate) -> str | None:
 
 
 def later_commits(site: LandingContext, candidate: Candidate) -> str:
-    """Say which commits a named workspace's branch got after its last worker: its own checks have not seen them."""
+    """Return which commits a named workspace's branch got after its last worker: its own checks have not seen them."""
     seen = candidate.captured
     if seen in ("", candidate.tip):
         return ""
@@ -71,6 +77,7 @@ def later_commits(site: LandingContext, candidate: Candidate) -> str:
 def left_from(admin: Path) -> str:
     """Read which branch a worktree's HEAD was on last, by its log; empty where that does not say."""
     raw = read_plain(admin / "logs" / "HEAD", MOST_LOG) or b""
+    # The last move counts; a HEAD may have been on many branches.
     for line in reversed(raw.split(b"\n")):
         found = re.search(rb"\tcheckout: moving from (\S+) to ", line)
         if found:

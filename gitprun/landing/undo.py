@@ -19,7 +19,7 @@ from gitprun.judging.conflicts import answer_conflicts, place_answers
 from gitprun.judging.recorded_resolutions import forget
 from gitprun.judging.text import RESOLVERS_ONLY
 from gitprun.landing.build import lay_out_attributes
-from gitprun.landing.commit import NewCommit, write_new_commit
+from gitprun.landing.commit import NewCommit, revert_message, write_new_commit
 from gitprun.landing.forget import Row, rows_of_landings
 from gitprun.landing.guard import Target, list_paths, read_local_changes, read_target, require_mergeable, require_quiet
 from gitprun.landing.landed import end_of, record_undone, recover_landing
@@ -121,6 +121,7 @@ def _undo(
 ) -> UndoReport:
     events = ledger.read().events
     landings = read_landings(events)
+    # Only what was taken off the top can be put on again, and only while nothing came instead.
     tips = {one.target: read_tip(repository.git, one.target) for one in landings if request.redo}
     choice = choose_landing(landings, request.name, redo=request.redo, tips=tips)
     target = read_target(repository, choice.landing.target)
@@ -131,6 +132,7 @@ def _undo(
             # Neither those that go nor those that come are run unasked.
             target, notes = replace(target, silent=True), (*notes, told)
             ground = replace(ground, target=target)
+        # Before the checks of what is brought back: they take minutes, and the way may be blocked at once.
         require_free_way(target, repository.common, ground.settings, planned.new, changes)
         if choice.redo and not request.dry_run and request.options is not None:
             how = request.options([one.run for one in choice.merges])
@@ -160,7 +162,7 @@ def _require_green(
     options: LandingOptions,
     stop: Stop | None,
 ) -> tuple[str, ...]:
-    """Check what is brought back as any landing is; returns notes, raises Refused where nothing proves it."""
+    """Check what is brought back as any landing is; returns notes, raises OperationRefused where nothing proves it."""
     from gitprun.landing.prove import came_confined, check_apart, landing_checks
     from gitprun.verify.surroundings import wish_for_landing
 
@@ -217,6 +219,7 @@ def _plan(ground: _UndoTarget, choice: UndoChoice) -> _Undoing:
     notes: tuple[str, ...] = ()
     parents = {commit: _parent(ground.repo, commit) for commit in _commits(landing)}
     if can_move_back(landing, merges, tip, parents):
+        # History that others have fetched is not rewritten: it would come back with the next pull.
         published = _holders(ground.git, merges[0].commit, "refs/remotes")
         if not published:
             back = parse_oid(parents[merges[0].commit])
@@ -224,6 +227,7 @@ def _plan(ground: _UndoTarget, choice: UndoChoice) -> _Undoing:
         notes = (News(f"{published[0]} has it already, so it is reverted and not taken out of the history"),)
     rows = [(one, one.commit) for one in reversed(merges)]
     planned = _revert(ground, "reverted", rows, after=landing.after if len(merges) == len(landing.merges) else "")
+    # The generated files came of all branches together; taken out for one, they would be wrong for the rest.
     partly = made if len(merges) < len(landing.merges) else ()
     return replace(planned, notes=(*notes, *partly, *planned.notes))
 
@@ -272,8 +276,9 @@ def _builders(ground: _UndoTarget, choice: UndoChoice) -> tuple[str, ...]:
 
 
 def _revert(ground: _UndoTarget, way: Way, rows: Sequence[tuple[Merge, str]], after: str = "") -> _Undoing:
-    """Revert commits one on the other, in their order; raises Refused naming the paths that changed since."""
+    """Revert commits one on the other, in their order; raises OperationRefused naming the paths that changed since."""
     tip, items, notes = ground.target.tip, list[UndoneItem](), list[str]()
+    # What commands made after the landing came last, so it goes first.
     if after:
         tip = _revert_one(ground, tip, after) or tip
     for one, commit in rows:
@@ -295,6 +300,7 @@ def _revert_one(ground: _UndoTarget, tip: Oid, commit: str) -> Oid | None:
     Git merges a commit that undoes it, and whose only parent it is: so the base is the commit itself.
     """
     git, repo = ground.git, ground.repo
+    # A revert of what is not there would take out the same lines that somebody else wrote.
     if git.run("merge-base", "--is-ancestor", commit, tip, ok=(0, 1, 128)).code != 0:
         raise OperationRefused(f"{short(commit)} is not in {ground.target.branch} any more; nothing was changed")
     parent = _parent(repo, commit)
@@ -314,17 +320,9 @@ def _revert_one(ground: _UndoTarget, tip: Oid, commit: str) -> Oid | None:
     tree = place_answers(repo, merge.tree, answers)
     if tree == tree_of(repo, tip):
         return None
-    message = _message(repo, commit, parent)
+    message = revert_message(repo, commit, parent)
     new = NewCommit(tree=tree, parents=(tip,), message=message, who=ground.who)
     return write_new_commit(git, repo, ground.settings, new)
-
-
-def _message(repo: Objects, commit: str, parent: str) -> str:
-    """Write what ``git revert`` would."""
-    found = repo[pygit2.Oid(hex=commit)].peel(pygit2.Commit)
-    subject = found.raw_message.decode("utf-8", "surrogateescape").lstrip("\n").partition("\n")[0]
-    of_merge = f", reversing\nchanges made to {parent}" if len(found.parent_ids) > 1 else ""
-    return f'Revert "{subject}"\n\nThis reverts commit {commit}{of_merge}.\n'
 
 
 def _move(ground: _UndoTarget, ledger: Ledger, choice: UndoChoice, planned: _Undoing, events: Sequence[Event]) -> None:
@@ -332,6 +330,7 @@ def _move(ground: _UndoTarget, ledger: Ledger, choice: UndoChoice, planned: _Und
     target = ground.target
     _require_still(ground)
     if planned.way == "moved":
+        # By a ref, not by the reflog alone: that expires, and a bare repository has none.
         name = f"{PRUN_REFS}undone/{short(target.tip)}"
         if read_ref(ground.repo, name) != target.tip:
             move_ref(ground.repo, name, target.tip, ZERO, "prun: taken back")
@@ -360,12 +359,13 @@ def _move(ground: _UndoTarget, ledger: Ledger, choice: UndoChoice, planned: _Und
     except MoveUndone:
         ledger.append(end_of(begun, UndoFinished, "taken-back"))
         raise
+    # After the move and before the record: a crash in between is finished from the intent.
     forget(ground.repository.state, [name for _, name in planned.forgets])
     record_undone(ledger, begun, rows)
 
 
 def _require_still(ground: _UndoTarget) -> None:
-    """Check right before that the target and its checkout are where they were; raises Refused."""
+    """Check right before that the target and its checkout are where they were; raises OperationRefused."""
     target = ground.target
     if read_tip(ground.git, target.ref) != target.tip:
         raise TargetMoved(target.branch)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Literal
 
 from gitprun.ledger.events import Event, History
 from gitprun.ledger.landing_events import LandingFinished, LandingStarted, UndoFacts
@@ -15,7 +15,9 @@ from gitprun.model.escapes import shell_word
 from gitprun.model.names import nearest, short
 
 Way = Literal["moved", "reverted", "redone"]
+# Six digits: a longer number is more likely the beginning of a commit.
 _NUMBER = re.compile(r"#?([1-9][0-9]{0,5})")
+# Git takes four digits at least for the beginning of an id.
 _COMMIT = re.compile(r"[0-9a-f]{4,40}")
 
 
@@ -50,7 +52,7 @@ class Landed:
 
     @property
     def standing(self) -> tuple[Merge, ...]:
-        """Give the merges that were not taken back."""
+        """Return the merges that were not taken back."""
         return tuple(one for one in self.merges if not one.undone)
 
 
@@ -87,8 +89,8 @@ class UndoReport:
     notes: tuple[str, ...] = ()
     forgotten: tuple[str, ...] = ()
 
-    def as_json(self) -> dict[str, Any]:
-        """Give it as plain values."""
+    def as_json(self) -> dict[str, object]:
+        """Return it as plain values."""
         items = [{key: getattr(one, key) for key in ("branch", "commit", "run", "unit", "by")} for one in self.items]
         ends = {key: getattr(self, key) for key in ("landing", "target", "old", "new", "way")}
         forgotten = {"forgotten": list(self.forgotten)} if self.forgotten else {}
@@ -104,6 +106,7 @@ def read_landings(events: Iterable[Event]) -> tuple[Landed, ...]:
         if isinstance(one, LandingStarted):
             begun = one
         elif isinstance(one, LandingFinished) and one.outcome == "landed":
+            # Ends are matched with their beginnings by the tip: what was killed in between has none.
             if begun is not None and begun.new == one.new:
                 found.append(_landed(len(found) + 1, event.time, begun))
         elif isinstance(one, UndoFacts):
@@ -130,6 +133,7 @@ def _mark(landing: Landed, undone: UndoFacts) -> Landed:
     """Note what became of one merge; a landing is known by its target and the merge commit."""
     if landing.target != undone.target:
         return landing
+    # Brought back, it stands as if nothing had been.
     way, by = ("", "") if undone.way == "redone" else (undone.way, undone.by)
     merges = (replace(m, undone=way, by=by) if m.commit == undone.commit else m for m in landing.merges)
     return replace(landing, merges=tuple(merges))
@@ -151,6 +155,7 @@ def choose_landing(
             merges = (_reverted(landing) or taken_off(landing, tips)) if redo else landing.standing
             if merges:
                 return UndoChoice(landing, merges, redo)
+        # Taken off the top and something else landed since: it can only be merged anew, and that is said.
         moved = tuple(one for one in landings[-1].merges if one.undone == "moved")
         if redo and moved:
             raise OperationRefused(*_settled(landings[-1], moved, redo=redo))
@@ -177,12 +182,13 @@ def taken_off(landing: Landed, tips: Mapping[str, str]) -> tuple[Merge, ...]:
     first = next((n for n, one in enumerate(landing.merges) if one.undone == "moved"), len(landing.merges))
     off = landing.merges[first:]
     below = landing.merges[first - 1].commit if first else landing.old
+    # Something on top means that putting it back would take that off.
     fits = tips.get(landing.target) == below and all(one.undone == "moved" for one in off)
     return off if fits else ()
 
 
 def _settled(landing: Landed, merges: Sequence[Merge], *, redo: bool) -> tuple[str, str]:
-    """Say why there is nothing left to do, and how to go on."""
+    """Return why there is nothing left to do, and how to go on."""
     names = ", ".join(one.branch for one in merges)
     if any(one.undone == "moved" for one in merges):
         again = f"git prun merge {' '.join(shell_word(one.branch) for one in merges)}"
@@ -198,8 +204,9 @@ def _bring_back(by: str) -> str:
 
 
 def _named(landings: Sequence[Landed], name: str) -> tuple[Landed, tuple[Merge, ...], bool]:
-    """Give the landing and its merges that a name means, and whether it is the name of a revert."""
+    """Return the landing and its merges that a name means, and whether it is the name of a revert."""
     number = _NUMBER.fullmatch(name)
+    # A number that no landing has may be the name of a branch, or a commit.
     if number and int(number[1]) <= len(landings):
         landing = landings[int(number[1]) - 1]
         return landing, landing.merges, False
@@ -236,13 +243,14 @@ def _by_commit(landing: Landed, prefix: str) -> list[tuple[Landed, tuple[Merge, 
     by = tuple(one for one in landing.merges if one.by and one.by.startswith(prefix))
     if by:
         found.append((landing, by, True))
+    # The generated files belong to the landing as a whole.
     if landing.after and landing.after.startswith(prefix):
         found.append((landing, landing.merges, False))
     return found
 
 
 def can_move_back(landing: Landed, merges: Sequence[Merge], tip: str, parents: Mapping[str, str]) -> bool:
-    """Tell whether nothing came after some merges: they are the top of the target, one right on the other.
+    """Check whether nothing came after some merges: they are the top of the target, one right on the other.
 
     ``parents`` gives the first parent of commits.
     """
@@ -250,6 +258,7 @@ def can_move_back(landing: Landed, merges: Sequence[Merge], tip: str, parents: M
         return False
     top = landing.after or merges[-1].commit
     chain = [one.commit for one in merges] + ([landing.after] if landing.after else [])
+    # A commit of somebody else's between two of them would go with the move.
     joined = all(parents.get(above) == below for below, above in pairwise(chain))
     return tip == top and joined
 

@@ -1,27 +1,40 @@
-"""What is left of a merge once everything is settled that can be: the paths a person, or a worker, has to decide."""
+"""What is left of a branch that does not land: paths in conflict that nothing settled, else what is wrong with it."""
 
 from __future__ import annotations
 
+import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gitprun.git.command import Git
 from gitprun.git.repo import Repository
-from gitprun.git.trees import Objects, Stage, merge_trees, read_bases, read_blob, replace_blobs, tree_of
+from gitprun.git.trees import (
+    ABSENT,
+    REGULAR,
+    Objects,
+    Stage,
+    merge_trees,
+    read_bases,
+    read_blob,
+    replace_blobs,
+    tree_of,
+)
 from gitprun.git.walk import Trees
 from gitprun.judging.conflict_text import mark_conflict, read_style
 from gitprun.judging.conflicts import ConflictAnswer, Versions, answer_conflicts, describe_conflict, place_answers
 from gitprun.judging.text import Means
 from gitprun.landing.build import lay_out_attributes
 from gitprun.landing.conflicts_committed import find_jj_conflict
+from gitprun.landing.engine import combine_alone
 from gitprun.landing.guard import Target
 from gitprun.landing.history import explain_unrelated
-from gitprun.landing.plan import Candidate
+from gitprun.landing.plan import Candidate, LandingItem, LandingOptions
+from gitprun.ledger.held import HeldBranch
 from gitprun.model.errors import OperationRefused
-from gitprun.model.findings import ResolvedPath
+from gitprun.model.findings import EVERY_FINDING, ResolvedPath, Suspect
 from gitprun.model.names import Oid
 
 # Why something is left, where it is no other state of a branch that does not land.
@@ -44,7 +57,7 @@ class UnresolvedPath:
 
     @property
     def versions(self) -> Versions:
-        """Give the three sides as mode and object id."""
+        """Return the three sides as mode and object id."""
         base, main, unit = (f"{stage.mode} {stage.oid}" if stage else None for stage in self.stages)
         return base, main, unit
 
@@ -69,11 +82,29 @@ class Unresolved:
     log: str = ""
 
 
-def read_left(repository: Repository, repo: Objects, target: Target, candidate: Candidate, means: Means) -> Unresolved:
-    """Merge a candidate into the target's tip and settle what can be settled; nothing is moved.
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """A branch to be opened, and the branch it does not land on; ``repo`` are the objects of the repository."""
+
+    repository: Repository
+    repo: Objects
+    candidate: Candidate
+    target: Target
+
+    @property
+    def label(self) -> str:
+        """Return what the user calls the branch: RUN/UNIT, or its name."""
+        one = self.candidate
+        return f"{one.run}/{one.unit}" if one.unit else one.branch
+
+
+def read_unresolved(opening: Opening, means: Means) -> Unresolved:
+    """Merge a branch into the target's tip and settle what can be settled; nothing is moved.
 
     Raises OperationRefused where the two share no history, or the branch itself is a conflict.
     """
+    repository, repo, candidate, target = opening.repository, opening.repo, opening.candidate, opening.target
+    # A commit that is a conflict in itself has nothing to merge, and no workspace helps.
     unresolved = find_jj_conflict(Trees(repo), candidate, tree_of(repo, target.tip))
     if unresolved is not None:
         raise OperationRefused(f"{candidate.branch}: {unresolved.reason}")
@@ -91,7 +122,8 @@ def read_left(repository: Repository, repo: Objects, target: Target, candidate: 
     paths = tuple(
         _unresolved(one, describe_conflict(one.at, names, target.checkout)) for one in answers if not one.settled
     )
-    marked = {row.path: _mark(repository, repo, row, target, candidate) for row in paths if row.textual}
+    marked = {row.path: _mark(opening, row) for row in paths if row.textual}
+    # Git's own markers name commits; these name branches, in the style that the user has git write.
     tree = replace_blobs(repo, tree, {path: text for path, text in marked.items() if text is not None})
     return Unresolved(
         main=target.tip,
@@ -105,7 +137,7 @@ def read_left(repository: Repository, repo: Objects, target: Target, candidate: 
 
 @contextmanager
 def _place(repository: Repository, target: Target) -> Iterator[Git]:
-    """Give git the attributes of the target, and of no other branch that may be checked out."""
+    """Return git the attributes of the target, and of no other branch that may be checked out."""
     if target.checkout is not None:
         yield Git(cwd=target.checkout)
         return
@@ -127,11 +159,76 @@ def _unresolved(answer: ConflictAnswer, detail: str) -> UnresolvedPath:
     )
 
 
-def _mark(
-    repository: Repository, repo: Objects, row: UnresolvedPath, target: Target, candidate: Candidate
-) -> bytes | None:
+def _mark(opening: Opening, row: UnresolvedPath) -> bytes | None:
     """Write both sides into one text, between markers that name them; None where git cannot (binary files)."""
-    base, main, unit = (read_blob(repo, stage.oid) if stage is not None else b"" for stage in row.stages)
-    labels = (f"main side ({target.branch})", "base", f"unit side ({candidate.branch})")
+    base, main, unit = (read_blob(opening.repo, stage.oid) if stage is not None else b"" for stage in row.stages)
+    labels = (f"main side ({opening.target.branch})", "base", f"unit side ({opening.candidate.branch})")
     # The style is the user's; where nothing is said, a text without the base is hard to judge.
-    return mark_conflict(main, base, unit, read_style(repository.git) or "diff3", labels)
+    return mark_conflict(main, base, unit, read_style(opening.repository.git) or "diff3", labels)
+
+
+# States of a merged tree that only a check can tell.
+OPENED = ("red", "held", "unverified")
+
+
+def read_findings(opening: Opening, options: LandingOptions, left: Unresolved, hold: HeldBranch | None) -> Unresolved:
+    """Return what keeps a branch from landing that has no conflict left.
+
+    Raises OperationRefused where nothing is known to.
+
+    What looks wrong is looked for again. What a check found is known from the last landing alone (``hold``).
+    """
+    candidate, target, name = opening.candidate, opening.target, opening.label
+    if candidate.tip in left.bases:
+        raise OperationRefused(f"{target.branch} already has the commits of {candidate.branch}")
+    # Judged again by the landing's own function: what is opened is what would land, with all that is wrong with it.
+    # Every finding is let pass: a report has to name them all, where a landing ends at what is not accepted.
+    combined = combine_alone(
+        opening.repository, candidate, replace(options, into=target.ref, allow_suspect=EVERY_FINDING[:1])
+    )
+    if isinstance(combined, LandingItem):
+        raise OperationRefused(f"{candidate.branch}: {combined.reason}", f"git prun merge {name} says more")
+    diverged = (Suspect(path="", reason=candidate.diverged),) if candidate.diverged else ()
+    suspects = (*diverged, *combined.item.suspects)
+    whole = replace(left, tree=combined.tree, settled=combined.item.resolved)
+    if suspects:
+        rows = _rows(Trees(opening.repo), whole, suspects)
+        return replace(whole, why="suspect", reason="; ".join(map(str, suspects)), paths=rows)
+    # Without a failed check there is nothing to show and nothing to mend in files.
+    if hold is None or hold.state not in OPENED or not hold.command:
+        raise OperationRefused(
+            f"nothing of {candidate.branch} is left in conflict with {target.branch}",
+            f"git prun merge {name} lands it, or says what else keeps it from landing",
+        )
+    # A check speaks of one tree; on another it may be green, and nobody should mend what is not broken.
+    if hold.moved:
+        raise OperationRefused(
+            f"{candidate.branch} was {hold.state}, and {hold.moved} moved since: nobody knows whether it still is",
+            f"git prun merge {name} checks it again",
+        )
+    return replace(whole, why=hold.state, reason=hold.reason, command=hold.command, log=hold.log)
+
+
+def _rows(trees: Trees, left: Unresolved, suspects: Sequence[Suspect]) -> tuple[UnresolvedPath, ...]:
+    """Return a row for each path that is suspect, with its three versions where it is a file."""
+    reasons: dict[str, list[str]] = {}
+    for one in suspects:
+        reasons.setdefault(one.path, []).append(one.reason)
+    sides = [tree_of(trees.repo, commit) for commit in (left.bases[0], left.main, left.unit)]
+    rows = []
+    for path, said in reasons.items():
+        name = os.fsencode(path)
+        # A finding about the branch as a whole has no path.
+        found = trees.find(left.tree, name) if path else None
+        textual = found is not None and found[0] in REGULAR
+        versions = [trees.find(side, name) if textual else None for side in sides]
+        base, main, unit = (_stage(number, name, one) for number, one in enumerate(versions, 1))
+        detail, stages = "; ".join(said), (base, main, unit)
+        rows.append(
+            UnresolvedPath(path=name, kind="suspect", detail=detail, refused="", stages=stages, textual=textual)
+        )
+    return tuple(rows)
+
+
+def _stage(number: int, path: bytes, version: tuple[str, Oid] | None) -> Stage | None:
+    return None if version is None or version[0] == ABSENT else Stage(version[0], version[1], number, path)

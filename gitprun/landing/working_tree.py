@@ -24,6 +24,7 @@ from gitprun.workspaces.gitdir import ensure_own_git
 # While a worker writes, a file may be gone between one look and the next.
 LOOKS = 3
 _SIGNED = {f"GIT_{who}_{what}": "git-prun" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+# The same files give the same commit: a forecast asked twice gives one answer, and writes nothing new.
 _DATED = {"GIT_AUTHOR_DATE": "@0 +0000", "GIT_COMMITTER_DATE": "@0 +0000"}
 
 
@@ -43,6 +44,7 @@ def read_work(room: TemporaryObjects, run: RunState, unit: UnitState) -> Oid:
     for look in range(LOOKS):
         try:
             return _read_once(room, run, unit)
+        # These are answers, and another look would give the same one.
         except (NotSeen, GitStopped):
             raise
         except (PrunError, OSError) as problem:
@@ -57,6 +59,7 @@ def _read_once(room: TemporaryObjects, run: RunState, unit: UnitState) -> Oid:
     if folder_identity(kept.path) != kept.identity or kept.index is None or not kept.index.is_file():
         raise NotSeen("its workspace is not there")
     index = room.folder / f"{unit.run}-{unit.id}.index"
+    # A copy: the capture's own index says what it saw last, and a forecast must not change that.
     shutil.copy2(kept.index, index)
     base = parse_oid(base_of(run, unit))
     own = ensure_own_git(room.repository, kept.index, base, kept.kind)
@@ -71,6 +74,7 @@ def _read_once(room: TemporaryObjects, run: RunState, unit: UnitState) -> Oid:
         places={**room.places, "GIT_ALTERNATE_OBJECT_DIRECTORIES": quoted_place(own / "objects")},
     )
     scan = scan_workspace(kept.path, frozenset(map(os.fsencode, (".git", *site.apart))))
+    # A fifo or a device: git opens it like a file and waits for whoever would write to it.
     if scan.traps:
         raise NotSeen(f"git would wait for {show_path(scan.traps[0])} in its workspace")
     tree = stage(site, scan).tree

@@ -36,7 +36,7 @@ class Compaction:
 
     @property
     def saves(self) -> bool:
-        """Tell whether anything can go."""
+        """Check whether anything can go."""
         return self.rows_after < self.rows_before
 
 
@@ -61,6 +61,7 @@ def compact(
     with journal.opened() as (descriptor, _):
         whole = read_open(descriptor)
         lines = [line for line in whole.split(b"\n") if line]
+        # One line of a later version is enough: what it means to the others is not known here.
         for line in lines:
             require_known(line)
         events = [decode(line) for line in lines]
@@ -68,6 +69,7 @@ def compact(
         number = 1 + compactions(decode(lines[0]) if lines else None)
         kept = [encode(one) if isinstance(one, Event) else lines[one] + b"\n" for one in short.lines]
         going = [lines[one] + b"\n" for one in short.gone]
+        # First in the file: by its number others see that this ledger follows the one they knew.
         head = encode(Event(LedgerCompacted(number=number, rows=len(going), runs=short.runs), now))
         shorter = b"".join([head, *kept])
         found = Compaction(
@@ -79,6 +81,7 @@ def compact(
         )
         if not found.saves:
             return found
+        # In a dry run too, which must not promise what would then be refused.
         _require_same(events, kept)
         if dry_run:
             return found
@@ -87,10 +90,13 @@ def compact(
         place.parent.mkdir(exist_ok=True)
         # Where a compaction was killed between the two steps, this file is written anew.
         write_whole(place, gzip.compress(b"".join(going)))
+        # The archive is on disk, its name too, before a ledger that lacks those lines is: a kill in between leaves
+        # them twice.
         sync_folder(place.parent)
         sync_folder(state)
         write_whole(path, shorter)
         sync_folder(state)
+        # Else the journal would take the shorter file for a foreign one, and put the old one back.
         journal.forget()
     return Compaction(
         runs=found.runs,
@@ -118,7 +124,7 @@ def _sweep(state: Path) -> None:
 
 
 def read_archived(state: Path, first: Event | None) -> Iterator[Event]:
-    """Give the events that went at all compactions so far, oldest first; ``first`` is the ledger's first event.
+    """Yield the events that went at all compactions so far, oldest first; ``first`` is the ledger's first event.
 
     An archive that is gone or damaged is passed over: ``git prun ledger verify`` names it.
     """
@@ -133,5 +139,6 @@ def read_archive(place: Path) -> list[bytes] | None:
     """Read the lines of one archive; None if that cannot be done."""
     try:
         return [line for line in gzip.decompress(place.read_bytes()).split(b"\n") if line]
+    # A gzip file that was cut ends in EOFError, a damaged one in zlib.error.
     except (OSError, EOFError, zlib.error):
         return None

@@ -63,10 +63,11 @@ def look_again(before: WatchedFile, sight: FileSight | None, *, now: float) -> W
 
 
 def is_certain(watched: WatchedFile, writer: Writer) -> bool:
-    """Tell whether a file is known to be finished, because whoever wrote it has ended."""
+    """Check whether a file is known to be finished, because whoever wrote it has ended."""
     sight = watched.sight
     return (
         sight is not None
+        # To open a file for writing makes it empty first.
         and sight.size > 0
         and writer.state == "ended"
         and (writer.until_ns is None or sight.mtime_ns <= writer.until_ns)
@@ -74,12 +75,13 @@ def is_certain(watched: WatchedFile, writer: Writer) -> bool:
 
 
 def is_quiet(watched: WatchedFile, writer: Writer, *, now: float, window: float) -> bool:
-    """Tell whether a file nobody is known to write looks finished: it is not empty and has not changed for a while."""
+    """Check whether a file nobody is known to write looks finished: it is not empty and has not changed for a while."""
     sight = watched.sight
     return sight is not None and sight.size > 0 and writer.state != "works" and now - watched.since >= window
 
 
 def breaks_off(text: str) -> bool:
-    """Tell whether a text begins as a result and ends before it has all fields: perhaps more is being written."""
+    """Check whether a text begins as a result and ends before it has all fields: perhaps more is being written."""
+    # Any unit's: the file may be somebody else's result, and is no less complete for that.
     found = parse_result(text, "")
     return bool(found.unit) and any(not found.fields.get(name) for name in FIELDS)

@@ -15,7 +15,7 @@ FILE = "baseline.sha"
 
 
 def pin_baseline(repository: Repository, revision: str | None) -> tuple[Oid, bool]:
-    """Pin the baseline at ``revision``, or at HEAD where there is none yet; gives it, and whether it was moved."""
+    """Pin the baseline at ``revision``, or at HEAD where there is none yet; returns it, and whether it was moved."""
     repo = open_repository(repository.common)
     before = read_ref(repo, BASELINE)
     if before is not None and revision is None:
@@ -23,12 +23,13 @@ def pin_baseline(repository: Repository, revision: str | None) -> tuple[Oid, boo
     commit = resolve_commit(repository.git, revision or "HEAD")
     if commit == before:
         return commit, False
+    # By compare-and-swap: of two that set it at once, one hears that it came too late.
     move_ref(repo, BASELINE, commit, before or ZERO, "prun: baseline")
     return commit, True
 
 
 def write_baseline(folder: Path, commit: Oid) -> bool:
-    """Write ``baseline.sha`` where scripts look for it; tells whether it said something else before."""
+    """Write ``baseline.sha`` where scripts look for it; returns whether it said something else before."""
     path, text = folder / FILE, f"{commit}\n".encode()
     try:
         if path.read_bytes() == text:

@@ -11,16 +11,22 @@ from gitprun.model.globs import matches
 
 # A field is one line people read; whatever is longer is no list of files.
 MAX_FIELD = 20_000
+# Every name is compared with every changed path, and both may be many.
 MAX_NAMES = 500
+# A complaint is one line; the result file itself has the rest.
 SHOWN = 3
 
+# What may stand before the word: a bullet, a bracket, stars.
 _NOTHING = re.compile(r"\W*(?:none|nothing|no (?:files?|changes?|tests?|checks?)|n/?a)\b", re.IGNORECASE)
 # Bounded, and tried at the start of a word only: a field of thousands of brackets must not take minutes.
 _BRACES = re.compile(r"(?<![^\s,;`{}])([^\s,;`{}]*)\{([^{}]{0,300},[^{}]{0,300})\}([^\s,;`{}]*)")
 _LINK = re.compile(r"\[([^\]]{0,300})\]\([^)]{0,300}\)")
 _ASIDE = re.compile(r"(?:^|(?<=[\s,;`]))\([^)]{0,300}\)")
+# A dash or an arrow separates only between blanks, for paths have dashes in them.
 _SPLIT = re.compile(r"[,;\n\t]|\s+(?:and|&|->|=>|\u2192|[-\u2013\u2014])\s+")
+# ``a.py:12-20:3`` and ``a.py#L12-L20``, as editors and hosts write a place in a file.
 _PLACE = re.compile(r"(?::\d+(?:-\d+)?(?::\d+)?|#L\d+(?:-L?\d+)?)$")
+# With a slash, or a dot before a letter: ``3.11`` is a version and no file.
 _PATH = re.compile(r"\.?[^\s:]*(?:/[^\s]*|\.[A-Za-z][\w-]*)")
 _PROSE = frozenset({"e.g", "i.e", "etc", "and/or", "added/modified", "created/modified", "new/modified", "read/write"})
 # Files that have neither a slash nor an extension; any other lone word is prose unless it stands in backticks.
@@ -29,6 +35,7 @@ _BARE_NAMES = frozenset(
     | {"gemfile", "rakefile", "procfile", "vagrantfile", "jenkinsfile", "justfile", "brewfile", "podfile"}
 )
 
+# ``0 failed`` and ``no errors`` hold the words of bad news, so they are taken out before those are looked for.
 _GOOD_NEWS = re.compile(r"\b(?:0|no|zero|without(?: any)?)\s+(?:\w+\s+)?(?:fail\w*|errors?)\b", re.IGNORECASE)
 _BAD_NEWS = re.compile(r"\b(?:fail\w*|broken|red|errors?)\b", re.IGNORECASE)
 _NOT_RUN = re.compile(r"\b(?:not|unable|skipp?ed|cannot|couldn't|can't|untested|unverified)\b", re.IGNORECASE)
@@ -62,6 +69,7 @@ def check_files(value: str, changed: Sequence[str] | None, left_out: Mapping[str
         return []
     named, rest = _take_known(value, changed or ())
     words = claimed_paths(rest)
+    # Only where no path is named: ``none of the tests, a.py`` names one.
     if not named and not words and _NOTHING.match(value):
         return [f"Files: says none, but {_listed(changed)} changed"] if changed else []
     if changed is None:
@@ -88,9 +96,11 @@ def _take_known(value: str, changed: Sequence[str]) -> tuple[set[str], str]:
     These first, since a path may hold blanks, commas and whatever else would separate names.
     """
     found = set()
+    # The longest first: ``b.py`` would else be taken out of the middle of ``a b.py``.
     for path in sorted(changed, key=len, reverse=True):
         if path not in value:
             continue
+        # Not as a part of a longer name: no name may go on before it, nor an ending behind it; a full stop may.
         exact = re.compile(rf"(?<![\w./-])(?:\./)?{re.escape(path)}(?![\w/-]|\.\w)")
         value, times = exact.subn(" , ", value)
         if times:
@@ -109,6 +119,7 @@ def claimed_paths(value: str) -> tuple[str, ...]:
             quotes = at % 2 == 1
             names = [_bare(word) for word in ([piece] if quotes else piece.split())]
             found += [name for name in names if _is_path(name, quotes)]
+    # The result file itself, and what prun keeps beside it, are no changes of the worker's.
     own = [name for name in dict.fromkeys(found) if ".prun/" not in f"{name}/" and name != "result.md"]
     return tuple(own[:MAX_NAMES])
 
@@ -136,7 +147,7 @@ def _is_path(name: str, quoted: bool) -> bool:
 
 
 def covers(word: str, path: str) -> bool:
-    """Tell whether a name in a result means a path: itself, its last parts, a folder above it, or a pattern."""
+    """Check whether a name in a result means a path: itself, its last parts, a folder above it, or a pattern."""
     if word == path or path.endswith(f"/{word}") or word.endswith(f"/{path}"):
         return True
     return path.startswith(word.rstrip("/") + "/") or (any(mark in word for mark in "*?") and matches(word, path))
@@ -151,6 +162,7 @@ def check_verification(value: str, verdict: str, checks: Sequence[tuple[str, str
     bad, silent = bool(_BAD_NEWS.search(plain)), bool(_NOTHING.match(value) or _NOT_RUN.search(value))
     shown = one_line(value)
     shown = shown if len(shown) <= 80 else shown[:77].rstrip() + "..."
+    # A worker that says it could not run the checks has claimed nothing.
     if verdict == "fail" and not bad and not silent:
         failed = next((command for command, state in checks if state == "fail"), "a check")
         return [f"Verification: says {shown!r}, but prun's own check fails: {failed}"]

@@ -39,6 +39,7 @@ def condense(rows: Sequence[Event | None], before: float) -> Condensed:
         if event is not None:
             places.setdefault(event.run, []).append((number, event))
     history = fold(event for event in rows if event is not None)
+    # An unreadable line says nothing to anybody; the archive still has its bytes.
     gone = {number for number, event in enumerate(rows) if event is None}
     inserted: dict[int, list[Event]] = {}
     runs = [run for run in history.runs.values() if _can_go(run, places[run.id], before)]
@@ -50,6 +51,7 @@ def condense(rows: Sequence[Event | None], before: float) -> Condensed:
     gone.update(number for number, event in places.get("", ()) if not event.unit and _is_spent(event, before))
     told = ((number, event) for number, event in enumerate(rows) if event is not None)
     gone.update(number for number in spent_rows(told) if (event := rows[number]) is not None and event.time < before)
+    # No run is ever started as `named`; should a ledger hold one, its rows are a run's, and stay.
     if NAMED not in history.runs:
         gone.update(_forgotten(places.get(NAMED, ()), before))
     lines: list[int | Event] = []
@@ -61,8 +63,9 @@ def condense(rows: Sequence[Event | None], before: float) -> Condensed:
 
 
 def say_the_same(left: Sequence[Event], right: Sequence[Event]) -> bool:
-    """Tell whether two ledgers come to the same: runs, landings and named workspaces, and all in the same order."""
+    """Check whether two ledgers come to the same: runs, landings and named workspaces, and all in the same order."""
     one, other, ours, theirs = fold(left), fold(right), roster(left), roster(right)
+    # Folds that are equal may differ in the order of their names, and people see lists in that order.
     same = one == other and ours == theirs and read_held(left) == read_held(right)
     return same and _names(one, ours) == _names(other, theirs)
 
@@ -72,21 +75,25 @@ def _names(history: History, named: RunState) -> list[tuple[str, list[str]]]:
 
 
 def _can_go(run: RunState, places: Sequence[_Place], before: float) -> bool:
-    """Tell whether a run ended long ago, has no workspace left, and is more than one line."""
+    """Check whether a run ended long ago, has no workspace left, and is more than one line."""
+    # One young row is enough to keep all of them, be it of a landing: somebody still works with this run.
     if run.ended is None or run.id == NAMED or any(event.time >= before for _, event in places):
         return False
     if any(unit.live or unit.there for unit in run.units.values()):
         return False
     own = (event for _, event in places if event.kind.startswith(_OWN))
+    # A run that is one line already would be found, and written anew, at every compaction.
     return not all(isinstance(event.payload, RunSummed | RunSummedEnd) for event in own)
 
 
 def _sum(run: RunState, places: Sequence[_Place], own: frozenset[int]) -> list[_Place]:
-    """Give the new rows of a run, each after the line of that number."""
+    """Return the new rows of a run, each after the line of that number."""
+    # The sum stands where the run began, since runs are listed in the order of their rows.
     start, first = next(place for place in places if _begins(place[1]))
     last, event = places[-1]
     more = any(number > start for number, _ in places if number not in own)
     found = [(start, Event(sum_run(run).into(RunSummed, more=more), first.time, run.id))]
+    # Rows that stay stand behind the sum: those before this mark are in it already, later ones are news.
     if more:
         found.append((last, Event(RunSummedEnd(), event.time, run.id)))
     return found
@@ -98,6 +105,7 @@ def _begins(event: Event) -> bool:
 
 def _is_spent(event: Event, before: float) -> bool:
     proof = isinstance(event.payload, VerifyPassed)
+    # Each compaction counts itself in a new first line, so the line of the one before has served.
     return isinstance(event.payload, LedgerCompacted) or (proof and event.time < before - _PROOF_HOLDS)
 
 
@@ -105,6 +113,7 @@ def _forgotten(places: Sequence[_Place], before: float) -> list[int]:
     """Choose the errands in named workspaces that were removed, or made anew, since: the roster forgets them."""
     settled: set[str] = set()
     found = []
+    # From the end: what a workspace was made or removed by comes before what that makes void.
     for number, event in reversed(places):
         if isinstance(event.payload, WorkspaceMade | WorkspaceRemoved):
             if event.time < before:

@@ -35,7 +35,7 @@ class Change:
 
     @property
     def key(self) -> str:
-        """Give what tells it from all others of the same repository."""
+        """Return what tells it from all others of the same repository."""
         return " ".join(filter(None, (self.kind, self.file, self.name)))
 
 
@@ -44,6 +44,7 @@ def worktree_of(name: str) -> str:
     return name.split("/")[1] if name.startswith(WORKTREES) and name.count("/") > 1 else ""
 
 
+# Three names are about what fits into one line beside what is said of them.
 def listed(names: Collection[str], most: int = 3) -> str:
     """Name a few things in a message, and how many more there are."""
     shown = list(names)[:most]
@@ -76,7 +77,7 @@ class DriftFinding:
 
     @property
     def text(self) -> str:
-        """Say it in one line."""
+        """Return it in one line."""
         return describe(self.thing) + (f" ({self.why})" if self.why else "")
 
 
@@ -92,7 +93,7 @@ def read_finding(facts: Mapping[str, object]) -> DriftFinding:
 
 
 def describe(thing: Change) -> str:
-    """Say in a few words what differs."""
+    """Return in a few words what differs."""
     old, new = _shown(thing.old), _shown(thing.new)
     if thing.kind == "ref":
         return _changed(
@@ -113,6 +114,7 @@ def describe(thing: Change) -> str:
     if thing.kind == "checkout":
         changed = "changed in your checkout"
         return _changed(thing, thing.name, changed, "is not among the changes in your checkout any more", changed)
+    # A mark is a mode and a digest: with the same digest only the mode can differ.
     same = thing.old.partition(" ")[2] == thing.new.partition(" ")[2]
     return _changed(thing, thing.name, "is new", "is gone", "has another mode" if same else "changed")
 
@@ -122,6 +124,7 @@ def _changed(thing: Change, name: str, new: str, gone: str, moved: str) -> str:
 
 
 def _shown(value: str) -> str:
+    # Object ids have 40 digits (SHA-1) or 64 (SHA-256); nothing else is cut short.
     name = value.removeprefix("ref: ")
     return name if name != value or not re.fullmatch(r"[0-9a-f]{40,64}", value) else short(value)
 

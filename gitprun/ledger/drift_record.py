@@ -13,6 +13,7 @@ from gitprun.ledger.unit_events import DriftFound, DriftOver, Payload
 
 # What an event lists; the rest is in the file it names.
 MOST_LISTED = 1000
+# Printed while a run goes on: more would push everything else off the screen.
 MOST_SHOWN = 20
 
 
@@ -43,12 +44,12 @@ class Drift:
 
     @property
     def is_open(self) -> bool:
-        """Tell whether anything is left to be decided."""
+        """Check whether anything is left to be decided."""
         return bool(self.open)
 
     @property
     def who(self) -> str:
-        """Say whose doing it is, as far as that is known."""
+        """Return in words whose doing it is, as far as that is known."""
         names = ", ".join(self.units)
         return f"done by {names}" if self.sure else f"changed while {names} ran"
 
@@ -74,7 +75,7 @@ def drift_found(drift: Drift) -> DriftFound:
 
 
 def render_drift(drift: Drift) -> str:
-    """Say in one line what a drift is about."""
+    """Return in one line what a drift is about."""
     found = drift.open or drift.findings
     whose = "its worker changed your repository" if drift.sure else "your repository changed while it ran"
     return f"{whose}: {summarize(found)}"
@@ -107,6 +108,7 @@ def _read(event: Event, row: DriftRow) -> Drift:
 
 def _settle(drift: Drift, settled: DriftSettled) -> Drift:
     if settled.how == "accepted" and not settled.key:
+        # Accepted as a whole; with a key only that one thing was.
         return replace(drift, accepted=True)
     return replace(drift, settled=drift.settled | {settled.key})
 
@@ -117,20 +119,21 @@ def open_drifts(events: Iterable[Event]) -> tuple[Drift, ...]:
 
 
 def awaits(events: Iterable[Event], run: str, unit: str = "") -> bool:
-    """Tell whether a drift of a run (or of one of its workspaces) is still open, so that what was kept is needed."""
+    """Check whether a drift of a run (or of one of its workspaces) is still open, so that what was kept is needed."""
     mine = f"{run}/{unit}"
     return any(one.run == run and (not unit or mine in one.units) for one in open_drifts(events))
 
 
 def over_rows(events: Iterable[Event], drifts: Iterable[Drift]) -> list[tuple[Payload, str, str]]:
-    """Give the events that tell units that nothing holds them up any more; ``drifts`` are those looked at."""
+    """Return the events that tell units that nothing holds them up any more; ``drifts`` are those looked at."""
     waiting = {unit for drift in open_drifts(events) for unit in drift.units}
+    # A unit may wait for another drift still: only who waits for none is told.
     calm = dict.fromkeys((drift.run, unit) for drift in drifts for unit in drift.units if unit not in waiting)
     return [(DriftOver(drift=None), run, unit.partition("/")[2]) for run, unit in calm]
 
 
 def gates(events: Iterable[Event]) -> dict[str, str]:
-    """Say for each unit (``RUN/UNIT``) that must not land why that is."""
+    """Return for each unit (``RUN/UNIT``) that must not land why that is."""
     found: dict[str, list[Drift]] = {}
     for drift in open_drifts(events):
         for name in drift.units:

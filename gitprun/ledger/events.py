@@ -19,7 +19,7 @@ from gitprun.ledger.house_events import (
 )
 from gitprun.ledger.kinds import read_payload
 from gitprun.ledger.landing_events import LandingLanded, LandingRedone, LandingUndone, UndoFacts
-from gitprun.ledger.record import Record
+from gitprun.ledger.record import TypedRecord
 from gitprun.ledger.rows import SummedUnit
 from gitprun.ledger.unit_events import (
     Payload,
@@ -38,8 +38,9 @@ from gitprun.ledger.unit_events import (
 from gitprun.model.names import RunId, UnitId
 from gitprun.model.units import WorkspaceKind
 
+# Raised only where an older version would misread a line: it then refuses to write behind one.
 FORMAT = 1
-_State = TypeVar("_State", bound=Record)
+_State = TypeVar("_State", bound=TypedRecord)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,7 @@ def encode(event: Event) -> bytes:
 
     Only two surrogates that make a pair come back as the character they stand for: JSON cannot tell them apart.
     """
+    # Microseconds: the other digits of a float make each line longer and say nothing.
     record = {"v": FORMAT, "t": round(event.time, 6), "kind": event.kind, "run": event.run, "unit": event.unit}
     facts = event.payload.as_json()
     body = json.dumps({**record, **({"facts": facts} if facts else {})}, separators=(",", ":"))
@@ -70,18 +72,20 @@ def encode(event: Event) -> bytes:
 
 def _read(line: bytes) -> dict[str, object]:
     """Read the record of a line; an empty one if it is torn or altered."""
+    # The last such mark is ours: a text within the facts may hold one, too.
     body, mark, check = line.removesuffix(b"\n").rpartition(b',"crc":"')
     if not mark or check != f'{zlib.crc32(body + b"}"):08x}"}}'.encode():
         return {}
     try:
         record = json.loads(body + b"}")
+    # A valid checksum does not keep JSON from being nested too deeply for the parser.
     except (ValueError, RecursionError):
         return {}
     return record if isinstance(record, dict) else {}
 
 
 def is_newer(line: bytes) -> bool:
-    """Tell whether a line is whole and of a later format than ours: a newer git prun wrote it."""
+    """Check whether a line is whole and of a later format than ours: a newer git prun wrote it."""
     version = _read(line).get("v")
     return isinstance(version, int) and version > FORMAT
 
@@ -173,7 +177,7 @@ class RunState(RunStarted, RunResumed, RunFinished):
 
 
 @dataclass(frozen=True, slots=True)
-class LandedUnit:
+class MergeRecord:
     """One merge of a branch into the main side."""
 
     run: str
@@ -206,12 +210,12 @@ class History:
     """The fold over a whole ledger: runs, landings, and what was undone of them, each in order."""
 
     runs: Mapping[str, RunState] = field(default_factory=dict)
-    landings: tuple[LandedUnit, ...] = ()
+    landings: tuple[MergeRecord, ...] = ()
     undoings: tuple[Undoing, ...] = ()
 
     @property
     def last(self) -> RunState | None:
-        """Give the newest run."""
+        """Return the newest run."""
         return list(self.runs.values())[-1] if self.runs else None
 
 
@@ -222,6 +226,7 @@ LIVE = ("queued", "waiting", "preparing", "running", "collecting", "verifying")
 ENDED = ("ready", "unverified", "empty", "done", "failed", "timed-out", "stopped", "rate-limited", "broken", "landed")
 STATES = LIVE + ENDED
 
+# What is no step of the work, a stall or a lock, leaves the state as it is.
 _STEP: Mapping[type[Payload], str] = {
     UnitQueued: "queued",
     UnitWaiting: "waiting",
@@ -277,14 +282,14 @@ def _put(state: _State, over: _State) -> _State:
 def fold(events: Iterable[Event]) -> History:
     """Return the state of all runs after the events in order; pure, and unknown kinds are passed over."""
     runs: dict[str, RunState] = {}
-    landings: list[LandedUnit] = []
+    landings: list[MergeRecord] = []
     undoings: list[Undoing] = []
     # Runs that were written down as a whole: what of them stands before its end is in that already.
     summed: set[str] = set()
     for event in events:
         one = event.payload
         if isinstance(one, LandingLanded):
-            landings.append(LandedUnit(event.run, event.unit, one.branch, one.target, one.commit, event.time))
+            landings.append(MergeRecord(event.run, event.unit, one.branch, one.target, one.commit, event.time))
         elif isinstance(one, LandingUndone | LandingRedone):
             undoings.append(Undoing(one.way, one.branch, one.target, one.commit, one.tip, one.by, event.time))
         if isinstance(one, RunSummedEnd):
@@ -308,6 +313,7 @@ def _step_run(runs: dict[str, RunState], event: Event) -> None:
             runs[event.run] = found
         return
     known = runs.get(event.run)
+    # No start was read for it: a user workspace (see ``roster``), or a run whose first line is damaged.
     if known is None:
         return
     if isinstance(payload, RunResumed):
@@ -315,6 +321,7 @@ def _step_run(runs: dict[str, RunState], event: Event) -> None:
     if isinstance(payload, RunFinished):
         known = known.build({**known.joined(payload).__dict__, "ended": event.time})
     elif event.unit:
+        # Its ``unit.queued`` may be the line that cannot be read; the unit is there all the same.
         before = known.units.get(event.unit) or UnitState(id=UnitId(event.unit), run=known.id, since=event.time)
         known = known.with_units({**known.units, event.unit: step(before, event)})
     runs[event.run] = known
@@ -337,6 +344,7 @@ def step(unit: UnitState, event: Event) -> UnitState:
     else:
         values = dict(unit.joined(payload).__dict__)
     if isinstance(payload, UnitFinished):
+        # A final state that cannot be read must not count as a success.
         state, values["ended"] = payload.final or "broken", event.time
     if isinstance(payload, UnitStarted):
         values["started"] = event.time

@@ -78,6 +78,7 @@ class HeldBranch:
             # A base comes along on another target than the usual one: on that it is in already.
             into = f" --into {shell_word(self.onto)}" if "base" in self.accept else ""
             return f"git prun merge {accept_flags(self.accept)}{into} {shell_word(self.name)}"
+        # A list of that length was cut: a command made of it would accept less than there is.
         if self.state != "suspect" or len(self.findings) == MOST_FINDINGS:
             return ""
         words = dict.fromkeys(path or EVERY_FINDING[0] for path, _ in self.findings)
@@ -133,6 +134,7 @@ def spent_rows(rows: Iterable[tuple[int, Event]]) -> list[int]:
 
 def _read(row: LandingHeld, time: float) -> HeldBranch | None:
     """Return what a row says; None for one that does not say enough to do anything about it."""
+    # A row without one of these cannot be compared with where the branches are now.
     if not all((row.branch, row.tip, row.target, row.main, row.state)):
         return None
     return HeldBranch(

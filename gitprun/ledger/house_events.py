@@ -17,6 +17,7 @@ class RunStarted(Payload):
     """A run begins; ``names`` are its units, ``verify`` its checks (None: they are looked for)."""
 
     kind = "run.started"
+    # ``units`` are the states of a run's units, so the names it was started with need another word.
     on_disk: ClassVar[Mapping[str, str]] = {"names": "units"}
 
     base: str = ""
@@ -100,6 +101,7 @@ class VerifyPassed(Payload):
 
     kind = "verify.passed"
 
+    # A tree says nothing by itself: other commands, walls or views are another ``way``.
     tree: str = ""
     way: str = ""
     by: str = ""
@@ -109,6 +111,7 @@ class TrashKept(Payload):
     """What the ref ``source`` held is pinned as ``ref``."""
 
     kind = "trash.kept"
+    # ``from`` is a keyword of Python's.
     on_disk: ClassVar[Mapping[str, str]] = {"source": "from"}
 
     of: str = ""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from gitprun.ledger.record import Record
+from gitprun.ledger.record import TypedRecord
 from gitprun.ledger.rows import AcceptedRow, AfterRow, DroppedRow, PresentRow, ResolvedRow, SuspectRow
 from gitprun.ledger.unit_events import Payload
 
 
-class MergeFacts(Record):
+class MergeFacts(TypedRecord):
     """One branch in a landing: its merge ``commit``, its ``tip``, and what had to be said about it."""
 
     branch: str = ""
@@ -28,13 +28,14 @@ class MergeFacts(Record):
 class LandingRow(MergeFacts):
     """One branch that is about to land; ``run`` and ``unit`` are empty for one of the user's own."""
 
+    # Without these nobody could tell what a landing that was cut off had meant to move.
     needed: ClassVar[tuple[str, ...]] = ("branch", "commit", "tip")
 
     run: str = ""
     unit: str = ""
 
 
-class UndoRow(Record):
+class UndoRow(TypedRecord):
     """One merge that is about to be taken (or brought) back, by the commit ``by``.
 
     ``state`` is what its unit was before it landed.
@@ -61,6 +62,7 @@ class LandingStarted(Ends):
     """A branch is about to move; ``checkout`` is the folder that follows it, if any."""
 
     kind = "landing.started"
+    # After a kill the branch is held against these two to tell whether it moved.
     needed: ClassVar[tuple[str, ...]] = ("target", "old", "new")
 
     checkout: str = ""
@@ -144,6 +146,7 @@ class UndoStarted(Ends):
     """
 
     kind = "undo.started"
+    # After a kill the branch is held against these two to tell whether it was put back.
     needed: ClassVar[tuple[str, ...]] = ("target", "old", "new")
 
     checkout: str = ""

@@ -72,6 +72,7 @@ class Ledger:
         self._journal = Journal(self.path, follows)
         self._reading = threading.Lock()
         self._file: tuple[int, int] | None = None
+        # Where the last reading ended, and the bytes before it: an inode may be given to another file.
         self._at = self._lines = 0
         self._mark = b""
         self._events: list[Event] = []
@@ -98,6 +99,7 @@ class Ledger:
         except OSError as problem:
             raise self._unwritable(problem, rows) from None
         finally:
+            # What was said of the reserve is on disk even where the events themselves were refused.
             self._tell(noted)
         self._tell(events)
         return events
@@ -112,19 +114,23 @@ class Ledger:
 
         begins = any(isinstance(event.payload, BEGINNINGS) for event in events)
         there = os.path.lexists(self.path)
+        # An empty file in its place would look like a repository in which nothing was ever run.
         if not there and self._lines and not self._journal.is_known:
             raise LedgerProblem(f"the ledger {self.path} was deleted meanwhile", "put it back; nothing was written")
         before: list[Event] = []
+        # Made again at a beginning only: at an end it may just have been given up for that end.
         if (begins or not there) and ensure_reserve(self.reserve) and there:
             before.append(Event(LedgerReserve(state="made again"), now))
         try:
             self._append([*before, *events])
         except OSError as problem:
+            # Only a full disk is helped by space; where the reserve is gone already there is none to give.
             if problem.errno not in FULL or not release_reserve(self.reserve):
                 raise
             kinds = tuple(sorted({event.kind for event in events}))
             error = os.strerror(problem.errno)
             before = [Event(LedgerReserve(state="released", error=error, kinds=kinds), now)]
+            # Of a beginning only the note is written: the freed space is for the ends of what runs.
             self._append(before if begins else [*before, *events])
             if begins:
                 noted.extend(before)
@@ -136,6 +142,7 @@ class Ledger:
             self._journal.append(encode(Event(LedgerRestored(), events[0].time)), last=self._require_known_format)
 
     def _require_known_format(self, line: bytes) -> None:
+        # A line of this format behind one of a later format would be folded by rules this version does not know.
         if is_newer(line) or self._newer:
             raise LedgerProblem(
                 f"the ledger {self.path} was written by a newer git prun (its format is later than {FORMAT})",
@@ -171,7 +178,7 @@ class Ledger:
             raise self._unwritable(problem, ()) from None
 
     def stamp(self) -> tuple[int, int, int] | None:
-        """Give what changes whenever the ledger does: those who follow it need not read it to know; None without one.
+        """Return what changes whenever the ledger does: those who follow it need not read it to know; None without one.
 
         A ledger that cannot be looked at is found out by reading it.
         """
@@ -195,6 +202,7 @@ class Ledger:
                         rest = source.read()
                     return self._take_in(rest)
                 except FileNotFoundError:
+                    # Never seen by this process: the first command in a repository finds none.
                     if not self._lines and not self._journal.is_known:
                         return Reading(())
                     if not self._put_back():
@@ -209,6 +217,7 @@ class Ledger:
     def _put_back(self) -> bool:
         """Write a deleted ledger again, if this process still has it in reach."""
         with locked(self.lock, doing="writing its ledger"):
+            # Another process may have put it back in the meantime, which is as good.
             return self._journal.restore() or os.path.lexists(self.path)
 
     def _catch_up(self, source: BinaryIO) -> None:

@@ -29,6 +29,7 @@ def find_run(history: History, name: str | None) -> RunState:
 def find_unit(history: History, name: str) -> UnitState:
     """Find a unit as ``UNIT`` (the newest run that has it) or ``RUN/UNIT``."""
     run, _, unit = name.rpartition("/")
+    # The branch of a unit in its clone is called ``prun/RUN/UNIT``, and is often what people copy.
     run = run.removeprefix("prun/")
     if run and is_run_id(run):
         units = find_run(history, run).units
@@ -47,13 +48,14 @@ def _hint(word: str, known: set[str]) -> str:
 
 
 def probe_unit(run: RunState, unit: UnitState) -> UnitState:
-    """Give a unit with the state it really has: what no living process works on any more is ``lost``.
+    """Return a unit with the state it really has: what no living process works on any more is ``lost``.
 
-    A unit counts as lost only when its coordinator and its worker's warden are both provably gone.
+    A unit counts as lost only when its coordinator and its worker's supervisor are both provably gone.
     """
     if not unit.live:
         return unit
     for who in (run.coordinator, unit.process):
         if who is not None and not is_gone(who):
             return unit
+    # Without a coordinator on record nobody can tell that it is gone.
     return unit.with_state("lost") if run.coordinator is not None else unit

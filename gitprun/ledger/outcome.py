@@ -21,6 +21,7 @@ def judge_worker(ended: Exit, state: str) -> str | None:
 
     ``state`` is what the executor read out of the output (``done``, ``failed``, ``rate-limited``, ``unknown``).
     """
+    # What ended it goes before what it printed: one that was stopped may have said that it is done.
     if ended.reason == "stopped":
         return "stopped"
     if ended.reason in ("timeout", "stalled"):
@@ -29,6 +30,7 @@ def judge_worker(ended: Exit, state: str) -> str | None:
         return "broken"
     if state == "rate-limited":
         return "rate-limited"
+    # An executor that cannot tell from the output leaves it to the exit code.
     if state == "done" or (state == "unknown" and ended.code == 0):
         return None
     return "failed"
@@ -44,7 +46,7 @@ def judge_unit(
     result: bool,
     inner: bool = False,
 ) -> str:
-    """Give the final state of a unit whose work, if any, is captured; ``inner``: some of it is in a submodule."""
+    """Return the final state of a unit whose work, if any, is captured; ``inner``: some of it is in a submodule."""
     if worker is not None:
         return worker
     if unfinished:
@@ -66,7 +68,7 @@ def explain_unit(
     result: Result,
     inner: Sequence[str] = (),
 ) -> str:
-    """Say in one line why a unit is in its final state; ``said`` is why its worker ended, as far as that is known."""
+    """Return in one line why a unit is in its final state; ``said`` is why its worker ended, as far as is known."""
     half = f"the worker left a {unfinished} half done: needs a person" if unfinished else ""
     if worker is not None:
         return "; ".join(filter(None, (said, half)))
@@ -80,11 +82,13 @@ def explain_unit(
 def commit_message(run: RunId, unit: Unit, worker: str | None, own_commits: Sequence[str]) -> str:
     """Write the message of a unit's commit: what was asked, where it came from, what the worker committed itself."""
     subject = one_line(f"{unit.id}: {subject_of(unit.prompt)}")
+    # 72 columns are git's own custom for a subject: log and shortlog show it unbroken.
     subject = subject if len(subject) <= 72 else subject[:71] + "\u2026"
     rows = [f"Unit: {run}/{unit.id}", f"Executor: {unit.executor}"]
     if worker is not None:
         rows.append(f"State: {worker} (kept, not finished)")
     if own_commits:
+        # A worker in a loop can make thousands of commits; their refs are kept in any case.
         rows += ["", "The worker's own commits, newest first:", *(f"  {one_line(row)}" for row in own_commits[:50])]
     return subject + "\n\n" + "\n".join(rows) + "\n"
 
@@ -116,7 +120,7 @@ def verdict_row(verdict: Verdict) -> VerdictRow:
 
 
 def describe_exit(ended: ExitRow) -> str:
-    """Say in a few words how a worker ended."""
+    """Return in a few words how a worker ended."""
     if ended.reason == "timeout":
         return f"stopped after {ended.seconds:.0f} s (its time limit)"
     if ended.reason == "stopped":
@@ -129,5 +133,5 @@ def describe_exit(ended: ExitRow) -> str:
 
 
 def succeeded(state: str) -> bool:
-    """Tell whether a final state lets the whole run count as a success."""
+    """Check whether a final state lets the whole run count as a success."""
     return state in ("ready", "done", "landed")

@@ -8,5 +8,5 @@ from gitprun.ledger.roster import NAMED
 
 
 def probe_named(unit: UnitState) -> UnitState:
-    """Give a workspace with the state it really has: what nobody works on any more is ``lost``."""
+    """Return a workspace with the state it really has: what nobody works on any more is ``lost``."""
     return probe_unit(RunState(id=NAMED, coordinator=unit.coordinator), unit)

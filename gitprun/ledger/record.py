@@ -28,7 +28,7 @@ MOST_NUMBER = 1e15
 _UNKNOWN = "*"
 
 _T = TypeVar("_T")
-_Other = TypeVar("_Other", bound="Record")
+_Other = TypeVar("_Other", bound="TypedRecord")
 
 
 class OddFact(ValueError):
@@ -38,7 +38,7 @@ class OddFact(ValueError):
 # No dataclass: the ledger has some eighty of these, and to make that many dataclasses takes longer than to run most
 # commands. What was said lies in the instance, what was not is the default in the class.
 @dataclass_transform(kw_only_default=True, frozen_default=True)
-class Record:
+class TypedRecord:
     """A frozen value; equal to another of its class that says the same, whatever the defaults are.
 
     ``on_disk`` maps fields to keys in JSON that are called otherwise, ``needed`` names fields that JSON must have,
@@ -72,6 +72,7 @@ class Record:
         return mine == theirs if not beside else _without(mine, beside) == _without(theirs, beside)
 
     def __hash__(self) -> int:
+        # By the names alone: values may be mappings and lists out of JSON, which have no hash.
         return hash((type(self), *self.__dict__))
 
     def __repr__(self) -> str:
@@ -81,6 +82,7 @@ class Record:
     @classmethod
     def build(cls, said: Mapping[str, object]) -> Self:
         """Return a value of this class from fields that are known to be right."""
+        # Past the checks of __init__: a fold builds one of these for every event of a ledger.
         made = cls.__new__(cls)
         made.__dict__.update(said)
         return made
@@ -138,10 +140,11 @@ class Record:
         """Return a value of another class that says the same as far as that has the fields, and ``more``."""
         names = field_names(cls)
         said = {name: value for name, value in self.said() if name in names}
+        # What is not known here goes along, so that nothing a later version wrote is lost.
         unknown = {_UNKNOWN: self.unknown} if self.unknown else {}
         return cls.build({**said, **unknown, **more})
 
-    def joined(self, news: Record) -> Self:
+    def joined(self, news: TypedRecord) -> Self:
         """Return this with what ``news`` says put over it; of a stranger what both have the same key for."""
         kin = isinstance(self, type(news))
         values = {**self.__dict__, **dict(news.said())} if kin else dict(self.__dict__)
@@ -166,11 +169,11 @@ class Field(NamedTuple):
     write: Callable[[object], object]
 
 
-def _once(read: Callable[[type[Record]], _T]) -> Callable[[type[Record]], _T]:
+def _once(read: Callable[[type[TypedRecord]], _T]) -> Callable[[type[TypedRecord]], _T]:
     """Ask for what a class is made of only once."""
-    known: dict[type[Record], _T] = {}
+    known: dict[type[TypedRecord], _T] = {}
 
-    def ask(cls: type[Record]) -> _T:
+    def ask(cls: type[TypedRecord]) -> _T:
         if cls not in known:
             known[cls] = read(cls)
         return known[cls]
@@ -179,31 +182,31 @@ def _once(read: Callable[[type[Record]], _T]) -> Callable[[type[Record]], _T]:
 
 
 @_once
-def _own_hints(cls: type[Record]) -> Mapping[str, object]:
-    hints = get_annotations(cls) if issubclass(cls, Record) else {}
+def _own_hints(cls: type[TypedRecord]) -> Mapping[str, object]:
+    hints = get_annotations(cls) if issubclass(cls, TypedRecord) else {}
     own = {name for name, hint in hints.items() if not str(hint).startswith("ClassVar")}
     return {name: hint for name, hint in get_annotations(cls, eval_str=True).items() if name in own} if own else {}
 
 
 @_once
-def _hints(cls: type[Record]) -> Mapping[str, object]:
+def _hints(cls: type[TypedRecord]) -> Mapping[str, object]:
     """Return the fields of a record with their types, those of its bases first: with one key they are tried so."""
     return {name: hint for base in reversed(cls.__mro__) for name, hint in _own_hints(base).items()}
 
 
 @_once
-def field_names(cls: type[Record]) -> frozenset[str]:
+def field_names(cls: type[TypedRecord]) -> frozenset[str]:
     """Return the names of the fields of a record."""
     return frozenset(_hints(cls))
 
 
 @_once
-def _by_name(cls: type[Record]) -> Mapping[str, Field]:
+def _by_name(cls: type[TypedRecord]) -> Mapping[str, Field]:
     return {name: _field(cls, name, hint) for name, hint in _hints(cls).items() if name not in cls.beside}
 
 
 @_once
-def fields_of(cls: type[Record]) -> Mapping[str, tuple[Field, ...]]:
+def fields_of(cls: type[TypedRecord]) -> Mapping[str, tuple[Field, ...]]:
     """Return the fields of a record by their key in JSON: of two with the same one that which can read it counts."""
     found: dict[str, tuple[Field, ...]] = {}
     for field in _by_name(cls).values():
@@ -212,13 +215,14 @@ def fields_of(cls: type[Record]) -> Mapping[str, tuple[Field, ...]]:
 
 
 @_once
-def _without_default(cls: type[Record]) -> tuple[str, ...]:
+def _without_default(cls: type[TypedRecord]) -> tuple[str, ...]:
     return tuple(name for name in _by_name(cls) if not hasattr(cls, name))
 
 
-def _field(cls: type[Record], name: str, hint: object) -> Field:
+def _field(cls: type[TypedRecord], name: str, hint: object) -> Field:
     parts = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
     nullable = type(None) in parts or hint is object
+    # A field of two types could not be read back for certain; such a hint fails here, at the first use.
     [kind] = [part for part in parts if part is not type(None)]
     inner = _reader(kind)
     default = getattr(cls, name, None)
@@ -238,7 +242,7 @@ def _field(cls: type[Record], name: str, hint: object) -> Field:
 
 def plain(value: object) -> object:
     """Return a value as plain JSON."""
-    if isinstance(value, Record):
+    if isinstance(value, TypedRecord):
         return value.as_json()
     if isinstance(value, tuple | list):
         return [plain(part) for part in value]
@@ -253,7 +257,7 @@ def _reader(kind: object) -> Callable[[object], object]:
         return lambda value: value
     if kind is ProcessIdentity:
         return _process
-    if isinstance(kind, type) and issubclass(kind, Record):
+    if isinstance(kind, type) and issubclass(kind, TypedRecord):
         return lambda value: _record(kind, value)
     if get_origin(kind) is tuple:
         return _tuple(get_args(kind))
@@ -316,13 +320,14 @@ def _process(value: object) -> object:
     """Read who a process is; ``{}`` is one that could not be told, as null is."""
     if value == {}:
         return None
+    # All three, or it could be taken for another process that has the same pid.
     if not isinstance(value, dict) or value.keys() != {"pid", "start", "boot"}:
         raise OddFact("process")
     pid, start, boot = _whole(value["pid"]), _text(value["start"]), _text(value["boot"])
     return ProcessIdentity(pid, start, boot)  # type: ignore[arg-type]
 
 
-def _record(kind: type[Record], value: object) -> object:
+def _record(kind: type[TypedRecord], value: object) -> object:
     if not isinstance(value, dict):
         raise OddFact(kind.__name__)
     # Half a record is none: a verdict without its checks would say more than was found.

@@ -13,7 +13,9 @@ from gitprun.model.units import Mode
 DEFAULT_RETRIES = 2
 # What a service takes to cool off that does not say so, as measured by those who ran many workers at once.
 DEFAULT_WAIT = 13 * 60.0
+# A usage limit may hold for days: nobody wants a terminal to wait for that.
 DEFAULT_LONGEST = 3600.0
+# A dropped connection is back sooner than a service that has had enough.
 NETWORK_WAIT = 60.0
 
 # What one worker hears of these holds for every other of its executor too.
@@ -32,7 +34,7 @@ class RetryPolicy:
 
 
 def read_retry_policy(settings: Settings) -> RetryPolicy:
-    """Take the patience from the settings."""
+    """Read the retry policy from the settings."""
     return RetryPolicy(
         retries=DEFAULT_RETRIES if settings.retries is None else settings.retries,
         wait=settings.retry_wait or DEFAULT_WAIT,
@@ -65,7 +67,7 @@ def kind_of_failure(
 def judge_next_try(
     patience: RetryPolicy, executor: str, kind: str, ending: Ending, tried: int, now: datetime
 ) -> NextTry:
-    """Tell whether and when to try again, ``tried`` times having failed; ``now`` is an aware local time."""
+    """Check whether and when to try again, ``tried`` times having failed; ``now`` is an aware local time."""
     if executor not in RETRIED_EXECUTORS or kind not in SHARED_KINDS | {"bail"}:
         return NextTry(None)
     if tried > patience.retries:
@@ -81,7 +83,9 @@ def judge_next_try(
 
 def _wait_for(patience: RetryPolicy, kind: str, ending: Ending, now: datetime) -> float | None:
     if kind == "bail":
+        # Nothing outside has to change before one that gave up can try again.
         return 0.0
+    # The service's own word comes first: seconds, then a time of day, then what is known by experience.
     if ending.retry_after is not None:
         return max(0.0, ending.retry_after)
     if ending.retry_at and (at := read_date(ending.retry_at, now)) is not None:

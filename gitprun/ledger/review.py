@@ -15,6 +15,7 @@ from gitprun.model.contract import Result, parse_result
 from gitprun.model.names import RunId, UnitId
 from gitprun.system.files import read_plain
 
+# A result is a page or two and is read whole; a worker gone astray may fill a disk with one.
 MAX_RESULT = 4_000_000
 
 # pending: its worker may still write one. missing: there is none, and none will come.
@@ -40,11 +41,11 @@ class Review:
 
     @property
     def complete(self) -> bool:
-        """Tell whether the worker's own result is there and follows the contract."""
+        """Check whether the worker's own result is there and follows the contract."""
         return self.kind == "valid"
 
     def as_json(self) -> dict[str, object]:
-        """Give it as plain values."""
+        """Return it as plain values."""
         return {
             "run": self.run,
             "unit": self.unit,
@@ -82,6 +83,7 @@ def review_unit(state: Path, unit: UnitState) -> Review:
         kind=kind,
         folder=str(folder),
         reason=reason,
+        # An invalid result may still say what a person wants to read; only its claims are not held to it.
         fields=result.fields if kind in ("valid", "invalid") else {},
         claims=claims_of(unit, result) if kind == "valid" else (),
         outside=() if unit.live else unit.outside or (),
@@ -101,6 +103,7 @@ def _judge(unit: UnitState, text: str, result: Result) -> tuple[ResultKind, str]
     if not text.strip():
         lost = "nobody works on it any more" if unit.state == "lost" else ""
         return "missing", f"{unit.state} without a result file" + (f": {lost or why}" if lost or why else "")
+    # Before the problems, for a salvaged text follows no contract.
     if result.fallback:
         return "fallback", f"salvaged: {why if why and why != NO_RESULT else NO_RESULT}"
     if result.problems:
@@ -111,6 +114,7 @@ def _judge(unit: UnitState, text: str, result: Result) -> tuple[ResultKind, str]
 
 def claims_of(unit: UnitState, result: Result) -> tuple[str, ...]:
     """List where a result disagrees with the unit's capture and checks, as far as these are known."""
+    # Before a capture there is nothing to hold the words against; a unit that only reads never has one.
     if unit.live or (not unit.captured and unit.mode != "read"):
         return ()
     checks = unit.checked.checks if unit.checked is not None else ()

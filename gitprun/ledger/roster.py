@@ -11,14 +11,15 @@ from typing import Final
 
 from gitprun.ledger.events import Event, RunState, UnitState, step
 from gitprun.ledger.record import field_names
-from gitprun.ledger.unit_events import Placed, WorkspaceLocked, WorkspaceMade, WorkspaceRemoved, WorkspaceSetup
+from gitprun.ledger.unit_events import PlaceFacts, WorkspaceLocked, WorkspaceMade, WorkspaceRemoved, WorkspaceSetup
 from gitprun.model.errors import PlanError
 from gitprun.model.names import RunId, UnitId, is_run_id
 
 NAMED: Final = RunId("named")
+# A name becomes one part of a path, to which endings are added; file systems take 255 bytes.
 MAX_NAME = 100
 # What a workspace is, whatever is done in it.
-LASTING: Final = field_names(Placed) | field_names(WorkspaceSetup) | field_names(WorkspaceLocked)
+LASTING: Final = field_names(PlaceFacts) | field_names(WorkspaceSetup) | field_names(WorkspaceLocked)
 
 _PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 # What refs and logs cannot take, and what Windows keeps for its devices.
@@ -34,13 +35,15 @@ def parse_name(text: str) -> UnitId:
             f"{shown!r} cannot be the name of a workspace",
             f"letters, digits, _, - and dots inside, with slashes between them, at most {MAX_NAME} (wave1/reports)",
         )
+    # ``RUN/UNIT`` and ``named/NAME`` are how all units are told apart, and ``prun/`` begins the branches of units.
     if is_run_id(parts[0]) or parts[0] in (NAMED, "prun"):
         raise PlanError(f"the name {text!r} would read like a unit of a run", "let it begin with another word")
     return UnitId(text)
 
 
 def flat(name: str) -> str:
-    """Give a name as one part of a path; no two names share it."""
+    """Return a name as one part of a path; no two names share it."""
+    # No name holds a plus, so this can be undone.
     return name.replace("/", "+")
 
 
@@ -51,6 +54,7 @@ def roster(events: Iterable[Event]) -> RunState:
         if event.run != NAMED or not event.unit:
             continue
         if isinstance(event.payload, WorkspaceMade):
+            # Made anew it starts from nothing: what was done in the folder before is not in this one.
             units[event.unit] = make_idle(UnitId(event.unit), event.payload, event.time)
         elif isinstance(event.payload, WorkspaceRemoved):
             units.pop(event.unit, None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-from gitprun.ledger.record import Record
+from gitprun.ledger.record import TypedRecord
 from gitprun.model.units import was_confined
 from gitprun.supervisor.process import ProcessIdentity
 
@@ -13,7 +13,7 @@ from gitprun.supervisor.process import ProcessIdentity
 Identity = tuple[int, int]
 
 
-class SpecRow(Record):
+class SpecRow(TypedRecord):
     """What was asked of a unit, but for its prompt, which lies in a file."""
 
     id: str = ""
@@ -35,7 +35,7 @@ class SpecRow(Record):
         return was_confined(self.executor, self.sandbox, self.walled)
 
 
-class ExitRow(Record):
+class ExitRow(TypedRecord):
     """How a worker's program ended; ``survivors``, ``unproved`` and ``dropped`` only where it was so."""
 
     seconds: float
@@ -49,7 +49,7 @@ class ExitRow(Record):
     dropped: int = 0
 
 
-class EndingRow(Record):
+class EndingRow(TypedRecord):
     """How a worker's work ended, as its executor read it out of the output."""
 
     state: str = ""
@@ -62,7 +62,7 @@ class EndingRow(Record):
     retry_at: str = ""
 
 
-class CheckRow(Record):
+class CheckRow(TypedRecord):
     """What one command of a verification said."""
 
     command: str
@@ -75,7 +75,7 @@ class CheckRow(Record):
     flaky: bool = False
 
 
-class VerdictRow(Record):
+class VerdictRow(TypedRecord):
     """What a verification came to."""
 
     state: str
@@ -84,7 +84,7 @@ class VerdictRow(Record):
     confined: str = ""
 
 
-class EarlierRow(Record):
+class EarlierRow(TypedRecord):
     """An attempt that another one followed; ``ref`` pins what it had captured, ``folder`` keeps its traces."""
 
     attempt: int
@@ -97,7 +97,7 @@ class EarlierRow(Record):
     ref: str | None = None
 
 
-class LeftOutRow(Record):
+class LeftOutRow(TypedRecord):
     """A path that is not part of the captured work."""
 
     path: str
@@ -105,7 +105,7 @@ class LeftOutRow(Record):
     size: int = 0
 
 
-class RejectedRow(Record):
+class RejectedRow(TypedRecord):
     """A tip that was not taken over from a workspace; ``place`` is the quarantine that keeps it."""
 
     name: str
@@ -114,7 +114,7 @@ class RejectedRow(Record):
     place: str = ""
 
 
-class FindingRow(Record):
+class FindingRow(TypedRecord):
     """One thing that changed in the user's repository while a worker ran."""
 
     kind: str
@@ -127,7 +127,7 @@ class FindingRow(Record):
     by: tuple[str, ...] = ()
 
 
-class DriftRow(Record):
+class DriftRow(TypedRecord):
     """What changed while ``units`` ran; ``lines`` and ``text`` are for people, ``place`` lists everything."""
 
     id: str
@@ -142,22 +142,23 @@ class DriftRow(Record):
     shown: bool = False
 
 
-class LockRow(Record):
+class LockRow(TypedRecord):
     """Why a workspace is locked."""
 
     reason: str = ""
 
 
-class MoveRow(Record):
+class MoveRow(TypedRecord):
     """From where a workspace is being moved, and where to."""
 
+    # ``from`` is a keyword of Python's.
     on_disk: ClassVar[Mapping[str, str]] = {"source": "from", "target": "to"}
 
     source: str = ""
     target: str = ""
 
 
-class LeavingRow(Record):
+class LeavingRow(TypedRecord):
     """What was saved of a folder before it goes: ``saved`` is a ref, ``kept_files`` a folder of ignored files."""
 
     saved: str | None = None
@@ -165,7 +166,7 @@ class LeavingRow(Record):
     kept_files: str = ""
 
 
-class ResetRow(Record):
+class ResetRow(TypedRecord):
     """A workspace that is being filled anew from ``to``; ``identity`` is there once the folder ``fresh`` is whole."""
 
     to: str
@@ -178,7 +179,7 @@ class ResetRow(Record):
     leaving: LeavingRow | None = None
 
 
-class StallRow(Record):
+class StallRow(TypedRecord):
     """For how many seconds nothing had come of a worker: ``quiet`` of anything, ``output`` and ``files`` apart.
 
     ``since`` is that moment on the wall clock, ``ends`` tells that the worker was ended for it.
@@ -193,14 +194,14 @@ class StallRow(Record):
     hint: str = ""
 
 
-class StopRow(Record):
+class StopRow(TypedRecord):
     """Who asked for a stop, and whether of the hard kind."""
 
     kill: bool = False
     by: ProcessIdentity | None = None
 
 
-class ResolvedRow(Record):
+class ResolvedRow(TypedRecord):
     """A path whose conflict a resolver settled; ``added`` are lines that neither side had."""
 
     path: str = ""
@@ -208,21 +209,21 @@ class ResolvedRow(Record):
     added: tuple[object, ...] = ()
 
 
-class DroppedRow(Record):
+class DroppedRow(TypedRecord):
     """Lines of a path that the merge does not have, although a branch brought them."""
 
     path: str = ""
     lines: tuple[object, ...] = ()
 
 
-class SuspectRow(Record):
+class SuspectRow(TypedRecord):
     """What was found wrong with a path, and landed all the same because the user said so."""
 
     path: str = ""
     reason: str = ""
 
 
-class PresentRow(Record):
+class PresentRow(TypedRecord):
     """Whether what a branch brought is in the tree that landed: ``whole`` counts paths that are as it had them."""
 
     whole: int = 0
@@ -230,7 +231,7 @@ class PresentRow(Record):
     missing: tuple[str, ...] = ()
 
 
-class AcceptedRow(Record):
+class AcceptedRow(TypedRecord):
     """A path that needed somebody's word to land, what it was about, and whose word that was."""
 
     path: str
@@ -241,7 +242,7 @@ class AcceptedRow(Record):
     new: str | None = None
 
 
-class AfterRow(Record):
+class AfterRow(TypedRecord):
     """The commit of what the after commands made."""
 
     commit: str = ""
@@ -249,7 +250,7 @@ class AfterRow(Record):
     paths: tuple[str, ...] = ()
 
 
-class SummedUnit(Record):
+class SummedUnit(TypedRecord):
     """One unit of a run that was written down as a whole; ``facts`` are all that its events said."""
 
     id: str

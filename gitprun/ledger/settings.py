@@ -21,8 +21,11 @@ from gitprun.system.config import read_plan_settings, read_settings
 from gitprun.system.files import read_plain, write_whole
 
 FILE = "settings.json"
+# Raised where an older version would misread the file; it then refuses to resume instead.
 FORMAT = 1
+# A unit takes about a kilobyte without its prompt: what is larger is damaged, and not read into memory.
 MAX_FILE = 16_000_000
+# Whole files may be pasted into a prompt; no model reads as much as this.
 MAX_PROMPT = 64_000_000
 # Hotspots are read where they are used; executors see above. What the file named then was let then.
 _APART = ("executors", "hotspots", "hotspot_source", "powers")
@@ -53,9 +56,11 @@ def remember(folder: Path, plan: Plan, revision: str) -> None:
     record = {
         "v": FORMAT,
         "revision": revision,
+        # Absolute, since the command that resumes may be called in another folder.
         "plan_file": str(Path(plan.files[0]).resolve()) if plan.files else None,
         "settings": settings,
         "executors": executors,
+        # The prompt lies beside it as its worker got it, and would be in two places.
         "units": [{key: value for key, value in asdict(unit).items() if key != "prompt"} for unit in plan.units],
     }
     write_whole(folder / FILE, json.dumps(record, indent=1).encode() + b"\n")
@@ -75,6 +80,7 @@ def recall(state: Path, run: RunState) -> Remembered:
             plan_file=record["plan_file"],
             executors=record["executors"],
         )
+    # JSON nested too deeply ends in a RecursionError, and no ValueError.
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise OperationRefused(
             f"what run {run.id} was asked for cannot be read from {folder / FILE}",
@@ -87,8 +93,10 @@ def _unit(folder: Path, spec: Mapping[str, Any]) -> Unit:
     prompt = read_plain(folder / name / "task.md", MAX_PROMPT)
     if prompt is None:
         raise KeyError(name)
+    # A later version may have written fields of units that this one has none for.
     known = {field.name for field in fields(Unit)}
     rest = {key: _tuple(value) for key, value in spec.items() if key in known}
+    # A prompt that is no UTF-8 comes back byte for byte.
     return Unit(**{**rest, "prompt": prompt.decode("utf-8", "surrogateescape")})
 
 
@@ -97,7 +105,7 @@ def _tuple(value: Any) -> Any:
 
 
 def reread_executors(kept: Remembered, top: Path | None) -> tuple[Settings, tuple[str, ...]]:
-    """Read the executors' settings again; gives the whole settings, and the files they come from.
+    """Read the executors' settings again; returns the whole settings, and the files they come from.
 
     Raises OperationRefused where the plan file is gone and something it set for an executor of this run with it.
     """
@@ -120,6 +128,7 @@ def _require_same(kept: Remembered, settings: Settings) -> None:
     for name in sorted({unit.executor for unit in kept.units}):
         then, now = kept.executors.get(name, {}), settings.executors.get(name, ExecutorSettings())
         gone = sorted(set(then.get("env", ())) - {key for key, _ in now.env})
+        # Fewer arguments or variables than then: the rest was set by the file that is gone.
         if gone or then.get("args", 0) > len(now.args) or (then.get("program") and now.program is None):
             what = f" ({', '.join(gone)})" if gone else ""
             raise OperationRefused(

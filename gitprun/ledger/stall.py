@@ -13,6 +13,7 @@ from gitprun.ledger.rows import StallRow
 
 # A clock that is kept in step over the network moves by less, one that was set or slept through by more.
 STEP = 1.0
+# Printed by codex while it waits for more of the prompt on a stdin that is still open.
 WAITS = b"Reading additional input from stdin"
 
 
@@ -46,11 +47,12 @@ class Quiet:
     files_since: float | None = None
 
     def for_seconds(self, at: float) -> float:
-        """Tell for how long there has provably been nothing."""
+        """Return for how long there has provably been nothing."""
         return 0.0 if self.files_since is None else max(0.0, at - max(self.output_since, self.files_since))
 
     def wants_files(self, at: float, limit: float) -> bool:
-        """Tell whether it is time to look at the files: that costs more than a look at the output."""
+        """Check whether it is time to look at the files: that costs more than a look at the output."""
+        # Each look walks the whole workspace; from half the limit on there is still time to prove the other half.
         return at - self.output_since >= limit / 2
 
 
@@ -76,7 +78,7 @@ def observe(known: Quiet, sight: WorkerSight) -> Quiet:
 
 
 def has_moved(before: Quiet, after: Quiet) -> bool:
-    """Tell whether something came of the worker between two looks."""
+    """Check whether something came of the worker between two looks."""
     touched = before.files is not None and after.files is not None and before.files != after.files
     return after.output_since != before.output_since or touched
 

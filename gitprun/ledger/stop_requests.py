@@ -22,6 +22,7 @@ class StopRequests:
     def __init__(self, ledger: Ledger, run: str, units: Sequence[Unit]) -> None:
         self.ledger, self.run = ledger, run
         self.stops: dict[str, Stop] = {unit.id: Stop() for unit in units}
+        # What was asked before is over: a run that is resumed would else stop at once.
         self._seen = len(ledger.read().events)
         self._over = threading.Event()
 
@@ -54,6 +55,7 @@ class StopRequests:
             except PrunError:
                 # Whoever writes to it next says that it cannot be read.
                 continue
+            # Only once it was read, so that a look that failed is taken again.
             stamp = now
             if heard:
                 wake()

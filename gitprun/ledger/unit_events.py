@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-from gitprun.ledger.record import Record
+from gitprun.ledger.record import TypedRecord
 from gitprun.ledger.rows import (
     DriftRow,
     EarlierRow,
@@ -26,7 +26,7 @@ from gitprun.ledger.rows import (
 from gitprun.supervisor.process import ProcessIdentity
 
 
-class Payload(Record):
+class Payload(TypedRecord):
     """What an event says; ``kind`` is the name of the event on disk."""
 
     kind: ClassVar[str] = ""
@@ -48,7 +48,7 @@ class Errand(UnitPart):
     walled: bool = False
 
 
-class Placed(UnitPart):
+class PlaceFacts(UnitPart):
     """A folder to work in: ``path``, what it stands on and what it was filled with.
 
     ``workspace`` is clone, worktree or scratch; ``branch`` is None where it is on no branch; ``provided`` are the
@@ -61,6 +61,7 @@ class Placed(UnitPart):
     workspace: str = ""
     path: str = ""
     identity: Identity | None = None
+    # File systems give inode numbers out again: only with the btime do they name one folder for good.
     birth: int | None = None
     branch: str | None = None
     base: str | None = None
@@ -76,7 +77,7 @@ class UnitQueued(Errand):
     spec: SpecRow | None = None
 
 
-class UnitPreparing(Errand, Placed):
+class UnitPreparing(Errand, PlaceFacts):
     """An attempt begins; nothing the one before it said holds any more, but what was asked for.
 
     ``thread`` is the conversation it goes on with, in the workspace that is there.
@@ -89,7 +90,7 @@ class UnitPreparing(Errand, Placed):
     thread: str | None = None
 
 
-class UnitPrepared(Placed):
+class UnitPrepared(PlaceFacts):
     """The workspace of an attempt is there; it took so many ``seconds``."""
 
     kind = "unit.prepared"
@@ -102,6 +103,7 @@ class UnitStarted(UnitPart):
 
     kind = "unit.started"
 
+    # A pid alone may be somebody else's by the time it is read: it is kept with start time and boot.
     process: ProcessIdentity | None = None
     program: str = ""
     log: str = ""
@@ -113,6 +115,7 @@ class UnitExited(UnitPart):
 
     kind = "unit.exited"
 
+    # How the program ended, and what its executor read out of the output: the two may disagree.
     exit: ExitRow | None = None
     ending: EndingRow | None = None
 
@@ -125,6 +128,7 @@ class UnitCaptured(UnitPart):
     """
 
     kind = "unit.captured"
+    # `outcome` on disk is a record where a unit waits, and a word here: the fields need names of their own.
     on_disk: ClassVar[Mapping[str, str]] = {"committed": "outcome", "checked": "verdict"}
 
     tree: str | None = None
@@ -159,9 +163,11 @@ class UnitVerified(UnitPart):
     """The checks came to a verdict on ``tree``; ``verify_changed`` are the paths they changed in the workspace."""
 
     kind = "unit.verified"
+    # ``verdict`` is a property of a unit's state, so the field cannot be called that.
     on_disk: ClassVar[Mapping[str, str]] = {"checked": "verdict"}
 
     checked: VerdictRow | None = None
+    # A verdict counts for this tree, and for no other one.
     tree: str | None = None
     verify_changed: tuple[str, ...] = ()
     check_notes: tuple[str, ...] = ()
@@ -180,6 +186,7 @@ class UnitFinished(UnitPart):
     """The unit is over, in its ``final`` state; ``failure`` names what kept its worker from a result."""
 
     kind = "unit.finished"
+    # ``state`` is where a unit stands now; what it ended in is a fact beside it.
     on_disk: ClassVar[Mapping[str, str]] = {"final": "state"}
 
     final: str = ""
@@ -228,6 +235,7 @@ class UnitMoving(UnitPart):
 
     kind = "unit.moving"
 
+    # Written as null, which takes back what ``unit.stalled`` said.
     stalled: StallRow | None = None
 
 
@@ -239,7 +247,7 @@ class UnitStopAsked(UnitPart):
     stop: StopRow | None = None
 
 
-class WorkspaceMade(Placed):
+class WorkspaceMade(PlaceFacts):
     """A named workspace is there, or there anew; ``adopted``: the user had made it."""
 
     kind = "workspace.made"
@@ -270,6 +278,7 @@ class WorkspaceUnlocked(UnitPart):
 
     kind = "workspace.unlocked"
 
+    # Null: the lock that was written down before does not hold any more.
     lock: LockRow | None = None
 
 
@@ -287,6 +296,7 @@ class WorkspaceMoved(UnitPart):
     kind = "workspace.moved"
 
     path: str = ""
+    # Null: the move is over, so none is gone on with after a kill.
     moving: MoveRow | None = None
 
 
@@ -311,6 +321,7 @@ class WorkspaceKept(UnitPart):
 
     kind = "workspace.kept"
 
+    # Null: nothing is left of the reset that a later command would have to finish.
     reset: ResetRow | None = None
 
 

@@ -27,6 +27,7 @@ def read_verified(ledger: Ledger, way: str, *, reuse: float, run: str) -> frozen
     now = ledger.clock.now()
 
     def counts(event: Event, proof: VerifyPassed) -> bool:
+        # Within one run of one process nothing around the tree has changed.
         mine = bool(run) and event.run == run and proof.by == _SESSION
         return proof.way == way and (mine or now - event.time < reuse)
 

@@ -31,4 +31,5 @@ def unbroken() -> Iterator[Budget]:
         yield BUDGET
     finally:
         BUDGET.held -= 1
+        # Time may have run out while it was held back.
         BUDGET.end()

@@ -31,7 +31,7 @@ class Result:
 
     @property
     def valid(self) -> bool:
-        """Tell whether the worker itself wrote all that was asked for."""
+        """Check whether the worker itself wrote all that was asked for."""
         return not self.fallback and not self.problems
 
 
@@ -80,6 +80,7 @@ def parse_result(text: str, unit: str) -> Result:
             problems.append(f"{name}: is missing or empty")
         elif _TEMPLATE.fullmatch(value):
             problems.append(f"{name}: is the text of the contract itself")
+    # A heading within the details is text, unless the fields of a result follow it.
     if any(_HEADING.match(line) and _opens_result(body[at + 1 :]) for at, line in enumerate(body)):
         problems.append("a second result follows the first")
     fallback = "(FALLBACK" in heading["rest"] if heading else bool(_SALVAGED.match(lines[0]))
@@ -87,7 +88,7 @@ def parse_result(text: str, unit: str) -> Result:
 
 
 def _read_fields(lines: list[str]) -> tuple[dict[str, str], list[str], list[str]]:
-    """Read the fields under a heading; give them, the names that come twice, and the lines that follow.
+    """Read the fields under a heading; returns them, the names that come twice, and the lines that follow.
 
     A field may be empty and go on as a list below: people ask for one line, and models like lists.
     """
@@ -103,13 +104,14 @@ def _read_fields(lines: list[str]) -> tuple[dict[str, str], list[str], list[str]
             listed = not fields[last]
         elif last and listed and (item := _ITEM.fullmatch(line)):
             fields[last] = ", ".join(filter(None, (fields[last], item["value"].strip())))
+        # A blank line between the fields is forgiven; after the last one the details begin.
         elif line.strip() or len(fields) == len(FIELDS):
             return fields, twice, lines[at:]
     return fields, twice, []
 
 
 def _opens_result(lines: list[str]) -> bool:
-    """Tell whether what follows a heading are the fields of a result."""
+    """Check whether what follows a heading are the fields of a result."""
     first = next((line for line in lines if line.strip()), "")
     return bool(_FIELD.fullmatch(first))
 

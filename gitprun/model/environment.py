@@ -1,4 +1,4 @@
-"""What of the user's environment a check may see: everything but what opens doors in his name. Rules only."""
+"""What of the user's environment a check may see: everything but what opens doors in the user's name. Rules only."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ _TELLING = re.compile(
 )
 # All variables of services, whatever they are called, and of the programs that are workers.
 _SERVICES = ("AWS_", "AZURE_", "CLOUDSDK_AUTH_", "ANTHROPIC_", "OPENAI_", "CODEX_", "CLAUDE_", "ACTIONS_", "BW_", "OP_")
+# They name a place or a pager.
 _HARMLESS = ("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PAGER", "AZURE_CONFIG_DIR")
 # Sockets that sign and unlock, files with passwords, and what a CI service reads back.
 _DOORS = frozenset(
@@ -43,7 +44,7 @@ _DOORS = frozenset(
 _WITH_PASSWORD = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#\s@:]*:[^/?#\s@]+@(\[[^]]*\]|[^/?#\s:,]*)")
 _HERE = re.compile(r"(?:localhost|127(?:\.\d+){3}|\[::1\]|[A-Za-z0-9_-]+|)", re.IGNORECASE)
 
-# Nothing asks the user anything, and git uses no password he has stored, whoever calls it.
+# Nothing asks the user anything, and git uses no password the user has stored, whoever calls it.
 UNASKED = {
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_ASKPASS": "",
@@ -65,8 +66,9 @@ def names_secret(name: str) -> bool:
 
 
 def is_credential(name: str, value: str) -> bool:
-    """Tell whether a variable opens doors in the user's name, by its name or by a password within a URL."""
+    """Check whether a variable opens doors in the user's name, by its name or by a password within a URL."""
     upper = name.upper()
+    # PWD ends as names of passwords do, and is the current folder.
     if upper in _HARMLESS or upper in ("PWD", "OLDPWD"):
         return False
     if upper in _DOORS or upper.startswith(_SERVICES) or _TELLING.search(upper):
@@ -74,8 +76,8 @@ def is_credential(name: str, value: str) -> bool:
     return any(not _HERE.fullmatch(host) for host in _WITH_PASSWORD.findall(value))
 
 
-def scrub_environment(env: Mapping[str, str]) -> dict[str, str]:
-    """Give an environment without credentials, without ``GIT_*`` and ``PRUN_*``, in which nothing can ask anybody."""
+def strip_credentials(env: Mapping[str, str]) -> dict[str, str]:
+    """Return an environment without credentials, without ``GIT_*`` and ``PRUN_*``, in which nothing can ask anybody."""
     kept = {
         name: value
         for name, value in env.items()
@@ -85,7 +87,7 @@ def scrub_environment(env: Mapping[str, str]) -> dict[str, str]:
 
 
 def withheld(env: Mapping[str, str]) -> frozenset[str]:
-    """Name the credentials of an environment that ``scrub_environment`` leaves out."""
+    """Name the credentials of an environment that ``strip_credentials`` leaves out."""
     return frozenset(name for name, value in env.items() if is_credential(name, value))
 
 
@@ -104,5 +106,5 @@ _DENIED = re.compile(
 
 
 def speaks_of_denial(output: str) -> bool:
-    """Tell whether a failed check speaks of something it was not allowed to do."""
+    """Check whether a failed check speaks of something it was not allowed to do."""
     return _DENIED.search(output) is not None

@@ -66,7 +66,7 @@ class GitTimeout(PrunError):
 
     @staticmethod
     def describe(argv: tuple[str, ...], seconds: float) -> str:
-        """Say what happened."""
+        """Return what happened."""
         return f"git {argv[0] if argv else ''} did not finish within {seconds:g} s"
 
 
@@ -75,5 +75,5 @@ class GitStopped(GitTimeout):
 
     @staticmethod
     def describe(argv: tuple[str, ...], seconds: float) -> str:
-        """Say what happened."""
+        """Return what happened."""
         return f"git {argv[0] if argv else ''} was stopped"

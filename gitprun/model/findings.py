@@ -54,7 +54,7 @@ def accepts(allowed: Collection[str], suspect: Suspect) -> bool:
 
 
 def describe_suspects(suspects: Sequence[Suspect]) -> str:
-    """Say what is suspect in a line: the first finding, and how many more there are."""
+    """Return what is suspect in a line: the first finding, and how many more there are."""
     more = len(suspects) - 1
     return f"{suspects[0]}" + (f" (and {more} more)" if more else "")
 

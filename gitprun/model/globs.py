@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 
 
 def matches(pattern: str, path: str) -> bool:
-    """Tell whether a path, with slashes and told from the root, falls under a pattern."""
+    """Check whether a path, with slashes and told from the root, falls under a pattern."""
     if pattern in (".", "./"):
         return True
     if "/" not in pattern and path:
@@ -31,10 +31,12 @@ def matches(pattern: str, path: str) -> bool:
         return False
     if "/" not in rooted.rstrip("/"):
         segments.insert(0, "**")
+    # At least one part has to follow: a file of that name is not meant.
     if rooted.endswith("/"):
         segments += ["*", "**"]
     elif not any(mark in segments[-1] for mark in "*?"):
         segments.append("**")
+    # Below the folder, and so not the folder itself.
     elif segments[-1] == "**":
         segments.insert(-1, "*")
     return _match_path(segments, path.split("/"))
@@ -55,6 +57,7 @@ class Patterns:
         rest: list[tuple[str, str]] = []
         for pattern, word in patterns:
             ending = pattern.removeprefix("*.")
+            # What is more than a name or an ending is matched in full; there are few such.
             if not pattern or any(mark in ending for mark in "*?/") or pattern == ".":
                 rest.append((pattern, word))
             elif ending != pattern:
@@ -64,11 +67,12 @@ class Patterns:
         self._names, self._endings, self._rest = names, endings, tuple(rest)
 
     def find(self, path: str) -> set[str]:
-        """Give the words for all patterns a path falls under."""
+        """Return the words for all patterns a path falls under."""
         found = {word for pattern, word in self._rest if matches(pattern, path)}
         parts = path.split("/")
         for part in parts:
             found |= self._names.get(part, set())
+        # ``*.tar.gz`` ends in two parts, so every ending of a name is looked up.
         pieces = parts[-1].split(".")
         for at in range(1, len(pieces)):
             found |= self._endings.get(".".join(pieces[at:]), set())
@@ -80,6 +84,7 @@ def _match_path(segments: Sequence[str], parts: Sequence[str]) -> bool:
     reached = {0}
     for segment in segments:
         if segment == "**":
+            # From the least place on all others are reached as well.
             reached = set(range(min(reached), len(parts) + 1))
         else:
             reached = {at + 1 for at in reached if at < len(parts) and _match_segment(segment, parts[at])}

@@ -13,15 +13,18 @@ UnitId = NewType("UnitId", str)
 RunId = NewType("RunId", str)
 Oid = NewType("Oid", str)
 
+# What git writes for no object.
 ZERO = Oid("0" * 40)
 PRUN_REFS = "refs/prun/"
 TRASH_REFS = "refs/prun/trash/"
 PRUN_BRANCHES = "prun/"
 
 _UNIT = re.compile(r"[A-Za-z0-9_-]+")
+# Without a zero at its front, so that a run has one name only.
 _RUN = re.compile(r"r[1-9][0-9]*")
 _OID = re.compile(r"[0-9a-f]{40}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
+# A ref is a file: 255 bytes with the names of run and attempt, and ``.lock`` behind them.
 _MAX_ID = 100
 
 
@@ -46,7 +49,7 @@ _RESERVED = {"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt
 
 
 def is_run_id(text: str) -> bool:
-    """Tell whether a word has the shape of a run id (``r`` and a number)."""
+    """Check whether a word has the shape of a run id (``r`` and a number)."""
     return bool(_RUN.fullmatch(text))
 
 
@@ -61,6 +64,7 @@ def parse_oid(text: str) -> Oid:
 
 def short(oid: str) -> str:
     """Cut an object id to what people read."""
+    # Ten digits are unique in all but the very largest repositories, and can be pasted.
     return oid[:10]
 
 
@@ -91,6 +95,7 @@ def kept_ref(run: RunId, unit: UnitId, channel: str) -> str:
 
 def trash_ref(day: str, ref: str, oid: str) -> str:
     """Name the ref that keeps for a while what another one held; ``day`` is ``YYYY-MM-DD``, in UTC."""
+    # With the commit in it, since several tips of one ref may go on one day.
     return f"{TRASH_REFS}{day}/{ref.removeprefix('refs/')}/{oid[:12]}"
 
 
@@ -101,5 +106,6 @@ def unit_branch(run: RunId, unit: UnitId) -> str:
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
     """Find the known word a mistyped one most likely meant."""
+    # Sorted, so that the same slip is always given the same hint.
     found = difflib.get_close_matches(word.lower(), sorted(known), n=1, cutoff=0.6)
     return found[0] if found else None

@@ -7,15 +7,19 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast, get_args
 
 from gitprun.model.errors import PlanError
-from gitprun.model.names import UnitId, nearest, parse_unit_id
+from gitprun.model.names import nearest, parse_unit_id
 from gitprun.model.powers import Power, read_powers
 from gitprun.model.tables import Table
 from gitprun.model.units import DEFAULT_TIMEOUT, ExecutorSettings, Mode, Sandbox, Unit, WorkspaceKind
 
 EXECUTOR_NAMES = ("codex", "claude", "command")
+# Test suites that agents are to keep green take minutes; one that hangs must not hold a landing for hours.
 DEFAULT_VERIFY_TIMEOUT = 1800.0
+# What hosts warn of, and no source is: a dump or a build, captured by accident.
 DEFAULT_MAX_FILE = 50_000_000
+# A whole unit: a dataset or a virtual environment has more, the work of an agent far less.
 DEFAULT_MAX_TOTAL = 1_000_000_000
+# As many as all of a large project has; an unpacked node_modules has more.
 DEFAULT_MAX_FILES = 50_000
 # No output and no changed file for so many seconds: the unit is said to be stalled.
 DEFAULT_STALL = 600.0
@@ -90,12 +94,12 @@ class Settings:
     confirm_red: bool | None = None
     max_deleted: float | None = None
     protected: tuple[str, ...] | None = None
-    hotspots: tuple[Any, ...] = ()
+    hotspots: tuple[object, ...] = ()
     hotspot_source: str = ""
     powers: tuple[Power, ...] = ()
 
     def over(self, other: Settings) -> Settings:
-        """Give ``other`` with everything said here on top."""
+        """Return ``other`` with everything said here on top."""
         return Settings(
             base=self.base or other.base,
             jobs=self.jobs or other.jobs,
@@ -153,11 +157,13 @@ def together(runs: Sequence[Settings]) -> Settings:
         return tuple(dict.fromkeys(one for row in said for one in row)) if said else None
 
     walls = {run.verify_sandbox for run in runs}
+    # From the strictest on; where nothing is said (None) the worker's own walls hold.
     strictest = next((one for one in ("workspace-write", "worker", None, "none") if one in walls), None)
     return Settings(
         verify=every("verify") or None,
         verify_timeout=max((run.verify_timeout for run in runs if run.verify_timeout), default=None),
         verify_sandbox=strictest,
+        # Only where all do without: the checks of one that needs a view would prove nothing.
         verify_view="none" if runs and all(run.verify_view == "none" for run in runs) else None,
         verify_may_change=every("verify_may_change"),
         copy=every("copy"),
@@ -181,7 +187,7 @@ class Plan:
 PromptReader = Callable[[str], str]
 
 
-def parse_settings(document: Mapping[str, Any], source: str) -> Settings:
+def parse_settings(document: Mapping[str, object], source: str) -> Settings:
     """Read ``prun.toml``: everything a plan may say except its units and its base."""
     table = Table(document, source)
     settings = _settings(table, source, in_plan=False)
@@ -189,7 +195,7 @@ def parse_settings(document: Mapping[str, Any], source: str) -> Settings:
     return replace(settings, powers=tuple(power for power in read_powers(document) if power.asked))
 
 
-def parse_plan(document: Mapping[str, Any], source: str, read_prompt: PromptReader, default: Settings) -> Plan:
+def parse_plan(document: Mapping[str, object], source: str, read_prompt: PromptReader, default: Settings) -> Plan:
     """Read a plan file; ``default`` is what ``prun.toml`` says. Raises PlanError with the place of the fault."""
     table = Table(document, source)
     settings = _settings(table, source, in_plan=True).over(default)
@@ -202,7 +208,7 @@ def parse_plan(document: Mapping[str, Any], source: str, read_prompt: PromptRead
     return Plan(units=units, settings=settings)
 
 
-def parse_plan_settings(document: Mapping[str, Any], source: str, default: Settings) -> Settings:
+def parse_plan_settings(document: Mapping[str, object], source: str, default: Settings) -> Settings:
     """Read a plan file for what it says beside its units, which are not looked at."""
     table = Table({key: value for key, value in document.items() if key != "unit"}, source)
     settings = _settings(table, source, in_plan=True).over(default)
@@ -274,6 +280,7 @@ def _inside(table: Table, key: str) -> tuple[str, ...] | None:
     found: list[str] = []
     for path in paths or ():
         parts = [part for part in path.split("/") if part not in ("", ".")]
+        # In any case of letters, for some file systems take .GIT for .git.
         if path.startswith(("/", "~")) or not parts or {"..", ".git", ".prun"} & {part.lower() for part in parts}:
             raise table.problem(key, f"must name paths inside the checkout, not {path!r}")
         found.append("/".join(parts))
@@ -338,10 +345,10 @@ def parse_unit(row: Table, read_prompt: PromptReader, settings: Settings) -> Uni
         raise row.problem(
             "prompt", "or prompt_file must be given, and not both", 'prompt = "...", or prompt_file = "prompts/NAME.md"'
         )
-    return make_unit(
-        unit_id,
-        prompt if prompt is not None else read_prompt(prompt_file or ""),
-        executor,
+    unit = Unit(
+        id=unit_id,
+        prompt=prompt if prompt is not None else read_prompt(prompt_file or ""),
+        executor=executor,
         command=command,
         mode=mode,
         workspace=cast(WorkspaceKind, workspace),
@@ -353,20 +360,20 @@ def parse_unit(row: Table, read_prompt: PromptReader, settings: Settings) -> Uni
         bypass=bypass,
         # Codex has a sandbox of its own. Where nothing is said the others run as they always did.
         walled=executor != "codex" and sandbox in ("read-only", "workspace-write"),
-        source=row.source,
     )
+    require_whole(unit, row.source)
+    return unit
 
 
-def make_unit(unit_id: UnitId, prompt: str, executor: str, *, source: str, **rest: Any) -> Unit:
-    """Make a unit and check what its parts say about each other."""
-    where = f"{source}: unit {unit_id!r}"
+def require_whole(unit: Unit, source: str) -> None:
+    """Raise PlanError where the parts of a unit contradict each other; ``source`` names where it stands."""
+    where, executor, command = f"{source}: unit {unit.id!r}", unit.executor, unit.command
     if executor not in EXECUTOR_NAMES:
         meant = nearest(executor, EXECUTOR_NAMES)
         raise PlanError(
             f"{where}: unknown executor {executor!r}",
             f"one of: {', '.join(EXECUTOR_NAMES)}" + (f" (meant {meant}?)" if meant else ""),
         )
-    command = rest.get("command")
     if executor == "command" and not (command and command[0].strip()):
         raise PlanError(f"{where}: executor command needs a command", 'command = ["sh", "worker.sh"]')
     if executor != "command" and command:
@@ -374,9 +381,8 @@ def make_unit(unit_id: UnitId, prompt: str, executor: str, *, source: str, **res
             f'{where}: command is only for executor = "command"',
             f"set the program in [executor.{executor}] of prun.toml",
         )
-    if not prompt.strip():
+    if not unit.prompt.strip():
         raise PlanError(f"{where}: the prompt is empty", "say what the worker has to do")
-    return Unit(id=unit_id, prompt=prompt, executor=executor, **rest)
 
 
 def require_distinct(units: Sequence[Unit], source: str) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 # Stands for each table of one name: of executors, of hotspots.
 _EACH: Final = "*"
@@ -21,7 +21,7 @@ class _KeyRow:
     table: str
     key: str
     asked: bool = True
-    safe: tuple[Any, ...] = ()
+    safe: tuple[object, ...] = ()
 
 
 # Whoever gives prun.toml a key that names a program, a wall or a barrier gives it a row here.
@@ -70,12 +70,12 @@ class Power:
         return table.removeprefix("executor.") if table.startswith("executor.") else ""
 
 
-def read_powers(document: Mapping[str, Any]) -> tuple[Power, ...]:
+def read_powers(document: Mapping[str, object]) -> tuple[Power, ...]:
     """Return what a parsed ``prun.toml`` says of such keys; odd types are no fault here, they are said as they are."""
     return tuple(power for row in _TABLE for power in _read(row, document))
 
 
-def changed_powers(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[Power, ...]:
+def changed_powers(old: Mapping[str, object], new: Mapping[str, object]) -> tuple[Power, ...]:
     """Return such keys that two parsed files say differently, as ``new`` has them."""
     before = {power.key: power for power in read_powers(old)}
     after = {power.key: power for power in read_powers(new)}
@@ -95,7 +95,7 @@ def landed_by(powers: Iterable[Power]) -> tuple[Power, ...]:
     return tuple(power for power in powers if not power.executor and power.name != "filters")
 
 
-def _read(row: _KeyRow, document: Mapping[str, Any]) -> Iterator[Power]:
+def _read(row: _KeyRow, document: Mapping[str, object]) -> Iterator[Power]:
     outer, _, inner = row.table.partition(".")
     found = document.get(outer)
     if outer == "hotspot":
@@ -111,10 +111,10 @@ def _read(row: _KeyRow, document: Mapping[str, Any]) -> Iterator[Power]:
             yield _power(row, f"[{outer}.{name}] {row.key}" if inner else f"[{outer}] {row.key}", table[row.key])
 
 
-def _joined(rows: object, key: str) -> list[Any]:
+def _joined(rows: object, key: str) -> list[object]:
     """Join one key of all tables of a list, each value once."""
     tables = rows if isinstance(rows, Sequence) and not isinstance(rows, str | bytes) else [rows]
-    said: list[Any] = []
+    said: list[object] = []
     for table in tables:
         values = table.get(key, []) if isinstance(table, Mapping) else []
         said += [one for one in (values if isinstance(values, list) else [values]) if one not in said]

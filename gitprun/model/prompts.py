@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from gitprun.model.contract import contract_for
 from gitprun.model.units import ExecutorSettings, Unit
 
-# Skills that a user installed for himself make codex plan and ask instead of doing what it was told.
+# Skills that a user installed make codex plan and ask instead of doing what it was told.
 BYPASS = (
     "YOU ARE A CODING AGENT. SKIP ALL META-SKILLS. DO NOT READ SKILL FILES. DO NOT WRITE PLANNING DOCS. "
     "DO NOT ASK QUESTIONS. BEGIN EDITING IMMEDIATELY. THE TASK:"
@@ -22,6 +22,7 @@ _TYPED = re.compile(r"\s*YOU ARE A CODING AGENT\b.{0,1000}?\bTHE TASK:[ \t]*\n*"
 _HEADING = re.compile(r"^\s*(?:#+(?:\s+|$))+|\s+#+\s*$")
 # A path as people write it has a slash or a dot. Runs are found first: a long one must cost no more than its length.
 _RUN = re.compile(r"[\w.@+/-]+")
+# PATH_MAX of Linux: what goes on for longer is no path.
 LONGEST_PATH = 4096
 
 
@@ -33,7 +34,7 @@ def named_paths(prompt: str) -> frozenset[str]:
 
 
 def bypass_wanted(unit: Unit, settings: ExecutorSettings) -> bool:
-    """Tell whether a prompt begins with the prefix: the unit says, or its executor's settings, or the default.
+    """Check whether a prompt begins with the prefix: the unit says, or its executor's settings, or the default.
 
     By default codex gets it where it is to edit; a reading unit must not be told to begin editing.
     """
@@ -56,7 +57,7 @@ def subject_of(prompt: str) -> str:
 
 
 def definition_of_done(unit: Unit, verify: Sequence[str]) -> str:
-    """Say what done means, from the declared checks and the fence; empty where neither says anything."""
+    """Return what done means, from the declared checks and the fence; empty where neither says anything."""
     if unit.mode == "read":
         return ""
     rows = []

@@ -30,6 +30,7 @@ class Spot:
 
 
 _ALLOWED = re.compile(rb"pragma:\s*(?:allow|white)list[ -](?:nextline[ -])?secret")
+# What documentation and tests show in the place of a value; each of them would hold up a capture.
 _PLACEHOLDER = re.compile(
     rb"(?i)example|placeholder|redacted|changeme|dummy|your[_-]|<[^>]*>|\$\{|\{\{|x{4,}|\*{3,}|\.\.\.|0{8,}|1234567890|abcdefgh"
 )
@@ -37,12 +38,14 @@ _PLACEHOLDER = re.compile(
 _KNOWN_TO_ALL = frozenset(
     b"admin changeit changeme guest pass passwd password postgres pwd root secret test user username".split()
 )
+# Every part is bounded, so that a long line of anything costs no more than its length.
 _URL = re.compile(rb"[a-z][a-z0-9+.-]{1,20}://([^\s:/?#@\"'<>]{1,100}):([^\s/?#@\"'<>]{1,200})@([A-Za-z0-9.-]{1,200})")
+# Names that are reserved for examples, and those only one machine or network knows.
 _NOWHERE = re.compile(rb"(?i)(?:^|\.)(?:example(?:\.(?:com|org|net))?|test|invalid|localhost|local|internal)\.?$")
 
 
 def _is_jwt(value: bytes) -> bool:
-    """Tell whether a token really has a header and a payload, and is none of those everybody shows."""
+    """Check whether a token really has a header and a payload, and is none of those everybody shows."""
     try:
         head, body = (json.loads(base64.urlsafe_b64decode(part + b"===")) for part in value.split(b".")[:2])
     except (ValueError, RecursionError):
@@ -54,11 +57,12 @@ def _is_jwt(value: bytes) -> bool:
 
 
 def _is_password(value: bytes) -> bool:
-    """Tell whether an address holds a password of a place that exists somewhere else."""
+    """Check whether an address holds a password of a place that exists somewhere else."""
     found = _URL.fullmatch(value)
     if found is None:
         return False
     user, word, host = found.groups()
+    # Shorter ones, a repeated user name and template variables are examples nobody is hurt by.
     weak = len(word) < 6 or word == user or word.lower() in _KNOWN_TO_ALL or any(mark in word for mark in b"${}%[]()")
     numbers = host.startswith((b"127.", b"0.", b"10.", b"192.168."))
     return not (weak or numbers or b"." not in host or _NOWHERE.search(host))
@@ -103,6 +107,7 @@ _TABLE: tuple[tuple[str, str, bytes], ...] = (
     ("a Twilio key", "SK", rb"SK[0-9a-f]{32}"),
     ("a SendGrid key", "SG.", rb"SG\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}"),
 )
+# Inside of a longer word it is a piece of a hash or of base64.
 _BEFORE, _AFTER = rb"(?<![A-Za-z0-9_])", rb"(?![A-Za-z0-9])"
 SHAPES = (
     *(
@@ -142,7 +147,8 @@ def _spots(content: bytes, known: bytes, shape: Shape) -> Iterator[Spot]:
 
 
 def _passes(content: bytes, at: int, value: bytes, known: bytes) -> bool:
-    """Tell whether a value is allowed: a placeholder, marked in its line or the one before, or in the base already."""
+    """Check whether a value is allowed: a placeholder, marked in its line or the one before, or in the base already."""
+    # So few different characters are a pattern somebody typed, and no key.
     if _PLACEHOLDER.search(value) or len(set(value)) < 6 or (known and value in known):
         return True
     start = content.rfind(b"\n", 0, at) + 1
@@ -155,7 +161,7 @@ def _passes(content: bytes, at: int, value: bytes, known: bytes) -> bool:
 
 
 def _ask_library(content: bytes, known: bytes) -> list[Spot]:
-    """Let detect-secrets look for what only it knows, where it is installed; it is slow to load, so seldom asked."""
+    """Return what detect-secrets alone finds, where it is installed; it is slow to load, so seldom asked."""
     wanted = [name for name, hints in LIBRARY.items() if any(hint in content for hint in hints)]
     spots = []
     for name in wanted:
@@ -178,5 +184,6 @@ def _plugins(name: str) -> tuple[Any, ...]:
         module = importlib.import_module(f"detect_secrets.plugins.{name}")
     except ImportError:
         return ()
+    # Modules import their base classes, which detect nothing by themselves.
     own = [found for found in vars(module).values() if isinstance(found, type) and found.__module__ == module.__name__]
     return tuple(found() for found in own if hasattr(found, "secret_type"))

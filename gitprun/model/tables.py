@@ -9,6 +9,7 @@ from typing import Any
 from gitprun.model.errors import PlanError
 from gitprun.model.names import nearest
 
+# Bounded: a text of a million digits would else be turned into a number.
 _NUMBER = r"([0-9]{1,12}(?:\.[0-9]{1,6})?)"
 _DURATION = re.compile(rf"(?:{_NUMBER} *h)? *(?:{_NUMBER} *m)? *(?:{_NUMBER} *s)?")
 _PLAIN = re.compile(_NUMBER)
@@ -22,7 +23,7 @@ class Table:
         self.source, self.where = source, where
         if not isinstance(rows, Mapping):
             raise PlanError(f"{source}: {where or 'the file'} must be a table")
-        self.rows: Mapping[str, Any] = rows
+        self.rows: Mapping[str, object] = rows
         self.asked: list[str] = []
 
     def problem(self, key: str, what: str, hint: str = "") -> PlanError:
@@ -35,6 +36,7 @@ class Table:
 
     def take(self, key: str) -> Any:
         """Take a raw value; None if the key is absent."""
+        # Noted where it is absent, too: so ``close`` can tell which keys there are.
         self.asked.append(key)
         return self.rows.get(key)
 
@@ -47,6 +49,7 @@ class Table:
             raise self.problem(key, "must be a text that is not empty")
         if "\0" in value:
             raise self.problem(key, "must not hold a NUL character")
+        # Values of the command line come here too, and their bytes need not be UTF-8.
         if any("\ud800" <= char <= "\udfff" for char in value):
             raise self.problem(key, "is not UTF-8")
         return value
@@ -76,6 +79,7 @@ class Table:
         value = self.take(key)
         if value is None:
             return None
+        # To Python True is the number 1, which nobody means by it.
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
             raise self.problem(key, f"must be a whole number of at least {least}")
         return value
@@ -146,6 +150,7 @@ def parse_duration(value: object) -> float | None:
     if isinstance(value, bool):
         return None
     if isinstance(value, int | float):
+        # Thirty years: beyond it a limit is a slip, and an overflow where times are added up.
         return float(value) if 0 < value < 1e9 else None
     if not isinstance(value, str):
         return None
@@ -173,4 +178,5 @@ def parse_size(value: object) -> int | None:
     if not found or (found[3] and not found[2]):
         return None
     power = "kmg".index(found[2].lower()) + 1 if found[2] else 0
+    # Less than one byte is no size.
     return int(float(found[1]) * (1024 if found[3] else 1000) ** power) or None

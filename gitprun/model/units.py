@@ -16,6 +16,7 @@ CheckState = Literal["pass", "fail", "could-not-run"]
 # stalled: told to end because nothing came of it any more.
 ExitReason = Literal["exited", "timeout", "stopped", "stalled", "not-started"]
 
+# An agent that is at work for longer has mostly lost its way; it is captured like any other.
 DEFAULT_TIMEOUT = 3600.0
 # So many bytes of output are kept of one program.
 DEFAULT_OUTPUT_MAX = 256_000_000
@@ -86,7 +87,8 @@ class Exit:
 
     @property
     def shell_code(self) -> int:
-        """Give the exit code a shell would report (128 + signal; 124 after a timeout)."""
+        """Return the exit code a shell would report (128 + signal; 124 after a timeout)."""
+        # 124 is what timeout(1) gives, 127 what a shell gives for a program that is not there.
         if self.reason in ("timeout", "stalled"):
             return 124
         if self.reason == "not-started":
@@ -131,7 +133,7 @@ class Verdict:
 
     @property
     def reason(self) -> str:
-        """Say in a few words why the verdict is not a pass."""
+        """Return in a few words why the verdict is not a pass."""
         for check in self.checks:
             if check.state == self.state and check.state != "pass":
                 said = f"{check.command}: {check.reason or check.state}"

@@ -75,6 +75,7 @@ class Monitor:
         self._recorded: dict[str, RepositorySnapshot | None] = {}
         self._events: tuple[Stamp, tuple[Event, ...]] = ((), ())
         scene = _Scene(self._read())
+        # A name nobody knows is told before anything is watched.
         if watching.run is not None:
             find_run(scene.history, watching.run)
         last = scene.history.last
@@ -135,7 +136,7 @@ class Monitor:
     def _compared_with(self) -> tuple[RepositorySnapshot | None, RepositorySnapshot | None]:
         """Find what was shared when the work at hand began, and, where it is over, what was when it ended.
 
-        A run that is over is judged by how it left things: what the user does afterwards is his own business.
+        A run that is over is judged by how it left things: what the user does afterwards is nobody's business.
         """
         runs = [run for run in self.runs if run.id != NAMED]
         at_work = [run for run in runs if _works(run)]

@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from gitprun.supervisor.process import run, worker_environment
+from gitprun.supervisor.process import ProcessLimits, ProcessSpec, run, worker_environment
 
 # A notifier that cannot reach its desktop hangs; the tick after this one must not be late.
 TIMEOUT = 5.0
@@ -32,4 +32,5 @@ def find_notifier() -> Callable[[str, str, str], tuple[str, ...]] | None:
 def notify(words: tuple[str, ...]) -> None:
     """Run a notifier; that it fails is nobody's concern."""
     null = Path(os.devnull)
-    run(words, cwd=Path("/"), env=worker_environment({}), stdout=null, timeout=TIMEOUT, grace=1.0)
+    program = ProcessSpec(argv=words, cwd=Path("/"), env=worker_environment({}), stdout=null)
+    run(program, ProcessLimits(timeout=TIMEOUT, grace=1.0))

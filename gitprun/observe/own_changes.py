@@ -21,7 +21,7 @@ from gitprun.ledger.landing_events import (
 from gitprun.ledger.roster import NAMED, roster
 from gitprun.ledger.unit_events import (
     Payload,
-    Placed,
+    PlaceFacts,
     UnitCaptured,
     WorkspaceMade,
     WorkspaceMoved,
@@ -102,7 +102,7 @@ def _place_of(was: str, now: str) -> str:
 def user_heads(seen: RepositorySnapshot, root: str) -> dict[str, str]:
     """Return what is checked out in each worktree that is the user's: not in those of units, as they are made.
 
-    A worktree of a unit (below ``root/RUN/``) whose worker went to a branch of the user's is told like one of his.
+    A worktree of a unit (below ``root/RUN/``) whose worker went to a branch of the user's is told like the user's own.
     """
     return {name: head for name, head in seen.heads.items() if not _is_of_unit(seen, name, head, root)}
 
@@ -189,7 +189,7 @@ def _named_branches(events: Sequence[Event], since: float) -> Iterable[str]:
 
 def _path(payload: Payload) -> str:
     """Return the folder that an event names as the place of a unit."""
-    return payload.path if isinstance(payload, Placed | WorkspaceMoved) else ""
+    return payload.path if isinstance(payload, PlaceFacts | WorkspaceMoved) else ""
 
 
 def _removed(events: Iterable[Event]) -> set[str]:

@@ -1,4 +1,4 @@
-"""Caution with the repository workers share with the user: programs that settings name start only if they are his.
+"""Caution with the repository workers share with the user: programs in settings start only if the user set them.
 
 Right before a worker in a linked worktree starts, the settings, hooks and attributes of the repository are taken for
 the user's; from then until its drift is settled every git that prun starts there is started with a look at them, and
@@ -151,7 +151,7 @@ def _out_of_play(common: Path) -> tuple[str, ...]:
 
 
 def settle_trust(repository: Repository, folder: Path) -> None:
-    """Take what the user accepted for his."""
+    """Take what the user accepted as the user's own."""
     try:
         if (folder / TRUSTED).exists():
             trust(repository, folder, anew=True)

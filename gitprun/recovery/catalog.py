@@ -44,7 +44,7 @@ class Label:
 
 
 def read_label(ref: str) -> Label:
-    """Tell what a ref below ``refs/prun/`` pins."""
+    """Return what a ref below ``refs/prun/`` pins."""
     parts = ref.removeprefix(PRUN_REFS).split("/")
     if ref.startswith(TRASH_REFS):
         day, source = parts[1] if len(parts) > 1 else "", "/".join(parts[2:])
@@ -56,6 +56,7 @@ def read_label(ref: str) -> Label:
         return Label(kind="trash", run=before.run, unit=before.unit, channel=source, source=source, day=day)
     if is_run_id(parts[0]) and len(parts) > 1:
         return Label(kind="captured", run=parts[0], unit="/".join(parts[1:]))
+    # Run, unit and channel; with less it is none that prun wrote.
     if parts[0] == "kept" and len(parts) > 3:
         return _read_kept(parts[1], parts[2:])
     if parts[0] == "base" and len(parts) > 1:
@@ -80,6 +81,7 @@ def days_in_trash(day: str, now: float) -> int | None:
     """Count the whole days something has been in the trash; None where its day cannot be read."""
     try:
         return (datetime.fromtimestamp(now, UTC).date() - date.fromisoformat(day)).days
+    # A ref below trash/ that somebody made by hand has no day.
     except ValueError:
         return None
 
@@ -122,11 +124,13 @@ def find_unpinned(repository: Repository, runs: Iterable[RunState], events: Iter
         return ()
     held = set(repository.git.run("for-each-ref", "--format=%(objectname)", PRUN_REFS).text.split("\n"))
     gone = [unit for unit in units if unit.commit not in held]
+    # Only where something is missing is a long ledger gone through.
     if gone:
         released = {event.payload.oid for event in events if isinstance(event.payload, GcDone)}
         gone = [unit for unit in gone if unit.commit not in released]
     if not gone:
         return ()
+    # Of the tree: a commit without it cannot be brought back.
     asked = "".join(f"{unit.commit}^{{tree}}\n" for unit in gone).encode("utf-8", "replace")
     rows = repository.git.run("cat-file", "--batch-check=%(objecttype)", stdin=asked).text.split("\n")
     return tuple(Unpinned(unit, row == "tree") for unit, row in zip(gone, rows, strict=False))
@@ -137,6 +141,7 @@ def pruning_refspecs(git: Git) -> tuple[tuple[str, str], ...]:
     fields = git.run("config", "-z", "--get-regexp", r"^remote\..*\.fetch$", ok=(0, 1)).fields
     rows = [os.fsdecode(row).partition("\n") for row in fields]
     specs = [(key.removeprefix("remote.").removesuffix(".fetch"), spec) for key, _, spec in rows]
+    # A refspec that begins with ^ leaves refs out of a fetch, and of what it prunes.
     spared = {remote for remote, spec in specs if spec.startswith("^") and _covers(spec[1:])}
     found = {
         remote: spec

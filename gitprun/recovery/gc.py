@@ -1,4 +1,4 @@
-"""Let go what a plan names: each step is written down before and after, and looked at again when its turn comes."""
+"""Remove what a plan names: each step is written down before and after, and looked at again when its turn comes."""
 
 from __future__ import annotations
 
@@ -70,6 +70,7 @@ def collect_garbage(
     Raises OperationRefused while another one is at it. What a killed one left undone is planned again.
     """
     try:
+        # Nobody waits for another gc: when that is done, there is nothing left for this one.
         with locked(repository.state / "locks" / "gc.lock", timeout=0.0, doing="with gc"):
             roots = tuple(roots)
             found = read_found(repository, ledger, ledger.read(), roots, scope)
@@ -78,6 +79,7 @@ def collect_garbage(
             if dry_run:
                 return GcReport(plan=plan)
             room = _Room(repository, ledger, found, scope.keep_for)
+            # Kind by kind, as the plan has them: what pins work goes before what it pins from.
             done = [one for kind in dict.fromkeys(step.kind for step in plan.steps) for one in room.do(plan, kind)]
             _tidy(ledger, roots)
             return GcReport(plan=plan, done=tuple(done))
@@ -111,6 +113,7 @@ class _Room:
     def do(self, plan: GcPlan, kind: str) -> list[Done]:
         """Do all steps of one kind, written down together before and after."""
         steps = [step for step in plan.steps if step.kind == kind]
+        # The intent of a kind before its first step: what a killed gc had begun is told by the ledger, not guessed.
         self.ledger.append_all([(_row(step), "", "") for step in steps])
         done = [self.do_one(step) for step in steps]
         rows = [(_row(one.step).into(GcDone, problem=one.problem), "", "") for one in done]
@@ -125,6 +128,7 @@ class _Room:
             return Done(step=step, problem=problem.message)
         except OSError as problem:
             return Done(step=step, problem=f"{problem.filename or step.what}: {problem.strerror}")
+        # A compressed log takes some space still.
         left = _size_of_log(step) if step.kind == "log" else 0
         return Done(step=step, freed=max(0, step.size - left), kept=kept)
 
@@ -139,6 +143,7 @@ class _Room:
             return remove_user_workspace(self.repository, self.ledger, named[step.of]).kept
         run_name, _, unit_name = step.of.partition("/")
         run = reading.history.runs[run_name]
+        # The plan may have been shown to a person for minutes: the run may be resumed since.
         if is_running(run):
             raise OperationRefused(f"run {run.id} is being worked on")
         removal = take_away(self.repository, self.ledger, run.units[unit_name])
@@ -166,6 +171,7 @@ class _Room:
 
     def remove_git_folder(self, step: GcStep) -> None:
         """Remove the folder a workspace was captured with, unless its run began anew meanwhile."""
+        # Runs begin and are resumed under this lock, so none does so meanwhile.
         with locked(self.repository.state / "locks" / "run.lock", doing="with gc"):
             run_name, _, unit_name = step.of.partition("/")
             run = self.ledger.read().history.runs.get(run_name)
@@ -181,8 +187,10 @@ class _Room:
         """Compress a log in two steps, of which each leaves one whole log."""
         path = Path(step.what)
         target, aside = path.with_name(f"{path.name}.gz"), path.with_name(f".{path.name}.gz.part")
+        # Through a link another file would be packed and its link removed.
         with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), "rb") as source, gzip.open(aside, "wb") as packed:
             shutil.copyfileobj(source, packed, 1 << 20)
+        # On disk before it has its name: a crash must not leave an empty file and no log.
         sync_all([str(aside)])
         os.replace(aside, target)
         sync_all([str(target)])
@@ -212,13 +220,14 @@ class _Room:
             sweep_quarantine(self.repository)
 
     def unpin_tips(self, step: GcStep) -> None:
-        """Let go of what clones borrowed, unless there are some again."""
+        """Remove what clones borrowed, unless there are some again."""
         with locked(self.repository.state / "locks" / "run.lock", doing="with gc"):
             self.require_planned(step)
             unpin_source(self.repository, step.of)
 
     def require_planned(self, step: GcStep) -> None:
         """Look at refs and runs once more; raises Refused where the step would not be planned now."""
+        # The plan may be minutes old, shown to a person first: a run may have been resumed since.
         reading = self.ledger.read()
         now = GcInventory(
             runs=tuple(run_found(run) for run in reading.history.runs.values()),
@@ -242,6 +251,7 @@ class _Room:
 
     def compact(self, step: GcStep) -> None:
         """Write the old part of the ledger shorter."""
+        # It finds out anew what can go, under the ledger's own lock.
         self.ledger.compact(days=self.keep_for / DAY)
 
 
@@ -264,6 +274,7 @@ def _tidy(ledger: Ledger, roots: Iterable[Path]) -> None:
             if not is_running(run):
                 for folder in (root / run.id / ".tmp", root / run.id):
                     with suppress(OSError):
+                        # Takes only empty folders: what anybody put in there stays.
                         folder.rmdir()
         with suppress(OSError):
             root.rmdir()

@@ -12,9 +12,11 @@ from gitprun.model.names import TRASH_REFS
 from gitprun.recovery.catalog import days_in_trash, read_label
 from gitprun.registry.precious import NOTHING, KeptFiles, Precious
 
+# In seconds.
 DAY = 86400.0
 # A month: who misses something of a run asks within days, and logs of a month fit on any disk.
 KEEP_DAYS = 30.0
+# Smaller ones gain nothing: a file takes whole blocks, and reading them compressed takes a command more.
 LARGE_LOG = 64 << 10
 # Nothing of these is waiting to be landed or tried again.
 SPENT = frozenset({"landed", "done", "empty"})
@@ -185,6 +187,7 @@ def plan_gc(found: GcInventory, scope: GcScope, *, now: float) -> GcPlan:
 
 
 def _of_unit(unit: UnitFound, before: float, workspaces: bool) -> Iterator[GcStep | Stay]:
+    # A user workspace is idle between requests, and never ends by itself.
     over = unit.state in ENDED or (unit.run == "named" and unit.state == "idle")
     if unit.path and not unit.running:
         yield from _of_place(unit, over, workspaces)
@@ -225,7 +228,7 @@ def _of_gone(unit: UnitFound, over: bool) -> Iterator[GcStep | Stay]:
 
 
 def _of_workspace(unit: UnitFound) -> GcStep | Stay:
-    """Let a workspace go only where nothing in it is the only copy of anything."""
+    """Remove a workspace only where nothing in it is the only copy of anything."""
     ignored = unit.ignored or NOTHING
     reasons = (
         (not unit.there, "it is not the folder prun made"),
@@ -278,10 +281,12 @@ def _of_refs(found: GcInventory, now: float, keep_for: float) -> Iterator[GcStep
         label = read_label(ref)
         if ref.startswith(TRASH_REFS):
             days = days_in_trash(label.day, now)
+            # A day that cannot be read keeps it for ever, rather than letting it go at once.
             if days is not None and days > keep_for / DAY:
                 yield GcStep(kind="trash-ref", what=ref, why=f"in the trash for {days} days", oid=oid)
         elif label.channel == "tips":
             run = next((run for run in found.runs if run.id == label.run), None)
+            # Of a run that no ledger knows nobody can tell who still borrows from it.
             alone = run is not None and not run.running and not run.workspaces and run.ended is not None
             if label.unit not in found.named if label.run == "named" else alone:
                 why = f"no clone of {label.name} is left that could need it"
@@ -302,6 +307,7 @@ def _of_kept_files(found: GcInventory, now: float, keep_for: float) -> Iterator[
             yield GcStep(kind="kept-files", what=row.folder, why=why, size=row.size, of=row.name)
     for path in found.half_kept:
         days = days_in_trash(path.split("/")[-2], now)
+        # A copy that began before midnight may still go on.
         if days is not None and days > 1:
             why = "a copy of ignored files that broke off; the removal was not done then"
             yield GcStep(kind="kept-files", what=path, why=why)
@@ -312,5 +318,6 @@ def _is_over(run: RunFound, before: float) -> bool:
         return False
     if all(state in SPENT for state in run.states):
         return True
+    # What was captured and is not landed may still be merged, however old it is.
     waits = {"ready", "unverified"} & set(run.states)
     return run.ended < before and not waits

@@ -51,6 +51,7 @@ def read_found(
     look = _Look(repository, refs, workspaces=scope.workspaces)
     units = [look.unit(run, unit) for run in history.runs.values() for unit in run.units.values()]
     units += [look.unit(named, unit) for unit in named.units.values()]
+    # Dry: only how much it would save is wanted here.
     compaction = ledger.compact(days=scope.keep_for / DAY, dry_run=True)
     state = repository.state
     return GcInventory(
@@ -81,7 +82,7 @@ def read_refs(repository: Repository) -> tuple[tuple[str, str], ...]:
 
 
 def run_found(run: RunState) -> RunFound:
-    """Say of a run what gc needs to know."""
+    """Return what gc needs to know of a run."""
     units = list(run.units.values())
     there = [unit for unit in units if unit.there]
     return RunFound(
@@ -94,7 +95,7 @@ def run_found(run: RunState) -> RunFound:
 
 
 def is_running(run: RunState) -> bool:
-    """Tell whether somebody works on a run, or a worker of it lives; one that broke off can be gone on with."""
+    """Check whether somebody works on a run, or a worker of it lives; one that broke off can be gone on with."""
     if run.ended is None and (run.coordinator is None or not is_gone(run.coordinator)):
         return True
     return any(unit.live for unit in run.units.values())
@@ -119,8 +120,10 @@ class _Look:
         folder = self.repository.state / "runs" / unit.run / unit.id
         running = probed.live if run.id == NAMED else is_running(run)
         look = there and self.workspaces and not running and run.id != NAMED
+        # Each attempt that was put away has a log of its own.
         logs = [place for place in (folder / LOG, *sorted(folder.glob(f"attempt-*/{LOG}"))) if place.is_file()]
         git_folder = folder / GIT_FOLDER
+        # While the workspace is there it may be captured once more, for which this folder is needed.
         kept = not own and run.id != NAMED and not probed.live and folder_identity(git_folder) is not None
         return UnitFound(
             name=name_of(unit),
@@ -162,6 +165,7 @@ class _Look:
         if folder_identity(git_dir) is None:
             return None
         base, run = unit.base or "", unit.run
+        # Read once for a run: all of its clones began with the same refs.
         if run not in self.began:
             self.began[run] = self.tips | self.pinned | started_with(self.repository, run)
         found = read_worker_refs(git_dir, self.began[run] | {base})
@@ -203,6 +207,7 @@ def _leftover(path: Path) -> Leftover:
 
 def _inside(folder: Path) -> list[Path]:
     try:
+        # What a link leads to is not ours to remove.
         return sorted(entry for entry in folder.iterdir() if not entry.is_symlink())
     except OSError:
         return []
@@ -213,7 +218,9 @@ def _temporaries(tops: Sequence[Path], runs: Mapping[str, RunState], named: RunS
     found = []
     for top in tops:
         for path in _inside(top / ".tmp"):
+            # A view's folder is called like the one for temporary files, with an ending.
             told = _TEMPORARY.fullmatch(path.name.removesuffix(BESIDE))
+            # Slashes of a name are written as plus signs.
             if told and folder_identity(path) and told["name"].replace("+", "/") in named.units:
                 used = probe_named(named.units[told["name"].replace("+", "/")]).live
                 found.append(_used(path, used))

@@ -39,7 +39,7 @@ class Refs:
         self.objects = kept.store.path.parent / "objects"
 
     def bring_objects(self, things: Sequence[Change]) -> int:
-        """Bring back what refs and reflogs need and the repository lacks; gives how many files."""
+        """Bring back what refs and reflogs need and the repository lacks; returns how many files."""
         needed = {thing.old for thing in things if thing.kind == "ref" and thing.old and "ref: " not in thing.old}
         logged = {oid for thing in things for oid in self._logged(thing)}
         if self.dry or (self._whole(needed) and not self._missing(logged)):

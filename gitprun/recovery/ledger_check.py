@@ -20,12 +20,13 @@ from gitprun.ledger.roster import NAMED
 from gitprun.model.escapes import shell_word
 from gitprun.model.names import PRUN_REFS, base_ref, short
 from gitprun.recovery.catalog import Label, read_label
+from gitprun.registry.find import workspaces_of
 from gitprun.registry.guard import stands
 from gitprun.registry.orphans import find_orphans
-from gitprun.registry.place import workspaces_of
 
 # So much may be between two rows of one machine without a clock that was set back, seconds.
 _SLACK = 1.0
+# One line of a terminal.
 _SEVERAL = 5
 
 
@@ -97,7 +98,7 @@ class _Check:
 
     @cached_property
     def pins(self) -> dict[str, str]:
-        """Give what every ref of prun's holds."""
+        """Return what every ref of prun's holds."""
         listing = self.git.run("for-each-ref", "--format=%(objectname) %(refname)", PRUN_REFS).text.split("\n")
         return {row[41:]: row[:40] for row in listing if row}
 
@@ -115,6 +116,7 @@ class _Check:
         asked = sorted(oid for oid in wanted if oid)
         rows = [f"{oid}{what}\n" for oid in asked for what in ("", "^{tree}")]
         answers = self.git.run("cat-file", "--batch-check=%(objecttype)", stdin="".join(rows).encode()).text.split("\n")
+        # A commit without its tree is as good as gone; what is no commit has none.
         pairs = zip(asked, answers[::2], answers[1::2], strict=False)
         return frozenset(oid for oid, kind, tree in pairs if kind != "commit" or tree == "tree") - {
             oid for oid, kind in zip(asked, answers[::2], strict=False) if kind.endswith("missing")
@@ -178,6 +180,7 @@ class _Check:
                         todo = "git fsck tells more; another clone or a backup may have it"
                         problem = f"{said} {short(commit)} is missing or damaged"
                         yield LedgerFinding(level="lost", what=name, problem=problem, todo=todo)
+                # What landed is held by the branch it landed on.
                 elif commit not in held and commit not in self.released and not self._has_landed(unit):
                     problem = f"no ref pins {said} {short(commit)} any more: git may delete it"
                     todo = f"git update-ref refs/prun/{name} {commit}"
@@ -195,6 +198,7 @@ class _Check:
                 yield LedgerFinding(
                     level="lost", what=run.id, problem=f"its base {short(run.base)} is missing or damaged"
                 )
+            # Without a workspace nothing compares with the base any more, and gc lets its pin go.
             elif base_ref(run.id) not in self.pins and _has_workspace(run):
                 todo = f"git update-ref {base_ref(run.id)} {run.base}"
                 yield LedgerFinding(level="lost", what=run.id, problem="its base is not pinned any more", todo=todo)
@@ -203,6 +207,7 @@ class _Check:
         """Name damaged refs, and those the ledger knows nothing of."""
         known = {(event.run, event.unit) for event in self.reading.events}
         first = self.reading.events[0] if self.reading.events else None
+        # A compaction took rows out of the ledger whose refs are prun's all the same.
         known |= {(event.run, event.unit) for event in read_archived(self.ledger.path.parent, first)}
         known |= {(unit.run, unit.id) for unit in self._units()}
         for ref, oid in self.pins.items():
@@ -228,6 +233,7 @@ class _Check:
         waiting: dict[str, list[str]] = {}
         names: dict[str, str] = {}
         for one in self.history.landings:
+            # Taken back on purpose, it need not be there any more.
             if (one.target, one.commit) in undone or not one.commit:
                 continue
             names[one.commit] = one.branch
@@ -240,6 +246,7 @@ class _Check:
                 )
         for target, commits in waiting.items():
             answer = self.git.run("rev-list", *commits, "--not", target, "--", ok=(0, 128))
+            # A target that is gone itself holds none of them.
             gone = set(commits) if answer.code else set(answer.text.split("\n")) & set(commits)
             for commit in sorted(gone):
                 problem = f"its merge {short(commit)} is not in {_branch(target)} any more, and prun did not undo it"
@@ -274,7 +281,7 @@ class _Check:
 
 
 def _commits(unit: UnitState) -> Iterator[tuple[str, str]]:
-    """Give what was captured of a unit: its commit, what was kept beside it, and earlier attempts."""
+    """Return what was captured of a unit: its commit, what was kept beside it, and earlier attempts."""
     if unit.commit:
         yield "its commit", unit.commit
     for channel, oid in unit.kept:
@@ -289,7 +296,7 @@ def _has_workspace(run: RunState) -> bool:
 
 
 def _was_whole(path: Path, number: int) -> bool:
-    """Tell whether an unreadable line has both its ends: then it was not torn, but altered."""
+    """Check whether an unreadable line has both its ends: then it was not torn, but altered."""
     line = path.read_bytes().split(b"\n")[number - 1]
     return line.startswith(b"{") and line.endswith(b'"}') and b',"crc":"' in line
 

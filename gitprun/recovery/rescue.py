@@ -18,7 +18,9 @@ from gitprun.recovery.catalog import Label, branch_for, read_label
 from gitprun.system.files import folder_identity, remove_tree
 from gitprun.workspaces.base import QUIET
 
+# Sizes and trees of all that is pinned, read from a cold disk.
 TIMEOUT = 120.0
+# A look of about a second; sizes beyond it are left out, not the refs.
 MOST_SIZED = 200_000
 
 
@@ -54,6 +56,7 @@ def list_pinned(repository: Repository) -> tuple[PinnedCommit, ...]:
     """List all that is pinned below ``refs/prun/``, the newest first; no ledger is needed for that."""
     # Without looking at objects, since some may be lost.
     rows = repository.git.run("for-each-ref", "--format=%(objectname) %(refname)", PRUN_REFS).text.split("\n")
+    # Forty digits of the id, a blank, the name.
     refs = [(Oid(row[:40]), row[41:]) for row in rows if row]
     looks = _look(repository, {oid for oid, _ in refs})
     found = []
@@ -86,7 +89,9 @@ def _look(repository: Repository, oids: set[Oid]) -> dict[Oid, tuple[float, str,
 
 
 def _log(git: Git, oids: Sequence[str]) -> Iterable[tuple[Oid, float, str, list[str]]]:
-    """Let git tell of commits what they say, and what they change against their first parent."""
+    """Return what commits say, and what they change against their first parent."""
+    # Each option shuts out a setting of the user's that would change what is parsed; a root commit shows its files
+    # only with showRoot.
     words = (
         "--no-replace-objects", "-c", "log.showRoot=true", "log", "--no-walk=unsorted", "--stdin", "-z", "--raw",
         "--no-abbrev", "--no-renames", "--no-show-signature", "--no-color", "--no-ext-diff", "--no-notes",
@@ -128,6 +133,7 @@ def _commit_row(head: bytes, rows: list[str]) -> tuple[Oid, float, str, list[str
 
 
 def _groups(oids: Sequence[str]) -> Iterable[Sequence[str]]:
+    # A broken commit makes its whole group be asked one by one, so groups are not large.
     for start in range(0, len(oids), 500):
         yield oids[start : start + 500]
 
@@ -157,9 +163,11 @@ def choose(pinned: Sequence[PinnedCommit], names: Sequence[str]) -> tuple[Pinned
 def _fits(one: PinnedCommit, name: str) -> bool:
     label = one.label
     if name == "all":
+        # Bases are commits of the user's own, not work that somebody would miss.
         return label.kind not in ("base", "baseline", "other")
     if name in (one.ref, one.ref.removeprefix("refs/"), one.ref.removeprefix(PRUN_REFS)) or name == one.commit:
         return True
+    # Git abbreviates ids to no less.
     if len(name) >= 7 and one.commit.startswith(name):
         return True
     if label.kind in ("base", "baseline", "other") or not label.unit:
@@ -171,6 +179,7 @@ def _fits(one: PinnedCommit, name: str) -> bool:
 def only_captured(chosen: Sequence[PinnedCommit]) -> tuple[PinnedCommit, ...]:
     """Of all that is kept of one unit, choose its captured work, if there is any."""
     captured = tuple(one for one in chosen if one.label.kind == "captured")
+    # Of several the user has to choose.
     return captured if len(captured) == 1 else tuple(chosen)
 
 
@@ -207,6 +216,7 @@ def _make_branch(repository: Repository, one: PinnedCommit, name: str, *, exact:
             try:
                 move_ref(repo, f"refs/heads/{own}", one.commit, ZERO, f"prun: rescued from {one.ref}")
             except PrunError as problem:
+                # A few names fail because a longer one exists; a disk that is full fails them all.
                 if exact or number > 20:
                     raise OperationRefused(
                         f"the branch {own} cannot be made: {problem.message}", problem.hint
@@ -239,6 +249,7 @@ def restore_files(repository: Repository, chosen: Sequence[PinnedCommit], folder
             continue
         if str(real).startswith(f"{os.path.realpath(row.path)}/"):
             raise OperationRefused(f"{folder} lies in the checkout {row.path}", "name a folder outside of it")
+    # Beside its place, so that a rename shows the whole folder or nothing.
     aside = real.with_name(f".{real.name}.prun-{os.urandom(4).hex()}")
     aside.mkdir(mode=0o755)
     identity = folder_identity(aside)
@@ -260,7 +271,8 @@ def restore_files(repository: Repository, chosen: Sequence[PinnedCommit], folder
 
 
 def _check_out(repository: Repository, commit: Oid, place: Path) -> None:
-    """Let git write the files of a commit: no hook runs, nothing of the user's checkout is touched."""
+    """Write the files of a commit: no hook runs, nothing of the user's checkout is touched."""
+    # Not inside of the folder, where it would be one more file of the commit.
     index = place.with_name(f".{place.name}.index-{os.urandom(4).hex()}")
     env = {"GIT_DIR": str(repository.common), "GIT_WORK_TREE": str(place), "GIT_INDEX_FILE": str(index)}
     git = Git(cwd=place, env=env, config=(*QUIET, "core.bare=false", "core.sparseCheckout=false"), neutral=True)
@@ -271,4 +283,5 @@ def _check_out(repository: Repository, commit: Oid, place: Path) -> None:
         raise PrunError(f"the files of {commit[:10]} cannot be written: {problem.message}") from None
     finally:
         index.unlink(missing_ok=True)
+        # Left behind where git was killed.
         index.with_name(f"{index.name}.lock").unlink(missing_ok=True)

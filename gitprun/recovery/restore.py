@@ -66,6 +66,7 @@ def lock_file(path: str) -> Iterator[None]:
     lock = f"{path}.lock"
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)
+        # O_EXCL is how git takes it: whoever makes the file has the lock.
         os.close(os.open(lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     except FileExistsError:
         raise Busy(f"another git program works on it ({lock} is there)", "wait for it, and try again") from None
@@ -149,12 +150,15 @@ class Restorer:
             return RestoreOutcome("put-back")
         self._put_aside(thing.file, _content(str(path)))
         old = self._values(content)
+        # Keys were written down without the secrets in them (url.https://NAME:PASSWORD@...), so the real one is
+        # looked up.
         for key in {key for key in (*old, *self._values(_content(str(path)) or b"")) if redact(key) == thing.name}:
             _set_values(path, key, old.get(key, ()))
         return RestoreOutcome("put-back")
 
     def _values(self, content: bytes) -> dict[str, list[str]]:
         """Read all values of settings, to set them again; they go nowhere else."""
+        # What an include brings stands in another file, which is put back by itself.
         answer = _plain_git().run("config", "--file", "-", "--no-includes", "--list", "-z", stdin=content)
         found: dict[str, list[str]] = {}
         for row in answer.fields:
@@ -198,7 +202,9 @@ class Restorer:
 
     def _bring_index(self, entry: str, folder: Path) -> None:
         kept = self.kept.store.path.parent / "indexes" / entry
+        # About a hundred bytes a path: more than ten million files.
         content = read_plain(kept, 1 << 30)
+        # One that is there may hold what somebody staged since.
         if content is not None and not os.path.lexists(folder / "index"):
             write_whole(folder / "index", content, mode=0o644)
 

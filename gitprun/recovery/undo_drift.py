@@ -119,6 +119,7 @@ def put_back(
 
     What was killed half way is finished by calling it again. Raises NothingFound.
     """
+    # Nothing is changed, so nobody has to be waited for.
     if dry_run:
         return _put_back(repository, ledger, name, only, True)
     with _alone(repository):
@@ -209,6 +210,7 @@ def _restore(
 
     def note(one: DriftFinding, outcome: RestoreOutcome) -> None:
         items.append(UndoItem(drift.id, one, outcome))
+        # What was refused stays open: there is something the user has to do first.
         if not dry and outcome.state != "refused":
             settled = DriftSettled(id=drift.id, key=one.thing.key, how=outcome.state)
             if one.thing.kind == "ref":
@@ -226,6 +228,7 @@ def _restore(
         for one in same:
             note(one, outcomes[one.thing.key])
     rest = sorted((one for one in chosen if one.thing.kind != "config"), key=_rank)
+    # -1: not asked for yet; 0 is that none was missing.
     brought = -1
     for one in rest:
         # Objects once, before the first ref that may need them, and not where there is none.

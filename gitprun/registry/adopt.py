@@ -21,6 +21,7 @@ from gitprun.ledger.review import unit_folder
 from gitprun.ledger.roster import NAMED, colliding, make_idle, parse_name, roster
 from gitprun.ledger.unit_events import WorkspaceMade
 from gitprun.model.errors import GitFailed, OperationRefused, PrunError
+from gitprun.model.escapes import shell_word
 from gitprun.model.names import PRUN_BRANCHES, ZERO, Oid, UnitId, kept_ref
 from gitprun.model.units import WorkspaceKind
 from gitprun.registry.branches import require_own_branch_name
@@ -34,6 +35,7 @@ from gitprun.workspaces.base import QUIET
 from gitprun.workspaces.clone import read_source
 from gitprun.workspaces.worktree import admin_folder
 
+# A git configuration is a few kilobytes; this one lies where a worker can write.
 MAX_CONFIG = 1_000_000
 
 
@@ -74,6 +76,7 @@ def adopt(
         require_lonely(repository, path)
         unit = make_idle(own, _made(path, found, found.head))
         folder = unit_folder(repository.state, unit)
+        # Left of another workspace: its index would be taken for this one's.
         if folder.exists():
             raise OperationRefused(f"{folder} is there already", "choose another name: --as NAME")
         with alone(repository, unit):
@@ -94,6 +97,7 @@ def _require_folder(path: Path) -> Path:
 def _require_unknown(reading: Reading, path: Path) -> None:
     units = [unit for run in reading.history.runs.values() for unit in run.units.values()]
     for unit in (*units, *roster(reading.events).units.values()):
+        # Where a workspace was removed anybody may have put a folder since.
         if not unit.there:
             continue
         place = os.path.realpath(unit.path)
@@ -106,6 +110,7 @@ def _require_unknown(reading: Reading, path: Path) -> None:
 
 def _choose_name(reading: Reading, path: Path, name: str | None) -> UnitId:
     if name is None:
+        # A folder may be called anything, and a name becomes a part of refs.
         name = re.sub(r"[^A-Za-z0-9_-]+", "-", path.name).strip("-") or "workspace"
     own, known = parse_name(name), roster(reading.events).units
     other = colliding(own, known)
@@ -117,6 +122,7 @@ def _choose_name(reading: Reading, path: Path, name: str | None) -> UnitId:
 def _recognise(repository: Repository, path: Path) -> _Folder:
     """Return what a folder is, from this repository's own records and from plain files; no git runs in there."""
     checkouts = read_checkouts(repository.git)
+    # Git lists the main checkout first; prun moves, resets and removes workspaces, which that must never be.
     if any(os.path.realpath(row.path) == str(path) for row in checkouts[:1]):
         raise OperationRefused(f"{path} is your main checkout", "only a linked worktree or a clone can be taken in")
     admin = admin_folder(repository.common, path)
@@ -133,7 +139,8 @@ def _recognise(repository: Repository, path: Path) -> _Folder:
 def _recognise_worktree(repository: Repository, path: Path, admin: Path) -> _Folder:
     head = read_head(admin / "HEAD")
     if not head.startswith("refs/heads/"):
-        raise OperationRefused(f"{path} is on no branch", f"git -C {path} switch -c {path.name}, then try again")
+        how = f"git -C {shell_word(str(path))} switch -c {shell_word(path.name)}, then try again"
+        raise OperationRefused(f"{path} is on no branch", how)
     tip = read_ref(open_repository(repository.common), head)
     if tip is None:
         raise OperationRefused(
@@ -147,6 +154,7 @@ def _recognise_clone(repository: Repository, path: Path) -> _Folder:
     if settings is None:
         raise OperationRefused(f"{path}/.git has no configuration that can be read", "it is no clone git could use")
     try:
+        # On stdin and without includes: a file of a worker's is read, and nothing it names.
         words = ("config", "--file", "-", "--no-includes", "--list", "-z", "--name-only")
         keys = Git(cwd=repository.common).run(*words, stdin=settings).fields
     except GitFailed as problem:
@@ -167,11 +175,13 @@ def _take_in(
 ) -> Adopted:
     repo, folder = open_repository(repository.common), unit_folder(repository.state, unit)
     folder.mkdir(parents=True)
+    # Written down before anything is captured: what the user's refs name is no work of anybody in there.
     known = read_source(repository).tips
     known |= _of_history(repository, Path(unit.path), found, known)
     write_whole(folder / KNOWN, json.dumps(sorted(known)).encode())
     kept: tuple[tuple[str, Oid], ...] = ()
     if found.kind == "clone":
+        # Any commit of the user's will do as a base while the clone's own are brought over; theirs may not be here yet.
         some = next((Oid(row.head) for row in read_checkouts(repository.git) if row.head.strip("0")), None)
         kept = pin_commits(_open(repository, unit, some or found.head), NAMED, unit.id)
         found = replace(found, branch=_choose_branch(repository, unit, found, branch))
@@ -193,6 +203,7 @@ def _take_in(
         commit_capture(site, captured, saved, text, read_ref(repo, saved) or ZERO)
     made = found.kind == "clone" and read_ref(repo, f"refs/heads/{found.branch}") is None
     try:
+        # Branch and pin first: a row without them would name a workspace that cannot be opened.
         if made:
             move_ref(repo, f"refs/heads/{found.branch}", base, ZERO, "prun: made for a workspace that was taken in")
         move_ref(repo, pin_name(unit.id), base, read_ref(repo, pin_name(unit.id)) or ZERO, "prun: base of a workspace")
@@ -223,6 +234,7 @@ def _open(repository: Repository, unit: UnitState, base: Oid) -> CaptureContext:
     """Open the folder for capture, with an index of our own that knows nothing but a commit."""
     index = unit_folder(repository.state, unit) / "index"
     env = {"GIT_DIR": str(repository.common), "GIT_INDEX_FILE": str(index)}
+    # The folder's own index may say anything of its files; from this one every file is looked at anew.
     Git(cwd=repository.common, env=env, config=QUIET).run("read-tree", base)
     return open_workspace_capture(repository, unit, base=base)
 
@@ -240,6 +252,7 @@ def _base(repository: Repository, found: _Folder) -> Oid:
     held = ("--branches", "--tags", "--remotes", "HEAD")
     rows = repository.git.run("rev-list", "--boundary", "--topo-order", found.head, "--not", *held).text.split("\n")
     known = [Oid(row[1:]) for row in rows if row.startswith("-")]
+    # Everything that is checked out there is in this repository already.
     if rows == [""]:
         return found.head
     if not known:
@@ -250,6 +263,7 @@ def _base(repository: Repository, found: _Folder) -> Oid:
 def _choose_branch(repository: Repository, unit: UnitState, found: _Folder, branch: str | None) -> str:
     """Choose the branch here that the commits of a clone come to."""
     repo = open_repository(repository.common)
+    # A branch below prun/ would read as a unit's, and land as one.
     own = found.branch if not found.branch.startswith(PRUN_BRANCHES) else ""
     for name in (branch,) if branch else (own, f"adopted/{unit.id}"):
         if not name:

@@ -11,10 +11,12 @@ from gitprun.git.refs import open_repository, read_ref
 from gitprun.git.repo import Checkout, Repository, read_checkouts
 from gitprun.git.revision import require_branch_name, require_no_tag
 from gitprun.model.errors import GitFailed, GitTimeout, OperationRefused
+from gitprun.model.escapes import shell_word
 from gitprun.model.names import PRUN_BRANCHES, Oid, UnitId
 from gitprun.registry.open_workspace import pin_gone
 from gitprun.workspaces.worktree import admin_folder, remove_worktree
 
+# Enough for a checkout of a million files on a slow disk; the answer is only a word more in a refusal.
 STATUS_TIMEOUT = 60.0
 
 
@@ -34,36 +36,38 @@ def prepare_branch(repository: Repository, name: UnitId, branch: str, path: Path
     stands for the
     very path), never a locked one; its branch stays, and commits only it knew are pinned. Gives notes.
     """
-    git, full = repository.git, f"refs/heads/{branch}"
+    git, full, word = repository.git, f"refs/heads/{branch}", shell_word(branch)
     listing = git.run("for-each-ref", "--format=%(refname)", "refs/heads").out.decode("utf-8", "surrogateescape")
     names = listing.split("\n")[:-1]
     _require_no_collision(names, branch)
     stale: list[Checkout] = []
     for row in read_checkouts(git):
         same = _same(row.path, path)
+        # Neither the branch nor the place is asked for.
         if row.branch != full and not same:
             continue
         if os.path.lexists(row.path):
             if not row.bare and not same:
                 raise _held(repository, row, branch)
             continue
+        # A disk that is not mounted now: its owner locked it so that git forgets nothing.
         if row.locked is not None:
             reason = f" ({row.locked})" if row.locked else ""
             raise OperationRefused(
                 f"the worktree {row.path} is not there, but it is locked{reason}, and holds "
                 + (f"the branch {branch}" if row.branch == full else "the place of this workspace"),
-                f"bring its disk back, or: git worktree unlock {row.path}",
+                f"bring its disk back, or: git worktree unlock {shell_word(str(row.path))}",
             )
         if row.branch == full and not resume:
             raise OperationRefused(
                 f"the branch {branch} belongs to the worktree {row.path}, whose folder is gone",
-                f"git prun new {name} {branch} --resume drops that registration and goes on with the branch",
+                f"git prun new {name} {word} --resume drops that registration and goes on with the branch",
             )
         stale.append(row)
     if full in names and not resume:
         raise OperationRefused(
             f"the branch {branch} already exists",
-            f"git prun new {name} {branch} --resume goes on with it; or choose another name",
+            f"git prun new {name} {word} --resume goes on with it; or choose another name",
         )
     if resume and full not in names:
         raise OperationRefused(f"there is no branch {branch} to go on with", "leave --resume out to make it")
@@ -73,6 +77,7 @@ def prepare_branch(repository: Repository, name: UnitId, branch: str, path: Path
 def _require_no_collision(names: Sequence[str], branch: str) -> None:
     own = f"refs/heads/{branch}"
     for name in names:
+        # Refs are files in folders, and a name cannot be both.
         if own.startswith(f"{name}/") or name.startswith(f"{own}/"):
             other = name.removeprefix("refs/heads/")
             raise OperationRefused(
@@ -110,8 +115,10 @@ def _drop(repository: Repository, name: UnitId, row: Checkout) -> str:
     repo = open_repository(repository.common)
     branch = (row.branch or "").removeprefix("refs/heads/")
     base = read_ref(repo, row.branch) if row.branch else None
+    # A branch without a commit has zeros for its head.
     if base or row.head.strip("0"):
         pin_gone(repository, name, row.path, branch, base or Oid(row.head))
+    # No folder has this identity: only the registration goes.
     remove_worktree(repository, row.path, (0, 0))
     kept = f"; the branch {branch} is kept" if branch else ""
     return f"the registration of {row.path}, whose folder is gone, was dropped{kept}"

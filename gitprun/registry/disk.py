@@ -6,7 +6,9 @@ import os
 import stat
 from pathlib import Path
 
+# What st_blocks counts in, whatever the file system's own blocks (POSIX).
 BLOCK = 512
+# Beyond it a size is no longer worth the minutes that counting takes.
 MAX_ENTRIES = 5_000_000
 
 
@@ -28,6 +30,8 @@ def disk_use(path: Path) -> int:
                     found = entry.stat(follow_symlinks=False)
                     if found.st_dev != top.st_dev or found.st_ino in seen:
                         continue
+                    # Only what has several names can be met twice; to remember the rest would cost more than to count
+                    # it.
                     if found.st_nlink > 1 and not stat.S_ISDIR(found.st_mode):
                         seen.add(found.st_ino)
                     total += found.st_blocks * BLOCK

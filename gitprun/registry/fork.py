@@ -12,6 +12,7 @@ from gitprun.ledger.unit_events import WorkspaceMade
 from gitprun.model.names import Oid
 from gitprun.system.files import read_plain
 
+# Some 20,000 moves of a branch; only the first line is asked for.
 MAX_LOG = 4_000_000
 _MADE = b"\tbranch: Created from "
 
@@ -35,8 +36,10 @@ def find_fork(repository: Repository, events: Iterable[Event], branch: str, tip:
     places = (event.payload for event in events if event.run == NAMED)
     made = [one.base for one in places if isinstance(one, WorkspaceMade) and one.branch == branch]
     for known in (*made[-1:], _created_at(repository, branch)):
+        # A branch that was rewritten since did not fork there any more.
         if known and _contains(repository, tip, known):
             return Oid(known)
+    # The branch itself, and what a remote holds of it, are the work that is asked about.
     others = (f"--exclude={branch}", "--branches", f"--exclude=*/{branch}", "--remotes")
     rows = repository.git.run("rev-list", "--boundary", "--topo-order", tip, "--not", *others).text.split("\n")
     if rows == [""]:

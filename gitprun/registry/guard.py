@@ -9,6 +9,7 @@ from pathlib import Path
 from gitprun.git.repo import Repository, read_checkouts
 from gitprun.ledger.events import UnitState
 from gitprun.model.errors import OperationRefused
+from gitprun.model.escapes import shell_word
 from gitprun.system.btime import folder_birth
 from gitprun.system.files import TRASH, empty_trash, folder_identity, is_held, require_no_mounts
 from gitprun.workspaces.worktree import lock_reason, require_unlocked
@@ -66,17 +67,21 @@ def require_lonely(repository: Repository, path: Path) -> None:
     top = os.path.realpath(path)
     try:
         here = os.path.realpath(os.getcwd())
+    # The current folder was removed, so nobody is in it.
     except OSError:
         here = ""
+    # A shell whose folder goes from under it says nothing but "No such file", and works on where nobody looks.
     if within(here, top):
         raise OperationRefused(f"you are in {path}", "change to another folder first")
+    # The user may have put the repository inside: with the folder all history would go.
     if within(os.path.realpath(repository.common), top):
         raise OperationRefused(f"{path} holds the repository itself", "look at it; prun leaves it alone")
     for row in read_checkouts(repository.git):
         place = os.path.realpath(row.path)
         if place != top and within(place, top) and os.path.lexists(row.path):
             raise OperationRefused(
-                f"{path} holds the worktree {row.path}", f"move it first: git worktree move {row.path} ..."
+                f"{path} holds the worktree {row.path}",
+                f"move it first: git worktree move {shell_word(str(row.path))} ...",
             )
 
 
@@ -87,6 +92,7 @@ def within(path: str, top: str) -> bool:
 
 def finish_removal(unit: UnitState, name: str) -> None:
     """Empty what a removal that broke off has renamed; raises OperationRefused while that one is still at it."""
+    # Made before the ledger could name it: a kill in between leaves an empty one.
     _drop_empty_trash(Path(unit.path).parent)
     if unit.trash is None:
         return
@@ -103,6 +109,7 @@ def _drop_empty_trash(folder: Path) -> None:
     except OSError:
         return
     for name in names:
+        # Another prun is about to use it.
         if not is_held(folder / name):
             with suppress(OSError):
                 os.rmdir(folder / name)

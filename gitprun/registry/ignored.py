@@ -47,6 +47,7 @@ def find_precious(
     for path, found in _walk(place, wanted, globs):
         if path in _KNOWN or (within(path, tuple(provided)) and _is_same(place, source, path, found.st_size)):
             continue
+        # What a compiler made can be made again, wherever it lies; a script somebody wrote cannot.
         if found.st_mode & 0o111 and is_program(read_plain(place / path, HEAD) or b""):
             continue
         paths.append(path)
@@ -69,6 +70,7 @@ def _walk(place: Path, names: Iterable[str], globs: Sequence[str]) -> Iterator[t
                 yield name, found
             elif stat.S_ISDIR(found.st_mode):
                 inner = sorted(os.listdir(place / name))
+                # A folder that says of itself that a tool filled it (CACHEDIR.TAG, pyvenv.cfg).
                 if not any(mark in inner for mark in MARKS):
                     left += [f"{name}/{entry}" for entry in reversed(inner)]
 
@@ -82,6 +84,7 @@ def _is_same(place: Path, source: Path | None, path: str, size: int) -> bool:
             return False
         with (
             open(source / path, "rb") as theirs,
+            # A worker may have put a link or a fifo in its place since.
             open(os.open(place / path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as ours,
         ):
             while block := ours.read(1 << 20):
@@ -135,6 +138,8 @@ def keep_files(repository: Repository, ledger: Ledger, unit: UnitState, name: st
     room.mkdir(parents=True, exist_ok=True, mode=0o700)
     names = [name.replace("/", "+")] + [f"{name.replace('/', '+')}~{number}" for number in range(2, 1000)]
     folder = next(room / one for one in names if not os.path.lexists(room / one))
+    # Before the first file: whoever is killed here leaves a folder somebody knows of.
+    # The first few names say what it was; the folder has them all, and a line stays short.
     ledger.append(TrashFiles(of=name, folder=str(folder), files=tuple(found.paths[:20]), size=found.size))
     aside = room / f".{folder.name}.part-{os.urandom(4).hex()}"
     aside.mkdir(mode=0o700)
@@ -142,6 +147,7 @@ def keep_files(repository: Repository, ledger: Ledger, unit: UnitState, name: st
         for path in found.paths:
             _take(place / path, aside / path)
         sync_all([str(aside / path) for path in found.paths])
+        # In one step, once all of it is on disk: what has its name is whole.
         os.rename(aside, folder)
         sync_folder(room)
     except OSError as problem:
@@ -158,6 +164,7 @@ def keep_files(repository: Repository, ledger: Ledger, unit: UnitState, name: st
 def _take(source: Path, target: Path) -> None:
     """Copy one plain file; it is for nobody but the user to read."""
     os.makedirs(target.parent, mode=0o700, exist_ok=True)
+    # A worker may have put a link or a pipe in its place since it was listed.
     given = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     with open(given, "rb") as theirs, open(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as ours:
         shutil.copyfileobj(theirs, ours, 1 << 20)
@@ -174,6 +181,7 @@ def list_kept(state: Path) -> tuple[KeptFiles, ...]:
                     rows = [(path, about.st_size) for path, about in _walk_all(folder)]
                     found.append(
                         KeptFiles(
+                            # No name has a tilde; a number behind one tells apart what went on the same day.
                             name=entry.partition("~")[0].replace("+", "/"),
                             day=day,
                             folder=str(folder),
@@ -220,7 +228,7 @@ def choose_kept(kept: Sequence[KeptFiles], names: Sequence[str]) -> tuple[KeptFi
 
 
 def restore_kept(kept: Sequence[KeptFiles], folder: Path) -> tuple[str, ...]:
-    """Copy kept files into a new folder, of several workspaces each into one of its own there; give the folders."""
+    """Copy kept files into a new folder, of several workspaces each into one of its own there; returns the folders."""
     if os.path.lexists(folder):
         raise OperationRefused(f"{folder} is already there", "name a folder that is not")
     if not folder.parent.is_dir():

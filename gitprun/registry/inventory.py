@@ -18,12 +18,11 @@ from gitprun.model.names import unit_ref
 from gitprun.observe.touched import NoNotices
 from gitprun.observe.tree import Ground, Tree, may_convert
 from gitprun.registry.disk import disk_use
-from gitprun.registry.find import name_of
+from gitprun.registry.find import WorkspaceRecord, name_of, workspaces_of
 from gitprun.registry.fork import count_since
 from gitprun.registry.guard import identity_of, lock_of, stands
 from gitprun.registry.open_workspace import read_trouble
 from gitprun.registry.orphans import find_orphans
-from gitprun.registry.place import WorkspaceRecord, workspaces_of
 from gitprun.system.files import folder_identity
 from gitprun.workspaces.base import OUTBOX
 
@@ -33,6 +32,7 @@ def read_places(
 ) -> tuple[WorkspaceRecord, ...]:
     """List all workspaces; ``roots`` are folders they may lie in beside those the ledger names."""
     known = workspaces_of(reading)
+    # Asked once, for the user's filters are the same for all of them.
     converts = may_convert(repository) if known else False
     places = [_known(repository, run, unit, converts) for run, unit in known]
     places += find_orphans(repository, reading, roots)
@@ -74,6 +74,7 @@ def _known(repository: Repository, run: RunState, unit: UnitState, converts: boo
 
 def count_dirty(repository: Repository, unit: UnitState, *, converts: bool) -> int | None:
     """Count the files of a workspace that are not as prun last saw them, without opening what its worker wrote."""
+    # No git there, and everything but the outbox is the worker's.
     path = Path(unit.path)
     if unit.workspace == "scratch":
         try:
@@ -99,6 +100,7 @@ def count_own(repository: Repository, unit: UnitState, base: str) -> int | None:
         on_branch = _count_on_branch(repository, unit, base)
         in_log = _count_in_log(unit, base) if unit.workspace == "clone" else None
         return max((count for count in (on_branch, in_log) if count is not None), default=None)
+    # Counted when it was captured; the workspace may have changed since.
     if unit.captured:
         return len(unit.own_commits)
     if unit.workspace == "worktree":
@@ -114,6 +116,7 @@ def _count_on_branch(repository: Repository, unit: UnitState, base: str) -> int 
         tip = read_worktree_head(repository.common, Path(unit.path))
     if not tip or not base:
         return None
+    # The base may be gone with an old run, and a listing goes on without it.
     try:
         return count_since(repository, base, tip)
     except (PrunError, ValueError):
@@ -124,4 +127,5 @@ def _count_in_log(unit: UnitState, base: str) -> int | None:
     git_dir = Path(unit.path) / ".git"
     if unit.workspace != "clone" or folder_identity(git_dir) is None:
         return None
+    # A log names a commit each time it was moved to.
     return len({*read_log(git_dir / "logs" / "HEAD")} - {base})

@@ -30,6 +30,7 @@ def take_folder(repository: Repository, ledger: Ledger, unit: UnitState, leaving
     """Remove the folder of a workspace and its registration; the ledger knows before where the rest lies."""
     path, identity = Path(unit.path), identity_of(unit)
 
+    # Heard before anything moves: a removal that is killed is gone on with by this row.
     def note(trash: Path, found: tuple[int, int]) -> None:
         ledger.append(leaving.into(WorkspaceRemoving, trash=(str(trash), *found)), run=NAMED, unit=unit.id)
 
@@ -51,6 +52,7 @@ def save_user_workspace(repository: Repository, ledger: Ledger, unit: UnitState,
     site = open_workspace_capture(repository, unit, base=_base(repository, unit))
     advice = f"git prun remove --discard-left-out {unit.id}"
     found, going = capture_rest(site, NAMED, unit.id, advice=advice, discard=discard)
+    # It could not be captured, and was to go all the same.
     if found is None:
         return Rest()
     provided = site.workspace.provided
@@ -69,6 +71,7 @@ def _base(repository: Repository, unit: UnitState) -> Oid:
 def pinned_commit(repository: Repository, unit: UnitState) -> Oid:
     """Return the commit that is pinned for a workspace."""
     pinned = read_ref(open_repository(repository.common), pin_name(unit.id))
+    # The pin may be gone; where it was made from is the next best to compare with.
     return pinned or Oid(unit.base or "")
 
 
@@ -77,6 +80,7 @@ def _pin_rest(site: CaptureContext, unit: UnitState, found: Capture) -> str | No
     if not found.changed:
         return None
     message = f"{unit.id}: left in the workspace when it was removed\n\nWorkspace: {unit.id}\n"
+    # Attempts are numbered without gaps, so the first that is missing ends them.
     attempts = (kept_ref(NAMED, unit.id, f"attempt-{number}") for number in itertools.count(1))
     for ref in itertools.takewhile(lambda ref: read_ref(site.repo, ref) is not None, attempts):
         old = read_ref(site.repo, ref)

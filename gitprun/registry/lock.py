@@ -11,6 +11,7 @@ from gitprun.model.errors import OperationRefused
 from gitprun.registry.find import name_of, require_workspace
 from gitprun.registry.guard import lock_of, require_ours
 
+# It stands in one line of listings and refusals.
 LONGEST = 500
 
 
@@ -21,12 +22,14 @@ def lock_workspace(repository: Repository, ledger: Ledger, unit: UnitState, reas
     held = lock_of(repository, unit)
     if held is not None:
         raise OperationRefused(f"the workspace {name} is locked already" + (f": {held}" if held else ""))
+    # It is shown as it is, on terminals too.
     if not reason.isprintable() or len(reason) > LONGEST:
         raise OperationRefused(
             "a reason is one line of text", f"at most {LONGEST} characters, without control characters"
         )
     if not require_ours(unit, name):
         raise OperationRefused(f"the folder {unit.path} of {name} is gone", "there is nothing to lock")
+    # Git's own lock first: where git refuses, nothing is written down.
     if unit.workspace == "worktree":
         words = ("--reason", reason) if reason else ()
         repository.git.run("worktree", "lock", *words, unit.path)

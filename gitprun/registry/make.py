@@ -19,6 +19,7 @@ from gitprun.ledger.review import unit_folder
 from gitprun.ledger.roster import NAMED, colliding, roster
 from gitprun.ledger.unit_events import WorkspaceMade, WorkspaceSetup
 from gitprun.model.errors import OperationRefused, PrunError, UsageProblem
+from gitprun.model.escapes import shell_word
 from gitprun.model.names import ZERO, Oid, UnitId
 from gitprun.model.units import WorkspaceKind
 from gitprun.observe.safe_mode import require_trusted_config
@@ -36,6 +37,7 @@ from gitprun.workspaces.furnish import furnish
 from gitprun.workspaces.pins import pin_source, unpin_source
 from gitprun.workspaces.worktree import make_worktree, remove_worktree
 
+# Another one's checkout of a very large repository may take minutes, and is worth waiting for.
 PATIENCE = 600.0
 
 
@@ -60,10 +62,12 @@ def make_user_workspace(repository: Repository, ledger: Ledger, spec: WorkspaceS
     """
     require_git(repository.top or repository.common)
     require_seen_checkout(repository)
+    # A worker changed what the user's git starts; a checkout by its settings would run that.
     require_trusted_config(repository)
     require_own_branch_name(repository.git, spec.branch, existing=spec.resume)
     if spec.resume and spec.base is not None:
         raise UsageProblem("--resume goes on where the branch is, so it takes no BASE", "leave one of them out")
+    # Two that make at once must see each other's name, branch and folder.
     with locked(repository.state / "locks" / "named.lock", timeout=PATIENCE, doing="making a workspace"):
         events = ledger.read().events
         known = roster(events)
@@ -112,7 +116,7 @@ def _standing(units: Mapping[str, UnitState], spec: WorkspaceSpec) -> UnitState 
     if not spec.resume:
         raise OperationRefused(
             f"the folder {path} of the workspace {other} is gone; its branch {branch} is kept",
-            f"git prun new {other} {branch} --resume makes it anew; git prun remove {other} forgets it",
+            f"git prun new {other} {shell_word(branch)} --resume makes it anew; git prun remove {other} forgets it",
         )
     return None
 
@@ -122,6 +126,7 @@ def _make(repository: Repository, spec: WorkspaceSpec, path: Path, base: Oid) ->
         return make_worktree(repository, path, base, spec.branch, existing=spec.resume)
     repo, full = open_repository(repository.common), f"refs/heads/{spec.branch}"
     source = pin_source(repository, f"{NAMED}/{spec.name}", read_source(repository), base)
+    # Its own branch comes from its own commit, not from where the user's copy of it stands.
     others = tuple(row for row in source.refs if row[0] != full)
     made = make_clone(replace(source, refs=others), path, base, spec.branch)
     if not spec.resume:

@@ -14,7 +14,7 @@ from gitprun.ledger.review import unit_folder
 from gitprun.ledger.rows import MoveRow
 from gitprun.ledger.unit_events import WorkspaceMoved, WorkspaceMoving
 from gitprun.model.errors import OperationRefused
-from gitprun.registry.find import held, name_of, require_workspace
+from gitprun.registry.find import held, name_of, require_workspace, workspaces_of
 from gitprun.registry.guard import (
     finish_removal,
     identity_of,
@@ -25,7 +25,6 @@ from gitprun.registry.guard import (
     within,
 )
 from gitprun.registry.orphans import choose_roots, list_folders
-from gitprun.registry.place import workspaces_of
 from gitprun.system.btime import folder_birth
 from gitprun.system.files import folder_identity
 from gitprun.workspaces.gitdir import borrows_elsewhere, follow_alternates, own_git
@@ -53,10 +52,12 @@ def move_workspace(
     if unit.workspace == "worktree":
         _require_movable(repository, path)
     moving = MoveRow(source=str(path), target=str(target))
+    # Before the rename: from here on either place is the workspace, whatever kills us.
     ledger.append(WorkspaceMoving(moving=moving), run=unit.run, unit=unit.id)
     try:
         os.rename(path, target)
     except OSError as problem:
+        # The event before said that it moves; this one says that it did not.
         _note_moved(ledger, unit, path)
         raise OperationRefused(
             f"{path} cannot be renamed to {target}: {problem.strerror}", "it is where it was"
@@ -94,6 +95,7 @@ def follow_moved(repository: Repository, ledger: Ledger, path: Path) -> UnitStat
         before, born = Path(unit.path), unit.birth
         if folder_identity(path) != identity_of(unit) or os.path.lexists(before):
             continue
+        # An inode number is given to another folder once its own is gone.
         if born is not None and folder_birth(path) not in (None, born):
             continue
         with held(repository, run, unit):
@@ -105,7 +107,7 @@ def follow_moved(repository: Repository, ledger: Ledger, path: Path) -> UnitStat
 
 
 def follow_all(repository: Repository, ledger: Ledger, roots: Iterable[Path]) -> tuple[tuple[str, Path], ...]:
-    """Find workspaces that are not where they were, by what their folders are; give names and the places found.
+    """Find workspaces that are not where they were, by what their folders are; returns names and the places found.
 
     What leads from a workspace into a repository that was moved itself is mended on the way. ``roots`` are folders in
     which workspaces may lie. Nobody is waited for: what somebody works in is left alone.
@@ -115,6 +117,7 @@ def follow_all(repository: Repository, ledger: Ledger, roots: Iterable[Path]) ->
     lost = {identity_of(unit) for _, unit in known if not os.path.lexists(unit.path)}
     found: list[tuple[str, Path]] = []
     if lost:
+        # So folders for workspaces are called that lie beside their repository.
         beside = repository.home.parent.glob("*.prun")
         for root in choose_roots(reading, (*roots, *beside)):
             for path in list_folders(root):
@@ -157,6 +160,7 @@ def _require_target(repository: Repository, path: Path, target: Path, others: It
     for other in others:
         if within(str(real), os.path.realpath(other)):
             raise OperationRefused(f"{target} lies in the workspace {other}", "choose a path outside of it")
+    # A copy would be another folder: it could break off half way, and its files would be new to every index.
     if os.lstat(real.parent).st_dev != os.lstat(path).st_dev:
         raise OperationRefused(
             f"{target.parent} is on another file system than {path}", "choose a path on the same one; nothing is copied"
@@ -168,6 +172,7 @@ def _require_movable(repository: Repository, path: Path) -> None:
     admin = admin_folder(repository.common, path)
     if admin is None:
         raise OperationRefused(f"git does not know {path} as one worktree (any more)", "git worktree repair mends that")
+    # Their git folders name the place of the worktree, which only git itself rewrites.
     if os.path.lexists(admin / "modules"):
         raise OperationRefused(
             f"{path} holds submodules, whose folders name its path", "move it with git worktree move --force"

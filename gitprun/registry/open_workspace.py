@@ -18,6 +18,7 @@ from gitprun.ledger.probe import probe_named
 from gitprun.ledger.review import unit_folder
 from gitprun.ledger.roster import NAMED, flat
 from gitprun.model.errors import OperationRefused, PrunError
+from gitprun.model.escapes import shell_word
 from gitprun.model.names import Oid, RunId, UnitId, base_ref
 from gitprun.model.plan import DEFAULT_MAX_FILE, DEFAULT_MAX_FILES, DEFAULT_MAX_TOTAL, Settings
 from gitprun.registry.guard import identity_of
@@ -28,6 +29,7 @@ from gitprun.workspaces.gitdir import ensure_own_git, renew_own_git
 from gitprun.workspaces.worktree import admin_folder
 
 KNOWN = "known.json"
+# About a million and a half tips of refs at 43 bytes each.
 MAX_KNOWN = 64_000_000
 # What takes a worktree off its branch while it lasts.
 UNDER_WAY = {"rebase-merge": "a rebase", "rebase-apply": "a rebase or git am", "BISECT_LOG": "a bisect"}
@@ -77,7 +79,8 @@ def open_workspace_capture(
         gone = "is gone" if not os.path.lexists(path) else "is not the one prun made"
         raise WorkspaceGone(
             f"the folder {path} of the workspace {unit.id} {gone}",
-            f"git prun workspace adopt PATH if it was moved to PATH, else git prun new {unit.id} {branch} --resume",
+            "git prun workspace adopt PATH if it was moved to PATH, "
+            f"else git prun new {unit.id} {shell_word(str(branch))} --resume",
         )
     if anew:
         require_own_branch(repository, unit)
@@ -86,6 +89,7 @@ def open_workspace_capture(
     base = base or stands_on(repository, unit)
     kind, index = unit.workspace_kind, folder / "index"
     own = ensure_own_git(repository, index, base, kind) if index.is_file() else None
+    # Settings the user changed since the workspace was made hold for the next worker, as they do in a new one.
     if anew and own is not None:
         renew_own_git(repository, index, base)
     return CaptureContext(
@@ -106,6 +110,7 @@ def open_workspace_capture(
         own=own,
         filters=settings.filters,
         secrets=settings.secrets is not False,
+        # What refs of the user's named when it was made is nobody's work in it.
         known=frozenset({*known, base}),
         alternates=render_alternates((repository.common / "objects").resolve()),
     )
@@ -119,6 +124,7 @@ def stands_on(repository: Repository, unit: UnitState) -> Oid:
     repo, branch = open_repository(repository.common), unit.branch
     pinned = read_ref(repo, pin_name(unit.id))
     if unit.workspace == "clone":
+        # Nothing says what its files were filled from, so nobody could tell work from base.
         if pinned is None:
             raise OperationRefused(
                 f"the commit {unit.id} stands on is no longer pinned", "look at the workspace yourself"
@@ -140,7 +146,11 @@ def read_trouble(repository: Repository, unit: UnitState) -> tuple[str, str]:
     if place is None:
         said = os.fsdecode((read_plain(path / ".git", 10_000) or b"").removeprefix(b"gitdir:").strip())
         mends = bool(said) and Path(said).parent == repository.common / "worktrees" and os.path.isdir(said)
-        how = f"git worktree repair {path}" if mends else f"git prun remove {unit.id} keeps what is in it"
+        how = (
+            f"git worktree repair {shell_word(str(path))}"
+            if mends
+            else f"git prun remove {unit.id} keeps what is in it"
+        )
         return "is not registered with git as a worktree any more", how
     head = read_head(place / "HEAD")
     if head == f"refs/heads/{branch}":
@@ -149,7 +159,10 @@ def read_trouble(repository: Repository, unit: UnitState) -> tuple[str, str]:
     busy = next((what for name, what in UNDER_WAY.items() if os.path.lexists(place / name)), "")
     if busy:
         return f"is in the middle of {busy}", f"finish it in {path}, or give it up there"
-    return f"is on {now}, not on its branch {branch}", f"git -C {path} switch {branch}"
+    return (
+        f"is on {now}, not on its branch {branch}",
+        f"git -C {shell_word(str(path))} switch {shell_word(str(branch))}",
+    )
 
 
 def require_own_branch(repository: Repository, unit: UnitState) -> None:

@@ -11,11 +11,12 @@ from gitprun.git.repo import Repository, read_checkouts
 from gitprun.ledger.ledger import Reading
 from gitprun.ledger.roster import NAMED, roster
 from gitprun.model.names import PRUN_BRANCHES, is_run_id
-from gitprun.registry.place import WorkspaceRecord, workspaces_of
+from gitprun.registry.find import WorkspaceRecord, workspaces_of
 from gitprun.system.files import TRASH, folder_identity, read_plain
 from gitprun.workspaces.clone import render_alternates
 from gitprun.workspaces.worktree import admin_folder
 
+# Names of workspaces have slashes; nobody nests them deeper, and a worker's folders go on without end.
 DEPTH = 8
 
 
@@ -36,6 +37,7 @@ def find_orphans(repository: Repository, reading: Reading, roots: Iterable[Path]
     """Find workspaces nobody knows: in the folders for workspaces, and among git's worktrees."""
     known = {os.path.realpath(unit.path) for _, unit in workspaces_of(reading)}
     for _, unit in workspaces_of(reading):
+        # Half made or half moved by a command that was killed; the next one finishes that.
         if unit.reset:
             known.add(os.path.realpath(str(unit.reset.fresh)))
         if unit.moving:
@@ -49,10 +51,12 @@ def find_orphans(repository: Repository, reading: Reading, roots: Iterable[Path]
                 place = _orphan(repository, path)
                 if place is not None:
                     found[real] = place
+    # Without the first one, which is the main checkout.
     for row in read_checkouts(repository.git)[1:]:
         real = os.path.realpath(row.path)
         if real in known or real in found or _is_room(real, tops):
             continue
+        # In a folder for workspaces, or on a branch of a unit: then it was prun that made it.
         below = any(real.startswith(f"{root}/") for root in tops)
         ours = below or (row.branch or "").startswith(f"refs/heads/{PRUN_BRANCHES}")
         there = os.path.lexists(row.path)
@@ -115,6 +119,7 @@ def _orphan(repository: Repository, path: Path) -> WorkspaceRecord | None:
             name="", kind="folder", state="orphan", path=str(path), note="whose it is cannot be told"
         )
     own = render_alternates((repository.common / "objects").resolve())
+    # Several repositories may share a root: a clone of another one is none of our business.
     if read_plain(git_dir / "objects" / "info" / "alternates", 100_000) != own:
         return None
     branch = read_head(git_dir / "HEAD").removeprefix("refs/heads/")

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 # So many bytes and files of one workspace are kept without asking: settings, notes and small databases, no data sets.
 MOST, MOST_FILES = 1_000_000, 1_000
+# One line of a refusal.
 SHOWN = 5
 
 

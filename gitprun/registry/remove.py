@@ -50,7 +50,9 @@ from gitprun.workspaces.gitdir import ensure_own_git, own_git
 from gitprun.workspaces.pins import started_with
 from gitprun.workspaces.worktree import remove_worktree
 
+# A screen of names; the rest is in the same folder.
 SHOWN = 20
+# One line of a terminal holds no more, and the end of a path says more than its middle.
 LONG = 120
 
 
@@ -99,6 +101,7 @@ def remove_workspace(
 
     Raises OperationRefused, with the workspace as it was, when something would be lost.
     """
+    # A worker in there would write into what is being taken away.
     if probe_unit(run, unit).live:
         raise OperationRefused(
             f"{unit.run}/{unit.id} is still {unit.state}", f"git prun stop {unit.run}/{unit.id}, or wait"
@@ -130,9 +133,11 @@ def take_away(
         if there:
             require_lonely(repository, path)
             require_ended(living_survivors(unit_folder(repository.state, unit)))
+        # Before the worktree goes: afterwards nothing tells where they were made.
         stashed = stash_entries(repository, unit)
         rest = _save(repository, ledger, unit, path, discard=discard_left_out, keep_all=keep_all)
         _remove(repository, ledger, unit, rest.row)
+        # Last of all: until then every command finds the removal half done, and goes on with it.
         ledger.append(WorkspaceRemoved(removed=True), run=unit.run, unit=unit.id)
         # All it captured is in the user's repository, or in quarantine.
         shutil.rmtree(own_git(unit_folder(repository.state, unit) / "index"), ignore_errors=True)
@@ -160,6 +165,7 @@ def stash_entries(repository: Repository, unit: UnitState) -> tuple[str, ...]:
     """List the entries of the user's stash that were made in a linked worktree: they stay when it goes."""
     if unit.workspace != "worktree":
         return ()
+    # The stash is one for all worktrees, so entries made here outlive it and show in the user's list.
     branch = unit.branch or ""
     own = {unit.commit, *(oid for _, oid in unit.kept)} - {None, ""}
     try:
@@ -202,6 +208,7 @@ def _save(
     found, going = capture_rest(site, unit.run, unit.id, advice=_discard(unit), discard=discard)
     if found is None:
         return Rest()
+    # The outbox hides itself from git, so it is in no listing of it.
     going |= set(_outbox(path))
     provided = site.workspace.provided
     rules = RestRules(advice=_discard(unit), discard=discard, keep_all=keep_all)
@@ -249,7 +256,7 @@ def keep_rest(
 def capture_rest(
     site: CaptureContext, run: RunId, unit: UnitId, *, advice: str, discard: bool
 ) -> tuple[Capture | None, set[str]]:
-    """Capture a workspace about to go; give what was found and which files in no commit go with it.
+    """Capture a workspace about to go; returns what was found and which files in no commit go with it.
 
     Raises OperationRefused, with ``advice`` on how to insist, over what cannot be pinned. With ``discard`` that
     goes too, and
@@ -359,6 +366,7 @@ def recall_workspace(state: Path, unit: UnitState) -> Workspace:
 
 def _pin_rest(site: CaptureContext, unit: UnitState, found: Capture) -> str | None:
     """Pin a tree that differs from the unit's commit, beside whatever was pinned like that before."""
+    # What the unit's own commit has need not be pinned a second time.
     captured = str(unit.tree or site.repo[site.base].peel(pygit2.Tree).id)
     if not found.changed or found.tree == captured:
         return None
@@ -383,6 +391,7 @@ def _drop_branch(repository: Repository, ledger: Ledger, unit: UnitState) -> Non
     at = read_ref(repo, name)
     base = unit.base or read_ref(repo, base_ref(unit.run))
     captured = {unit.commit, base, *(oid for _, oid in unit.kept)}
+    # Somebody went on with it, or works on it elsewhere: then it is theirs.
     if at is None or at not in captured or any(row.branch == name for row in read_checkouts(repository.git)):
         return
     if at == base:

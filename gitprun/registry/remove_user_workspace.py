@@ -13,11 +13,11 @@ from gitprun.ledger.review import unit_folder
 from gitprun.ledger.roster import NAMED
 from gitprun.ledger.unit_events import WorkspaceRemoved
 from gitprun.model.names import ZERO, Oid, kept_ref
-from gitprun.registry.finish import recover_workspace
 from gitprun.registry.guard import finish_removal, require_lonely, require_not_locked, require_ours
 from gitprun.registry.leave import known_leaving, pinned_commit, save_user_workspace, take_folder
 from gitprun.registry.open_workspace import alone, pin_gone, pin_name
 from gitprun.registry.remove import Removal, removal_of, stash_entries
+from gitprun.registry.reset import recover_workspace
 from gitprun.workspaces.pins import unpin_source
 
 
@@ -32,6 +32,8 @@ def remove_user_workspace(
         unit = recover_workspace(repository, ledger, unit)
         path = Path(unit.path)
         finish_removal(unit, unit.id)
+        # After a removal that broke off was finished: what stands there now is the workspace, or somebody else's
+        # folder.
         there = require_ours(unit, unit.id)
         require_not_locked(repository, unit, unit.id)
         if there:
@@ -43,11 +45,13 @@ def remove_user_workspace(
             save_user_workspace(repository, ledger, unit, discard=discard_left_out) if there else known_leaving(unit)
         )
         stashed = stash_entries(repository, unit)
+        # While its pin is still there: with the folder goes the last that named this commit, unless a branch has it.
         base = _keep_commit(repository, unit)
         take_folder(repository, ledger, unit, leaving.row)
         ledger.append(WorkspaceRemoved(removed=True), run=NAMED, unit=unit.id)
         if base is not None:
             delete_ref(open_repository(repository.common), pin_name(unit.id), base)
+        # Nothing borrows what the clone started with any more.
         unpin_source(repository, f"{NAMED}/{unit.id}")
         folder, parts = unit_folder(repository.state, unit), unit.id.split("/")
         shutil.rmtree(folder, ignore_errors=True)

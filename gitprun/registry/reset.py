@@ -20,6 +20,7 @@ from gitprun.ledger.roster import NAMED, make_idle
 from gitprun.ledger.rows import LeavingRow, ResetRow
 from gitprun.ledger.unit_events import WorkspaceKept, WorkspaceResetting, WorkspaceSwapping
 from gitprun.model.errors import OperationRefused, PrunError
+from gitprun.model.escapes import shell_word
 from gitprun.model.names import ZERO, Oid
 from gitprun.registry.guard import finish_removal, require_lonely, require_not_locked, require_ours, stands
 from gitprun.registry.leave import save_user_workspace, take_folder
@@ -69,26 +70,31 @@ def reset_user_workspace(
     """Fill a workspace anew from ``revision``, its branch with it; raises PrunError, with all as it was."""
     require_seen_checkout(repository)
     with alone(repository, unit):
+        # What an earlier command left half done is finished first, or this one would begin in the middle of it.
         unit = recover_reset(repository, ledger, recover_move(repository, ledger, unit))
         base, path, branch = resolve_commit(repository.git, revision), Path(unit.path), _branch(unit)
         finish_removal(unit, unit.id)
         if not require_ours(unit, unit.id):
             raise OperationRefused(
                 f"the folder {path} of the workspace {unit.id} is gone",
-                f"git prun new {unit.id} {unit.branch} --resume makes it anew",
+                f"git prun new {unit.id} {shell_word(str(unit.branch))} --resume makes it anew",
             )
         require_not_locked(repository, unit, unit.id)
         require_lonely(repository, path)
         _require_own_branch(repository, path, branch)
+        # Pinned before anything is made: whatever fails below, the work is safe, and the workspace as it was.
         leaving = save_user_workspace(repository, ledger, unit, discard=discard_left_out)
+        # Beside it, so that one rename puts it into its place.
         fresh = path.with_name(f".{path.name}.fresh-{secrets.token_hex(4)}")
         asked = ResetRow(to=base, fresh=str(fresh), copy=tuple(provision.copy), link=tuple(provision.link))
         ledger.append(WorkspaceResetting(reset=asked), run=NAMED, unit=unit.id)
         try:
             made = _make(repository, unit, fresh, base)
         except BaseException:
+            # Without it the next command would try to finish a reset that is off.
             ledger.append(WorkspaceKept(reset=None), run=NAMED, unit=unit.id)
             raise
+        # From here on a reset that breaks off is finished and no more taken back.
         swapping = WorkspaceSwapping(
             reset=asked.into(
                 ResetRow,
@@ -133,6 +139,14 @@ def recover_reset(repository: Repository, ledger: Ledger, unit: UnitState) -> Un
     return unit.joined(kept)
 
 
+def recover_workspace(repository: Repository, ledger: Ledger, unit: UnitState) -> UnitState:
+    """Finish a move or a reset that a killed command left half done, before anything else is done with a workspace.
+
+    Call it with the workspace for oneself. Returns it as it is now.
+    """
+    return recover_reset(repository, ledger, recover_move(repository, ledger, unit))
+
+
 def _branch(unit: UnitState) -> str:
     return f"refs/heads/{unit.branch}"
 
@@ -151,6 +165,7 @@ def _make(repository: Repository, unit: UnitState, fresh: Path, base: Oid) -> Wo
     if unit.workspace == "worktree":
         return make_detached(repository, fresh, base)
     source = pin_source(repository, f"{NAMED}/{unit.id}", read_source(repository), base)
+    # Its own branch begins at the new base, not where the user's copy of it stands.
     others = tuple(row for row in source.refs if row[0] != _branch(unit))
     return make_clone(replace(source, refs=others), fresh, base, str(unit.branch))
 
@@ -167,6 +182,7 @@ def _swap(repository: Repository, ledger: Ledger, unit: UnitState) -> tuple[Unit
         # Where only the folder went, its registration is still there.
         take_folder(repository, ledger, unit, asked.leaving or LeavingRow())
     trash = _move_branch(repository, ledger, unit, asked.old, base)
+    # Not so after a kill that came behind the rename: then it is in its place.
     if folder_identity(fresh) == identity:
         if os.path.lexists(path):
             raise OperationRefused(
@@ -175,7 +191,7 @@ def _swap(repository: Repository, ledger: Ledger, unit: UnitState) -> tuple[Unit
         os.rename(fresh, path)
     if folder_identity(path) != identity:
         raise OperationRefused(
-            f"the fresh folder for {unit.id} is gone", f"git prun new {unit.id} {unit.branch} --resume"
+            f"the fresh folder for {unit.id} is gone", f"git prun new {unit.id} {shell_word(str(unit.branch))} --resume"
         )
     if unit.workspace == "worktree":
         relocate_worktree(repository, fresh, path)
@@ -187,16 +203,19 @@ def _move_branch(repository: Repository, ledger: Ledger, unit: UnitState, old: s
     """Put the branch, and the pin of where the workspace stands, on the new base; returns where the old tip is kept."""
     repo, branch = open_repository(repository.common), _branch(unit)
     now, trash = read_ref(repo, branch), None
+    # Somebody committed on it since: what is newer is not thrown away.
     if now not in (base, None) and now != old:
         raise PrunError(f"the branch {unit.branch} was moved meanwhile", "look at it, then try again")
     if now is None:
         move_ref(repo, branch, base, ZERO, "prun: its workspace was reset")
     elif now != base:
+        # Before the move, after which nothing else may hold the commit.
         trash = keep_in_trash(repository, ledger, branch, now, why="its workspace was reset", of=f"{NAMED}/{unit.id}")
         move_ref(repo, branch, base, now, "prun: its workspace was reset")
     pin = pin_name(unit.id)
     pinned = read_ref(repo, pin)
     if pinned != base:
+        # The tip of the branch is in the trash already; the pin may have stood elsewhere.
         if pinned is not None and pinned != now:
             keep_in_trash(repository, ledger, pin, pinned, why="its workspace was reset", of=f"{NAMED}/{unit.id}")
         move_ref(repo, pin, base, pinned or ZERO, "prun: base of a workspace")

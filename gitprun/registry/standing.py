@@ -18,6 +18,7 @@ from gitprun.model.names import Oid, kept_ref, short, unit_branch, unit_ref
 from gitprun.system.files import write_whole
 from gitprun.workspaces.worktree import admin_folder
 
+# They are commits one line each; the first few tell where to look.
 SHOWN = 3
 
 
@@ -26,6 +27,7 @@ def show_in_worktree(repository: Repository, site: CaptureContext, commit: Oid) 
     workspace, common = site.workspace, repository.common
     admin = admin_folder(common, workspace.path)
     try:
+        # It was brought over just now: a worktree must not stand on what is not whole here.
         require_object(site.repo, commit)
         if workspace.branch is not None:
             # Made by a prun that gave units branches of their own.
@@ -35,6 +37,7 @@ def show_in_worktree(repository: Repository, site: CaptureContext, commit: Oid) 
                 move_ref(site.repo, name, commit, before, "prun: captured")
         elif admin is not None:
             head = read_worktree_head(common, workspace.path)
+            # Somebody checked a branch out there: it would be moved under their hands.
             if head.startswith("refs/"):
                 note = f"{workspace.path} is on {head.removeprefix('refs/heads/')} and was left there"
                 return UnitCaptured(branch_note=note)

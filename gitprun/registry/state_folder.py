@@ -2,7 +2,7 @@
 
 ``<tmp>/prun-task-<hash of the caller's folder>-<unit>-<pid>-<nonce>`` holds ``pre-mtime``, ``timestamp``,
 ``result-file``, ``tail``, ``work/``, ``dispatch-pid`` as in the seed, and as JSON ``dispatch.json`` (what was asked,
-and who dispatched), ``warden.json`` (who watches the worker), ``exit.json`` (the warden's own record) and
+and who dispatched), ``warden.json`` (who watches the worker), ``exit.json`` (the supervisor's own record) and
 ``ending.json`` (what came of it; there once all is over).
 """
 
@@ -17,12 +17,12 @@ import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from gitprun.model.errors import UsageProblem
 from gitprun.supervisor.process import ProcessIdentity, is_gone
 from gitprun.system.files import read_plain, write_whole
 
+# Records of a few hundred bytes, in a folder anybody with this user id can write.
 MAX_RECORD = 1_000_000
 
 _NAME = re.compile(r"prun-task-[0-9a-z]{1,8}-(?P<unit>[A-Za-z0-9_-]+)-[0-9]+-[0-9a-f]{16}")
@@ -35,15 +35,15 @@ class StateDir:
     path: Path
     unit: str
     result: str
-    asked: Mapping[str, Any]
+    asked: Mapping[str, object]
     dispatcher: ProcessIdentity | None = None
-    warden: ProcessIdentity | None = None
+    supervisor: ProcessIdentity | None = None
     ended_ns: int | None = None
 
     @property
     def alive(self) -> bool:
-        """Check whether its dispatcher or its worker's warden still lives."""
-        return any(who is not None and not is_gone(who) for who in (self.dispatcher, self.warden))
+        """Check whether its dispatcher or its worker's supervisor still lives."""
+        return any(who is not None and not is_gone(who) for who in (self.dispatcher, self.supervisor))
 
     @property
     def orphan(self) -> bool:
@@ -59,6 +59,7 @@ def state_base(environment: Mapping[str, str]) -> Path:
 def place_of(path: str) -> str:
     """Return one path for a result file, whatever links lead to its folder."""
     folder, name = os.path.split(path)
+    # The file itself may not be there yet, and is replaced by a rename when it comes.
     return os.path.join(os.path.realpath(folder), name)
 
 
@@ -67,6 +68,7 @@ def make_state_dir(base: Path, caller: str, unit: str) -> Path:
 
     The seed hashes what ``pwd`` prints, the line end with it.
     """
+    # Not a name: the caller's folder may hold anything, and others can list the folder above.
     place = hashlib.sha256(os.fsencode(caller) + b"\n").hexdigest()[:8]
     path = base / f"prun-task-{place}-{unit}-{os.getpid()}-{secrets.token_hex(8)}"
     try:
@@ -82,7 +84,7 @@ def write_line(folder: Path, name: str, value: str) -> None:
     write_whole(folder / name, os.fsencode(value) + b"\n")
 
 
-def write_record(folder: Path, name: str, record: Mapping[str, Any]) -> None:
+def write_record(folder: Path, name: str, record: Mapping[str, object]) -> None:
     """Write one of our own records."""
     write_whole(folder / name, json.dumps(record).encode() + b"\n")
 
@@ -100,6 +102,7 @@ def list_state_dirs(base: Path) -> Iterator[Path]:
                 if _NAME.fullmatch(entry.name) is None:
                     continue
                 found = entry.stat(follow_symlinks=False)
+                # In /tmp anybody can make a folder of such a name, or a link.
                 if stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid():
                     yield Path(entry.path)
     except OSError:
@@ -120,7 +123,7 @@ def read_state_dir(path: Path) -> StateDir:
         result=read_line(path, "result-file"),
         asked=asked,
         dispatcher=_identity(asked.get("dispatcher")),
-        warden=_identity(_read_json(path / "warden.json")),
+        supervisor=_identity(_read_json(path / "warden.json")),
         ended_ns=ended,
     )
 
@@ -130,7 +133,7 @@ def read_line(folder: Path, name: str) -> str:
     return os.fsdecode((read_plain(folder / name, MAX_RECORD) or b"").removesuffix(b"\n"))
 
 
-def _read_json(path: Path) -> dict[str, Any]:
+def _read_json(path: Path) -> dict[str, object]:
     try:
         found = json.loads(read_plain(path, MAX_RECORD) or b"{}")
     except (ValueError, RecursionError):

@@ -12,13 +12,14 @@ from gitprun.supervisor.process import ProcessIdentity, find_marked, is_gone, pr
 def living_survivors(folder: Path, ended: Exit | None = None) -> tuple[int, ...]:
     """List the pids of what a worker left and nobody could end, as far as it lives; ``folder`` is its unit's.
 
-    ``ended`` is how the worker ended where no warden was left to write that down.
+    ``ended`` is how the worker ended where no supervisor was left to write that down.
     """
     record = read_record(folder / RECORD)
     here = probe_identity(1)
     living: set[int] = set()
     try:
         for pid, start in record.get("survivors", ()):
+            # A pid alone is soon somebody else's: it counts only with its start and this boot.
             if not is_gone(ProcessIdentity(int(pid), str(start), here.boot if here else "")):
                 living.add(int(pid))
     except (ValueError, TypeError):

@@ -16,6 +16,7 @@ def keep_in_trash(repository: Repository, ledger: Ledger, ref: str, oid: Oid, *,
     repo = open_repository(repository.common)
     day = datetime.fromtimestamp(ledger.clock.now(), UTC).date().isoformat()
     kept = trash_ref(day, ref, oid)
+    # The same commit of the same ref is kept once a day.
     if read_ref(repo, kept) is None:
         move_ref(repo, kept, oid, ZERO, f"prun: {why}")
     # No step of the unit's own, so it is named inside.
@@ -34,6 +35,7 @@ def retire_ref(
     oid = old or read_ref(repo, ref)
     if oid is None or read_ref(repo, ref) is None:
         return None
+    # Pinned elsewhere before its own ref goes: in between both hold it.
     kept = keep_in_trash(repository, ledger, ref, oid, why=why, of=of)
     delete_ref(repo, ref, oid)
     return kept

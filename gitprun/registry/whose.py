@@ -31,6 +31,7 @@ class Worker:
 def find_worker(env: Mapping[str, str], repository: Repository, history: History) -> Worker | None:
     """Find the worker that acts in ``repository`` (opened by the git folder of the process); None for anybody else."""
     unit = env.get("PRUN_UNIT", "")
+    # It says itself whose it is; a worker that unset that is known by where it acts.
     if unit:
         if not _is_home(env.get("PRUN_REPO", ""), repository):
             return None
@@ -39,6 +40,7 @@ def find_worker(env: Mapping[str, str], repository: Repository, history: History
         # Where it works is not written down for a worker without a run: the user's main checkout it is not.
         own = _acts_in(repository, known) if known is not None else repository.git_dir != repository.common
         return Worker(run, unit, own)
+    # The newest run first: an earlier one's workspace may be long gone.
     for state in reversed(list(history.runs.values())):
         for known in state.units.values():
             if _acts_in(repository, known) and probe_unit(state, known).live:
@@ -49,6 +51,7 @@ def find_worker(env: Mapping[str, str], repository: Repository, history: History
 def _is_home(home: str, repository: Repository) -> bool:
     """Check whether a worker's own repository is this one; in others, which it may have made itself, it is free."""
     if not home:
+        # Without that variable, or where it leads nowhere, it is taken for this one: the stricter answer.
         return True
     try:
         return os.path.samefile(find_repository(Path(home)).common, repository.common)

@@ -13,13 +13,18 @@ from gitprun.resolvers.text import Triple, split_versions
 
 Side = Literal["main", "unit"]
 
+# Lines of the longest version: a file that people write by hand is shorter, and pairing more of them takes longer
+# than TIME_LIMIT.
 LINE_LIMIT = 20_000
 # What one file may take: bytes of a version, and seconds of processor time (kept by whoever calls resolvers).
+# 1 MB is the answer to generated files and data dumps, which no resolver ends in time with; a source file has far less.
 SIZE_LIMIT = 1 << 20
+# A person waits for a merge that has many such files, and git for its driver once a file.
 TIME_LIMIT = 2.0
 # To look at a merge: it holds work when that is not enough, so it is more than ten times what 20,000 lines take.
 AUDIT_LIMIT = 10.0
 TOO_DIFFERENT = "the versions differ too much to be compared line by line"
+# As git writes them at its own size; a longer one begins with these too.
 MARKERS = (b"<<<<<<<", b"|||||||", b"=======", b">>>>>>>")
 
 
@@ -106,8 +111,10 @@ class Kind:
 def split_conflict(conflict: FileConflict) -> Triple | Refused:
     """Split the three versions into lines, or refuse what cannot be merged by lines."""
     texts = (conflict.base or b"", conflict.main, conflict.unit)
+    # Git calls a file binary that has a NUL; UTF-16 falls under it too, where a cut at b"\n" would halve characters.
     if any(b"\0" in text for text in texts):
         return Refused("the file is binary (it holds NUL bytes)")
+    # Counted before anything is split: the lists of a file of a million lines are what the limit is to save.
     longest = max(text.count(b"\n") for text in texts)
     if longest >= LINE_LIMIT:
         return Refused(f"the file is too long to be merged by lines ({longest} lines, limit {LINE_LIMIT})")
@@ -115,14 +122,15 @@ def split_conflict(conflict: FileConflict) -> Triple | Refused:
 
 
 def one_sided(conflict: FileConflict) -> bytes | None:
-    """Tell the merge when at most one side changed anything; None when both did."""
+    """Return the merge when at most one side changed anything; None when both did."""
+    # The comparison of whole texts comes before any reading: it holds for files nobody can read, too.
     if conflict.main in (conflict.unit, conflict.base):
         return conflict.unit
     return conflict.main if conflict.unit == conflict.base else None
 
 
 def open_lines(conflict: FileConflict, resolver: str) -> Triple | Resolved | Refused:
-    """Split the three versions into lines; gives the answer itself where there is nothing to merge, or no way to."""
+    """Split the three versions into lines; returns the answer itself where there is nothing to merge, or no way to."""
     triple = split_conflict(conflict)
     return triple if isinstance(triple, Refused) else take_plain(conflict, triple, resolver) or triple
 
@@ -135,6 +143,7 @@ def take_plain(conflict: FileConflict, triple: Triple, resolver: str) -> Resolve
 
 def brought_lines(triple: Triple, merged: Sequence[bytes]) -> tuple[bytes, ...]:
     """List the lines of a merge that main's version does not have, in their order."""
+    # By count, not by place: moved lines are main's own, and a line main has once may come a second time.
     left = Counter(triple.main)
     brought = []
     for line in merged:
@@ -153,6 +162,7 @@ def prove_union(conflict: FileConflict, text: bytes) -> str | None:
     line ends, byte order mark and final newline are as they must be.
     """
     plain = one_sided(conflict)
+    # Where one side changed nothing there is exactly one right answer, blank lines and odd line ends included.
     if plain is not None:
         return None if text == plain else "only one side changed the file and the text is not that side's"
     triple = split_conflict(conflict)
@@ -160,6 +170,7 @@ def prove_union(conflict: FileConflict, text: bytes) -> str | None:
         return triple.reason
     merged = triple.split(text)
     return (
+        # In this order a marker is called a marker, and a lost line lost; the order check would call both "not where".
         _find_marker(triple, merged)
         or _miscount(triple, merged)
         or _misplaced(triple, merged)
@@ -169,12 +180,14 @@ def prove_union(conflict: FileConflict, text: bytes) -> str | None:
 
 def quote(line: bytes) -> str:
     """Show a line in a message: decoded, quoted, at most 60 characters, nothing a terminal would obey."""
+    # Decoded before it is cut to what is shown; a minified file is one line of a megabyte.
     text = line[:1000].decode("utf-8", "replace").strip(" \t")
     shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
     return '"' + (shown if len(shown) <= 60 else shown[:57] + "...") + '"'
 
 
 def _find_marker(triple: Triple, merged: Iterable[bytes]) -> str | None:
+    # A line of seven "=" underlines a heading in reStructuredText; what a side has is its text, not a conflict.
     known = {*triple.main, *triple.unit}
     found = next((line for line in merged if line.startswith(MARKERS) and line not in known), None)
     return None if found is None else f"a conflict marker is left: {quote(found)}"
@@ -202,12 +215,15 @@ def _misplaced(triple: Triple, merged: Sequence[bytes]) -> str | None:
     main, unit = diff_lines(triple.base, triple.main), diff_lines(triple.base, triple.unit)
     if main is None or unit is None:
         return TOO_DIFFERENT
+    # A line that either side removed is due nowhere; one that a side rewrote is due as that side's new lines.
     gone = {i for change in (*main, *unit) for i in range(change.start, change.stop)}
     kept = [line for i, line in enumerate(triple.base) if i not in gone]
     written = [line for change in (*main, *unit) for line in change.lines]
+    # _miscount knows no blank lines, so a merge that piles them up is caught here.
     if _blank_count(merged) > _blank_count(kept) + _blank_count(written):
         return "there are more blank lines than both sides have"
     for side, changes in (("main", main), ("unit", unit)):
+        # Each side's order is checked for itself: where both added at one place, either may come first.
         due: list[bytes] = []
         at = 0
         for change in changes:

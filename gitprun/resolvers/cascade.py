@@ -11,6 +11,7 @@ from gitprun.resolvers.base import SIZE_LIMIT, FileConflict, Kind, Refused, Reso
 from gitprun.resolvers.kinds import kinds_for
 from gitprun.resolvers.proof import prove
 
+# A fault quotes words of the file, which a private kind (.env, say) must not show.
 _QUOTED = re.compile(r'"[^"]*"')
 
 
@@ -34,7 +35,7 @@ class CascadeResult:
 
     @property
     def reason(self) -> str:
-        """Say in one line why nothing was proved."""
+        """Return in one line why nothing was proved."""
         return "; ".join(map(str, self.refusals))
 
 
@@ -50,6 +51,7 @@ def run_cascade(conflict: FileConflict, *, every: bool = False) -> CascadeResult
 
     Stops at the first proof unless ``every`` is set. A resolver that raises is left to the caller.
     """
+    # Before any kind is asked: reading alone takes longer than the limit on time for a file of many megabytes.
     size = max(len(conflict.base or b""), len(conflict.main), len(conflict.unit))
     if size > SIZE_LIMIT:
         reason = f"the file is too large to be resolved ({size} bytes, limit {SIZE_LIMIT})"
@@ -57,14 +59,17 @@ def run_cascade(conflict: FileConflict, *, every: bool = False) -> CascadeResult
     texts: list[Resolved] = []
     refusals: list[StrategyRefusal] = []
     judged = False
+    # A kind goes before lines: where it knows the file its refusal is worth more than a guess by lines.
     for name, resolver, kind in _strategies(conflict.path):
         if kind is None and judged and not texts:
             # What knows the file refused it: lines know less.
             break
         answer = resolver(conflict)
         if isinstance(answer, Resolved):
+            # No resolver is believed: the shared proof counts words and lines, and repeats no mistake of its reading.
             fault = prove(conflict, answer.text, kind)
             answer = Refused(_QUOTED.sub("a word", fault) if kind and kind.private else fault) if fault else answer
+        # A kind that could not read a version has judged nothing, so lines may still be asked.
         judged = judged or (isinstance(answer, Refused) and not isinstance(answer, Unread))
         if isinstance(answer, Refused):
             refusals.append(StrategyRefusal(name, answer.reason))
@@ -80,4 +85,5 @@ def _strategies(path: str) -> Iterator[tuple[str, Resolver, Kind | None]]:
     for kind in kinds_for(path):
         for resolver in kind.resolvers:
             yield kind.name, resolver, kind
+    # Last, and without a kind: it knows lines only, so what it makes is proved by lines and words.
     yield near.NAME, near.merge_near, None

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 # Lines that both texts have but that found another place: beyond this the pairing costs too much to be worth it.
 EDIT_LIMIT = 1000
+# The box of a list item, of all three list marks of Markdown; text in brackets elsewhere, a link say, is no box.
 _TICK = re.compile(rb"^(\s*(?:[-*+]|\d+[.)])\s+)\[[ xX]\](?=\s|$)")
 
 Group = tuple[int, int, int, int]
@@ -28,20 +29,20 @@ class LineChange:
 
     @property
     def adds(self) -> bool:
-        """Tell whether the change only adds lines."""
+        """Check whether the change only adds lines."""
         return self.start == self.stop
 
     @property
     def in_place(self) -> bool:
-        """Tell whether each base line has its one successor."""
+        """Check whether each base line has its one successor."""
         return 0 < self.stop - self.start == self.last - self.first
 
     def touches(self, other: LineChange) -> bool:
-        """Tell whether the two share a base line or stand side by side, with no base line between."""
+        """Check whether the two share a base line or stand side by side, with no base line between."""
         return self.start <= other.stop and other.start <= self.stop
 
     def equals(self, other: LineChange) -> bool:
-        """Tell whether both sides made this very change."""
+        """Check whether both sides made this very change."""
         return (self.start, self.stop, self.lines) == (other.start, other.stop, other.lines)
 
 
@@ -55,6 +56,7 @@ def diff_lines(base: Sequence[bytes], side: Sequence[bytes], *, early: bool = Fa
         groups = _groups(base, side)
     else:
         mirrored = _groups(base[::-1], side[::-1])
+        # The mirrored texts were diffed from their ends, so places are counted back and the groups turned round.
         n, m = len(base), len(side)
         groups = mirrored and [(n - b, n - a, m - d, m - c) for a, b, c, d in reversed(mirrored)]
     if groups is None:
@@ -69,6 +71,7 @@ def split_items(changes: Sequence[LineChange], base: Sequence[bytes]) -> tuple[L
 
 def pair_lines(old: Sequence[Hashable], new: Sequence[Hashable]) -> list[tuple[int, int]] | None:
     """Pair equal lines, in order and as many as possible; None when that takes too many edits."""
+    # Most of two versions is alike at both ends: cutting that off makes the search short.
     shorter = min(len(old), len(new))
     head = 0
     while head < shorter and old[head] == new[head]:
@@ -79,6 +82,7 @@ def pair_lines(old: Sequence[Hashable], new: Sequence[Hashable]) -> list[tuple[i
     middle_old, middle_new = old[head : len(old) - tail], new[head : len(new) - tail]
     # Lines that only one text has can never be paired; without them the search is short.
     in_old, in_new = set(middle_old), set(middle_new)
+    # Places are kept beside the lines, for the pairs are told in the whole texts' numbers.
     kept_old = [i for i, line in enumerate(middle_old) if line in in_new]
     kept_new = [j for j, line in enumerate(middle_new) if line in in_old]
     found = _longest_common([middle_old[i] for i in kept_old], [middle_new[j] for j in kept_new])
@@ -105,6 +109,7 @@ def _longest_common(old: Sequence[Hashable], new: Sequence[Hashable]) -> list[tu
             while x < n and x - diagonal < m and old[x] == new[x - diagonal]:
                 x += 1
             if x > start:
+                # Runs share their tails as linked cells: a list copied for each diagonal would cost edits times lines.
                 runs = (start, start - diagonal, x - start, runs)
             paths[diagonal] = (x, runs)
         if paths.get(n - m, (-1, None))[0] == n:
@@ -118,6 +123,7 @@ def _furthest(paths: dict[int, Path], diagonal: int, n: int, m: int) -> Path | N
     None when the neighbours already stand at the texts' edges: what lies beyond leads nowhere.
     """
     above, left = paths.get(diagonal + 1), paths.get(diagonal - 1)
+    # That neighbour would step below the last line of the new text.
     if above is not None and above[0] - diagonal > m:
         above = None
     if left is not None and left[0] < n and (above is None or above[0] <= left[0]):
@@ -139,6 +145,7 @@ def _groups(base: Sequence[bytes], side: Sequence[bytes]) -> list[Group] | None:
         return None
     groups: list[Group] = []
     i = j = 0
+    # The ends count as one more pair, so that what is changed at the very end of the file becomes a group too.
     for x, y in [*pairs, (len(base), len(side))]:
         if x > i or y > j:
             groups.append((i, x, j, y))
@@ -149,9 +156,11 @@ def _groups(base: Sequence[bytes], side: Sequence[bytes]) -> list[Group] | None:
 def _settle_late(groups: list[Group], base: Sequence[bytes], side: Sequence[bytes]) -> list[Group]:
     """Move added and removed lines down past lines equal to them, until they meet the next change."""
     settled: list[Group] = []
+    # From the end on: each change slides against one that has found its place already.
     for a, b, c, d in reversed(groups):
         while True:
             if settled and (b, d) == (settled[-1][0], settled[-1][2]):
+                # Two changes that meet are one; kept apart, "side by side" would be read as two edits.
                 _, b, _, d = settled.pop()
             elif b < len(base) and d < len(side) and _slides(a, b, c, d, base, side):
                 a, b, c, d = a + 1, b + 1, c + 1, d + 1

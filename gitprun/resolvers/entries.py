@@ -27,6 +27,7 @@ class Absent(Enum):
 
 ABSENT: Final = Absent.ABSENT
 
+# In a group of its own, so that split() keeps the digits, at the odd places.
 _DIGITS = re.compile(r"(\d+)")
 
 
@@ -43,6 +44,7 @@ def settle_value(base: V | Absent, main: V | Absent, unit: V | Absent) -> V | Ab
         return main
     if main == base:
         return unit
+    # From here on both sides changed the entry, each otherwise: nothing below may choose one of them.
     if base is ABSENT:
         return EntryClash("is added on both sides, differently")
     if main is ABSENT:
@@ -59,6 +61,7 @@ def prove_entries(
 
     Give ``merged`` as pairs where a key could stand twice.
     """
+    # A mapping built from a text that has a key twice has lost one of them already; pairs show it.
     pairs = list(merged.items() if isinstance(merged, Mapping) else merged)
     double = next((key for key, count in Counter(key for key, _ in pairs).items() if count > 1), None)
     if double is not None:
@@ -87,11 +90,13 @@ def merge_keys(base: Sequence[K], main: Sequence[K], unit: Sequence[K]) -> list[
             double = next(key for key, count in Counter(keys).items() if count > 1)
             return EntryClash(f"holds {show_key(double)} twice")
     in_base, in_main, in_unit = set(base), set(main), set(unit)
+    # What a side removed must not take part in the order: it would seem reordered by the other.
     stays = in_base & in_main & in_unit
     kept = _merge_order(*([key for key in keys if key in stays] for keys in (base, main, unit)))
     if kept is None:
         return EntryClash("is reordered on both sides, differently")
     by_main, by_unit = _added_after(main, in_base, stays), _added_after(unit, in_base, stays)
+    # Where both sides added one key, it stands where main has it, once.
     placed = in_main - in_base
     merged = _join_added(by_main.get(None, []), by_unit.get(None, []), placed)
     for key in kept:
@@ -105,8 +110,10 @@ def common_order(*versions: Sequence[K]) -> Callable[[K], Any] | None:
 
     A version with fewer than two keys is sorted, but only two versions with more than that tell an order.
     """
+    # Any list of two is sorted one way or the other; a single version proves no habit.
     if sum(len(keys) > 1 for keys in versions) < 2:
         return None
+    # From the strictest on: where several hold, the one that leaves the fewest surprises decides.
     for order in (_plain, _folded, _natural):
         try:
             if all(a <= b for keys in versions for a, b in pairwise([order(key) for key in keys])):
@@ -140,22 +147,25 @@ def _folded(key: Any) -> Any:
 def _natural(key: Any) -> Any:
     """Compare runs of digits as numbers."""
     if isinstance(key, tuple):
+        # File names and ids with numbers (item2, item10) are kept so by people and by several formatters.
         return tuple(_natural(part) for part in key)
     text = key.decode("utf-8", "replace") if isinstance(key, bytes) else key
     if not isinstance(text, str):
         return key
+    # Python refuses to read numbers of more than 4,300 digits; the part itself decides between equal beginnings.
     return [(int(part[:400]), part) if at % 2 else (0, part) for at, part in enumerate(_DIGITS.split(text))]
 
 
 def _merge_order(base: list[K], main: list[K], unit: list[K]) -> list[K] | None:
     """Order the keys that all versions have; None when the sides reorder them differently."""
+    # Main kept base's order, or has the unit's already: the unit's is the merge either way.
     if main in (base, unit):
         return unit
     return main if unit == base else None
 
 
 def _added_after(keys: Sequence[K], in_base: set[K], stays: set[K]) -> dict[K | None, list[K]]:
-    """Tell what a side added after which key that stays; None is the start."""
+    """Return what a side added after which key that stays; None is the start."""
     added: dict[K | None, list[K]] = {}
     above: K | None = None
     for key in keys:

@@ -11,6 +11,8 @@ from gitprun.resolvers.base import SIZE_LIMIT, Kind, no_faults
 from gitprun.resolvers.index import INDEX
 
 # Families with the table of theirs that counts here.
+# The first family that knows a path is the most specific: a package-lock.json is JSON too, and last of all a file
+# that is one only by its looks.
 FAMILIES: Final[tuple[tuple[str, str], ...]] = (
     ("listed", "KINDS"),
     ("blocks", "KINDS"),
@@ -23,7 +25,7 @@ FAMILIES: Final[tuple[tuple[str, str], ...]] = (
 
 
 def load_family(family: str, table: str) -> tuple[Kind, ...]:
-    """Import a family, and give one of its tables."""
+    """Import a family; return one of its tables."""
     kinds: tuple[Kind, ...] = getattr(import_module(f"gitprun.resolvers.{family}"), table)
     return kinds
 
@@ -39,7 +41,8 @@ _NEAR: Final = Patterns((pattern, family) for family, patterns in INDEX.items() 
 # One path is asked about by each strategy, each proof and each audit.
 @lru_cache(maxsize=1024)
 def kinds_for(path: str) -> tuple[Kind, ...]:
-    """Give the kinds a path may be of, in the order in which they are tried."""
+    """Return the kinds a path may be of, in the order in which they are tried."""
+    # By the index first: importing every family for a text file would cost more than merging it.
     near = _NEAR.find(path)
     kinds = (kind for family, table in FAMILIES if family in near for kind in load_family(family, table))
     return tuple(kind for kind in kinds if any(matches(pattern, path) for pattern in kind.files))
@@ -52,6 +55,7 @@ def find_faults(path: str, text: bytes) -> tuple[str, ...]:
 
 def why_unjudged(path: str, size: int) -> str:
     """Return why faults of a file of ``size`` bytes cannot be found; empty where they can, or where none are known."""
+    # The cascade has the same limit: what is not resolved at that size is not looked at either.
     if size > SIZE_LIMIT:
         megabytes = f"{size / 1_000_000:.1f}".removesuffix(".0")
         return f"too large ({megabytes} MB)"
@@ -59,4 +63,5 @@ def why_unjudged(path: str, size: int) -> str:
     if not judges or any(kind.is_able() for kind in judges):
         return ""
     name = path.rpartition("/")[2]
+    # Grammars are an extra (gitprun[grammars]): the file type says which one is missing.
     return f"no grammar for {name[name.rfind('.') :] if '.' in name else name}"

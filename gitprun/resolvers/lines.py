@@ -21,6 +21,7 @@ from gitprun.resolvers.text import Triple
 
 NAME = "lines"
 
+# All brackets of the file, in strings too: that is why a version that is unbalanced by itself is not asked.
 _BRACKET = re.compile(rb"[()\[\]{}]")
 _OPENED_BY = {b")": b"(", b"]": b"[", b"}": b"{"}
 
@@ -41,6 +42,7 @@ def union(conflict: FileConflict) -> Resolved | Refused:
         return merged
     text = triple.render(merged)
     versions = (conflict.base or b"", conflict.main, conflict.unit)
+    # A list inside brackets: joined additions can leave the closing one of a side out, or bring it twice.
     if all(_is_balanced(version) for version in versions) and not _is_balanced(text):
         return Refused("the union does not keep brackets balanced")
     fault = prove_union(conflict, text)
@@ -50,6 +52,7 @@ def union(conflict: FileConflict) -> Resolved | Refused:
 def _merge_added_file(triple: Triple) -> tuple[bytes, ...] | Refused:
     """Merge a file that both sides made: only when one of the two has all lines of the other, in order."""
     for longer, shorter in ((triple.main, triple.unit), (triple.unit, triple.main)):
+        # Without a base two different lists cannot be joined: what one side lacks it may have left out on purpose.
         rest = iter(longer)
         if all(line in rest for line in shorter):
             return longer
@@ -59,6 +62,7 @@ def _merge_added_file(triple: Triple) -> tuple[bytes, ...] | Refused:
 def _merge(triple: Triple) -> tuple[bytes, ...] | Refused:
     """Merge with changes as late and as early as repeated lines allow: only one answer is an answer."""
     late = _merge_paired(triple, early=False)
+    # A list that both sides only wrote on at its end has one answer, and is the commonest case.
     size = len(triple.base)
     if isinstance(late, Refused) or triple.main[:size] == triple.unit[:size] == triple.base:
         return late  # refused, or both sides wrote on at the end: that leaves nothing open
@@ -75,6 +79,7 @@ def _merge_paired(triple: Triple, *, early: bool) -> tuple[bytes, ...] | Refused
     unit = diff_lines(triple.base, triple.unit, early=early)
     if main is None or unit is None:
         return Refused(TOO_DIFFERENT)
+    # A ticked box and a new item below it are one changed hunk for the diff, and two edits for people.
     main, unit = split_items(main, triple.base), split_items(unit, triple.base)
     contest = next(_contests(triple.base, main, unit), None)
     if contest is not None:
@@ -103,6 +108,7 @@ def _additions(changes: Sequence[LineChange]) -> dict[int, tuple[bytes, ...]]:
 def _join_at(merged: list[bytes], main: Sequence[bytes], unit: Sequence[bytes]) -> Sequence[bytes] | Refused:
     if not main or not unit or main == unit:
         return main or unit
+    # From the last line that is not blank: whether blank lines stand before it decides where a section begins.
     filled = next((i for i in range(len(merged) - 1, -1, -1) if merged[i].strip()), 0)
     joined = join_added(merged[filled:], main, unit)
     if joined is None:
@@ -112,11 +118,13 @@ def _join_at(merged: list[bytes], main: Sequence[bytes], unit: Sequence[bytes]) 
 
 
 def _contests(base: Sequence[bytes], main: Sequence[LineChange], unit: Sequence[LineChange]) -> Iterator[str]:
-    """Say for each pair of changes that cannot both hold what they are."""
+    """Yield for each pair of changes that cannot both hold what they are."""
     passed = 0
     for change in main:
+        # Both lists are in order, so changes that lie behind are never looked at again: linear, not each with each.
         while passed < len(unit) and unit[passed].stop < change.start:
             passed += 1
+        # One change may touch several of the other side.
         at = passed
         while at < len(unit) and unit[at].start <= change.stop:
             if not _agree(change, unit[at]):
@@ -126,9 +134,10 @@ def _contests(base: Sequence[bytes], main: Sequence[LineChange], unit: Sequence[
 
 
 def _agree(main: LineChange, unit: LineChange) -> bool:
-    """Tell whether two changes that touch can both hold, whole."""
+    """Check whether two changes that touch can both hold, whole."""
     if main.equals(unit) or (main.adds and unit.adds):
         return True
+    # Rewritten lines overlap in part where one side rewrote more of them; only the shared ones can contradict.
     if main.in_place and unit.in_place:
         shared = range(max(main.start, unit.start), min(main.stop, unit.stop))
         return all(main.lines[k - main.start] == unit.lines[k - unit.start] for k in shared)
@@ -145,6 +154,7 @@ def _tell(base: Sequence[bytes], change: LineChange) -> str:
 
 
 def _name(lines: Sequence[bytes]) -> str:
+    # Three lines show which place is meant, in a message of one line.
     return ", ".join(map(quote, lines[:3])) + (f" and {len(lines) - 3} more" if len(lines) > 3 else "")
 
 

@@ -34,9 +34,12 @@ def merge_near(conflict: FileConflict) -> Resolved | Refused:
     triple = open_lines(conflict, NAME)
     if not isinstance(triple, Triple):
         return triple
+    # Without a base there are no changes to stand side by side, only two texts.
     if conflict.base is None:
         return Refused("both sides added the file")
     versions = (triple.base, triple.main, triple.unit)
+    # Repeated lines leave open where a change belongs: where both extreme choices give one text, none of them
+    # matters.
     late, early = (_merge(*(follow_move(*versions) or versions), early=early) for early in (False, True))
     if isinstance(late, Refused):
         return late
@@ -63,8 +66,10 @@ def _merge(base: Lines, main: Lines, unit: Lines, *, early: bool) -> Lines | Ref
 
 def _settle(region: Region, base: Lines) -> Sequence[bytes] | Refused:
     old, main, unit = (region_text(region, base, changes) for changes in ([], region.main, region.unit))
+    # One side only, or both alike: git would have merged this part without asking.
     if not region.main or not region.unit or main == unit:
         return main if region.main else unit
+    # White space first: a side that only indented anew has changed every line, and nothing of what they say.
     for spaced, other in ((main, unit), (unit, main)):
         respaced = _respace(old, spaced, other)
         if respaced is not None:
@@ -88,11 +93,13 @@ def _by_line(change: LineChange) -> list[LineChange]:
 
 
 def _stand_apart(one: LineChange, two: LineChange) -> bool:
-    """Tell whether two changes are of different lines, and neither takes away what the other leans on."""
+    """Check whether two changes are of different lines, and neither takes away what the other leans on."""
     if one.stop < two.start or two.stop < one.start:
         return True
+    # What is added beside rewritten lines has its place by these; between two removed ones it would have none.
     if one.adds or two.adds:
         added, other = (one, two) if one.adds else (two, one)
+        # The added line may be the rewritten one, put elsewhere: it would be there twice.
         twins = any(line in other.lines for line in added.lines if line.strip())
         return other.in_place and not other.start < added.start < other.stop and not twins
     return bool(one.lines and two.lines) and (one.stop == two.start or two.stop == one.start)
@@ -110,8 +117,9 @@ def _weave(region: Region, base: Lines, both: Sequence[LineChange]) -> list[byte
 
 
 def _respace(old: Sequence[bytes], spaced: Sequence[bytes], other: Sequence[bytes]) -> list[bytes] | None:
-    """Give the other side's lines with the new indentation of a side that changed white space only; None if it did
+    """Return the other side's lines with the new indentation of a side that changed white space only; None if it did
     not, or if the two cannot be told apart."""
+    # White space is all that may differ, line by line: a joined or split line is an edit of the text.
     if len(old) != len(spaced) or any(_squeeze(a) != _squeeze(b) for a, b in zip(old, spaced, strict=True)):
         return None
     pairs = pair_lines(old, other)
@@ -123,12 +131,14 @@ def _respace(old: Sequence[bytes], spaced: Sequence[bytes], other: Sequence[byte
         shifts = {_shift(a, b) for a, b in zip(old[i:x], spaced[i:x], strict=True) if a.strip()}
         if y > j:
             if not shifts:
+                # Where the other side only added lines, their neighbours show how far the block was moved.
                 near = [k for k in (i - 1, x) if 0 <= k < len(old) and old[k].strip()]
                 shifts = {_shift(old[k], spaced[k]) for k in near}
             moved = _reindent(other[j:y], shifts)
             if moved is None:
                 return None
             merged += moved
+        # The other side removed lines whose inner white space changed: that edit would be lost without a word.
         elif None in shifts:
             return None
         if x < len(old):
@@ -138,7 +148,7 @@ def _respace(old: Sequence[bytes], spaced: Sequence[bytes], other: Sequence[byte
 
 
 def _shift(old: bytes, new: bytes) -> tuple[bytes, bytes] | None:
-    """Give the indentation before and after; None when white space inside the line changed: it may mean something."""
+    """Return the indentation before and after; None when white space inside the line changed: it may mean something."""
     if old.strip() != new.strip():
         return None
     return old[: len(old) - len(old.lstrip())], new[: len(new) - len(new.lstrip())]
@@ -150,6 +160,7 @@ def _reindent(lines: Sequence[bytes], shifts: set[tuple[bytes, bytes] | None]) -
     if None in shifts:
         return None
     moves = {(before, after) for before, after in filter(None, shifts)}
+    # One step for all lines of the place; two different ones mean that the block was reshaped, not moved.
     added = {after[len(before) :] for before, after in moves if after.startswith(before)}
     taken = {before[len(after) :] for before, after in moves if before.startswith(after)}
     if len(added) == 1 and all(after.startswith(before) for before, after in moves):
@@ -158,6 +169,7 @@ def _reindent(lines: Sequence[bytes], shifts: set[tuple[bytes, bytes] | None]) -
     less = taken.pop() if len(taken) == 1 and all(before.startswith(after) for before, after in moves) else None
     if less is None or not all(line.startswith(less) or not line.strip() for line in lines):
         return None
+    # Blank lines carry no indentation worth keeping.
     return [line[len(less) :] if line.strip() else line for line in lines]
 
 

@@ -13,6 +13,7 @@ from gitprun.resolvers.proof import audit, prove
 # The lines above a line that it belongs to, by indentation, and the line itself.
 Place = tuple[bytes, ...]
 
+# INI and TOML: headers stand at the margin, and so do the lines below them.
 _SECTION = re.compile(rb"\[[^\]]+\]+$")
 _WORD = re.compile(rb"\w")
 # Prose has no places.
@@ -31,13 +32,16 @@ def find_misplaced(conflict: FileConflict, merged: bytes) -> tuple[str, ...]:
     Where repeated lines look alike git may put what a side added to one block into another one, without a conflict.
     Nothing is found where no resolver proves a text, or where the lines leave no choice.
     """
+    # Without a base no lines were paired, and so none paired wrongly.
     if conflict.base is None:
         return ()
+    # A text both pairings agree on needs no second opinion, and most merges are such.
     plain = merge_near(conflict)
     if isinstance(plain, Resolved) and plain.text == merged:
         # The same whichever way repeated lines are paired: cheaper to tell than what a file means.
         return ()
     for kind in kinds_for(conflict.path):
+        # A paragraph that moved is no fault, and its lines stand under nothing.
         if kind.name in _PROSE:
             continue
         for resolver in kind.resolvers:
@@ -51,6 +55,7 @@ def _compare(proved: bytes, merged: bytes) -> tuple[str, ...]:
     if proved == merged:
         return ()
     due, have = _outline(proved), _outline(merged)
+    # Order aside: both may put two additions at one place either way round.
     if due == have:
         return ()
     # Told is what moved; a line that only one of the two has is what other checks are there for.
@@ -65,11 +70,13 @@ def _compare(proved: bytes, merged: bytes) -> tuple[str, ...]:
 
 def _outline(text: bytes) -> Counter[Place]:
     """Count the lines of a text by what they stand under; white space, separators and lone brackets aside."""
+    # Indentation tells what belongs to what in all these formats, without reading any of them.
     found: Counter[Place] = Counter()
     above: list[tuple[int, bytes]] = []
     section: Place = ()
     for line in text.splitlines():
         bare = b" ".join(line.split()).rstrip(b",; ")
+        # A lone bracket stands under everything that opens one, and would be "moved" with each of them.
         if not _WORD.search(bare):
             continue
         indent = len(line.expandtabs(4)) - len(line.expandtabs(4).lstrip())

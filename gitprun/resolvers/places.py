@@ -10,6 +10,7 @@ from gitprun.resolvers.changes import pair_lines
 
 Lines = Sequence[bytes]
 
+# Only at the start of a line: elsewhere it closes what the same line opened.
 _CLOSING = (b")", b"]", b"}")
 # An item, or an indented line that belongs to one.
 _LIST_PART = re.compile(rb"(?:[-*+]|\d+[.)])(?:\s|$)|\s+\S")
@@ -41,6 +42,7 @@ def _same_lines(main: Lines, unit: Lines) -> list[tuple[int, int]] | None:
     keys_main, keys_unit = _identities(main, known), _identities(unit, known)
     shared = (Counter(key for _, key in keys_main) & Counter(key for _, key in keys_unit)).total()
     pairs = pair_lines([key for _, key in keys_main], [key for _, key in keys_unit])
+    # Fewer pairs than shared lines: two of them cross, and any order would break one side's.
     if pairs is None or len(pairs) < shared:
         return None
     return [(keys_main[x][0], keys_unit[y][0]) for x, y in pairs]
@@ -65,8 +67,9 @@ def _identities(lines: Lines, known: dict[tuple[int, bytes], int]) -> list[tuple
 
 
 def _depth(line: bytes) -> int:
-    """Tell how deep a line stands: headings (negative) over all else, then by indentation."""
+    """Return how deep a line stands: headings (negative) over all else, then by indentation."""
     marks = len(line) - len(line.lstrip(b"#"))
+    # Markdown has six levels of headings: "#" stands at -6, "######" at -1, and all of them above any text.
     return min(marks, 6) - 7 if marks else len(line) - len(line.lstrip())
 
 
@@ -74,6 +77,7 @@ def _join_distinct(before: Lines, main: Lines, unit: Lines) -> list[bytes]:
     if not main or not unit:
         return [*main, *unit]
     heads: list[bytes] = []
+    # Without a blank line above, the first lines of either side belong to the block that stands there.
     if before and before[-1].strip():
         # Both go on with the block above up to their first blank line or heading.
         cut_main, cut_unit = _first_opener(main), _first_opener(unit)
@@ -105,6 +109,7 @@ def _join_blocks(before: Lines, main: Lines, unit: Lines) -> list[bytes]:
     above = next((line for line in reversed(before) if line.strip()), b"")
     lead_main, core_main, trail_main = _strip_blank(main)
     lead_unit, core_unit, trail_unit = _strip_blank(unit)
+    # A blank line inside a list makes every item of it a paragraph in Markdown.
     tight = all(_LIST_PART.match(line) for line in (*core_main, *core_unit)) and not _LIST_PART.match(above)
     if not core_main or not core_unit or not tight:
         return _append(main, unit)

@@ -64,6 +64,7 @@ def _merge_regions(triple: Triple, *, early: bool) -> tuple[bytes, ...] | Refuse
     at = 0
     for region in group_regions(main, unit):
         by_main, by_unit = (region_text(region, triple.base, changes) for changes in (region.main, region.unit))
+        # Compared as text: the same edit made in another order of changes is no contradiction.
         if region.main and region.unit and by_main != by_unit:
             return Refused("both sides changed the same lines")
         merged += [*triple.base[at : region.start], *(by_main if region.main else by_unit)]
@@ -90,6 +91,7 @@ def _prefer(conflict: FileConflict, side: Side) -> Resolved | Refused:
         by_main, by_unit = (region_text(region, triple.base, changes) for changes in (region.main, region.unit))
         chosen = by_main if region.main and (side == "main" or not region.unit) else by_unit
         merged += chosen
+        # Nobody loses anything here.
         if not region.main or not region.unit or by_main == by_unit:
             continue
         dropped += _lost(triple, region, side, chosen)
@@ -97,6 +99,7 @@ def _prefer(conflict: FileConflict, side: Side) -> Resolved | Refused:
             # The last line is part of the hunk, and so is whether it ends.
             final = winner.endswith(b"\n")
     merged += triple.base[at:]
+    # Both added the file: it is one hunk, and the winner's bytes stay as they are, line ends included.
     text = winner if conflict.base is None else triple.render(tuple(merged), final=final)
     return Resolved(text, name, brought_lines(triple, merged), tuple(dropped))
 
@@ -108,6 +111,7 @@ def group_regions(main: Sequence[LineChange], unit: Sequence[LineChange]) -> lis
         [(change, True) for change in main] + [(change, False) for change in unit],
         key=lambda pair: (pair[0].start, pair[0].stop),
     ):
+        # Touching is enough: git joins hunks that have no base line between them, too.
         if not regions or change.start > regions[-1].stop:
             regions.append(Region(change.start, change.stop))
         region = regions[-1]
@@ -117,7 +121,7 @@ def group_regions(main: Sequence[LineChange], unit: Sequence[LineChange]) -> lis
 
 
 def region_text(region: Region, base: Sequence[bytes], changes: Sequence[LineChange]) -> list[bytes]:
-    """Give the region as one side has it."""
+    """Return the region as one side has it."""
     lines: list[bytes] = []
     at = region.start
     for change in changes:
@@ -132,6 +136,7 @@ def _lost(triple: Triple, region: Region, winner: Side, text: Sequence[bytes]) -
     changes, others = (region.unit, region.main) if winner == "main" else (region.main, region.unit)
     # Texts too different to be paired: rather name a line that is kept than miss one that is lost.
     kept = {at for _, at in pair_lines(text, region_text(region, triple.base, changes)) or ()}
+    # Where both sides removed a line, its removal is in the merge and was not dropped.
     removed_too = {i for other in others if not other.lines for i in range(other.start, other.stop)}
     lost: list[Dropped] = []
     offset = changes[0].first - (changes[0].start - region.start)

@@ -40,7 +40,9 @@ def split_versions(base: bytes | None, main: bytes, unit: bytes) -> Triple:
     only flipped its line ends changed nothing. With mixed line ends a carriage return is part of its line.
     """
     old = base or b""
+    # One file may be checked out with CRLF on one machine and LF on another: that is no change of any line.
     ends = [_line_end(text) for text in (main, old, unit)]
+    # One mixed version is enough: cut at line feeds in all three, a carriage return shows as the edit it is.
     uniform = None not in ends
     cut = {text: (end or LF) if uniform else LF for text, end in zip((main, old, unit), ends, strict=True)}
     lines = [_split(text.removeprefix(BOM), cut[text]) for text in (old, main, unit)]
@@ -48,6 +50,7 @@ def split_versions(base: bytes | None, main: bytes, unit: bytes) -> Triple:
         base=lines[0],
         main=lines[1],
         unit=lines[2],
+        # The mark and the final newline are edits like others: whoever changed one of them wins.
         bom=_settle_flag(*(text.startswith(BOM) if text else None for text in (old, main, unit))),
         end=next((end for end in ends if end), LF) if uniform else LF,
         final=_settle_flag(*(text.endswith(LF) if text else None for text in (old, main, unit))),
@@ -56,14 +59,16 @@ def split_versions(base: bytes | None, main: bytes, unit: bytes) -> Triple:
 
 def _split(body: bytes, end: bytes) -> tuple[bytes, ...]:
     parts = body.split(end)
+    # A text that ends with a line end has no further, empty line; only its final newline, told apart by ``final``.
     if not parts[-1]:
         parts.pop()
     return tuple(parts)
 
 
 def _line_end(text: bytes) -> bytes | None:
-    """Tell the one line end of a text: empty when it has no line end at all, None when they are mixed."""
+    """Return the one line end of a text: empty when it has no line end at all, None when they are mixed."""
     lines, pairs = text.count(LF), text.count(CRLF)
+    # No line end at all agrees with any other.
     if not lines:
         return b""
     if pairs == lines:
@@ -75,6 +80,7 @@ def _settle_flag(base: bool | None, main: bool | None, unit: bool | None) -> boo
     """Merge a yes-or-no property three ways; None means the version is empty and has no opinion."""
     if main is None or unit is None:
         return bool(unit if main is None else main)
+    # Both differ from nothing: the mark or newline that one of them wrote is kept.
     if base is None:
         return main or unit
     return unit if main == base else main

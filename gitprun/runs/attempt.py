@@ -58,7 +58,7 @@ class Worked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
+class WorkFound:
     """What there is of a worker: whether it changed anything, left an operation half done, said a result."""
 
     changed: bool
@@ -93,7 +93,7 @@ class Decision:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
+class EndedEarly:
     """An attempt that ended before a worker was started, in this state."""
 
     state: str
@@ -112,7 +112,7 @@ class Policy(Protocol):
         """Return what the retry decision rests on."""
         ...
 
-    def begin(self) -> WorkerCall | Ended:
+    def begin(self) -> WorkerCall | EndedEarly:
         """Make or open the workspace, and return what is to be started in it."""
         ...
 
@@ -128,15 +128,15 @@ class Policy(Protocol):
         """Write down that, and how, the worker ended."""
         ...
 
-    def capture(self, worked: Worked) -> Evidence:
+    def capture(self, worked: Worked) -> WorkFound:
         """Keep all the worker did, pinned and written down, whatever comes of it."""
         ...
 
-    def wait(self, worked: Worked, evidence: Evidence, decision: Decision) -> None:
+    def wait(self, worked: Worked, work: WorkFound, decision: Decision) -> None:
         """Write down that another attempt follows, and when."""
         ...
 
-    def conclude(self, worked: Worked, evidence: Evidence, decision: Decision) -> str:
+    def conclude(self, worked: Worked, work: WorkFound, decision: Decision) -> str:
         """Have the checks say whether the work is good, end the unit, and return its state."""
         ...
 
@@ -156,8 +156,9 @@ class ForegroundPolicy(Policy, Protocol):
 def make_attempt(policy: Policy) -> str | Retry:
     """Make one attempt; return the unit's final state, or when it is to be tried again."""
     call = policy.begin()
-    if isinstance(call, Ended):
+    if isinstance(call, EndedEarly):
         return call.state
+    # Around the worker alone: what checks or hooks change later is theirs, and judged by other rules.
     with policy.watched():
         ended = run_worker(call)
     return finish_attempt(policy, ended)
@@ -167,15 +168,16 @@ def finish_attempt(policy: Policy, ended: Exit) -> str | Retry:
     """Do what follows a worker's end; here an attempt is entered whose coordinator was killed before."""
     ending = policy.read_ending(ended)
     worked = Worked(exit=ended, ending=ending, state=judge_worker(ended, ending.state))
+    # Before the capture: a coordinator that is killed in it leaves a unit whose worker is known to be over.
     policy.note_exit(worked)
     # The work first: whatever fails from here on, it is pinned.
-    evidence = policy.capture(worked)
+    work = policy.capture(worked)
     # Before the checks: who is tried again has nothing yet that a check could be about.
-    decision = decide(policy.unit, policy.terms, worked, evidence)
+    decision = decide(policy.unit, policy.terms, worked, work)
     if decision.retry is not None:
-        policy.wait(worked, evidence, decision)
+        policy.wait(worked, work, decision)
         return decision.retry
-    return policy.conclude(worked, evidence, decision)
+    return policy.conclude(worked, work, decision)
 
 
 def make_attempts(policy: ForegroundPolicy) -> str:
@@ -192,7 +194,7 @@ def make_attempts(policy: ForegroundPolicy) -> str:
         policy = policy.again(answer)
 
 
-def decide(unit: Unit, terms: Terms, worked: Worked, evidence: Evidence) -> Decision:
+def decide(unit: Unit, terms: Terms, worked: Worked, work: WorkFound) -> Decision:
     """Decide whether, and when, another attempt follows."""
     ended, ending = worked.exit, worked.ending
     failure = kind_of_failure(
@@ -200,19 +202,21 @@ def decide(unit: Unit, terms: Terms, worked: Worked, evidence: Evidence) -> Deci
         unit.mode,
         worked.state,
         ending,
-        changed=evidence.changed or evidence.unfinished,
-        result=evidence.result,
+        changed=work.changed or work.unfinished,
+        result=work.result,
     )
     # A merge or rebase half done is for a person; a next worker would only bury it.
-    if evidence.unfinished or terms.stop.is_set():
+    if work.unfinished or terms.stop.is_set():
         return Decision(failure=failure)
     now = terms.clock.now()
+    # Its supervisor was killed with its coordinator, by a crash or for want of memory: the worker did nothing wrong.
     if terms.attached and ended.detail == KILLED:
         return Decision(failure=failure, retry=Retry(until=now, kind="lost", shared=False, counts=False))
     if terms.thread is not None and ended.reason == "exited" and ended.code != 0 and ending.thread is None:
         # Codex says so before any event: the thread is not there (any more).
         retry = Retry(until=now, kind=NO_THREAD, shared=False, counts=False)
         return Decision(failure=NO_THREAD, retry=retry, reason=f"codex has no thread {terms.thread} any more")
+    # Services state times of day, and mean those of the user.
     local = datetime.fromtimestamp(now).astimezone()
     answer = judge_next_try(terms.retries, unit.executor, failure, ending, terms.tried + 1, local)
     if answer.wait is None:

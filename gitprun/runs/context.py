@@ -29,6 +29,7 @@ from gitprun.workspaces.base import Workspace
 from gitprun.workspaces.clone import CloneSource
 from gitprun.workspaces.gitdir import ensure_own_git
 
+# What an agent needs to write its last words after INT; a worker deaf to it costs a stop three times as much.
 GRACE = 5.0
 
 
@@ -67,6 +68,7 @@ class RunContext:
 
     def begin_watch(self, unit: Unit, workspace: Workspace) -> None:
         """Look at the user's repository, and at what is linked of the checkout, right before a worker starts."""
+        # What is linked in is the user's own: a change of it is a change of the checkout, whoever the link belongs to.
         begin_look(self._linked(unit), workspace.path, workspace.provided)
         note = self.observer.begin(author_of(self.run, unit.id, workspace)) if self.observer else ""
         if note:
@@ -79,6 +81,7 @@ class RunContext:
         try:
             if self.observer is not None:
                 self.observer.end(f"{self.run}/{unit.id}")
+        # A look that fails is told, and costs no unit its work.
         except PrunError as problem:
             self.note(unit, UnitWatched(drift_note=problem.message))
 

@@ -38,7 +38,9 @@ from gitprun.workspaces.clone import CloneSource, read_source
 from gitprun.workspaces.root import made_root, open_root
 from gitprun.workspaces.trust import require_trusted
 
+# An agent, its language server and a test run side by side; a machine that swaps gets less done with more of them.
 MEMORY_PER_WORKER = 1_500_000_000
+# Services begin to answer 503 at about ten workers at once; more only fail and wait. Who knows better says --jobs.
 MOST_JOBS = 16
 
 
@@ -58,6 +60,7 @@ class RunReport:
 
 def default_jobs(units: int) -> int:
     """Choose how many workers run at once: two a core, as far as memory goes (workers mostly wait for a model)."""
+    # A container or taskset may leave fewer cores than the machine has.
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, min(units, 2 * cores, _free_memory() // MEMORY_PER_WORKER, MOST_JOBS))
 
@@ -68,6 +71,7 @@ def _free_memory() -> int:
         rows = Path("/proc/meminfo").read_text().splitlines()
         return next(int(row.split()[1]) * 1024 for row in rows if row.startswith("MemAvailable:"))
     except (OSError, StopIteration, ValueError, IndexError):
+        # Where nobody says, a machine people develop on has memory for some workers.
         return 4 * MEMORY_PER_WORKER
 
 
@@ -99,6 +103,7 @@ def run_plan(repository: Repository, plan: Plan, coordinator: Coordinator, *, pl
     """Run all units of a plan and return their final states; raises PrunError before anything was made."""
     settings = plan.settings
     require_git(repository.top or repository.common)
+    # Where git cannot see the checkout as it is, a look at it before and after the workers would say nothing.
     require_seen_checkout(repository)
     base = resolve_commit(repository.git, settings.base or "HEAD")
     start = RunStart(
@@ -106,6 +111,7 @@ def run_plan(repository: Repository, plan: Plan, coordinator: Coordinator, *, pl
         revision=follow_revision(repository.git, settings.base or "HEAD", base),
         root=open_root(repository, settings.root),
     )
+    # Asked before anything is made: a repository that says nobody commits has no use of hours of work.
     who = read_signatures(repository.git)
     require_programs(plan.units, dict(settings.executors), repository.top or repository.common)
     require_trusted(repository, started_by(settings.powers, {unit.executor for unit in plan.units}))
@@ -166,9 +172,11 @@ def make_context(
 
 def close_run(context: RunContext, states: dict[str, str]) -> RunReport:
     """Write down the end of a run."""
+    # Only what is empty goes: rmdir refuses a folder that still holds a workspace.
     for folder in (context.root / context.run, context.root):
         with contextlib.suppress(OSError):
             folder.rmdir()
+    # The last look comes first: what it finds belongs before the end of the run.
     if context.observer is not None:
         context.observer.finish()
     context.ledger.append(RunFinished(states=states), run=context.run)
@@ -213,6 +221,7 @@ def _open_run(
         kept = repository.state / "runs" / run
         try:
             for unit in plan.units:
+                # Raises where the folder is there: a number is never taken twice, whoever lost the ledger.
                 (kept / unit.id).mkdir(parents=True)
                 (kept / unit.id / "task.md").write_text(unit.prompt, encoding="utf-8")
             remember(kept, plan, start.revision)
@@ -239,8 +248,10 @@ def _next_run(repository: Repository, ledger: Ledger, root: Path) -> RunId:
     known = {
         part
         for name in listing.text.splitlines()
+        # A run's name comes first, or second behind ``kept`` and ``base``.
         for part in name.removeprefix(PRUN_REFS).removeprefix(f"refs/heads/{PRUN_BRANCHES}").split("/")[:2]
     }
+    # A ref, a row or a folder alone is enough: each may be what is left of a run whose rest was lost.
     known |= set(ledger.read().history.runs)
     for folder in (root, repository.state / "runs"):
         known |= set(os.listdir(folder)) if folder.is_dir() else set()

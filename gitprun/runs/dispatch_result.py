@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from gitprun.executors.base import Ending
 from gitprun.executors.catalog import require_executor
@@ -60,21 +60,24 @@ def finalize_unit(folder: Path, ended: Exit | None = None, start: int = 0) -> Fi
     the byte of the output at which the last attempt began.
     """
     state = read_state_dir(folder)
+    # No record: the supervisor was killed as well, and nobody knows more of the worker's end.
     said = ended or read_exit(folder / "exit.json") or Exit(
         code=None, signal=9, reason="exited", seconds=0.0, detail="dispatcher and worker were killed"
     )  # fmt: skip
     executor = require_executor(str(state.asked.get("executor") or "codex"))
     ending = executor.ending(_lines(folder / "tail", start), said)
     result, fallback, problem = Path(state.result), False, ""
+    # A file that is there is the worker's, however it looks: salvage never takes its place.
     if not has_content(result):
         text = last_message(state, ending)
         fallback = not text
         try:
             result.parent.mkdir(parents=True, exist_ok=True)
+            # 0666 as any program writes a file: the umask decides who reads it.
             write_whole(result, (text or salvaged(state, ending)).encode("utf-8", "replace"), mode=0o666)
         except OSError as trouble:
             problem = f"the result file {result} could not be written: {trouble.strerror}"
-    record: dict[str, Any] = {"unit": state.unit, "result": state.result, "fallback": fallback, "problem": problem}
+    record: dict[str, object] = {"unit": state.unit, "result": state.result, "fallback": fallback, "problem": problem}
     record |= {"exit": exit_row(said).as_json(), "ending": ending_row(ending).as_json()}
     write_record(folder, "ending.json", record)
     return FinalizedUnit(ended=said, ending=ending, fallback=fallback, problem=problem)

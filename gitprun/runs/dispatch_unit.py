@@ -32,14 +32,15 @@ from gitprun.registry.state_folder import (
     write_line,
     write_record,
 )
-from gitprun.runs.attempt import Decision, Evidence, ForegroundPolicy, Retry, Terms, Worked, make_attempts
+from gitprun.runs.attempt import Decision, ForegroundPolicy, Retry, Terms, Worked, WorkFound, make_attempts
 from gitprun.runs.dispatch_result import FinalizedUnit, finalize_unit, has_content, last_message
 from gitprun.runs.stall_watch import StallWatch, describe_stall
-from gitprun.runs.worker import WorkerCall, WorkerEvents, WorkerFiles, WorkerLimits, read_ending
-from gitprun.supervisor.process import DEFAULT_GRACE, Stop, probe_identity, worker_environment
+from gitprun.runs.worker import WorkerCall, WorkerEvents, WorkerFiles, read_ending
+from gitprun.supervisor.process import DEFAULT_GRACE, ProcessLimits, Stop, probe_identity, worker_environment
 from gitprun.supervisor.programs import with_program
 from gitprun.system.clock import Alarm, SteadyClock
 
+# Both are the seed's: its callers count on them.
 DEFAULT_SANDBOX: Final = "danger-full-access"
 DEFAULT_REASONING: Final = "xhigh"
 # No limit, in a number that a file can hold.
@@ -106,7 +107,7 @@ class DispatchSpec:
 
     State folders are made in ``base``, ``caller`` is the folder they are named by, ``scratch`` where the worker works
     (None: a folder of its own). ``project`` are the settings around it: limits, stalls, retries. ``retry`` says whether
-    it is tried again at all: the seed's caller hears of each failure and decides himself.
+    it is tried again at all: the seed's caller hears of each failure and decides itself.
     """
 
     unit: Unit
@@ -125,9 +126,9 @@ class DispatchSpec:
         return policy if self.retry else replace(policy, retries=0)
 
     @property
-    def limits(self) -> WorkerLimits:
+    def limits(self) -> ProcessLimits:
         """Return what bounds the worker, as for units of runs."""
-        return WorkerLimits(
+        return ProcessLimits(
             timeout=self.unit.timeout,
             grace=self.project.grace or DEFAULT_GRACE,
             output_max=self.project.output_max or DEFAULT_OUTPUT_MAX,
@@ -190,6 +191,7 @@ class DispatchPolicy(ForegroundPolicy):
         if first:
             self._write_down(launch)
         output = folder / "tail"
+        # The seed's one output file holds all attempts; only the last one tells how it ended.
         self._start = output.stat().st_size if output.exists() else 0
         return WorkerCall(
             unit=unit,
@@ -210,6 +212,7 @@ class DispatchPolicy(ForegroundPolicy):
         """Check the result's path and make the folders: the state folder, and where the worker works."""
         request = self.request
         before = _require_result_path(request.result)
+        # Before anything is made: two writers of one result, and nobody could tell whose it is.
         _require_nobody_else(request.base, request.result)
         _make(request.result.parent, "the folder of the result file")
         if request.scratch is not None:
@@ -230,6 +233,7 @@ class DispatchPolicy(ForegroundPolicy):
         if (aside := _rotate(self.request.result)) is not None:
             said = "was there already; it is no result of this run and was moved to"
             self.say(f"{self.request.result} {said} {aside}")
+        # The seed's one line: whoever reads it may rely on all the files above.
         self.announce(folder)
 
     @property
@@ -257,12 +261,12 @@ class DispatchPolicy(ForegroundPolicy):
         """Remember how the worker ended; its supervisor has written that down in the state folder already."""
         self._ended = worked.exit
 
-    def capture(self, worked: Worked) -> Evidence:
+    def capture(self, worked: Worked) -> WorkFound:
         """Look whether there is a result; all the rest is in the state folder as it came."""
         found = has_content(self.request.result) or bool(last_message(read_state_dir(self.folder), worked.ending))
-        return Evidence(changed=False, unfinished=False, result=found)
+        return WorkFound(changed=False, unfinished=False, result=found)
 
-    def wait(self, worked: Worked, evidence: Evidence, decision: Decision) -> None:
+    def wait(self, worked: Worked, work: WorkFound, decision: Decision) -> None:
         """Write down, and say, that another attempt follows: nothing is salvaged before the last one."""
         retry = decision.retry
         assert retry is not None
@@ -280,11 +284,11 @@ class DispatchPolicy(ForegroundPolicy):
         """End the unit as its last attempt left it; ``dispatch_unit`` sees to its result in any case."""
         return "stopped"
 
-    def conclude(self, worked: Worked, evidence: Evidence, decision: Decision) -> str:
+    def conclude(self, worked: Worked, work: WorkFound, decision: Decision) -> str:
         """Return how the unit ended; nothing checks its work but whoever gathers it."""
         if decision.why:
             self.say(f"{self.unit.id}: {decision.why}")
-        return worked.state or ("done" if evidence.result else "failed")
+        return worked.state or ("done" if work.result else "failed")
 
     def finalize(self) -> FinalizedUnit:
         """See to the result file and write down what came of the unit."""
@@ -330,6 +334,7 @@ def _rotate(result: Path) -> Path | None:
     """Move a result that is there already aside, so that it is never taken for this run's."""
     if not has_content(result):
         return None
+    # Older ones stay beside it: whose they are is not known here.
     number = 1
     while os.path.lexists(aside := result.with_name(f"{result.name}.stale-{number}")):
         number += 1

@@ -33,7 +33,9 @@ from gitprun.verify.surroundings import surroundings, wish_for_landing, wish_for
 from gitprun.verify.view import view_for
 from gitprun.workspaces.base import OUTBOX, Workspace
 
+# A result is a page for people; what is larger was not meant as one, and is not loaded into memory.
 MAX_RESULT = 4_000_000
+# So much of an output's end tells how a worker broke off, and can still be read by a person.
 FALLBACK_TAIL = 64_000
 NOTHING_CHANGED = UnitVerified(verify_changed=())
 
@@ -147,13 +149,15 @@ def recall_capture(known: UnitState) -> Capture | None:
 def keep_result(
     context: RunContext, unit: Unit, workspace: Workspace, ending: Ending, worker: str | None
 ) -> tuple[Result, bool]:
-    """Keep the worker's result file, or salvage one; give what can be read from it and whether it is a fallback."""
+    """Keep the worker's result file, or salvage one; returns what can be read from it and whether it is a fallback."""
     folder = context.folder(unit)
+    # A link or a fifo there is no result: a worker must not have us read somebody else's file.
     written = read_plain(workspace.path / OUTBOX / "result.md", MAX_RESULT) or b""
     text = written.decode("utf-8", "replace")
     if not text.strip():
         message = (read_plain(folder / "last-message.txt", MAX_RESULT) or b"").decode("utf-8", "replace")
         last = [said for said in (ending.message, message) if said.strip()]
+        # A sandbox may have kept it from writing the file; what it said at last is as good, if it has the form.
         text = next((said for said in last if parse_result(said, unit.id).valid), "")
         if not text:
             reason = ending.reason or (NO_RESULT if worker is None else f"the unit is {worker}")
@@ -232,6 +236,7 @@ def _verify_workspace(
             timeout=context.verify_timeout,
             stop=context.stop,
         )
+    # A check that rewrites files was green on a tree that is not the one captured.
     touched = sorted(modified(site) - before) if verdict.state != "absent" else []
     noted = UnitVerified(verify_changed=tuple(touched))
     return verdict, noted.into(UnitVerified, check_notes=verdict.notes) if verdict.notes else noted

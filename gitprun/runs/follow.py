@@ -29,6 +29,7 @@ class Follower:
                 heard(event)
             if self._ended is not None or gone or stop.is_set():
                 return self._ended
+            # Where the kernel does not tell of ends the time has to be waited for.
             if not await_end(who, POLL):
                 time.sleep(POLL)
 
@@ -42,5 +43,6 @@ class Follower:
         own = tuple(event for event in reading.events if event.run == self.run)
         run = reading.history.runs.get(self.run)
         self._ended = run if run is not None and run.ended is not None else None
+        # Its own events only grow, also when other parts of the ledger are compacted.
         news, self._told = own[self._told :], len(own)
         return news

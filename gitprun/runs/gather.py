@@ -26,6 +26,7 @@ from gitprun.runs.writers import Writers
 from gitprun.system.clock import Clock
 from gitprun.system.files import read_plain
 
+# The first seed's own figures: scripts written for it count on them.
 TIMEOUT, POLL, WINDOW = 3600.0, 5.0, 10.0
 
 
@@ -96,6 +97,7 @@ def gather(paths: Sequence[str], pace: Pace, calls: GatherCalls, units: Sequence
 
 def _look(one: _Awaited, pace: Pace, writers: Writers, clock: Clock, say: Callable[[str], None]) -> Arrival | None:
     """Look at one file; returns it once it has landed."""
+    # The writer first: who ends after the file is looked at is found to have ended at the next look.
     writer, now = writers.writer_of(one.path), clock.monotonic()
     sight = read_sight(one.path)
     if not one.seen:
@@ -108,11 +110,13 @@ def _look(one: _Awaited, pace: Pace, writers: Writers, clock: Clock, say: Callab
     certain = is_certain(one.watched, writer)
     if not certain and not is_quiet(one.watched, writer, now=now, window=pace.window):
         return None
+    # read_plain stops at a link, and a caller may have named one on purpose.
     text = (read_plain(Path(os.path.realpath(one.path)), MAX_RESULT) or b"").decode("utf-8", "replace")
     if read_sight(one.path) != sight or not text:
         # It was written again while we read it.
         return None
     patient = is_quiet(one.watched, writer, now=now, window=pace.window * PATIENCE)
+    # Half a result is quiet too, while its writer thinks.
     if not certain and not patient and breaks_off(text):
         return None
     return Arrival(

@@ -21,8 +21,11 @@ class Listener:
     Behind a flood only the newest lines are passed on: they say what is going on.
     """
 
+    # Quick enough for a line of progress on a terminal; a look costs one stat.
     PAUSE = 0.25
+    # A worker that prints faster than a megabyte in a pause is skipped over: nobody reads that as it comes.
     MOST = 1 << 20
+    # The last screens of it; more would only be heard too late.
     NEWEST = 1 << 16
 
     def __init__(self, path: Path, hear: Callable[[bytes], None]) -> None:
@@ -36,6 +39,7 @@ class Listener:
 
     def __exit__(self, *_: object) -> None:
         self.over.set()
+        # The last look takes less; a disk that hangs must not hold up the end of the unit.
         self.thread.join(timeout=5)
 
     def _follow(self) -> None:
@@ -45,6 +49,7 @@ class Listener:
             try:
                 with open(self.path, "rb") as source:
                     size = source.seek(0, os.SEEK_END)
+                    # Nobody reads a flood as it comes; what is newest says what is going on.
                     if size - at > self.MOST:
                         at, rest = size - self.NEWEST, b""
                     start = skip_hole(source, at)
@@ -56,6 +61,7 @@ class Listener:
             *lines, rest = re.split(rb"\r?\n|\r(?!$)", rest)
             for line in lines:
                 self.hear(line)
+            # A line without end must not grow in memory.
             rest = rest[-self.MOST :]
             if last:
                 return

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from gitprun.executors.lines import one_line
 from gitprun.model.prompts import subject_of
 
+# All four are the second seed's: its commit messages are read by scripts.
 SUBJECT = 60
 SHOWN_FILES = 10
 SHOWN_LINES = 20
@@ -58,6 +59,7 @@ def commit_message(level: int, facts: Facts) -> str:
     if level == 1:
         return f"{first} [auto]\n"
     if level == 2:
+        # Git sums up in the last line of a stat.
         total = facts.stat.rstrip("\n").rpartition("\n")[2]
         rows = [
             f"Stats   : {total}",

@@ -45,13 +45,16 @@ def begin(context: RunContext, item: WorkItem) -> tuple[Attempt, Workspace | Non
         attempt = Attempt(number=1, base=context.base, source=context.source)
         context.note(unit, UnitPreparing(attempt=1))
         return attempt, None
+    # The number first: it names what is pinned and put away, so that a second try after a kill does the same again.
     number, thread = known.attempt + 1, thread_to_resume(unit, known)
     earlier = (*known.earlier, retire(context, unit, known, keep_workspace=thread is not None))
     repo = open_repository(context.repository.common)
     if thread is not None:
         base = Oid(known.base or context.base)
     else:
+        # What has landed meanwhile is in it: another try on the old base could only conflict.
         base = _current_base(context)
+        # The base of this attempt is no ref's of the user's any more once that branch moves on.
         if base != context.base:
             name = kept_ref(context.run, unit.id, f"base-{number}")
             move_ref(repo, name, base, read_ref(repo, name) or ZERO, "prun: base of a later attempt")
@@ -107,13 +110,17 @@ def retire(context: RunContext, unit: Unit, known: UnitState, *, keep_workspace:
 
     Every step can be taken twice, for a coordinator may be killed between any two.
     """
+    # First: taking it away captures once more what was written after the capture, and refuses where that cannot be
+    # kept.
     if not keep_workspace:
         if known.path:
             take_away(context.repository, context.ledger, known, keep_all=True)
         else:
             _clear_half_made(context, unit)
+    # Then the pin: while it moves, the commit is under its old name or under both.
     ref = _pin(context, known)
     folder = context.folder(unit)
+    # Last: until the work is safe the files of the attempt say what it was.
     aside = folder / f"attempt-{known.attempt}"
     for name in FILES:
         if (folder / name).exists():
@@ -147,6 +154,7 @@ def _pin(context: RunContext, known: UnitState) -> str | None:
             why = "another commit took its name"
             keep_in_trash(context.repository, context.ledger, name, before, why=why, of=f"{run}/{unit}")
         move_ref(repo, name, Oid(commit), before or ZERO, "prun: an earlier attempt")
+    # By now another process may have captured something else under this name.
     if read_ref(repo, own) == commit:
         delete_ref(repo, own, Oid(commit))
     return name
@@ -160,6 +168,7 @@ def _clear_half_made(context: RunContext, unit: Unit) -> None:
         remove_worktree(context.repository, path, identity or (0, 0))
         repo, name = open_repository(context.repository.common), f"refs/heads/{unit_branch(context.run, unit.id)}"
         at = read_ref(repo, name)
+        # Only while nobody went on with it.
         if at is not None and at in (context.base, _current_base(context)):
             delete_ref(repo, name, at)
     elif identity is not None:

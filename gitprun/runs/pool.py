@@ -36,12 +36,14 @@ class Pool:
         self.contexts: dict[str, RunContext] = {}
 
     def run(self, items: Sequence[WorkItem]) -> dict[str, str]:
-        """Work on all items, in their order as far as they may; give their final states."""
+        """Work on all items, in their order as far as they may; returns their final states."""
         self.pending = list(items)
         attached = sum(item.attach for item in items)
+        # Before the first worker starts: a request that comes while they start is heard.
         requests = StopRequests(self.context.ledger, self.context.run, [item.unit for item in items])
         self.contexts = {name: replace(self.context, stop=stop) for name, stop in requests.stops.items()}
         with (
+            # Each waiting worker needs a thread; those that run already come on top.
             ThreadPoolExecutor(max_workers=self.jobs + attached, thread_name_prefix="prun-unit") as workers,
             requests.followed(self.context.stop, self.wake.set),
         ):
@@ -50,6 +52,7 @@ class Pool:
 
     def _lead(self, workers: ThreadPoolExecutor) -> None:
         while True:
+            # Before the look: what ends from here on wakes the wait below at once.
             self.wake.clear()
             for future in [future for future in self.running if future.done()]:
                 self._take_in(self.running.pop(future), future.result())
@@ -72,6 +75,7 @@ class Pool:
         if not isinstance(answer, Retry):
             self.states[unit.id] = answer
             return
+        # The others of this executor would hear the same; each try costs them, and the service, more time.
         if answer.shared:
             self.peace[unit.executor] = max(self.peace.get(unit.executor, 0.0), answer.until)
             self.failure[unit.executor] = answer.kind
@@ -80,8 +84,9 @@ class Pool:
         self.pending.append(replace(item, known=known, tried=tried, until=answer.until, attach=False))
 
     def _start(self, workers: ThreadPoolExecutor) -> float | None:
-        """Start what may start now; give the next time at which more may (None: when something else ends)."""
+        """Start what may start now; returns the next time at which more may (None: when something else ends)."""
         now, times = self.context.clock.now(), []
+        # A worker that somebody else started takes no slot: it runs already, whatever was asked for now.
         busy = Counter(item.unit.executor for item in self.running.values() if not item.attach)
         for item in list(self.pending):
             name = item.unit.executor
@@ -98,6 +103,7 @@ class Pool:
             future = workers.submit(run_unit, self._context(item), item)
             self.running[future] = item
             future.add_done_callback(lambda _: self.wake.set())
+        # None: nothing waits for a time, so only an end or a request wakes.
         return min(times, default=None)
 
     def _tell(self, item: WorkItem, peace: float) -> None:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from gitprun.capture.preview import noting_setup
-from gitprun.ledger.unit_events import Placed, UnitPrepared
+from gitprun.ledger.unit_events import PlaceFacts, UnitPrepared
 from gitprun.model.errors import PrunError
 from gitprun.model.names import Oid, unit_branch
 from gitprun.model.units import Unit
@@ -19,8 +19,8 @@ from gitprun.runs.walls import require_walls
 from gitprun.supervisor.process import worker_environment
 from gitprun.system.btime import folder_birth
 from gitprun.system.files import remove_tree
+from gitprun.verify.back_references import describe_back_references
 from gitprun.verify.check import run_setup
-from gitprun.verify.leads import tell_leads
 from gitprun.verify.surroundings import Surroundings
 from gitprun.verify.view import view_for
 from gitprun.workspaces.base import Provision, Workspace, WorkspaceProblem, make_outbox, workspace_path
@@ -36,6 +36,7 @@ def prepare(context: RunContext, unit: Unit, attempt: Attempt) -> Workspace:
     """Make the workspace and everything the worker finds in it; on failure nothing of it is left."""
     began = time.monotonic()
     require_walls(unit)
+    # A worker that ran before may have changed what the user's git starts; the checkout below would run it.
     require_trusted_config(context.repository)
     context.folder(unit).mkdir(parents=True, exist_ok=True)
     path = workspace_path(context.root, context.run, unit.id)
@@ -45,12 +46,14 @@ def prepare(context: RunContext, unit: Unit, attempt: Attempt) -> Workspace:
         # On no branch: its work is named by the ref it is captured to, and by nothing that could be taken for that.
         workspace = make_detached(context.repository, path, attempt.base)
     else:
+        # Before the clone: what it borrows must not be collected as garbage while it is made.
         source = pin_source(context.repository, context.run, attempt.source, attempt.base)
         workspace = make_clone(source, path, attempt.base, unit_branch(context.run, unit.id))
     try:
         workspace = _furnish(context, unit, attempt, workspace)
         note_prepared(context, unit, attempt, workspace, round(time.monotonic() - began, 3))
     except (PrunError, OSError) as problem:
+        # No worker has seen it, so there is nothing to capture; the next attempt needs the place.
         _take_back(context, workspace)
         if isinstance(problem, PrunError):
             raise
@@ -66,9 +69,9 @@ def note_prepared(context: RunContext, unit: Unit, attempt: Attempt, workspace: 
     context.note(unit, placed(workspace, attempt.base).into(UnitPrepared, seconds=seconds))
 
 
-def placed(workspace: Workspace, base: Oid) -> Placed:
+def placed(workspace: Workspace, base: Oid) -> PlaceFacts:
     """Return a workspace as it is written down."""
-    return Placed(
+    return PlaceFacts(
         base=base,
         workspace=workspace.kind or "scratch",
         path=str(workspace.path),
@@ -82,6 +85,7 @@ def placed(workspace: Workspace, base: Oid) -> Placed:
 
 def temporary_of(workspace: Workspace, unit: Unit) -> Path:
     """Return the folder for temporary files of a unit: its worker's, and its checks' after that."""
+    # Beside the workspaces of the run, so that nothing in it is taken for work.
     return workspace.path.parent / ".tmp" / unit.id
 
 
@@ -94,8 +98,9 @@ def _furnish(context: RunContext, unit: Unit, attempt: Attempt, workspace: Works
         rules = SharedRules(attempt.source.exclude, attempt.source.attributes)
         workspace = furnish(context.repository, workspace, folder, attempt.base, provision, rules)
         if workspace.provided:
-            leads = tell_leads(view_for(context.repository, settings), os.environ)
+            leads = describe_back_references(view_for(context.repository, settings), os.environ)
             workspace = replace(workspace, notes=(*workspace.notes, *leads))
+    # Before setup: a command of it may look at the workspace, and find it as the worker will.
     make_outbox(workspace.path)
     if workspace.kind is not None and settings.setup:
         with noting_setup(open_unit_capture(context, attempt, workspace, unit.paths), fresh=True) as made:

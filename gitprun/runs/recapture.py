@@ -65,6 +65,7 @@ def recapture(
     require_workspace(unit)
     _require_over(unit)
     with held(repository, run, unit):
+        # While a process of the worker's lives it may write between the capture and the checks.
         require_ended(living_survivors(unit_folder(repository.state, unit)))
         kept = recall(repository.state, run)
         spec = next((one for one in kept.units if one.id == unit.id), None)
@@ -79,10 +80,12 @@ def recapture(
             before = read_ref(site.repo, unit_ref(run.id, unit.id))
             old = tree_of(site.repo, before or site.base)
             stays = tuple((row.path, row.reason) for row in found.left_out if _asked(site, row.path))
+            # Nothing new: no event, no second commit, and the verdict it has stays good.
             if found.tree == old:
                 return Recaptured(commit=before, before=before, stays_out=stays, state=unit.state)
             brought = changed_paths(site.store, Oid(old), found.tree)
             with coordinated(ledger, repository, run, "collecting a unit again"):
+                # Before the unit's own name moves on: a landing may have been made from it.
                 pinned = _keep_old(site, run, unit, before)
                 # From here on it goes as an attempt does: its capture, its checks, its end.
                 commit = capture_unit(context, spec, site, found, worker_state(unit), again=True)
@@ -105,6 +108,7 @@ def _require_over(unit: UnitState) -> None:
         raise OperationRefused(
             f"{name} is a named workspace", "add and commit there what you want: it is on a branch of yours"
         )
+    # A second commit would be on no branch, and never land by itself.
     if unit.state == "landed":
         raise OperationRefused(f"{name} has landed", f"take what you need from {unit.path}")
     if unit.workspace not in ("clone", "worktree"):
@@ -125,6 +129,7 @@ def open_context(
 
 
 def _asked(site: CaptureContext, path: str) -> bool:
+    # A folder that was left out is written with a slash or a star; what lies in it may be asked for, too.
     return included(site, path.rstrip("/*")) or included(site, path.rstrip("*") + "x")
 
 

@@ -64,6 +64,7 @@ def recheck(context: RunContext, run: RunState, known: UnitState, spec: Unit) ->
     """
     assert known.commit is not None
     repository, commit = context.repository, Oid(known.commit)
+    # It may still write: a verdict on a workspace that changes says nothing.
     require_ended(living_survivors(unit_folder(repository.state, known)))
     tree = Oid(tree_of(open_repository(repository.common), commit))
     site, found, why = _workspace_of(context, run, known, tree)
@@ -72,6 +73,7 @@ def recheck(context: RunContext, run: RunState, known: UnitState, spec: Unit) ->
     where: Where = "pristine" if site is None or noted.verify_in == "pristine" else "workspace"
     said = known.reason
     notes = noted.check_notes
+    # A check that was ended says nothing; the old verdict stays as it is.
     if context.stop.is_set():
         return Rechecked(unit=known, verdict=verdict, state=known.state, reason=said, where=where, why=why, notes=notes)
     result = parse_result(read_result_text(unit_folder(repository.state, known)), spec.id)
@@ -112,6 +114,7 @@ def _workspace_of(
     except (PrunError, OSError) as problem:
         said = problem.message if isinstance(problem, PrunError) else str(problem.strerror)
         return None, None, f"its workspace cannot be used: {said}"
+    # Somebody worked on in there: a verdict on that would be taken for one on the commit.
     if found.tree != tree:
         return None, None, "its workspace was changed since"
     return site, found, ""

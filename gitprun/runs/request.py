@@ -18,8 +18,7 @@ from gitprun.model.plan import DEFAULT_STALL, Settings
 from gitprun.model.units import DEFAULT_OUTPUT_MAX, ExecutorSettings, Unit
 from gitprun.runs.stall_watch import StallWatch
 from gitprun.runs.user_verify import PostVerify
-from gitprun.runs.worker import WorkerLimits
-from gitprun.supervisor.process import DEFAULT_GRACE, Stop
+from gitprun.supervisor.process import DEFAULT_GRACE, ProcessLimits, Stop
 from gitprun.system.clock import Alarm, SteadyClock
 
 
@@ -41,10 +40,10 @@ class WorkerRequest:
     settings: Settings = field(default_factory=Settings)
 
     @property
-    def limits(self) -> WorkerLimits:
+    def limits(self) -> ProcessLimits:
         """Return what bounds the worker, as for units of runs."""
         settings = self.settings
-        return WorkerLimits(
+        return ProcessLimits(
             timeout=self.unit.timeout,
             grace=settings.grace or DEFAULT_GRACE,
             output_max=settings.output_max or DEFAULT_OUTPUT_MAX,

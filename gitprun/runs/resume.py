@@ -31,7 +31,7 @@ from gitprun.runs.dispatch import (
 from gitprun.runs.pool import Pool
 from gitprun.runs.recheck import could_not_run, recheck
 from gitprun.supervisor.exit_record import PART
-from gitprun.supervisor.process import RECORD, SPEC, ProcessIdentity, find_warden, is_gone, probe_identity
+from gitprun.supervisor.process import RECORD, SPEC, ProcessIdentity, find_supervisor, is_gone, probe_identity
 from gitprun.system.files import locked
 from gitprun.workspaces.root import open_root
 from gitprun.workspaces.trust import require_trusted
@@ -102,6 +102,7 @@ def take_over(
         settings = said.over(settings)
         items, unchecked, states = _sort_units(repository, run, kept, retry_empty=retry_empty)
         units = [item.unit for item in items]
+        # As at the start of a run: nobody becomes its coordinator to find out then that nothing can be started.
         require_programs(units, dict(settings.executors), repository.top or repository.common)
         require_trusted(repository, started_by(settings.powers, {unit.executor for unit in units}))
         if items or unchecked:
@@ -149,6 +150,7 @@ def _check_again(context: RunContext, run: RunState, item: WorkItem) -> str:
     if context.stop.is_set():
         return known.state
     try:
+        # The checks run in its workspace: nobody may move or remove it meanwhile.
         with hold_unit(context.repository, known):
             return recheck(context, run, known, item.unit).state
     except PrunError as problem:
@@ -168,8 +170,10 @@ def _sort_units(
         known = run.units.get(unit.id)
         state = probe_unit(run, known).state if known else "queued"
         states[unit.id] = state
+        # Only the checks failed to run: the work is there, and needs no second worker.
         if known is not None and could_not_run(known):
             unchecked.append(WorkItem(unit=unit, known=known))
+        # A worker that changed nothing may have been right; who thinks otherwise says so.
         if state in OVER or (state == "empty" and not retry_empty):
             continue
         items.append(_work_item(repository, run, unit, known))
@@ -194,9 +198,9 @@ def _was_started(folder: Path, known: UnitState) -> bool:
     if known.started is not None:
         return True
     try:
-        # The warden goes on only if it was the one to take its orders away: now it never will.
+        # The supervisor goes on only if it was the one to take its orders away: now it never will.
         os.unlink(folder / SPEC)
     except FileNotFoundError:
-        there = ((folder / RECORD).exists(), (folder / (RECORD + PART)).exists(), find_warden(folder) is not None)
+        there = ((folder / RECORD).exists(), (folder / (RECORD + PART)).exists(), find_supervisor(folder) is not None)
         return any(there)
     return False

@@ -29,12 +29,12 @@ from gitprun.registry.remove import recall_workspace
 from gitprun.registry.survivors import living_survivors
 from gitprun.runs.attempt import (
     Decision,
-    Ended,
-    Evidence,
+    EndedEarly,
     Policy,
     Retry,
     Terms,
     Worked,
+    WorkFound,
     finish_attempt,
     make_attempt,
 )
@@ -47,11 +47,10 @@ from gitprun.runs.worker import (
     WorkerCall,
     WorkerEvents,
     WorkerFiles,
-    WorkerLimits,
     read_ending,
     rejoin_worker,
 )
-from gitprun.supervisor.process import ProcessIdentity
+from gitprun.supervisor.process import ProcessIdentity, ProcessLimits
 from gitprun.system.files import write_whole
 from gitprun.workspaces.base import OUTBOX, Workspace
 
@@ -98,17 +97,18 @@ class RunUnitPolicy(Policy):
         assert self._at is not None, "begun before anything else"
         return self._at
 
-    def begin(self) -> WorkerCall | Ended:
+    def begin(self) -> WorkerCall | EndedEarly:
         """Put the attempt before away, make the workspace (or go on in it), and return the worker to start in it."""
         context, item, unit = self.context, self.item, self.unit
         if context.stop.is_set():
-            return Ended(state=leave_unit(context, item))
+            return EndedEarly(state=leave_unit(context, item))
         try:
             attempt, workspace = begin(context, item)
         except PrunError as problem:
+            # There is no state of an earlier attempt to leave it in.
             if item.known is None or item.known.attempt == 0:
                 raise
-            return Ended(state=leave_unit(context, item, f"not tried again: {problem.message}"))
+            return EndedEarly(state=leave_unit(context, item, f"not tried again: {problem.message}"))
         try:
             if workspace is None:
                 workspace = prepare(context, unit, attempt)
@@ -119,13 +119,14 @@ class RunUnitPolicy(Policy):
             if not context.stop.is_set():
                 raise
             context.note(unit, UnitFinished(final="stopped", reason="stopped while its workspace was made ready"))
-            return Ended(state="stopped")
+            return EndedEarly(state="stopped")
         self._at = attempt, workspace
         return self._call(attempt, workspace)
 
     def _call(self, attempt: Attempt, workspace: Workspace) -> WorkerCall:
         context, unit = self.context, self.unit
         launch = self._launch(attempt, workspace)
+        # As it was sent: where a thread goes on that is one sentence, and not the whole prompt.
         write_whole(context.folder(unit) / "prompt.md", launch.stdin)
         own = {
             "PRUN_RUN": context.run,
@@ -136,6 +137,7 @@ class RunUnitPolicy(Policy):
         }
 
         def guard(path: str | None) -> dict[str, str]:
+            # Only a worktree shares refs with the user, so only its git is to be guarded.
             if workspace.kind != "worktree":
                 return {}
             return guard_environment(context.repository, workspace.path, workspace.branch, path)
@@ -144,7 +146,7 @@ class RunUnitPolicy(Policy):
             unit=unit,
             launch=launch,
             files=self._files(workspace),
-            limits=WorkerLimits(timeout=unit.timeout, grace=context.grace, output_max=context.output_max),
+            limits=ProcessLimits(timeout=unit.timeout, grace=context.grace, output_max=context.output_max),
             events=self._events(),
             stalls=context.stalls,
             stop=context.stop,
@@ -168,6 +170,7 @@ class RunUnitPolicy(Policy):
         )
         prompt = assemble_prompt(unit, settings, verify=context.verify, outbox=OUTBOX)
         launch = executor.launch(unit, prompt, place, settings)
+        # Only codex can go on with a thread.
         if attempt.thread is not None and isinstance(executor, Codex):
             return executor.resume(launch, attempt.thread, continue_prompt(unit.id, outbox=OUTBOX))
         return launch
@@ -196,6 +199,7 @@ class RunUnitPolicy(Policy):
         """Wait for the worker of a coordinator that is gone."""
         context, known = self.context, self.item.known
         assert known is not None
+        # As it was written down before the worker started, whatever it has done to the folder since.
         workspace = recall_workspace(context.repository.state, known)
         self._at = recall_attempt(context.repository, context.base, known), workspace
         worker = KnownWorker(
@@ -222,9 +226,10 @@ class RunUnitPolicy(Policy):
 
     def note_exit(self, worked: Worked) -> None:
         """Write down how the worker ended; what it said last is in its output."""
+        # The message may be long, and is the user's to read in the output; the ledger holds what is decided by.
         self.context.note(self.unit, UnitExited(exit=exit_row(worked.exit), ending=ending_row(worked.ending)))
 
-    def capture(self, worked: Worked) -> Evidence:
+    def capture(self, worked: Worked) -> WorkFound:
         """Make and pin the unit's one commit, and keep its result or salvage one."""
         context, unit, (attempt, workspace) = self.context, self.unit, self._place
         # Captured by the coordinator that was killed after it: the workspace may have changed since.
@@ -236,13 +241,13 @@ class RunUnitPolicy(Policy):
             capture_unit(context, unit, site, found, worked.state)
         result, fallback = keep_result(context, unit, workspace, worked.ending, worked.state)
         self._kept = _Kept(found=found, result=result, fallback=fallback)
-        return Evidence(
+        return WorkFound(
             changed=bool(found and found.changed),
             unfinished=bool(found and found.unfinished),
             result=result.valid,
         )
 
-    def wait(self, worked: Worked, evidence: Evidence, decision: Decision) -> None:
+    def wait(self, worked: Worked, work: WorkFound, decision: Decision) -> None:
         """Write down that the unit waits, and the end it had if it were not tried again."""
         retry = decision.retry
         assert retry is not None
@@ -250,10 +255,11 @@ class RunUnitPolicy(Policy):
         waiting = UnitWaiting(until=retry.until, failure=retry.kind, reason=outcome.reason, outcome=outcome)
         self.context.note(self.unit, waiting)
 
-    def conclude(self, worked: Worked, evidence: Evidence, decision: Decision) -> str:
+    def conclude(self, worked: Worked, work: WorkFound, decision: Decision) -> str:
         """Have the checks say whether the work is good, and end the unit."""
         kept, verdict = self._kept, ABSENT
         assert kept is not None
+        # Checks of half the work, or of none, would only cost time and say nothing.
         if needs_checks(kept.found, worked.state):
             assert kept.found is not None
             verdict = verify(self.context, self.unit, *self._place, kept.found)
@@ -292,6 +298,7 @@ def run_unit(context: RunContext, item: WorkItem) -> str | Retry:
     except Exception:
         reason, hint = "a bug of git prun; the work is untouched", _report_bug(context.folder(unit))
     try:
+        # A worker may have been at work before it broke, and what it changed is found all the same.
         context.end_watch(unit)
         context.note(unit, UnitFinished(final="broken", reason=reason, hint=hint))
     except PrunError:

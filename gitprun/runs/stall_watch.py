@@ -19,10 +19,13 @@ from gitprun.supervisor.process import ProcessIdentity, ask_to_end
 from gitprun.system.clock import Clock, SystemClock
 from gitprun.system.files import tail
 
+# However long the limit, what goes on again is to be said within a minute; a look costs little (see SHARE).
 SELDOM = 30.0
 # No more than a twentieth of one processor is spent on looking.
 SHARE = 20.0
+# A walk over more takes seconds each time; then the output alone has to tell.
 MOST_FILES = 1_000_000
+# Its last line is shown, of which no terminal has more.
 TAIL = 4096
 
 
@@ -37,7 +40,7 @@ class Subject:
     output: Path
     places: tuple[Path, ...]
     say: Callable[[UnitStalled | UnitMoving], None]
-    warden: ProcessIdentity | None = None
+    supervisor: ProcessIdentity | None = None
     stalled: bool = False
     ended: bool = False
     known: Quiet | None = None
@@ -77,6 +80,7 @@ class StallWatch:
     def _go(self) -> None:
         pause = 0.0
         while True:
+            # An eighth of the limit: a stall is told of that much late at most.
             self._wake.wait(max(pause, min(SELDOM, self.limit / 8)))
             with self._guard:
                 if not self._subjects:
@@ -100,6 +104,7 @@ class StallWatch:
         at, wall = self.clock.monotonic(), self.clock.now()
         sight = WorkerSight(at=at, wall=wall, output=_state_of(subject.output))
         known = observe(before, sight)
+        # Output is a stat; the files are a walk, which is made only once half the time has passed.
         if known.wants_files(at, self.limit):
             found = survey_files(subject.places)
             if found is not None:
@@ -123,12 +128,13 @@ class StallWatch:
     def _say_stalled(self, subject: Subject, known: Quiet, sight: WorkerSight) -> None:
         end = tail(subject.output, TAIL)
         words = [line for line in map(one_line, plain_text(end).split("\n")) if line]
-        ends = self.action == "end" and subject.warden is not None
+        # Before it is told: it may end at once, and whoever waits for it then asks why.
+        ends = self.action == "end" and subject.supervisor is not None
         row = stall_row(known, sight, ends=ends, last=words[-1] if words else "", tail=end)
         subject.say(UnitStalled(stalled=row))
-        if ends and subject.warden is not None:
+        if ends and subject.supervisor is not None:
             subject.ended = True
-            ask_to_end(subject.warden)
+            ask_to_end(subject.supervisor)
 
 
 def describe_stall(name: str, row: StallRow | None) -> str:
@@ -166,6 +172,7 @@ def survey_files(places: tuple[Path, ...]) -> tuple[int, int, int] | None:
                     found = entry.stat(follow_symlinks=False)
                     count += 1
                     newest = max(newest, found.st_ctime_ns)
+                    # A sum, so that the order in which folders list their files says nothing.
                     mixed += hash((found.st_ino, found.st_ctime_ns, found.st_size))
                     if entry.is_dir(follow_symlinks=False):
                         queue.append(entry.path)

@@ -16,11 +16,12 @@ from gitprun.ledger.roster import NAMED, roster
 from gitprun.ledger.rows import StopRow
 from gitprun.ledger.unit_events import UnitStopAsked
 from gitprun.model.errors import OperationRefused, PrunError
-from gitprun.supervisor.process import ProcessIdentity, ask_to_end, find_warden, is_alive, is_gone, probe_identity
+from gitprun.supervisor.process import ProcessIdentity, ask_to_end, find_supervisor, is_alive, is_gone, probe_identity
 from gitprun.system.stop import Stop
 
 # Two requests nearer to each other than half a second are one press.
 BETWEEN = 0.6
+# Somebody waits at a terminal.
 LOOK_AGAIN = 0.1
 
 
@@ -28,13 +29,13 @@ LOOK_AGAIN = 0.1
 class AtWork:
     """A run, one unit of it, or a named workspace, that somebody works on.
 
-    ``coordinator`` is whom to ask, None where it is provably gone; ``wardens`` are its living workers' by unit.
+    ``coordinator`` is whom to ask, None where it is provably gone; ``supervisors`` are its living workers' by unit.
     """
 
     run: str
     unit: str
     coordinator: ProcessIdentity | None
-    wardens: Mapping[str, ProcessIdentity]
+    supervisors: Mapping[str, ProcessIdentity]
 
     @property
     def name(self) -> str:
@@ -53,10 +54,10 @@ def find_unit_at_work(ledger: Ledger, run: RunState, unit: UnitState) -> AtWork 
     """Return a unit (or named workspace) if somebody works on it."""
     if run.id == NAMED:
         return _of_user_workspace(ledger, unit)
-    coordinator, warden = _living(run.coordinator), _living_supervisor(ledger, unit)
-    if not unit.live or (warden is None and (coordinator is None or run.ended is not None)):
+    coordinator, supervisor = _living(run.coordinator), _living_supervisor(ledger, unit)
+    if not unit.live or (supervisor is None and (coordinator is None or run.ended is not None)):
         return None
-    return AtWork(run.id, unit.id, coordinator, {unit.id: warden} if warden else {})
+    return AtWork(run.id, unit.id, coordinator, {unit.id: supervisor} if supervisor else {})
 
 
 def find_run_at_work(ledger: Ledger, run: RunState) -> AtWork | None:
@@ -67,17 +68,19 @@ def find_run_at_work(ledger: Ledger, run: RunState) -> AtWork | None:
 def _of_run(ledger: Ledger, run: RunState) -> AtWork | None:
     coordinator = _living(run.coordinator) if run.ended is None else None
     found = {unit.id: _living_supervisor(ledger, unit) for unit in run.units.values() if unit.live}
-    wardens: dict[str, ProcessIdentity] = {name: warden for name, warden in found.items() if warden is not None}
-    return AtWork(run.id, "", coordinator, wardens) if coordinator or wardens else None
+    supervisors: dict[str, ProcessIdentity] = {
+        name: supervisor for name, supervisor in found.items() if supervisor is not None
+    }
+    return AtWork(run.id, "", coordinator, supervisors) if coordinator or supervisors else None
 
 
 def _of_user_workspace(ledger: Ledger, unit: UnitState) -> AtWork | None:
     if not probe_named(unit).live:
         return None
-    coordinator, warden = _living(unit.coordinator), _living_supervisor(ledger, unit)
-    if coordinator is None and warden is None:
+    coordinator, supervisor = _living(unit.coordinator), _living_supervisor(ledger, unit)
+    if coordinator is None and supervisor is None:
         return None
-    return AtWork(NAMED, unit.id, coordinator, {unit.id: warden} if warden else {})
+    return AtWork(NAMED, unit.id, coordinator, {unit.id: supervisor} if supervisor else {})
 
 
 def _living(who: ProcessIdentity | None) -> ProcessIdentity | None:
@@ -86,11 +89,12 @@ def _living(who: ProcessIdentity | None) -> ProcessIdentity | None:
 
 
 def _living_supervisor(ledger: Ledger, unit: UnitState) -> ProcessIdentity | None:
-    """Find the living warden of a unit's worker, also of one that was killed before it could be written down."""
+    """Find the living supervisor of a unit's worker, also of one that was killed before it could be written down."""
+    # Written down once it ran; a pid alone could be anybody's by now.
     if unit.process:
         return _living(unit.process)
     if unit.live and unit.run != NAMED and unit.state in ("preparing", "running"):
-        return find_warden(ledger.path.parent / "runs" / unit.run / unit.id)
+        return find_supervisor(ledger.path.parent / "runs" / unit.run / unit.id)
     return None
 
 
@@ -105,12 +109,13 @@ def ask_to_stop(ledger: Ledger, work: AtWork, *, kill: bool) -> None:
     for number in range(2 if kill else 1):
         if number:
             time.sleep(BETWEEN)
+        # Once is enough for the record; the second press is the signal alone.
         if number == 0 or one_unit:
             # For one unit of a run that is all: its coordinator follows the ledger, and the other units go on.
             ledger.append((UnitStopAsked if work.unit else RunStopAsked)(stop=asked), run=work.run, unit=work.unit)
         if one_unit:
             continue
-        for who in (work.coordinator,) if work.coordinator else work.wardens.values():
+        for who in (work.coordinator,) if work.coordinator else work.supervisors.values():
             ask_to_end(who)
 
 
@@ -120,13 +125,14 @@ def await_stop(ledger: Ledger, work: AtWork, stop: Stop, seconds: float) -> bool
     deadline = time.monotonic() + seconds
     while not over():
         if time.monotonic() >= deadline or stop.wait(LOOK_AGAIN):
+            # It may have ended in the last moment of the wait.
             return over()
     return True
 
 
 def _over(ledger: Ledger, work: AtWork) -> Callable[[], bool]:
     if work.coordinator is None:
-        return lambda: all(map(is_gone, work.wardens.values()))
+        return lambda: all(map(is_gone, work.supervisors.values()))
     coordinator = work.coordinator
     if not work.unit or work.run == NAMED:
         return lambda: is_gone(coordinator)
@@ -140,6 +146,7 @@ def _over(ledger: Ledger, work: AtWork) -> Callable[[], bool]:
 
 def require_not_ours(work: AtWork, environment: Mapping[str, str]) -> None:
     """Raise OperationRefused where a worker asks: it may end itself, but stops nobody."""
+    # One worker must not end another one's work, nor the run it is judged by.
     if environment.get("PRUN_UNIT"):
         raise OperationRefused(f"a worker may not stop {work.name}", "end your own work by exiting")
 

@@ -86,6 +86,7 @@ def commit_work(work: Work) -> CommitOutcome:
     site, repo = work.site, work.site.repo
     tip = read_ref(repo, work.branch)
     moved = _explain_move(site, tip) or work.found.diverged
+    # On top of what the worker committed itself, if that goes on from where it began.
     parent = site.base if moved or tip is None else tip
     own = 0 if moved else count_since(site.repository, site.base, parent)
     if work.found.tree == tree_of(repo, parent):
@@ -95,6 +96,7 @@ def commit_work(work: Work) -> CommitOutcome:
         state: OutcomeState = "own" if own else "earlier" if earlier else "empty"
         return CommitOutcome(state=state, commit=None if state == "empty" else parent, own=own, earlier=earlier)
     text = work.message(parent)
+    # Before any hook runs: a hook that hangs and is killed leaves the work under a name.
     pin, pinned = _pin(work, parent, text)
     if work.obstacle or moved:
         return CommitOutcome(state="kept", commit=pinned, ref=pin, reason=work.obstacle or moved, own=own)
@@ -103,6 +105,7 @@ def commit_work(work: Work) -> CommitOutcome:
     except PrunError as problem:
         notes = (problem.hint,) if problem.hint else ()
         return CommitOutcome(state="kept", commit=pinned, ref=pin, reason=problem.message, own=own, notes=notes)
+    # The commit holds what the pin held: the branch names it, and nobody needs the pin.
     if tree_of(repo, commit) == work.found.tree:
         delete_ref(repo, pin, pinned)
     else:
@@ -152,8 +155,10 @@ def _through_hooks(work: Work, parent: Oid, text: str) -> tuple[Oid, tuple[str, 
     hooks = find_hooks(hooks_folder(settings, repository.common, main), COMMIT_HOOKS)
     tree, index = work.found.tree, site.workspace.index
     trees = (tree_of(site.repo, site.base), tree)
+    # What the worker changed of what a hook calls would run in the user's name.
     hooks = withhold_changed(repository, site.repo, hooks, settings, main, trees)
     with _room(site, work.branch) as git:
+        # Hooks cost a start of git each; most repositories have none.
         if {*hooks.names} - {"post-commit"}:
             tree, text = _consult(git, hooks, text, lambda: _take_mended(work, git, parent, text))
         text = finish_message(repository.git, settings, text)
@@ -163,13 +168,16 @@ def _through_hooks(work: Work, parent: Oid, text: str) -> tuple[Oid, tuple[str, 
             raise OperationRefused("the pre-commit hook took every change back")
         new = NewCommit(tree=tree, parents=(parent,), message=text, who=work.who)
         commit = write_new_commit(repository.git, site.repo, settings, new)
+        # Hooks are programs, and some of them commit.
         if read_ref(site.repo, work.branch) != parent:
             raise OperationRefused(f"a hook moved the branch {site.workspace.branch}")
         move_ref(site.repo, work.branch, commit, parent, f"commit: {text.splitlines()[0]}")
         if index is not None:
+            # Only now: until the branch holds the commit, the capture's index is what the next one starts from.
             os.replace(git.env["GIT_INDEX_FILE"], index)
     _follow(work, commit)
     if "post-commit" in hooks.names:
+        # The commit is made: as with git, a post-commit hook cannot take it back.
         with contextlib.suppress(PrunError), _room(site, work.branch) as git:
             run_hook(git, hooks.folder, "post-commit")
     return commit, hooks.notes
@@ -189,7 +197,7 @@ def _take_mended(work: Work, git: Git, parent: Oid, text: str) -> bool:
 
 
 def _consult(git: Git, hooks: Hooks, text: str, mended: Callable[[], bool]) -> tuple[Oid, str]:
-    """Run the hooks before a commit; give the tree and the message they leave.
+    """Run the hooks before a commit; returns the tree and the message they leave.
 
     A pre-commit hook that mends files and says no is asked once more with its changes, which ``mended`` stages.
     """

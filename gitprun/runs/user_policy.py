@@ -45,12 +45,12 @@ from gitprun.registry.fork import fork_of
 from gitprun.registry.open_workspace import open_workspace_capture, require_own_branch
 from gitprun.runs.attempt import (
     Decision,
-    Ended,
-    Evidence,
+    EndedEarly,
     ForegroundPolicy,
     Retry,
     Terms,
     Worked,
+    WorkFound,
     thread_worth_resuming,
 )
 from gitprun.runs.request import Session
@@ -103,7 +103,7 @@ class UserWorkspacePolicy(ForegroundPolicy):
             retries=session.retries, clock=session.clock, stop=session.stop, tried=self.tried, thread=self.thread
         )
 
-    def begin(self) -> WorkerCall | Ended:
+    def begin(self) -> WorkerCall | EndedEarly:
         """Write down who works, and return the worker to start in the workspace."""
         session, unit = self.session, self.unit
         preparing = UnitPreparing(
@@ -123,7 +123,7 @@ class UserWorkspacePolicy(ForegroundPolicy):
             try:
                 require_own_branch(session.repository, session.place)
             except PrunError as problem:
-                return Ended(state=self._end(f"not tried again: {problem.message}"))
+                return EndedEarly(state=self._end(f"not tried again: {problem.message}"))
         now, branch = f"{datetime.now(UTC):%H:%M:%SZ}", self.site.workspace.branch
         session.tell(f"{now} pid={os.getpid()} branch={branch} starting")
         self._start = session.request.log.stat().st_size
@@ -242,7 +242,7 @@ class UserWorkspacePolicy(ForegroundPolicy):
             session.warn(f"the worker ended as {worked.state}: {why}")
         session.code = ended.shell_code if worked.state is not None else 0
 
-    def capture(self, worked: Worked) -> Evidence:
+    def capture(self, worked: Worked) -> WorkFound:
         """Capture the workspace; its index is given back unless the work is committed in the end."""
         require_ended(worked.exit.survivors)
         session, site = self.session, self.site
@@ -254,7 +254,7 @@ class UserWorkspacePolicy(ForegroundPolicy):
             self._committed = stack.enter_context(index_kept(site))
             self._found = found = capture(site, NAMED, session.place.id)
             self._index = stack.pop_all()
-        return Evidence(
+        return WorkFound(
             changed=bool(found.changed), unfinished=bool(found.unfinished), result=self._has_spoken(worked.ending)
         )
 
@@ -265,13 +265,16 @@ class UserWorkspacePolicy(ForegroundPolicy):
             return bool(ending.message.strip() or source.read(MAX_MESSAGE).strip())
         return bool(ending.message.strip())
 
-    def wait(self, worked: Worked, evidence: Evidence, decision: Decision) -> None:
+    def wait(self, worked: Worked, work: WorkFound, decision: Decision) -> None:
         """Pin what there is of the work, write down that another attempt follows, and say when."""
         session, retry = self.session, decision.retry
         assert retry is not None
+        # Pinned also where failed work is to be committed: this attempt is not the last, and its half would be a
+        # commit.
         outcome = self._bring(worked, f"the worker ended as {worked.state or retry.kind}")
         reason = decision.reason or worked.reason
         self._last = worked, outcome
+        # The outcome is in the event before: here it would hide what became of the work.
         session.note(UnitWaiting(until=retry.until, failure=retry.kind, reason=reason))
         when = datetime.fromtimestamp(retry.until, UTC)
         session.tell(f"trying again at {when:%H:%M:%SZ} ({retry.kind})")
@@ -322,6 +325,8 @@ class UserWorkspacePolicy(ForegroundPolicy):
             tried=self.tried + retry.counts,
             thread=thread_worth_resuming(self.unit, worked.ending, changed=changed),
             earlier=(*self.earlier, row),
+            # What it ends with if it cannot even begin.
+            _last=self._last,
         )
 
     def give_up(self) -> str:
@@ -334,10 +339,11 @@ class UserWorkspacePolicy(ForegroundPolicy):
         reason = "; ".join(filter(None, (worked.reason if worked else "", why)))
         self.session.note(UnitFinished(final=state, reason=reason))
         self.session.warn(reason)
+        # A stop that came while nothing had failed is no success either.
         self.session.code = self.session.code or 1
         return state
 
-    def conclude(self, worked: Worked, evidence: Evidence, decision: Decision) -> str:
+    def conclude(self, worked: Worked, work: WorkFound, decision: Decision) -> str:
         """Commit the work, have it verified in the seed's words, and end the request."""
         session, found, worker = self.session, self._found, worked.state
         assert found is not None
@@ -358,6 +364,7 @@ class UserWorkspacePolicy(ForegroundPolicy):
             session.note(UnitFinished(final=state, reason=reason))
             session.code = session.code or 1
             return state
+        # Also after a worker that failed: the seed's line is always the last, and scripts wait for it.
         verified = self._check(found, outcome)
         verdict = verified.verdict.state
         changed = outcome.state in ("committed", "own")

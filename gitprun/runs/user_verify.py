@@ -18,6 +18,7 @@ from gitprun.verify.surroundings import Surroundings
 
 # What looks at code without running it; all other checks found are tests.
 LOOKING = frozenset({"tsc", "mypy", "cargo check", "go vet"})
+# The end of a log, where every test runner sums up; counted errors beyond it change no verdict.
 READ = 4_000_000
 
 
@@ -47,7 +48,9 @@ def verify(asked: PostVerify, path: Path, folder: Path, *, around: Surroundings,
     errors = _errors(looked)
     if skip:
         return Verified(line=skipped_line(errors, skip), verdict=looked)
+    # One limit for both: whoever set it waits no longer than that.
     left = asked.timeout - sum(result.seconds for result in looked.checks)
+    # As the second seed has it: tests of a program that does not compile say nothing.
     if errors == "0":
         tried = run_checks(CheckPlace(path, folder / "tests", around, stop), tests, timeout=max(left, 0.1))
         said = _tests_said(tried)
@@ -103,6 +106,7 @@ def _output(check: CheckResult) -> str:
 def _overall(errors: str, looked: Verdict, tried: Verdict) -> VerdictState:
     if looked.state not in ("pass", "absent"):
         return looked.state
+    # A checker that prints errors has failed, whatever its exit code says.
     if errors != "0":
         return "fail"
     return looked.state if tried.state == "absent" else tried.state

@@ -6,8 +6,8 @@ from gitprun.capture.preview import list_work
 from gitprun.git.repo import require_seen_checkout
 from gitprun.ledger.unit_events import UnitFinished
 from gitprun.model.errors import PrunError
-from gitprun.registry.finish import recover_workspace
 from gitprun.registry.open_workspace import alone, open_workspace_capture
+from gitprun.registry.reset import recover_workspace
 from gitprun.runs.attempt import make_attempts
 from gitprun.runs.request import Session
 from gitprun.runs.user_policy import UserWorkspacePolicy
@@ -20,12 +20,14 @@ def work_in(session: Session) -> int:
     The worker's own code when it failed; else 1 when nothing was committed or the verification is no pass; else 0.
     """
     repository, request = session.repository, session.request
+    # Before anything else: a worker never runs with more rights than were asked for.
     require_walls(request.unit)
     require_seen_checkout(repository)
     request.log.parent.mkdir(parents=True, exist_ok=True)
     with alone(repository, session.place):
         session.place = recover_workspace(repository, session.ledger, session.place)
         site = open_workspace_capture(repository, session.place, settings=request.settings, anew=True)
+        # What lay there before is in the same commit as the worker's; its owner should know before, not after.
         left = list_work(site)
         if left:
             name = session.place.id

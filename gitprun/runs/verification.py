@@ -79,9 +79,11 @@ def verify_units(
     """
     run, specs = request.run, {unit.id: unit for unit in request.kept.units}
     answers: list[Rechecked] = []
+    # Else somebody could resume the run while its units are checked.
     with coordinated(ledger, repository, run, "asking the checks of a run again"):
         context = open_context(repository, ledger, run, request.kept, stop, request.said)
         for unit in request.units:
+            # What was not asked keeps the verdict it had.
             if stop.is_set():
                 break
             if unit.id not in specs:

@@ -8,7 +8,7 @@ from pathlib import Path
 from gitprun.executors.catalog import require_executor
 from gitprun.model.errors import PrunError
 from gitprun.model.units import Unit
-from gitprun.supervisor.sandbox import Sandbox, find_walls, make_cell
+from gitprun.supervisor.sandbox import Sandbox, find_sandbox, make_sandbox
 from gitprun.system.files import folder_identity
 from gitprun.verify.surroundings import redirected
 from gitprun.workspaces.base import OUTBOX
@@ -18,7 +18,7 @@ OPEN = Sandbox(said="")
 
 def require_walls(unit: Unit) -> None:
     """Raise PrunError where a unit asks for a sandbox that cannot be had: it does not run with more rights instead."""
-    if unit.walled and (walls := find_walls()).kind is None:
+    if unit.walled and (walls := find_sandbox()).kind is None:
         raise PrunError(
             f'sandbox = "{unit.sandbox}" cannot be had for {unit.executor}: {walls.reason}',
             'sandbox = "danger-full-access" lets it do what you can; a container of yours can hold it instead',
@@ -43,4 +43,4 @@ def wall_worker(
     # Where somebody put a link it would let in what that leads to.
     inner = [own] if folder_identity(own) is not None else []
     write = [*inner, temporary, *(path for path in state if path.is_absolute() and path.exists())]
-    return make_cell(find_walls(), write, temporary=temporary), redirected(temporary)
+    return make_sandbox(find_sandbox(), write, temporary=temporary), redirected(temporary)

@@ -13,17 +13,18 @@ from pathlib import Path
 from gitprun.executors.base import Ending, Launch, Progress
 from gitprun.executors.catalog import require_executor
 from gitprun.ledger.rows import StallRow
-from gitprun.model.units import DEFAULT_OUTPUT_MAX, Exit, Unit
+from gitprun.model.units import Exit, Unit
 from gitprun.runs.listen import Listener, read_output
 from gitprun.runs.stall_watch import StallWatch, Subject
 from gitprun.runs.walls import wall_worker
 from gitprun.supervisor.process import (
-    DEFAULT_GRACE,
     KILLED,
     ProcessIdentity,
+    ProcessLimits,
+    ProcessSpec,
     Stop,
     end_orphans,
-    find_warden,
+    find_supervisor,
     new_mark,
     read_exit,
     run,
@@ -31,15 +32,6 @@ from gitprun.supervisor.process import (
     worker_environment,
 )
 from gitprun.workspaces.scratch import drop_temporary, make_temporary
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkerLimits:
-    """What bounds one worker: ``timeout`` and ``grace`` in seconds, ``output_max`` in bytes."""
-
-    timeout: float
-    grace: float = DEFAULT_GRACE
-    output_max: int = DEFAULT_OUTPUT_MAX
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +69,7 @@ class WorkerCall:
     unit: Unit
     launch: Launch
     files: WorkerFiles
-    limits: WorkerLimits
+    limits: ProcessLimits
     events: WorkerEvents
     stalls: StallWatch
     stop: Stop
@@ -104,7 +96,8 @@ def run_worker(call: WorkerCall) -> Exit:
         drop_temporary(files.temporary)
         make_temporary(files.temporary)
     try:
-        cell, walled = wall_worker(unit, files.cwd, files.temporary, worker_environment(dict(launch.env)))
+        # As late as can be: what of its executor's state is there decides what the walls let in.
+        sandbox, walled = wall_worker(unit, files.cwd, files.temporary, worker_environment(dict(launch.env)))
         given = worker_environment(walled | dict(launch.env))
         # The guards last: whatever the launch says of PATH, they stand in front of it.
         env = given | dict(call.own) | dict(call.guard(given.get("PATH")))
@@ -113,24 +106,20 @@ def run_worker(call: WorkerCall) -> Exit:
 
         def started(identity: ProcessIdentity | None) -> None:
             call.events.started(identity, mark, launch)
-            subject.warden = identity
+            # Known from here on: a stall seen earlier can be said, and not yet be ended.
+            subject.supervisor = identity
 
         with _attended(unit, subject, call.events, call.stalls):
-            ended = run(
-                (*cell.prefix, *launch.argv),
+            program = ProcessSpec(
+                argv=(*sandbox.prefix, *launch.argv),
                 cwd=files.cwd,
                 env=env,
                 stdin=launch.stdin,
                 stdout=files.output,
-                timeout=call.limits.timeout,
-                grace=call.limits.grace,
-                stop=call.stop,
-                record=files.record,
-                started=started,
                 mark=mark,
-                confine=cell.confine,
-                output_max=call.limits.output_max,
+                confine=sandbox.confine,
             )
+            ended = run(program, call.limits, stop=call.stop, record=files.record, started=started)
     finally:
         if files.temporary is not None:
             drop_temporary(files.temporary)
@@ -141,9 +130,10 @@ def rejoin_worker(
     known: KnownWorker, files: WorkerFiles, grace: float, events: WorkerEvents, stalls: StallWatch, stop: Stop
 ) -> Exit:
     """Wait for a worker whose coordinator is gone, be it alive or ended; a stop reaches it too."""
-    supervisor = known.supervisor or find_warden(files.record)
+    # It may have been started by a coordinator that was killed before it could write that down.
+    supervisor = known.supervisor or find_supervisor(files.record)
     subject = _subject(files, events)
-    subject.warden, subject.stalled = supervisor, known.stalled
+    subject.supervisor, subject.stalled = supervisor, known.stalled
     if supervisor is not None:
         with _attended(known.unit, subject, events, stalls):
             wait_for_stranger(supervisor, stop)
@@ -188,6 +178,7 @@ def _attended(unit: Unit, subject: Subject, events: WorkerEvents, stalls: StallW
 
 def _name_stall(ended: Exit, stalled: bool, stop: Stop, stalls: StallWatch) -> Exit:
     """Distinguish a worker that was ended for its stall from one that was stopped on request."""
+    # A stop that was asked for as well is the better reason.
     if not stalled or ended.reason != "stopped" or ended.detail == KILLED or stop.is_set():
         return ended
     detail = f"no output and no change of a file for {stalls.limit:g} s"

@@ -47,6 +47,7 @@ class Writers:
     def _newest(self, place: str) -> StateDir | None:
         """Read the state folders of one result: the one that lives, else the newest."""
         folders = [path for path, theirs in self._results.items() if theirs == place]
+        # By age: an earlier dispatch to the same file has had its say.
         states = [read_state_dir(path) for path in sorted(folders, key=_age)]
         return next((state for state in states if state.alive), states[-1] if states else None)
 
@@ -57,7 +58,7 @@ class Writers:
         if state.alive:
             return Writer("works", state.unit, folder=str(state.path))
         if state.ended_ns is None:
-            # Made by the seed's own script, or killed with its warden: only quiet can tell.
+            # Made by the seed's own script, or killed with its supervisor: only quiet can tell.
             return Writer("unknown", state.unit, folder=str(state.path))
         return Writer("ended", state.unit, until_ns=state.ended_ns, folder=str(state.path))
 
@@ -71,6 +72,7 @@ class Writers:
         if known is None or unit.name not in known.units:
             return None
         state = probe_unit(known, known.units[unit.name])
+        # Another attempt would write the file anew; this one is not the last word.
         if state.live or (state.state in TRIED_AGAIN and _goes_on(known)):
             return Writer("works", unit.name, folder=str(unit))
         reason = f": {state.reason}" if state.reason else ""
@@ -84,6 +86,7 @@ class Writers:
         if seen is None:
             return History()
         if state not in self._histories or self._histories[state][0] != seen:
+            # The stamp from before the reading: a row that comes meanwhile is read at the next look.
             self._histories[state] = (seen, ledger.read().history)
         return self._histories[state][1]
 

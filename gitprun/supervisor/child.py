@@ -34,9 +34,13 @@ import marshal
 answer = marshal.dumps(module.answer(marshal.loads(sys.stdin.buffer.read())))
 sys.stdout.buffer.write(answer)
 """
+# Python and a list of 50,000 paths take a fifth of it; a folder made to fill memory reaches it.
 MEMORY = 256 << 20
+# An answer, which is held in our memory: 50,000 paths of the longest kind are not to be told one by one.
 MOST = 64 << 20
+# What a pipe of Linux holds.
 _CHUNK = 1 << 16
+# The end of a traceback, which says what was wrong.
 _SAID = 4000
 
 
@@ -47,7 +51,7 @@ class ChildFailed(PrunError):
 def ask(
     module: Path, question: Mapping[str, Any], *, timeout: float, memory: int = MEMORY, most: int = MOST
 ) -> Mapping[str, Any]:
-    """Give ``answer(question)`` of a module that imports nothing of ours, both as plain values.
+    """Return ``answer(question)`` of a module that imports nothing of ours, both as plain values.
 
     The child has ``timeout`` seconds (of processor time too), ``memory`` bytes, and ``most`` bytes for its answer;
     raises ChildFailed when that is not enough, and never leaves it running.

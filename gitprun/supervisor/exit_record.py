@@ -1,6 +1,6 @@
-"""The record a warden leaves of its worker's end; room for it is taken before, so that a full disk is no obstacle.
+"""The record a supervisor leaves of its worker's end; room for it is taken before, so that a full disk is no obstacle.
 
-Until then that file says whose worker runs, for those who come after a warden that was killed.
+Until then that file says whose worker runs, for those who come after a supervisor that was killed.
 """
 
 import time
@@ -13,6 +13,7 @@ else:
     import posix as os
 
 PART = ".part"
+# A block of the disk, taken whole in any case; a record with fifty survivors in it still fits.
 ROOM = 4096
 # A disk that is full today may have space again, seconds.
 PATIENCE = 600.0
@@ -29,7 +30,7 @@ class Record:
         self.file = -1
 
     def note(self, facts: "dict[str, object]") -> bool:
-        """Say what is known so far, and take the room for the end; tells whether there was any."""
+        """Write what is known so far, and take the room for the end; returns whether there was any."""
         try:
             if self.file < 0:
                 self.file = os.open(self.part, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, self.mode)
@@ -63,6 +64,7 @@ class Record:
         os.ftruncate(self.file, len(record))
         try:
             os.fsync(self.file)
+        # EINVAL: what it lies on knows no syncing.
         except OSError as problem:
             if problem.errno != EINVAL:
                 raise
@@ -84,6 +86,7 @@ def render_json(value: object) -> str:
     if isinstance(value, list):
         return "[" + ", ".join(map(render_json, value)) + "]"
     if isinstance(value, str):
+        # Everything but printable ASCII as an escape; ``json`` itself is too heavy here.
         plain = (c if " " <= c <= "~" and c not in '"\\' else f"\\u{min(ord(c), 0xFFFD):04x}" for c in value)
         return '"' + "".join(plain) + '"'
     if value is None or isinstance(value, bool):

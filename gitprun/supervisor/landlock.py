@@ -1,6 +1,6 @@
 """Confine the process that calls it, and all it will ever start, to a view and to writing in a few places (Linux).
 
-The warden's forked child imports it right before it turns into the program, so it imports next to nothing itself.
+The supervisor's forked child imports it right before it turns into the program, so it imports next to nothing itself.
 Two walls, each of which holds alone: Landlock (kernel 6.2 and later; no rights needed), which lets nobody out again,
 denies writes, and keeps it from looking into or ending processes outside; and, where the kernel lets us make one, a
 view of the file system of its own that is read-only elsewhere, with terminals and shared memory of its own. Run as a
@@ -28,12 +28,14 @@ IN_FOLDER = (
     WRITE_FILE | REMOVE_DIR | REMOVE_FILE | MAKE_DIR | MAKE_REG | MAKE_SOCK | MAKE_FIFO | MAKE_SYM | REFER | TRUNCATE
 )
 ON_FILE = WRITE_FILE | TRUNCATE
+# The kernel's numbers (linux/landlock.h).
 SCOPE_ABSTRACT_SOCKETS, SCOPE_SIGNALS = 1, 2
 
 # What every program may write, none of which keeps anything.
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty")
 TERMINALS, SHARED_MEMORY = "/dev/pts", "/dev/shm"
 
+# The kernel's numbers (sched.h, sys/mount.h, fcntl.h, sys/prctl.h): importing them would load ctypes.
 CLONE_NEWNS, CLONE_NEWIPC, CLONE_NEWUSER = 0x00020000, 0x08000000, 0x10000000
 MS_BIND, MS_REC, MS_SLAVE, MS_NOSUID, MS_NODEV, MS_NOEXEC = 0x1000, 0x4000, 0x80000, 2, 4, 8
 AT_FDCWD, AT_RECURSIVE, MOUNT_ATTR_RDONLY = -100, 0x8000, 1
@@ -69,7 +71,7 @@ def _words(*numbers: int) -> bytes:
 
 
 def abi() -> int:
-    """Tell which version of Landlock the kernel has; 0 or less without it."""
+    """Return which version of Landlock the kernel has; 0 or less without it."""
     if not sys.platform.startswith("linux"):
         return 0
     try:
@@ -162,6 +164,7 @@ def _allow(ruleset: int, path: str, access: int, *, needed: bool = True) -> None
 
 
 def _add(ruleset: int, place: int, access: int) -> int:
+    # ``struct landlock_path_beneath_attr`` is packed: eight bytes of rights, four of the descriptor.
     rule = _words(access) + place.to_bytes(4, sys.byteorder, signed=True)
     return _call("syscall", ADD_RULE, ruleset, 1, rule, 0)
 

@@ -1,4 +1,4 @@
-"""Calls that Python does not offer, made without the weight of ``ctypes``: the warden is many at once."""
+"""Calls that Python does not offer, made without the weight of ``ctypes``: the supervisor is many at once."""
 
 import sys
 
@@ -19,6 +19,7 @@ def call(name: str, *arguments: "int | bytes") -> int:
         return -1
 
 
+# The kernel's numbers (asm/unistd.h, linux/sched.h).
 CLONE3 = 435
 CLONE_INTO_CGROUP = 0x200000000
 

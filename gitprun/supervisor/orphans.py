@@ -1,4 +1,4 @@
-"""What there is after a warden: the record it left, or, where it was killed, what its worker left running."""
+"""What there is after a supervisor: the record it left, or, where it was killed, what its worker left running."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from gitprun.supervisor import exit_record, process_tree
 RECORD = "exit.json"
 KILLED = "the warden process was killed, and the worker with it"
 # So many looks in a row have to find nobody: on a busy machine ten were missed by a chain of processes that each start
-# the next one and end. They take about a second, and only after a warden was killed.
+# the next one and end. They take about a second, and only after a supervisor was killed.
 LOOKS = 40
 
 
 def read_exit(path: Path) -> Exit | None:
-    """Read a warden's exit record; None if there is none yet (or it cannot be read)."""
+    """Read a supervisor's exit record; None if there is none yet (or it cannot be read)."""
     record = read_record(path)
     try:
         return Exit(
@@ -39,9 +39,9 @@ def read_exit(path: Path) -> Exit | None:
 
 
 def end_orphans(record: Path, mark: str = "", patience: float = 1.0) -> Exit:
-    """End what runs on after its warden was killed, as far as its mark and its cgroup show it, and say so.
+    """End what runs on after its supervisor was killed, as far as its mark and its cgroup show it, and say so.
 
-    ``record`` is the folder of the warden's files; what it noted there about itself is believed if it goes with
+    ``record`` is the folder of the supervisor's files; what it noted there about itself is believed if it goes with
     ``mark``. TERM first, KILL after ``patience`` seconds.
     """
     part = record / (RECORD + exit_record.PART)
@@ -53,7 +53,7 @@ def end_orphans(record: Path, mark: str = "", patience: float = 1.0) -> Exit:
 
     def look(_everywhere: bool) -> process_tree.Kin | None:
         nonlocal misses
-        found = kin_of(own, group)
+        found = processes_of(own, group)
         misses = 0 if found or (group and group.is_populated()) else misses + 1
         # One look may miss what starts the next one and ends at once.
         return None if misses > LOOKS else found
@@ -88,7 +88,7 @@ def read_record(path: Path) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def kin_of(mark: str, group: process_tree.Cgroup | None = None) -> process_tree.Kin:
+def processes_of(mark: str, group: process_tree.Cgroup | None = None) -> process_tree.Kin:
     """Find the living processes a mark was given to or that are in a cgroup, and those they started; never our own."""
     processes = process_tree.list_processes() or {}
     found = process_tree.marked(mark.encode(), processes) | (group.pids() & processes.keys() if group else set())

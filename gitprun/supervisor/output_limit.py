@@ -1,6 +1,6 @@
 """Keep what a worker prints within bounds on disk: the middle of the file goes while its start and its end stay.
 
-The worker writes its file itself; the warden that imports this looks on. The kernel tells it that something was
+The worker writes its file itself; the supervisor that imports this looks on. The kernel tells it that something was
 written, then it pauses for as long as the room that is left cannot be filled, so that a silent worker costs nothing.
 """
 
@@ -19,7 +19,9 @@ else:
     except ImportError:
         from gitprun.supervisor import libc
 
+# Holes are punched in whole blocks of the disk.
 BLOCK = 4096
+# Moved at a time: few calls, and little memory for a supervisor of which there are many.
 CHUNK = 1 << 20
 # A cut is moved to the end of a line if there is one so near.
 NEAR = 1 << 16
@@ -28,6 +30,7 @@ SPEED = 1e9
 QUICK, SLOW, SLOWEST = 0.02, 0.25, 5.0
 NEVER = float("inf")
 
+# The kernel's numbers (sys/inotify.h, linux/falloc.h).
 IN_MODIFY, IN_ONESHOT = 0x2, 0x80000000
 IN_NONBLOCK_CLOEXEC = 0o2004000
 PUNCH_HOLE_KEEP_SIZE = 3
@@ -46,6 +49,7 @@ class OutputLimit:
         self.plain = found.st_mode & 0o170000 == 0o100000
         # What was there before is somebody else's.
         self.base = self.size = found.st_size
+        # The start keeps a quarter; the end keeps more, for there the reason of a failure mostly stands.
         self.hole = -(-(self.base + most // 4) // BLOCK) * BLOCK
         self.after = self.hole
         self.holes: bool | None = None
@@ -53,7 +57,7 @@ class OutputLimit:
         self.armed, self.due, self.pause = False, 0.0, QUICK
 
     def look(self) -> float:
-        """Look if it is time to, and drop what is too much; gives for how long to wait until the next look.
+        """Look if it is time to, and drop what is too much; returns for how long to wait until the next look.
 
         The wait is NEVER where ``notices`` becomes readable when there is something to see.
         """
@@ -114,7 +118,7 @@ class OutputLimit:
         return libc.call("fallocate", self.file, PUNCH_HOLE_KEEP_SIZE, start, end - start) == 0
 
     def finish(self) -> tuple[int, str]:
-        """Close up the gap when nobody writes any more; gives how many bytes were dropped, and what went wrong."""
+        """Close up the gap when nobody writes any more; returns how many bytes were dropped, and what went wrong."""
         try:
             if not self.plain:
                 return 0, ""

@@ -1,6 +1,6 @@
 """Which processes belong to a worker, and how they are ended: by parentage, by a mark in their environment, by cgroup.
 
-The warden's bare interpreter reads this too, hundreds of them at once: it imports only what that has loaded anyway.
+The supervisor's bare interpreter reads this too, hundreds of them at once: it imports only what that has loaded anyway.
 A process is known by its pid and the time it started; a signal goes only where both still agree.
 """
 
@@ -46,16 +46,18 @@ def read_file(path: str | bytes, most: int = 1 << 22) -> bytes:
 
 
 def started_at(pid: int) -> bytes | None:
-    """Tell when a living process started; None if it is gone (a zombie is), or cannot be told."""
+    """Return when a living process started; None if it is gone (a zombie is), or cannot be told."""
     row = _row(pid)
     return row[1] if row else None
 
 
 def _row(pid: int) -> tuple[int, bytes] | None:
     try:
+        # The name stands in brackets, and may hold brackets and blanks itself.
         fields = read_file(f"/proc/{pid}/stat").rpartition(b")")[2].split()
     except OSError:
         return None
+    # Parent and start are fields 4 and 22 of proc(5), counted here behind the name. A zombie has ended.
     return (int(fields[1]), fields[19]) if len(fields) > 19 and fields[0] not in (b"Z", b"X") else None
 
 
@@ -73,7 +75,7 @@ def list_processes() -> Table | None:
 
 
 def below(roots: "Iterable[int]", processes: Table) -> set[int]:
-    """Give the processes that descend from these."""
+    """Return the processes that descend from these."""
     children: dict[int, list[int]] = {}
     for pid, (parent, _) in processes.items():
         children.setdefault(parent, []).append(pid)
@@ -87,7 +89,7 @@ def below(roots: "Iterable[int]", processes: Table) -> set[int]:
 
 
 def has_mark(pid: int, mark: bytes) -> bool:
-    """Tell whether a process was started with this very mark in its environment; other users' cannot be told."""
+    """Check whether a process was started with this very mark in its environment; other users' cannot be told."""
     try:
         environ = read_file(f"/proc/{pid}/environ")
     except OSError:
@@ -106,7 +108,7 @@ def marked(mark: bytes, processes: Table) -> set[int]:
 
 
 def send(pid: int, start: bytes, number: int) -> bool:
-    """Send a signal to the very process that was seen; tells whether it was there to get it."""
+    """Send a signal to the very process that was seen; returns whether it was there to get it."""
     try:
         descriptor = os.pidfd_open(pid)
     except (AttributeError, OSError):
@@ -148,6 +150,7 @@ def end_all(
             group.kill()
         for pid, start in now.items():
             if harsh or seen.get(pid) != start:
+                # TERM only once to each: a second one may break off what the first made it do.
                 send(pid, start, signal.SIGKILL if harsh else signal.SIGTERM)
         seen.update(now)
         rest(SHORT if harsh else max(SHORT, patience - since))
@@ -178,7 +181,7 @@ class Cgroup:
         return b"populated 1" in rows if b"populated 1" in rows or b"populated 0" in rows else None
 
     def kill(self) -> bool:
-        """Kill all at once, those included that are being born; tells whether the kernel can (Linux 5.14)."""
+        """Kill all at once, those included that are being born; returns whether the kernel can (Linux 5.14)."""
         try:
             self._write("cgroup.kill", b"1")
         except OSError:
@@ -186,7 +189,8 @@ class Cgroup:
         return True
 
     def remove(self) -> bool:
-        """Remove the group and those further down; tells whether they are gone."""
+        """Remove the group and those further down; returns whether they are gone."""
+        # A third of a second: so long the kernel may still be busy with the last one that ended in there.
         for number in range(60):
             # In the usual case there is nothing further down, and no need to look.
             for folder in reversed(self._folders() if number else [self.path]):
@@ -229,6 +233,7 @@ def make_group(home: str, name: str) -> Cgroup | None:
         os.mkdir(group.path, 0o700)
     except OSError:
         return None
+    # Where the kernel does not say who is inside, a group proves nothing.
     if group.is_populated() is False:
         return group
     group.remove()
@@ -257,7 +262,7 @@ def find_home() -> str:
 
 
 def is_ours(folder: str) -> bool:
-    """Tell whether the calling process is a member of this cgroup."""
+    """Check whether the calling process is a member of this cgroup."""
     try:
         return str(os.getpid()).encode() in read_file(f"{folder}/cgroup.procs").split()
     except OSError:

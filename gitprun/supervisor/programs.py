@@ -28,6 +28,7 @@ def find_program(name: str, configured: str | None, path: str | None) -> Program
 
     What is configured is never replaced by something else. Only codex comes with an extra of pip.
     """
+    # None is a PATH that is not set: then programs are looked for where the system keeps them.
     found = shutil.which(configured or name, path=path or os.defpath)
     if found is not None:
         return Program(path=found, source="settings" if configured else "path")

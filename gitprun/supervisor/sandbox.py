@@ -17,14 +17,15 @@ from pathlib import Path
 from typing import Literal
 
 from gitprun.supervisor import landlock
-from gitprun.supervisor.process import run, scratch_folder
+from gitprun.supervisor.process import ProcessLimits, ProcessSpec, run, scratch_folder
 from gitprun.supervisor.programs import find_program
 from gitprun.system.files import read_plain
 
 Kind = Literal["landlock", "bwrap", "codex"]
 # Source, the path that shows it, and whether it may be written there (see ``system/view``).
 Row = tuple[str, str, bool]
-TRY_TIMEOUT = 20.0
+# A program that starts, writes a file and ends: a tenth of a second, on a machine that is overloaded some seconds.
+_TRIAL = ProcessLimits(timeout=20.0)
 # Where programs write that do not ask.
 TMP = "/tmp"
 
@@ -68,9 +69,10 @@ _known: dict[str, SandboxKind] = {}
 _views: list[Viewer] = []
 
 
-def find_walls(path: str | None = None) -> SandboxKind:
+def find_sandbox(path: str | None = None) -> SandboxKind:
     """Find the best walls there are, with programs looked for on ``path`` (None: PATH); tried once a process."""
     path = os.environ.get("PATH", os.defpath) if path is None else path
+    # Units start at the same time, and one trial is enough for all of them.
     with _lock:
         if path not in _known:
             _known[path] = _find(path)
@@ -118,10 +120,11 @@ def _shows(viewer: Viewer) -> bool:
             folder.mkdir(parents=True)
         (covered / "kept" / "mine").touch()
         kept = str(covered / "kept")
-        cell = open_cell("", [(str(place), str(covered), True), (kept, kept, False)], viewer)
+        sandbox = open_sandbox("", [(str(place), str(covered), True), (kept, kept, False)], viewer)
         script = 'cd "$1" && test -f kept/mine && echo in >in && if (echo out >kept/out); then exit 1; fi'
-        argv = [*cell.prefix, "/bin/sh", "-c", script, "sh", str(covered)]
-        ended = run(argv, cwd=place, env=dict(os.environ), stdout=log, timeout=TRY_TIMEOUT, confine=cell.confine)
+        argv = [*sandbox.prefix, "/bin/sh", "-c", script, "sh", str(covered)]
+        env = dict(os.environ)
+        ended = run(ProcessSpec(argv=argv, cwd=place, env=env, stdout=log, confine=sandbox.confine), _TRIAL)
         return ended.code == 0 and (place / "in").exists() and not (covered / "kept" / "out").exists()
 
 
@@ -134,7 +137,7 @@ def _try_landlock() -> SandboxKind:
         said, inside = Path(scratch, "said"), Path(scratch, "inside")
         inside.mkdir()
         argv = [sys.executable, "-I", "-S", landlock.__file__, str(inside)]
-        ended = run(argv, cwd=inside, env=dict(os.environ), stdout=said, timeout=TRY_TIMEOUT)
+        ended = run(ProcessSpec(argv=argv, cwd=inside, env=dict(os.environ), stdout=said), _TRIAL)
         words = (read_plain(said, 1000) or b"").split()
     if ended.code != 0 or len(words) != 2:
         return SandboxKind(kind=None, reason="Landlock does not work here")
@@ -147,15 +150,15 @@ def _try_program(kind: Kind, program: str) -> SandboxKind:
         inside, outside, said = (Path(scratch, name) for name in ("inside", "outside", "said"))
         inside.mkdir()
         script = 'echo in >in; echo out >"$1" || exit 0'
-        argv = (*make_cell(walls, [inside]).prefix, "/bin/sh", "-c", script, "sh", str(outside))
-        ended = run(argv, cwd=inside, env=dict(os.environ), stdout=said, timeout=TRY_TIMEOUT)
+        argv = (*make_sandbox(walls, [inside]).prefix, "/bin/sh", "-c", script, "sh", str(outside))
+        ended = run(ProcessSpec(argv=argv, cwd=inside, env=dict(os.environ), stdout=said), _TRIAL)
         if ended.code == 0 and (inside / "in").exists() and not outside.exists():
             return walls
     return SandboxKind(kind=None, reason=f"{kind} does not work here")
 
 
-def open_cell(said: str, rows: Sequence[Row] = (), viewer: Viewer | None = None) -> Sandbox:
-    """Make a cell without walls, whose programs see at some paths what ``rows`` say."""
+def open_sandbox(said: str, rows: Sequence[Row] = (), viewer: Viewer | None = None) -> Sandbox:
+    """Return a sandbox that denies nothing, whose programs see at some paths what ``rows`` say."""
     viewer = viewer or (find_view() if rows else Viewer())
     if rows and viewer.program:
         return Sandbox(
@@ -164,21 +167,22 @@ def open_cell(said: str, rows: Sequence[Row] = (), viewer: Viewer | None = None)
     return Sandbox(said=said, confine={"view": list(rows), "write": None} if rows else None)
 
 
-def make_cell(
+def make_sandbox(
     walls: SandboxKind, write: Sequence[Path], *, temporary: Path | None = None, rows: Sequence[Row] = ()
 ) -> Sandbox:
-    """Make a cell whose programs write only in ``write``: folders, or files that are there.
+    """Return a sandbox whose programs write only in ``write``: folders, or files that are there.
 
     ``temporary`` is one of them that stands for /tmp too, where that can be done and nothing they need lies there.
     They write as well where ``rows``, which say what is shown at some paths, let them.
     """
     if walls.kind is None:
-        return open_cell(f"none: {walls.reason}", rows)
+        return open_sandbox(f"none: {walls.reason}", rows)
     viewer = find_view() if rows else Viewer()
     if viewer.program:
         # Within the kernel's own walls nothing can be mounted any more.
         walls = SandboxKind(kind="bwrap", program=viewer.program)
     shown = [target for _, target, writable in rows if writable]
+    # Walls are built around real folders; a link would let in what it leads to.
     folders = list(dict.fromkeys(map(os.path.realpath, write)))
     allowed = list(dict.fromkeys([*folders, *shown]))
     tmp = os.path.realpath(temporary) if temporary is not None and not _needed_below(TMP, allowed) else ""
@@ -193,13 +197,15 @@ def make_cell(
         words = (*inner, *more, "--unshare-pid", "--unshare-ipc", "--die-with-parent", "--")
     else:
         words = _codex(allowed)
-    confine = None if viewer.program or not rows else open_cell("", rows, viewer).confine
+    confine = None if viewer.program or not rows else open_sandbox("", rows, viewer).confine
     return Sandbox(said=str(walls.kind), confined=True, prefix=(walls.program, *words), confine=confine)
 
 
 def _bwrap(folders: Sequence[str], tmp: str, hidden: Sequence[str], rows: Sequence[Row]) -> tuple[str, ...]:
+    # bwrap mounts in the order of its words: what comes later lies over what came before.
     words = ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", *(["--bind", tmp, TMP] if tmp else [])]
     for path in hidden:
+        # A folder is covered with an empty one, a socket with /dev/null.
         words += ["--tmpfs", path] if os.path.isdir(path) else ["--ro-bind", "/dev/null", path]
     words += _shown(rows)
     for folder in folders:
@@ -233,7 +239,7 @@ def hidden_doors(folders: Sequence[str]) -> list[str]:
 
 
 def _needed_below(place: str, folders: Sequence[str]) -> bool:
-    """Tell whether what programs need lies below a place: their folders, the user's, where he is, all of PATH."""
+    """Check whether what programs need lies below a place: their folders, home, the current folder, all of PATH."""
     path = os.environ.get("PATH", os.defpath).split(os.pathsep)
     usual = (_here(), sys.executable, sys.prefix, os.environ.get("HOME", "/"), *filter(None, path))
     needed = {*folders, *map(os.path.realpath, usual)}

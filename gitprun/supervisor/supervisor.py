@@ -5,7 +5,7 @@ a bare interpreter, and what it imports costs next to nothing: with ``os``, ``js
 as large. The spec is a marshalled dict: argv, cwd, env, stdin, stdout, stderr (None: same as stdout), timeout and grace
 in seconds, exit (the file to write), mark (a word that is in the worker's environment alone), group (the cgroup to make
 one in, or empty), most (bytes of output that stay on disk), tied (the pid of the only one who wants to know the end, or
-0), confine. The warden lives in a session of its own and survives the coordinator; INT, TERM or HUP sent to it mean:
+0), confine. It lives in a session of its own and survives the coordinator; INT, TERM or HUP sent to it mean:
 end the worker's tree and say so; sent again, they mean: kill it now.
 """
 
@@ -30,6 +30,7 @@ else:
     import output_limit
     import process_tree
 
+# The kernel's numbers (sys/prctl.h, errno.h): the modules that have them take as long to load as all else here.
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 ENOENT, ENOTDIR = 2, 20
@@ -69,12 +70,13 @@ class Supervisor:
             end = os.pidfd_open(pid)
         except (AttributeError, OSError):
             end = -1
+        # It died before the kernel could be asked to tell.
         if os.getppid() != pid:
             self.stops, self.alone = 1, True
         return end
 
     def start(self) -> str:
-        """Start the worker in a session of its own; give the reason when it cannot be started."""
+        """Start the worker in a session of its own; returns the reason when it cannot be started."""
         spec = self.spec
         try:
             stdin = os.open(spec["stdin"] or "/dev/null", os.O_RDONLY)
@@ -123,7 +125,7 @@ class Supervisor:
 
     def become_worker(self, streams: tuple[int, int, int], report: int) -> None:
         """Turn this forked child into the worker; never returns."""
-        spec, place, warden = self.spec, "", os.getppid()
+        spec, place, supervisor = self.spec, "", os.getppid()
         try:
             os.setsid()
             os.umask(spec["umask"])
@@ -139,7 +141,7 @@ class Supervisor:
                 landlock.confine(spec["confine"])
             # After that: a new user name space forgets it.
             libc.call("prctl", PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-            if os.getppid() != warden:
+            if os.getppid() != supervisor:
                 # Killed before the kernel knew: nobody would be left to end us.
                 os._exit(127)
             place = spec["cwd"]
@@ -150,6 +152,7 @@ class Supervisor:
             why = os.strerror(problem.errno or 0)
             if problem.errno == ENOENT and "/" in place and os.access(place, os.F_OK):
                 why = "the interpreter named in its first line is missing"
+            # Well below what a pipe takes in one piece, however long the path.
             os.write(report, f"{place}: {why}".encode(errors="replace")[:900])
         except BaseException as problem:
             os.write(report, f"{place}: {problem}".encode(errors="replace")[:900])
@@ -222,7 +225,7 @@ class Supervisor:
                 return
 
     def patience(self) -> float:
-        """Say how long what the worker left running is asked to end before it is killed."""
+        """Return how long what the worker left running is asked to end before it is killed."""
         return 0.0 if self.stops > 1 else min(self.grace, 1.0)
 
     def living(self, everywhere: bool) -> process_tree.Kin | None:
@@ -246,7 +249,7 @@ class Supervisor:
         return None if nobody else {pid: processes[pid][1] for pid in found - {os.getpid()}}
 
     def sweep(self) -> tuple[process_tree.Kin, process_tree.Kin]:
-        """End whatever the worker left running; gives what that was, and what would not end."""
+        """End whatever the worker left running; returns what that was, and what would not end."""
         seen, left, proved = process_tree.end_all(self.living, self.rest, self.patience(), self.group)
         if seen and proved:
             more, left, proved = process_tree.end_all(self.living, self.rest, 0.0, self.group)
@@ -301,7 +304,7 @@ class Supervisor:
         }
 
     def close_outputs(self) -> tuple[int, str]:
-        """Close up the gaps in what was printed; gives how many bytes were dropped, and what there is to say."""
+        """Close up the gaps in what was printed; returns how many bytes were dropped, and what there is to say."""
         dropped, notes = 0, ""
         for output in self.caps:
             try:
@@ -313,7 +316,7 @@ class Supervisor:
         return dropped, notes
 
     def go_on(self, seconds: float) -> bool:
-        """Sleep, unless a stop is requested; tells whether none was."""
+        """Sleep, unless a stop is requested; returns whether none was."""
         heard = self.stops
         self.rest(seconds)
         return self.stops == heard
@@ -341,10 +344,10 @@ def main(path: str) -> None:
     # It holds the worker's environment: the fewer moments it lies on disk, the better.
     os.unlink(path)
     record = exit_record.Record(spec["exit"], spec["mode"])
-    warden = Supervisor(spec, record)
-    ended = warden.run()
-    if not warden.alone:
-        record.put(ended, warden.go_on)
+    own = Supervisor(spec, record)
+    ended = own.run()
+    if not own.alone:
+        record.put(ended, own.go_on)
         return
     record.drop()
     try:

@@ -18,6 +18,7 @@ def write_bug_report(found: BaseException, folder: Path | None = None, about: st
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
         descriptor, name = tempfile.mkstemp(prefix="git-prun-bug-", suffix=".txt", dir=folder)
+        # A traceback may quote a worker's bytes, and is to be read whatever they are.
         with os.fdopen(descriptor, "w", errors="backslashreplace") as report:
             report.write(f"git prun {__version__}, Python {sys.version}\n{sys.argv}\n{about}\n")
             traceback.print_exception(found, file=report)

@@ -6,6 +6,7 @@ import threading
 import time
 from typing import Protocol
 
+# A wait counts no time that the machine slept, so it is cut into such pieces; a wake-up so late does no harm.
 LOOK_AGAIN = 30.0
 
 
@@ -27,11 +28,11 @@ class SystemClock:
     """The machine's own clock."""
 
     def now(self) -> float:
-        """Give seconds since 1970, which may jump."""
+        """Return seconds since 1970, which may jump."""
         return time.time()
 
     def monotonic(self) -> float:
-        """Give seconds that never go back; only differences mean something."""
+        """Return seconds that never go back; only differences mean something."""
         return time.monotonic()
 
     def sleep_until(self, until: float | None, wake: threading.Event) -> None:
@@ -53,9 +54,10 @@ class SteadyClock(SystemClock):
         self._ahead = time.time() - _since_boot()
 
     def now(self) -> float:
-        """Give seconds since 1970, which never jump."""
+        """Return seconds since 1970, which never jump."""
         return self._ahead + _since_boot()
 
 
 def _since_boot() -> float:
+    # Goes on while the machine sleeps, which CLOCK_MONOTONIC does not.
     return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()

@@ -12,12 +12,14 @@ from gitprun.model.errors import PlanError
 from gitprun.model.plan import Plan, Settings, parse_plan, parse_plan_settings, parse_settings
 
 CONFIG_NAME = "prun.toml"
+# A prompt with a whole manual in it is smaller; what is larger is not the file that was meant.
 MAX_FILE = 16_000_000
 RECODE = "save it as UTF-8 (iconv -f LATIN1 -t UTF-8)"
 
 
 def read_settings(top: Path | None) -> Settings:
     """Read ``prun.toml`` at the top of the user's checkout; defaults if there is none."""
+    # A link that leads nowhere is complained about below, rather than taken for no file.
     if top is None or not os.path.lexists(top / CONFIG_NAME):
         return Settings()
     return parse_settings(_read_toml(top / CONFIG_NAME), CONFIG_NAME)
@@ -53,6 +55,7 @@ def read_prompt(path: Path, shown: str = "") -> str:
         ) from None
     if "\0" in text:
         raise PlanError(f"prompt file {name} holds a NUL character", "prompts are text")
+    # Some editors begin a UTF-8 file with a mark.
     return text.removeprefix("\ufeff")
 
 
@@ -65,6 +68,7 @@ def read_list(text: str, shown: str) -> list[Any] | None:
 
     try:
         value = tomllib.loads(f"x = {text}")["x"]
+    # tomllib goes down into nested values by calling itself.
     except (tomllib.TOMLDecodeError, RecursionError):
         raise PlanError(
             f"{shown} is no list: {text[:200]}",
@@ -73,11 +77,11 @@ def read_list(text: str, shown: str) -> list[Any] | None:
     return list(value)
 
 
-def _read_toml(path: Path) -> Mapping[str, Any]:
+def _read_toml(path: Path) -> Mapping[str, object]:
     return parse_toml(_read(path, str(path), "plan" if path.name != CONFIG_NAME else "configuration"), path.name)
 
 
-def parse_toml(raw: bytes, shown: str = CONFIG_NAME) -> Mapping[str, Any]:
+def parse_toml(raw: bytes, shown: str = CONFIG_NAME) -> Mapping[str, object]:
     """Parse the text of a plan or configuration file; raises PlanError that names it."""
     import tomllib
 
@@ -93,6 +97,7 @@ def parse_toml(raw: bytes, shown: str = CONFIG_NAME) -> Mapping[str, Any]:
 
 def _read(path: Path, shown: str, what: str) -> bytes:
     try:
+        # To open a named pipe would wait for somebody to write.
         if not path.is_file():
             missing = not os.path.lexists(path)
             raise PlanError(

@@ -9,6 +9,7 @@ from pathlib import Path
 from gitprun.system.sharing import shared_mode
 
 _HEAD = b"%s %d\n"
+# A digest and a length have less than 90 bytes; a line that is longer is none of ours.
 _MOST_HEAD = 100
 
 
@@ -21,7 +22,7 @@ class ContentStore:
         self._pending: dict[str, bytes] = {}
 
     def add(self, content: bytes) -> str:
-        """Remember a content until the next ``flush``; gives its digest."""
+        """Remember a content until the next ``flush``; returns its digest."""
         digest = hashlib.sha256(content).hexdigest()
         if digest not in self._known() and digest not in self._pending:
             self._pending[digest] = content
@@ -49,7 +50,7 @@ class ContentStore:
         self._pending.clear()
 
     def content(self, digest: str) -> bytes | None:
-        """Give a content back; None if it was never kept, or is damaged."""
+        """Return a content back; None if it was never kept, or is damaged."""
         if digest in self._pending:
             return self._pending[digest]
         place = self._known().get(digest)
@@ -68,6 +69,7 @@ class ContentStore:
                     size = os.fstat(source.fileno()).st_size
                     while head := source.readline(_MOST_HEAD):
                         digest, _, length = head.rstrip(b"\n").partition(b" ")
+                        # What is torn ends the file: nothing behind it was ever acknowledged.
                         if not head.endswith(b"\n") or not length.isdigit() or source.tell() + int(length) > size:
                             break
                         self._places[digest.decode("ascii", "replace")] = (source.tell(), int(length))

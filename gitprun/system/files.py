@@ -15,12 +15,14 @@ from gitprun.model.errors import PrunError
 from gitprun.system.sharing import shared_mode
 from gitprun.system.stop import Stop
 
+# Who holds a lock writes a few files; only a machine that stands still takes longer.
 LOCK_TIMEOUT = 120.0
 # Who waits for a lock hears of a stop within this time.
 _LISTEN = 0.25
 MOST_LINE = 4 << 20
 # What is removed is renamed to this, and a random end, first.
 TRASH = ".prun-trash-"
+# A process may have 1024 files open by default, and has others of its own.
 _OPENED_AT_ONCE = 256
 
 
@@ -39,7 +41,7 @@ class Held:
         self._path, self._descriptor = path, descriptor
 
     def is_ours(self) -> bool:
-        """Tell whether the lock's file was neither deleted nor replaced: then nobody else can hold it too."""
+        """Check whether the lock's file was neither deleted nor replaced: then nobody else can hold it too."""
         if self._descriptor is None:
             return True
         try:
@@ -84,6 +86,7 @@ def write_whole(path: Path, content: bytes, *, mode: int = 0o600, exact: bool = 
 
     The mode is what the umask leaves of ``mode``, unless it is to be ``exact``.
     """
+    # In the same folder: a rename replaces in one step only within one file system.
     temporary = path.with_name(f".{path.name}.{os.urandom(6).hex()}")
     mode = mode if exact else shared_mode(path, mode)
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
@@ -91,6 +94,7 @@ def write_whole(path: Path, content: bytes, *, mode: int = 0o600, exact: bool = 
         with os.fdopen(descriptor, "wb") as target:
             target.write(content)
             target.flush()
+            # The umask took its bits away when the file was made.
             if exact:
                 os.fchmod(target.fileno(), mode)
             os.fsync(target.fileno())
@@ -176,7 +180,7 @@ def tail(path: Path, limit: int) -> bytes:
 
 
 def folder_identity(path: Path) -> tuple[int, int] | None:
-    """Give device and inode of a real folder (not of what a link points to); None if there is none."""
+    """Return device and inode of a real folder (not of what a link points to); None if there is none."""
     try:
         found = os.lstat(path)
     except OSError:
@@ -219,7 +223,7 @@ def remove_tree(
 
 
 def empty_trash(trash: Path, identity: tuple[int, int]) -> bool:
-    """Finish a removal that broke off; tells False when its process is still at it, or the folder is gone.
+    """Finish a removal that broke off; returns False when its process is still at it, or the folder is gone.
 
     Raises UnsafeRemoval when the trash folder is not the recorded one, or something is mounted inside.
     """
@@ -243,7 +247,7 @@ def empty_trash(trash: Path, identity: tuple[int, int]) -> bool:
 
 
 def is_held(trash: Path) -> bool:
-    """Tell whether somebody is emptying a trash folder right now."""
+    """Check whether somebody is emptying a trash folder right now."""
     try:
         top = os.open(trash, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     except OSError:
@@ -286,7 +290,7 @@ def make_held(room: Path, prefix: str) -> tuple[Path, int]:
 
 
 def _claim(folder: int) -> bool:
-    """Hold a folder as long as it is open; tells False when somebody else does. Not all file systems know how."""
+    """Hold a folder as long as it is open; returns False when somebody else does. Not all file systems know how."""
     import fcntl
 
     try:
@@ -299,10 +303,11 @@ def _claim(folder: int) -> bool:
 
 
 def _loosen(name: str, folder: int | None = None) -> None:
-    """Let its owner into a folder, and never through a link that has taken its place."""
+    """Open a folder to its owner, and never through a link that has taken its place."""
     if os.chmod in os.supports_follow_symlinks:
         os.chmod(name, 0o700, dir_fd=folder, follow_symlinks=False)
         return
+    # Linux has no chmod that stops at a link; through /proc the very folder that was opened is meant.
     place = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder)
     try:
         os.chmod(f"/proc/self/fd/{place}", 0o700)
@@ -328,12 +333,14 @@ def mounts_below(path: Path) -> list[str]:
 
 def _empty_trash(top: int, device: int, trash: Path) -> None:
     pending = os.listdir(top)
+    # A removal that broke off has left numbered folders already.
     count = max((int(name) for name in pending if name.isdecimal()), default=0)
     while pending:
         name = pending.pop()
         try:
             folder = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=top)
         except OSError as problem:
+            # ENOTDIR is a file, ELOOP a link: O_NOFOLLOW makes it one.
             if problem.errno not in (errno.ENOTDIR, errno.ELOOP):
                 raise
             os.unlink(name, dir_fd=top)
@@ -349,6 +356,7 @@ def _empty_trash(top: int, device: int, trash: Path) -> None:
                     count += 1
                     _loosen(entry.name, folder)
                     try:
+                        # Moved up instead of gone into: however deep it is, no path grows and no folder stays open.
                         os.rename(entry.name, str(count), src_dir_fd=folder, dst_dir_fd=top)
                     except OSError as problem:
                         if problem.errno not in (errno.EBUSY, errno.EXDEV):

@@ -22,9 +22,12 @@ try:
 except ImportError:  # Where there is none, the lock beside the file is all there is.
     fcntl = None  # type: ignore[assignment]
 
+# Rows of 500 units that end at once, a kilobyte each: a full disk keeps nobody from writing down how work ended.
 RESERVE = 512 << 10
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+# A row is mostly shorter, so that one read has the last of them.
 _BLOCK = 8192
+# Every row has a checksum: of so many bytes the last one is part, and no two files have the same by chance.
 MARK = 64
 
 
@@ -43,7 +46,7 @@ class Journal:
         self._known: _Known | None = None
 
     def append(self, record: bytes, *, last: Callable[[bytes], None]) -> bool:
-        """Append lines and sync them; tells whether the file was gone and had to be put back.
+        """Append lines and sync them; returns whether the file was gone and had to be put back.
 
         ``last`` is shown the last line before, and may object. On OSError, or anything else, the file is as it was.
         """
@@ -67,7 +70,7 @@ class Journal:
 
     @contextmanager
     def opened(self) -> Iterator[tuple[int, bool]]:
-        """Hold the file open and locked; gives its descriptor, and whether it had to be put back."""
+        """Hold the file open and locked; returns its descriptor, and whether it had to be put back."""
         restored = self.restore()
         while True:
             descriptor, made = _open(self.path)
@@ -85,7 +88,7 @@ class Journal:
                 os.close(descriptor)
 
     def restore(self) -> bool:
-        """Put the file back if it was deleted although this process wrote to it; tells whether that was so."""
+        """Put the file back if it was deleted although this process wrote to it; returns whether that was so."""
         if self._known is None or os.path.lexists(self.path):
             return False
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -94,6 +97,8 @@ class Journal:
         with _flocked(self._known.descriptor):
             write_whole(temporary, self._known.content())
         try:
+            # Unlike a rename this replaces nothing: of two that put it back at once one is too late, and no line is
+            # lost.
             os.link(temporary, self.path)
         except FileExistsError:
             # Another process was quicker, and may have gone on.
@@ -105,7 +110,7 @@ class Journal:
 
     @property
     def is_known(self) -> bool:
-        """Tell whether this process has written to the file, so that it can put it back."""
+        """Check whether this process has written to the file, so that it can put it back."""
         return self._known is not None
 
     def forget(self) -> None:
@@ -158,7 +163,7 @@ class _Known:
 
 
 def _open(path: Path) -> tuple[int, bool]:
-    """Open the file, or make it; tells whether it was made."""
+    """Open the file, or make it; returns whether it was made."""
     flags = os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW
     try:
         return os.open(path, flags), False
@@ -225,7 +230,7 @@ def _last_line(descriptor: int, size: int) -> bytes:
 
 
 def ensure_reserve(place: Path, size: int = RESERVE) -> bool:
-    """Put space aside, really allocated; tells whether it had to be made. Raises OSError where there is none."""
+    """Put space aside, really allocated; returns whether it had to be made. Raises OSError where there is none."""
     try:
         if os.lstat(place).st_size == size:
             return False
@@ -238,7 +243,7 @@ def ensure_reserve(place: Path, size: int = RESERVE) -> bool:
 
 
 def release_reserve(place: Path) -> bool:
-    """Give the space back; tells whether there was any."""
+    """Free the space; returns whether there was any."""
     try:
         os.unlink(place)
     except OSError:

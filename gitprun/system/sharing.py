@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+# The bits git adds for a group, and for everybody.
 _GROUP, _EVERYBODY = 0o660, 0o664
 _WORDS = {"umask": 0, "group": _GROUP, "all": _EVERYBODY, "world": _EVERYBODY, "everybody": _EVERYBODY}
 _NUMBERS = {0: 0, 1: _GROUP, 2: _EVERYBODY}
@@ -16,6 +17,7 @@ _BOOLEANS = {"true": _GROUP, "yes": _GROUP, "on": _GROUP, "": _GROUP, "false": 0
 
 # By folder, with a slash at its end: one process may work in several repositories.
 _shared: dict[str, int] = {}
+# Our own umask; to ask for it changes it for a moment, so that is done once.
 _usual = -1
 
 
@@ -31,6 +33,7 @@ def parse_sharing(value: str) -> int:
     if not word.isdecimal():
         raise ValueError(f"core.sharedRepository = {value}: no word git knows")
     number = int(word, 8)
+    # 0, 1 and 2 are old spellings of the words; larger numbers git reads as modes, in octal.
     if number in _NUMBERS:
         return _NUMBERS[number]
     if number & 0o600 != 0o600:
@@ -49,6 +52,7 @@ def share(folder: Path, permission: int) -> None:
     usual = usual_umask()
     if permission:
         _shared[f"{folder}/"] = permission
+    # Who may read a folder has to be able to enter it.
     bits = abs(permission) | (abs(permission) & 0o444) >> 2
     os.umask(0o777 & ~bits if permission < 0 else usual & ~bits)
 
@@ -69,6 +73,7 @@ def shared_mode(path: Path, mode: int) -> int:
     if not permission:
         return mode
     bits = abs(permission)
+    # What its owner cannot write, an object say, is nobody's to write.
     if not mode & 0o200:
         bits &= ~0o222
     if mode & 0o100:

@@ -30,6 +30,7 @@ class Stop(threading.Event):
             self.presses += 1
             super().set()
             listeners = list(self._listeners.values())
+        # Outside of the guard, which a listener that ends its own block has to take.
         for listener in listeners:
             listener()
 
@@ -60,7 +61,7 @@ def current_stop() -> Stop | None:
 
 @contextmanager
 def stops_everything(stop: Stop) -> Iterator[None]:
-    """Let ``stop`` hold for the whole process while the block runs."""
+    """Make ``stop`` hold for the whole process while the block runs."""
     global _current
     before, _current = _current, stop
     try:

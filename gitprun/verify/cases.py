@@ -45,6 +45,7 @@ def is_named_test(path: str) -> bool:
 
 def still_collected(old: str, new: str) -> bool:
     """Check whether a test that went from one path to another is still one that a runner finds."""
+    # A folder of such a name that the test lay in before hides nothing.
     if not is_test(new) or PARKED & {part.lower() for part in new.split("/")[:-1]} - set(old.lower().split("/")):
         return False
     if is_named_test(old):
@@ -83,10 +84,12 @@ class Mark:
     case: str
 
 
+# Neither as a method (`x.it(`) nor at the end of a longer word.
 _JS = (
     r"(?<![\w.$])(?:it|test|specify|fit|xit|xtest|ftest)\b(?:\.\w+)*\s*(?:\([^()\n]*\)|\[[^\]\n]*\])?\s*"
     r"\(\s*([\"'`])(?P<name>.*?)\1"
 )
+# Bounded between annotation and method, or one without a method would be sought through the whole file.
 _JVM = (
     r"@(?:\w+\.)*(?:Test|ParameterizedTest|RepeatedTest|TestFactory|Property)\b[^{};]{0,400}?(?:void|fun)\s+"
     r"(?P<name>`[^`\n]+`|\w+)\s*\("
@@ -122,6 +125,7 @@ _CASES = {
     "jl": r"@testset\s+\"(?P<name>.*?)\"",
     "t": r"subtest\s+([\"'])(?P<name>.*?)\1",
 }
+# To exit with 0 ends the run of all tests, and calls it a success.
 _EXITS = r"(?<!\w)(?:(?:sys\.|os\._?|process\.|System\.|std::process::)?exit\(\s*0?\s*\)|os\.Exit\(0\))"
 _OFF_BY = r"^\s*if\s*\(?\s*(?:false|False|0)\b"
 _MARKS: dict[str, tuple[str, ...]] = {
@@ -131,6 +135,7 @@ _MARKS: dict[str, tuple[str, ...]] = {
         r"\bunittest\.(?:skip\w*|expectedFailure|SkipTest)",
         r"^\s*@(?:skip|skipIf|skipUnless|skipif|xfail|expectedFailure)\b",
         r"\.skipTest\(|raise\s+SkipTest|__test__\s*=\s*False|\bcollect_ignore(?:_glob)?\b",
+        # Hooks that leave tests out, or turn what came of them.
         r"\bpytest_(?:ignore_collect|collection_modifyitems|runtest_makereport|runtest_protocol|sessionfinish)\b",
         _OFF_BY,
         _EXITS,
@@ -168,6 +173,7 @@ _MARKS: dict[str, tuple[str, ...]] = {
     ),
     "ex": (r"@(?:tag|moduletag|describetag)\s+:?(?:skip|pending)",),
     "sh": (
+        # 77 means skipped to automake.
         r"^\s*(?:exit|return)\s+(?:0|77)\s*(?:\#.*)?$|^\s*exit\s*$|^\s*if\s+false\b",
         r"^\s*skip\b|^\s*(?:\w+\s*\|\|\s*)?startSkipping\b",
     ),

@@ -22,7 +22,9 @@ from gitprun.verify.output import shown
 from gitprun.verify.surroundings import Surroundings
 from gitprun.workspaces.base import WorkspaceProblem, empty_submodules
 
+# A package.json or a Makefile is smaller; what is larger was made by a program.
 MARKER_LIMIT = 1 << 20
+# Where tools say how it went: summaries of thousands of failed tests fit, the output of a build need not.
 TAIL_LIMIT = 64 << 10
 DECLARE = "or declare another verify command"
 
@@ -88,6 +90,7 @@ def run_checks(
     results: list[CheckResult] = []
     for number, check in enumerate(checks, 1):
         left = timeout - sum(result.seconds for result in results)
+        # Said before it is tried: a missing program read from a shell's exit code is easily taken for a failed test.
         obstacle = around.obstacle or _obstacle(check, workspace, around.env, stop) or _no_time(left, timeout)
         if obstacle:
             results.append(_not_run(check, obstacle))
@@ -96,14 +99,16 @@ def run_checks(
             result = _run(check, workspace, log, around=around, timeout=left, stop=stop)
             settled = result if settle is None else settle(result)
             results.append(settled)
+            # What comes after would be asked about another tree than the one that is to be judged.
             if settled.state == "could-not-run" and settled.state != result.state:
                 break
+    # Of walls and submodules there is something to say only where a command ran.
     ran = any(result.log for result in results)
     empty = empty_submodules(workspace) if ran else []
     return Verdict(
         state=judge_all(results),
         checks=tuple(results),
-        confined=around.cell.said if ran else "",
+        confined=around.sandbox.said if ran else "",
         notes=(f"{_name_submodules(empty)}: it was checked without",) if empty else (),
     )
 
@@ -115,7 +120,7 @@ def read_markers(workspace: Path) -> dict[str, str]:
 
 
 def _obstacle(check: recipes.Check, workspace: Path, env: Mapping[str, str], stop: process.Stop | None) -> str:
-    """Say what keeps a check from starting; empty if nothing does."""
+    """Return what keeps a check from starting; empty if nothing does."""
     if stop is not None and stop.is_set():
         return "stopped before it began"
     for program in check.needs:
@@ -143,17 +148,15 @@ def run_shell(
         around.shown.lay()
     # A check whose place has lost its .git must not find a repository of the user's around it.
     tops = [path, *([around.shown.checkout] if around.shown is not None else [])]
-    ended = process.run(
-        [*around.cell.prefix, *shell_argv(command, around.env)],
+    program = process.ProcessSpec(
+        argv=[*around.sandbox.prefix, *shell_argv(command, around.env)],
         cwd=path,
         env={**around.env, **ceilings(os.environ, *tops)},
         stdout=log,
-        timeout=timeout,
-        grace=around.grace,
-        stop=stop,
-        confine=around.cell.confine,
-        output_max=around.output_max,
+        confine=around.sandbox.confine,
     )
+    limits = process.ProcessLimits(timeout=timeout, grace=around.grace, output_max=around.output_max)
+    ended = process.run(program, limits, stop=stop)
     if around.shown is not None:
         around.shown.take_in()
     return ended
@@ -204,9 +207,9 @@ def _name_interpreter(reason: str, workspace: Path) -> str:
 
 
 def _what_may_be_missing(output: str, around: Surroundings) -> list[str]:
-    """Say what a failed check may have lacked because we kept it away."""
+    """Return what a failed check may have lacked because we kept it away."""
     said = []
-    if around.cell.confined and speaks_of_denial(output):
+    if around.sandbox.confined and speaks_of_denial(output):
         said.append('it ran confined ([run] verify_sandbox = "none" lets it write elsewhere)')
     elif around.shown is not None and speaks_of_denial(output):
         said.append('your checkout was out of its reach ([run] verify_view = "none" shows it)')
@@ -216,7 +219,7 @@ def _what_may_be_missing(output: str, around: Surroundings) -> list[str]:
 
 
 def shell_argv(command: str, env: Mapping[str, str]) -> list[str]:
-    """Say how to run shell text so that a pipeline fails with the first of its programs that does."""
+    """Return how to run shell text so that a pipeline fails with the first of its programs that does."""
     if bash := _find("bash", env):
         return [bash, "-o", "pipefail", "-c", command]
     return [_find("sh", env) or "/bin/sh", "-c", PLAIN_SHELL, "sh", command]
@@ -231,12 +234,15 @@ def judge_all(results: Sequence[CheckResult]) -> VerdictState:
     states = {result.state for result in results}
     if not states:
         return "absent"
+    # A failure is certain, whatever else could not be asked.
     if "fail" in states:
         return "fail"
     return "could-not-run" if "could-not-run" in states else "pass"
 
 
+# As long as all checks may take: installing dependencies from a cold cache takes minutes.
 SETUP_TIMEOUT = 1800.0
+# The last few lines of it.
 SHOWN = 400
 
 
@@ -256,7 +262,8 @@ def run_setup(
     """Run the commands one after the other in a workspace, their output going to ``log``; raises SetupFailed.
 
     They share ``timeout`` seconds, and the first that fails ends it. In a workspace no worker has seen they are the
-    user's own, with his whole environment (registries want his tokens); where workers' code is, ``around`` says more.
+    user's own, with all of the user's environment (registries want tokens); where workers' code is, ``around`` says
+    more.
     """
     around = around or Surroundings(env=worker_environment({}))
     if around.obstacle:

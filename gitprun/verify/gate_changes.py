@@ -69,7 +69,7 @@ class GateChange:
 
     @property
     def words(self) -> str:
-        """Say in a few words what was changed."""
+        """Return in a few words what was changed."""
         tests = f"{self.count} test{'' if self.count == 1 else 's'}"
         if self.kind == "cut":
             return f"{tests} cut from {self.path}"
@@ -84,7 +84,7 @@ class GateChange:
 
 
 def describe(changes: Sequence[GateChange]) -> str:
-    """Say in one line what was changed; empty where nothing was."""
+    """Return in one line what was changed; empty where nothing was."""
     return join_few(change.words for change in changes)
 
 
@@ -109,6 +109,7 @@ def _changed_sources(rows: dict[str, FileChange], checks: Sequence[str], old: Re
     if not rows or not checks:
         return []
     before = find_sources(checks, lambda path: _text(old, path))
+    # Followed a second time only where it may lead elsewhere: a command's files are many reads.
     after = before if _untouched(rows, before) else find_sources(checks, lambda path: _text(new, path))
     same = _same_settings(rows, before, after, old, new)
     found: list[GateChange] = []
@@ -164,6 +165,7 @@ def _changed_tests(rows: Sequence[FileChange], old: Read, new: Read) -> list[Gat
     for row in rows:
         was = count_live(row.path, _text(old, row.path) or "") if row.old_mode in PLAIN else Counter[str]()
         now = count_live(row.path, _text(new, row.path) or "") if row.new_mode in PLAIN else Counter[str]()
+        # Moved as it was, it neither lost nor won a case.
         if row.path not in moved and row.path not in moved.values():
             # A case that is new and skipped replaces none.
             off = {mark.case for mark in find_marks(row.path, _text(new, row.path) or "")}
@@ -207,7 +209,7 @@ def _moved(gone: Sequence[FileChange], added: Sequence[FileChange]) -> dict[str,
 
 
 def _settle(book: _Ledger) -> dict[str, Counter[str]]:
-    """Say which cases are nowhere any more: a case that came up in another file was moved there."""
+    """Return which cases are nowhere any more: a case that came up in another file was moved there."""
     pool: Counter[str] = Counter()
     for path, won in book.won.items():
         if is_test(path) or path.endswith(".rs"):
@@ -246,6 +248,7 @@ def _judge_kept(
     after = Counter((mark.word, mark.case) for mark in find_marks(row.path, now))
     known = {case.name for case in find_cases(row.path, was)} | {""}
     skipped = sum(many for (_, case), many in (after - before).items() if case in known)
+    # A case that was renamed is lost and won at once.
     less = sum(cut.values()) - sum(won.values())
     found = [_change(row, "cut", less, tuple(sorted(cut)))] if less > 0 else []
     return found + ([_change(row, "skipped", skipped)] if skipped else [])

@@ -22,6 +22,7 @@ _GAVE_UP = re.compile(
     r"error TS(?:5094|18003): .*|There are no \.py\[i\] files .*|mypy: error: .*|Can't find package .*"
     r"|npm (?:error|ERR!) npx canceled .*"
 )
+# Of pytest's documented codes; 5 (nothing collected) is told apart, for others use it as well.
 _PYTEST_GAVE_UP = {3: "pytest stopped on an error of its own", 4: "pytest was called in a wrong way"}
 _PYTEST_SAID = re.compile(r"(?:ERROR: (?!usage:)|INTERNALERROR> (?=\S*Error\b)|.*: error: ).*")
 
@@ -76,6 +77,7 @@ def _judge_failure(check: Check, code: int | None, lines: Sequence[str]) -> tupl
             return "could-not-run", NO_TESTS
         if said := next((line for line in lines if _GAVE_UP.fullmatch(line)), ""):
             return "could-not-run", said
+    # A shell gives 128 and the signal of what it ran; a program may give the same number for itself.
     killed = f" (perhaps {_signal_name(code - 128)})" if 129 < code < 160 else ""
     complaint = first_complaint(lines)
     return "fail", f"exit {code}{killed}" + (f": {complaint}" if complaint else "")

@@ -36,8 +36,10 @@ class RunnerFile:
     sections: str | None = None
 
 
+# At the start of a line: indented it is a part of the value above.
 _PYTEST_KEYS = r"^(?:addopts|testpaths|norecursedirs|python_files|python_classes|python_functions|xfail_strict)\s*[=:]"
 _PYTEST = r"\bpy\.?test\b|\btox\b|\bnox\b|\bhatch\b"
+# Neither as a field of something (`x.include`) nor inside of a word.
 _JS_KEYS = (
     r"(?<![\w.])[\"']?(?:testPathIgnorePatterns|modulePathIgnorePatterns|testMatch|testRegex|testNamePattern|roots"
     r"|exclude|include|specPattern|excludeSpecPattern|passWithNoTests|testIgnore|testDir|grep|grepInvert|spec|ignore"
@@ -148,8 +150,10 @@ def restore_keys(path: str, keys: Collection[str], old: str, new: str) -> str:
         return _restore_json(keys, old, new)
     before, after = find_parts(path, keys, old), find_parts(path, keys, new)
     was, now = old.split("\n"), new.split("\n")
+    # Parts that came or went cannot be exchanged one for one.
     if len(before) != len(after):
         return restore_lines(old, new, _inside(before), _inside(after))
+    # From the end, so that the places before it stay where they are.
     for (first, end), (one, other) in reversed(list(zip(before, after, strict=True))):
         now[one:other] = was[first:end]
     return "\n".join(now)
@@ -188,6 +192,7 @@ def _restore_json(keys: Collection[str], old: str, new: str) -> str:
     """Set values of a JSON file back; its indentation stays, and so does the order of all other keys."""
     try:
         document: Any = json.loads(new)
+    # What cannot be parsed cannot be put back key by key.
     except (ValueError, RecursionError):
         return new
     for key in sorted(keys):
@@ -201,6 +206,7 @@ def _restore_json(keys: Collection[str], old: str, new: str) -> str:
             table.pop(last, None)
     indent = re.search(r"\n([ \t]+)\"", new)
     made = json.dumps(document, indent=indent[1] if indent else None, ensure_ascii=False)
+    # The file ends as it did, with a line end or without.
     return made + new[len(new.rstrip()) :]
 
 
@@ -217,11 +223,13 @@ def _rules(lines: Sequence[str], keys: Collection[str], *, tabs: bool) -> Iterat
             if f"${assigned[1]}" in keys:
                 yield first, at
             continue
+        # Neither a comment nor an assignment (`:=`), and no line of a recipe.
         head = re.match(r"@?([^\s#:=][^:=#]*?)\s*::?(?!=)", line)
         if head is None or line[:1] in (" ", "\t"):
             continue
         while at < len(lines) and (lines[at - 1].endswith("\\") or _is_recipe(lines, at, tabs=tabs)):
             at += 1
+        # Make takes several targets before the colon; just has parameters behind the one name.
         names = head[1].split() if tabs else head[1].split()[:1]
         if not {name.lstrip("@") for name in names}.isdisjoint(keys):
             yield first, at
@@ -242,6 +250,7 @@ def _settings(row: RunnerFile, lines: Sequence[str]) -> Iterator[Span]:
     while at < len(lines):
         line, first = lines[at], at
         at += 1
+        # Two brackets as well, as TOML writes lists of tables.
         header = re.match(r"\[+([^\[\]]+)\]+\s*(?:#.*)?$", line)
         if header and row.sections is not None:
             inside = re.fullmatch(row.sections, header[1].strip()) is not None
@@ -249,6 +258,7 @@ def _settings(row: RunnerFile, lines: Sequence[str]) -> Iterator[Span]:
         found = re.search(row.keys, line) if inside else None
         if found is None:
             continue
+        # A value in brackets goes on until they close, on whichever line that is.
         depth = _depth(line[found.end() :])
         while at < len(lines) and (depth > 0 or _goes_on(row, lines[at])):
             depth += _depth(lines[at])

@@ -185,9 +185,11 @@ def pristine_place(context: CheckContext, commit: Oid, plan: CheckPlan) -> Itera
     Raises WorkspaceProblem where it cannot be made or set up. What a killed process left there is removed, too.
     """
     repository, note = context.repository, context.note
+    # Held open: other landings sweep away what nobody holds, and a killed one holds nothing any more.
     room, held = _make_room(context.top / CHECKS)
     try:
         source = read_source(repository)
+        # Else the clone could not have the branch checked out at another commit.
         others = tuple(row for row in source.refs if row[0] != f"refs/heads/{plan.branch}")
         # Named like the checkout: some tools name what they make after the folder they are in.
         path = room / (repository.home.name or "checkout")
@@ -213,14 +215,15 @@ def pristine_place(context: CheckContext, commit: Oid, plan: CheckPlan) -> Itera
             if plan.setup:
                 run_setup(path, plan.setup, log=context.logs / "setup.log", stop=context.stop, around=around)
             place = PristinePlace(path=path, git=git, inside=folder_identity(path / ".git"), around=around)
+            # What is there before the first check is not what a check made.
             if provided or plan.setup:
                 place = replace(place, given=frozenset(place.look()[1]))
                 changed = place.put_back().tracked
                 if changed:
                     note(f"the setup commands changed {name_some(changed)}; put back before the checks")
             yield place
-            if plan.wish.confined and not around.cell.confined and not around.obstacle:
-                note(f"the merged tree was checked unconfined: {around.cell.said.removeprefix('none: ')}")
+            if plan.wish.confined and not around.sandbox.confined and not around.obstacle:
+                note(f"the merged tree was checked unconfined: {around.sandbox.said.removeprefix('none: ')}")
     finally:
         try:
             remove_tree(room, (os.fstat(held).st_dev, os.fstat(held).st_ino))
@@ -294,6 +297,7 @@ def check_commit(context: CheckContext, commit: Oid, plan: CheckPlan) -> Verdict
     failed = {one.command for one in verdict.checks if one.state == "fail" and not one.changed}
     if verdict.state != "fail" or not plan.confirm_red or not failed or (stop is not None and stop.is_set()):
         return verdict
+    # In a new place: what the first try left behind may be why it was red, or would be green.
     again = {one.command: one for one in look(context.logs / "again", lambda check: check.command in failed).checks}
     results = tuple(_confirm(one, again.get(one.command), note) for one in verdict.checks)
     return replace(verdict, state=judge_all(results), checks=results)

@@ -77,12 +77,14 @@ def put_back(trees: Trees, old: Oid, new: Oid, changes: Iterable[GateChange]) ->
         text = put_back_text(first, also, was, now)
         there = trees.find(new, _raw(path))
         wanted: Version | None = None
+        # The whole version as it was, with its mode.
         if text is not None and text == was:
             wanted = trees.find(old, _raw(path))
         elif text is not None and there is not None:
             wanted = (there[0], write_object(trees.repo, "blob", text))
         if wanted == there:
             continue
+        # Before the file itself, which could not be put where something else is.
         rows |= _make_room(trees, new, _raw(path)) if wanted is not None else {}
         rows[_raw(path)] = _change(_raw(path), there, wanted)
         done += [first, *also]

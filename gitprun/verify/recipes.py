@@ -7,7 +7,6 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 VITEST_CONFIGS = tuple(f"vitest.config.{end}" for end in ("ts", "mts", "cts", "js", "mjs", "cjs"))
 JEST_CONFIGS = tuple(f"jest.config.{end}" for end in ("ts", "mts", "cts", "js", "mjs", "cjs", "json"))
@@ -48,12 +47,12 @@ class Check:
 
 
 def declared(commands: Sequence[str]) -> tuple[Check, ...]:
-    """Give the checks a user wrote down, as they are; blank ones say nothing."""
+    """Return the checks a user wrote down, as they are; blank ones say nothing."""
     return tuple(Check(command=text.strip(), label=text.strip()) for text in commands if text.strip())
 
 
 def detect(files: Mapping[str, str]) -> tuple[Check, ...]:
-    """Give the checks of every language present, type checks before tests.
+    """Return the checks of every language present, type checks before tests.
 
     ``files`` maps the ``MARKERS`` found at the top of a workspace to their text ("" where it was not read).
     """
@@ -72,6 +71,7 @@ def _node_checks(files: Mapping[str, str]) -> Iterator[Check]:
     package = _parse_json(text)
     script = str(_table(package.get("scripts")).get("test", ""))
     named = {runner for runner in ("vitest", "jest") if re.search(rf"(?<![\w@/-]){runner}(?![\w/-])", script)}
+    # Without ``run`` vitest watches the files and never ends.
     for runner, configs, arguments in (("vitest", VITEST_CONFIGS, "run"), ("jest", JEST_CONFIGS, "--silent")):
         configured = any(name in files for name in configs) or (runner == "jest" and "jest" in package)
         depended = any(runner in _table(package.get(key)) for key in ("dependencies", "devDependencies"))
@@ -83,6 +83,7 @@ def _node_checks(files: Mapping[str, str]) -> Iterator[Check]:
 
 def _npx(program: str, arguments: str) -> Check:
     return Check(
+        # What is not installed is told, and never fetched from a registry.
         command=f"npx --no-install {program} {arguments}",
         label=program,
         needs=("npx",),
@@ -102,8 +103,8 @@ def _python_checks(files: Mapping[str, str]) -> Iterator[Check]:
         yield Check(command="python3 -m pytest -q", label="pytest", needs=("python3",))
 
 
-def _mypy_keys(files: Mapping[str, str], tools: Mapping[str, Any]) -> set[str] | None:
-    """Give the keys of the configuration that mypy itself would take; None if there is none."""
+def _mypy_keys(files: Mapping[str, str], tools: Mapping[str, object]) -> set[str] | None:
+    """Return the keys of the configuration that mypy itself would take; None if there is none."""
     for name in MYPY_CONFIGS:
         if name in files:
             return _ini_keys(files[name], "mypy") or set()
@@ -114,7 +115,7 @@ def _mypy_keys(files: Mapping[str, str], tools: Mapping[str, Any]) -> set[str] |
     return _ini_keys(files.get("setup.cfg", ""), "mypy")
 
 
-def _uses_pytest(files: Mapping[str, str], project: Mapping[str, Any], tools: Mapping[str, Any]) -> bool:
+def _uses_pytest(files: Mapping[str, str], project: Mapping[str, object], tools: Mapping[str, object]) -> bool:
     if any(name in files for name in PYTEST_CONFIGS) or "pytest" in tools:
         return True
     if _ini_keys(files.get("setup.cfg", ""), "tool:pytest") is not None:
@@ -123,20 +124,23 @@ def _uses_pytest(files: Mapping[str, str], project: Mapping[str, Any], tools: Ma
         return True
     wanted = [line for name in REQUIREMENTS for line in files.get(name, "").splitlines()]
     wanted += _requirements(project)
+    # Plugins such as pytest-cov need it; another name goes on with a letter or digit.
     if any(re.match(r"\s*pytest(?![a-z0-9])", requirement, re.IGNORECASE) for requirement in wanted):
         return True
+    # A file that cannot be parsed still says so.
     return not project and "pytest" in files.get("pyproject.toml", "")
 
 
-def _requirements(project: Mapping[str, Any]) -> list[str]:
+def _requirements(project: Mapping[str, object]) -> list[str]:
     """List what stands in any table or list of dependencies (a dialect for each packaging tool)."""
     found: list[str] = []
-    pending: list[tuple[Any, bool]] = [(project, False)]
+    pending: list[tuple[object, bool]] = [(project, False)]
     while pending:
         value, inside = pending.pop()
         if isinstance(value, dict):
             for key, inner in value.items():
                 if inside:
+                    # Poetry and others name packages by keys, not in a list.
                     found.append(key)
                 pending.append((inner, inside or key.endswith(("dependencies", "dependency-groups"))))
         elif isinstance(value, list):
@@ -158,18 +162,18 @@ def _go_checks(files: Mapping[str, str]) -> Iterator[Check]:
         yield Check(command="go test ./...", label="go test", needs=("go",))
 
 
-def _table(value: object) -> dict[str, Any]:
+def _table(value: object) -> dict[str, object]:
     return value if isinstance(value, dict) else {}
 
 
-def _parse_json(text: str) -> dict[str, Any]:
+def _parse_json(text: str) -> dict[str, object]:
     try:
         return _table(json.loads(text))
     except (ValueError, RecursionError):
         return {}
 
 
-def _parse_toml(text: str) -> dict[str, Any]:
+def _parse_toml(text: str) -> dict[str, object]:
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError):
@@ -177,7 +181,7 @@ def _parse_toml(text: str) -> dict[str, Any]:
 
 
 def _ini_keys(text: str, section: str) -> set[str] | None:
-    """Give the keys of one section, None without it; reads also what a strict parser refuses."""
+    """Return the keys of one section, None without it; reads also what a strict parser refuses."""
     found: set[str] | None = None
     here = False
     for line in text.splitlines():

@@ -208,6 +208,7 @@ def _over_lines(lines: Sequence[str]) -> Iterator[bool]:
     """Yield what only several lines together say: what was counted, and apart from it what of that was skipped."""
     for counting, idle in ((_UNITTEST, _UNITTEST_IDLE), (_CTEST, None)):
         total = sum(int(found[1]) for line in lines if (found := counting.match(line)))
+        # CTest names each test it did not run on a line of its own.
         if idle is None:
             skipped = sum(1 for line in lines if _CTEST_IDLE.match(line))
         else:

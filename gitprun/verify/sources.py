@@ -29,7 +29,9 @@ _PRODUCT = r"(?:.*/)?(?:app|main|manage|setup|index|cli|server|__main__)\.\w+|(?
 _CHECKING = (
     r"(?i)(?:.*/)?(?:\.?ci|scripts?|tools?|hack|tests?|checks?|\.github)/.*|.*(?:check|test|verif|lint|\bci\b).*"
 )
+# As make writes its variables; ``$NAME`` is one of the shell's.
 _MADE_OF = r"\$[({]([A-Za-z_]\w*)[)}]"
+# By such words a prerequisite or a variable is taken for a part of the checks.
 _TELLING = r"(?i)test|check|spec|args|opts|lint|suite|case|unit|integration|e2e|verify|smoke|\bci\b"
 _NPM_WORDS = {"t": "test", "tst": "test", "it": "test", "install-test": "test", "start": "start", "stop": "stop"}
 # From a command to a target to a script to the script that one calls.
@@ -57,6 +59,7 @@ class _Trail:
 
     def follow(self, command: str, folder: str, depth: int) -> None:
         """Follow a command line that runs in a folder."""
+        # Targets and scripts may call each other in a circle.
         if depth > _DEEPEST or (command, folder) in self._seen:
             return
         self._seen.add((command, folder))
@@ -87,6 +90,7 @@ class _Trail:
 
     def _shell(self, arguments: Sequence[str], folder: str, depth: int) -> None:
         for number, word in enumerate(arguments):
+            # ``-ec`` and ``-lc`` hold a -c as well.
             if word.startswith("-") and not word.startswith("--") and "c" in word:
                 for code in arguments[number + 1 : number + 2]:
                     self.follow(code, folder, depth + 1)
@@ -105,6 +109,7 @@ class _Trail:
                         if re.fullmatch(_CHECKING, path):
                             self._script(path, folder, depth)
                 return
+            # Code on the command line lies in no file.
             if word in ("-c", "-e"):
                 return
             if not word.startswith("-") and word not in ("run", "task"):
@@ -124,6 +129,7 @@ class _Trail:
                 self.found.setdefault(called, set())
             for line in text.split("\n"):
                 # Targets and packages it runs; of the scripts it calls, _called knows.
+                # Near the bottom already: what a script runs is followed by one more step, and no four.
                 if re.search(r"\b(?:make|npm|pnpm|yarn|just)\b", line):
                     self.follow(line.strip(), folder, max(depth + 1, _DEEPEST - 1))
 
@@ -172,12 +178,14 @@ class _Trail:
                 folder, waiting = _join(folder, word), False
             elif word in ("--prefix", "-C", "--dir", "--cwd"):
                 waiting = True
+            # What follows is for the script itself.
             elif word == "--":
                 break
             elif not word.startswith("-"):
                 words.append(word)
         if words[:1] in (["run"], ["run-script"], ["rum"]):
             words = words[1:]
+        # Other words of npm (install, audit) are commands of its own; those of yarn and pnpm may be scripts.
         elif name == "npm" and words and words[0] not in (*_NPM_WORDS, "test"):
             return
         path = _join(folder, "package.json")
@@ -185,6 +193,7 @@ class _Trail:
         script = _NPM_WORDS.get(words[0], words[0]) if words else ""
         if text is None or not script:
             return
+        # These run before and after it unasked.
         for key in (f"scripts.pre{script}", f"scripts.{script}", f"scripts.post{script}"):
             self.found.setdefault(path, set()).add(key)
             command = read_json_key(text, key)
@@ -203,6 +212,7 @@ class _Trail:
         for folder in sorted(self.folders):
             for row in (row for row in RUNNERS if re.search(row.said, said)):
                 for path in (_join(folder, name) for name in row.names):
+                    # Where all of a file counts already, its keys need not be named.
                     if self.found.get(path, {""}) and self.read(path) is not None:
                         self.found.setdefault(path, set()).add(f"{RUNNER}{row.runner}")
             path = _join(folder, "package.json")
@@ -234,6 +244,7 @@ _JS_TABLE_KEYS = (
 
 def split_commands(text: str) -> list[list[str]]:
     """Split a command line into simple commands, each a list of words; at blanks where no shell would take it."""
+    # Operators become words of their own, and lines that go on are joined.
     lexer = shlex.shlex(text.replace("\\\n", " "), posix=True, punctuation_chars=";&|()<>\n")
     lexer.whitespace = " \t\r"
     lexer.whitespace_split = True
@@ -243,6 +254,7 @@ def split_commands(text: str) -> list[list[str]]:
         words = text.split()
     found: list[list[str]] = [[]]
     for word in words:
+        # Redirections end no command.
         if word and not set(word) - set(";&|()\n"):
             found.append([])
         else:
@@ -258,6 +270,7 @@ def _meant(words: Sequence[str]) -> list[str]:
             rest = rest[1:]
         elif rest[0] == "timeout":
             rest = rest[1:]
+            # Its options first, then the duration.
             while rest and rest[0].startswith("-"):
                 rest = rest[1:]
             rest = rest[1:]
@@ -279,6 +292,7 @@ def _called(text: str, folder: str, own: str, read: Reader) -> Iterator[str]:
         if line.lstrip().startswith("#"):
             continue
         for word in re.findall(r"[\w@.$(){}\"/-]*[\w.-]+", line):
+            # What scripts put before a name: ``$(dirname "$0")/``, ``${HERE}/`` or ``$HERE/``.
             plain = re.sub(r"^.*[)}\"]/|^\"?\$\w+/", "", word).strip('"')
             shell = plain.endswith((".sh", ".bash")) or (plain.startswith("./") and not posixpath.splitext(plain)[1])
             if not shell and not (
@@ -307,6 +321,7 @@ def _targets(path: str, text: str, targets: Sequence[str]) -> set[str]:
         keys.add(key)
         for first, end in find_parts(path, {key}, text):
             head, recipe = lines[first], lines[first + 1 : end]
+            # Comments behind a target, also those that document it, name no prerequisite.
             needed = head.partition(":")[2].partition("##")[0].partition("#")[0].partition("=")[0].split()
             # One without a recipe of its own stands for all it names.
             bare = not any(line.strip() for line in recipe) and is_makefile(posixpath.basename(path))

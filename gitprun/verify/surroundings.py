@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gitprun.model.environment import scrub_environment, withheld
+from gitprun.model.environment import strip_credentials, withheld
 from gitprun.model.errors import PrunError
 from gitprun.model.units import DEFAULT_OUTPUT_MAX, UNCONFINED, was_confined
 from gitprun.supervisor.process import DEFAULT_GRACE
-from gitprun.supervisor.sandbox import Row, Sandbox, SandboxKind, find_walls, make_cell, open_cell
+from gitprun.supervisor.sandbox import Row, Sandbox, SandboxKind, find_sandbox, make_sandbox, open_sandbox
 from gitprun.system.files import folder_identity
-from gitprun.verify.keep import TEMPORARIES
-from gitprun.verify.leads import follow_leads, tell_leads
+from gitprun.verify.back_references import describe_back_references, describe_obstacle
+from gitprun.verify.installations import TEMPORARIES
 from gitprun.verify.view import CheckoutView, Shown, obstacle, shown
 from gitprun.workspaces.scratch import drop_temporary, make_temporary
 
@@ -68,7 +68,7 @@ class Surroundings:
 
     env: Mapping[str, str]
     withheld: frozenset[str] = field(default_factory=frozenset)
-    cell: Sandbox = UNASKED_FOR
+    sandbox: Sandbox = UNASKED_FOR
     shown: Shown | None = None
     notes: tuple[str, ...] = ()
     obstacle: str = ""
@@ -79,7 +79,7 @@ class Surroundings:
 def wish_for_worker(
     executor: str, sandbox: str, asked: VerifySandbox | None, *, walled: bool = False
 ) -> ConfinementRequest:
-    """Say how the work of one worker is to be checked: as it was confined itself, unless something else is asked."""
+    """Return how the work of one worker is to be checked: as it was confined itself, unless something else is asked."""
     if asked == "none":
         return ConfinementRequest(confined=False, why=ASKED_NOT_TO)
     if asked == "workspace-write":
@@ -90,7 +90,7 @@ def wish_for_worker(
 
 
 def wish_for_landing(confined: bool, asked: VerifySandbox | None) -> ConfinementRequest:
-    """Say how a merged tree is to be checked; ``confined`` tells whether any of its workers was.
+    """Return how a merged tree is to be checked; ``confined`` tells whether any of its workers was.
 
     One is enough: what it wrote would else run with more rights than it had itself.
     """
@@ -119,16 +119,17 @@ def surroundings(
     ``view`` names the checkout whose path shows the workspace meanwhile (None: it shows the checkout).
     """
     given = {**os.environ, **dict(extra)}
-    env, names = scrub_environment(given) | dict(own), withheld(given)
+    env, names = strip_credentials(given) | dict(own), withheld(given)
     if folder_identity(workspace) is None and (wish.confined or view is not None):
         # A link would lead the walls round something else.
         raise PrunError(f"{workspace} is no folder any more")
-    walls = find_walls() if wish.confined else None
+    walls = find_sandbox() if wish.confined else None
     confined = walls is not None and walls.kind is not None
+    # Asked for and not to be had: then nothing runs, rather than with more rights.
     hindered = f"it cannot be confined: {walls.reason}" if walls and not confined and wish.required else ""
     notes: tuple[str, ...] = ()
     if view is not None and not hindered and (why := obstacle(view, env)):
-        hindered, notes, view = follow_leads(view, env, why), tell_leads(view, env), None
+        hindered, notes, view = describe_obstacle(view, env, why), describe_back_references(view, env), None
     with ExitStack() as stack:
         inside: list[Path] = []
         if confined and not hindered:
@@ -144,8 +145,8 @@ def surroundings(
             seen = stack.enter_context(
                 shown(view, workspace, beside, env, inside=inside, writable=wish.own_files or not confined)
             )
-        cell = _cell(wish, walls, workspace, temporary, seen.rows if seen else ())
-        yield Surroundings(env=env, withheld=names, cell=cell, shown=seen, notes=notes, obstacle=hindered)
+        sandbox = _sandbox(wish, walls, workspace, temporary, seen.rows if seen else ())
+        yield Surroundings(env=env, withheld=names, sandbox=sandbox, shown=seen, notes=notes, obstacle=hindered)
 
 
 def redirected(temporary: Path) -> dict[str, str]:
@@ -154,10 +155,10 @@ def redirected(temporary: Path) -> dict[str, str]:
     return dict.fromkeys(TEMPORARIES, str(temporary)) | caches
 
 
-def _cell(
+def _sandbox(
     wish: ConfinementRequest, walls: SandboxKind | None, workspace: Path, temporary: Path, rows: Sequence[Row]
 ) -> Sandbox:
     if walls is None or walls.kind is None:
-        return open_cell(f"none: {walls.reason if walls else wish.why}", rows)
+        return open_sandbox(f"none: {walls.reason if walls else wish.why}", rows)
     folders = [workspace, temporary] if wish.own_files else [temporary]
-    return make_cell(walls, folders, temporary=temporary, rows=rows)
+    return make_sandbox(walls, folders, temporary=temporary, rows=rows)

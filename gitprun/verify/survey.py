@@ -13,11 +13,12 @@ from gitprun.git.command import Git
 from gitprun.git.repo import Repository
 from gitprun.judging.hotspots import is_common
 from gitprun.model.errors import GitFailed, GitTimeout
-from gitprun.supervisor.process import run, scratch_folder, worker_environment
+from gitprun.supervisor.process import ProcessLimits, ProcessSpec, run, scratch_folder, worker_environment
 from gitprun.system.files import read_plain
 from gitprun.verify.check import read_markers
 from gitprun.verify.recipes import Check, detect
 
+# Settings people write by hand are smaller.
 MAX_FILE = 1_000_000
 COPIED = (".env", ".env.local", ".env.development.local", ".env.test.local")
 LINKED = ("node_modules",)
@@ -26,6 +27,7 @@ PRISMA = "prisma/schema.prisma"
 TOUCHED = (PRISMA, "src/lib/query-keys.ts", "src/lib/queue.ts", "src/routes.ts", "src/routes.tsx", "src/index.ts")
 # ... and those that so many of the last commits touched.
 RECENT, OFTEN, SHARE, MOST = 200, 8, 0.15, 4
+# It is for a suggestion only: nobody waits longer for one.
 LOG_TIMEOUT = 20.0
 # Keys and values, each there once: both sides' lines one after the other say something twice, or break it.
 STRUCTURED = (
@@ -75,7 +77,7 @@ def survey(repository: Repository, top: Path) -> CheckoutSurvey:
 
 
 def _missing(checks: Sequence[Check], top: Path) -> Iterator[str]:
-    """Say which programs of the checks found are not there, each once."""
+    """Return which programs of the checks found are not there, each once."""
     told: set[str] = set()
     for check in checks:
         absent = [program for program in check.needs if shutil.which(program) is None]
@@ -100,7 +102,9 @@ def _has_module(python: str, name: str) -> bool:
         argv = [python, "-c", code, name]
         # In a folder of its own: Python would look for modules where it is.
         said, env = Path(scratch, "said"), worker_environment({})
-        return run(argv, cwd=Path(scratch), env=env, stdout=said, timeout=MODULE_TIMEOUT).code != 3
+        program = ProcessSpec(argv=argv, cwd=Path(scratch), env=env, stdout=said)
+        # 3 is given by this code alone, 1 by a Python that failed for any reason.
+        return run(program, ProcessLimits(timeout=MODULE_TIMEOUT)).code != 3
 
 
 def wandering(top: Path, folder: str) -> list[str]:
@@ -142,13 +146,14 @@ def _often(git: Git) -> list[str]:
         return []
     counts = Counter(os.fsdecode(row).lstrip("\n") for row in rows)
     enough = max(OFTEN, SHARE * counts.pop("\x01", 0))
+    # More than are wanted, for some drop out below.
     often = [name for name, count in counts.most_common(3 * MOST) if count >= enough]
     own = [name for name in often if name.isprintable() and name and not _settled(name)]
     return list(_tracked(git, own))[:MOST] if own else []
 
 
 def _settled(name: str) -> bool:
-    """Tell whether a file is a hotspot without being named, or one that no union can be right for."""
+    """Check whether a file is a hotspot without being named, or one that no union can be right for."""
     last = name.rpartition("/")[2].lower()
     structured = last in MANIFESTS or last.endswith(STRUCTURED)
     return is_common(name) or structured or "-lock." in last

@@ -20,7 +20,7 @@ from gitprun.model.names import Oid
 from gitprun.model.plan import Settings, VerifyView
 from gitprun.supervisor.sandbox import Row, find_view
 from gitprun.system.files import read_plain
-from gitprun.verify.keep import TEMPORARIES, installations, is_below, why_covered_never
+from gitprun.verify.installations import TEMPORARIES, installations, is_below, why_covered_never
 from gitprun.workspaces.clone import render_alternates
 from gitprun.workspaces.scratch import drop_temporary, make_temporary
 from gitprun.workspaces.worktree import admin_folder
@@ -61,6 +61,7 @@ def view_of(
     if repository.top is None or wanted == "none":
         return None
     return CheckoutView(
+        # Mounts are made at real paths.
         checkout=Path(os.path.realpath(repository.top)),
         common=Path(os.path.realpath(repository.common)),
         link=tuple(link or ()),
@@ -198,12 +199,13 @@ def _leads_to(link: Path, target: Path) -> bool:
 def _points(checkout: Path, kept: Iterable[str]) -> dict[str, bool]:
     """List where something has to be mounted, relative to the checkout, and whether that is a folder."""
     inner = sorted(path for path in kept if is_below(path, str(checkout)))
+    # What lies below another one comes along with it.
     tops = [path for path in inner if not any(path != other and is_below(path, other) for other in inner)]
     return {os.path.relpath(path, checkout): os.path.isdir(path) for path in tops}
 
 
 def _git_rows(view: CheckoutView, place: Path, folder: Path, *, writable: bool) -> list[Row]:
-    """Give a linked worktree a git folder to write into that is not the user's: a copy, and a place for objects."""
+    """Make a linked worktree a git folder to write into that is not the user's: a copy, and a place for objects."""
     if not _is_file(place / ".git") or (admin := admin_folder(view.common, place)) is None:
         return []
     shared, objects, own = folder / "shared", folder / "objects", folder / "admin"

@@ -19,7 +19,7 @@ from gitprun.system.sharing import make_private
 OUTBOX = ".prun"
 
 # How git fills and reads a workspace: no program of the checkout runs, and every change of a file is seen,
-# whatever the user's own configuration says for his checkouts.
+# whatever the user's own configuration says for other checkouts.
 QUIET = (
     "core.hooksPath=/dev/null",
     "core.splitIndex=false",
@@ -78,6 +78,7 @@ def require_room(root: Path, path: Path) -> None:
             f"the workspace folder {root} cannot be used: {problem.strerror}",
             'set another one: [workspace] root = "/path" in prun.toml',
         ) from None
+    # Never filled over: somebody's work may lie there, and would be taken for the unit's.
     if os.path.lexists(path):
         raise WorkspaceProblem(f"{path} is already there", "remove it, or choose another root for workspaces")
 
@@ -103,7 +104,7 @@ def explain_checkout(problem: GitFailed | GitTimeout, path: Path) -> WorkspacePr
 
 
 def provide(top: Path | None, path: Path, copy: Sequence[str], link: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Copy or link untracked things of the user's checkout into a workspace; give their paths, and notes."""
+    """Copy or link untracked things of the user's checkout into a workspace; returns their paths, and notes."""
     provided, notes = [], []
     for name, linked in [*((name, False) for name in copy), *((name, True) for name in link)]:
         source = top / name if top else None
@@ -111,9 +112,11 @@ def provide(top: Path | None, path: Path, copy: Sequence[str], link: Sequence[st
         if source is None or not os.path.lexists(source):
             notes.append(f"{name} is configured to be {'linked' if linked else 'copied'} but is not in your checkout")
             continue
+        # The base's own version is what the unit works on; a copy of the user's would show as a change.
         if os.path.lexists(target):
             notes.append(f"{name} is tracked, so the workspace has its own: neither copied nor linked")
             continue
+        # A tracked link in the place of a folder would have us write where it leads.
         if not _parent_inside(path, target):
             notes.append(f"{name} lies behind a link of the workspace: neither copied nor linked")
             continue
@@ -176,6 +179,7 @@ def list_submodules(path: Path) -> list[str]:
 def _is_empty_inside(path: Path, name: str) -> bool:
     """Check whether a folder below another one is there, and empty; any name can stand in such a file."""
     folder = path / name
+    # The file came with the base, so a name in it may lead anywhere.
     if os.path.isabs(name) or ".." in folder.parts or os.path.islink(folder):
         return False
     try:

@@ -20,8 +20,9 @@ from gitprun.workspaces.base import QUIET, Workspace, WorkspaceProblem, explain_
 from gitprun.workspaces.remotes import NONE, PREFIX, Remotes, ask_for_remotes, read_remotes
 from gitprun.workspaces.rulebook import read_rules
 
-# Local settings of the user's repository that decide what a checkout holds; they are his own, and carried over.
+# Local settings of the user's repository that decide what a checkout holds; they are the user's own, and carried over.
 CARRIED = ("core.autocrlf", "core.eol", "core.safecrlf", "core.longpaths", "core.precomposeunicode")
+# Without the user's filters a checkout would hold pointers where the user sees files (LFS, git-crypt).
 CARRIED_PREFIX = ("filter.",)
 # Nothing in a clone waits for a passphrase or packs objects behind the worker's back.
 OWN = (
@@ -80,6 +81,7 @@ def read_source(repository: Repository) -> CloneSource:
         notes.append("partial clone: objects that were never fetched are missing in a clone (use workspace = worktree)")
     rules = read_rules(repository)
     kept = [(k, v) for k, v in config.items() if k in CARRIED or k.startswith(CARRIED_PREFIX)]
+    # A worker's own commits carry a name the user knows; without one git refuses to commit at all.
     for key in ("user.name", "user.email"):
         if key in config:
             kept.append((key, config[key]))
@@ -136,6 +138,7 @@ def make_clone(source: CloneSource, path: Path, commit: Oid, branch: str) -> Wor
             "init", "--quiet", "--template=", "--object-format=sha1", f"--initial-branch={branch}", str(path)
         )
     except GitFailed as problem:
+        # Half of an init: nobody has written there yet, and the next try must find no folder.
         shutil.rmtree(path, ignore_errors=True)
         raise WorkspaceProblem(f"no workspace at {path}: {problem.message}") from None
     identity = folder_identity(path)
@@ -143,6 +146,7 @@ def make_clone(source: CloneSource, path: Path, commit: Oid, branch: str) -> Wor
         raise WorkspaceProblem(f"{path} vanished while it was made")
     try:
         notes = _fill(source, path / ".git", commit, branch)
+        # Last: the refs, rules and settings of the lines above decide what the checkout holds.
         Git(cwd=path, config=QUIET).run("reset", "--hard", "--quiet")
     except (GitFailed, GitTimeout) as problem:
         remove_tree(path, identity)
@@ -167,11 +171,13 @@ def _fill(source: CloneSource, git_dir: Path, commit: Oid, branch: str) -> list[
     own = f"refs/heads/{branch}"
     rows = [(own, str(commit), "")]
     for row in source.refs:
+        # Git keeps a ref as a file: one cannot be a folder of another, and the unit's own branch must be there.
         if own.startswith(f"{row[0]}/") or row[0] == own or row[0].startswith(f"{own}/"):
             notes.append(f"{row[0]} is not in the clone: its name collides with {own}")
         else:
             rows.append(row)
     _write_refs(git_dir, rows, source.remotes)
+    # The borrowed objects end where the user's history was cut off; without this file git would call them corrupt.
     if source.shallow:
         (git_dir / "shallow").write_bytes(source.shallow)
     (info / "exclude").write_bytes(source.exclude)

@@ -30,9 +30,12 @@ def furnish(
     """
     path = workspace.path
     provided, notes = provide(repository.top, path, provision.copy, provision.link)
+    # What was copied or linked in is nobody's work. In a worktree the shared exclude file is the user's, so there the
+    # capture alone leaves it out.
     if workspace.kind == "clone" and provided:
         with open(path / ".git" / "info" / "exclude", "ab") as exclude:
             exclude.write(b"\n" + b"".join(_exclude_rule(name) for name in provided))
+    # Before the worker starts: an index it has written could tell git that a changed file is as it was.
     index = _keep_index(workspace, folder)
     make_own_git(repository, index, base, worktree=path if workspace.kind == "worktree" else None, rules=rules)
     return replace(

@@ -43,20 +43,22 @@ CONTENT = frozenset(
         "core.symlinks",
     }
 )
+# Only a worktree is sparse as the user's checkout is; a clone holds every file.
 SPARSE = frozenset(
     {"core.sparsecheckout", "core.sparsecheckoutcone", "index.sparse", "sparse.expectfilesoutsideofpatterns"}
 )
 SIGNING = ("commit.gpgsign", "user.signingkey")
 # Where filters keep what they need beside the settings, in the user's git folder.
 STORES = ("lfs", "git-crypt")
+# Ignore and attribute files and settings; a few kilobytes as a rule.
 _MOST = 16_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class SourceSettings:
-    """What counts and is no setting: the user's filters, where his hooks lie, whether objects may be missing.
+    """What counts and is no setting: the user's filters, where the hooks lie, whether objects may be missing.
 
-    ``signing`` are his settings about signatures, key and value.
+    ``signing`` are the user's settings about signatures, key and value.
     """
 
     filters: Mapping[str, Mapping[str, str]]
@@ -80,6 +82,7 @@ def ensure_own_git(repository: Repository, index: Path, base: Oid, kind: Workspa
     if not (folder / "config").is_file():
         _fill(repository, folder, base, read_config(repository.git), sparse=kind == "worktree")
         if kind == "worktree":
+            # What is checked out sparsely is told by patterns of git's own, beside its settings.
             _copy(repository.common / "info" / "sparse-checkout", folder / "info" / "sparse-checkout")
     else:
         _follow_repository(repository.common, folder)
@@ -90,6 +93,7 @@ def _follow_repository(common: Path, folder: Path) -> None:
     """Have the folder borrow from where the user's repository is now: it may have been moved since, with us in it."""
     place, wanted = folder / "objects" / "info" / "alternates", render_alternates((common / "objects").resolve())
     if read_plain(place, _MOST) == wanted:
+        # Nothing moved: no git is started for that.
         return
     config = Git(cwd=folder, env={"GIT_DIR": str(folder)})
     for key, name in (("core.excludesfile", "ignore"), ("core.attributesfile", "attributes")):
@@ -110,6 +114,7 @@ def follow_alternates(common: Path, folder: Path, clone: Path) -> None:
     """
     inner = clone / ".git" / "objects" / "info"
     before = read_plain(folder / "objects" / "info" / "alternates", _MOST)
+    # A link among these would have us write wherever a worker points.
     plain = all(folder_identity(path) is not None for path in (inner, *list(inner.parents)[:3]))
     if plain and before is not None and read_plain(inner / "alternates", _MOST) == before:
         write_whole(inner / "alternates", render_alternates((common / "objects").resolve()), mode=0o644)
@@ -125,6 +130,7 @@ def make_own_git(
     ``rules`` are the shared ignore rules and attributes as they were when the run began (None: as they are now).
     """
     folder = own_git(index)
+    # First, for a folder with a config counts as whole.
     (folder / "config").unlink(missing_ok=True)
     (folder / PREPARED).unlink(missing_ok=True)
     said = read_config(repository.git if worktree is None else Git(cwd=worktree))
@@ -167,6 +173,7 @@ def _fill(
     (folder / "info" / "attributes").write_bytes(rules.attributes)
     _copy(common / "shallow", folder / "shallow")
     _copy(_own_file(said, "core.excludesfile", "ignore"), folder / "ignore")
+    # Copied, so that what counts is as it was before the worker began.
     _copy(_own_file(said, "core.attributesfile", "attributes"), folder / "attributes")
     filters = {key: value for key, value in said.items() if key.startswith("filter.")}
     partial = any(key.startswith("remote.") and key.endswith(".promisor") for key in said)
@@ -180,6 +187,7 @@ def _fill(
     (folder / SNAPSHOT).write_text(json.dumps(snapshot))
     if filters:
         _borrow_stores(common, folder)
+    # On disk before the config that says the folder is whole.
     sync_all(str(folder / name) for name in FILES)
     # Last, and in one step: with it the folder is whole.
     write_whole(folder / "config", _render(_settings(said, folder, common, sparse=sparse)))
@@ -198,6 +206,7 @@ def read_snapshot(folder: Path) -> SourceSettings:
 
 def _settings(said: Mapping[str, str], folder: Path, common: Path, *, sparse: bool) -> dict[str, str]:
     carried = CONTENT | SPARSE if sparse else CONTENT
+    # No other setting comes along: each could name a program, or lead to a file that does.
     found = {key: value for key, value in said.items() if key in carried}
     found |= {
         "core.repositoryformatversion": "0",
@@ -224,7 +233,7 @@ def _render(settings: Mapping[str, str]) -> bytes:
 
 
 def _own_file(said: Mapping[str, str], key: str, name: str) -> Path:
-    """Find a file of rules the user keeps for all his repositories."""
+    """Find a file of rules the user keeps for all repositories."""
     if said.get(key):
         return Path(os.path.expanduser(said[key]))
     home = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")

@@ -1,4 +1,4 @@
-"""Keep alive what a clone starts with: it borrows the user's objects, and he may delete branches and collect garbage.
+"""Keep alive what a clone starts with: it borrows objects, and the user may delete branches and collect garbage.
 
 One commit has all branches as its parents that the base does not hold already, and as its tree whatever else refs
 name. Annotated tags, of which a commit can hold none, are small and given to each clone as a pack of its own.
@@ -26,7 +26,9 @@ from gitprun.workspaces.clone import CloneSource
 _MODES = {"blob": "100644", "tree": "040000"}
 _TAGS = "tags-"
 _EMPTY = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+# Other runs may pin at the same moment; each try is one compare-and-swap.
 _TRIES = 20
+# A tag of a tag is rare, a chain of more than a few a trap.
 MOST_TAGS_DEEP = 16
 # So many parents a commit has at most: "git log --graph --all" draws a column for each.
 _WIDTH = 32
@@ -35,12 +37,13 @@ _FEW = 100
 
 
 def pin_source(repository: Repository, run: str, source: CloneSource, base: Oid) -> CloneSource:
-    """Pin everything the clones of a run start with beside ``base``, once; give the source with its tags packed.
+    """Pin everything the clones of a run start with beside ``base``, once; returns the source with its tags packed.
 
     ``run`` is the id of a run, or ``named/<name>`` for a workspace outside of runs.
     """
     ends = {end or own for _, own, end in source.refs}
     tags = {own for _, own, end in source.refs if end}
+    # The pin of the base holds all there is already; most repositories with one branch end here.
     if ends <= {base} and source.remotes.oids <= {base} and not tags:
         return source
     git = Git(cwd=repository.common, config=("core.fsync=all",), neutral=True)
@@ -153,6 +156,7 @@ def _pin_ends(git: Git, ref: str, source: CloneSource, base: Oid, pin: _Pin) -> 
     if others:
         rows = "".join(f"{_MODES[kind]} {kind} {oid}\t{oid}\n" for oid, kind in sorted(others.items()))
         tree = git.run("mktree", stdin=rows.encode()).text
+    # The pin before it stays reachable: clones of earlier attempts still borrow what it holds.
     parents = [*([old] if old else []), *commits]
     who = f"git prun <prun@localhost> {int(time.time())} +0000"
     said = f"{pin.digest}\n"
@@ -182,6 +186,7 @@ def _make_chain(git: Git, commits: Sequence[str]) -> str:
         text = f"tree {_EMPTY}\n{parents}author {who}\ncommitter {who}\n\nkeeps remote-tracking branches\n"
         bodies.append(text.encode())
         last = hashlib.sha1(b"commit %d\0" % len(bodies[-1]) + bodies[-1]).hexdigest()
+    # A pack for a handful of objects would stay for good; so many loose ones would slow the user's own git down.
     words = ("unpack-objects", "-q") if len(bodies) < _FEW else ("index-pack", "--stdin")
     git.run(*words, stdin=_pack(bodies))
     return f"{last} {len(bodies) - 1}"
@@ -225,6 +230,7 @@ def _merged(git: Git, source: CloneSource, base: Oid) -> set[str]:
 
 def _pack_tags(git: Git, target: Path, tags: list[str]) -> None:
     """Pack the tag objects, with those they point to, into a folder that is there whole or not at all."""
+    # Made by an earlier attempt of the run, whole: it was renamed into its place.
     if target.is_dir():
         return
     aside = target.with_name(f".{_TAGS}{os.urandom(6).hex()}")

@@ -19,6 +19,7 @@ PREFIX = b"refs/remotes/"
 LARGEST = 32_000_000
 # Only so many are looked at for what they point to: each is a file.
 _MOST_HEADS = 1000
+# A symbolic ref is one line with a name of at most 4,096 bytes.
 _LONGEST = 10_000
 _BROKEN = re.compile(r"ignoring (?:broken ref|ref with broken name) (refs/remotes/\S+)")
 
@@ -61,6 +62,7 @@ def read_remotes(git: Git, common: Path) -> Remotes:
         text, passed = _read_one_by_one(git)
     else:
         text, passed = _cut_out(listing.out), []
+    # Better none, with a note, than a clone that takes seconds to read its refs at every command.
     if len(text) > LARGEST:
         return Remotes(
             note=f"refs/remotes is not in the clone: it holds {text.count(b'%c' % 10)} refs, which is too many"

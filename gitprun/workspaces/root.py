@@ -40,6 +40,7 @@ def choose_root(configured: str | None, home: Path, cache: Path) -> Path:
         return beside
     if room and not beside.exists() and os.access(home.parent, os.W_OK | os.X_OK):
         return beside
+    # One folder a repository, told by its whole place: two repositories of one name must not share it.
     mark = "-".join(part for part in home.parts[1:] if part)
     return cache / "git-prun" / mark
 
@@ -60,6 +61,7 @@ def require_outside(repository: Repository, root: Path) -> None:
         if top.resolve() not in (root, *root.parents):
             continue
         ignored = Git(cwd=top).run("check-ignore", "--quiet", f"{root}/", ok=(0, 1, 128)).code == 0
+        # Workspaces that git does not ignore would show as new files, and a clean would take them away.
         if not ignored or root == top.resolve():
             raise WorkspaceProblem(
                 f"the workspace root {root} lies in your checkout",
@@ -84,6 +86,7 @@ def made_root(root: Path) -> Iterator[None]:
             ) from None
         yield
     except BaseException:
+        # Only what we made, and only while it is empty: rmdir refuses the rest.
         for folder in missing:
             with contextlib.suppress(OSError):
                 folder.rmdir()

@@ -20,7 +20,9 @@ from gitprun.system.files import read_plain
 EXCLUDE, ATTRIBUTES = "info/exclude", "info/attributes"
 # Where contents are kept, beside what was written down of a drift.
 STORE = "contents"
+# Ignore and attribute files; a few kilobytes as a rule.
 _MOST = 16 << 20
+# A ledger is compacted long before; one that is larger is read by nobody.
 _MOST_LEDGER = 1 << 30
 
 
@@ -69,6 +71,7 @@ def _before(repository: Repository) -> Mapping[str, tuple[bytes, str]]:
     for drift in open_drifts(ledger.read().events):
         for one in drift.open:
             thing = one.thing
+            # The first open change of each counts: what later ones changed was no longer the user's.
             if thing.kind == "info" and thing.name in (EXCLUDE, ATTRIBUTES) and thing.name not in found:
                 digest = thing.old.partition(" ")[2]
                 content = ContentStore(Path(drift.place).parent / STORE).content(digest) if digest else None

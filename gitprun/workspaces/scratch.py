@@ -10,6 +10,7 @@ from gitprun.system.files import folder_identity, remove_tree
 from gitprun.system.sharing import usual_umask
 from gitprun.workspaces.base import Workspace, WorkspaceProblem, require_room
 
+# Each try is lost only to another worker that ends in just that moment.
 _TRIES = 1000
 
 
@@ -36,6 +37,7 @@ def make_temporary(path: Path) -> None:
             path.mkdir(mode=0o700)
             return
         except FileNotFoundError:
+            # Another worker may make it at the same moment.
             with suppress(FileExistsError):
                 path.parent.mkdir(parents=True, mode=0o700)
     raise WorkspaceProblem(f"no folder for temporary files at {path}: the one above it is taken away again and again")
@@ -47,6 +49,7 @@ def drop_temporary(path: Path) -> None:
     try:
         if identity is not None:
             remove_tree(path, identity)
+        # Only the last one can: a folder that still holds another worker's refuses.
         path.parent.rmdir()
     except (PrunError, OSError):
         return

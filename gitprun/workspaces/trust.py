@@ -13,14 +13,15 @@ import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from gitprun.git.repo import Repository
 from gitprun.model.errors import PrunError
 from gitprun.model.powers import Power
 from gitprun.system.files import locked, read_plain, write_whole
 
+# Scripts that setup commands call; what is larger is no script, and would be hashed at every start.
 MAX_FILE = 16_000_000
+# Of the record of approvals: another number is of another version of prun, and counts as none.
 FORMAT = 1
 # One line of an error names no more of a value.
 MOST_SHOWN = 200
@@ -72,6 +73,7 @@ def record_trust(repository: Repository, powers: Iterable[Power]) -> None:
     path, place, now = trust_file(os.environ), _place(repository), round(time.time())
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     with locked(path.with_name("trust.lock"), doing="writing what is trusted"):
+        # Only fingerprints are kept: a value may hold a token, and this file lies beside others in the home folder.
         rows = {
             fingerprint(repository, power): {"repository": place, "key": power.key, "time": now} for power in powers
         }
@@ -113,6 +115,7 @@ def _answers(repository: Repository, power: Power) -> set[str]:
     hashes = {fingerprint(repository, power)}
     commands = json.loads(power.value) if power.name in _FORMER else None
     if isinstance(commands, list):
+        # Approved under an older version: nobody is asked twice for the same words.
         hashes.add(_digest([_place(repository), *commands]))
     return hashes
 
@@ -120,6 +123,7 @@ def _answers(repository: Repository, power: Power) -> set[str]:
 def _content(repository: Repository, power: Power) -> str:
     """Return the hash of the file that a program's name leads to, if that lies in the checkout; empty if not."""
     named, top = json.loads(power.value) if power.name == "program" else None, repository.top
+    # A name without a slash is looked for on PATH, which is the user's own business.
     if top is None or not isinstance(named, str) or os.sep not in named:
         return ""
     path = Path(os.path.realpath(top / named))
@@ -135,7 +139,7 @@ def _digest(said: object) -> str:
     return hashlib.sha256(json.dumps(said).encode()).hexdigest()
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: Path) -> dict[str, object]:
     """Read what is trusted; a file that cannot be read trusts nothing."""
     try:
         record = json.loads(read_plain(path, MAX_FILE) or b"{}")

@@ -13,10 +13,12 @@ from gitprun.git.command import Git
 from gitprun.git.repo import Repository, read_checkouts
 from gitprun.git.stale import COMMONDIR, mend_entry
 from gitprun.model.errors import GitFailed, GitTimeout, OperationRefused
+from gitprun.model.escapes import shell_word
 from gitprun.model.names import Oid
 from gitprun.system.files import TRASH, empty_trash, folder_identity, locked, read_plain, remove_tree, write_whole
 from gitprun.workspaces.base import QUIET, Workspace, WorkspaceProblem, explain_checkout, require_room
 
+# Git holds its lock on the list of worktrees for milliseconds: two seconds outlast many workers that begin at once.
 RETRIES = 20
 RETRY_PAUSE = 0.1
 
@@ -67,6 +69,7 @@ def _unbare(repository: Repository, path: Path) -> None:
     """Set in the worktree's own settings that it is no bare repository, where the shared ones reach it."""
     shared = Git(cwd=repository.common, env={"GIT_DIR": str(repository.common)})
     asked = ("extensions.worktreeConfig", "core.bare")
+    # Such a repository says for all worktrees that they have none, and git would refuse to fill this one.
     if all(shared.run("config", "--type=bool", "--get", key, ok=(0, 1)).text == "true" for key in asked):
         Git(cwd=path).run("config", "--worktree", "core.bare", "false")
 
@@ -78,6 +81,8 @@ def _register(
 
     Gives notes: what a program that died had left in the way was put right.
     """
+    # A hook of the user's (post-checkout) has no business with a place nobody works in yet; relative paths break in old
+    # gits.
     settings = ("core.hooksPath=/dev/null", "worktree.useRelativePaths=false")
     git = Git(cwd=repository.top or repository.common, config=settings)
     notes: tuple[str, ...] = ()
@@ -86,6 +91,7 @@ def _register(
             git.run("worktree", "add", "--quiet", "--no-checkout", *words)
             return notes
         except GitFailed as problem:
+            # Git leaves the folder it made before it failed; a next try would call that "already there".
             shutil.rmtree(path, ignore_errors=True)
             if made is not None:
                 git.run("update-ref", "-d", f"refs/heads/{made[0]}", made[1], ok=(0, 1, 128))
@@ -143,7 +149,7 @@ def admin_folder(common: Path, path: Path) -> Path | None:
 
 
 def relocate_worktree(repository: Repository, before: Path, after: Path) -> None:
-    """Return git that a worktree was renamed from ``before`` to ``after``; doing it twice is fine."""
+    """Record with git that a worktree was renamed from ``before`` to ``after``; doing it twice is fine."""
     with locked(repository.state / "locks" / "worktree.lock", doing="moving a worktree"):
         admin = admin_folder(repository.common, before)
         if admin is not None:
@@ -160,7 +166,7 @@ def relocate_worktree(repository: Repository, before: Path, after: Path) -> None
 def lock_reason(common: Path, path: Path) -> str | None:
     """Return the reason somebody locked a worktree for with ``git worktree lock`` (perhaps empty).
 
-    None if he did not.
+    None if nobody did.
     """
     admin = admin_folder(common, path)
     if admin is None or not os.path.lexists(admin / "locked"):
@@ -173,7 +179,8 @@ def require_unlocked(common: Path, path: Path) -> None:
     reason = lock_reason(common, path)
     if reason is not None:
         raise OperationRefused(
-            f"the worktree {path} is locked" + (f": {reason}" if reason else ""), f"git worktree unlock {path}"
+            f"the worktree {path} is locked" + (f": {reason}" if reason else ""),
+            f"git worktree unlock {shell_word(str(path))}",
         )
 
 
@@ -190,6 +197,7 @@ def remove_worktree(
     when somebody
     locked it.
     """
+    # Git's own lock covers single steps only; two that remove at once would each take the other's half for broken.
     with locked(repository.state / "locks" / "worktree.lock", doing="removing a worktree"):
         require_unlocked(repository.common, path)
         _sweep_rests(repository.state)
@@ -205,6 +213,7 @@ def remove_worktree(
 
 def _sweep_rests(state: Path) -> None:
     """Empty what is left of registrations that were being removed; nobody else puts anything there."""
+    # Of a removal that was killed: nothing in there is named by anything any more.
     for rest in state.glob(f"{TRASH}*"):
         found = folder_identity(rest)
         if found is not None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from gitprun.git.command import Git
 from gitprun.git.trees import read_bases, tree_of
 from gitprun.git.walk import Trees
-from gitprun.landing.evil_merge import find_lost
+from gitprun.landing.evil_merge import find_evil_merges
 from gitprun.landing.past import Past
 from gitprun.landing.reverts import Asking, find_reverted
 from gitprun.landing.taken_back import Back, find_taken_back
@@ -36,7 +36,7 @@ class Backwards:
             return {}
         tree = tree_of(self.trees.repo, tip)
         back = find_taken_back(self.past, Back(target=target, bases=bases, tip=tip, tree=tree))
-        lost = find_lost(self.git, self.trees, bases=(*bases, target), tip=tip, last=tree)
+        lost = find_evil_merges(self.git, self.trees, bases=(*bases, target), tip=tip, last=tree)
         # The commit before the first of its own stands for the one a reflog would name.
         first = self.git.run("rev-list", "--first-parent", "--parents", tip, f"^{target}").text.split("\n")[-1].split()
         known = Back(target=target, bases=bases, tip=tip, tree=tree, first=first[-1] if len(first) > 1 else "")

@@ -419,6 +419,18 @@ def test_the_workspace_is_on_another_branch(repo: Repo, run: Run) -> None:
     )
 
 
+def test_hints_quote_what_a_shell_would_read_otherwise(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    repo = make_repo_for_workers(tmp_path / "my repo")
+    assert inside(capsys, repo.path, "new", "a", "it's").code == 0
+    path = tmp_path / "my repo.prun" / "named" / "a"
+    Repo(path).git("switch", "-q", "-c", "other")
+    said = inside(capsys, repo.path, "exec", "a", "p1", "Do it.", "--command", "true")
+    assert (said.code, said.err) == (
+        1,
+        f"error: the workspace a is on other, not on its branch it's\nhint: git -C '{path}' switch 'it'\"'\"'s'\n",
+    )
+
+
 def test_a_branch_that_was_rewritten_gets_no_commit(repo: Repo, run: Run) -> None:
     run("echo 1 >1.txt")
     before = repo.oid("x")
@@ -611,6 +623,33 @@ def test_a_worker_its_service_failed_is_tried_again(
     unit = roster(repo.ledger.read().events).units["a"]
     earlier = [(row.attempt, row.state, row.kind) for row in unit.earlier]
     assert earlier == ([(1, "rate-limited", "503")] if again else [])
+
+
+def test_waiting_is_shown_and_ends_with_a_stop(repo: Repo, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = scripted(tmp_path, "echo 2 >b.txt\n" + failed("unexpected status 503 Service Unavailable: busy"))["codex"]
+    repo.write("prun.toml", f'[executor.codex]\nprogram = "{table.program}"\n')
+    repo.approve()
+    assert inside(capsys, repo.path, "new", "a", "x").code == 0
+    process = start_prun(repo.path, "exec", "a", "p1", "Do it.")
+    assert process.stdout is not None
+    line = b""
+    while b"trying again at" not in line:
+        line = process.stdout.readline()
+    shown = status(repo, capsys)
+    assert (shown["state"], shown["outcome"]) == ("waiting", "kept")
+    assert inside(capsys, repo.path, "stop", "a").code == 0
+    _, err = process.communicate(timeout=60)
+    assert (process.returncode, err.decode().splitlines()[-1]) == (
+        143,
+        "warning: unexpected status 503 Service Unavailable: busy; stopped while waiting to try again",
+    )
+    shown = status(repo, capsys)
+    assert (shown["state"], shown["reason"]) == (
+        "rate-limited",
+        "unexpected status 503 Service Unavailable: busy; stopped while waiting to try again",
+    )
+    assert repo.files("refs/prun/kept/named/a/attempt-1")["b.txt"] == "2"
+    assert subjects(repo, "main..x") == []
 
 
 @pytest.mark.parametrize("said", ["x", "0", "-1"])

@@ -31,8 +31,9 @@ def repo(tmp_path: Path) -> Repo:
     repo.switch("main")
     repo.commit("main", f="main\n", s_dot_json='{\n  "x": 2,\n  "a": 1,\n  "b": 2,\n  "c": 3\n}\n')
     repo.ledger.append(payload_of("run.started", {"base": base}), run="r1")
-    facts = {"state": "ready", "commit": repo.oid("unit"), "verdict": {"state": "pass"}}
-    repo.ledger.append(payload_of("unit.finished", facts), run="r1", unit="u")
+    facts = {"commit": repo.oid("unit"), "verdict": {"state": "pass"}}
+    repo.ledger.append(payload_of("unit.captured", facts), run="r1", unit="u")
+    repo.ledger.append(payload_of("unit.finished", state="ready"), run="r1", unit="u")
     return repo
 
 

@@ -69,7 +69,7 @@ def test_what_is_not_there_is_said_with_the_nearest(tmp_path: Path, words: tuple
 
 def test_an_installation_has_its_own_pages(tmp_path: Path) -> None:
     build = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]
-    assert build["wheel"]["force-include"]["references"] == "gitprun/_references"
+    assert build["wheel"]["sources"]["references"] == "gitprun/_references"
     assert build["wheel"]["shared-data"] == {"references/git-prun.1": "share/man/man1/git-prun.1"}
     package = tmp_path / "site" / "gitprun"
     shutil.copytree(ROOT / "gitprun", package, ignore=shutil.ignore_patterns("__pycache__"))

@@ -16,7 +16,7 @@ from rich.console import Console
 
 from gitprun.api.events import LedgerEvent
 from gitprun.cli.live import Watch
-from tests.support.cli import program_environment, prun, start_prun
+from tests.support.cli import ROOT, program_environment, prun, start_prun
 from tests.support.inside import inside, timeless
 from tests.support.processes import start_program
 from tests.support.repos import Repo, make_repo
@@ -46,7 +46,7 @@ def test_usage(repo: Repo, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_help_and_version(repo: Repo, capsys: pytest.CaptureFixture[str]) -> None:
     said = inside(capsys, repo.path, "--version")
-    assert (said.code, said.out, said.err) == (0, "git prun, version 0.1.0\n", "")
+    assert (said.code, said.out, said.err) == (0, "git prun, version 0.2.0\n", "")
     said = inside(capsys, repo.path, "--help")
     assert (said.code, said.err) == (0, "")
     assert "Exit codes: 0 done, 1 the answer is no, 70 a bug of ours, 128 cannot, 129" in said.out
@@ -338,3 +338,37 @@ def test_the_live_picture(monkeypatch: pytest.MonkeyPatch) -> None:
         "1 of 3 units over, 5.0s (Ctrl-C stops them, keeps their wor\u2026",
     ]
     assert [line.split()[0] for line in drawn(watch, 1)] == ["c", "1"]
+
+
+# A stand-in for Windows: its name, and none of the modules that only POSIX has.
+WINDOWS = """
+import sys
+sys.platform = "win32"
+for name in ("fcntl", "grp", "posix", "pty", "pwd", "resource", "termios", "tty"):
+    sys.modules[name] = None
+before = set(sys.modules)
+sys.argv = ["git-prun", *sys.argv[1:]]
+from gitprun.__main__ import main
+try:
+    main()
+finally:
+    print(sorted({*sys.modules} - before))
+"""
+
+
+@pytest.mark.parametrize("words", [("status",), ("--version",), ("merge-file", "a", "b", "c"), ()])
+def test_windows_is_refused_before_anything_is_loaded(tmp_path: Path, words: tuple[str, ...]) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", WINDOWS, *words],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (
+        128,
+        "error: git prun does not run on Windows; it needs Linux or macOS\n"
+        "hint: it works in WSL (Windows Subsystem for Linux): 'wsl --install', then install git prun in there\n",
+    )
+    assert done.stdout == "['gitprun', 'gitprun.__main__']\n"

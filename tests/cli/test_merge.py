@@ -116,8 +116,9 @@ def test_no_other_finding_is_accepted_with_it(tmp_path: Path) -> None:
 def test_a_branch_is_no_finding(tmp_path: Path) -> None:
     repo = suspect(tmp_path / "repo")
     repo.ledger.append(payload_of("run.started", {"base": repo.head}), run="r1")
-    facts = {"state": "ready", "commit": repo.oid("topic"), "verdict": {"state": "pass"}}
-    repo.ledger.append(payload_of("unit.finished", facts), run="r1", unit="u")
+    facts = {"commit": repo.oid("topic"), "verdict": {"state": "pass"}}
+    repo.ledger.append(payload_of("unit.captured", facts), run="r1", unit="u")
+    repo.ledger.append(payload_of("unit.finished", state="ready"), run="r1", unit="u")
     for word, what in (("topic", "a branch"), ("u", "the unit u"), ("r1/u", "the unit u"), ("r1", "a run")):
         said = prun(repo.path, "merge", "--allow-suspect", word)
         assert (said.code, said.out, said.err) == (

@@ -63,11 +63,8 @@ def trace(repo: Repo) -> tuple[object, ...]:
 
 def events(repo: Repo) -> list[str]:
     """List what the ledger says, in short."""
-    found = repo.ledger.read().events
-    return [
-        " ".join([one.kind, *(str(one.as_json()[key]) for key in ("branch", "outcome") if key in one.as_json())])
-        for one in found
-    ]
+    rows = ((event.kind, event.payload.as_json()) for event in repo.ledger.read().events)
+    return [" ".join([kind, *(str(row[key]) for key in ("branch", "outcome") if key in row)]) for kind, row in rows]
 
 
 def test_opened_resolved_and_landed(repo: Repo, prun: Prun) -> None:
@@ -222,8 +219,9 @@ def test_the_brief_says_what_units_were_asked_for(repo: Repo, prun: Prun) -> Non
     ledger, state = repo.ledger, repo.path / ".git" / "prun"
     ledger.append(payload_of("run.started", {"base": repo.oid("main~1"), "verify": ["make check"]}), run="r1")
     for unit, commit in (("logs", repo.head), ("checks", repo.oid("topic"))):
-        facts = {"state": "ready", "commit": commit, "verdict": {"state": "pass"}}
-        ledger.append(payload_of("unit.finished", facts), run="r1", unit=unit)
+        facts = {"commit": commit, "verdict": {"state": "pass"}}
+        ledger.append(payload_of("unit.captured", facts), run="r1", unit=unit)
+        ledger.append(payload_of("unit.finished", state="ready"), run="r1", unit=unit)
         repo.write(f".git/prun/runs/r1/{unit}/task.md", f"Add {unit}.\n")
         repo.write(f".git/prun/runs/r1/{unit}/result.md", f"# {unit} result\nConclusion: added\n")
     ledger.append(payload_of("landing.landed", {"commit": repo.head, "branch": "prun/r1/logs"}), run="r1", unit="logs")

@@ -209,7 +209,7 @@ def test_a_worker_that_lives_on(tmp_path: Path, capsys: pytest.CaptureFixture[st
         assert said.code == 1
         assert said.err.startswith(f"error: a worker is still at work in {place_of(repo, '').parent / 'topic'} (pid ")
     [one] = read_resolutions(repo.repository)
-    warden = read_state_dir(Path(one.worker)).warden
+    warden = read_state_dir(Path(one.worker)).supervisor
     assert warden is not None
     go.write_text("on\n")
     wait_for_end(warden.pid)

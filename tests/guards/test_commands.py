@@ -85,7 +85,9 @@ git submodule foreach 'git push'
 git submodule --quiet foreach --recursive git push""".splitlines()
 
 HERE = ["bash <<EOF\ngit push\nEOF", "cat <<EOF | sh\ngit push\nEOF", "cat >f <<EOF\n$(git push)\nEOF", "git \\\n push",
-        "a |\n git push", "# nothing\ngit push"]  # fmt: skip
+        "a |\n git push", "# nothing\ngit push", "sh /dev/stdin <<EOF\ngit push\nEOF", "bash <(echo git push)",
+        "source <(echo git push)", "set a; for i do git push; done", "{git,push}", "x=$((1<<2))\ngit push",
+        "cat <<EOF\na\\\nEOF\nb\nEOF\ngit push", "\"${x%'a'}\"; git -C y push"]  # fmt: skip
 
 # Words that only look like it.
 HARMLESS = """\
@@ -193,6 +195,21 @@ def test_the_refusal_names_the_command() -> None:
     assert refused("cd x; git -C y commit -m z") == Refusal("git commit", COMMITS)
     assert refused("git ci -m x") == Refusal("git commit", COMMITS)
     assert refused("git $x") == Refusal("git ...", UNTOLD)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("\"${x%'a'}\"; git -C y commit", "git commit"),
+        ("\"${x%'a'}\"; /usr/bin/git-push", "git push"),
+        # Whether it runs cannot be told, so it is refused where it only stands.
+        ("\"${x%'a'}\"; echo 'git push'", "git push"),
+        ("\"${x%'a'}\"; git $y", "git ..."),
+        ("\"${x%'a'}\"; git status; my-git push; git log --grep push", None),
+    ],
+)
+def test_what_takes_a_shell_is_judged_by_its_look(text: str, found: str | None) -> None:
+    assert refused(text) == (Refusal(found, INVOLVED) if found else None)
 
 
 def test_an_alias_of_a_builtin_is_never_asked_for() -> None:

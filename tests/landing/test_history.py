@@ -11,7 +11,7 @@ from gitprun.judging.conflicts import Means
 from gitprun.landing.forecast import forecast
 from gitprun.landing.forecast_branches import Asked
 from gitprun.landing.guard import read_target
-from gitprun.landing.unresolved import read_left
+from gitprun.landing.unresolved import Opening, read_unresolved
 from gitprun.model.errors import OperationRefused
 from tests.support.landing import candidate, land_branches, states
 from tests.support.repos import Repo, make_repo
@@ -53,7 +53,7 @@ def test_cut_off_history_is_named_and_fetched_when_asked(tmp_path: Path, depth: 
     assert [row.reasons for meeting in seen.against for row in meeting.paths] == [(SHALLOW,)]
     opened, target = open_repository(repo.path / ".git"), read_target(repo.repository, None)
     with pytest.raises(OperationRefused, match="shares no history") as caught:
-        read_left(repo.repository, opened, target, candidate(repo, "feat"), Means())
+        read_unresolved(Opening(repo.repository, opened, candidate(repo, "feat"), target), Means())
     assert caught.value.hint == SHALLOW
     assert repo.git("for-each-ref") == refs
     report = land_branches(repo, "feat", deepen=True)

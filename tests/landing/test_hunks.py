@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gitprun.landing.conflict_report import MOST_TEXT
 from gitprun.landing.hunks import CONTEXT, MOST_LINES, Hunk, Span, find_hunks
-from gitprun.landing.report import MOST_TEXT
 from gitprun.resolvers.base import FileConflict
 from tests.support.cli import Said
 from tests.support.inside import inside
@@ -88,8 +88,9 @@ def test_who_wrote_the_lines_and_no_other_unit(tmp_path: Path, prun: Prun) -> No
         ("stranger", {"elsewhere": "x\n"}),
     ):
         commit = repo.commit(f"main: {unit}", **files)
-        facts = {"state": "ready", "commit": commit, "verdict": {"state": "pass"}}
-        repo.ledger.append(payload_of("unit.finished", facts), run="r1", unit=unit)
+        facts = {"commit": commit, "verdict": {"state": "pass"}}
+        repo.ledger.append(payload_of("unit.captured", facts), run="r1", unit=unit)
+        repo.ledger.append(payload_of("unit.finished", state="ready"), run="r1", unit=unit)
         repo.ledger.append(payload_of("landing.landed", {"commit": commit, "branch": unit}), run="r1", unit=unit)
         repo.write(f".git/prun/runs/r1/{unit}/task.md", f"Do {unit}.\n")
     brief = prun("resolve", "topic", "--json").json

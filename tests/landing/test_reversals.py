@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gitprun.git.trees import ABSENT, TreeChange
-from gitprun.landing.evil_merge import lost_lines
+from gitprun.landing.evil_merge import undone_side
 from gitprun.landing.past import (
     FirstParentStep,
     Reversal,
@@ -121,7 +121,7 @@ def edited(*lines: int, base: bytes = BASE) -> bytes:
 
 
 def lost(one: bytes, other: bytes, made: bytes, now: bytes | None = None, base: bytes = BASE) -> int | None:
-    return lost_lines(base, one, other, made, made if now is None else now)
+    return undone_side(base, one, other, made, made if now is None else now)
 
 
 def test_lines_that_nothing_spoke_against() -> None:

@@ -16,7 +16,7 @@ from gitprun.ledger.events import (
     STATES,
     Event,
     History,
-    LandedUnit,
+    MergeRecord,
     RunState,
     Undoing,
     UnitState,
@@ -162,7 +162,7 @@ def test_the_whole_fold() -> None:
     assert (run.started, run.ended, run.base, run.as_json()["states"]) == (1.0, 11.0, "b" * 40, {"a": "ready"})
     unit = run.units["a"]
     assert (unit.started, unit.ended, unit.commit, unit.verdict) == (5.0, 10.0, "c" * 40, "pass")
-    assert history.landings == (LandedUnit("r1", "a", "prun/r1/a", "refs/heads/main", "d" * 40, 12.0),)
+    assert history.landings == (MergeRecord("r1", "a", "prun/r1/a", "refs/heads/main", "d" * 40, 12.0),)
 
 
 def undone(kind: str, time: float, way: str, by: str, **facts: str) -> Event:

@@ -18,7 +18,7 @@ from gitprun.ledger.archive import FOLDER
 from gitprun.ledger.events import Event, RunState, UnitState, decode, encode, step
 from gitprun.ledger.kinds import KINDS, read_payload
 from gitprun.ledger.ledger import Ledger, Reading
-from gitprun.ledger.record import Record
+from gitprun.ledger.record import TypedRecord
 from gitprun.ledger.roster import roster
 from gitprun.supervisor.process import ProcessIdentity
 from tests.support.rows import foreign, payload_of, state_of
@@ -54,10 +54,10 @@ def values(hint: Any) -> st.SearchStrategy[Any]:
         return st.tuples(*map(values, parts))
     if isinstance(origin, type) and issubclass(origin, Mapping):
         return st.dictionaries(TEXT, values(parts[1]), max_size=2)
-    return records(hint) if isinstance(hint, type) and issubclass(hint, Record) else SIMPLE[hint]
+    return records(hint) if isinstance(hint, type) and issubclass(hint, TypedRecord) else SIMPLE[hint]
 
 
-def records(cls: type[Record]) -> st.SearchStrategy[Record]:
+def records(cls: type[TypedRecord]) -> st.SearchStrategy[TypedRecord]:
     """Give values of a class, with some of its fields said."""
     hints = record._hints(cls)
     must = {name for name in hints if not hasattr(cls, name)} | {*cls.needed}
@@ -99,9 +99,9 @@ def test_each_kind_has_a_class_of_its_own() -> None:
 def test_a_value_cannot_be_changed_and_needs_its_fields() -> None:
     payload = payload_of("unit.finished", state="ready")
     with pytest.raises(AttributeError, match="final of UnitFinished cannot be set anew"):
-        payload.final = "failed"  # type: ignore[attr-defined]
+        payload.final = "failed"
     with pytest.raises(TypeError, match="UnitFinished has no field kin"):
-        KINDS["unit.finished"](kin="bail")  # type: ignore[call-arg]
+        KINDS["unit.finished"](kin="bail")
     with pytest.raises(AssertionError, match=r"unit\.waiting never says kind"):
         payload_of("unit.waiting", kind="bail")
     assert repr(payload) == "UnitFinished(final='ready')"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gitprun.model.environment import UNASKED, is_credential, missed, scrub_environment, speaks_of_denial, withheld
+from gitprun.model.environment import UNASKED, is_credential, missed, speaks_of_denial, strip_credentials, withheld
 
 CREDENTIALS = """
 GITHUB_TOKEN GH_TOKEN NPM_TOKEN HF_TOKEN CARGO_REGISTRY_TOKEN CARGO_REGISTRIES_MINE_TOKEN github_token GITHUBTOKEN
@@ -75,16 +75,16 @@ def test_what_is_left_of_an_environment() -> None:
         "SSH_ASKPASS": "/usr/bin/ask",
         "DATABASE_URL": "postgres://a:b@prod.example.test/x",
     }
-    assert scrub_environment(env) == {"PATH": "/bin", "HOME": "/home/me", **UNASKED}
+    assert strip_credentials(env) == {"PATH": "/bin", "HOME": "/home/me", **UNASKED}
     assert withheld(env) == {"GH_TOKEN", "DATABASE_URL"}
 
 
 @given(st.dictionaries(st.text(max_size=20), st.text(max_size=30), max_size=5))
 def test_any_environment(env: dict[str, str]) -> None:
-    kept = scrub_environment(env)
+    kept = strip_credentials(env)
     assert not withheld({name: value for name, value in kept.items() if name not in UNASKED})
     assert {name: env[name] for name in kept if name not in UNASKED}.items() <= env.items()
-    assert scrub_environment({name: value for name, value in kept.items() if name not in UNASKED}) == kept
+    assert strip_credentials({name: value for name, value in kept.items() if name not in UNASKED}) == kept
 
 
 def test_what_a_failed_check_misses() -> None:

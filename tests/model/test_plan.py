@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import tomllib
+from dataclasses import replace
 
 import pytest
 
 from gitprun.model.errors import PlanError
 from gitprun.model.names import UnitId
-from gitprun.model.plan import Plan, Settings, make_unit, parse_plan, parse_plan_settings, parse_settings, together
+from gitprun.model.plan import Plan, Settings, parse_plan, parse_plan_settings, parse_settings, require_whole, together
 from gitprun.model.powers import Power
 from gitprun.model.units import ExecutorSettings, Unit
 
@@ -322,9 +323,10 @@ def test_a_missing_prompt_file_is_named() -> None:
 
 
 def test_a_unit_made_by_hand() -> None:
-    assert make_unit(UnitId("a"), "x", "command", source="--unit", command=("true",)) == Unit(
-        id=UnitId("a"), prompt="x", executor="command", command=("true",)
-    )
+    whole = Unit(id=UnitId("a"), prompt="x", executor="command", command=("true",))
+    require_whole(whole, "--unit")
+    with pytest.raises(PlanError, match=r"^--unit: unit 'a': the prompt is empty$"):
+        require_whole(replace(whole, prompt=" "), "--unit")
 
 
 def test_how_failures_are_met_and_how_many_of_an_executor_run() -> None:

@@ -310,11 +310,14 @@ def test_a_worker_the_service_turns_away(scene: Scene) -> None:
     assert flags(monitor.tick()) == []
 
 
-@pytest.mark.parametrize(("kind", "said"), [("429", ["rate-limited:alpha"]), ("bail", [])])
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [("429", ["rate-limited:alpha"]), ("", ["rate-limited:alpha"]), ("bail", []), ("lost", []), ("no-thread", [])],
+)
 def test_a_unit_that_waits_for_its_next_attempt(scene: Scene, kind: str, said: list[str]) -> None:
     scene.start("alpha")
     scene.end("alpha")
-    scene.note("unit.waiting", "alpha", kind=kind, reason="status 429")
+    scene.note("unit.waiting", "alpha", failure=kind, reason="status 429")
     tick = scene.monitor().tick()
     assert (flags(tick), tick.note) == (said, "idle")
 

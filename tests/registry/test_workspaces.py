@@ -16,17 +16,15 @@ from gitprun.model.units import WorkspaceKind
 from gitprun.registry import move as moving
 from gitprun.registry import reset as resetting
 from gitprun.registry.adopt import Adopted, adopt
-from gitprun.registry.find import find_workspace, held
-from gitprun.registry.finish import recover_workspace
+from gitprun.registry.find import WorkspaceRecord, find_workspace, held
 from gitprun.registry.inventory import read_places
 from gitprun.registry.lock import lock_workspace, unlock_workspace
 from gitprun.registry.make import WorkspaceSpec, make_user_workspace
 from gitprun.registry.move import follow_moved, move_workspace
 from gitprun.registry.open_workspace import alone
-from gitprun.registry.place import WorkspaceRecord
 from gitprun.registry.remove import remove_workspace
 from gitprun.registry.remove_user_workspace import remove_user_workspace
-from gitprun.registry.reset import Reset, reset_user_workspace
+from gitprun.registry.reset import Reset, recover_workspace, reset_user_workspace
 from gitprun.workspaces.base import WorkspaceProblem
 from gitprun.workspaces.clone import make_clone, read_source
 from tests.support.repos import Repo, make_repo

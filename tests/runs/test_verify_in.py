@@ -10,7 +10,7 @@ from gitprun.landing.plan import checking_options
 from gitprun.landing.prove import landing_checks
 from gitprun.ledger.verified_trees import read_verified
 from gitprun.model.plan import Settings
-from gitprun.supervisor.sandbox import find_walls
+from gitprun.supervisor.sandbox import find_sandbox
 from gitprun.verify.surroundings import wish_for_landing
 from tests.support.cli import prun
 from tests.support.repos import Repo, make_repo
@@ -89,6 +89,6 @@ def test_a_unit_that_asked_for_walls_is_checked_within_walls_there_too(repo: Rep
     unit = sh("a", "echo b >b", sandbox="workspace-write", walled=True)
     run_units(repo, unit, verify=(f"echo x >{out}",), verify_in="pristine")
     facts = unit_of(repo, "a").as_json()
-    if find_walls().kind is None:
+    if find_sandbox().kind is None:
         pytest.skip("no walls here")
     assert (facts["verdict"]["state"], facts["verify_in"], out.exists()) == ("fail", "pristine", False)

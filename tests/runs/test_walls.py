@@ -12,12 +12,12 @@ from gitprun.model.plan import Settings, parse_unit
 from gitprun.model.tables import Table
 from gitprun.model.units import ExecutorSettings, Unit
 from gitprun.runs import walls as module
-from gitprun.supervisor.sandbox import SandboxKind, find_walls
+from gitprun.supervisor.sandbox import SandboxKind, find_sandbox
 from tests.support.cli import prun
 from tests.support.repos import make_repo
 from tests.support.runs import RESULT, run_units, unit_of, workspace
 
-WALLS = find_walls()
+WALLS = find_sandbox()
 needs_walls = pytest.mark.skipif(WALLS.kind is None, reason=f"nothing confines here: {WALLS.reason}")
 CLAUDE_SAYS = """
 echo '{"type":"system","subtype":"init","session_id":"s"}'
@@ -120,7 +120,7 @@ def test_claude_writes_what_it_keeps_and_nothing_else(tmp_path: Path, sealed: Pa
 
 
 def test_where_there_are_no_walls_the_unit_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "find_walls", lambda: SandboxKind(kind=None, reason="no Landlock in the kernel"))
+    monkeypatch.setattr(module, "find_sandbox", lambda: SandboxKind(kind=None, reason="no Landlock in the kernel"))
     repo = make_repo(tmp_path / "repo")
     run_units(repo, worker(f"echo 1 >{tmp_path}/out", sandbox="workspace-write"))
     unit = unit_of(repo, "u")

@@ -19,7 +19,16 @@ from typing import Any, TextIO
 import pytest
 
 from gitprun.model.units import Exit
-from gitprun.supervisor.process import ProcessIdentity, Stop, is_alive, probe_identity, read_exit, run
+from gitprun.supervisor.process import (
+    ProcessIdentity,
+    ProcessLimits,
+    ProcessSpec,
+    Stop,
+    is_alive,
+    probe_identity,
+    read_exit,
+    run,
+)
 from tests.support.bench import Bench
 from tests.support.processes import start_program
 
@@ -82,10 +91,10 @@ def test_programs_that_cannot_be_started(bench: Bench) -> None:
 
 def test_folders_and_files_that_are_not_there(bench: Bench) -> None:
     missing = bench.path / "gone"
-    settings: dict[str, Any] = {"env": {}, "timeout": 5.0, "grace": 0.1}
-    ended = run(["true"], cwd=missing, stdout=bench.path / "out", **settings)
+    limits = ProcessLimits(timeout=5.0, grace=0.1)
+    ended = run(ProcessSpec(argv=["true"], cwd=missing, env={}, stdout=bench.path / "out"), limits)
     assert (ended.reason, ended.detail) == ("not-started", f"{missing}: No such file or directory")
-    ended = run(["true"], cwd=bench.path, stdout=missing / "out", **settings)
+    ended = run(ProcessSpec(argv=["true"], cwd=bench.path, env={}, stdout=missing / "out"), limits)
     assert (ended.reason, ended.detail) == ("not-started", f"{missing}/out: No such file or directory")
 
 

@@ -18,8 +18,8 @@ import pytest
 
 from gitprun.model.units import Exit
 from gitprun.supervisor import landlock, sandbox
-from gitprun.supervisor.process import run
-from gitprun.supervisor.sandbox import Sandbox, SandboxKind, find_walls, hidden_doors, make_cell
+from gitprun.supervisor.process import ProcessLimits, ProcessSpec, run
+from gitprun.supervisor.sandbox import Sandbox, SandboxKind, find_sandbox, hidden_doors, make_sandbox
 
 KINDS = ("landlock", "own-view", "bwrap", "codex")
 # Landlock alone knows nothing of modes and times.
@@ -61,7 +61,7 @@ class Yard:
     workspace: Path
     temporary: Path
     mine: Path
-    cell: Sandbox
+    sandbox: Sandbox
 
     def run(self, script: str, *words: str, timeout: float = 60.0) -> tuple[Exit, str]:
         """Run a shell script within the walls; gives its end and all it printed."""
@@ -69,8 +69,9 @@ class Yard:
         log.unlink(missing_ok=True)
         env = {"PATH": os.environ["PATH"], "HOME": os.environ["HOME"], "TMPDIR": str(self.temporary), "LC_ALL": "C"}
         env |= {"GIT_CONFIG_GLOBAL": os.devnull, "CODEX_HOME": str(self.workspace.parent / "codex")}
-        argv = [*self.cell.prefix, "/bin/sh", "-c", script, "sh", *words]
-        ended = run(argv, cwd=self.workspace, env=env, stdout=log, timeout=timeout, confine=self.cell.confine)
+        argv = [*self.sandbox.prefix, "/bin/sh", "-c", script, "sh", *words]
+        program = ProcessSpec(argv=argv, cwd=self.workspace, env=env, stdout=log, confine=self.sandbox.confine)
+        ended = run(program, ProcessLimits(timeout=timeout))
         return ended, log.read_text(errors="replace")
 
     def python(self, code: str, *words: str) -> tuple[Exit, str]:
@@ -87,8 +88,8 @@ def yard(request: pytest.FixtureRequest, tmp_path: Path) -> Yard:
     (folders["mine"] / "file").write_text("mine\n")
     (folders["mine"] / "folder").mkdir()
     workspace, temporary = folders["workspace"], folders["temporary"]
-    cell = make_cell(walls_of(request.param), [workspace, temporary])
-    return Yard(request.param, workspace, temporary, folders["mine"], cell)
+    made = make_sandbox(walls_of(request.param), [workspace, temporary])
+    return Yard(request.param, workspace, temporary, folders["mine"], made)
 
 
 def snapshot(folder: Path) -> dict[str, tuple[int, int, bytes]]:
@@ -223,8 +224,8 @@ def test_doors_that_are_known_are_shut(yard: Yard, monkeypatch: pytest.MonkeyPat
         listening.bind(str(door))
         listening.listen()
         monkeypatch.setenv("SSH_AUTH_SOCK", str(door))
-        cell = make_cell(walls_of(yard.kind), [yard.workspace, yard.temporary])
-        shut = Yard(yard.kind, yard.workspace, yard.temporary, yard.mine, cell)
+        made = make_sandbox(walls_of(yard.kind), [yard.workspace, yard.temporary])
+        shut = Yard(yard.kind, yard.workspace, yard.temporary, yard.mine, made)
         code = """
             import socket, sys
             try:
@@ -244,15 +245,15 @@ def test_tmp_is_a_folder_of_ones_own_where_nothing_needed_lies_there(
         pytest.skip("only where the file system is a view of our own")
     folders = [yard.workspace, yard.temporary]
     monkeypatch.setattr(sandbox, "_needed_below", lambda place, _: place == "/tmp")
-    assert make_cell(walls_of(yard.kind), folders, temporary=yard.temporary) == yard.cell
+    assert make_sandbox(walls_of(yard.kind), folders, temporary=yard.temporary) == yard.sandbox
     monkeypatch.setattr(sandbox, "_needed_below", lambda place, _: place != "/tmp")
     (outside := Path("/tmp", f"prun-test-{os.getpid()}")).unlink(missing_ok=True)
     with tempfile.TemporaryDirectory(dir="/var/tmp") as place:
         folders = [Path(place, name) for name in ("workspace", "temporary")]
         for folder in folders:
             folder.mkdir()
-        cell = make_cell(walls_of(yard.kind), folders, temporary=folders[1])
-        inside = Yard(yard.kind, folders[0], folders[1], yard.mine, cell)
+        made = make_sandbox(walls_of(yard.kind), folders, temporary=folders[1])
+        inside = Yard(yard.kind, folders[0], folders[1], yard.mine, made)
         ended, said = inside.run('echo 1 >"$1"; ls /tmp; cat "$TMPDIR"/*', str(outside))
         assert (ended.code, said, outside.exists()) == (0, f"{outside.name}\n1\n", False)
         assert [path.name for path in folders[1].iterdir()] == [outside.name]
@@ -387,9 +388,10 @@ def test_root_keeps_no_right_that_opens_walls(yard: Yard) -> None:
 
 def test_what_cannot_be_confined_is_not_started(tmp_path: Path) -> None:
     walls = walls_of("landlock")
-    cell = make_cell(walls, [tmp_path, tmp_path / "gone"])
+    made = make_sandbox(walls, [tmp_path, tmp_path / "gone"])
     log = tmp_path / "log"
-    ended = run(["sh", "-c", "echo ran"], cwd=tmp_path, env={}, stdout=log, timeout=10.0, confine=cell.confine)
+    program = ProcessSpec(argv=["sh", "-c", "echo ran"], cwd=tmp_path, env={}, stdout=log, confine=made.confine)
+    ended = run(program, ProcessLimits(timeout=10.0))
     assert (ended.reason, ended.code, log.read_text()) == ("not-started", None, "")
     assert ended.detail.startswith("confinement: ")
 
@@ -401,16 +403,16 @@ def test_walls_are_looked_for_in_order(tmp_path: Path, monkeypatch: pytest.Monke
         (tmp_path / name).write_text("#!/bin/sh\nexit 1\n")
         (tmp_path / name).chmod(0o755)
     old = "the kernel's Landlock is too old (6.2 or later has one)"
-    assert find_walls(str(tmp_path)) == SandboxKind(
+    assert find_sandbox(str(tmp_path)) == SandboxKind(
         kind=None, reason=f"{old}, bwrap does not work here, codex does not work here"
     )
-    assert make_cell(find_walls(str(tmp_path)), [tmp_path]) == Sandbox(
+    assert make_sandbox(find_sandbox(str(tmp_path)), [tmp_path]) == Sandbox(
         said=f"none: {old}, bwrap does not work here, codex does not work here"
     )
     monkeypatch.setattr(sandbox, "_known", {})
     monkeypatch.setattr(landlock, "abi", lambda: 0)
     monkeypatch.setattr("gitprun.supervisor.programs.EXTRA", "no_such_module")
-    assert find_walls("/nowhere") == SandboxKind(
+    assert find_sandbox("/nowhere") == SandboxKind(
         kind=None, reason="no Landlock in the kernel, bwrap is not installed, codex is not installed"
     )
 

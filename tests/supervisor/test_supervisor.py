@@ -11,13 +11,21 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from gitprun.supervisor import exit_record, process
 from gitprun.supervisor.exit_record import Record, render_json
-from gitprun.supervisor.process import ProcessIdentity, Stop, is_alive, new_mark, run, worker_environment
+from gitprun.supervisor.process import (
+    ProcessIdentity,
+    ProcessLimits,
+    ProcessSpec,
+    Stop,
+    is_alive,
+    new_mark,
+    run,
+    worker_environment,
+)
 from tests.support.bench import Bench
 from tests.support.processes import start_program
 
@@ -47,10 +55,10 @@ def idle_wardens(path: Path, count: int) -> Iterator[list[ProcessIdentity]]:
         def work(number: int) -> None:
             record = path / str(number)
             record.mkdir()
-            settings: dict[str, Any] = {"timeout": 600.0, "grace": 0.2, "stop": stop, "record": record}
             env = worker_environment({f"VARIABLE_{n}": "x" * 100 for n in range(50)})
             argv = ["sh", "-c", f"echo -n x >{gate}; exec sleep 1000"]
-            run(argv, cwd=path, env=env, stdout=record / "out", started=heard, **settings)
+            program = ProcessSpec(argv=argv, cwd=path, env=env, stdout=record / "out")
+            run(program, ProcessLimits(timeout=600.0, grace=0.2), stop=stop, record=record, started=heard)
 
         threads = [threading.Thread(target=work, args=(number,)) for number in range(count)]
         for thread in threads:
@@ -149,11 +157,12 @@ def test_no_setting_of_the_clock_puts_a_time_limit_off(bench: Bench) -> None:
 COORDINATOR = """
 import sys
 from pathlib import Path
-from gitprun.supervisor.process import run, worker_environment
+from gitprun.supervisor.process import ProcessLimits, ProcessSpec, run, worker_environment
 path = Path(sys.argv[1])
 record = path / "record" if sys.argv[2] == "kept" else None
-run(["sh", "-c", "echo $PPID >ready; exec sleep 1000"], cwd=path, env=worker_environment({}),
-    stdout=path / "out", timeout=600.0, grace=0.1, record=record)
+argv = ["sh", "-c", "echo $PPID >ready; exec sleep 1000"]
+program = ProcessSpec(argv=argv, cwd=path, env=worker_environment({}), stdout=path / "out")
+run(program, ProcessLimits(timeout=600.0, grace=0.1), record=record)
 """
 
 

@@ -10,7 +10,9 @@ from typing import Any
 
 from gitprun.model.units import Exit
 from gitprun.supervisor import process_tree
-from gitprun.supervisor.process import run, worker_environment
+from gitprun.supervisor.process import ProcessLimits, ProcessSpec, run, worker_environment
+
+LIMITS, CALLING = ("timeout", "grace", "output_max"), ("stop", "record", "started")
 
 
 @dataclass
@@ -30,8 +32,11 @@ class Bench:
 
     def run(self, argv: list[str], *, env: Mapping[str, str] | None = None, **rest: Any) -> Exit:
         """Run a program."""
-        settings: dict[str, Any] = {"timeout": 60.0, "grace": 0.2, "stdout": self.path / "out", **rest}
-        return run(argv, cwd=self.path, env=worker_environment(env or {}), **settings)
+        limits = {"timeout": 60.0, "grace": 0.2} | {name: rest.pop(name) for name in LIMITS if name in rest}
+        calling = {name: rest.pop(name) for name in CALLING if name in rest}
+        files: dict[str, Any] = {"stdout": self.path / "out", **rest}
+        program = ProcessSpec(argv=argv, cwd=self.path, env=worker_environment(env or {}), **files)
+        return run(program, ProcessLimits(**limits), **calling)
 
     @property
     def out(self) -> bytes:

@@ -1,25 +1,37 @@
 """Start many ``git prun`` processes from one that has everything loaded already: the same code, in a child of its own.
 
-``python -m tests.support.forker`` reads one JSON line a command (argv, cwd, env, folder for its output), forks, prints
-the child's pid and later its exit code. One child at a time; who wants several at once takes several forkers.
+``python -m tests.support.forker N`` reads commands from socket N (argv, cwd, env, and where its output goes), forks,
+says the child's pid and later its exit code. One child at a time; who wants several at once takes several forkers.
 """
 
 from __future__ import annotations
 
+import atexit
+import gc
 import itertools
 import json
 import os
+import pkgutil
+import select
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Mapping
+import traceback
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from tests.support.cli import ROOT, Said, program_environment
+
+# Above the longest command line and environment that a test gives.
+MESSAGE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +52,7 @@ class Child:
     def wait(self) -> Said:
         """Wait for its end."""
         code = int(self.forker.answer())
-        # One that was killed at once has not opened them.
-        places = [self.folder / name for name in ("out", "err")]
-        out, err = (place.read_text(errors="replace") if place.exists() else "" for place in places)
+        out, err = ((self.folder / name).read_text(errors="replace") for name in ("out", "err"))
         return Said(code, out, err)
 
 
@@ -51,13 +61,15 @@ class Forker:
 
     def __init__(self) -> None:
         self._scratch = tempfile.TemporaryDirectory(prefix="forker-")
+        self._socket, theirs = socket.socketpair()
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.support.forker"],
+            [sys.executable, "-m", "tests.support.forker", str(theirs.fileno())],
             cwd=ROOT,
             env=program_environment(),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
+            stdin=subprocess.DEVNULL,
+            pass_fds=(theirs.fileno(),),
         )
+        theirs.close()
         self._count = 0
 
     def __enter__(self) -> Forker:
@@ -66,59 +78,125 @@ class Forker:
     def __exit__(
         self, kind: type[BaseException] | None, found: BaseException | None, trace: TracebackType | None
     ) -> None:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.close()
+        self.close()
+
+    def close(self) -> None:
+        """Let the loaded process go."""
+        self._socket.close()
         self._process.wait(timeout=60)
-        self._process.stdout.close()
         self._scratch.cleanup()
 
     def start(self, cwd: Path, *args: str, env: Mapping[str, str] | None = None) -> Child:
-        """Start ``git prun ARGS`` in a folder."""
+        """Start ``git prun ARGS`` in a folder; what it prints goes into files, so nobody waits for what it leaves."""
         self._count += 1
         folder = Path(self._scratch.name) / str(self._count)
         folder.mkdir()
-        row = {"args": args, "cwd": str(cwd), "env": program_environment(env), "folder": str(folder)}
-        assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps(row).encode() + b"\n")
-        self._process.stdin.flush()
-        return Child(self, int(self.answer()), folder)
+        with open(folder / "out", "wb") as out, open(folder / "err", "wb") as err:
+            return Child(self, self._ask(cwd, args, program_environment(env), out.fileno(), err.fileno()), folder)
 
     def run(self, cwd: Path, *args: str, env: Mapping[str, str] | None = None) -> Said:
         """Run ``git prun ARGS`` to its end."""
         return self.start(cwd, *args, env=env).wait()
 
+    def call(self, cwd: Path, args: Sequence[str], env: Mapping[str, str], timeout: float) -> Said:
+        """Run it as ``subprocess.run`` with pipes would: until nobody can write into them any more."""
+        end = time.monotonic() + timeout
+        (out, to_out), (err, to_err) = os.pipe(), os.pipe()
+        pid = 0
+        try:
+            try:
+                pid = self._ask(cwd, args, env, to_out, to_err)
+            finally:
+                os.close(to_out)
+                os.close(to_err)
+            said = _read_all((out, err), end)
+            if said is None or not select.select([self._socket], [], [], max(end - time.monotonic(), 0))[0]:
+                os.kill(pid, signal.SIGKILL)
+                raise subprocess.TimeoutExpired(["git-prun", *args], timeout)
+        finally:
+            os.close(out)
+            os.close(err)
+        printed, complained = (text.decode("utf-8", "replace") for text in said)
+        return Said(int(self.answer()), printed, complained)
+
     def answer(self) -> str:
-        """Read one line of the loaded process."""
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
+        """Read one answer of the loaded process."""
+        line = self._socket.recv(16)
         assert line, "the loaded process is gone"
         return line.decode().strip()
 
+    def _ask(self, cwd: Path, args: Sequence[str], env: Mapping[str, str], out: int, err: int) -> int:
+        mask = os.umask(0)
+        os.umask(mask)
+        row = json.dumps({"args": list(args), "cwd": str(cwd), "env": dict(env), "umask": mask}).encode()
+        assert len(row) < MESSAGE
+        socket.send_fds(self._socket, [len(row).to_bytes(4, "big")], [out, err])
+        self._socket.sendall(row)
+        return int(self.answer())
 
-def _become(row: Mapping[str, object]) -> None:
+
+def _read_all(pipes: Sequence[int], end: float) -> list[bytes] | None:
+    """Read pipes until all are closed; None when time is up."""
+    said, open_pipes = {pipe: bytearray() for pipe in pipes}, {*pipes}
+    while open_pipes:
+        ready = select.select([*open_pipes], [], [], max(end - time.monotonic(), 0))[0]
+        if not ready:
+            return None
+        for pipe in ready:
+            more = os.read(pipe, 1 << 16)
+            said[pipe] += more
+            if not more:
+                open_pipes.remove(pipe)
+    return [bytes(said[pipe]) for pipe in pipes]
+
+
+def _become(row: Mapping[str, Any], out: int, err: int) -> None:
     """Be the command; never returns."""
     code = 70
     try:
         os.setsid()
-        os.chdir(str(row["cwd"]))
+        os.chdir(row["cwd"])
+        os.umask(row["umask"])
         os.environ.clear()
-        os.environ.update(row["env"])  # type: ignore[call-overload]
-        for number, name in ((0, os.devnull), (1, f"{row['folder']}/out"), (2, f"{row['folder']}/err")):
-            flags = os.O_RDONLY if number == 0 else os.O_WRONLY | os.O_CREAT | os.O_TRUNC
-            opened = os.open(name, flags, 0o600)
-            os.dup2(opened, number)
-            os.close(opened)
-        sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", closefd=False)  # noqa: SIM115
-        sys.argv = ["git-prun", *row["args"]]  # type: ignore[misc]
+        os.environ.update(row["env"])
+        time.tzset()
+        _look_for_settings()
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        os.dup2(out, 1)
+        os.dup2(err, 2)
+        os.closerange(3, 64)
+        sys.stdin = open(0, closefd=False)  # noqa: SIM115
+        sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115
+        sys.stderr = open(2, "w", closefd=False, errors="backslashreplace")  # noqa: SIM115
+        sys.argv = [str(ROOT / "gitprun" / "__main__.py"), *row["args"]]
         _jump(int(os.environ.pop("PROOF_CLOCK_JUMP", "0")))
-        from gitprun.cli.main import run_cli
+        from gitprun.__main__ import main
 
-        code = run_cli(list(row["args"]))  # type: ignore[call-overload]
+        try:
+            main()
+            code = 0
+        except SystemExit as asked:
+            code = asked.code if isinstance(asked.code, int) else 0 if asked.code is None else 1
+        except BaseException:
+            traceback.print_exc()
+            code = 1
+        # What the end of the interpreter would do, without tearing down what all of them share.
+        threading._shutdown()  # type: ignore[attr-defined]
+        atexit._run_exitfuncs()
         sys.stdout.flush()
         sys.stderr.flush()
     finally:
         os._exit(code)
+
+
+def _look_for_settings() -> None:
+    """Have libgit2, which asks the environment only when it is loaded, look where this one points."""
+    import pygit2
+
+    home, level, path = os.environ.get("HOME", ""), pygit2.enums.ConfigLevel, pygit2.settings.search_path
+    path[level.GLOBAL] = home
+    path[level.XDG] = os.path.join(os.environ.get("XDG_CONFIG_HOME") or os.path.join(home, ".config"), "git")
+    pygit2.settings.homedir = home
 
 
 def _jump(seconds: int) -> None:
@@ -129,29 +207,31 @@ def _jump(seconds: int) -> None:
     time.time = lambda: real() + (seconds if next(looks) % 2 else 0)
 
 
-def _serve() -> None:
-    import pygit2
+def _serve(descriptor: int) -> None:
+    import gitprun
 
-    import gitprun.cli.main
-    import gitprun.landing.train
-    import gitprun.runs.dispatch  # noqa: F401
-
-    for level in (
-        pygit2.enums.ConfigLevel.GLOBAL,
-        pygit2.enums.ConfigLevel.XDG,
-        pygit2.enums.ConfigLevel.SYSTEM,
-        pygit2.enums.ConfigLevel.PROGRAMDATA,
-    ):
-        pygit2.settings.search_path[level] = os.devnull
-    for line in sys.stdin:
-        row = json.loads(line)
-        pid = os.fork()
-        if pid == 0:
-            _become(row)
-        print(pid, flush=True)
-        _, status = os.waitpid(pid, 0)
-        print(os.waitstatus_to_exitcode(status), flush=True)
+    for module in pkgutil.walk_packages(gitprun.__path__, "gitprun."):
+        # The supervisor starts bare, and is no part of a command.
+        if not module.name.endswith((".supervisor.supervisor", ".__main__")):
+            import_module(module.name)
+    # Nothing that is there now is ever garbage: a child need not look at it, nor copy it.
+    gc.collect()
+    gc.freeze()
+    with socket.socket(fileno=descriptor) as asked:
+        while True:
+            size, streams, _, _ = socket.recv_fds(asked, 4, 2)
+            if not size:
+                return
+            row = json.loads(asked.recv(int.from_bytes(size, "big"), socket.MSG_WAITALL))
+            pid = os.fork()
+            if pid == 0:
+                _become(row, *streams)
+            for stream in streams:
+                os.close(stream)
+            asked.sendall(b"%-16d" % pid)
+            _, status = os.waitpid(pid, 0)
+            asked.sendall(b"%-16d" % os.waitstatus_to_exitcode(status))
 
 
 if __name__ == "__main__":
-    _serve()
+    _serve(int(sys.argv[1]))

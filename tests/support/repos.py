@@ -8,11 +8,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import pygit2
+
 from gitprun.git.repo import Repository, find_repository
 from gitprun.ledger.ledger import Ledger
 from gitprun.model.names import Oid
 from gitprun.system.config import read_settings
 from gitprun.workspaces.trust import record_trust
+from tests.support.plain_git import commit_plainly, init_plainly, read_files, resolve_plainly
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,9 @@ class Repo:
         """Write ``files`` (``__`` stands for ``/``, ``_dot_`` for ``.``), commit everything, give the commit."""
         for name, content in files.items():
             self.write(name.replace("__", "/").replace("_dot_", "."), content)
+        made = commit_plainly(self.path, message)
+        if made is not None:
+            return Oid(made)
         self.git("add", "-A")
         self.git("commit", "-q", "--allow-empty", "-m", message)
         return self.head
@@ -73,7 +79,8 @@ class Repo:
 
     def oid(self, revision: str) -> Oid:
         """Resolve a revision."""
-        return Oid(self.git("rev-parse", "--verify", revision))
+        found = resolve_plainly(self.path, revision)
+        return Oid(self.git("rev-parse", "--verify", revision) if found is None else str(found.id))
 
     def hook(self, name: str, script: str) -> Path:
         """Install a hook; ``script`` follows the ``#!/bin/sh`` line."""
@@ -85,6 +92,9 @@ class Repo:
 
     def files(self, revision: str = "HEAD") -> dict[str, str]:
         """Read all files of a commit."""
+        found = resolve_plainly(self.path, f"{revision}^{{tree}}")
+        if isinstance(found, pygit2.Tree):
+            return dict(read_files(found))
         names = self.git("ls-tree", "-r", "-z", "--name-only", revision).split("\0")[:-1]
         return {name: self.git("cat-file", "blob", f"{revision}:{name}") for name in names}
 
@@ -116,7 +126,8 @@ def make_repo(path: Path, **files: str | bytes) -> Repo:
     """Make a repository on branch ``main`` with one commit ``base`` holding ``files`` (names as in Repo.commit)."""
     path.mkdir(parents=True, exist_ok=True)
     repo = Repo(path)
-    repo.git("init", "-q", "-b", "main")
+    if not init_plainly(path):
+        repo.git("init", "-q", "-b", "main")
     repo.commit("base", **(files or {"a_dot_txt": "1\n"}))
     return repo
 

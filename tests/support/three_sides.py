@@ -16,7 +16,7 @@ NAMES = ("alpha", "beta", "gamma", "delta", "new")
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class ThreeWayCase:
     """The files of one folder on three sides; ``between`` says that they depend on each other."""
 
     kind: str
@@ -95,18 +95,18 @@ def _sides_of(draw: st.DrawFn, base: Rows) -> Rows:
 
 
 @st.composite
-def one_file(draw: st.DrawFn) -> Case:
+def one_file(draw: st.DrawFn) -> ThreeWayCase:
     """Draw a case of a single file that both sides changed, or that both added."""
     kind = draw(st.sampled_from(sorted(KINDS)))
     name, write = KINDS[kind]
     base = draw(_BASES)
     main, unit = draw(_sides_of(base)), draw(_sides_of(base))
     before = {} if draw(st.integers(0, 7)) == 0 else {name: write(base)}
-    return Case(kind, before, {name: write(main)}, {name: write(unit)})
+    return ThreeWayCase(kind, before, {name: write(main)}, {name: write(unit)})
 
 
 @st.composite
-def manifest_and_lock(draw: st.DrawFn) -> Case:
+def manifest_and_lock(draw: st.DrawFn) -> ThreeWayCase:
     """Draw a manifest and its lock, of which each side changes either or both."""
     base = draw(_BASES)
     texts = {"package.json": _package(base), "yarn.lock": _yarn(base)}
@@ -117,11 +117,11 @@ def manifest_and_lock(draw: st.DrawFn) -> Case:
             if draw(st.booleans()):
                 side[name] = write(draw(_sides_of(base)))
         sides.append(side)
-    return Case("lock", texts, *sides, between=True)
+    return ThreeWayCase("lock", texts, *sides, between=True)
 
 
 @st.composite
-def migrations(draw: st.DrawFn) -> Case:
+def migrations(draw: st.DrawFn) -> ThreeWayCase:
     """Draw a folder of migrations to which each side adds some, perhaps of one number."""
     base = {"migrations/0001_start.sql": "create table a ();\n"}
     sides = []
@@ -130,12 +130,12 @@ def migrations(draw: st.DrawFn) -> Case:
         sides.append(
             {**base, **{f"migrations/000{n}_{side}.sql": f"alter table a add {side}{n} int;\n" for n in numbers}}
         )
-    return Case("migrations", base, *sides, between=True)
+    return ThreeWayCase("migrations", base, *sides, between=True)
 
 
 CASES = st.one_of(one_file(), one_file(), one_file(), manifest_and_lock(), migrations())
 
 
-def in_folders(cases: Sequence[Case], side: str) -> dict[str, str]:
+def in_folders(cases: Sequence[ThreeWayCase], side: str) -> dict[str, str]:
     """Return the files of one side of several cases, each case in a folder of its own."""
     return {f"c{n}/{name}": text for n, case in enumerate(cases) for name, text in getattr(case, side).items()}

@@ -15,14 +15,14 @@ from gitprun.landing.prove import came_confined
 from gitprun.ledger.events import Event
 from gitprun.model.names import Oid, UnitId
 from gitprun.model.units import ExecutorSettings, Unit
-from gitprun.supervisor.sandbox import SandboxKind, find_walls
+from gitprun.supervisor.sandbox import SandboxKind, find_sandbox
 from gitprun.verify import surroundings
 from tests.support.landing import candidate, land_branches, states
 from tests.support.repos import Repo, make_repo
 from tests.support.rows import event_of
 from tests.support.runs import events_of, fingerprint, run_units, sh, unit_of, workspace
 
-WALLS = find_walls()
+WALLS = find_sandbox()
 needs_walls = pytest.mark.skipif(WALLS.kind is None, reason=f"nothing confines here: {WALLS.reason}")
 SAID = "landlock, with a read-only view" if WALLS.own_view else str(WALLS.kind)
 CODEX_SAYS = """
@@ -163,7 +163,9 @@ def test_a_merged_tree_is_checked_within_walls_if_one_worker_was(tmp_path: Path)
 def test_a_merged_tree_is_checked_without_walls_where_there_are_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(surroundings, "find_walls", lambda: SandboxKind(kind=None, reason="no Landlock in the kernel"))
+    monkeypatch.setattr(
+        surroundings, "find_sandbox", lambda: SandboxKind(kind=None, reason="no Landlock in the kernel")
+    )
     repo = landing_repo(tmp_path / "repo", tmp_path / "out")
     other = candidate(repo, "other", run="r1", unit="other", verdict="pass", confined=True)
     report = land_branches(repo, other, verify=("sh check.sh",))

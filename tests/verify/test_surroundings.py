@@ -13,7 +13,7 @@ from gitprun.model.errors import PrunError
 from gitprun.model.plan import VerifySandbox
 from gitprun.model.units import CheckResult, Verdict
 from gitprun.supervisor import sandbox
-from gitprun.supervisor.sandbox import Sandbox, SandboxKind, find_walls
+from gitprun.supervisor.sandbox import Sandbox, SandboxKind, find_sandbox
 from gitprun.verify import surroundings as module
 from gitprun.verify.check import check_workspace
 from gitprun.verify.surroundings import (
@@ -69,7 +69,7 @@ def test_one_confined_worker_confines_the_merged_tree(
 
 @pytest.fixture
 def walls() -> SandboxKind:
-    found = find_walls()
+    found = find_sandbox()
     if found.kind is None:
         pytest.skip(found.reason)
     return found
@@ -149,13 +149,13 @@ def test_a_check_that_is_not_confined_says_why(place: Path, monkeypatch: pytest.
 @pytest.fixture
 def wall_less(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take every kind of wall away."""
-    monkeypatch.setattr(module, "find_walls", lambda: SandboxKind(kind=None, reason="no Landlock in the kernel"))
+    monkeypatch.setattr(module, "find_sandbox", lambda: SandboxKind(kind=None, reason="no Landlock in the kernel"))
 
 
 @pytest.mark.usefixtures("wall_less")
 def test_without_walls_a_check_runs_and_says_so(place: Path) -> None:
     with surroundings(ConfinementRequest(confined=True), place / "workspace", place / ".tmp" / "a", {}) as around:
-        assert around.cell == Sandbox(said="none: no Landlock in the kernel")
+        assert around.sandbox == Sandbox(said="none: no Landlock in the kernel")
         verdict = check(place, around, "true")
     assert (verdict.state, verdict.confined) == ("pass", "none: no Landlock in the kernel")
 
@@ -172,8 +172,8 @@ def test_walls_that_were_asked_for_are_not_done_without(place: Path) -> None:
 
 def test_walls_that_fall_while_they_are_made_are_no_pass(place: Path, walls: SandboxKind) -> None:
     """A kernel that lets us try, and refuses later: the check is not started."""
-    cell = sandbox.make_cell(SandboxKind(kind="landlock"), [place / "workspace", place / "gone"])
-    verdict = check(place, Surroundings(env={"PATH": os.environ["PATH"]}, cell=cell), "touch ran")
+    made = sandbox.make_sandbox(SandboxKind(kind="landlock"), [place / "workspace", place / "gone"])
+    verdict = check(place, Surroundings(env={"PATH": os.environ["PATH"]}, sandbox=made), "touch ran")
     assert verdict.state == "could-not-run"
     assert verdict.checks[0].reason.startswith("could not be started (confinement: ")
     assert list((place / "workspace").iterdir()) == []

@@ -15,11 +15,11 @@ import pytest
 
 from gitprun.model.plan import Settings
 from gitprun.supervisor import sandbox
-from gitprun.supervisor.sandbox import Viewer, find_view, find_walls
+from gitprun.supervisor.sandbox import Viewer, find_sandbox, find_view
 from gitprun.verify import surroundings
 from gitprun.verify import view as module
-from gitprun.verify.keep import installations, why_covered_never
-from gitprun.verify.leads import find_leads, follow_leads
+from gitprun.verify.back_references import describe_obstacle, find_back_references
+from gitprun.verify.installations import installations, why_covered_never
 from gitprun.verify.view import CheckoutView
 from tests.supervisor.test_sandbox import bundled, walls_of
 from tests.support.landing import candidate, land_branches, states
@@ -52,8 +52,8 @@ def plain_python(folder: Path) -> list[str]:
 @pytest.mark.parametrize("confined", [True, False], ids=["walls", "no walls"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_check_sees_the_place_at_the_path_of_the_checkout(tmp_path: Path, kind: str, confined: bool) -> None:
-    if confined and find_walls().kind is None:
-        pytest.skip(find_walls().reason)
+    if confined and find_sandbox().kind is None:
+        pytest.skip(find_sandbox().reason)
     assert trial(tmp_path, kind, confined=confined) == ANSWERS
 
 
@@ -122,8 +122,8 @@ def test_thousands_of_entries(tmp_path: Path) -> None:
 
 @needs_view
 def test_nothing_is_written_where_the_worker_could_not(tmp_path: Path) -> None:
-    if find_walls().kind is None:
-        pytest.skip(find_walls().reason)
+    if find_sandbox().kind is None:
+        pytest.skip(find_sandbox().reason)
     one = Trial(tmp_path, "worktree").make()
     with one.around(confined=True, own_files=False) as around:
         asked = "for f in $R/new $R/data.txt new $R/.git/index; do echo bad >$f || echo no; done 2>&-; cat data.txt"
@@ -155,7 +155,7 @@ def test_nothing_is_shown_where_nobody_wants_it(tmp_path: Path) -> None:
     one = Trial(tmp_path, "clone").make()
     one.settings = replace(one.settings, verify_view="none")
     with one.around(confined=False) as around:
-        assert (around.shown, around.obstacle, around.cell.confine) == (None, "", None)
+        assert (around.shown, around.obstacle, around.sandbox.confine) == (None, "", None)
         assert one.say(around, "cat $R/data.txt") == "main"
 
 
@@ -215,7 +215,7 @@ def test_what_is_never_covered(checkout: str, home: str, why: str) -> None:
 def test_what_leads_back_is_found(tmp_path: Path, things: dict[str, str], leads: list[tuple[str, str]]) -> None:
     write(tmp_path, {name: text.format(R=tmp_path) for name, text in things.items()})
     tops = tuple(dict.fromkeys(name.split("/")[0] for name in things))
-    found = find_leads(CheckoutView(checkout=tmp_path, common=tmp_path / ".git", link=tops), {})
+    found = find_back_references(CheckoutView(checkout=tmp_path, common=tmp_path / ".git", link=tops), {})
     assert [(lead.what, lead.target) for lead in found] == leads
 
 
@@ -226,11 +226,13 @@ def test_links_that_lead_back_are_found(tmp_path: Path) -> None:
     (tmp_path / "node_modules/in").symlink_to("real")
     (tmp_path / "node_modules/out").symlink_to("/usr")
     view = CheckoutView(checkout=tmp_path, common=tmp_path / ".git", link=("node_modules",))
-    assert [(lead.what, lead.target) for lead in find_leads(view, {})] == [("node_modules/@w/lib", "packages/lib")]
+    assert [(lead.what, lead.target) for lead in find_back_references(view, {})] == [
+        ("node_modules/@w/lib", "packages/lib")
+    ]
     said = "node_modules/@w/lib leads to your checkout, and the path cannot show what is checked: why"
     for changed, answer in ((None, said), (("packages/lib/b/c",), said), (("packages/lib2", "src"), ""), ((), "")):
         asked = replace(view, changed=None if changed is None else lambda changed=changed: changed)  # type: ignore[misc]
-        assert follow_leads(asked, {}, "why") == answer
+        assert describe_obstacle(asked, {}, "why") == answer
 
 
 @pytest.fixture
@@ -322,5 +324,5 @@ def test_bwrap_shows_it_where_only_that_may(
 @needs_view
 @pytest.mark.parametrize("wall", ["landlock", "bwrap"])
 def test_other_walls_are_built_within_the_view(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wall: str) -> None:
-    monkeypatch.setattr(surroundings, "find_walls", lambda: walls_of(wall))
+    monkeypatch.setattr(surroundings, "find_sandbox", lambda: walls_of(wall))
     assert trial(tmp_path, "worktree", confined=True) == ANSWERS

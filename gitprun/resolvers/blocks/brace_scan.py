@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from gitprun.resolvers.blocks.tree import BlocksUnreadable
 
+# Comments and closed quotes come first; a quote that is left as a token of its own is one that never closes.
 _TOKEN = re.compile(
     r"""//[^\n]*|/\*.*?\*/"""
     r"""|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|[;{}()\[\]]|\s+|[^;{}()\[\]\s"'/]+|/|["']""",
@@ -15,6 +16,7 @@ _TOKEN = re.compile(
 )
 _COMMENTS = re.compile(r"""//[^\n]*|/\*.*?\*/|("(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')""", re.DOTALL)
 _PAIRS = {")": "(", "]": "[", "}": "{"}
+# A comment over lines behind a statement is not its tail: it is about what follows.
 _REST = re.compile(r"[ \t]*(?://[^\n]*|(?:/\*[^\n]*?\*/[ \t]*)*)\n")
 
 
@@ -45,8 +47,10 @@ def scan_parts(text: str, is_block: re.Pattern[str]) -> list[Statement] | Blocks
             begun, at = True, _indented(text, start, position)
         end = position + len(token)
         closing = token == "}" and not open_marks
+        # What ends without a semicolon before the brace would be merged as part of the block's end.
         if closing and text[at:position].strip():
             return BlocksUnreadable("a statement is not ended")
+        # Braces of anything else (the value of an option, the body of a call) are part of their statement.
         if token in "([{" and not (token == "{" and not open_marks and is_block.match(text[at:position].strip())):
             open_marks.append(token)
             continue
@@ -80,6 +84,7 @@ def _indented(text: str, start: int, position: int) -> int:
 
 
 def _goes_on(text: str, at: int) -> bool:
+    # Asked at each closing brace, so no more than this is copied; nobody goes on behind so much white space.
     return re.match(r"\s*[;,\]\[(]", text[at : at + 200]) is not None
 
 

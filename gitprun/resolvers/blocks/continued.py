@@ -9,19 +9,22 @@ from gitprun.resolvers.blocks.tree import BlockEntry, Key
 
 BACKSLASH = " \\"
 
+# The backslash with its blanks is the separator of a list, so that it can be given to what was last.
 _CONTINUED = re.compile(r"(.*?)([ \t]*\\[ \t]*)", re.DOTALL)
+# Nothing that a shell expands or runs: no "$", quote, bracket or "&". "@" starts the name of an npm scope.
 _WORD = r"[\w@][\w@.+:/=~^*%-]*"
 _WORDS = re.compile(rf"\s*{_WORD}(?:\s+{_WORD})*\s*")
 
 
 def is_continued(line: str) -> bool:
-    """Tell whether a line goes on with the next one."""
+    """Check whether a line goes on with the next one."""
     return line.rstrip().endswith("\\")
 
 
 def continued_end(lines: Sequence[str], start: int) -> int | None:
     """Find where a line and what continues it end; comments and blank lines do not end it. None: it never does."""
     for at in range(start, len(lines)):
+        # Docker skips comments and blank lines within an instruction that goes on over lines.
         between = at > start and (not lines[at].strip() or lines[at].lstrip().startswith("#"))
         if not between and not is_continued(lines[at]):
             return at + 1
@@ -44,5 +47,5 @@ def split_lines(lines: Sequence[str], name_line: Callable[[int, str], Key]) -> t
 
 
 def is_words(text: str) -> bool:
-    """Tell whether a line is nothing but plain words: no option, operator, quote or substitution."""
+    """Check whether a line is nothing but plain words: no option, operator, quote or substitution."""
     return _WORDS.fullmatch(text) is not None

@@ -22,13 +22,18 @@ KEYWORDS = frozenset(
         "HEALTHCHECK SHELL",
     )
 )
+# Of several in a stage Docker takes the last one and drops the others.
 _ONCE = frozenset({"CMD", "ENTRYPOINT", "HEALTHCHECK", "STOPSIGNAL", "MAINTAINER"})
 _INSTRUCTION = re.compile(r"\s*([A-Za-z]+)(?=\s|$)\s*(.*)", re.DOTALL)
+# Neither "<<<" of a shell nor a shift ("1<<EOF").
 _HEREDOC = re.compile(r"(?<![<\w])<<-?([\"']?)([A-Za-z_]\w*)\1")
 _ALIAS = re.compile(r"\s+AS\s+(\S+)\s*$", re.IGNORECASE)
 _SET = re.compile(r"(?:^|\s)(\"[^\"]+\"|[\w.\-/]+)=")
+# A directive that makes another letter than the backslash continue lines (the backquote, on Windows).
 _ESCAPE = re.compile(r"#\s*escape\s*=\s*[^\\\s]", re.IGNORECASE)
+# Words of a command behind which names of packages follow: install, add, get; "npm i", "npm in".
 _LISTS = re.compile(r"(?:[\w-]*install|add|get|i|in)$")
+# A line that was to start an instruction, but the one above it kept its backslash.
 _SWALLOWED = re.compile(r"(" + "|".join(KEYWORDS) + r")[ \t]+\S")
 
 _STAGE = Rule(joint=join_instructions)
@@ -66,6 +71,7 @@ def read_dockerfile(text: str) -> BlockEntry | BlocksUnreadable:
     at = 0
     while at < len(lines):
         if not lines[at].strip() or lines[at].lstrip().startswith("#"):
+            # A comment may be the directive at the top: with another escape every line end would be misread.
             if _ESCAPE.match(lines[at].strip()):
                 return BlocksUnreadable("it has an escape character of its own")
             above.append(lines[at])
@@ -80,6 +86,7 @@ def read_dockerfile(text: str) -> BlockEntry | BlocksUnreadable:
         if keyword == "FROM":
             alias = _ALIAS.search(lines[stop - 1])
             whole = "".join(f"{line}\n" for line in lines[at:stop])
+            # Docker compares names of stages without regard to case.
             stages.append(_Stage(alias.group(1).lower() if alias else "", whole, lead))
         elif keyword not in KEYWORDS:
             return BlocksUnreadable("a line is no instruction")
@@ -94,6 +101,7 @@ def read_dockerfile(text: str) -> BlockEntry | BlocksUnreadable:
 
 def find_dockerfile_faults(text: str) -> tuple[str, ...]:
     """Name broken continuations, a second CMD or ENTRYPOINT in a stage, stages of one name."""
+    # Another frontend may have instructions of its own.
     if re.search(r"^#\s*syntax\s*=(?!\s*docker/dockerfile)", text, re.IGNORECASE | re.MULTILINE):
         return ()
     tree = read_dockerfile(text)
@@ -104,6 +112,7 @@ def find_dockerfile_faults(text: str) -> tuple[str, ...]:
     for stage in stages:
         faults += [f"a stage has {twin} twice" for twin in twins(stage.inner, "CMD", "ENTRYPOINT")]
     for entry in (each for part in (tree, *stages) for each in part.inner):
+        # These two take an instruction as their argument, which may well stand on the next line.
         if entry.key[0] not in KEYWORDS - {"HEALTHCHECK", "ONBUILD"}:
             continue
         swallowed = (_SWALLOWED.match(line.text) for line in entry.inner[1:])
@@ -131,6 +140,7 @@ def _instruction_end(lines: Sequence[str], start: int) -> int | BlocksUnreadable
     stop = continued_end(lines, start)
     if stop is None:
         return BlocksUnreadable("the last instruction ends with a backslash")
+    # Only these take a text that goes up to a word (a here document).
     if _keyword(lines[start]) not in ("RUN", "COPY", "ADD"):
         return stop
     for _, word in _HEREDOC.findall("\n".join(lines[start:stop])):
@@ -147,6 +157,7 @@ def _read_instruction(keyword: str, lines: Sequence[str], lead: str) -> BlockEnt
     rest = squeeze(found.group(2).rstrip().rstrip("\\")) if found else ""
     name: Key = (keyword, rest)
     whole = "\n".join(lines)
+    # The text may hold anything, lines that look like instructions too, so it stays one piece.
     if _HEREDOC.search(whole) and keyword in ("RUN", "COPY", "ADD"):
         return BlockEntry((keyword, squeeze(whole)), whole, lead, tail="\n")
     if keyword in _ONCE:
@@ -168,6 +179,7 @@ class _Namer:
         """Name a line, and keep in mind which list it opens."""
         if at and self.command and is_words(text):
             return ("item", self.command, " ".join(map(package_name, text.split())))
+        # A list belongs to the last command of its line: "update && install \".
         last = re.split(r"&&|\|\||[;|(]", text)[-1].split()
         words = [word for word in last if not word.startswith("-") and word.upper() != "RUN"]
         listing = next((i for i, word in enumerate(words) if _LISTS.match(word)), None)
@@ -186,11 +198,13 @@ def _read_variables(keyword: str, lines: Sequence[str], lead: str) -> BlockEntry
 
     def name_line(at: int, text: str) -> Key:
         own = re.sub(r"^\s*\w+\s+", "", text) if not at else text
+        # The value in quotes may hold an "=" of its own.
         found = [name.strip('"') for name in _SET.findall(re.sub(r"=(\"(?:\\.|[^\"\\])*\"|'[^']*')", "=", own))]
         names.append(found[0] if found else "")
         return ("variable", *found)
 
     inner = split_lines(lines, name_line)
+    # The old form "ENV NAME value" has one variable and no "=".
     if len(inner) == 1 and not names[0]:
         words = inner[0].text.split()
         return BlockEntry((keyword, *words[1:2]), lead=lead, inner=inner, rule=_LINES)

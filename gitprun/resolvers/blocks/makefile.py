@@ -24,16 +24,22 @@ from gitprun.resolvers.blocks.tree import (
 NAME = "makefile"
 FILES = ("Makefile", "makefile", "GNUmakefile", "*.mk", "*.mak")
 
+# ":=", "::=" and ":::=" are assignments; a colon alone makes a rule.
 _ASSIGNED = re.compile(r" *(?:(?:export|override|private) +)*([^\s:=#?+!]+)\s*(::?:?=|[?+!]?=)")
+# A call in brackets may hold colons and blanks, and one more call.
 _VALUE_OF = r"\$\((?:[^()]|\([^()]*\))*\)|\$\{[^{}]*\}"
+# "&:" makes several targets at once, "::" adds one more recipe; no "=" behind, for that is an assignment.
 _RULE = re.compile(rf"((?:{_VALUE_OF}|[^\s:=#])(?:{_VALUE_OF}|[^:=#])*?)\s*(&?::?)(?![=:])(.*)", re.DOTALL)
+# Blanks only in front: behind a tab it would be a line of a recipe.
 _CONDITION = re.compile(r" *(ifeq|ifneq|ifdef|ifndef)\b")
 _ENDIF = re.compile(r" *endif\b")
 _DEFINE = re.compile(r" *(?:(?:export|override) +)*define\s+(\S+)")
 _INCLUDE = re.compile(r" *[-s]?include\s+(.*)")
 _DIRECTIVE = re.compile(r" *(?:export|unexport|vpath|undefine)\b")
 _USED = re.compile(r"\$[({]([\w.-]+)")
+# A line of a list: names, paths and variables. No quote or semicolon, which only a recipe has.
 _LIST_LINE = re.compile(r"\s*[\w$(@./-][\w$(){}@.+:=/~^*%, -]*\s*")
+# What stands for prerequisites in their order ($^, $+, $?) or for the first of them ($<).
 _WHOLE_LIST = re.compile(r"\$[<^+?]|\$\([<^+?][DF]\)")
 
 
@@ -73,6 +79,7 @@ def find_makefile_faults(text: str) -> tuple[str, ...]:
     tree = read_makefile(text)
     if isinstance(tree, BlocksUnreadable):
         return ()
+    # What a condition holds is one piece, so recipes in two branches are not counted here.
     counts: Counter[str] = Counter()
     for entry in tree.inner:
         if entry.key[0] == "rule" and not _is_special(entry) and any(part.key[0] == "recipe" for part in entry.inner):
@@ -81,6 +88,7 @@ def find_makefile_faults(text: str) -> tuple[str, ...]:
 
 
 def _is_special(rule: BlockEntry) -> bool:
+    # "::" allows many recipes; what a pattern or a variable stands for is not known.
     return "::" in render(rule.inner[0]).replace("::=", "") or any(mark in rule.key[1] for mark in "%$&")
 
 
@@ -95,11 +103,13 @@ def _statement_end(lines: Sequence[str], start: int) -> int | BlocksUnreadable:
     at = stop
     while at < len(lines):
         if lines[at].startswith("\t") and lines[at].strip():
+            # Blank lines and comments are part of a recipe only when one more line of it follows.
             at = stop = _line_end(lines, at)
         elif not lines[at].strip() or lines[at].startswith("#"):
             at += 1
         else:
             break
+    # A condition behind a recipe may be about more lines of it: only a tab below tells, and then it is not taken apart.
     if at < len(lines) and _CONDITION.match(lines[at]):
         body = next((line for line in lines[at + 1 :] if line.strip() and not _CONDITION.match(line)), "")
         if body.startswith("\t"):
@@ -148,6 +158,7 @@ def _read_statement(lines: Sequence[str], lead: str, phony: int) -> BlockEntry |
         key = ("include", squeeze(included.group(1)))
     elif assigned:
         name, operator = assigned.groups()
+        # "A +=" may stand many times, so such a line is known by its text.
         if operator != "+=":
             key = ("variable", name)
         if len(lines) > 1 and continued_end(lines, 0) == len(lines):
@@ -170,9 +181,11 @@ def _read_rule(lines: Sequence[str], lead: str, phony: int) -> BlockEntry | Bloc
     if found is None:
         return BlocksUnreadable("a line is neither a rule nor an assignment")
     targets, _, rest = found.groups()
+    # A value of the target ("prog: CFLAGS = -g"), not its prerequisites.
     own = _ASSIGNED.match(rest)
     if own:
         return BlockEntry(("variable of target", squeeze(targets), own.group(1)), "\n".join(lines), lead, tail="\n")
+    # With many such lines each is a statement of its own; with one line it is a set.
     if targets == ".PHONY" and phony > 1:
         return BlockEntry((".PHONY", squeeze(rest)), "\n".join(lines), lead, tail="\n")
     recipe = _read_recipe(lines[stop:])
@@ -189,6 +202,7 @@ def _read_head(lines: Sequence[str], found: re.Match[str], *, plain: bool) -> Bl
     whole, rest = "\n".join(lines), found.group(3)
     words = re.findall(r"[\w./@-]+", rest)
     spaced = re.fullmatch(r"((?:\s|\\\n)*)([\w./@-]+(?:(?:[ \t]|\\\n)+[\w./@-]+)*)[ \t]*", rest)
+    # A word that stands twice, or comes out of a variable, may have its place for a reason.
     if not plain or not spaced or len(set(words)) < len(words) or any(mark in found.group(1) for mark in "%$"):
         return BlockEntry(("prerequisites",), whole, tail="\n")
     gaps = re.findall(r"(?:[ \t]|\\\n)+", spaced.group(2))
@@ -228,10 +242,11 @@ def _join_items(main: Sequence[BlockEntry], unit: Sequence[BlockEntry]) -> str |
 
 
 def _join_statements(main: Sequence[BlockEntry], unit: Sequence[BlockEntry]) -> str | None:
-    """Say why statements that both sides changed at one place depend on each other."""
+    """Return in words why statements that both sides changed at one place depend on each other."""
     main, unit = ([entry for entry in side if not is_comment(entry)] for side in (main, unit))
     for entry in (*main, *unit) if main and unit else ():
         if entry.key[0] not in ("variable", "rule", ".PHONY", "variable of target"):
+            # Forty letters are enough to find the line by.
             return f"both sides change something at one place and the order of {squeeze(render(entry))[:40]} counts"
     for side, other in ((main, unit), (unit, main)):
         names = {entry.key[1] for entry in side if entry.key[0] == "variable"}
@@ -242,6 +257,7 @@ def _join_statements(main: Sequence[BlockEntry], unit: Sequence[BlockEntry]) -> 
 
 
 def _check_goal(base: BlockEntry, main: BlockEntry, unit: BlockEntry, merged: BlockEntry) -> str | None:
+    # Without a target "make" makes the first one, so an addition above it changes what everybody runs.
     goals = [_goal(tree) for tree in (base, main, unit, merged)]
     due = goals[1] if goals[2] in (goals[0], goals[1]) else goals[2] if goals[1] == goals[0] else None
     return None if goals[3] == due else "the default goal would be another one"
@@ -249,6 +265,7 @@ def _check_goal(base: BlockEntry, main: BlockEntry, unit: BlockEntry, merged: Bl
 
 def _goal(tree: BlockEntry) -> str | None:
     names = (entry.key[1] for entry in tree.inner if entry.key[0] == "rule")
+    # Special targets (.PHONY) and patterns are never made by default.
     return next((name for name in names if not name.startswith(".") and "%" not in name), None)
 
 

@@ -9,14 +9,17 @@ from dataclasses import dataclass
 
 Read = Callable[[str], bytes]
 
+# From minutes (202401311259) to milliseconds (20240131125959123); seconds since 1970 in thousandths have 13 digits.
 _TIMESTAMP = re.compile(r"\d{12,17}$")
 _DJANGO = re.compile(r"\d{4}_\w+\.py")
 _RAILS = re.compile(r"(\d{3,17})_\w+\.rb")
 _FLYWAY = re.compile(r"V(\d+(?:[._]\d+)*)__.+\.(?:sql|java|kt)")
+# "up" and "down" are the two directions of one migration.
 _NUMBERED = re.compile(r"(\d{1,17})([-_])(.+?)((?:\.(?:up|down|do|undo))?)\.(sql|js|ts|mjs|cjs|go|py|php|rb|ex|exs)")
 _STAMPED = re.compile(r"(\d{12,17})[-_].+")
 _FOLDER = re.compile(r"(?:^|/)(?:\w*migrat\w*|migrate|versions|flyway)(?:/|$)", re.IGNORECASE)
 _DEPENDENCIES = re.compile(r"\bdependencies\b[^=\n]*=\s*\[(.*?)\]", re.DOTALL)
+# What a squashed migration replaces is followed by it, as by a dependency.
 _REPLACES = re.compile(r"\breplaces\b[^=\n]*=\s*\[(.*?)\]", re.DOTALL)
 _PAIR = re.compile(r"\(\s*[\"'](\w+)[\"']\s*,\s*[\"'](\w+)[\"']\s*,?\s*\)")
 _REVISION = re.compile(r"^revision\b[^=\n]*=\s*[\"']([^\"']+)[\"']", re.MULTILINE)
@@ -49,7 +52,7 @@ class MigrationFault:
 def audit_migrations(
     main: Collection[str], unit: Collection[str], merged: Collection[str], read: Read
 ) -> tuple[str, ...]:
-    """Say in plain lines which migrations a merge brought together that cannot stand together; see ``find_clashes``."""
+    """Return in lines which migrations a merge brought together that cannot stand together; see ``find_clashes``."""
     return tuple(fault.line for fault in find_clashes(main, unit, merged, read))
 
 
@@ -66,6 +69,7 @@ def find_clashes(
     present = set(merged)
     only_main, only_unit = (main_set - unit_set) & present, (unit_set - main_set) & present
     found = find_migration_faults(present, only_main | only_unit, read)
+    # A fault among files of one side, or with what both have, was there without the merge.
     return tuple(
         fault
         for fault in found
@@ -112,6 +116,7 @@ def _folders(added: Iterable[str]) -> set[str]:
 
 def _folder_faults(folder: str, names: Sequence[str], fresh: set[str], read: Read) -> list[MigrationFault]:
     scripts = [name for name in names if name.endswith(".py") and name != "__init__.py"]
+    # Texts are read only in folders that got a script: each is a look into the object database.
     if fresh & set(scripts):
         texts = {name: _text(read, _join(folder, name)) for name in scripts}
         alembic = {name: text for name, text in texts.items() if _REVISION.search(text) and _DOWN.search(text)}
@@ -128,6 +133,7 @@ def _django_leaves(folder: str, texts: Mapping[str, str], fresh: set[str]) -> li
     stems = {name.removesuffix(".py") for name in texts}
     pairs: set[tuple[str, str]] = set()
     for text in texts.values():
+        # A commented dependency orders nothing.
         plain = _COMMENT.sub("", text)
         for block in (*_DEPENDENCIES.findall(plain), *_REPLACES.findall(plain)):
             pairs |= {(app, name) for app, name in _PAIR.findall(block) if name in stems}
@@ -154,6 +160,7 @@ def _alembic_heads(folder: str, texts: Mapping[str, str], fresh: set[str]) -> li
         for names in revisions.values()
         if len(names) > 1 and fresh & set(names)
     ]
+    # Files of one revision are one head; that they share it is told above.
     heads = [name for revision, names in revisions.items() if revision not in below for name in names[:1]]
     if len(heads) > 1 and fresh & set(heads):
         faults.append(_fault("are both heads", folder, sorted(heads), "alembic merge heads"))
@@ -167,6 +174,7 @@ def _number_twins(folder: str, names: Sequence[str], fresh: set[str]) -> list[Mi
         found = _number(name)
         if found:
             kind, number, title = found
+            # Both directions of one migration have one title, and count once.
             groups[kind, number].setdefault(title, name)
     faults = []
     for (kind, number), titled in sorted(groups.items()):
@@ -182,9 +190,10 @@ def _number_twins(folder: str, names: Sequence[str], fresh: set[str]) -> list[Mi
 
 
 def _number(name: str) -> tuple[str, str, str] | None:
-    """Tell kind, number and title of a numbered migration; both directions of one have the same title."""
+    """Return kind, number and title of a numbered migration; both directions of one have the same title."""
     flyway = _FLYWAY.fullmatch(name)
     if flyway:
+        # Flyway compares parts as numbers: V3, V3_0 and V03 are one version.
         number = re.sub(r"(?:\.0)+$", "", flyway.group(1).replace("_", "."))
         return "flyway", ".".join(part.lstrip("0") or "0" for part in number.split(".")), name
     rails = _RAILS.fullmatch(name)
@@ -192,6 +201,7 @@ def _number(name: str) -> tuple[str, str, str] | None:
         return "rails", rails.group(1), name
     numbered = _NUMBERED.fullmatch(name)
     if numbered:
+        # Most tools compare numbers, so 0003 and 3 are one.
         title = f"{numbered.group(3)}.{numbered.group(5)}" if numbered.group(4) else name
         return "numbered", numbered.group(1).lstrip("0") or "0", title
     stamped = _STAMPED.fullmatch(name)
@@ -203,6 +213,7 @@ def _fault(kind: str, folder: str, names: Sequence[str], fix: str) -> MigrationF
 
 
 def _within(path: str, added: Collection[str]) -> bool:
+    # Of a folder for each migration the path of its script is what was added.
     return path in added or f"{path}/migration.sql" in added
 
 

@@ -41,8 +41,10 @@ def resolve_notebook(conflict: FileConflict) -> Resolved | Refused:
     books = [version for version in versions if version is not None]
     if len(books) < len(versions):
         return Refused("a version is no notebook")
+    # The proof goes by ids. Before format 4.5 there are none, and likeness would be a guess.
     if not all(isinstance(cell.get("id"), str) for book in books for cell in book["cells"]):
         return Refused("cells without ids cannot be told apart")
+    # Written again as Jupyter does, all of any other form would be changed lines.
     for text, book in zip(texts, books, strict=True):
         if _write(book) != text:
             return Refused("a version is not written as Jupyter writes it")
@@ -62,8 +64,10 @@ def find_notebook_faults(text: str) -> tuple[str, ...]:
     """Name what makes a text no notebook, and cells of one id."""
     try:
         book = json.loads(text)
+    # A text of nothing but brackets runs into Python's limit on frames.
     except (ValueError, RecursionError):
         return ("it is no JSON",)
+    # Notebooks of format 3 have worksheets, which have the cells.
     if not isinstance(book, dict) or not isinstance(book.get("cells", book.get("worksheets")), list):
         return ("it has no cells",)
     ids = [cell["id"] for cell in book.get("cells", ()) if isinstance(cell, dict) and isinstance(cell.get("id"), str)]
@@ -75,6 +79,7 @@ def _load(text: str) -> dict[str, Any] | None:
         book = json.loads(text)
     except (ValueError, RecursionError):
         return None
+    # Before format 4 cells stand elsewhere in the file.
     if not isinstance(book, dict) or not isinstance(book.get("cells"), list) or book.get("nbformat") != 4:
         return None
     return book if all(_is_cell(cell) for cell in book["cells"]) else None
@@ -89,9 +94,11 @@ def _write(book: Mapping[str, Any]) -> str:
 
 
 def _merge_through_nbdime(books: list[dict[str, Any]]) -> dict[str, Any] | Refused:
+    # Found by name when it is needed: nbdime is an extra that few install.
     merge = importlib.import_module("nbdime.merging.notebooks").merge_notebooks
     make = importlib.import_module("nbformat.notebooknode").from_dict
     form = importlib.import_module("nbformat.v4.rwbase")
+    # nbdime works on sources as whole texts; on disk they are lists of lines.
     merged, decisions = merge(*(form.rejoin_lines(make(book)) for book in books))
     for decision in decisions:
         if decision.conflict or decision.action not in _PLAIN:
@@ -103,6 +110,7 @@ def _merge_through_nbdime(books: list[dict[str, Any]]) -> dict[str, Any] | Refus
 
 def _ordered_like(merged: dict[str, Any], books: list[dict[str, Any]]) -> dict[str, Any]:
     """Put keys in the order in which the versions have them."""
+    # A key at another place would be a changed line to git. A stack, not recursion: outputs may be nested at will.
     waiting = [(merged, books)]
     while waiting:
         node, models = waiting.pop()
@@ -138,6 +146,7 @@ def _parts(book: Mapping[str, Any]) -> dict[tuple[str, str], str]:
     parts: dict[tuple[str, str], str] = {}
     for cell in book["cells"]:
         for name, value in cell.items():
+            # The order of keys means nothing in JSON.
             parts[cell["id"], name] = json.dumps(value, sort_keys=True)
     for name, value in book.items():
         if name != "cells":

@@ -31,6 +31,7 @@ class _Place:
 
     def remove(self, key: Numbered, main: list[Numbered] | None, unit: list[Numbered] | None) -> None:
         """Note a removed entry: what either side has new below it, None where that side removed it."""
+        # Where the other side wrote between two entries that this one removed, no neighbour is left to place it by.
         if main is None:
             self.split |= "unit" in self.inside
             self.gone_main.append(key)
@@ -55,6 +56,7 @@ class Lists:
         kept = set(stays)
         by_main, by_unit = ([key for key in side if key in kept] for side in (self.main, self.unit))
         skeleton: Sequence[Numbered] = list(self.base)
+        # Order that only one side changed holds; both sides' additions go behind what they stood behind.
         if by_main != stays or by_unit != stays:
             moved = self._moved(stays, by_main, by_unit, rule)
             if isinstance(moved, EntryClash):
@@ -64,6 +66,7 @@ class Lists:
         adds_main = _added_after(self.main, anchors, self.base)
         adds_unit = _added_after(self.unit, anchors, self.base)
         contest = self._contest(skeleton, kept, adds_main, adds_unit, rule)
+        # Where order counts, one thing that both added at two places has no place that is right for both.
         if not contest and rule.joint:
             contest = self._scattered(adds_main, adds_unit)
         if contest:
@@ -80,12 +83,13 @@ class Lists:
             else:
                 joined = _join(by_main, by_unit, placed)
             order += sort(joined) if sort else joined
+        # Last, over the whole list: each place may be in order and yet an entry have come before one it followed.
         if rule.joint and skeleton == list(self.base) and not self._keeps_order(order):
             return EntryClash("both sides add the same entries in another order")
         return order
 
     def _goes_before(self, unit: list[Numbered], main: list[Numbered], below: Numbered | None) -> bool:
-        """Tell whether the unit's additions stand nearer to the entry above than main's: where main's replace the
+        """Check whether the unit's additions stand nearer to the entry above than main's: where main's replace the
         entry below, or the unit's start with a comment on what is above."""
         if not main or not unit or set(main) & set(self.unit) or set(unit) & set(self.main):
             return False
@@ -138,7 +142,7 @@ class Lists:
         adds_unit: Mapping[Numbered | None, list[Numbered]],
         rule: Rule,
     ) -> str | None:
-        """Say what both sides did at one place that cannot hold together."""
+        """Return in words what both sides did at one place that cannot hold together."""
         place = _Place()
         for anchor in (None, *skeleton):
             if anchor in kept:
@@ -160,6 +164,7 @@ class Lists:
         own_main = [key for key in place.main if key not in self.unit]
         own_unit = [key for key in place.unit if key not in self.main]
         gone_both = [key for key in place.gone_main if key in place.gone_unit]
+        # Removed on both sides, with something new in its place: most likely renamed, and in two ways.
         if gone_both and (own_main or own_unit):
             gone = show(self.base[gone_both[0]])
             if own_main and own_unit:
@@ -167,6 +172,7 @@ class Lists:
             one = show(self.main[own_main[0]] if own_main else self.unit[own_unit[0]])
             return f"{gone} is removed on both sides, but one of them puts {one} in its place"
         new = [*(self.main[key] for key in own_main), *(self.unit[key] for key in own_unit)]
+        # A comment has no name: amid entries that the other side rewrote nothing tells what it is about.
         if place.split and own_main and own_unit and (rule.joint or any(map(is_comment, new))):
             return f"one side adds {show(new[0])} amid entries that the other rewrites"
         if not rule.joint:
@@ -180,6 +186,7 @@ class Lists:
     def _sorter(self, rule: Rule) -> Callable[[list[Numbered]], list[Numbered]]:
         def sort(keys: list[Numbered]) -> list[Numbered]:
             kinds = {key[0][0] for key in keys}
+            # Kinds that stand mixed have no common order; one entry needs none.
             if len(keys) < 2 or len(kinds) > 1 or not kinds <= set(rule.sorts):
                 return keys
             versions = [
@@ -223,6 +230,6 @@ def show(entry: BlockEntry) -> str:
 
 
 def blank_lines(lead: str) -> str:
-    """Give the blank lines at the start of a lead."""
+    """Return the blank lines at the start of a lead."""
     found = _BLANK_LINES.match(lead)
     return found.group() if found else ""

@@ -15,16 +15,20 @@ NAME = "prisma"
 
 _BLOCK = re.compile(r"\s*(\w+)\s+(\w+)\s*\{\s*(//.*)?")
 _CLOSE = re.compile(r"\s*\}\s*(//.*)?")
+# Not "name = value", which is a setting.
 _FIELD = re.compile(r"\s*(\w+)\s+(?![=\s])\S")
 _VALUE = re.compile(r"\s*(\w+)\s*(?:@|$)")
 _SETTING = re.compile(r"\s*(\w+)\s*=\s*\S")
 _ATTRIBUTE = re.compile(r"\s*@@([\w.]+)")
 _NAMES = re.compile(r"\[([^\[\]\"]*)\]")
+# Only lists of own fields: those behind "references:" are fields of the other model.
 _OWN_FIELDS = re.compile(
     r"(?:@@(?:id|unique|index)\s*\(\s*(?:fields\s*:\s*)?|@relation\b[^\[\"]*(?:\"[^\"]*\")?[^\[\"]*\bfields\s*:\s*)\[([^\[\]\"]*)\]"
 )
 _MEMBERS = Rule(needs=("field", "value"))
+# These may stand many times in a model, for other fields each time; they are known by those.
 _REPEATABLE = frozenset({"unique", "index", "fulltext"})
+# These share one space of names; a generator may be called as a model is.
 _TYPES = frozenset({"model", "enum", "type", "view"})
 
 
@@ -100,6 +104,7 @@ def _above_end(lines: Sequence[str], at: int) -> int | None:
         return at + 1
     if plain.startswith("/*"):
         stop = next((i + 1 for i in range(at, len(lines)) if "*/" in lines[i]), None)
+        # A comment with text behind its end is part of a line that is read otherwise.
         return stop if stop and lines[stop - 1].rstrip().endswith("*/") else None
     return None
 
@@ -137,7 +142,9 @@ def _read_block(
 
 def _statement_end(lines: Sequence[str], start: int) -> int | None:
     """Find the end of a statement that goes on while a bracket is open; None when none of them closes it."""
+    # Brackets are counted anew for each line more, which is quadratic; an attribute goes over some ten lines.
     for at in range(start, min(len(lines), start + 200)):
+        # A block that opens here shows that the one above was never closed.
         if _BLOCK.fullmatch(lines[at]):
             return None
         depth = unclosed(uncommented("\n".join(lines[start : at + 1])))
@@ -154,6 +161,7 @@ def _key(kind: str, text: str) -> tuple[str, ...] | None:
         name = attribute.group(1)
         listed = _NAMES.search(text)
         if name in _REPEATABLE:
+            # The order of fields counts: an index on (a, b) is not one on (b, a).
             return (f"@@{name}", "".join(listed.group(1).split()) if listed else "")
         return ("@@", name)
     if kind in ("datasource", "generator"):

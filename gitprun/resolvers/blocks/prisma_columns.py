@@ -17,6 +17,7 @@ def realign(merged: BlockEntry, base: BlockEntry, main: BlockEntry, unit: BlockE
     blocks = []
     for block in merged.inner:
         old, by_main, by_unit = (version.get(block.key) for version in versions)
+        # A block that a side left alone stays as the other has it. Alignment that a version does not have is no custom.
         if old and by_main and by_unit and not same(old, by_main) and not same(old, by_unit):
             aligned = all(align(each) == each for each in (old, by_main, by_unit))
             block = align(block) if aligned else block
@@ -51,6 +52,7 @@ def _align_group(group: list[BlockEntry]) -> list[BlockEntry]:
         texts = [f"{indent}{name.ljust(width)} = {value}" for indent, name, value in found]
     else:
         fields = [_FIELD.fullmatch(entry.text) for entry in group]
+        # A line of another form (an attribute that goes on over lines) would be torn apart by columns.
         if not all(fields):
             return group
         parts = [match.groups() for match in fields if match]

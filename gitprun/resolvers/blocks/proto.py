@@ -13,13 +13,16 @@ from gitprun.resolvers.blocks.tree import BlockEntry, BlocksUnreadable, Key, Rul
 
 NAME = "proto"
 
+# Only these hold entries; the body of an rpc or of an option in braces is part of its statement.
 _BLOCK = re.compile(r"(?:message|enum|service|oneof)\s+\w+$|extend\s+[\w.]+$")
 _HEAD = re.compile(r"(message|enum|service|oneof|extend)\s+([\w.]+)")
 _FIELD = re.compile(r"(?:(?:repeated|optional|required)\s+)?(?:map\s*<[^<>]*>|group|[\w.]+)\s+(\w+)\s*=\s*(\w+)")
 _VALUE = re.compile(r"(\w+)\s*=\s*(-?\w+)")
 _NAMED = re.compile(r"(option|rpc|import|package|syntax|edition)\b\s*(?:public\s+|weak\s+)?(.*)", re.DOTALL)
 _RESERVED = re.compile(r"(\s*reserved\s+)([^;]*?)(\s*;)", re.DOTALL)
+# Values of an enum may be negative, numbers of fields not.
 _RANGE = re.compile(r"(-?\d+)(?:\s*to\s*(-?\d+|max))?")
+# The largest number a field may have, as the language has it ("max" in a range).
 _HIGHEST = (1 << 29) - 1
 
 _FILE = Rule(sorts=("import",))
@@ -77,6 +80,7 @@ def find_proto_faults(text: str) -> tuple[str, ...]:
         return (tree.reason,)
     faults = [f"{twin} is defined twice" for twin in twins(tree.inner, "message", "enum", "service", "import")]
     for block in _blocks(tree):
+        # Fields of a oneof are fields of the message around it: their names and numbers are of one space.
         members = [member for member, _ in _members(block)]
         kinds = ("field", "value", "message", "enum", "rpc", "oneof")
         faults += [f"{block.named} has {twin} twice" for twin in twins((*members, *_others(block)), *kinds)]
@@ -103,6 +107,7 @@ def number_faults(tree: BlockEntry) -> tuple[str, ...]:
 
 
 def _check_numbers(base: BlockEntry, main: BlockEntry, unit: BlockEntry, merged: BlockEntry) -> str | None:
+    # A number that one side gave twice by itself is not a fault of the merge.
     known = {*number_faults(main), *number_faults(unit)}
     return next((fault for fault in number_faults(merged) if fault not in known), None)
 
@@ -125,6 +130,7 @@ def _block_key(text: str) -> Key:
 
 def _read_statement(part: Statement, lead: str, block: str) -> BlockEntry:
     reserved = _RESERVED.fullmatch(part.text)
+    # A comment amid the numbers would end up behind another one.
     if reserved and "//" not in part.text and "/*" not in part.text:
         return _read_reserved(reserved, part, lead)
     return BlockEntry(_key(part.text, block), part.text, lead, tail=part.tail)
@@ -136,6 +142,7 @@ def _read_reserved(found: re.Match[str], part: Statement, lead: str) -> BlockEnt
         BlockEntry(("reserved", squeeze(item)), item, sep=sep)
         for item, sep in zip(items[::2], [*items[1::2], ""], strict=True)
     ]
+    # A statement reserves names or numbers, never both.
     kind = "names" if re.match(r"\s*[\"'A-Za-z_]", found.group(2)) else "numbers"
     foot = f"{found.group(3)}{part.tail}"
     return BlockEntry(("reserved", kind), found.group(1), lead, inner=tuple(inner), foot=foot, rule=_SET)
@@ -169,6 +176,7 @@ def _blocks(tree: BlockEntry) -> Iterator[BlockEntry]:
         block = waiting.pop(0)
         if block.key[0] in ("message", "enum", "service"):
             yield block
+        # In the order of the file, so that faults are named from the top.
         waiting[:0] = [entry for entry in block.inner if entry.key[0] in ("message", "enum", "service")]
 
 
@@ -184,9 +192,10 @@ def _members(block: BlockEntry) -> Iterator[tuple[BlockEntry, int]]:
 
 
 def numbers_of(block: BlockEntry) -> dict[str, int]:
-    """Tell the number of every field or value of a block by its name, and of what is reserved."""
+    """Return the number of every field or value of a block by its name, and of what is reserved."""
     numbers = {member.key[1]: number for member, number in _members(block)}
     for low, high in _reserved(block)[0]:
+        # "to max" would leave no free number at all; one that is given within it is refused by the check.
         numbers[f"reserved {low}"] = low if high == _HIGHEST else high
     return numbers
 
@@ -196,9 +205,10 @@ def _others(block: BlockEntry) -> Sequence[BlockEntry]:
 
 
 def number_of(entry: BlockEntry) -> int | None:
-    """Tell the number of a field or an enum value."""
+    """Return the number of a field or an enum value."""
     pattern = _VALUE if entry.key[0] == "value" else _FIELD
     found = pattern.match(squeeze(without_comments(entry.text)))
+    # Numbers may be written 0x10. An octal one (010) raises here, and so has no number to compare.
     try:
         return int(found.group(2), 0) if found else None
     except ValueError:

@@ -12,7 +12,9 @@ from gitprun.resolvers.blocks.tree import BlockEntry, BlocksUnreadable, render
 
 NAME = "renumber"
 
+# 2**29 - 1, the largest field number of the language.
 _LAST = 536_870_911
+# The compiler refuses these: they are reserved for its own use.
 _INTERNAL = range(19_000, 20_000)
 
 
@@ -33,7 +35,7 @@ def renumber_later(conflict: FileConflict) -> Resolved | Refused:
 
 
 def align_numbers(conflict: FileConflict) -> FileConflict | Refused:
-    """Give the unit's new fields numbers of their own."""
+    """Move the unit's new fields to numbers of their own."""
     triple = split_conflict(conflict)
     if isinstance(triple, Refused):
         return triple
@@ -57,6 +59,7 @@ def align_numbers(conflict: FileConflict) -> FileConflict | Refused:
 def _renumber(base: BlockEntry | None, main: BlockEntry | None, unit: BlockEntry) -> BlockEntry | Refused:
     """Renumber the fields of one block, and of the blocks in it; what is in oneofs counts for the message."""
     old, by_main = _inner(base), _inner(main)
+    # From the innermost: a message is numbered with the messages in it already as they will stand.
     inner: list[BlockEntry] = []
     for entry in unit.inner:
         if entry.inner and entry.key[0] in ("message", "enum"):
@@ -70,9 +73,11 @@ def _renumber(base: BlockEntry | None, main: BlockEntry | None, unit: BlockEntry
         return unit
     before, taken, own = numbers_of(base), numbers_of(main), numbers_of(unit)
     for name, number in own.items():
+        # Only where main's number is new too: one that the base had was taken before the unit began.
         clash = name not in before and name not in taken and number in {taken[n] for n in taken if n not in before}
         if not clash:
             continue
+        # Above all that any version has or reserves: a number of a removed field may still be in data somewhere.
         free = max((*before.values(), *taken.values(), *own.values())) + 1
         free = _INTERNAL.stop if free in _INTERNAL else free
         if free > _LAST:

@@ -19,7 +19,9 @@ _BLOCK = re.compile(r"\s*create_(?:table|join_table)\b.*\bdo \|\w+\|")
 _CALL = re.compile(r"\s*(?:\w+\.)?(\w+)[ (]\s*(.*)", re.DOTALL)
 _STRING = re.compile(r"[\"':]([\w.]+)\"?")
 _INDEX_NAME = re.compile(r"\bname: \"([^\"]+)\"")
+# Only what may go over lines is read with care: most calls of a schema are one plain line.
 _BRACKET = re.compile(r"[()\[\]{}#]")
+# The quoted text comes first, so that a "#" in it starts no comment.
 _COMMENT = re.compile(r"(\"(?:\\.|[^\"\\])*\")|#[^\n]*")
 
 _FILE = Rule(sorts=("create_table", "enable_extension", "add_foreign_key"))
@@ -34,7 +36,9 @@ def resolve_rails_schema(conflict: FileConflict) -> Resolved | Refused:
     versions = [found.group(2) for text in (conflict.main, conflict.unit) if (found := _VERSION.search(text))]
     if len(versions) < 2:
         return Refused("there is no version")
+    # A schema version is a timestamp of 14 digits; what is longer is nobody's, and must not cost time.
     highest = max(versions, key=lambda version: int(version[:40]))
+    # In all three versions, so that the version is no change and cannot clash.
     base, main, unit = (
         text if text is None else _VERSION.sub(lambda found: found.group(1) + highest, text)
         for text in (conflict.base, conflict.main, conflict.unit)
@@ -67,6 +71,7 @@ def find_rails_faults(text: str) -> tuple[str, ...]:
     """Name tables, columns and indexes that stand twice, and blocks that do not end."""
     tree = read_rails_schema(text)
     if isinstance(tree, BlocksUnreadable):
+        # A schema that has more than Rails writes is read by nobody here; only a block without an end is a fault.
         return (tree.reason,) if "ended" in tree.reason else ()
     schema = next(entry for entry in tree.inner if entry.key[0] == "schema")
     faults = [f"{twin} is there twice" for twin in twins(schema.inner, "create_table")]
@@ -102,6 +107,7 @@ def _read_body(
             stop = _call_end(lines, at)
             whole = "\n".join(lines[at:stop])
             plain = _COMMENT.sub(lambda quoted: quoted.group(1) or "", whole)
+            # Code that runs (a condition, a heredoc, a block of another call) may mean anything.
             if stop is None or re.search(r"<<[~-]|\bdo\b\s*(?:\||$)|^\s*(?:if|unless|def|class|end)\b", plain):
                 return BlocksUnreadable("it holds more than Rails writes, or a block is not ended")
             made = BlockEntry(_key(plain, depth), whole, lead, tail="\n")
@@ -114,6 +120,7 @@ def _call_end(lines: Sequence[str], start: int) -> int | None:
     if not lines[start].rstrip().endswith((",", "\\")) and not _BRACKET.search(lines[start]):
         return start + 1
     text = ""
+    # A call is a few lines; its brackets are counted anew for each line more, which is quadratic.
     for at in range(start, min(len(lines), start + 100)):
         text += _COMMENT.sub(lambda quoted: quoted.group(1) or "", lines[at]) + "\n"
         if unclosed(text) < 0:
@@ -129,6 +136,7 @@ def _key(text: str, depth: int) -> Key:
         return ("call", squeeze(text))
     call, rest = found.groups()
     named = _INDEX_NAME.search(rest)
+    # Rails finds an index by its name; without one it is known by its columns.
     if call in ("index", "check_constraint", "exclusion_constraint", "unique_constraint", "add_index") and named:
         return ("index" if depth else call, named.group(1))
     first = _STRING.match(rest)

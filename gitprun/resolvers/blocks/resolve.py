@@ -32,6 +32,7 @@ from gitprun.resolvers.text import BOM, Triple
 Finish = Callable[[BlockEntry, BlockEntry, BlockEntry, BlockEntry], BlockEntry]
 
 EMPTY = BlockEntry(("file",))
+# Readers call themselves a level at a time; Python stops at 1,000 frames, and nobody nests blocks so deep.
 DEPTH_LIMIT = 50
 
 
@@ -42,6 +43,7 @@ def merge_trees(
     triple = open_lines(conflict, name)
     if not isinstance(triple, Triple):
         return triple
+    # A carriage return that is part of a line would make equal entries different.
     if any(b"\r" in line for line in chain(triple.base, triple.main, triple.unit)):
         return Refused("the line ends are mixed")
     trees: list[BlockEntry] = []
@@ -57,6 +59,7 @@ def merge_trees(
     if finish:
         merged = finish(merged, base, main, unit)
     text = render(merged)
+    # The kind's own check first: its words say what is wrong, those of the proof only where.
     fault = (check and check(base, main, unit, merged)) or _prove(read, base, main, unit, merged, text)
     if fault:
         return Refused(fault)
@@ -68,6 +71,7 @@ def fault_finder(find: Callable[[str], tuple[str, ...]]) -> FaultFinder:
     """Make a finder of faults in bytes from one in text with plain line ends."""
 
     def faults(path: str, text: bytes) -> tuple[str, ...]:
+        # An empty file and a binary one are of no kind.
         if not text.strip() or b"\0" in text:
             return ()
         return find(plain_text(text))
@@ -93,6 +97,7 @@ def _prove(
     again = read(text) if text else EMPTY
     if isinstance(again, BlocksUnreadable):
         return f"the merged text cannot be read: {again.reason}"
+    # Flattened they are compared as far as white space means nothing; most merges are equal at once.
     if merged != again and list(flatten(merged)) != list(flatten(again)):
         return "the merged text reads as other entries than those that were merged"
     tables = [dict(zip(number(tree.inner), tree.inner, strict=True)) for tree in (base, main, unit, again)]

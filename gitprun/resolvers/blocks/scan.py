@@ -16,6 +16,7 @@ def uncommented(text: str) -> str:
 def unclosed(text: str) -> int:
     """Count the brackets that are open at the end of a text, of all three sorts; negative when one closes too many."""
     depth = 0
+    # A bracket within quotes is a letter.
     for mark in re.findall(r"[()\[\]{}]", _QUOTED.sub("", text)):
         depth += 1 if mark in "([{" else -1
         if depth < 0:

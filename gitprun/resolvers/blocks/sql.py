@@ -31,6 +31,7 @@ from gitprun.resolvers.blocks.tree import (
 NAME = "sql"
 
 _NAME = r"(?:\"[^\"]+\"|`[^`]+`|\w+)(?:\s*\.\s*(?:\"[^\"]+\"|`[^`]+`|\w+))*"
+# An index may have no name: in "CREATE INDEX ON t" the word behind is the table's.
 _CREATE = re.compile(
     r"CREATE\s+(?:OR\s+REPLACE\s+)?(?:(?:GLOBAL|LOCAL|TEMP|TEMPORARY|UNLOGGED|UNIQUE|MATERIALIZED|RECURSIVE)\s+)*"
     r"(TABLE|INDEX|VIEW|TYPE|FUNCTION|SEQUENCE|SCHEMA|EXTENSION|DOMAIN)\s+"
@@ -39,12 +40,14 @@ _CREATE = re.compile(
 )
 _INSERT = re.compile(rf"INSERT\s+INTO\s+({_NAME})\s*(\([^()]*\))?\s*VALUES\b", re.IGNORECASE)
 _ID = re.compile(r"\s*\(\s*(-?\d+|'(?:''|[^'])*')\s*[,)]")
+# With their bracket: "key" and "index" alone may be names of columns.
 _CONSTRAINT = re.compile(
     rf"(CONSTRAINT)\s+({_NAME})|(?:PRIMARY\s+KEY|UNIQUE|FOREIGN\s+KEY|CHECK|EXCLUDE|LIKE|FULLTEXT|SPATIAL)\b"
     rf"|(?:KEY|INDEX)\s+(?:{_NAME}\s*)?\(",
     re.IGNORECASE,
 )
 _COLUMN = re.compile(rf"({_NAME})\s+\S")
+# What can be made in any order, names aside; a schema or an extension is needed by what follows.
 _INDEPENDENT = frozenset({"table", "index", "view", "type", "function", "sequence", "domain", "row", "rows"})
 
 
@@ -76,11 +79,13 @@ def find_sql_faults(text: str) -> tuple[str, ...]:
     """Name tables that are made twice, columns that stand twice in one, brackets that do not pair up."""
     tree = read_sql(text)
     if isinstance(tree, BlocksUnreadable):
+        # What is there for a client program or holds procedures is not read, and so has no fault that could be named.
         return () if tree.reason.startswith("it holds") else (tree.reason,)
     faults: list[str] = []
     made: set[str] = set()
     for entry in tree.inner:
         plain = without_comments(render(entry)).strip()
+        # What was dropped or renamed may be made again; which table that was is not looked into.
         dropped = re.match(r"DROP\s+(?:TABLE|SCHEMA)\b", plain, re.IGNORECASE)
         if dropped or re.search(r"\bRENAME\s+TO\b", plain, re.IGNORECASE):
             made.clear()
@@ -116,6 +121,7 @@ def _statement_key(plain: str) -> Key:
 
 def _fold(name: str) -> str:
     """Write a name as the database knows it; quoted ones keep their letters."""
+    # Unquoted names are one name in whatever case.
     parts = re.findall(r"\"[^\"]+\"|`[^`]+`|\w+", name)
     return ".".join(part.strip('"`') if part[0] in '"`' else part.lower() for part in parts)
 
@@ -123,6 +129,7 @@ def _fold(name: str) -> str:
 def _read_table(piece: SqlItem, whole: BlockEntry) -> BlockEntry | None:
     """Read the columns of a table; None when it has no list of columns that can be told apart by lines or commas."""
     cut = split_brackets(piece.text)
+    # A table made from a query, or as part of another one, has no list of columns in its brackets.
     if cut is None or re.search(r"\bAS\s*$|\bSELECT\b|\bPARTITION\s+OF\b", without_comments(cut[0]), re.IGNORECASE):
         return None
     return _read_list(whole, cut, piece, _column_key, _COLUMNS)
@@ -132,11 +139,13 @@ def _read_rows(piece: SqlItem, whole: BlockEntry, insert: re.Match[str]) -> Bloc
     """Read the rows of an insert; None unless each has an id of its own first."""
     found = _INSERT.match(piece.text)
     rows = split_at(piece.text[found.end() :], ",") if found else []
+    # A comment among rows would have to go with one of them.
     if found is None or isinstance(rows, BlocksUnreadable) or "--" in piece.text or "/*" in piece.text:
         return None
     table = squeeze(f"{_fold(insert.group(1))} {insert.group(2) or ''}")
     ids = [match.group(1) for match in (_ID.match(row.text) for row in rows[:-1]) if match]
     cuts = [split_brackets(row.text) for row in rows[:-1]]
+    # Two rows of one id in one statement leave open which one a side changed.
     if len(set(ids)) < len(cuts) or any(cut is None or cut[2].strip() != ")" for cut in cuts):
         return None
     if len(ids) == 1:
@@ -152,8 +161,10 @@ def _read_list(
     stop = line_stop(cut[1], 0)
     head, inside = cut[0] + cut[1][:stop], cut[1][stop:]
     items = split_at(inside, ",")
+    # Commas that lead a line would come to stand behind its item.
     if isinstance(items, BlocksUnreadable) or any(not item.text or "\n" in item.end for item in items[:-1]):
         return None
+    # A comma behind the last item is an error in most databases, and nothing that is written again.
     if len(items) < 2 or items[-2].end:
         return None
     inner: list[BlockEntry] = []
@@ -174,6 +185,7 @@ def _column_key(text: str) -> Key:
         named = constraint.group(2)
         if named:
             return ("constraint", _fold(named))
+        # A table has one, whichever way it is written.
         return ("constraint", "primary key" if plain[:7].lower() == "primary" else squeeze(plain).lower())
     column = _COLUMN.match(plain)
     return ("column", _fold(column.group(1))) if column else ("part", squeeze(plain))
@@ -185,12 +197,13 @@ def _row_key(text: str) -> Key:
 
 
 def _join_statements(main: Sequence[BlockEntry], unit: Sequence[BlockEntry]) -> str | None:
-    """Say why statements that both sides changed at one place depend on each other."""
+    """Return in words why statements that both sides changed at one place depend on each other."""
     main, unit = ([entry for entry in side if not is_comment(entry)] for side in (main, unit))
     for entry in (*main, *unit) if main and unit else ():
         if entry.key[0] not in _INDEPENDENT:
             return f"both sides change something at one place and the order of {entry.key[0]} counts"
     for side, other in ((main, unit), (unit, main)):
+        # Without its schema, and in one case: a table is named in many ways.
         made = {entry.key[1].rpartition(".")[2].lower() for entry in side if entry.key[0] not in ("row", "rows")}
         used = made & {word.lower() for entry in other for word in re.findall(r"\w+", render(entry))}
         if used:

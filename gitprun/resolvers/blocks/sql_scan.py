@@ -10,6 +10,8 @@ from gitprun.resolvers.blocks.tree import BlocksUnreadable
 UNBALANCED = "brackets do not pair up"
 
 _PLAIN = r"[^\s'\"`$;()\[\],/\\-]+"
+# A quote within quotes is doubled; a text from $tag$ on ends at the same tag only. Words are taken several at once,
+# which is quicker.
 _TOKEN = re.compile(
     r"""--[^\n]*|/\*.*?\*/|'(?:''|[^'])*'|"(?:""|[^"])*"|`[^`]*`|(\$(?:[A-Za-z_]\w*)?\$).*?\1|\s+"""
     rf"|{_PLAIN}(?: +{_PLAIN})*|[^\w\s]",
@@ -18,6 +20,7 @@ _TOKEN = re.compile(
 _COMMENT = re.compile(
     r"""--[^\n]*|/\*.*?\*/|('(?:''|[^'])*'|"(?:""|[^"])*"|`[^`]*`|(\$(?:[A-Za-z_]\w*)?\$).*?\2)""", re.DOTALL
 )
+# A comment over lines behind a statement is not its tail: it is about what follows.
 _REST = re.compile(r"[ \t]*(?:--[^\n]*|(?:/\*[^\n]*?\*/[ \t]*)*)\n")
 # Words of programs (psql, mysql, sqlcmd) and of procedures, where a semicolon does not end the statement.
 _OTHER_WORLD = re.compile(r"^(?:\\\.|DELIMITER\b|GO\s*$)|\bFROM\s+stdin\b", re.IGNORECASE | re.MULTILINE)
@@ -42,6 +45,7 @@ def split_statements(text: str) -> list[SqlItem] | BlocksUnreadable:
     pieces = split_at(text, ";")
     if isinstance(pieces, BlocksUnreadable):
         return pieces
+    # BEGIN in quotes or in a comment opens nothing.
     if any(
         _PROCEDURE.match(plain) and re.search(r"\bBEGIN\b", _without_quotes(plain), re.IGNORECASE)
         for plain in (without_comments(piece.text) for piece in pieces)
@@ -56,8 +60,10 @@ def split_at(text: str, mark: str) -> list[SqlItem] | BlocksUnreadable:
     start, begun, last, depth = 0, -1, 0, 0
     for found in _TOKEN.finditer(text):
         token = found.group()
+        # White space and comments stand between statements; what is before ``start`` was taken with its line.
         if token.isspace() or token.startswith(("--", "/*")) or found.start() < start:
             continue
+        # Only a quote that never closes comes as a token of its own.
         if token in ("'", '"', "`"):
             return BlocksUnreadable("a quote is not closed")
         if token == mark and not depth:
@@ -75,6 +81,7 @@ def split_at(text: str, mark: str) -> list[SqlItem] | BlocksUnreadable:
             start = stop  # a command of psql, which ends with its line
             continue
         if begun < 0:
+            # Indentation belongs to the statement, but not a comment in front of it on its line.
             begun = text.rfind("\n", start, found.start()) + 1 or start
             if text[begun : found.start()].strip():
                 begun = found.start()
@@ -82,6 +89,7 @@ def split_at(text: str, mark: str) -> list[SqlItem] | BlocksUnreadable:
         depth += (token in "([") - (token in ")]") if token in "()[]" else 0
         if depth < 0:
             return BlocksUnreadable(UNBALANCED)
+        # A semicolon ends the statement whatever is still open.
         if token == ";":
             return BlocksUnreadable(UNBALANCED)
     if depth:

@@ -50,7 +50,7 @@ class BlockEntry:
 
     @property
     def named(self) -> str:
-        """Tell kind and name in words."""
+        """Return kind and name in words."""
         return " ".join(self.key)
 
 
@@ -74,13 +74,14 @@ def render(entry: BlockEntry) -> str:
 
 def squeeze(text: str) -> str:
     """Write every run of white space outside of quotes as one space."""
+    # Most texts have no quotes, and for those this is the quicker way.
     if '"' not in text and "'" not in text:
         return " ".join(text.split())
     return _STRING_OR_SPACE.sub(lambda found: found.group(1) or " ", text).strip()
 
 
 def same(one: BlockEntry, other: BlockEntry) -> bool:
-    """Tell whether two entries differ in white space and separators at most."""
+    """Check whether two entries differ in white space and separators at most."""
     return substance(one) == substance(other) and (
         len(one.inner) == len(other.inner)
         and all(a.key == b.key and same(a, b) for a, b in zip(one.inner, other.inner, strict=True))
@@ -88,7 +89,7 @@ def same(one: BlockEntry, other: BlockEntry) -> bool:
 
 
 def substance(entry: BlockEntry) -> tuple[str, ...]:
-    """Give what an entry says itself: text, comments and closing, without white space that means nothing.
+    """Return what an entry says itself: text, comments and closing, without white space that means nothing.
 
     Text of several lines is taken as it is: it may be a program in which indentation counts.
     """
@@ -97,7 +98,7 @@ def substance(entry: BlockEntry) -> tuple[str, ...]:
 
 
 def number(entries: Sequence[BlockEntry]) -> list[tuple[Key, int]]:
-    """Tell equal keys apart by counting them."""
+    """Return each entry's key with its number among equal ones."""
     seen: Counter[Key] = Counter()
     numbered = []
     for entry in entries:
@@ -142,17 +143,19 @@ def split_above(lines: Sequence[str], *, attach: bool = True) -> tuple[list[Bloc
 
 
 def is_comment(entry: BlockEntry) -> bool:
-    """Tell whether an entry is a comment that stands alone."""
+    """Check whether an entry is a comment that stands alone."""
     return entry.key[0] == COMMENT
 
 
 def separate(entries: Sequence[BlockEntry], separator: str) -> tuple[BlockEntry, ...]:
-    """Give every entry but the last the separator of its list, as it is written elsewhere in it."""
+    """Put the separator of the list behind every entry but the last, as it is written elsewhere in it."""
     if not separator or not entries:
         return tuple(entries)
+    # The most common way of the list; one that was empty gets the plain separator.
     usual = Counter((entry.sep, entry.tail if not entry.tail.strip() else "\n") for entry in entries if entry.sep)
     sep, tail = usual.most_common(1)[0][0] if usual else (separator, "")
     ended = [entry if entry.sep else replace(entry, sep=sep, tail=entry.tail or tail) for entry in entries[:-1]]
+    # The last one may have come from the midst of a side's list, with its separator.
     return (*ended, replace(entries[-1], sep=""))
 
 

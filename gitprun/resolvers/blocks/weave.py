@@ -13,6 +13,7 @@ from gitprun.resolvers.entries import ABSENT, EntryClash, settle_value
 
 def merge_entry(base: BlockEntry | None, main: BlockEntry, unit: BlockEntry) -> BlockEntry | EntryClash:
     """Merge two versions of one entry; without a base they must say the same."""
+    # Whole entries first, before white space is left out: what one side left alone is the other's, byte for byte.
     if main in (base, unit):
         return unit
     if unit == base:
@@ -25,6 +26,7 @@ def merge_entry(base: BlockEntry | None, main: BlockEntry, unit: BlockEntry) -> 
             return main
         if not main.rule.united:
             return EntryClash(f"{show(main)} is added on both sides, differently")
+        # A set that both sides made: each of its items is one that a side added.
         base = replace(main, inner=())
     inner = merge_lists(base.inner, main.inner, unit.inner, main.rule if main.inner else unit.rule)
     if isinstance(inner, EntryClash):
@@ -44,6 +46,7 @@ def merge_lists(
     base: Sequence[BlockEntry], main: Sequence[BlockEntry], unit: Sequence[BlockEntry], rule: Rule
 ) -> tuple[BlockEntry, ...] | EntryClash:
     """Merge three versions of a list of entries: base's order, main's additions before the unit's."""
+    # Numbered by their place, repeated entries would be paired with one another where one was added or removed.
     repeated = _uneven(base, main, unit)
     if repeated:
         return EntryClash(f"{repeated} is repeated, which leaves open which one is meant")
@@ -55,10 +58,12 @@ def merge_lists(
     order = lists.order(rule)
     if isinstance(order, EntryClash):
         return order
+    # A list without any item is another thing, or none at all: RUN apt-get install with no package.
     for kind in rule.needs:
         main_has, unit_has, left = (any(key[0][0] == kind for key in keys) for keys in (*tables[1:], order))
         if main_has and unit_has and not left:
             return EntryClash(f"no {kind} would be left, for each side removes what the other keeps")
+    # Separators last: which entry is the last one is known only now.
     placed = _respace([merged[key] for key in order], order, tables)
     return separate(placed, rule.separator)
 
@@ -92,6 +97,7 @@ def _merge_tables(base: Table, main: Table, unit: Table) -> Table | EntryClash:
             merged[key] = entry
         elif old is None:
             merged[key] = main[key] if by_main else unit[key]
+        # Removed by both, or by one where the other left it as it was: it is in no table, so it is gone.
         elif by_main and not same(old, by_main):
             return EntryClash(f"{show(old)} is removed by the unit and changed on main")
         elif by_unit and not same(old, by_unit):

@@ -28,11 +28,13 @@ LENIENT = (
     "biome.json",
     "api-extractor.json",
 )
+# The readers of these refuse comments, so a merge that brings one in is a fault.
 STRICT = ("*.json", ".prettierrc", "*.webmanifest", "*.geojson", ".arcconfig", ".watchmanconfig")
 
 
 def merge_json(conflict: FileConflict) -> Resolved | Refused:
     """Merge JSON by key at every depth."""
+    # "*.json" matches these too. Merged by key alone, a lock would pass that lacks what its manifest asks for.
     if conflict.path.rpartition("/")[2] in (*package.MANIFESTS, *package.LOCKS):
         return Refused("npm's files have a kind of their own")
     return resolve_json(conflict, "json")
@@ -49,6 +51,7 @@ def _is_lenient(path: str) -> bool:
 
 # Each resolver below compares what every entry, cell and comment of its merge means with the three versions.
 KINDS: tuple[Kind, ...] = (
+    # npm's own files come first: the most specific kind decides, and its refusal ends the cascade.
     Kind("package-json", package.MANIFESTS, (package.merge_manifest,), package.manifest_faults, words=False),
     Kind("package-lock", package.LOCKS, (package.merge_lock,), package.lock_faults, words=False),
     Kind("json", (*LENIENT, *STRICT), (merge_json,), strict_faults, words=False),

@@ -14,6 +14,7 @@ from gitprun.resolvers.text import BOM, split_versions
 FILES = ("*.csv", "*.tsv")
 NAME = "csv"
 
+# What a file that both sides added grew from.
 _NO_TABLE = CsvTable((), (), False)
 
 
@@ -26,8 +27,10 @@ def merge_table(conflict: FileConflict) -> Resolved | Refused:
     texts = decode_versions(conflict, triple)
     if isinstance(texts, Refused):
         return texts
+    # A lone CR is a line end to some spreadsheets and a cell's text to others: rows cannot be counted.
     if any("\0" in (text or "") or "\r" in (text or "") for text in texts):
         return Refused("the file is binary or mixes line ends")
+    # From the base, for one side may have saved the whole file with another separator.
     mark = separator(conflict.path, texts[0] or texts[1])
     tables = [split_table(text or "", mark) for text in texts]
     base, main, unit = tables
@@ -49,11 +52,13 @@ def table_faults(path: str, text: bytes) -> tuple[str, ...]:
     table = split_table(decoded, separator(path, decoded))
     if table is None:
         return (UNCLOSED,)
+    # Free text under the name .csv has one column; lengths tell nothing there.
     if not table.header or len(table.columns) < 2:
         return ()
     found = [
         f"the row {quote(row.encode())} has {len(cells)} cells and the header {len(table.columns)}"
         for row, cells in zip(table.texts, table.body, strict=True)
+        # Many writers end a table with an empty line.
         if len(cells) != len(table.columns) and row.strip()
     ]
     if table.unique:
@@ -63,6 +68,7 @@ def table_faults(path: str, text: bytes) -> tuple[str, ...]:
 
 def _merge(base: CsvTable, main: CsvTable, unit: CsvTable, mark: str) -> list[str] | EntryClash:
     versions = [table for table in (base, main, unit) if table.rows]
+    # Without a header the first cell is a value like any other, no id.
     if not all(table.header for table in versions):
         return merge_whole_rows(base.rows, main.rows, unit.rows)
     header = _settle_header(base if base.rows else None, main, unit)
@@ -71,6 +77,7 @@ def _merge(base: CsvTable, main: CsvTable, unit: CsvTable, mark: str) -> list[st
     width = len(header.columns)
     keyed = all(table.keyed for table in versions)
     even = all(len(cells) == len(table.columns) for table in versions for cells in table.body)
+    # Cells are merged by their place, so rows need an id to be paired by and as many cells as there are columns.
     if not keyed or not even:
         same = all(table.columns == header.columns for table in versions)
         body = merge_whole_rows(base.texts, main.texts, unit.texts) if same else None
@@ -92,6 +99,7 @@ def _settle_header(base: CsvTable | None, main: CsvTable, unit: CsvTable) -> Csv
     if main.rows[:1] == unit.rows[:1]:
         return main
     if base is not None:
+        # Only columns at the end: one put in between would shift every cell of the other side's rows.
         for side, other in ((main, unit), (unit, main)):
             known = len(base.columns)
             if other.rows[:1] == base.rows[:1] and known and side.columns[:known] == base.columns:
@@ -113,6 +121,7 @@ def _join(base: str | None, main: str, unit: str, mark: str) -> str | EntryClash
         texts = [row[at] if at < len(row) else ABSENT for row in (old, mine, other)]
         due = settle_value(*texts)
         if isinstance(due, EntryClash):
+            # The sides may only quote a cell differently: what it means decides, and the winner's text is kept.
             values = [plain(text) if isinstance(text, str) else text for text in texts]
             meant = settle_value(*values)
             due = meant if isinstance(meant, EntryClash) else texts[1] if meant == values[1] else texts[2]
@@ -130,6 +139,7 @@ def _fill(rows: list[str], width: int, mark: str, header: CsvTable) -> list[str]
     short = min(lengths)
     if short == width:
         return rows
+    # A value in an added column is one that somebody thought of for each row; an empty one may be filled in.
     if any(plain(cell) for cells in header.body for cell in cells[short:]):
         return EntryClash("a column is added on one side, and the other adds rows that do not have it")
     return [row + mark * (width - length) for row, length in zip(rows, lengths, strict=True)]
@@ -137,10 +147,12 @@ def _fill(rows: list[str], width: int, mark: str, header: CsvTable) -> list[str]
 
 def _prove(base: CsvTable, main: CsvTable, unit: CsvTable, merged: list[str], mark: str) -> list[str] | EntryClash:
     result = split_table("\n".join(merged), mark)
+    # A quote or line end that moved into another row reads as other rows.
     if result is None or list(result.rows) != merged:
         return EntryClash("the merge would not be the same table when read again")
     if not result.keyed:
         return EntryClash("the merge would have an id twice")
+    # Rows that are one text everywhere prove themselves; a table of 20,000 rows would not be proved in time otherwise.
     same = {*base.texts} & {*main.texts} & {*unit.texts} & {*result.texts}
     old, mine, other = (dict(_entries(table, same)) for table in (base, main, unit))
     fault = prove_entries(old, mine, other, _entries(result, same))

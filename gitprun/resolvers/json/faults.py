@@ -13,6 +13,7 @@ def read_bytes(text: bytes) -> Document | JsonUnreadable | None:
         decoded = text.removeprefix(BOM).decode()
     except UnicodeDecodeError:
         return None
+    # An empty file is no JSON, yet a placeholder that people do commit.
     return read(decoded) if decoded.strip() else None
 
 
@@ -41,12 +42,14 @@ def lenient_faults(path: str, text: bytes) -> tuple[str, ...]:
 def repeated_keys(root: JsonNode) -> tuple[str, ...]:
     """Name the keys that stand twice in one object."""
     found: list[str] = []
+    # By a list, not by recursion: the reader's levels are bounded, and this need not add frames to them.
     open_nodes: list[tuple[tuple[str, ...], JsonNode]] = [((), root)]
     while open_nodes:
         path, node = open_nodes.pop()
         known: set[str] = set()
         for item in node.items:
             if node.kind == "{" and item.key in known:
+                # Parsers take the last of two, without a word: the entry of one side is dead.
                 found.append(f"the key {show_key((*path, item.key))} is there twice")
             known.add(item.key)
             if item.value.items:
@@ -55,4 +58,5 @@ def repeated_keys(root: JsonNode) -> tuple[str, ...]:
 
 
 def _unreadable(document: JsonUnreadable | None) -> tuple[str, ...]:
+    # What is nested too deep may be valid all the same; to call it broken would hold a landing for nothing.
     return (document.reason,) if document and document.judged else ()

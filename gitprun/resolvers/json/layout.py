@@ -24,20 +24,23 @@ class Layout:
     comma: bool
 
     def lead(self, lead: str, first: bool, places: Sequence[tuple[JsonNode, int]]) -> str:
-        """Give the text before an item: white space is renewed where it moved in or out of the first place, or comes
+        """Return the text before an item: white space is renewed where it moved in or out of the first place, or comes
         from a container that is set otherwise.
         """
+        # A comment stands there: it is somebody's text and goes with its item as it is.
         if lead.strip():
             return lead
         alike = [(node, at) for node, at in places if _is_multi(node) is self.multi]
+        # Left as it was where the item keeps its place and its container its shape: no line changes without need.
         if any(node.items[at].lead == lead and (at == 0) == first for node, at in alike):
             return lead
         if alike and "\n" in lead:
             return lead
+        # Indented as its new neighbours: a lead taken along from the other place would put two items on one line.
         return self.first if first else self.next
 
     def tail(self, tail: str, filled: bool) -> str:
-        """Give the text before the closing bracket."""
+        """Return the text before the closing bracket."""
         if tail.strip():
             return tail
         if not filled:
@@ -47,6 +50,7 @@ class Layout:
 
 def settle_layout(base: JsonNode | None, main: JsonNode, unit: JsonNode) -> Layout:
     """Merge the layouts of three versions of a container; one without items has no opinion."""
+    # Main's first: where several layouts would do, the merge looks as main does.
     filled = [node for node in (main, unit, base) if node and node.items]
     if not filled:
         return Layout(False, "", " ", "", "", main.comma)
@@ -54,6 +58,7 @@ def settle_layout(base: JsonNode | None, main: JsonNode, unit: JsonNode) -> Layo
     comma = _settle(_has_comma(base), _has_comma(main), _has_comma(unit))
     model = next((node for node in filled if _is_multi(node) is multi), filled[0])
     leads = [item.lead for item in model.items if not item.lead.strip()]
+    # {"a":1} without a space after the colon has none after its commas either.
     compact = model.kind == "{" and model.items[0].name.endswith(":")
     first = leads[0] if leads and not model.items[0].lead.strip() else ("\n" if multi else "")
     after = [item.lead for item in model.items[1:] if not item.lead.strip() and ("\n" in item.lead) == multi]

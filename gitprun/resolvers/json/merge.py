@@ -42,11 +42,14 @@ def merge_values(path: Path, base: JsonNode | None, main: JsonNode, unit: JsonNo
         return main.text
     if base and main.text == base.text:
         return unit.text
+    # Added on both sides and only set otherwise (a formatter ran): one value, not a contradiction.
     if base is None and squeeze(main.text) == squeeze(unit.text):
         return main.text
+    # Two lists without a base cannot be united: which side left an item out on purpose is unknown.
     joinable = ("{", "[") if base else ("{",)
     if main.kind in joinable and main.kind == unit.kind == (base or main).kind:
         return _merge_items(path, base, main, unit)
+    # By meaning: 1 and "1" differ, and \u00e9 and é do not.
     due = settle_value(ABSENT if base is None else meaning(base), meaning(main), meaning(unit))
     if isinstance(due, (EntryClash, Absent)):
         return _at(path, due.reason if isinstance(due, EntryClash) else "is removed")
@@ -55,6 +58,7 @@ def merge_values(path: Path, base: JsonNode | None, main: JsonNode, unit: JsonNo
 
 def settle_text(base: str | None, main: str, unit: str) -> str | None:
     """Merge text between values: the side that changed it wins, comments before white space; None when both did."""
+    # White space that one side renewed must not hide a comment that the other changed, so exact text is asked first.
     for version in (str, squeeze):
         old = None if base is None else version(base)
         if version(main) == version(unit) or version(unit) == old:
@@ -106,6 +110,7 @@ def _align(path: Path, base: JsonNode | None, main: JsonNode, unit: JsonNode) ->
     for key in keys[0]:
         old, mine, other = (text.get(key) for text in texts)
         left = mine or other
+        # align_by_key looks at keys only. White space does not count: a re-indented entry is not "changed".
         if old and left and not (mine and other) and squeeze(left.value.text) != squeeze(old.value.text):
             clash = settle_value(1, 2 if mine else ABSENT, 2 if other else ABSENT)
             return _at((*path, label(key)), clash.reason if isinstance(clash, EntryClash) else "")
@@ -117,6 +122,7 @@ def _changed_repeats(base: JsonNode, main: JsonNode, unit: JsonNode) -> str | No
     if main.kind != "{":
         return None
     for node in (base, main, unit):
+        # A repeated key that nobody touched was there before; refusing would stop every merge of that file.
         known: set[str] = set()
         for item in node.items:
             if item.key in known:
@@ -130,7 +136,7 @@ def _changed_repeats(base: JsonNode, main: JsonNode, unit: JsonNode) -> str | No
 def _merge_item(
     path: Path, base: JsonItem | None, main: JsonItem | None, unit: JsonItem | None
 ) -> tuple[JsonItem, str] | EntryClash:
-    """Merge the versions of one item; give its parts and the text of its value."""
+    """Merge the versions of one item; returns its parts and the text of its value."""
     if main is None or unit is None:
         item = main or unit
         return EntryClash("") if item is None else (item, item.value.text)
@@ -141,6 +147,7 @@ def _merge_item(
     if isinstance(value, EntryClash):
         return value
     parts = [settle_text(*texts) for texts in zip(_parts(base), _parts(main), _parts(unit), strict=True)]
+    # Each part by itself: a comment changed on one side and a value on the other do not meet.
     lead, name, gap, trail = parts
     if lead is None or name is None or gap is None or trail is None:
         return _at(path, "has a comment that is changed on both sides, differently")
@@ -156,6 +163,7 @@ def _render(placed: Sequence[Placed], layout: Layout) -> str:
     for at, each in enumerate(placed):
         last = at == len(placed) - 1
         lead = layout.lead(each.item.lead, at == 0, each.places)
+        # The item that was last on its side has no comma; in the middle it needs one.
         comma = "" if last and not layout.comma else ","
         gap = each.item.gap if comma or each.item.gap.strip() else ""
         if comma and not last and not gap:

@@ -12,6 +12,7 @@ from gitprun.resolvers.json.resolve import resolve_json
 
 MANIFESTS = ("package.json",)
 LOCKS = ("package-lock.json", "npm-shrinkwrap.json")
+# Only npm can choose versions; the command rewrites the lock and leaves node_modules as it is.
 HINT = "regenerate with: npm install --package-lock-only"
 
 _TOP = "node_modules/"
@@ -51,23 +52,28 @@ def lock_faults(path: str, text: bytes) -> tuple[str, ...]:
 
 
 def _check_manifest(base: Document | None, main: Document, unit: Document, merged: Document) -> str | None:
+    # What a side has already is not the merge's fault.
     known = {*_double_packages(main.root), *_double_packages(unit.root)}
     return next((fault for fault in _double_packages(merged.root) if fault not in known), None)
 
 
 def _check_lock(base: Document | None, main: Document, unit: Document, merged: Document) -> str | None:
     """Check that each dependency is met by a version that met it on a side, and that both names of the root agree."""
+    # lockfileVersion 1 does not hold what the project itself asks for, so nothing can be compared.
     if not _packages(merged.root):
         return "the lock is of version 1, which does not tell whether its packages fit together"
     known: set[tuple[str, str, str | None]] = set()
     for side in (main, unit):
+        # npm itself matched these pairs of range and version; no range is ever computed here.
         known |= set(_matches(_packages(side.root)))
     for name, wanted, version in _matches(_packages(merged.root)):
+        # A side may lack one already (bundled, or removed by hand); only a new gap is the merge's.
         if version is None and (name, wanted, None) not in known:
             return f"{show_key(name)} is needed and not in the lock"
         if (name, wanted, version) not in known:
             return f"neither side shows that {show_key(name)} {version} is what {show_key(wanted)} asks for"
     root = _packages(merged.root).get("")
+    # npm writes both twice, at the top and under packages[""]; a bump on one side can part them.
     for field in ("name", "version"):
         top, inner = _text(merged.root, field), _text(root, field) if root else None
         if top and inner and top != inner:
@@ -81,7 +87,7 @@ def _double_packages(root: JsonNode) -> tuple[str, ...]:
 
 
 def _matches(packages: Mapping[str, JsonNode]) -> Iterator[tuple[str, str, str | None]]:
-    """Give every dependency: name, wanted range, and the version that the lock has for it there."""
+    """Yield every dependency: name, wanted range, and the version that the lock has for it there."""
     for place, name, wanted in _needs(packages):
         found = _provider(packages, place, name)
         yield name, wanted, None if found is None else _version(packages, found)
@@ -89,6 +95,7 @@ def _matches(packages: Mapping[str, JsonNode]) -> Iterator[tuple[str, str, str |
 
 def _needs(packages: Mapping[str, JsonNode]) -> Iterator[tuple[str, str, str]]:
     for place, package in packages.items():
+        # An installed package's own devDependencies are never installed.
         for section in ("dependencies",) if place else _ROOT_SECTIONS:
             for name, wanted in _section(package, section).items():
                 yield place, name, wanted
@@ -102,6 +109,7 @@ def _version(packages: Mapping[str, JsonNode], place: str) -> str:
 
 def _provider(packages: Mapping[str, JsonNode], place: str, name: str) -> str | None:
     """Find the package that a dependency of the one at ``place`` is met by: the nearest on the way up."""
+    # Node's way of finding a module: nested folders first, so two versions of one package can stand in a lock.
     while place:
         candidate = f"{place}/{_TOP}{name}"
         if candidate in packages:
@@ -111,7 +119,7 @@ def _provider(packages: Mapping[str, JsonNode], place: str, name: str) -> str | 
 
 
 def _packages(root: JsonNode) -> dict[str, JsonNode]:
-    """Give the packages of a lock by their place; none before version 2 of its format."""
+    """Return the packages of a lock by their place; none before version 2 of its format."""
     found = next((item.value for item in root.items if item.key == "packages"), None)
     if root.kind != "{" or found is None or found.kind != "{":
         return {}

@@ -8,12 +8,16 @@ from dataclasses import dataclass
 from json import loads
 from typing import Literal
 
+# Read by recursion, two or three frames a level, far from Python's 1,000; configuration is nested ten deep at most.
 DEPTH_LIMIT = 64
 
 _TRIVIA = re.compile(r"(?:[ \t\r\n]+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _PIECE = re.compile(r"(?P<space>[ \t\r\n]+)|(?P<line>//[^\n]*)|(?P<block>/\*.*?\*/)", re.DOTALL)
+# Unrolled, without alternatives that overlap: a string that is never closed is given up in one pass.
 _STRING = re.compile(r'"[^"\\\x00-\x1f]*(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*)*"')
+# Not before a "/": a comment around the colon takes the slower way in _item.
 _KEY = re.compile(rf"({_STRING.pattern})[ \t\r\n]*:[ \t\r\n]*(?!/)")
+# What follows must not go on as a word: "truely" and "1.2.3" are no JSON, and 01 is none either.
 _PLAIN = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?![\w.])|(?:true|false|null)(?!\w)")
 _TOKEN = re.compile(rf"{_STRING.pattern}|(?P<comment>//[^\n]*|/\*.*?\*/)|[ \t\r\n]+|,(?=\s*[}}\]])", re.DOTALL)
 _STARTS = frozenset(" \t\r\n/")
@@ -81,6 +85,7 @@ def read(text: str) -> Document | JsonUnreadable:
     found = reader.value(lead, 0)
     if isinstance(found, JsonUnreadable):
         return found
+    # More than white space after the value is two values, or what is left of a conflict.
     root, at = found
     if reader.trivia(at) != len(text):
         return NOT_JSON
@@ -88,21 +93,22 @@ def read(text: str) -> Document | JsonUnreadable:
 
 
 def meaning(node: JsonNode) -> Hashable:
-    """Give what a value means, comparable: strings unescaped, numbers as written, objects without their order."""
+    """Return what a value means, comparable: strings unescaped, numbers as written, objects without their order."""
     if node.kind == "{":
         return "{", tuple(sorted(zip(item_keys(node), (meaning(i.value) for i in node.items), strict=True)))
     if node.kind == "[":
         return "[", tuple(meaning(item.value) for item in node.items)
+    # Numbers stay as written: 1.0 and 1 are one float and two versions of something.
     return node.kind, unescape(node.text) if node.kind else node.text
 
 
 def unescape(text: str) -> str:
-    """Give the text that a JSON string stands for."""
+    """Return the text that a JSON string stands for."""
     return str(loads(text)) if "\\" in text else text[1:-1]
 
 
 def item_keys(node: JsonNode) -> list[tuple[str, int]]:
-    """Give the keys of an object, each with how often it stood there before: 0 unless it is repeated."""
+    """Return the keys of an object, each with how often it stood there before: 0 unless it is repeated."""
     seen: dict[str, int] = {}
     keys = []
     for item in node.items:
@@ -118,6 +124,7 @@ def squeeze(text: str) -> str:
 
 def comments(text: str) -> list[str]:
     """List the comments of a text, each without the white space at the ends of its lines."""
+    # Most files have no comment, and need no search token by token.
     if "/" not in text:
         return []
     found = (token["comment"] for token in _TOKEN.finditer(text))
@@ -134,6 +141,7 @@ class _JsonReader:
 
     def trivia(self, at: int) -> int:
         """Skip white space and comments."""
+        # Called between any two tokens: most of them have nothing between, and need no regex.
         if self.text[at : at + 1] not in _STARTS:
             return at
         match = _TRIVIA.match(self.text, at)
@@ -143,7 +151,7 @@ class _JsonReader:
         return end
 
     def value(self, at: int, depth: int) -> tuple[JsonNode, int] | JsonUnreadable:
-        """Read a value; give it and where it ends."""
+        """Read a value; returns it and where it ends."""
         first = self.text[at : at + 1]
         if first == "{":
             return self._container("{", at, depth)
@@ -163,6 +171,7 @@ class _JsonReader:
         head_end, at = self._line_part(start + 1, close)
         head, lead, comma = text[start + 1 : head_end], text[head_end:at], False
         while text[at : at + 1] != close:
+            # Two values side by side: a line merge that lost a comma.
             if items and not comma:
                 return NOT_JSON
             found = self._item(kind, at, depth)
@@ -175,11 +184,12 @@ class _JsonReader:
             trail_end, at = self._line_part(rest, close)
             items.append(JsonItem(key, lead, name, value, gap, text[rest:trail_end]))
             lead = text[trail_end:at]
+        # Reported, not refused: whether the file's reader allows it is for its kind to say.
         self.trailing |= comma
         return JsonNode(kind, text[start : at + 1], head, tuple(items), lead, comma), at + 1
 
     def _item(self, kind: str, at: int, depth: int) -> tuple[str, str, JsonNode, int] | JsonUnreadable:
-        """Read a value with its key; give key, text of the key, value and where they end."""
+        """Read a value with its key; returns key, text of the key, value and where they end."""
         key, start = "", at
         if kind == "{":
             match = _KEY.match(self.text, at) or _STRING.match(self.text, at)

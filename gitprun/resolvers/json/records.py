@@ -29,6 +29,7 @@ def merge_records(conflict: FileConflict) -> Resolved | Refused:
     if isinstance(decoded, Refused):
         return decoded
     texts = [text.split("\n") if text else [] for text in (decoded[0] or "", *decoded[1:])]
+    # The three versions share most lines: each text is read once.
     known: dict[str, Document | JsonUnreadable] = {}
     nodes = [_read_all(lines, known) for lines in texts]
     for side, node in zip(("base", "main", "unit"), nodes, strict=True):
@@ -51,6 +52,7 @@ def record_faults(path: str, text: bytes) -> tuple[str, ...]:
     ids = []
     for line in lines:
         document = read(line) if line.strip() else None
+        # Without the line: two such lines are one fault, so that a side that has one may have it elsewhere.
         if isinstance(document, JsonUnreadable) and document.judged:
             found.append("a line is no JSON")
         if isinstance(document, Document):
@@ -66,12 +68,14 @@ def _merge(
 ) -> list[str] | EntryClash:
     base, main, unit = texts
     identity = identify(nodes)
+    # Blank lines are no items, so ids would not fall on their lines.
     if identity.by != "field" or any(len(node.items) != len(lines) for node, lines in zip(nodes, texts, strict=True)):
         return merge_whole_rows(base, main, unit)
     old, mine, other = (Rows(lines, identity.of(node)) for lines, node in zip(texts, nodes, strict=True))
     merged = merge_rows(old, mine, other, _join)
     if isinstance(merged, EntryClash):
         return merged
+    # Read again from its text: the proof is of what is written, not of what was meant.
     result = _read_all(merged, known)
     fault = result.reason if isinstance(result, JsonUnreadable) else prove_values(nodes[0], nodes[1], nodes[2], result)
     return EntryClash(fault) if fault else merged

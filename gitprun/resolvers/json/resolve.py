@@ -15,6 +15,7 @@ from gitprun.resolvers.text import Triple, split_versions
 # What a kind proves beyond the entries: says what is wrong with the merge of base, main and unit, the last one.
 Check = Callable[[Document | None, Document, Document, Document], str | None]
 
+# A line of white space only says nothing about the step.
 _INDENT = re.compile(r"^([ \t]+)\S", re.MULTILINE)
 _LEADING = re.compile(r"^[ \t]+", re.MULTILINE)
 
@@ -25,14 +26,17 @@ def resolve_json(conflict: FileConflict, name: str, check: Check | None = None) 
     plain = take_plain(conflict, triple, name)
     if plain is not None:
         return plain
+    # Asked after the plain answers: a file that is not UTF-8 still merges where only one side changed it.
     texts = decode_versions(conflict, triple)
     if isinstance(texts, Refused):
         return texts
+    # A formatter's new indentation touches every line; undone first, only true edits are left to meet.
     base_text, main_text, unit_text = same_indent(*texts)
     base, main, unit = (None if text is None else read(text) for text in (base_text, main_text, unit_text))
     for side, version in (("base", base), ("main", main), ("unit", unit)):
         if isinstance(version, JsonUnreadable):
             return Refused(f"{side}'s version cannot be read: {version.reason}")
+    # The loop above has answered for these; here the types are narrowed for what follows.
     if isinstance(base, JsonUnreadable) or not isinstance(main, Document) or not isinstance(unit, Document):
         return Refused("the file cannot be read")
     merged = merge_documents(base, main, unit)
@@ -57,6 +61,7 @@ def decode_versions(conflict: FileConflict, triple: Triple) -> tuple[str | None,
 def same_indent(base: str | None, main: str, unit: str) -> tuple[str | None, str, str]:
     """Indent all versions as the side does that changed the indentation."""
     old, mine, other = (_indent(text or "") for text in (base, main, unit))
+    # A version on one line has no step, and one cannot be made up for it.
     if not mine or not other or not (old or base is None):
         return base, main, unit
     due = settle_value(old if base is not None else ABSENT, mine, other)
@@ -74,6 +79,7 @@ def _prove(
     check: Check | None,
 ) -> str | None:
     result = read(merged)
+    # Read again from its text, for the text is what lands.
     if isinstance(result, JsonUnreadable):
         return "the merge would be no JSON"
     if result.trailing and not (main[1].trailing or unit[1].trailing):
@@ -87,7 +93,7 @@ def _prove(
 
 
 def _indent(text: str) -> str:
-    """Give one step of indentation: that of the first indented line."""
+    """Return one step of indentation: that of the first indented line."""
     match = _INDENT.search(text)
     return match[1] if match else ""
 
@@ -98,6 +104,7 @@ def _reindent(text: str, old: str, new: str) -> str:
 
     def renew(match: re.Match[str]) -> str:
         steps, rest = divmod(len(match[0]), len(old))
+        # Continuation lines of a block comment are aligned, not indented by steps: those stay.
         return match[0] if rest or match[0] != old * steps else new * steps
 
     return _LEADING.sub(renew, text)

@@ -30,6 +30,7 @@ def merge_rows(base: Rows, main: Rows, unit: Rows, join: Join) -> list[str] | En
     olds, mines, others = (dict(zip(rows.keys, rows.texts, strict=True)) for rows in (base, main, unit))
     for key, old in olds.items():
         due = settle_value(old, mines.get(key, ABSENT), others.get(key, ABSENT))
+        # Rows removed here and changed there: align_by_key goes by keys only and drops them without a word.
         if isinstance(due, EntryClash) and not (key in mines and key in others):
             return EntryClash(f"{show_key(label(key))} {due.reason}")
     merged: list[str] = []
@@ -56,6 +57,7 @@ def merge_whole_rows(base: Sequence[str], main: Sequence[str], unit: Sequence[st
         base[b] if b is not None else main[m] if m is not None else unit[u] if u is not None else "" for b, m, u in rows
     ]
     old, mine, other = (dict(_count(texts)) for texts in (base, main, unit))
+    # The n-th of equal rows counts as an entry of its own, so that a lost repeat is found.
     fault = prove_entries(old, mine, other, _count(merged))
     return EntryClash(fault) if fault else merged
 
@@ -72,5 +74,6 @@ def _count(texts: Sequence[str]) -> list[tuple[Hashable, Hashable]]:
 
 def repeated(keys: Sequence[Hashable]) -> list[Hashable]:
     """List the keys that stand twice, unless most do: then they identify nothing."""
+    # Half is where a column stops naming rows: a foreign key, say, under the header "id".
     counts = Counter(keys)
     return [key for key, count in counts.items() if count > 1] if 2 * len(counts) >= len(keys) else []

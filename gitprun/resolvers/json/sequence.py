@@ -27,6 +27,7 @@ def align_items(base: Keys, main: Keys, unit: Keys, *, ordered: bool = False) ->
     Distinct items that either side only added or removed are a set. Else, and with ``ordered``, the changes of the
     two sides must not touch.
     """
+    # Of repeated items nobody can tell which one a side removed, so they are never taken as a set.
     distinct = all(len(set(keys)) == len(keys) for keys in (base, main, unit))
     if distinct and not ordered and _only_adds_or_removes(base, main) and _only_adds_or_removes(base, unit):
         return align_by_key(base, main, unit)
@@ -46,6 +47,7 @@ def _only_adds_or_removes(base: Keys, side: Keys) -> bool:
         return False
     i = j = 0
     for x, y in [*pairs, (len(base), len(side))]:
+        # Items gone and others come at one place: one was rewritten, and that is an edit, not an addition.
         if x > i and y > j:
             return False
         i, j = x + 1, y + 1
@@ -53,11 +55,13 @@ def _only_adds_or_removes(base: Keys, side: Keys) -> bool:
 
 
 def _align_ordered(base: Keys, main: Keys, unit: Keys, *, early: bool) -> list[Row] | EntryClash:
+    # diff_lines wants bytes; equal numbers stand for equal items, whatever they hold.
     numbers: dict[Hashable, bytes] = {}
     lists = [[numbers.setdefault(key, b"%d" % len(numbers)) for key in keys] for keys in (base, main, unit)]
     by_main, by_unit = (diff_lines(lists[0], side, early=early) for side in lists[1:])
     if by_main is None or by_unit is None:
         return EntryClash("differs too much between the versions")
+    # Side by side counts as meeting: which of two additions at one place comes first is a guess.
     if any(mine.touches(other) and not mine.equals(other) for mine in by_main for other in by_unit):
         return EntryClash("is changed at one place on both sides, differently")
     rows: list[Row] = []

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 
 UNCLOSED = "a quote is not closed, or text follows a closing one"
 
+# Amounts, dates in digits and percentages are values: a first row that has one is no header.
 _NUMBER = re.compile(r"[-+]?[\d.,\s%$€]+")
+# Columns that name rows in practice; whether the values do is looked at as well, see ``keyed``.
 _ID_WORDS = {"id", "uuid", "guid", "key", "code", "slug", "sku", "no", "nr", "number", "name"}
 # Columns by whose name each row is one of its kind; a "user_id" may well stand twice.
 _UNIQUE_WORDS = {"id", "uuid", "guid", "key"}
@@ -24,51 +26,54 @@ class CsvTable:
 
     @property
     def body(self) -> tuple[tuple[str, ...], ...]:
-        """Give the cells of the rows below the header."""
+        """Return the cells of the rows below the header."""
         return self.cells[1:] if self.header else self.cells
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """Give the rows below the header as they are written."""
+        """Return the rows below the header as they are written."""
         return self.rows[1:] if self.header else self.rows
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Give the header's cells; none when there is no header."""
+        """Return the header's cells; none when there is no header."""
         return self.cells[0] if self.header else ()
 
     @property
     def keyed(self) -> bool:
-        """Tell whether the first column is named like one that identifies rows, and does."""
+        """Check whether the first column is named like one that identifies rows, and does."""
         ids = self.ids
         return bool(_words(self.columns) & _ID_WORDS) and all(ids) and len(set(ids)) == len(ids)
 
     @property
     def unique(self) -> bool:
-        """Tell whether no value may stand twice in the first column, by its name."""
+        """Check whether no value may stand twice in the first column, by its name."""
         return bool(self.columns) and plain(self.columns[0]).strip().lower() in _UNIQUE_WORDS
 
     @property
     def ids(self) -> list[Hashable]:
-        """Give the first cell of every row below the header."""
+        """Return the first cell of every row below the header."""
         return [plain(cells[0]) for cells in self.body]
 
 
 def separator(path: str, text: str) -> str:
-    """Tell what separates cells: a tab in TSV, else what the first line has most of."""
+    """Return what separates cells: a tab in TSV, else what the first line has most of."""
     if path.lower().endswith(".tsv"):
         return "\t"
+    # The header: text in later rows may hold any number of commas.
     first = text.partition("\n")[0]
     return max(",;\t|", key=first.count)
 
 
 def split_table(text: str, mark: str) -> CsvTable | None:
     """Split a text without final line end; None when its quotes do not pair."""
+    # A quoted cell must end at a separator, a line end or the end: what else follows its quote means another dialect.
     cell = re.compile(rf'"[^"]*(?:""[^"]*)*"(?=[{re.escape(mark)}\n]|\Z)|(?!")[^{re.escape(mark)}\n]*')
     rows: list[str] = []
     cells: list[tuple[str, ...]] = []
     row: list[str] = []
     start = at = 0
+    # By hand, not by the csv module: that gives values, and the merge must keep quotes as they were written.
     while text:
         match = cell.match(text, at)
         if match is None:
@@ -86,16 +91,17 @@ def split_table(text: str, mark: str) -> CsvTable | None:
 
 
 def plain(cell: str) -> str:
-    """Give the value of a cell, without its quotes."""
+    """Return the value of a cell, without its quotes."""
     return cell[1:-1].replace('""', '"') if cell.startswith('"') else cell
 
 
 def _is_header(cells: Sequence[str]) -> bool:
+    # Names of columns are there, distinct, and no numbers; one empty cell makes the row a value like the others.
     names = [plain(cell).strip() for cell in cells]
     return all(names) and len(set(names)) == len(names) and not any(_NUMBER.fullmatch(name) for name in names)
 
 
 def _words(columns: Sequence[str]) -> set[str]:
-    """Give the last word of the first column's name, in small letters: "id" of "user_id" and "userId"."""
+    """Return the last word of the first column's name, in small letters: "id" of "user_id" and "userId"."""
     name = plain(columns[0]).strip() if columns else ""
     return {re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower().replace(" ", "_").replace("-", "_").rpartition("_")[2]}

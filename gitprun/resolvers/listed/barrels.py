@@ -10,9 +10,11 @@ from gitprun.resolvers.listed.frame import ListedKind
 from gitprun.resolvers.listed.rules import LineRules
 from gitprun.resolvers.listed.tree import Body, LineNode, UnreadLines, blank, note, walk
 
+# Neither a call nor an assignment may stand before "from": that is code, and its order has an effect.
 _FROM = re.compile(rb"""(?:export|import)\b[^'"`;()=]*\bfrom\s*(['"])[^'"`]+\1\s*;?\s*(?://.*)?$""", re.DOTALL)
 _BARE = re.compile(rb"""import\s*(['"])[^'"`]+\1\s*;?\s*(?://.*)?$""", re.DOTALL)
 _NAMED = re.compile(rb"(export|import)\s+(?:type\s+)?([^'\"]*?)\s*from\b", re.DOTALL)
+# The patterns below look at a line several times over; a longer one is generated code, not an index of modules.
 _LONG = 2000
 
 
@@ -28,6 +30,7 @@ def read_barrel(lines: Sequence[bytes]) -> Body | UnreadLines:
         elif text.startswith(b"//"):
             nodes.append(note(line))
         elif _FROM.match(line) or _BARE.match(line):
+            # A semicolon at the end or another gap does not make it another line.
             nodes.append(LineNode("item", b" ".join(text.rstrip(b"; ").split()), (line,)))
         else:
             return UnreadLines("a line is neither an export nor an import on one line")
@@ -35,7 +38,7 @@ def read_barrel(lines: Sequence[bytes]) -> Body | UnreadLines:
 
 
 def has_effect(node: LineNode) -> bool:
-    """Tell whether a line imports a file for what it does, which it does in its turn."""
+    """Check whether a line imports a file for what it does, which it does in its turn."""
     return node.sort == "item" and bool(_BARE.match(node.head[0]))
 
 
@@ -43,6 +46,7 @@ def doubt_exports(base: Body, main: Body, unit: Body, merged: Body) -> str | Non
     """Doubt a name that is twice in the merge and once on either side."""
     counts = [_names(body) for body in (main, unit, merged)]
     for name, count in counts[2].items():
+        # A name that one side has twice by itself (a type and a value, say) is not the merge's fault.
         if count > 1 and count > max(side.get(name, 0) for side in counts[:2]):
             return f"{quote(name)} is exported twice"
     return None
@@ -57,6 +61,7 @@ def _names(body: Body) -> dict[bytes, int]:
             continue
         for part in found[2].replace(b"{", b",").replace(b"}", b",").split(b","):
             words = part.split()
+            # "export *" passes on names that stand in another file; "a as b" is known outside as b.
             if words and words != [b"*"]:
                 name = found[1] + b" " + words[-1]
                 counts[name] = counts.get(name, 0) + 1

@@ -50,6 +50,7 @@ class ListedKind:
 
 def resolve(row: ListedKind, conflict: FileConflict) -> Resolved | Refused:
     """Merge a listed file entry by entry."""
+    # A plain name as a pattern matches a folder of that name as well (NEWS/a.md).
     if not _is_of(row, conflict.path):
         return Refused(f"the path is not that of a {row.name} file")
     triple = open_lines(conflict, row.name)
@@ -65,6 +66,7 @@ def resolve(row: ListedKind, conflict: FileConflict) -> Resolved | Refused:
     merged = weave(row.rules, base, main, unit)
     if isinstance(merged, Refused):
         return merged
+    # Proved is what a reader will find in the text, not the nodes that it was written from.
     lines = tuple(write_lines(merged))
     again = row.read(lines)
     if isinstance(again, UnreadLines):
@@ -79,10 +81,12 @@ def prove(base: Body, main: Body, unit: Body, merged: Body) -> str | None:
     for name in {**old, **by_main, **by_unit, **have}:
         moves = by_main[name] - old[name], by_unit[name] - old[name]
         both, once = old[name] + sum(moves), old[name] + max(moves, key=abs)
+        # Both added or both removed one: it may have been the same, or one each.
         least, most = sorted((both, once)) if moves[0] * moves[1] > 0 else (both, both)
         if not least <= have[name] <= most:
             shown = "a comment" if name[0] == "note" else show_key(name[1])
             return f"{shown} is {'lost' if have[name] < least else 'there too often'}"
+    # What is not known by a name of its own was counted above; of all else each part must be as it is due.
     twice = {path for body in (base, main, unit, merged) for path in _twice(body)}
     due = [dict(_fields(body, twice)) for body in (base, main, unit)]
     return prove_entries(due[0], due[1], due[2], _fields(merged, twice))
@@ -94,6 +98,7 @@ def find_twice(row: ListedKind, path: str, text: bytes) -> tuple[str, ...]:
         return ()
     lines = text.removeprefix(BOM).replace(b"\r\n", b"\n").split(b"\n")
     body = row.read(lines[:-1] if not lines[-1] else lines)
+    # Patterns such as *.cfg match files of other forms: one that cannot be read has no fault that could be named.
     if isinstance(body, UnreadLines):
         return ()
     once = row.once
@@ -102,13 +107,14 @@ def find_twice(row: ListedKind, path: str, text: bytes) -> tuple[str, ...]:
 
 
 def _is_of(row: ListedKind, path: str) -> bool:
-    """Tell whether a pattern names the file itself, not a folder above it."""
+    """Check whether a pattern names the file itself, not a folder above it."""
     name = path.rpartition("/")[2]
     return any(matches(pattern, path if "/" in pattern else name) for pattern in row.files)
 
 
 def _count(body: Body) -> Counter[tuple[str, Path]]:
     """Count what is known by its text: notes by it alone, all else by its full name."""
+    # A comment may have moved with its entry into another section, so it is known by its text wherever it stands.
     return Counter(
         (node.sort, (node.key,) if node.sort == "note" else name)
         for name, node in walk(body)
@@ -129,6 +135,7 @@ def _fields(body: Body, twice: set[Path]) -> list[tuple[Hashable, Hashable]]:
         if not node.named or node.open:
             continue
         if name in twice:
+            # Nothing tells which of several alike is which; how many there are was counted.
             if node.sort == "item":
                 continue
             seen[name] += 1

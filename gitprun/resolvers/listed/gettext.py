@@ -17,6 +17,7 @@ _HEADER = re.compile(rb'\s*"([A-Za-z][A-Za-z0-9-]*):(.*)"\s*$', re.DOTALL)
 # Told in the header for the whole file: the later date holds when both sides set one.
 _DATES = (b"PO-Revision-Date", b"POT-Creation-Date")
 _DATE = re.compile(rb"\s*(\d{4})-(\d\d)-(\d\d)[ T](\d\d):(\d\d)(?::\d\d)?([+-])(\d\d):?(\d\d)\\n$")
+# What gettext itself puts between the two in its .mo files, so that no original text reads like it.
 _CONTEXT_END = b"\x04"
 # What stands in an entry, in this order. A translation and its flags (fuzzy) and earlier originals are one thing.
 _PARTS = ("comment", "extracted", "reference", "translation")
@@ -31,7 +32,7 @@ class _Message:
 
     @property
     def complete(self) -> bool:
-        """Tell whether a translation was read."""
+        """Check whether a translation was read."""
         return any(word.startswith(b"msgstr") for word in self.words)
 
 
@@ -41,6 +42,7 @@ def read_po(lines: Sequence[bytes]) -> Body | UnreadLines:
     now = _Message()
     for line in lines:
         text = line.strip()
+        # "#~|" is the earlier original of an obsolete message: a comment of it, not a line of it.
         obsolete = text.startswith(b"#~") and not text.startswith(b"#~|")
         if obsolete:
             text = text[2:].strip()
@@ -50,6 +52,7 @@ def read_po(lines: Sequence[bytes]) -> Body | UnreadLines:
             nodes.append(blank(line))
         elif text.startswith(b"#"):
             fault = None
+            # Not every tool writes a blank line between messages: a comment behind a translation starts the next one.
             if now.complete:
                 fault = _end(now, nodes)
                 now = _Message()
@@ -59,9 +62,11 @@ def read_po(lines: Sequence[bytes]) -> Body | UnreadLines:
         else:
             found = _STRING.match(text)
             fault = None
+            # So does an original text.
             if found and found[1] in (b"msgctxt", b"msgid") and now.complete:
                 fault = _end(now, nodes)
                 now = _Message()
+            # A keyword twice means that lines of two messages were mixed; a text before any keyword belongs to none.
             if not found or (found[1] or now.at) == b"" or (found[1] and found[1] in now.words):
                 return UnreadLines("a line is not part of a message")
             now.obsolete = obsolete
@@ -75,6 +80,7 @@ def read_po(lines: Sequence[bytes]) -> Body | UnreadLines:
 
 def merge_message(base: LineNode, main: LineNode, unit: LineNode) -> Lines | None:
     """Merge a message of which the sides changed different parts; the header by its lines."""
+    # The original text is the header's name: empty.
     if main.key == b"":
         return _merge_header(base, main, unit)
     parts = [_parts(node.head) for node in (base, main, unit)]
@@ -99,6 +105,7 @@ def _end(message: _Message, nodes: list[LineNode]) -> UnreadLines | None:
     key = message.words[b"msgid"]
     if b"msgctxt" in message.words:
         key = message.words[b"msgctxt"] + _CONTEXT_END + key
+    # An obsolete message may stand beside a live one of the same original.
     if message.obsolete:
         key = b"#~ " + key
     lines = tuple(message.lines)
@@ -111,6 +118,7 @@ def _fields(key: bytes, lines: Lines) -> tuple[tuple[str, object], ...]:
         split = _split_header(lines)
         if split is None:
             return (("", lines),)
+        # The dates follow a rule of their own, which is checked by ``doubt_dates``.
         named = ((name.decode("ascii"), line) for name, line in split[1].items() if name not in _DATES)
         return (("", split[0]), *named)
     parts = _parts(lines)
@@ -131,6 +139,7 @@ def _parts(lines: Lines) -> dict[str, Lines] | None:
             at = 3
         else:
             at = 0
+        # Parts in another order cannot be put together again from both sides.
         if at < last:
             return None
         last = at
@@ -146,6 +155,7 @@ def _split_header(lines: Lines) -> tuple[Lines, dict[bytes, bytes]] | None:
     named: dict[bytes, bytes] = {}
     for line in lines[start:]:
         found = _HEADER.match(line)
+        # A field that goes on over lines, or stands twice, cannot be merged by its name.
         if not found or not found[2].endswith(b"\\n") or found[1] in named:
             return None
         named[found[1]] = line
@@ -179,6 +189,7 @@ def _settle_field(
     if not isinstance(line, EntryClash) or name not in _DATES or isinstance(main, Absent) or isinstance(unit, Absent):
         return line
     first, second = _moment(main), _moment(unit)
+    # One moment written in two ways: neither is the later one.
     if first is None or second is None or first == second:
         return line
     return main if first > second else unit
@@ -193,6 +204,7 @@ def _moment(line: bytes) -> datetime | None:
     try:
         year, month, day, hour, minute = (int(found[k]) for k in range(1, 6))
         return datetime(year, month, day, hour, minute, tzinfo=UTC) - ahead
+    # A month 13; or the first hours of the year 1 in a zone ahead.
     except (ValueError, OverflowError):
         return None
 
@@ -211,6 +223,7 @@ def doubt_dates(base: Body, main: Body, unit: Body, merged: Body) -> str | None:
     return None
 
 
+# Tools keep at most one message for an original text and context, obsolete ones aside.
 def _is_any(node: LineNode) -> bool:
     return True
 

@@ -11,6 +11,7 @@ from gitprun.resolvers.listed.frame import ListedKind, resolve
 from gitprun.resolvers.listed.rules import LineRules
 from gitprun.resolvers.listed.tree import Body, Draft, LineNode, Lines, UnreadLines, blank, note, walk
 
+# "//" inside of quotes is part of a path, and no comment.
 _TOKEN = re.compile(rb'//.*$|"[^"]*"|`[^`]*`|\(|\)|=>|[^\s"`()]+', re.DOTALL)
 _ONCE = (b"module", b"go", b"toolchain")
 _VERBS = (*_ONCE, b"require", b"replace", b"exclude", b"retract", b"godebug", b"ignore", b"tool")
@@ -32,8 +33,10 @@ def read_module(lines: Sequence[bytes]) -> Body | UnreadLines:
             top += block.close(comments=False)
             block = None
         elif block is None and len(words) == 2 and words[1] == b"(" and words[0] in _VERBS:
+            # Go keeps direct and indirect requirements in two blocks of one verb, so blocks are known by their number.
             counts[words[0]] = counts.get(words[0], 0) + 1
             key = b"%s block %d" % (words[0], counts[words[0]])
+            # ``go mod tidy`` moves requirements from one block to another: an entry is the same in any of them.
             block = Draft("entry", key, [line], open=True)
         else:
             verb, rest = (block.key, words) if block else (words[0], words[1:])
@@ -78,6 +81,7 @@ def higher_version(conflict: FileConflict) -> Resolved | Refused:
         ("main", triple.main, aligned.main),
         ("unit", triple.unit, aligned.unit),
     )
+    # The dropped lines are found by comparing line by line: alignment only writes within lines.
     dropped = tuple(
         Dropped(side, at, line)
         for side, lines, text in sides
@@ -100,11 +104,13 @@ def align_requirements(conflict: FileConflict) -> FileConflict:
         first, second = (_rank(_version(line)) for line in lines.values())
         if first is None or second is None or first == second:
             continue
+        # Only one side changed it: the three-way rule decides, also where that side went down.
         if key in base and _version(base[key]) in map(_version, lines.values()):
             continue
         loser: Side = "main" if first < second else "unit"
         winner = _version(lines["unit" if loser == "main" else "main"])
         at = texts[loser].index(lines[loser])
+        # The first one only: a comment behind it may name the version again.
         texts[loser][at] = lines[loser].replace(_version(lines[loser]), winner, 1)
     return replace(
         conflict,
@@ -123,6 +129,8 @@ def read_sums(lines: Sequence[bytes]) -> Body | UnreadLines:
         elif len(words) != 3:
             return UnreadLines("a line is not a module, a version and a hash")
         else:
+            # The hash is no part of the name: two hashes of one version must clash, for one download was not what
+            # it should be.
             nodes.append(LineNode("entry", words[0] + b" " + words[1], (line,)))
     return tuple(nodes)
 
@@ -148,6 +156,7 @@ def _entry(verb: bytes, words: list[bytes], comment: bytes, line: bytes) -> Line
     elif verb == b"replace":
         if b"=>" not in plain[1:]:
             return None
+        # The left side only, with the version it replaces: what it is replaced by is the value.
         name = plain[: plain.index(b"=>")]
     elif verb == b"godebug":
         name = [plain[0].partition(b"=")[0]]
@@ -158,7 +167,7 @@ def _entry(verb: bytes, words: list[bytes], comment: bytes, line: bytes) -> Line
 
 
 def _comment_of(nodes: Sequence[LineNode], comment: object) -> bytes:
-    """Give the comment as a side has it, with the space before it."""
+    """Return the comment as a side has it, with the space before it."""
     for node in nodes:
         code, text = _split_comment(node.head[0])
         if text.strip() == comment:
@@ -184,9 +193,13 @@ def _rank(version: bytes) -> tuple[object, ...] | None:
     found = _SEMVER.match(version)
     if not found:
         return None
+    # Eighteen digits fit a machine word; Python refuses numbers of thousands of digits, which a file may hold on
+    # purpose.
     numbers = tuple(int(part[:18]) for part in found.groups()[:3])
+    # By semantic versioning a release is above each of its candidates.
     if found[4] is None:
         return (*numbers, 1, ())
+    # Numbers are below words, and compare as numbers: rc.10 is above rc.2.
     parts = [(0, int(part[:18]), b"") if part.isdigit() else (1, 0, part) for part in found[4].split(b".")]
     return (*numbers, 0, tuple(parts))
 
@@ -197,7 +210,7 @@ def _join(end: bytes, lines: Sequence[bytes], text: bytes) -> bytes:
 
 
 def _is_single(node: LineNode) -> bool:
-    """Tell whether a directive must not stand twice; others only say the same again."""
+    """Check whether a directive must not stand twice; others only say the same again."""
     return isinstance(node.key, bytes) and node.key.split()[0] in (*_ONCE, b"require", b"replace", b"godebug")
 
 

@@ -20,7 +20,7 @@ def read_ignores(lines: Sequence[bytes]) -> Body | UnreadLines:
 
 
 def takes_back(node: LineNode) -> bool:
-    """Tell whether a line takes back what lines above it leave out."""
+    """Check whether a line takes back what lines above it leave out."""
     return node.sort == "item" and isinstance(node.key, bytes) and node.key.startswith(b"!")
 
 
@@ -28,6 +28,7 @@ def _node(line: bytes) -> LineNode:
     text = line.strip()
     if not text:
         return blank(line)
+    # Not stripped: a blank in front is part of a pattern, and so is an escaped one behind it.
     return note(line) if text.startswith(b"#") else LineNode("item", line.rstrip(b"\r"), (line,))
 
 

@@ -49,9 +49,11 @@ def join_added(
     if not main or not unit:
         return [shared.get(node.identity, node) for node in main or unit]
     (of_main, tail_main), (of_unit, tail_unit) = split_chunks(main), split_chunks(unit)
+    # Comments on both sides that follow the last node are about what stands below: only one of them can be right.
     tail = _settle_lead(tail_main, tail_unit)
     if isinstance(tail, Refused):
         return tail
+    # A node that both added, or one bound to its place, is woven chunk by chunk below.
     own = {chunk.node.identity for chunk in of_main}.isdisjoint(chunk.node.identity for chunk in of_unit)
     if own and rules.together is None and not _goes_on(before) and _has_blank(tail_unit):
         # Lines that end with a blank one part themselves from what follows, so they come first.
@@ -74,6 +76,7 @@ def _join_chunks(
     in_main = {chunk.node.identity: chunk.node for chunk in main}
     for chunk in unit:
         name = chunk.node.identity
+        # Namesakes are not in ``shared``: nothing tells which is which, so they may only be equal.
         if name not in shared and in_main.get(name, chunk.node) != chunk.node:
             return Refused(f"{show_key(chunk.node.key)} is added on both sides, differently")
     pairs = pair_lines([c.node.identity for c in main], [c.node.identity for c in unit])
@@ -109,6 +112,7 @@ def _alongside(
     rules: LineRules, order: Order | None, before: LineNode | None, main: Sequence[Chunk], unit: Sequence[Chunk]
 ) -> list[LineNode] | Refused:
     """Join chunks that only one side has."""
+    # Pair by pair: of three patterns the first and the last may match one file though neighbours do not.
     if rules.together is not None:
         for a in main:
             for b in unit:
@@ -116,6 +120,7 @@ def _alongside(
                     names = f"{show_key(a.node.key)} and {show_key(b.node.key)}"
                     return Refused(f"{names} are added at one place and their order matters")
     chunks = [*main, *unit]
+    # Blank lines part groups with an order of their own, which sorting would mix.
     if main and unit and order and not any(_has_blank(c.lead) or c.node.section for c in chunks):
         chunks.sort(key=lambda chunk: order(chunk.node.key))
         return [node for chunk in chunks for node in (*chunk.lead, chunk.node)]
@@ -124,6 +129,7 @@ def _alongside(
     for side in (main, unit):
         at = -1
         for chunk in side:
+            # A comment above several entries is a title: what both sides wrote below one title stays under it.
             if chunk.lead or at < 0:
                 at = known.get(chunk.lead, -1) if _may_join(rules, before, chunk) else -1
                 if at < 0:
@@ -138,7 +144,7 @@ def _alongside(
 
 
 def _may_join(rules: LineRules, before: LineNode | None, chunk: Chunk) -> bool:
-    """Tell whether a chunk may go below others that have the same lines above them, without lines of its own."""
+    """Check whether a chunk may go below others that have the same lines above them, without lines of its own."""
     if not chunk.lead:
         return True
     if rules.spaced or chunk.node.section:
@@ -148,6 +154,7 @@ def _may_join(rules: LineRules, before: LineNode | None, chunk: Chunk) -> bool:
 
 def _settle_lead(main: tuple[LineNode, ...], unit: tuple[LineNode, ...]) -> tuple[LineNode, ...] | Refused:
     """Settle the lines that both sides added above one node."""
+    # They differ in blank lines at most; the one that sets itself apart more is kept.
     if notes_of(main) == notes_of(unit):
         return max(main, unit, key=len)
     if not notes_of(main) or not notes_of(unit):

@@ -11,6 +11,7 @@ from gitprun.resolvers.listed.tree import Body, Draft, LineNode, UnreadLines, bl
 
 _PATTERN = re.compile(rb'\s*("(?:[^"\\]|\\.)*"|(?:\\.|\S)+)', re.DOTALL)
 _SECTION = re.compile(rb"\s*\^?\[([^\]]+)\]", re.DOTALL)
+# A backslash makes the next letter plain, or another one: what such a name matches is not told here.
 _WILD = re.compile(rb"[*?\[\\]")
 
 
@@ -24,7 +25,9 @@ def read_owners(lines: Sequence[bytes]) -> Body | UnreadLines:
             section.body.append(note(line) if text else blank(line))
         elif header := _SECTION.match(line):
             if section is not top:
+                # A comment right above a header is about that section, so it goes along with the header.
                 top.body += section.close(comments=True)
+            # GitLab knows sections by their names without regard to case.
             section = Draft("entry", b"[" + header[1].strip().lower() + b"]", [line])
         else:
             section.body.append(_entry(line))
@@ -43,14 +46,16 @@ def read_attributes(lines: Sequence[bytes]) -> Body | UnreadLines:
 
 
 def owners_apart(a: LineNode, b: LineNode) -> bool:
-    """Tell whether two rows may stand in either order: the same owners, or no file that both match."""
+    """Check whether two rows may stand in either order: the same owners, or no file that both match."""
+    # Sections do not overrule one another: each names owners of its own. What stands in none must not end up in one.
     if a.section or b.section:
         return a.section and b.section
     return _rest(a) == _rest(b) or are_apart(a.key, b.key)
 
 
 def attributes_apart(a: LineNode, b: LineNode) -> bool:
-    """Tell whether two rows may stand in either order: no attribute that both set, or no file that both match."""
+    """Check whether two rows may stand in either order: no attribute that both set, or no file that both match."""
+    # Rows below a definition of a macro use it, rows above do not.
     if any(isinstance(node.key, bytes) and node.key.startswith(b"[attr]") for node in (a, b)):
         return False
     names = [_attribute_names(node) for node in (a, b)]
@@ -60,14 +65,16 @@ def attributes_apart(a: LineNode, b: LineNode) -> bool:
 
 
 def are_apart(first: object, second: object) -> bool:
-    """Tell whether no path can match both patterns: where one has a plain folder name the other has another one."""
+    """Check whether no path can match both patterns: where one has a plain folder name the other has another one."""
     if not isinstance(first, bytes) or not isinstance(second, bytes):
         return False
     if b"/" not in first.rstrip(b"/") or b"/" not in second.rstrip(b"/") or first[:1] in (b'"', b"!"):
         return False  # holds at every depth
     for a, b in zip(first.strip(b"/").split(b"/"), second.strip(b"/").split(b"/"), strict=False):
+        # "**" is any number of folders, so the names behind it do not face each other.
         if b"**" in (a, b):
             return False
+        # Without regard to case: so git compares where ``core.ignoreCase`` is set.
         if not _WILD.search(a) and not _WILD.search(b) and a.lower() != b.lower():
             return True
     return False
@@ -94,9 +101,11 @@ def _rest(node: LineNode) -> list[bytes]:
 
 
 def _attribute_names(node: LineNode) -> set[bytes]:
+    # "text", "-text", "!text" and "text=auto" all set one attribute.
     return {word.lstrip(b"-!").partition(b"=")[0] for word in _rest(node)}
 
 
+# A pattern of attributes may stand twice, with another attribute each time; a second owner row hides the first.
 def _is_row(node: LineNode) -> bool:
     return not node.section
 

@@ -11,14 +11,18 @@ from gitprun.resolvers.listed.rules import LineRules
 from gitprun.resolvers.listed.tree import Body, LineNode, Lines, UnreadLines, blank, note, walk
 
 _NAME = re.compile(rb"\s*([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*(?:\[([^\]]*)\])?\s*(?=$|[\s=<>!~;@(#\\])")
+# Only behind white space, as pip has it: in an address "#egg=name" is no comment.
 _COMMENT = re.compile(rb"(?:^|\s)#.*$", re.DOTALL)
 _OPTION = re.compile(rb"\s*(--?[A-Za-z][A-Za-z-]*)")
 # Options that may be given many times, each a different thing.
 _MANY = (b"-r", b"-c", b"-e", b"-f", b"--requirement", b"--constraint", b"--editable", b"--find-links")
 _MANY_MORE = (b"--extra-index-url", b"--trusted-host", b"--only-binary", b"--no-binary", b"--use-feature")
+# "-i" and "--pypi-url" are other names that pip takes; two of them at once must clash.
 _ALIASES = {b"-i": b"--index-url", b"--pypi-url": b"--index-url"}
+# Neither "==" nor "~=": a pin has no bound that the other side could move.
 _CLAUSE = re.compile(rb"(>=|<=|>|<|!=)(\s*)(\d+(?:\.\d+)*)$")
-# Longer lines are not searched for bounds.
+# Longer lines are not searched for bounds: ``_SPEC`` goes back over each run of blanks, which is quadratic, and no
+# requirement with all its bounds is so long.
 _LONG = 300
 _SPEC = re.compile(rb"(\s*[A-Za-z0-9._-]+\s*(?:\[[^\]]*\])?\s*)([^;#@\\]*?)(\s*(?:;.*|#.*)?)$", re.DOTALL)
 
@@ -39,6 +43,7 @@ def read_requirements(lines: Sequence[bytes]) -> Body | UnreadLines:
         if lines[at - 1].rstrip(b"\r").endswith(b"\\"):
             return UnreadLines("its last line is continued by nothing")
         logical = b" ".join(line.rstrip(b"\r").removesuffix(b"\\") for line in lines[start:at])
+        # pip-compile writes "# via" below an entry, indented: it is about that one, not about the next.
         while at < len(lines) and lines[at][:1] in (b" ", b"\t") and lines[at].lstrip().startswith(b"#"):
             at += 1
         nodes.append(_entry(logical, tuple(lines[start:at])))
@@ -51,10 +56,12 @@ def merge_bounds(base: LineNode, main: LineNode, unit: LineNode) -> Lines | None
     old, by_main, by_unit = split
     if old is None or by_main is None or by_unit is None:
         return None
+    # What else changed (the marker, the comment) is a clash or a change of its own.
     if not (old[0] == by_main[0] == by_unit[0] and old[2] == by_main[2] == by_unit[2]):
         return None
     bounds = [_bounds(spec) for _, spec, _ in (old, by_main, by_unit)]
     first, second, third = bounds
+    # A bound that a side added or took away is no moved bound.
     if first is None or second is None or third is None or not set(first) == set(second) == set(third):
         return None
     chosen: list[bytes] = []
@@ -72,15 +79,19 @@ def _entry(logical: bytes, lines: Lines) -> LineNode:
     option = _OPTION.match(logical)
     if option:
         name = _ALIASES.get(option[1], option[1])
+        # A short option may have its value right behind it: -rbase.txt.
         if name in _MANY or name in _MANY_MORE or name[:2] in _MANY[:4]:
             return LineNode("item", b" ".join(logical.split()), lines)
         return LineNode("entry", name, lines)
     bare = _COMMENT.sub(b"", logical)
     found = _NAME.match(bare)
+    # An address or a path without a name: known by its text alone.
     if not found:
         return LineNode("item", b" ".join(bare.split()), lines)
+    # pip compares names so (PEP 503): Foo_Bar and foo-bar are one package.
     name = re.sub(rb"[-_.]+", b"-", found[1]).lower()
     extras = b",".join(sorted(part.strip().lower() for part in (found[2] or b"").split(b",") if part.strip()))
+    # One package may stand once for each marker and set of extras; hashes are no part of its name.
     marker = bare[found.end() :].partition(b"--hash")[0]
     marker = b" ".join(_marker(marker).replace(b'"', b"'").split())
     key = name + (b"[" + extras + b"]" if extras else b"") + (b" ; " + marker if marker else b"")
@@ -98,6 +109,7 @@ def _marker(rest: bytes) -> bytes:
 
 def _fields(lines: Lines) -> tuple[tuple[str, object], ...]:
     split = _split_lines(lines)
+    # Each bound is a field, so that one side may move the lower and the other the upper one.
     bounds = _bounds(split[1]) if split else None
     if split is None or not bounds:
         return (("", lines),)
@@ -125,13 +137,16 @@ def _bounds(spec: bytes) -> dict[bytes, bytes] | None:
 
 
 def _leaves_room(clauses: Sequence[bytes]) -> bool:
-    """Tell whether versions are left between the bounds."""
+    """Check whether versions are left between the bounds."""
     low: list[tuple[int, ...]] = []
     high: list[tuple[int, ...]] = []
     for clause in clauses:
         found = _CLAUSE.match(clause.strip())
         assert found
+        # Eighteen digits fit a machine word; Python refuses numbers of thousands of digits, which a file may hold on
+        # purpose.
         version = tuple(int(part[:18]) for part in found[3].split(b"."))
+        # "!=" takes out one version and leaves room beside it.
         if found[1] != b"!=":
             (low if found[1].startswith(b">") else high).append(version)
     return not low or not high or max(low) < min(high)

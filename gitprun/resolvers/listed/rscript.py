@@ -9,6 +9,7 @@ from gitprun.resolvers.listed.frame import ListedKind
 from gitprun.resolvers.listed.rules import LineRules
 from gitprun.resolvers.listed.tree import Body, LineNode, UnreadLines, blank, note
 
+# At the start of a line only: a call within a function attaches when that runs, and code may compute the name.
 _ATTACH = re.compile(rb"""(library|require)\((['"]?)([A-Za-z][A-Za-z0-9.]*)\2\)\s*(?:#.*)?$""", re.DOTALL)
 
 
@@ -25,7 +26,7 @@ def read_script(lines: Sequence[bytes]) -> Body | UnreadLines:
 
 
 def never(a: LineNode, b: LineNode) -> bool:
-    """Tell that packages may not change places: of two functions of one name the last attached hides the other."""
+    """Check whether packages may change places: never, for of one name the function attached last hides the others."""
     return False
 
 

@@ -11,8 +11,11 @@ from gitprun.resolvers.listed.frame import ListedKind
 from gitprun.resolvers.listed.rules import LineRules
 from gitprun.resolvers.listed.tree import Body, Draft, LineNode, UnreadLines, blank, note
 
+# A key ends at the first "=", ":" or blank that is not escaped, as Java reads it.
 _PROPERTY = re.compile(rb"\s*((?:\\.|[^\\=:\s])+)", re.DOTALL)
+# "a\ b" is the key "a b"; "\u0041" stays, for it is written so on purpose.
 _ESCAPED = re.compile(rb"\\([^u])", re.DOTALL)
+# Up to the last bracket: a name in quotes may hold one.
 _SECTION = re.compile(rb"\s*\[(.+)\]\s*(?:[#;].*)?$", re.DOTALL)
 _SETS = re.compile(rb"[=:]")
 _ENV_KEY = re.compile(rb"\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_.-]*)\s*=\s*", re.DOTALL)
@@ -64,6 +67,7 @@ def read_ini(lines: Sequence[bytes]) -> Body | UnreadLines:
 
     for line in lines:
         text = line.strip()
+        # Whether a comment stands inside of a value is known only when the next line goes on with it.
         if not text or text.startswith((b"#", b";")):
             pending.append(line)
             continue
@@ -77,9 +81,11 @@ def read_ini(lines: Sequence[bytes]) -> Body | UnreadLines:
         header = _SECTION.match(line)
         if header:
             if section is not top:
+                # A comment above a header is about the section below it.
                 top.body += section.close(comments=True)
             section = Draft("entry", b"[" + header[1].strip() + b"]", [line])
         elif section is top and not _SETS.search(line):
+            # Files of other programs end with .cfg too (haproxy's, say): no sections, and order counts in them.
             return UnreadLines("a line before the first section is no key with a value")
         elif _ini_key(line):
             value, depth = [line], indent
@@ -109,6 +115,7 @@ def read_env(lines: Sequence[bytes]) -> Body | UnreadLines:
         value = line[found.end() :]
         if value[:1] in (b'"', b"'"):
             while not _is_closed(b"\n".join([value, *lines[start + 1 : at]])):
+                # Joined anew for each further line, which is quadratic; a key file in quotes has some 50 lines.
                 if at == len(lines) or at - start > 200:
                     return UnreadLines(f"the value of {found[1].decode('ascii')} has no end")
                 at += 1
@@ -123,6 +130,7 @@ def _continues(line: bytes) -> bool:
 
 def _ini_key(line: bytes) -> bytes:
     """Name the key of a line; nothing when it has none."""
+    # A bracket that is not closed is a broken header; as a key it would hide the section.
     key = _SETS.split(line, maxsplit=1)[0].strip()
     return b"" if key.startswith(b"[") else key.lower()
 
@@ -131,6 +139,7 @@ def _is_closed(value: bytes) -> bool:
     mark = value[:1]
     at = 1
     while at < len(value):
+        # Between single quotes a backslash is an ordinary letter.
         if value[at : at + 1] == b"\\" and mark == b'"':
             at += 1
         elif value[at : at + 1] == mark:
@@ -144,7 +153,7 @@ def _is_any(node: LineNode) -> bool:
 
 
 def _sections_apart(a: LineNode, b: LineNode) -> bool:
-    """Tell whether two sections set nothing that the other sets: a file may belong to both."""
+    """Check whether two sections set nothing that the other sets: a file may belong to both."""
     if not a.section or not b.section:
         return not a.section and not b.section
     return {node.key for node in a.body or () if node.named}.isdisjoint(node.key for node in b.body or ())
@@ -164,10 +173,13 @@ _INI = ("*.ini", "*.cfg", ".flake8", ".coveragerc", ".pylintrc", ".gitmodules", 
 KINDS = (
     _kind("properties", ("*.properties",), read_properties),
     _kind("ini", _INI, read_ini),
+    # git reads many keys as lists (fetch, insteadOf), so in its files a key may stand twice.
     ListedKind("gitconfig", (".gitconfig", "*.gitconfig"), read_ini).kind,
+    # Where two sections match a file the later one holds.
     ListedKind(
         "editorconfig", (".editorconfig",), read_ini, LineRules(fixed=True, together=_sections_apart), once=_is_any
     ).kind,
+    # An example that somebody filled in holds secrets; no message, report or ledger should.
     _private(
         _kind(
             "env example",

@@ -14,6 +14,7 @@ Path = tuple[Key, ...]
 Sort = Literal["entry", "item", "note", "blank"]
 Identity = tuple[Sort, Key]
 
+# Trees are walked by recursion, some frames a level; lists that people read are nested five deep.
 DEPTH_LIMIT = 30
 
 
@@ -35,17 +36,17 @@ class LineNode:
 
     @property
     def identity(self) -> Identity:
-        """Tell what the node is known by among its siblings."""
+        """Return what the node is known by among its siblings."""
         return (self.sort, self.key)
 
     @property
     def named(self) -> bool:
-        """Tell whether the node is an entry or an item, not a line around them."""
+        """Check whether the node is an entry or an item, not a line around them."""
         return self.sort in ("entry", "item")
 
     @property
     def section(self) -> bool:
-        """Tell whether the node is an entry that holds others."""
+        """Check whether the node is an entry that holds others."""
         return self.sort == "entry" and self.body is not None
 
 
@@ -76,14 +77,16 @@ class Draft:
     fields: tuple[tuple[str, Hashable], ...] = ()
 
     def close(self, *, comments: bool) -> list[LineNode]:
-        """Give the node, and after it the blank lines that end its body: they part it from what follows.
+        """Return the node, and after it the blank lines that end its body: they part it from what follows.
 
         With ``comments`` the notes among them go along, for they are about what follows.
         """
         cut = len(self.body)
         while cut and (self.body[cut - 1].sort == "blank" or (comments and self.body[cut - 1].sort == "note")):
             cut -= 1
+        # A comment right below the last entry, without a blank line between, is still about that one.
         first = next((i for i in range(cut, len(self.body)) if self.body[i].sort == "blank"), cut)
+        # Where a line closes the section all that is above it is inside.
         if self.foot:
             first = len(self.body)
         node = LineNode(
@@ -111,7 +114,7 @@ def write_lines(body: Iterable[LineNode]) -> Iterator[bytes]:
 
 
 def walk(body: Sequence[LineNode], path: Path = ()) -> Iterator[tuple[Path, LineNode]]:
-    """Give all nodes with their full names."""
+    """Yield all nodes with their full names."""
     for node in body:
         own = path if node.open else (*path, node.key)
         yield own, node

@@ -22,13 +22,14 @@ class SideView:
     by_key: dict[Identity, LineNode]
 
     def new(self, gap: int) -> Sequence[LineNode]:
-        """Give the nodes put at a gap; gap k is before base node k."""
+        """Return the nodes put at a gap; gap k is before base node k."""
         start, stop = self.added.get(gap, (0, 0))
         return self.nodes[start:stop]
 
 
 def view_side(base: Body, side: Body) -> SideView | None:
     """Pair a side with the base; None when they differ too much."""
+    # Named nodes first: blank lines and comments repeat, and would be paired with those of strangers.
     named = [[i for i, node in enumerate(body) if node.named] for body in (base, side)]
     anchors = pair_lines([base[i].identity for i in named[0]], [side[j].identity for j in named[1]])
     if anchors is None:
@@ -57,13 +58,14 @@ def view_side(base: Body, side: Body) -> SideView | None:
 
 
 def find_contest(rules: LineRules, base: Body, main: SideView, unit: SideView) -> str | None:
-    """Say which lines known by their text both sides changed."""
+    """Return in words which lines known by their text both sides changed."""
     if rules.wary is not None:
         touched = [[*_touched(base, view)] for view in (main, unit)]
         if all(touched) and any(rules.wary(node) for nodes in touched for node in nodes):
             name = next(node.key for nodes in touched for node in nodes if rules.wary(node))
             return f"both sides changed the list and {show_key(name)} makes its order matter"
     for view, other in ((main, unit), (unit, main)):
+        # Both lists are in the order of the file: what ends above this region can touch none below.
         passed = 0
         for region in view.regions:
             while passed < len(other.regions) and other.regions[passed][1] < region[0]:
@@ -87,14 +89,17 @@ def _touched(base: Body, view: SideView) -> list[LineNode]:
 def _contradict(
     base: Body, view: SideView, region: tuple[int, int, int, int], other: SideView, rival: tuple[int, int, int, int]
 ) -> bool:
-    """Tell whether a region rewrites lines that the rival region rewrites too or writes on."""
+    """Check whether a region rewrites lines that the rival region rewrites too or writes on."""
     start, stop, first, last = region
     new, others = view.nodes[first:last], other.nodes[rival[2] : rival[3]]
+    # Both made this very change.
     if (start, stop, _texts(new)) == (*rival[:2], _texts(others)):
         return False
+    # An item or a comment has no key: rewritten on both sides nothing tells what became of it.
     gone_twice = range(max(start, rival[0]), min(stop, rival[1]))
     if any(_textual(base[i]) for i in gone_twice) and any(_textual(node) for node in (*new, *others)):
         return True
+    # Comments below the last new node are about what follows, which this region may have rewritten.
     loose = [node for node in others[_after_named(others) :] if node.sort == "note"]
     return bool(loose) and any(base[i].sort == "note" for i in range(start, stop))
 

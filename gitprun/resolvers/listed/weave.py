@@ -16,10 +16,12 @@ from gitprun.resolvers.listed.views import SideView, find_contest, view_side
 
 def weave(rules: LineRules, base: Body, main: Body, unit: Body, path: Path = ()) -> Body | Refused:
     """Merge three bodies of one section."""
+    # What one side left alone is the other's as a whole, whatever stands in it twice or out of order.
     if main == unit or unit == base:
         return main
     if main == base:
         return unit
+    # Before pairing, which goes by keys: namesakes would be paired with one another.
     numbered = _number_twice(base, main, unit)
     if isinstance(numbered, Refused):
         return numbered
@@ -67,7 +69,7 @@ def merge_node(
 
 
 def _number_twice(base: Body, main: Body, unit: Body) -> tuple[Body, Body, Body] | Refused:
-    """Tell namesakes apart by their number, where both sides left them in their order."""
+    """Number namesakes, where both sides left them in their order."""
     twice = count_twice(base), count_twice(main), count_twice(unit)
     if not any(twice):
         return base, main, unit
@@ -110,7 +112,7 @@ def _plain_key(node: LineNode) -> LineNode:
 def _fates(
     rules: LineRules, base: Body, main: SideView, unit: SideView, path: Path
 ) -> dict[int, LineNode | None] | Refused:
-    """Tell what becomes of each base node; None is gone."""
+    """Return what becomes of each base node; None is gone."""
     fates: dict[int, LineNode | None] = {}
     for i, node in enumerate(base):
         sides = [_of(view, i, node) for view in (main, unit)]
@@ -122,8 +124,10 @@ def _fates(
             fates[i] = merged
             continue
         fates[i] = None
+        # Blank lines and comments may go; where both sides touched them was looked into before.
         if not node.named:
             continue
+        # A comment put on what the other side removes says that it is to stay.
         for kept, view, removed in ((by_main, main, "by the unit"), (by_unit, unit, "on main")):
             if kept is not None and (kept != node or _has_new_comment(base, i, view)):
                 whom = "on main" if view is main else "by the unit"
@@ -135,11 +139,12 @@ def _of(view: SideView, i: int, node: LineNode) -> LineNode | None:
     """Find a base node on a side, moved or not."""
     if i in view.at:
         return view.nodes[view.at[i]]
+    # Entries only: elsewhere an item may be another one of the same text.
     return view.by_key.get(node.identity) if node.sort == "entry" else None
 
 
 def _has_new_comment(base: Body, i: int, view: SideView) -> bool:
-    """Tell whether a side changed the comments directly above a node that it kept in its place."""
+    """Check whether a side changed the comments directly above a node that it kept in its place."""
     if i not in view.at:
         return False
     old, new = _comments_above(base, i), _comments_above(view.nodes, view.at[i])
@@ -162,6 +167,7 @@ def _shared(
     added = {node.identity: node for node in unit.nodes if node.named and node.identity not in known}
     shared: dict[Identity, LineNode] = {}
     for node in main.nodes:
+        # A namesake on a side leaves open which of the two the other side added.
         if node.identity in added and all(count[node.identity] == 1 for count in counts):
             merged = merge_node(rules, None, node, added[node.identity], path)
             if isinstance(merged, Refused):
@@ -181,12 +187,15 @@ def _place(
     """Write base's nodes that stay in their places, and between them what the sides added."""
     base = versions[0]
     order = _order(rules, versions)
+    # An entry that a side moved shows as new at its new place; it stands there as it was merged.
     moved = {node.identity: fates[i] for i, node in enumerate(base) if node.sort == "entry"}
     if rules.fixed and any(node.identity in moved for view in (main, unit) for node in _added(view)):
         return Refused("one side reordered the entries and their order matters")
+    # "!keep" takes back what lines above it leave out, so in such a list it counts where a line stands.
     strict = rules.fixed or (rules.wary is not None and any(map(rules.wary, base)))
     places = {c.node.identity: (gap, c.lead) for gap in main.added for c in split_chunks(main.new(gap))[0]}
     merged: list[LineNode] = []
+    # What was added since the last entry that stays: a removed one between two additions does not keep them apart.
     pending: tuple[list[LineNode], list[LineNode]] = ([], [])
     for gap in range(len(base) + 1):
         first = _replace_moved(main.new(gap), moved)
@@ -232,7 +241,7 @@ def _added(view: SideView) -> list[LineNode]:
 
 
 def _replace_moved(nodes: Sequence[LineNode], moved: dict[Identity, LineNode | None]) -> list[LineNode]:
-    """Give moved entries as they are merged, and leave out those that the other side removed."""
+    """Return moved entries as they are merged, and leave out those that the other side removed."""
     found = [moved.get(node.identity, node) if node.sort == "entry" else node for node in nodes]
     return [node for node in found if node is not None]
 
@@ -262,11 +271,13 @@ def _without_placed(
 
 def _part(rules: LineRules, merged: list[LineNode], versions: tuple[Body, Body, Body]) -> list[LineNode]:
     """Part sections by a blank line where the versions part all of theirs so."""
+    # Where one version has a section without a blank line above it, the file has no such custom.
     if any(_unparted(rules, body) for body in versions):
         return merged
     line = next((node for body in versions[1:] for node in body if node.sort == "blank"), None)
     if line is None:
         return merged
+    # From the end, so that the places still to come stay right.
     for at in reversed(_unparted(rules, merged)):
         merged.insert(at, line)
     return merged

@@ -11,6 +11,7 @@ from gitprun.resolvers.base import FileConflict, Refused, quote
 from gitprun.resolvers.entries import show_key
 from gitprun.resolvers.policies.aligned import Edit, Version, read_version
 
+# Nine digits fit a machine word and hold a date; what is longer is a hash, and has no order.
 NUMBERS = r"\d{1,9}(?:\.\d{1,9})*"
 
 
@@ -47,9 +48,11 @@ def align_pins(scheme: Scheme, read: PinReader, conflict: FileConflict) -> FileC
     edits: tuple[list[Edit], list[Edit]] = ([], [])
     for key in main:
         clash = _clash(base, main, unit, key)
+        # What both sides added at places that the base does not have is left to the file's own resolvers.
         if clash is None or (scheme.often and clash[0] is None):
             continue
         old, first, second = clash
+        # Two places of one name: which of them a place of the other side goes with is not certain.
         places = [len(specs.get(key, ())) for specs in (base, main, unit)]
         if max(places) > 1 and not scheme.often:
             return Refused(f"{show_key(key)} is there twice")
@@ -76,26 +79,29 @@ def _specs(read: PinReader, version: Version) -> Specs:
 
 
 def _clash(base: Specs, main: Specs, unit: Specs, key: Hashable) -> tuple[str | None, str, str] | None:
-    """Give the versions before, on main and in the unit, where all are different."""
+    """Return the versions before, on main and in the unit, where all are different."""
     old, first, second = ({spec for _, spec in specs.get(key, ())} for specs in (base, main, unit))
+    # A side that has two versions of one thing at once has none that could be compared.
     if not second or first in (second, old) or second == old or max(map(len, (old, first, second))) > 1:
         return None
     return next(iter(old), None), first.pop(), second.pop()
 
 
 def _lower(scheme: Scheme, key: Hashable, old: str | None, main: str, unit: str) -> int | Refused:
-    """Tell which side has the lower version: 0 for main, 1 for the unit."""
+    """Return which side has the lower version: 0 for main, 1 for the unit."""
     both = f"{_show(main)} and {_show(unit)}"
     found = [scheme.plain.fullmatch(spec) for spec in (main, unit)]
     first, second = found
     if first is None or second is None:
         return Refused(f"{show_key(key)} is changed on both sides, and {both} are not both plain versions")
+    # ^1.1 and ~1.2 allow versions that the other does not, so neither is the higher one.
     if first[1] != second[1] or (scheme.alike and first[2].count(".") != second[2].count(".")):
         return Refused(f"{show_key(key)} is changed on both sides, and {both} are not of one form")
     ranks = [_rank(each[2]) for each in (first, second)]
     if ranks[0] == ranks[1]:
         return Refused(f"{show_key(key)} is changed on both sides, and {both} are one version")
     loser = 0 if ranks[0] < ranks[1] else 1
+    # A version below the base's is a choice (a release that was broken); the higher one would undo it.
     before = scheme.plain.fullmatch(old or "")
     if before and _rank(before[2]) > ranks[loser]:
         whose = ("main", "the unit")[loser]
@@ -105,6 +111,7 @@ def _lower(scheme: Scheme, key: Hashable, old: str | None, main: str, unit: str)
 
 def _rank(numbers: str) -> tuple[int, ...]:
     parts = [int(part) for part in numbers.split(".")]
+    # 2 and 2.0 are one version.
     while parts and not parts[-1]:
         parts.pop()
     return tuple(parts)

@@ -34,20 +34,22 @@ _PINS: Final[tuple[tuple[tuple[str, ...], Scheme, PinReader], ...]] = (
 
 
 def version_aligner(path: str) -> Aligner | None:
-    """Give what brings the versions in a file together; None for a file of another kind."""
+    """Return what brings the versions in a file together; None for a file of another kind."""
+    # Blocks and "// indirect" have a meaning there, so it is aligned by its own reader.
     if _is_any(("go.mod",), path):
         return _align_modules
     return next((partial(align_pins, scheme, read) for files, scheme, read in _PINS if _is_any(files, path)), None)
 
 
 def number_aligner(path: str) -> Aligner | None:
-    """Give what takes the numbers in a file apart; None for a file of another kind."""
+    """Return what takes the numbers in a file apart; None for a file of another kind."""
     if _is_any(("*.proto",), path):
         return _align_fields
     if _is_any(("*.csv", "*.tsv"), path):
         return _align_table
     if _is_any(("*.jsonl", "*.ndjson"), path):
         return _align_records
+    # Last, for its patterns are those of languages, whose rows are loaded with it.
     from gitprun.resolvers.policies.enums import ENUM_FILES, align_members
 
     return align_members if _is_any(ENUM_FILES, path) else None
@@ -78,6 +80,7 @@ def _align_records(conflict: FileConflict) -> FileConflict | Refused:
 
 
 def _is_any(patterns: tuple[str, ...], path: str) -> bool:
-    """Tell whether a pattern names the file itself, not a folder above it."""
+    """Check whether a pattern names the file itself, not a folder above it."""
+    # A plain name as a pattern matches a folder of that name as well, with all that is in it.
     name = path.rpartition("/")[2]
     return any(matches(pattern, path if "/" in pattern else name) for pattern in patterns)

@@ -18,9 +18,13 @@ _WORD = re.compile(rb"\w+")
 _TOKEN = re.compile(rb"\w+|[^\w\s]")
 # Parts of a construct, of which it has one each: a body under another form is the same body.
 _PART = re.compile("(?:list|body|block|clause|arguments|parameters|specifiers|fields|heritage|set|formals|object)$")
+# Kinds that hold one expression after another: at a place in there an expression of another kind is a changed one.
 _OPERANDS = re.compile("argument|parameter|array|tuple|operator|expression_list|^list$")
-# Beyond this many possible pairs the likeness of what is left over is not asked for.
+# Beyond this many possible pairs the likeness of what is left over is not asked for: twenty by twenty, of which each
+# costs a count of all its words.
 PAIR_LIMIT = 400
+# Share of words in common: with no other candidate a third is enough, among several half; under another name it
+# takes nearly all, for what is like it may well be another thing.
 LIKE, ALIKE, RENAMED = 0.3, 0.5, 0.85
 # A definition keeps its identity under another name; a value under another key is another value.
 _DEFINITION = re.compile("func|method|class|definition|declaration|_item|module|struct|template|modport")
@@ -36,6 +40,7 @@ class Pairs:
 
 def align(base: Sequence[ChildEntry], side: Sequence[ChildEntry]) -> Pairs:
     """Pair entries; only what is unordered may have moved."""
+    # A key counts only where it names one entry; what stands twice goes by its text.
     unique = _unique_keys(base) & _unique_keys(side)
     pairs = pair_lines([_mark(entry, unique) for entry in base], [_mark(entry, unique) for entry in side])
     if pairs is None:
@@ -44,6 +49,7 @@ def align(base: Sequence[ChildEntry], side: Sequence[ChildEntry]) -> Pairs:
     for i, j in pairs:
         partner[i] = j
     _pair_moved(base, side, partner, unique)
+    # Of what is paired the longest run in order stands in place, so that as little as possible counts as moved.
     chain = _longest_chain([(i, j) for i, j in enumerate(partner) if j is not None])
     anchors = [(-1, -1), *chain, (len(base), len(side))]
     taken = {j for j in partner if j is not None}
@@ -77,11 +83,13 @@ def _pair_moved(
     for j, entry in enumerate(side):
         if j not in taken and entry.group is not None:
             free.setdefault(_mark(entry, unique), []).append(j)
+    # What has a fixed place and stands elsewhere was removed there and written here.
     left = [i for i, entry in enumerate(base) if partner[i] is None and entry.group is not None]
     counted = Counter(_mark(base[i], unique) for i in left)
     for i in left:
         mark = _mark(base[i], unique)
         places = free.get(mark, [])
+        # Of several alike nothing tells which one went where.
         if counted[mark] == 1 and len(places) == 1:
             partner[i] = places[0]
 
@@ -139,10 +147,13 @@ def likeness(old: ChildEntry, new: ChildEntry, *, single: bool) -> float:
         return 0.0
     in_role = old.core.field is not None and old.core.field == new.core.field
     if old.kind != new.kind:
+        # Less than any likeness that is rated: such a pair is made only when nothing better is there.
         return 0.1 if single and (in_role or _is_operand(old, new)) else 0.0
+    # A member under another key is another one, unless little but the key is new.
     grouped = old.group is not None or new.group is not None or _DEFINITION.search(old.kind)
     if grouped and old.key is not None and new.key is not None and old.key != new.key:
         return _renamed(old, new)
+    # A keyword or an operator has no words to compare; its role in the construct is all there is.
     if not old.core.named:
         return 0.2 if in_role else 0.0
     rated = _common(old.core.text, new.core.text, _WORD)
@@ -152,7 +163,7 @@ def likeness(old: ChildEntry, new: ChildEntry, *, single: bool) -> float:
 
 
 def _is_operand(old: ChildEntry, new: ChildEntry) -> bool:
-    """Tell whether two entries are expressions in one list, where another kind is still the same place."""
+    """Check whether two entries are expressions in one list, where another kind is still the same place."""
     parent = old.core.parent
     return (
         old.core.named
@@ -171,11 +182,13 @@ def _renamed(old: ChildEntry, new: ChildEntry) -> float:
         # One name with two signatures.
         return max(_common(old.core.text, new.core.text, _WORD), LIKE)
     first, second = (Counter(_TOKEN.findall(entry.core.text)) for entry in (old, new))
+    # The words of the key itself differ by what a renaming is.
     for words, key in ((first, old.key), (second, new.key)):
         for word in _TOKEN.findall(" ".join(key[1:]).encode()):
             words[word] -= 1
     if not _DEFINITION.search(old.kind):
         return 0.0
+    # All but the key is the same, and there is something beside it.
     if first == second and len(old.core.tokens) > len(_TOKEN.findall(" ".join(old.key[1:]).encode())) + 1:
         return 1.0
     rated = _common(old.core.text, new.core.text, _TOKEN)
@@ -183,7 +196,9 @@ def _renamed(old: ChildEntry, new: ChildEntry) -> float:
 
 
 def _common(old: bytes, new: bytes, word: re.Pattern[bytes]) -> float:
+    # The beginning is enough to rate by: a class may be as long as its file, and it is compared with each candidate.
     first, second = word.findall(old[:20_000]), word.findall(new[:20_000])
+    # Nothing but marks on one of them: those are compared then.
     if not first or not second:
         first, second = _TOKEN.findall(old[:20_000]), _TOKEN.findall(new[:20_000])
     total = len(first) + len(second)

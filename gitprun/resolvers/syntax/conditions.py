@@ -28,10 +28,12 @@ _SAYING = re.compile(
 _REGISTERING = re.compile(
     r"register\w*|include_router|add_(?:command|handler|resource|router|typer|url_rule|view)|mount", re.IGNORECASE
 )
+# What is called by its bare name and takes a name to register something under.
 _BARE = re.compile(
     "test|it|describe|context|suite|specify|scenario|feature|gem|resources|resource|get|post|put|patch|delete|path|load"
     r"|register\w*|route"
 )
+# These register the name itself; all others need something to register under it.
 _ONE_WORD = frozenset({"gem", "resources", "resource", "load"})
 _LEAVING = re.compile(r"(?:break|return|throw|continue|raise|goto)")
 
@@ -49,21 +51,24 @@ def find_call(node: tree_sitter.Node) -> tree_sitter.Node | None:
 
 
 def call_words(call: tree_sitter.Node) -> tuple[str, str] | None:
-    """Give the callee and the first argument of a call; None when they are no plain words."""
+    """Return the callee and the first argument of a call; None when they are no plain words."""
     arguments = call.child_by_field_name("arguments")
     if arguments is None:
         return None
     given = _parts(arguments)
     first = given[0] if given else None
+    # PHP and C# wrap each argument in a node of its own.
     if first is not None and first.type == "argument" and len(_parts(first)) == 1:
         first = _parts(first)[0]
     if first is None:
         return None
     text, start = call.text or b"", call.start_byte
     callee = text[: arguments.start_byte - start].decode("utf-8", "replace")
+    # A callee that is computed (a chain of calls, an element of a list) may be another one each time.
     if any(mark in callee for mark in "({["):
         return None
     callee = "".join(callee.split())
+    # A variable is no name that could be compared; only words that say so register under one (include_router(api)).
     named = _STRING.search(first.type) is not None or first.type == "simple_symbol"
     if not named and not _REGISTERING.fullmatch(re.split(r"\W+", callee)[-1]):
         return None
@@ -75,7 +80,7 @@ _PATTERN = re.compile(r"/:|[*{<(^\[]")
 
 
 def is_registration(node: tree_sitter.Node) -> bool:
-    """Tell whether a statement only registers something under a name: ``queue.register("x", ...)``."""
+    """Check whether a statement only registers something under a name: ``queue.register("x", ...)``."""
     call = find_call(node)
     words = None if call is None else call_words(call)
     if call is None or words is None:
@@ -91,20 +96,21 @@ def is_registration(node: tree_sitter.Node) -> bool:
     block = call.child_by_field_name("block")
     if _SAYING.match(last) or arguments is None:
         return False
+    # With one argument nothing is registered under it: it is said, or run.
     if len(_parts(arguments)) + (block is not None) < 2 and callee not in _ONE_WORD:
         return False
     return callee != last or _BARE.fullmatch(last) is not None
 
 
 def registered(node: tree_sitter.Node) -> str:
-    """Give the callee and the name of a registration as one word; empty for anything else."""
+    """Return the callee and the name of a registration as one word; empty for anything else."""
     call = find_call(node)
     words = call_words(call) if call is not None and is_registration(node) else None
     return "" if words is None else " ".join(words)
 
 
 def is_literal_value(node: tree_sitter.Node) -> bool:
-    """Tell whether an assignment or a constant gives a literal, which no order can change."""
+    """Check whether an assignment or a constant gives a literal, which no order can change."""
     value = node
     for name in ("right", "value"):
         found = value.child_by_field_name(name)
@@ -112,6 +118,7 @@ def is_literal_value(node: tree_sitter.Node) -> bool:
             value = found
             break
     else:
+        # A declaration or a statement may wrap the assignment.
         inner = _parts(node)
         return (
             len(inner) == 1 and inner[0].type != node.type and "assign" in inner[0].type and is_literal_value(inner[0])
@@ -120,39 +127,43 @@ def is_literal_value(node: tree_sitter.Node) -> bool:
 
 
 def is_registering(node: tree_sitter.Node) -> bool:
-    """Tell whether a block consists of registrations only."""
+    """Check whether a block consists of registrations only."""
     inner = _parts(node)
+    # An empty block shows nothing of what it is for.
     return bool(inner) and all(is_registration(child) for child in inner)
 
 
 def leaves(node: tree_sitter.Node) -> bool:
-    """Tell whether a case of a switch never falls into the next one and is no default."""
+    """Check whether a case of a switch never falls into the next one and is no default."""
     inner = _parts(node)
+    # A default stays where somebody put it, most often last: new cases belong above it.
     if "default" in node.type or (node.text or b"").startswith(b"default"):
         return False
+    # A case may wrap its statements in braces.
     while inner and inner[-1].type in ("block", "statement_block", "compound_statement"):
         inner = _parts(inner[-1])
     return bool(inner) and _LEAVING.match(inner[-1].type) is not None
 
 
 def is_plain_arm(node: tree_sitter.Node) -> bool:
-    """Tell whether an arm matches one literal or one path, without a guard."""
+    """Check whether an arm matches one literal or one path, without a guard."""
     pattern = node.child_by_field_name("pattern")
     inner = _parts(node)
     pattern = pattern or (inner[0] if inner else None)
     if pattern is None or any("guard" in child.type for child in inner):
         return False
     words = (pattern.text or b"").decode("utf-8", "replace")
+    # One literal or one path: a bare name or "_" matches everything, and hides each arm below it.
     return re.fullmatch(r"\"[^\"\\]*\"|'[^'\\]*'|-?\d+|[A-Za-z_]\w*(?:(?:::|\.)\w+)+", words) is not None
 
 
 def is_paired(node: tree_sitter.Node) -> bool:
-    """Tell whether an element of an array has a key."""
+    """Check whether an element of an array has a key."""
     return any(child.type == "=>" for child in node.children)
 
 
 def is_named_call(node: tree_sitter.Node) -> bool:
-    """Tell whether a statement is a call with a ``name`` argument: a target of a build file."""
+    """Check whether a statement is a call with a ``name`` argument: a target of a build file."""
     call = find_call(node)
     arguments = None if call is None else call.child_by_field_name("arguments")
     if arguments is None:
@@ -162,18 +173,18 @@ def is_named_call(node: tree_sitter.Node) -> bool:
 
 
 def is_load(node: tree_sitter.Node) -> bool:
-    """Tell whether a statement loads names from another build file."""
+    """Check whether a statement loads names from another build file."""
     call = find_call(node)
     return call is not None and (call.text or b"").startswith((b"load(", b"load ("))
 
 
 def is_no_init(node: tree_sitter.Node) -> bool:
-    """Tell whether a Go name may be defined only once, as all but ``init`` and ``_``."""
+    """Check whether a Go name may be defined only once, as all but ``init`` and ``_``."""
     return node.text not in (b"init", b"_")
 
 
 def has_no_condition(node: tree_sitter.Node) -> bool:
-    """Tell whether a Rust item is there under all conditions."""
+    """Check whether a Rust item is there under all conditions."""
     above = node.prev_named_sibling
     while above is not None and (above.type == "attribute_item" or "comment" in above.type):
         if b"cfg" in (above.text or b""):
@@ -183,40 +194,40 @@ def has_no_condition(node: tree_sitter.Node) -> bool:
 
 
 def is_derive(node: tree_sitter.Node) -> bool:
-    """Tell whether words in brackets are what a Rust type derives."""
+    """Check whether words in brackets are what a Rust type derives."""
     parent = node.parent
     return parent is not None and parent.type == "attribute" and (parent.text or b"").startswith(b"derive")
 
 
 def is_labelled(node: tree_sitter.Node) -> bool:
-    """Tell whether a block has a label of its own."""
+    """Check whether a block has a label of its own."""
     return any("string" in child.type for child in node.named_children)
 
 
 def has_name(node: tree_sitter.Node) -> bool:
-    """Tell whether a field has a name."""
+    """Check whether a field has a name."""
     return node.child_by_field_name("name") is not None
 
 
 def has_no_body(node: tree_sitter.Node) -> bool:
-    """Tell whether a module is only named, its text being in another file."""
+    """Check whether a module is only named, its text being in another file."""
     return node.child_by_field_name("body") is None
 
 
 def is_export_list(node: tree_sitter.Node) -> bool:
-    """Tell whether a list is the value of ``__all__``."""
+    """Check whether a list is the value of ``__all__``."""
     parent = node.parent
     left = None if parent is None else parent.child_by_field_name("left")
     return left is not None and left.text == b"__all__"
 
 
 def is_class_body(node: tree_sitter.Node) -> bool:
-    """Tell whether a block is the body of a class."""
+    """Check whether a block is the body of a class."""
     return node.parent is not None and "class" in node.parent.type
 
 
 def is_literal(node: tree_sitter.Node) -> bool:
-    """Tell whether an expression is a literal."""
+    """Check whether an expression is a literal."""
     return _LITERAL.match(node.type) is not None
 
 

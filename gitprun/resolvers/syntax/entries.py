@@ -34,17 +34,17 @@ class ChildEntry:
 
     @property
     def start(self) -> int:
-        """Give the place where the entry begins, its comments included."""
+        """Return the place where the entry begins, its comments included."""
         return self.lead[0].start if self.lead else self.core.start
 
     @property
     def head(self) -> bytes:
-        """Give the comments in front, with the white space up to the core."""
+        """Return the comments in front, with the white space up to the core."""
         return self.core.source.text[self.start : self.core.start]
 
     @property
     def text(self) -> bytes:
-        """Give the entry without what comes after its core."""
+        """Return the entry without what comes after its core."""
         return self.core.source.text[self.start : self.core.end]
 
     @property
@@ -54,11 +54,11 @@ class ChildEntry:
 
     @property
     def remark(self) -> bytes:
-        """Give the comments behind the core, squeezed."""
+        """Return the comments behind the core, squeezed."""
         return b" ".join((self.tail + b" " + self.after).split())
 
     def equals(self, other: ChildEntry) -> bool:
-        """Tell whether two entries differ in white space at most."""
+        """Check whether two entries differ in white space at most."""
         return same(self.core, other.core) and squash(self.head) == squash(other.head) and self.remark == other.remark
 
 
@@ -102,7 +102,7 @@ class _ChildReader:
             self._open(child)
 
     def finish(self) -> ChildListing:
-        """Give what was read."""
+        """Return what was read."""
         self._flush(len(self.waiting))
         listing = ChildListing(self.node, self.entries, self.text[self.at : self.node.end])
         listing.scope = self.names.scope(self.node.raw)
@@ -118,7 +118,9 @@ class _ChildReader:
 
     def _take_comment(self, child: Node) -> None:
         gap = self.text[self.at : child.start]
+        # Only the rest of the line decides, and no line has so many blanks before something else.
         follows = self.text[child.end : child.end + 200].lstrip(b" \t")
+        # A comment with code behind it on its line is about that: f(/* a */ b).
         alone = not follows or follows[:1] in b"\r\n" or follows[:1] in b",;)]}"
         if self.entries and not self.waiting and b"\n" not in gap and alone:
             last = self.entries[-1]
@@ -154,10 +156,12 @@ class _ChildReader:
         while attached and child.named:
             comment = self.waiting[attached - 1]
             gap = self.text[comment.end : start]
+            # An attribute belongs to what is below it, a comment only when no blank line parts them.
             if gap.count(b"\n") > 1 and comment.is_comment:
                 break
             start = comment.start
             attached -= 1
+        # Comments before a closing bracket or a keyword are about neither.
         if not child.named:
             attached = len(self.waiting)
         self._flush(attached)
@@ -165,7 +169,7 @@ class _ChildReader:
         self.waiting = []
 
     def _flush(self, count: int) -> None:
-        """Let the first waiting comments stand for themselves."""
+        """Add the first waiting comments as entries of their own."""
         for comment in self.waiting[:count]:
             self._add(ChildEntry((), comment))
         del self.waiting[:count]

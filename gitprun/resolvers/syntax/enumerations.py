@@ -46,10 +46,12 @@ def read_enumerations(row: Grammar, text: bytes) -> dict[Key, Enumeration]:
     """Read the enumerations of a text that have a name of their own, without its byte order mark."""
     language = load_language(row)
     root = parse(language, text).root_node if language else None
+    # In a text that is not understood members may be missing, and their numbers would look free.
     if root is None or root.has_error:
         return {}
     found = [(_name(node), node) for node in _lists(root)]
     counts = Counter(key for key, _ in found)
+    # Two of one name (those without a name, most often) cannot be told apart in the other versions.
     return {key: _read_members(node) for key, node in found if counts[key] == 1}
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import tree_sitter
 
 DOES_NOT_PARSE = "the file does not parse"
+# Twice what is merged: to look for faults costs one parse, and no proof. Generated files are larger.
 SIZE_LIMIT = 1 << 21
 
 
@@ -61,12 +62,13 @@ class _Rule:
         for member in members:
             words = tuple(word_at(member, steps) for steps in self.key) if self.key else names.key(member)
             keys[words or ()] += 1
+        # Without a name there is nothing to be there twice.
         shown = (" ".join(filter(None, key if self.key else key[1:])) for key, count in keys.items() if count > 1)
         return [f'{self.unique.what} "{words}" is there twice' for words in shown if words]
 
 
 def _misread(root: tree_sitter.Node) -> bool:
-    """Tell whether a part of the text was not understood; a word that is merely missing harms nothing else."""
+    """Check whether a part of the text was not understood; a word that is merely missing harms nothing else."""
     waiting = [root]
     while waiting:
         node = waiting.pop()
@@ -80,6 +82,7 @@ def _misread(root: tree_sitter.Node) -> bool:
 def _nodes_of(language: tree_sitter.Language, root: tree_sitter.Node, kinds: list[str]) -> list[tree_sitter.Node]:
     from tree_sitter import Query, QueryCursor
 
+    # Kinds that a grammar does not have would be an error of the query, and some rows go without a few.
     known = [kind for kind in kinds if language.id_for_node_kind(kind, True) is not None]
     if not known:
         return []

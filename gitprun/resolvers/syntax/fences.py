@@ -22,6 +22,8 @@ from gitprun.resolvers.syntax.rows import Grammar
 from gitprun.resolvers.text import Triple
 
 NAME = "fenced code"
+# Up to three blanks in front, as Markdown has it: four make code of the line itself. Behind the marks no backquote,
+# else it is code within a sentence.
 _FENCE = re.compile(rb"[ ]{0,3}(`{3,}|~{3,})[ \t]*([^\s`{,]*)[^`]*")
 Lines = tuple[bytes, ...]
 
@@ -41,6 +43,7 @@ def merge_fences(conflict: FileConflict) -> Resolved | Refused:
         return triple
     base, main, unit = (split_fences(lines) for lines in (triple.base, triple.main, triple.unit))
     kinds = [[part.word is not None for part in parts] for parts in (base, main, unit)]
+    # With another number of blocks nothing tells which is which; without any this is a merge by lines, which others do.
     if kinds[0] != kinds[1] or kinds[0] != kinds[2] or len(base) < 2:
         return Unread("the versions do not have the same fenced blocks")
     merged: list[bytes] = []
@@ -61,6 +64,7 @@ def split_fences(lines: Sequence[bytes]) -> list[ProsePart]:
     while at < len(lines):
         opening = _FENCE.fullmatch(lines[at])
         stop = None if opening is None else _closing(lines, at, opening.group(1))
+        # A fence that never closes is prose to its end, and merged by lines.
         if opening is None or stop is None:
             prose.append(lines[at])
             at += 1
@@ -77,6 +81,7 @@ def split_fences(lines: Sequence[bytes]) -> list[ProsePart]:
 def _closing(lines: Sequence[bytes], at: int, mark: bytes) -> int | None:
     for stop in range(at + 1, len(lines)):
         text = lines[stop].strip()
+        # Only a line of at least as many marks, and nothing else, closes a block.
         if text.startswith(mark) and not text.strip(mark[:1]):
             return stop
     return None
@@ -97,6 +102,7 @@ def _merge_block(base: ProsePart, main: ProsePart, unit: ProsePart) -> Lines | R
 
 def _merge_code(base: ProsePart, main: ProsePart, unit: ProsePart) -> Lines | Refused:
     row = _row_of(base.word or "")
+    # The language may be a change of its own; then the code below is not that of one language.
     language = load_language(row) if row is not None and base.word == main.word == unit.word else None
     if row is None or language is None:
         return _merge_lines(base.lines[1:-1], main.lines[1:-1], unit.lines[1:-1])
@@ -129,6 +135,7 @@ def _merge_lines(base: Lines, main: Lines, unit: Lines) -> Lines | Refused:
         return Unread("both sides changed the same lines")
     merged: list[bytes] = []
     at = 0
+    # What both sides did alike is done once.
     alone = [other for other in second if not any(mine.equals(other) for mine in first)]
     for change in sorted([*first, *alone], key=lambda each: (each.start, each.stop)):
         merged += (*base[at : change.start], *change.lines)

@@ -15,6 +15,7 @@ from gitprun.resolvers.syntax.rows import Grammar
 if TYPE_CHECKING:
     from tree_sitter import Language, Tree
 
+# Between two parts the parser asks whether time is up: often enough to end soon, seldom enough to cost nothing.
 _CHUNK = 1 << 16
 
 
@@ -50,6 +51,7 @@ def _open(row: Grammar) -> Language | str:
             language = Language(grammar)
     except ImportError:
         return f"the grammar of {row.name} is not installed"
+    # A wheel of another age: without that function, or made for another version of tree-sitter.
     except (AttributeError, ValueError) as error:
         return _misfit(row, str(error))
     missing = missing_names(row, language)
@@ -65,12 +67,13 @@ def _misfit(row: Grammar, why: str) -> str:
     name = row.wheel.replace("_", "-")
     try:
         name += f" {metadata.version(name)}"
+    # A wheel may be called otherwise than its module; the module's name must do then.
     except metadata.PackageNotFoundError:
         pass
     return f"the grammar of {row.name} does not fit: {name}: {why}"
 
 
-# A merged text is parsed for the proof, and again for its faults.
+# A merged text is parsed for the proof, and again for its faults. Four: three versions and their merge.
 @lru_cache(maxsize=4)
 def parse(language: Language, text: bytes) -> Tree:
     """Parse one version of a file; what does not fit the grammar stands in error nodes.

@@ -35,10 +35,11 @@ class Names:
                 self._scopes.setdefault(parent, []).append(scope)
 
     def unwrap(self, node: tree_sitter.Node) -> tree_sitter.Node:
-        """Give what a wrapper wraps; the node itself when it is none."""
+        """Return what a wrapper wraps; the node itself when it is none."""
         steps = self._via.get(node.type)
         while steps is not None:
             found = walk(node, steps)
+            # A wrapper around several things, or nothing, is none of them.
             if len(found) != 1:
                 break
             node = found[0]
@@ -46,21 +47,22 @@ class Names:
         return node
 
     def names(self, kind: str) -> bool:
-        """Tell whether nodes of a kind are known by something other than their whole text."""
+        """Check whether nodes of a kind are known by something other than their whole text."""
         return kind in self._keys and self._keys[kind][1] != ((((".",),)),)
 
     def key(self, node: tree_sitter.Node) -> Key | None:
-        """Tell the words by which a node is known; None when it has no name."""
+        """Return the words by which a node is known; None when it has no name."""
         core = self.unwrap(node)
         known = self._keys.get(core.type)
         if known is None:
             return None
         space, paths = known
         words = tuple([word_at(core, steps) for steps in paths])
+        # A row may give no path at all: of such a kind (visibility) there is one in its place.
         return (space, *words) if any(words) or not words else None
 
     def identify(self, node: tree_sitter.Node) -> tuple[str, Key | None]:
-        """Tell the kind of what a node is, or wraps, and its key."""
+        """Return the kind of what a node is, or wraps, and its key."""
         look = (node.type, node.text or b"")
         found = self._known.get(look)
         if found is None:
@@ -68,7 +70,7 @@ class Names:
         return found
 
     def twice(self, kind: str) -> bool:
-        """Tell whether the key of a kind may well stand twice."""
+        """Check whether the key of a kind may well stand twice."""
         return kind in self._twice
 
     def scope(self, parent: tree_sitter.Node) -> Scope | None:
@@ -79,7 +81,7 @@ class Names:
         return None
 
     def group(self, scope: Scope, node: tree_sitter.Node, field: str | None) -> int | None:
-        """Tell in which unordered group of its parent a node is; None when its place is fixed."""
+        """Return in which unordered group of its parent a node is; None when its place is fixed."""
         core = self.unwrap(node)
         kinds = {node.type, core.type}
         if field:

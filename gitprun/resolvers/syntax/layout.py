@@ -35,7 +35,7 @@ class MergedEntry:
 
     @property
     def text(self) -> bytes:
-        """Give the text with the comments in front."""
+        """Return the text with the comments in front."""
         return self.head + self.core.text
 
 
@@ -56,6 +56,7 @@ def lay_out(pieces: Sequence[MergedEntry], listings: Listings) -> bytes:
             out.append(page.ending(previous, following, closes=previous is last))
         separated = bool(out) and b"," in out[-1]
         gap = _apart(out, page.gap(previous, piece.slot, separated=separated), text)
+        # What follows on the line would become part of a line comment.
         if previous is not None and b"\n" not in gap and page.comments(previous):
             raise TreeClash("a comment would swallow what follows it")
         out += (gap, text)
@@ -71,7 +72,7 @@ def _is_item(slot: Slot) -> bool:
 
 
 def _next_items(pieces: Sequence[MergedEntry]) -> list[Slot | None]:
-    """Give for each piece the first one from there on that is no comment."""
+    """Return for each piece the first one from there on that is no comment."""
     found: list[Slot | None] = []
     following: Slot | None = None
     for piece in reversed(pieces):
@@ -83,6 +84,7 @@ def _next_items(pieces: Sequence[MergedEntry]) -> list[Slot | None]:
 def _apart(out: Sequence[bytes], gap: bytes, text: bytes) -> bytes:
     """Keep words apart, and whatever follows a comment out of it."""
     ending = next((part for part in reversed(out) if part), b"")
+    # Two words side by side would be one.
     if gap or not ending or not text or not (_WORD.match(ending[-1:]) and _WORD.match(text[:1])):
         return gap
     return b" "
@@ -98,8 +100,9 @@ class _LayoutPage:
         self.gaps = list(self._find_shifts(_even_gap))
 
     def gap(self, previous: Slot | None, following: Slot | None, *, separated: bool = False) -> bytes:
-        """Give the white space between two entries; None stands for the start and the end of the node."""
+        """Return the white space between two entries; None stands for the start and the end of the node."""
         shown = {side: text for side in SIDES if (text := self._shown_gap(side, previous, following)) is not None}
+        # Only one version has the two side by side: its gap holds, moved to where the list stands now.
         if len(shown) == 1:
             side, gap = shown.popitem()
             return self._shifted_gap(gap, side)
@@ -115,6 +118,7 @@ class _LayoutPage:
             alike = {side: each.before for side, each in known.items() if self._opens(each) == opens}
             return _settle(alike or {side: each.before for side, each in known.items()})
         gap = entry.before
+        # What stood first had the gap behind a bracket, which is no gap between two entries.
         if self._opens(entry) != opens:
             gap = self._usual_gap(entry) or gap
         if not gap and not opens:
@@ -122,7 +126,7 @@ class _LayoutPage:
         return self._shifted_gap(gap, entry.side)
 
     def ending(self, slot: Slot, following: Slot | None, *, closes: bool) -> bytes:
-        """Give what comes right behind an entry: separator and comments of its line."""
+        """Return what comes right behind an entry: separator and comments of its line."""
         entry = self._remarked(slot)
         mark = b"" if entry.core.is_comment else self._separator(slot, following, closes=closes)
         if entry.separator or not mark:
@@ -133,14 +137,15 @@ class _LayoutPage:
         return mark + entry.tail
 
     def comments(self, slot: Slot) -> bool:
-        """Tell whether what is printed of an entry ends with a comment that only a line end closes."""
+        """Check whether what is printed of an entry ends with a comment that only a line end closes."""
         entry = self._remarked(slot)
         last = entry.remark or (entry.text if entry.core.is_comment else b"")
         return bool(last) and not last.endswith(b"*/")
 
     def indented(self, piece: MergedEntry) -> bytes:
-        """Give the text of an entry, moved to the indentation of its new surroundings."""
+        """Return the text of an entry, moved to the indentation of its new surroundings."""
         slot = piece.slot
+        # An entry of base, or of both sides, was merged where it stands; only what one side added may have to be moved.
         if slot.base is not None or (slot.main is not None and slot.unit is not None) or b"\n" not in piece.text:
             return piece.text
         entry = slot.any
@@ -176,10 +181,11 @@ class _LayoutPage:
         return None
 
     def _outer_gap(self, entry: ChildEntry) -> bytes:
-        """Give the white space behind a list that has no brackets, such as modifiers: that sets its items apart too."""
+        """Return the white space behind a list without brackets, such as modifiers: that sets its items apart too."""
         listing = self.listings[entry.side]
         if listing is None or entry.index or not (entry.core.named or entry.core.text.isalpha()):
             return b""
+        # No more than this is copied for each entry: a blank stands there, or a line end with its indentation.
         text, at = entry.core.source.text, listing.node.end
         return text[at : at + len(text[at : at + 200]) - len(text[at : at + 200].lstrip())]
 
@@ -188,6 +194,7 @@ class _LayoutPage:
         base, main, unit = slot.base, slot.main, slot.unit
         if main is None or unit is None:
             return slot.any
+        # Alike but for white space: whoever changed that has the word.
         if main.remark == unit.remark:
             return unit if base is not None and (main.tail, main.after) == (base.tail, base.after) else main
         if base is not None and main.remark == base.remark:
@@ -224,11 +231,12 @@ class _LayoutPage:
         return entry.separator if found is behind else None
 
     def _closing_mark(self, side: str) -> bytes | None:
-        """Tell how a version ends its list; None when it has none."""
+        """Return how a version ends its list; None when it has none."""
         listing = self.listings[side]
         if listing is None:
             return None
         named = [entry for entry in listing.entries if entry.core.named and not entry.core.is_comment]
+        # A list of one entry does not show whether its last one has a comma.
         return named[-1].separator if named and named[-1].last and len(listing.entries) > 1 else None
 
     def _usual_mark(self, entry: ChildEntry, following: ChildEntry) -> bytes:
@@ -243,6 +251,7 @@ class _LayoutPage:
                         alike[each.separator] += 1
         if alike:
             return alike.most_common(1)[0][0]
+        # A semicolon ends a statement, and statements on lines of their own may go without.
         if marks and (marks.most_common(1)[0][0] != b";" or b"\n" not in following.before):
             return marks.most_common(1)[0][0]
         return self.scope.separator if self.scope is not None and entry.group is not None else b""
@@ -257,6 +266,7 @@ class _LayoutPage:
             if mine is None or theirs is None:
                 continue
             old, kept, new = (measure(listing) for listing in (base, mine, theirs))
+            # Only where this side kept the base's layout: what it laid out by itself is as it wants it.
             if old is not None and new is not None and kept == old != new:
                 yield side, old, new
 
@@ -279,14 +289,14 @@ def _settle(shown: dict[str, bytes]) -> bytes:
 
 
 def _even_gap(listing: ChildListing) -> bytes | None:
-    """Tell the white space between the members of a list, if it is the same everywhere."""
+    """Return the white space between the members of a list, if it is the same everywhere."""
     items = [entry for entry in listing.entries if entry.core.named]
     found = {entry.before for entry, above in zip(items[1:], items, strict=False) if above.index + 1 == entry.index}
     return found.pop() if len(found) == 1 else None
 
 
 def _indent(listing: ChildListing) -> bytes | None:
-    """Tell how the named entries of a list are indented, if all alike."""
+    """Return how the named entries of a list are indented, if all alike."""
     found = {
         entry.before.rpartition(b"\n")[2]
         for entry in listing.entries
@@ -302,6 +312,7 @@ def _reindent(entry: ChildEntry, old: bytes, new: bytes) -> bytes:
     at = entry.start
     out: list[bytes] = []
     for number, line in enumerate(lines):
+        # White space within a string is part of its value.
         inside = any(start < at <= end for start, end in fixed)
         out.append(new + line[len(old) :] if number and not inside and line.startswith(old) and line.strip() else line)
         at += len(line) + 1
@@ -310,7 +321,8 @@ def _reindent(entry: ChildEntry, old: bytes, new: bytes) -> bytes:
 
 
 def _whole_lines(node: Node) -> Iterator[tuple[int, int]]:
-    """Give the spans of strings over several lines: white space in them is not ours."""
+    """Yield the spans of strings over several lines: white space in them is not ours."""
+    # A stack, not recursion: expressions nest deeper than Python has frames.
     waiting = [node]
     while waiting:
         each = waiting.pop()

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tree_sitter import Tree
 
 
+# Plain names only: a longer key (a pattern, a whole signature) may be merged of two changes.
 _NAME = re.compile(r"[\w.:/'\"@$-]+")
 
 
@@ -26,9 +27,11 @@ def miscounted_entry(names: Names, trees: Sequence[Tree]) -> str | None:
     for key in {**base, **main, **unit, **have}:
         by_main, by_unit = main[key] - base[key], unit[key] - base[key]
         both = base[key] + by_main + by_unit
+        # Both added or both removed one: it may have been the same, or one each.
         once = base[key] + (max(by_main, by_unit) if by_main > 0 else min(by_main, by_unit))
         least, most = sorted((both, once)) if by_main * by_unit > 0 else (both, both)
         if not least <= have[key] <= most:
+            # As much of a name as a message has room for.
             shown = key[1][:60]
             return f'"{shown}" is lost' if have[key] < least else f'"{shown}" came back or is there too often'
     return None
@@ -41,6 +44,7 @@ def _count_differing(names: Names, roots: Sequence[TreeNode]) -> list[Counter[Ke
     while any(levels):
         texts = [[node.text or b"" for node in level] for level in levels]
         counts = [Counter(level) for level in texts]
+        # What all versions have alike, as often, adds up by itself; most of a file does, and is not looked into.
         alike = {text for text, count in counts[0].items() if all(each[text] == count for each in counts)}
         deeper: list[list[TreeNode]] = []
         for level, words, count in zip(levels, texts, counted, strict=True):
@@ -52,7 +56,7 @@ def _count_differing(names: Names, roots: Sequence[TreeNode]) -> list[Counter[Ke
 
 
 def _plain_key(names: Names, node: TreeNode) -> Key | None:
-    """Give the name of a node; None for a key that holds more, for both sides may have changed it in part."""
+    """Return the name of a node; None for a key that holds more, for both sides may have changed it in part."""
     key = names.key(node) if names.names(node.type) else None
     return key[:2] if key is not None and len(key) > 1 and _NAME.fullmatch(key[1]) else None
 

@@ -10,7 +10,9 @@ from gitprun.resolvers.syntax.rows import Group, Scope
 from gitprun.resolvers.syntax.tree import Node, TreeClash, TreeLimit, same, show, squash
 from gitprun.resolvers.syntax.weave import Slot, Weaver
 
+# Merging takes several frames a level, and Python stops at 1,000.
 DEPTH_LIMIT = 80
+# As many as lines of a file: entries of one scope are paired as lines are, at the same cost.
 ENTRY_LIMIT = 20_000
 _HEAD = Scope((), (Group(()),))
 
@@ -22,8 +24,9 @@ class Merger:
         self.names = names
 
     def merge(self, base: Node, main: Node, unit: Node, depth: int = 0) -> MergedNode:
-        """Give the text of the merged node; raises Clash where both sides changed one thing."""
+        """Return the text of the merged node; raise TreeClash where both sides changed one thing."""
         old, left, right = base.text, main.text, unit.text
+        # By bytes first: whatever one side left alone is the other's, white space and all.
         if left == old:
             return whole(unit)
         if right in (old, left) or same(main, unit):
@@ -34,6 +37,7 @@ class Merger:
             if not base.kind == main.kind == unit.kind or not all(_is_open(node) for node in (base, main, unit)):
                 raise TreeClash(f"both sides changed {show(base)}")
             return self._merge_children(base, main, unit, depth)
+        # They clash in white space at most where one side changed nothing else: then the other side's text holds.
         except TreeClash:
             if same(main, base):
                 return whole(unit)
@@ -42,7 +46,7 @@ class Merger:
             raise
 
     def join(self, main: Node, unit: Node, depth: int = 0) -> MergedNode:
-        """Make one node of two that the sides added each; raises Clash when they say different things."""
+        """Make one node of two that the sides added each; raise TreeClash when they say different things."""
         if same(main, unit):
             return whole(main)
         if main.kind != unit.kind or main.kind not in self.names.row.joins or depth > DEPTH_LIMIT:
@@ -59,6 +63,7 @@ class Merger:
         )
         pieces = []
         for slot in weaver.weave():
+            # What only one side says must be free of order, else its place among the other's is a guess.
             if (slot.main is None or slot.unit is None) and slot.any.group is None:
                 raise TreeClash(f"only one side says {show(slot.any.core)}")
             bare = Slot(None, slot.main, slot.unit)
@@ -111,11 +116,13 @@ class Merger:
         refused = TreeClash(f"both sides changed the comments of {show(main.core)}")
         if base is None:
             raise refused
+        # As comments, but for the order: attributes may change places, comments may not.
         old, left, right = (self._head_listing(entry) for entry in (base, main, unit))
         try:
             pairs = (align(old.entries, left.entries), align(old.entries, right.entries))
             slots = Weaver((old.entries, left.entries, right.entries), pairs, _HEAD, self._joins).weave()
             return lay_out([self._piece(slot, 0) for slot in slots], (old, left, right))
+        # The clash within is told as one of the comments, by the name of what they stand in front of.
         except TreeClash:
             raise refused from None
 
@@ -131,7 +138,7 @@ class Merger:
 
 
 def _is_open(node: Node) -> bool:
-    """Tell whether a node consists of children; an empty file has none and is still open."""
+    """Check whether a node consists of children; an empty file has none and is still open."""
     return bool(node.children) or (node.parent is None and not node.text.strip())
 
 
@@ -140,7 +147,8 @@ def _parts(pieces: list[MergedEntry]) -> tuple[MergedNode, ...]:
 
 
 def _scope(listings: tuple[ChildListing, ...]) -> Scope | None:
-    """Give what is unordered, if all versions agree."""
+    """Return what is unordered, if all versions agree."""
+    # Where the versions are not of one kind (a block that became one of registrations) nothing is free to move.
     scopes = {id(listing.scope): listing.scope for listing in listings}
     if len(scopes) == 1:
         return listings[0].scope

@@ -1,4 +1,4 @@
-"""Let an edit follow the code it was made in, when the other side moved that code elsewhere as it was."""
+"""Edits of code that the other side moved elsewhere as it was: they are made where that code went."""
 
 from __future__ import annotations
 
@@ -28,11 +28,13 @@ def follow_move(clash: Removed, texts: Texts, roots: Roots) -> Texts | None:
         found = next(
             ((old, new, place) for old, new in chain if (place := _only_copy(old, roots[0], mover)) is not None), None
         )
+        # One place for all of an edit: what is found at none went nowhere, and the clash stands.
         if found is None:
             return None
         if found not in edits:
             edits.append(found)
     places = sorted((place.start, place.end) for _, _, place in edits)
+    # Places within one another would be written over.
     if not edits or any(second[0] < first[1] for first, second in pairwise(places)):
         return None
     moved = _splice(mover.text, [(place, _indented(new, place)) for _, new, place in edits])
@@ -41,7 +43,7 @@ def follow_move(clash: Removed, texts: Texts, roots: Roots) -> Texts | None:
 
 
 def _changed(old: Node, new: Node) -> Iterator[list[tuple[Node, Node]]]:
-    """Give each smallest changed pair of nodes with those around it, the largest first."""
+    """Yield each smallest changed pair of nodes with those around it, the largest first."""
     waiting = [[(old, new)]]
     while waiting:
         chain = waiting.pop()
@@ -58,8 +60,10 @@ def _changed(old: Node, new: Node) -> Iterator[list[tuple[Node, Node]]]:
 def _only_copy(old: Node, base: Node, mover: Node) -> Node | None:
     """Find the one place where the mover has the words of a base node, if base and mover have them once."""
     words = squash(old.text)
+    # One word, or a few letters, may stand elsewhere by chance.
     if len(words) < SHORTEST or len(_WORD.findall(words)) < 2:
         return None
+    # Once in each: of two copies nothing tells which one the edited code became.
     if squash(base.text).count(words) != 1 or squash(mover.text).count(words) != 1:
         return None
     waiting = [mover]
@@ -74,15 +78,17 @@ def _only_copy(old: Node, base: Node, mover: Node) -> Node | None:
 
 
 def _splice(text: bytes, changes: list[tuple[Node, bytes]]) -> bytes:
+    # From the end, so that the places of the changes still to come stay right.
     for node, new in sorted(changes, key=lambda change: change[0].start, reverse=True):
         text = text[: node.start] + new + text[node.end :]
     return text
 
 
 def _indented(node: Node, place: Node) -> bytes:
-    """Give the text of a node with the indentation of another place."""
+    """Return the text of a node with the indentation of another place."""
     old, new = _indent(node), _indent(place)
     lines = node.text.split(b"\n")
+    # A line that does not have the old indentation (text in a string, say) is left as it is.
     moved = (new + line[len(old) :] if line.strip() and line.startswith(old) else line for line in lines[1:])
     return b"\n".join([lines[0], *moved])
 

@@ -64,5 +64,6 @@ def _steps(walked: Iterable[Path]) -> Iterator[str]:
     """Yield the steps of paths that name something: ``#kind`` and ``field``."""
     for path in walked:
         for steps in split_path(path):
+            # "#" names a kind, "!" a special word, "^" and "*" any child: only kinds and fields can be missing.
             bare = (step.removeprefix("?").removesuffix("+") for step in steps)
             yield from (step for step in bare if step not in (".", "*", "^") and step[0] != "!")

@@ -34,7 +34,7 @@ def walk(node: tree_sitter.Node, steps: Steps) -> Sequence[tree_sitter.Node]:
 
 
 def word_at(node: tree_sitter.Node, steps: Steps) -> str:
-    """Give the words at a path, white space squeezed; empty when nothing is there."""
+    """Return the words at a path, white space squeezed; empty when nothing is there."""
     special = SPECIAL.get(steps[0][0])
     if special is not None:
         return special(node)
@@ -42,7 +42,7 @@ def word_at(node: tree_sitter.Node, steps: Steps) -> str:
 
 
 def squeezed(node: tree_sitter.Node) -> str:
-    """Give the text of a node with single spaces."""
+    """Return the text of a node with single spaces."""
     return b" ".join((node.text or b"").split()).decode("utf-8", "replace")
 
 
@@ -68,7 +68,7 @@ def _step(node: tree_sitter.Node, step: str) -> list[tree_sitter.Node]:
 
 
 def _parameters(node: tree_sitter.Node) -> str:
-    """Give the types of the parameters of a C function, and what follows them."""
+    """Return the types of the parameters of a C function, and what follows them."""
     while (inner := node.child_by_field_name("declarator")) is not None and node.type != "function_declarator":
         node = inner
     given = node.child_by_field_name("parameters")
@@ -80,18 +80,20 @@ def _parameters(node: tree_sitter.Node) -> str:
 
 
 def _type_of(parameter: tree_sitter.Node) -> str:
-    """Give a C parameter without its name."""
+    """Return a C parameter without its name."""
     name = parameter
     while (inner := name.child_by_field_name("declarator")) is not None:
         name = inner
     text, at = parameter.text or b"", parameter.start_byte
+    # The name of a parameter is no part of the signature: a declaration may go without, or have another.
     if name is not parameter and name.type.endswith("identifier"):
         text = text[: name.start_byte - at] + text[name.end_byte - at :]
     return b" ".join(text.split()).decode("utf-8", "replace")
 
 
 def _modifier(node: tree_sitter.Node) -> str:
-    """Give a modifier as a word; there is one visibility."""
+    """Return a modifier as a word; there is one visibility."""
+    # All words of visibility are one name: where each side adds another one they must clash.
     text = squeezed(node)
     return "visibility" if text in ("public", "private", "protected", "internal") else text
 

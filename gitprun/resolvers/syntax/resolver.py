@@ -25,6 +25,7 @@ from gitprun.resolvers.text import Triple
 if TYPE_CHECKING:
     from tree_sitter import Language, Tree
 
+# A file of 20,000 lines has some 300,000 nodes; walking more of them takes longer than TIME_LIMIT.
 NODE_LIMIT = 400_000
 NAME = "syntax"
 Texts = tuple[bytes, bytes, bytes]
@@ -48,6 +49,7 @@ def resolve(row: Grammar, conflict: FileConflict) -> Resolved | Refused:
     return Resolved(triple.render(lines), NAME, brought_lines(triple, lines))
 
 
+# Each move that is followed parses and merges all of it anew, so no more than three are.
 def merge_texts(row: Grammar, language: Language, texts: Texts, *, moves: int = 3) -> bytes | Refused:
     """Merge three texts without byte order marks; each ends its last line."""
     trees = [parse(language, text) for text in texts]
@@ -61,6 +63,7 @@ def merge_texts(row: Grammar, language: Language, texts: Texts, *, moves: int = 
     try:
         found = Merger(names).merge(base, main, unit)
     except Removed as clash:
+        # Rewritten texts are merged from the start, with the same proof; what was moved is then no clash any more.
         moved = follow_move(clash, texts, (base, main, unit)) if moves else None
         return Refused(str(clash)) if moved is None else merge_texts(row, language, moved, moves=moves - 1)
     except TreeLimit as limit:
@@ -69,8 +72,10 @@ def merge_texts(row: Grammar, language: Language, texts: Texts, *, moves: int = 
         return Refused(str(clash))
     text = found.text if not found.text or found.text.endswith(b"\n") else found.text + b"\n"
     merged = parse(language, text)
+    # A place that does not fit the grammar may be there in a version; the merge must add none.
     if flaws(merged) - (flaws(trees[1]) | flaws(trees[2])):
         return Refused("the merged text does not parse")
+    # Counting finds what is lost or doubled, reading again what came out as something else.
     wrong = miscounted_entry(names, [*trees, merged]) or misread_part(names, _root(merged, text, row, "merge"), found)
     return Refused(wrong) if wrong else text
 
@@ -83,6 +88,7 @@ def flaws(tree: Tree) -> Counter[tuple[str, bytes]]:
         node = waiting.pop()
         if node.is_error or node.is_missing:
             found[node.type, node.text or b""] += 1
+        # A sound part has no flaw within; most of a tree is not looked into.
         elif node.has_error:
             waiting += node.children
     return found
@@ -100,5 +106,6 @@ def _unusable(trees: list[Tree]) -> str | None:
 
 def _root(tree: Tree, text: bytes, row: Grammar, side: str) -> Node:
     root = Node(tree.root_node, Source(text, row, side))
+    # The root starts at the first token; what is before and behind it belongs to the file as well.
     root.start, root.end = 0, len(text)
     return root

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 _BRACKETS = frozenset({b"(", b")", b"[", b"]", b"{", b"}", b"<", b">"})
 _BLANK = b" \t\r\n\f\v"
+# Taken as one piece: white space in them counts. Not strings that stand side by side as one: they are a list.
 _WHOLE = re.compile(r"(?<!concatenated_)string|comment|regex|heredoc|char_literal|character_literal")
 
 
@@ -68,6 +69,7 @@ class Node:
     ) -> None:
         text = source.text
         start, end = raw.start_byte, raw.end_byte
+        # Some grammars take the line end, or blanks, into the node.
         while end > start and text[end - 1] in _BLANK:
             end -= 1
         while start < end and text[start] in _BLANK:
@@ -83,19 +85,19 @@ class Node:
 
     @property
     def text(self) -> bytes:
-        """Give the bytes of the node."""
+        """Return the bytes of the node."""
         return self.source.text[self.start : self.end]
 
     @property
     def children(self) -> tuple[Node, ...]:
-        """Give the children that have text; none when the node is a leaf or is not to be looked into."""
+        """Return the children that have text; none when the node is a leaf or is not to be looked into."""
         if self._children is None:
             self._children = self._look()
         return self._children
 
     @property
     def tokens(self) -> tuple[bytes, ...]:
-        """Give the words of the node in order, white space aside."""
+        """Return the words of the node in order, white space aside."""
         if self._tokens is None:
             self._tokens = tuple(_leaves(self))
         return self._tokens
@@ -108,18 +110,21 @@ class Node:
         cursor.goto_first_child()
         while True:
             child = cursor.node
+            # A word that the parser supplied has no text.
             if child is not None and child.end_byte > child.start_byte:
                 node = Node(child, self.source, cursor.field_name, self)
                 if self.start <= node.start < node.end <= self.end:
                     found += node.parted()
             if not cursor.goto_next_sibling():
                 break
+        # "a | b | c" nests to the left: its first operand is all of the list but the last.
         if self.kind in self.source.row.flat and found and found[0].kind == self.kind:
             found[:1] = found[0].children
+        # A grammar may swallow words without a node; such a node is taken as a whole, so that none is lost.
         return tuple(found) if self._covered(found) else ()
 
     def parted(self) -> tuple[Node, ...]:
-        """Give the node, and the separator behind it as a node of its own where the grammar keeps them together."""
+        """Return the node, and the separator behind it as a node of its own where the grammar keeps them together."""
         mark = self.source.row.tails.get(self.kind)
         last = self.raw.children[-1] if mark is not None and self.raw.child_count > 1 else None
         if last is None or last.type != mark or last.end_byte != self.end:
@@ -131,7 +136,7 @@ class Node:
         return (self, tail)
 
     def _covered(self, children: list[Node]) -> bool:
-        """Tell whether all text between the children is white space: else the node is a leaf."""
+        """Check whether all text between the children is white space: else the node is a leaf."""
         text, at = self.source.text, self.start
         for child in children:
             if child.start < at or text[at : child.start].strip():
@@ -146,21 +151,23 @@ def show(node: Node) -> str:
 
 
 def is_whole(kind: str, row: Grammar) -> bool:
-    """Tell whether nodes of a kind are taken as one piece."""
+    """Check whether nodes of a kind are taken as one piece."""
     return kind == "ERROR" or kind in row.atomic or _WHOLE.search(kind) is not None
 
 
 def same(left: Node, right: Node) -> bool:
-    """Tell whether two nodes differ in white space at most."""
+    """Check whether two nodes differ in white space at most."""
     if left.kind != right.kind:
         return False
     first, second = left.text, right.text
+    # Text without white space first, which is quick; the words then tell "a b" from "ab".
     return first == second or (squash(first) == squash(second) and left.tokens == right.tokens)
 
 
 def _leaves(top: Node) -> list[bytes]:
     text, row = top.source.text, top.source.row
     found: list[bytes] = []
+    # By a cursor, not by recursion: a chain of 3,000 operators is as many levels.
     cursor = top.raw.walk()
     while True:
         node = cursor.node

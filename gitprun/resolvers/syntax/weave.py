@@ -24,13 +24,13 @@ class Slot:
 
     @property
     def any(self) -> ChildEntry:
-        """Give the entry of a version that has it, main's first."""
+        """Return the entry of a version that has it, main's first."""
         found = self.main or self.unit or self.base
         assert found is not None
         return found
 
     def of(self, side: str) -> ChildEntry | None:
-        """Give the entry as one version has it."""
+        """Return the entry as one version has it."""
         return self.main if side == "main" else self.unit if side == "unit" else self.base
 
 
@@ -53,11 +53,11 @@ class _Side:
                 self.origin[j] = i
 
     def has(self, i: int) -> bool:
-        """Tell whether the side kept a base entry."""
+        """Check whether the side kept a base entry."""
         return self.pairs.partner[i] is not None
 
     def at(self, i: int) -> ChildEntry | None:
-        """Give a base entry as the side has it."""
+        """Return a base entry as the side has it."""
         j = self.pairs.partner[i]
         return None if j is None else self.entries[j]
 
@@ -71,7 +71,7 @@ class _Side:
         }
 
     def is_new(self, entry: ChildEntry) -> bool:
-        """Tell whether the side added an entry, rather than moved it."""
+        """Check whether the side added an entry, rather than moved it."""
         return entry.index not in self.origin
 
 
@@ -94,7 +94,8 @@ class Weaver:
         self.tidy = self._tidy_groups()
 
     def weave(self) -> list[Slot]:
-        """Give the entries of the merge in order."""
+        """Return the entries of the merge in order."""
+        # Before anything is placed: what touches where order counts cannot be told from the merged list any more.
         self._require_room()
         self._require_one_move()
         slots: list[Slot] = []
@@ -105,7 +106,7 @@ class Weaver:
         return slots
 
     def _keep(self, i: int) -> list[Slot]:
-        """Give a base entry as it stays; nothing when a side removed it."""
+        """Return a base entry as it stays; nothing when a side removed it."""
         entry, main, unit = self.base[i], self.main.at(i), self.unit.at(i)
         if main is None or unit is None:
             left = main or unit
@@ -115,8 +116,9 @@ class Weaver:
         return [Slot(entry, main, unit)]
 
     def _moved(self, entry: ChildEntry, side: _Side) -> list[Slot]:
-        """Give an entry that a side moved, unless the other side moved it too and has the word."""
+        """Return an entry that a side moved, unless the other side moved it too and has the word."""
         i = side.origin[entry.index]
+        # Both moved it: main's place holds, and it must not stand twice.
         if side is self.unit and i in self.main.pairs.moved:
             return []
         return self._keep(i)
@@ -131,6 +133,7 @@ class Weaver:
 
     def _unite(self, gap: int) -> list[Slot]:
         main, unit = self.main.inserted[gap], self.unit.inserted[gap]
+        # The very same run on both sides is one.
         if main and unit and len(main) == len(unit) and all(m.equals(u) for m, u in zip(main, unit, strict=True)):
             return [
                 slot
@@ -139,6 +142,7 @@ class Weaver:
                     [Slot(None, m, u)] if self.main.is_new(m) and self.unit.is_new(u) else self._slots(m, self.main)
                 )
             ]
+        # Imports of one module, say: two additions that are made one.
         if main and unit and len(main) == len(unit) == 1 and self.joins(main[0], unit[0]):
             return [Slot(None, main[0], unit[0])]
         found = [(entry, slot) for entry in main for slot in self._slots(entry, self.main)]
@@ -151,6 +155,7 @@ class Weaver:
         self, gap: int, main: list[tuple[ChildEntry, Slot]], unit: list[tuple[ChildEntry, Slot]]
     ) -> list[Slot]:
         """Put what both sides inserted at one place behind one another, if their order cannot matter."""
+        # What both removed and put something else for is most likely one thing changed in two ways.
         both_replaced = gap < len(self.base) and not self.main.has(gap) and not self.unit.has(gap)
         if both_replaced and all(slot.base is None for _, slot in (*main, *unit)):
             raise TreeClash(f"both sides replaced {show(self.base[gap].core)}")
@@ -162,18 +167,21 @@ class Weaver:
                 joined = sorted((*main, *unit), key=lambda pair: self._order(pair[0].group))
                 return self._tidied(gap, [slot for _, slot in joined])
         elif self._heads(first, gap):
+            # Imports stand before what has a fixed place, whichever side added them.
             return [slot for _, slot in (*main, *unit)]
         elif self._heads(second, gap):
             return [slot for _, slot in (*unit, *main)]
         raise TreeClash(f"both sides inserted at one place: {show(main[0][0].core)} and {show(unit[0][0].core)}")
 
     def _fits(self, gap: int, entries: Sequence[ChildEntry]) -> bool:
-        """Tell whether the conditions of their groups let entries stand in any order at a place."""
+        """Check whether the conditions of their groups let entries stand in any order at a place."""
         for entry in entries:
             group = self.groups[entry.group or 0]
             above = self.base[gap - 1] if gap else None
+            # Behind a case that falls through a new one would be run with it.
             if group.guarded and above is not None and above.core.named and above.group != entry.group:
                 return False
+            # Calls on one object register; those on two may depend on each other, unless the list has both already.
             if group.alike:
                 known = {_family(each) for each in self.base if each.group == entry.group}
                 inserted = {_family(each) for each in entries if each.group == entry.group}
@@ -185,7 +193,7 @@ class Weaver:
         return rank if rank is not None and self.groups[rank].head else len(self.groups)
 
     def _heads(self, ranks: Sequence[int | None], gap: int) -> bool:
-        """Tell whether a run of insertions belongs to a group that stands before what has a fixed place."""
+        """Check whether a run of insertions belongs to a group that stands before what has a fixed place."""
         if any(rank is None or not self.groups[rank].head for rank in ranks):
             return False
         above = self.base[gap - 1].group if gap else None
@@ -198,10 +206,12 @@ class Weaver:
                 fixed = [e for e in mine.inserted[gap] if e.group is None and not self._twin_of(mine, e)]
                 if not fixed:
                     continue
+                # Beside a removed statement the insertion may have been made for it, or against it.
                 for i in (gap - 1, gap):
                     if 0 <= i < len(self.base) and not other.has(i) and self.base[i].group is None:
                         raise TreeClash(f"one side removed what stands beside an insertion: {show(self.base[i].core)}")
         for i in range(len(self.base) - 1):
+            # Each removed one of two neighbours: together nothing of what either kept would be left as it was meant.
             if self.base[i].group is None and self.base[i + 1].group is None:
                 gone = [(self.main.has(k), self.unit.has(k)) for k in (i, i + 1)]
                 if gone in ([(True, False), (False, True)], [(False, True), (True, False)]):
@@ -219,6 +229,7 @@ class Weaver:
         places = [side.placed(gone) for side in (self.main, self.unit)]
         for mine, other in (places, places[::-1]):
             for place, entry in mine.items():
+                # A move where order counts reads as removed and inserted: the text that both removed shows it.
                 if place not in other:
                     raise TreeClash(f"one side moved what the other removed or moved elsewhere: {show(entry.core)}")
 
@@ -244,10 +255,12 @@ class Weaver:
                 if entry.group is None or not self.main.is_new(entry):
                     continue
                 found = added.get(_identity(entry), [])
+                # Two entries of one name on a side: which of them the other side added is open.
                 if len(found) != 1:
                     continue
                 place, other = found[0]
                 if not entry.equals(other) and not self.joins(entry, other):
+                    # Imports of one module may stand twice, each with other names.
                     if entry.twice:
                         continue
                     raise TreeClash(f"both sides added {show(entry.core)}, each in another way")
@@ -256,7 +269,7 @@ class Weaver:
         return twins, dropped
 
     def _starts(self, place: int, other: int) -> bool:
-        """Tell whether a gap is before the first unordered base entry, and the other gap is not."""
+        """Check whether a gap is before the first unordered base entry, and the other gap is not."""
         first = next((i for i, entry in enumerate(self.base) if entry.group is not None), len(self.base))
         return place <= first < other
 

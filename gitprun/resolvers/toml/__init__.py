@@ -7,6 +7,7 @@ from gitprun.resolvers.toml.check import find_toml_faults
 from gitprun.resolvers.toml.locks import COMMANDS, find_lock_faults, merge_lock
 from gitprun.resolvers.toml.resolve import merge_toml
 
+# Locks first: a lock's refusal names the command that makes it anew, and ends the cascade before "toml" guesses.
 KINDS: tuple[Kind, ...] = (
     Kind(
         "lock",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from gitprun.resolvers.base import SIZE_LIMIT, quote
 from gitprun.resolvers.text import BOM
@@ -11,11 +10,12 @@ from gitprun.resolvers.text import BOM
 # A strict reader calls itself for every bracket that is open.
 BRACKET_LIMIT = 80
 
+# Brackets in strings count, too: a file is then called deep at worst, and nothing is judged.
 _BRACKET = re.compile(r"[\[\]{}]")
 
 
 def is_deep(text: str) -> bool:
-    """Tell whether brackets are nested deeper than may be read."""
+    """Check whether brackets are nested deeper than may be read."""
     opened = 0
     for mark in _BRACKET.findall(text):
         opened = opened + 1 if mark in "[{" else max(opened - 1, 0)
@@ -24,8 +24,9 @@ def is_deep(text: str) -> bool:
     return False
 
 
-def load(text: str) -> dict[str, Any] | None:
+def load(text: str) -> dict[str, object] | None:
     """Read the values of a text; None when it is no TOML."""
+    # Inside: most merges have no TOML, and each git merge starts the driver anew.
     import tomllib
 
     try:
@@ -46,10 +47,11 @@ def decode_one(text: bytes, limit: int = SIZE_LIMIT) -> str | None:
 
 
 def find_toml_faults(path: str, text: bytes) -> tuple[str, ...]:
-    """Say whether a text is no TOML, and which key stands twice if that is why."""
+    """Check whether a text is no TOML, and which key stands twice if that is why."""
     decoded = decode_one(text)
     if decoded is None or load(decoded) is not None:
         return ()
+    # tomllib says that something is twice and not what; the name is looked for only where a text has failed.
     from gitprun.resolvers.toml.doubles import find_double_key
 
     double = find_double_key(decoded)

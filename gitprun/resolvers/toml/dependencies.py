@@ -18,7 +18,7 @@ _SETS = ("features", "extras")
 
 
 def join_dependencies(name: str, base: EntryGroup, main: EntryGroup, unit: EntryGroup) -> tuple[EntryGroup, EntryGroup]:
-    """Give both sides one way to write each dependency that both added with the same version.
+    """Return both sides one way to write each dependency that both added with the same version.
 
     ``name`` is that of the file: Cargo.toml, or pyproject.toml for the tables of poetry.
     """
@@ -26,6 +26,7 @@ def join_dependencies(name: str, base: EntryGroup, main: EntryGroup, unit: Entry
         return main, unit
     old, by_main, by_unit = (_dependencies(name, (), tree) for tree in (base, main, unit))
     joined: dict[Path, Value] = {}
+    # New on both sides only: of one that the base had, the three-way rule knows who changed what.
     for path in by_main.keys() & by_unit.keys() - old.keys():
         value = _join(by_main[path], by_unit[path])
         if value is not None:
@@ -70,10 +71,12 @@ def _join(main: Value, unit: Value) -> Value | None:
     if one is None or two is None:
         return None
     shared = one.keys() & two.keys()
+    # Without a version on both sides (a git or path dependency) the two may come from different places.
     if "version" not in shared or not (one.keys() ^ two.keys()) <= set(_SETS):
         return None
     if any(_means(one[key]) != _means(two[key]) for key in shared if key not in _SETS):
         return None
+    # One is the bare version: the table says that and more.
     if not isinstance(main, EntryGroup) or not isinstance(unit, EntryGroup):
         return main if isinstance(main, EntryGroup) else unit
     entries: list[KeyedEntry] = []
@@ -88,11 +91,12 @@ def _join(main: Value, unit: Value) -> Value | None:
 
 
 def _fields(value: Value) -> dict[str, Value] | None:
-    """Give what a dependency says, by key; None when it is not plain, or goes on over lines."""
+    """Return what a dependency says, by key; None when it is not plain, or goes on over lines."""
     if "\n" in render(value):
         return None
     if isinstance(value, Leaf):
         return {"version": value} if value.text[:1] in ("'", '"') else None
+    # A dotted key or a comment inside is more than features and a version: joined, it could get lost.
     if any(len(entry.name) != 1 or entry.lead or entry.tail for entry in value.entries):
         return None
     return {entry.name[0]: entry.value for entry in value.entries}
@@ -106,6 +110,7 @@ def _unite(main: Value, unit: Value) -> Value | None:
         return None
     known = {_means(entry.value) for entry in main.entries}
     new = [replace(entry, gap=" ") for entry in unit.entries if _means(entry.value) not in known]
+    # An empty list has no layout to write items in.
     if not main.entries:
         return unit
     entries = [*main.entries, *new]

@@ -26,6 +26,7 @@ def find_double_key(text: str) -> str | None:
     lines = text.replace("\r\n", "\n")
     try:
         tree = read_toml(lines if lines.endswith("\n") else f"{lines}\n")
+    # What prun's reader cannot read has another fault than a key that is there twice.
     except TextUnreadable:
         return None
     file = _Name()
@@ -42,6 +43,7 @@ def _in_table(table: EntryGroup, here: _Name, owner: _Name) -> Iterator[str]:
         yield from _in_pairs(keys.entries, here)
     for entry in tables.entries if isinstance(tables, EntryGroup) else ():
         opened = owner
+        # A header may pass through tables and rows that are there, never through a value.
         for part in entry.name[:-1]:
             opened = opened.below.setdefault(part, _Name())
             if opened.way == "value":
@@ -64,6 +66,7 @@ def _in_pairs(pairs: Iterable[KeyedEntry], here: _Name) -> Iterator[str]:
         opened = here
         for part in entry.name[:-1]:
             opened = opened.below.setdefault(part, _Name())
+            # TOML forbids a dotted key to reach into a table that a header has opened.
             if opened.way not in ("implied", "dotted"):
                 yield part
             opened.way = "dotted"

@@ -16,6 +16,7 @@ from gitprun.resolvers.tree.texts import decode, encode
 
 NAME = "lock"
 # Lock files are long and plain: they may be larger than what people write.
+# The cascade's own limit cuts at 1 MB, too: beyond it no resolver is asked.
 LOCK_LIMIT = 1 << 20
 
 COMMANDS = {
@@ -39,6 +40,7 @@ def merge_lock(conflict: FileConflict) -> Resolved | Refused:
     if isinstance(merged, Refused):
         return _advise(name, merged.reason)
     values = [load(text) or {} for text in (texts.base, texts.main, texts.unit, merged)]
+    # Two upgrades of one package would leave both versions in the lock, which no tool chose.
     fault = contested(*(_versions(value) for value in values[:3])) or _dangling_new(name, *values[1:])
     return _advise(name, fault) if fault else encode(texts, merged, NAME)
 
@@ -49,8 +51,10 @@ def find_lock_faults(path: str, text: bytes) -> tuple[str, ...]:
     value = load(decoded) if decoded is not None else None
     if value is None:
         return find_toml_faults(path, text)
+    # One name and version may be locked from two sources (a registry and a git fork): that is in order.
     found = Counter((p["name"], p["version"], repr(p.get("source", ""))) for p in _packages(value))
     double = [f"{_show(name, version)} is locked twice" for (name, version, _), n in found.items() if n > 1]
+    # Only cargo locks all that its packages name; in other locks they may name optional ones that are not there.
     missing = _dangling(_file_name(path), value) if _file_name(path) == "Cargo.lock" else []
     return (*double, *missing)
 
@@ -67,6 +71,7 @@ def _file_name(path: str) -> str:
 def _packages(value: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     found = value.get("package")
     for package in found if isinstance(found, list) else ():
+        # A worker's file may hold anything under these names; what is no text is no package.
         if isinstance(package, dict) and all(isinstance(package.get(key, ""), str) for key in ("name", "version")):
             yield {"name": "", "version": "", **package}
 
@@ -79,6 +84,7 @@ def _versions(value: Mapping[str, Any]) -> Versions:
 
 
 def _dangling_new(name: str, main: Mapping[str, Any], unit: Mapping[str, Any], merged: Mapping[str, Any]) -> str | None:
+    # What a side lacks by itself is no fault of the merge.
     known = {*_dangling(name, main), *_dangling(name, unit)}
     return next((fault for fault in _dangling(name, merged) if fault not in known), None)
 
@@ -98,6 +104,7 @@ def _dangling(name: str, value: Mapping[str, Any]) -> list[str]:
             whom = f"{_show(package['name'], package['version'])} needs {quote(f'{needed} {version}'.encode())}"
             if key not in names or (version and (key, version) not in exact):
                 faults.append(f"{whom}, which is not locked")
+            # Cargo names the version only where there are several: after a merge "foo" alone may have become ambiguous.
             elif not version and names[key] > 1 and name == "Cargo.lock":
                 faults.append(f"{whom}, which is locked at several versions")
     return list(dict.fromkeys(faults))

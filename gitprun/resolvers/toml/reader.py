@@ -29,7 +29,7 @@ def read_toml(text: str) -> EntryGroup:
     """Read a text whose last line is ended. The caller has checked that it is TOML.
 
     Raises:
-        Unreadable: it holds something that is not understood.
+        TextUnreadable: it holds something that is not understood.
     """
     root = _Table(KeyedEntry(None, Leaf("")), (), False)
     stack = [root]
@@ -82,13 +82,16 @@ def _read_header(text: str, at: int, start: int, gap: str, lead: str, stack: lis
         raise TextUnreadable(f"no table at {start}")
     end += width
     note = _rest_of_line(text, end)
+    # [servers.tls] below [[servers]] is a table of that very row; only rows hold tables, so all else is closed.
     while len(stack) > 1 and not (stack[-1].is_row and path[: len(stack[-1].path)] == stack[-1].path != path):
         stack.pop()
+    # Rows inside rows are walked by recursion later on.
     if len(stack) > DEPTH_LIMIT:
         raise TextUnreadable("nested too deep")
     owner = stack[-1]
     name = path[len(owner.path) :]
     key = None if width == 2 else ("k", *name)
+    # No key can hold a NUL, so the parts come apart again without doubt.
     row = "\0".join(name) if width == 2 else None
     entry = KeyedEntry(key, Leaf(""), name, row=row, gap=gap, lead=lead, head=text[at:end], note=note)
     table = _Table(entry, path, width == 2)
@@ -100,13 +103,16 @@ def _read_header(text: str, at: int, start: int, gap: str, lead: str, stack: lis
 def _rest_of_line(text: str, at: int) -> str:
     rest = _TRIVIA_LINE.match(text, at)
     if not rest:
+        # What is not taken in here would be lost when the text is written again.
         raise TextUnreadable(f"something stands behind the value at {at}")
     return rest.group()
 
 
 def _comment(table: _Table, gap: str, lead: str) -> KeyedEntry:
     words = " ".join(lead.split())
+    # The same words may stand above two keys; counted, each comment keeps a key of its own.
     times = sum(isinstance(e.key, tuple) and e.key[:2] == ("#", words) for e in table.keys)
+    # White space is no part of a comment's key: a comment that was only wrapped anew stays the same one.
     return KeyedEntry(("#", words, times), Leaf(lead[:-1]), gap=gap, tail="\n")
 
 

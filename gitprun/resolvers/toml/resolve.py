@@ -24,7 +24,7 @@ from gitprun.resolvers.tree.texts import Texts, decode, encode
 
 NAME = "toml"
 
-# Gives both sides one way to write what they added alike: (base, main, unit) -> (main, unit).
+# Returns both sides with one way to write what they added alike: (base, main, unit) -> (main, unit).
 Joiner = Callable[[EntryGroup, EntryGroup, EntryGroup], tuple[EntryGroup, EntryGroup]]
 
 
@@ -48,12 +48,15 @@ def merge_texts(texts: Texts, rules: ValueRules, joiner: Joiner | None = None) -
     """Merge three TOML texts and prove the result by a second reader."""
     versions = {"in the common version": texts.base, "on main": texts.main, "in the unit": texts.unit}
     values = []
+    # tomllib decides what is TOML; the reader below keeps text and takes more than is allowed.
     for where, text in versions.items():
+        # Before tomllib, which calls itself for each open bracket and would end in RecursionError.
         if is_deep(text):
             return Refused("the file is nested too deep")
         value = load(text)
         if value is None:
             return Refused(f"the file is no TOML {where}")
+        # Dotted keys and headers nest without a bracket, so the values are asked as well.
         if is_nested(value):
             return Refused("the file is nested too deep")
         values.append(value)
@@ -63,10 +66,12 @@ def merge_texts(texts: Texts, rules: ValueRules, joiner: Joiner | None = None) -
             joined = joiner(base, main, unit)
             if joined != (main, unit):
                 main, unit = joined
+                # Both sides say now what they said before, one way; the proof has to start from that.
                 values[1:] = (load(render(side)) or {} for side in joined)
         merged = merge_trees(rules, base, main, unit)
     except (Contradiction, TextUnreadable) as error:
         return Refused(str(error))
+    # A second reader: a mistake of the first one would be in the merge and in its own check.
     result = load(merged)
     if result is None:
         return Refused("the merged text would be no TOML")

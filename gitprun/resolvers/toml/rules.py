@@ -61,7 +61,9 @@ SETS = frozenset(
     )
 )
 
+# The package alone: extras, versions and markers behind it are what the item says of it.
 _REQUIREMENT = re.compile(r"""["']\s*([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)""")
+# The plainest name first; pairs are for lists in which one name stands at several versions, as in locks.
 _ROWS: tuple[RowKey, ...] = (
     by_fields("id"),
     by_fields("name"),
@@ -78,7 +80,7 @@ _ROWS: tuple[RowKey, ...] = (
 
 
 def rules_for(path: str) -> ValueRules:
-    """Give the rules of the file at a path."""
+    """Return the rules of the file at a path."""
     name = path.rsplit("/", 1)[-1]
     if name == "pyproject.toml":
         return _make(_is_requirements, _requirement_name)
@@ -86,19 +88,22 @@ def rules_for(path: str) -> ValueRules:
 
 
 def lock_rules() -> ValueRules:
-    """Give the rules of a lock file: each package is one thing."""
+    """Return the rules of a lock file: each package is one thing."""
+    # A lock may hold one name and version from two sources.
     package = by_fields("name", "version", optional=("source",))
     return ValueRules(
         canon=canon,
         is_set=lambda path: False,
         item_name=lambda path, text: None,
         row_keys=lambda path: (package,) if path == ("package",) else _ROWS,
+        # Half of one block and half of another is a package that no tool has ever resolved.
         is_atomic=lambda path: path[:1] == ("package",),
     )
 
 
 def canon(text: str) -> str | None:
     """Reduce a scalar to what it means: one spelling for simple strings, other values as they are written."""
+    # Only where both spellings hold the same characters: a backslash is an escape in one of them.
     if text[:1] == "'" and text[:3] != "'''" and '"' not in text and "\\" not in text:
         return f'"{text[1:-1]}"'
     return text
@@ -113,6 +118,7 @@ def _is_set(path: Path) -> bool:
 
 
 def _is_cargo_set(path: Path) -> bool:
+    # Every key of [features] is a name somebody chose, so no list of names can hold them.
     return _is_set(path) or path[:1] == ("features",)
 
 
@@ -121,12 +127,13 @@ def _is_requirements(path: Path) -> bool:
 
 
 def _holds_requirements(path: Path) -> bool:
-    """Tell whether an array holds requirements of Python packages."""
+    """Check whether an array holds requirements of Python packages."""
     if path in (("build-system", "requires"), ("project", "dependencies"), ("tool", "uv", "dev-dependencies")):
         return True
     groups = ("project", "optional-dependencies"), ("dependency-groups",), ("tool", "pdm", "dev-dependencies")
     if path[:-1] in groups:
         return True
+    # hatch keeps requirements per environment, whatever that is called.
     return path[:3] == ("tool", "hatch", "envs") and path[-1] in ("dependencies", "extra-dependencies")
 
 

@@ -9,10 +9,12 @@ from typing import Any
 from gitprun.resolvers.entries import ABSENT, show_key
 from gitprun.resolvers.tree.rules import Path
 
+# More than any reader lets through: a second look must not be the one that fails.
 NESTING_LIMIT = 100
 # How a reader that gives scalars as texts shows a value that is not there.
 NOTHING = "p"
 
+# Apart from the rules by which the merge names rows: a proof that asked those would share their errors.
 _NAMES = (("name",), ("id",), ("key",), ("name", "version"), ("name", "version", "source"))
 
 
@@ -26,6 +28,7 @@ def prove_plain(base: Any, main: Any, unit: Any, merged: Any, path: Path = ()) -
         return _expect(main, merged, path)
     if _same(main, base):
         return _expect(unit, merged, path)
+    # "key:" without a value, to which both sides added something, is as good as not there.
     fresh = base is ABSENT or base == NOTHING
     if all(isinstance(value, Mapping) for value in (main, unit, merged)) and (fresh or isinstance(base, Mapping)):
         old = {} if fresh else base
@@ -41,7 +44,7 @@ def prove_plain(base: Any, main: Any, unit: Any, merged: Any, path: Path = ()) -
 
 
 def is_deep(value: Any) -> bool:
-    """Tell whether values are nested deeper than may be walked."""
+    """Check whether values are nested deeper than may be walked."""
     level = [value]
     for _ in range(NESTING_LIMIT):
         below = (each.values() if isinstance(each, Mapping) else each for each in level)
@@ -54,6 +57,7 @@ def is_deep(value: Any) -> bool:
 def _prove_list(base: list[Any], main: list[Any], unit: list[Any], merged: list[Any], path: Path) -> str | None:
     versions = (base, main, unit, merged)
     was, now = ({isinstance(item, Mapping) for item in items} for items in (base, (*main, *unit)))
+    # A list of texts in which one side now has maps was restructured: counting items would prove nothing.
     if len(was) == 1 and now - was:
         return f"{show_key(path)} is changed on both sides, differently"
     for fields in _NAMES:
@@ -78,6 +82,7 @@ def _by_name(items: Sequence[Any], fields: tuple[str, ...]) -> dict[str, Any] | 
     for item in items:
         if not isinstance(item, Mapping) or not all(field in item for field in fields):
             return None
+        # By repr, for names may be numbers or texts, and 1 is not "1".
         name = repr([_freeze(item[field]) for field in fields])
         if name in named:
             return None
@@ -94,9 +99,10 @@ def _expect(due: Any, merged: Any, path: Path) -> str | None:
 
 
 def _same(one: Any, two: Any) -> bool:
-    """Tell whether two values are the same; 1, 1.0 and true are three."""
+    """Check whether two values are the same; 1, 1.0 and true are three."""
     if one is two:
         return True
+    # Before any "==": for Python True equals 1, for TOML they are two values.
     if type(one) is not type(two):
         return False
     if isinstance(one, Mapping):

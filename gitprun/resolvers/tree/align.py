@@ -26,6 +26,7 @@ class Contradiction(Exception):
 def align(rules: ValueRules, path: Path, base: EntryGroup, main: EntryGroup, unit: EntryGroup) -> list[Row]:
     """Bring the entries of three versions together, in the order of the merge."""
     versions = [group.entries for group in (base, main, unit)]
+    # Rows of a list have no key of their own; keys and rows may stand in one group (TOML's tables).
     if any(entry.key is None for entries in versions for entry in entries):
         named = _name_rows(rules, path, versions)
         if named is None:
@@ -38,11 +39,12 @@ def align(rules: ValueRules, path: Path, base: EntryGroup, main: EntryGroup, uni
 
 
 def fields_of(rules: ValueRules, value: Value) -> Mapping[str, str]:
-    """Give the values directly below a map, by key, as texts that compare."""
+    """Return the values directly below a map, by key, as texts that compare."""
     fields: dict[str, str] = {}
     if isinstance(value, EntryGroup) and value.kind == "map":
         for entry in value.entries:
             if not entry.name and isinstance(entry.value, EntryGroup):
+                # TOML keeps the keys of a table in a group without a name.
                 fields |= fields_of(rules, entry.value)
             elif len(entry.name) == 1:
                 text = render(entry.value)
@@ -52,6 +54,7 @@ def fields_of(rules: ValueRules, value: Value) -> Mapping[str, str]:
 
 def _align_keyed(path: Path, versions: list[tuple[KeyedEntry, ...]], keys: list[list[Hashable]]) -> list[Row]:
     for entries, names in zip(versions, keys, strict=True):
+        # Of two entries with one key nobody can tell which the other side changed.
         double = next((key for key, count in Counter(names).items() if count > 1), None)
         if double is not None:
             raise Contradiction(f"{_show(path, entries[names.index(double)], double)} is there twice")
@@ -64,6 +67,7 @@ def _align_keyed(path: Path, versions: list[tuple[KeyedEntry, ...]], keys: list[
             (main, unit, "is removed by the unit and changed on main"),
             (unit, main, "is removed on main and changed by the unit"),
         ):
+            # merge_keys drops what a side removed, changed or not: an edit would go with it.
             if key in kept and key not in other and fingerprint(kept[key]) != fingerprint(entry):
                 raise Contradiction(f"{_show(path, entry, key)} {words}")
     _forbid_double_edits(path, *(set(names) for names in keys))
@@ -78,6 +82,7 @@ def _sort_rows(order: list[Hashable], versions: list[list[Hashable]]) -> list[Ha
         if sorter is not None:
             here = [key for key in _rows_of(order) if key[1] == label]
             known = set(here)
+            # Sorted among the places the rows have, so that comments between them stay where they are.
             places = [at for at, key in enumerate(order) if key in known]
             for at, key in zip(places, sorted(here, key=sorter), strict=True):
                 order[at] = key
@@ -94,6 +99,7 @@ def _forbid_double_edits(path: Path, base: set[Hashable], main: set[Hashable], u
     for tag in WHOLE:
         gone = [key for key in base - main - unit if isinstance(key, tuple) and key[0] == tag]
         added = [key for key in (main | unit) - base if isinstance(key, tuple) and key[0] == tag]
+        # An edited comment looks like one removed and another added; united, one side's edit would be undone.
         if gone and added:
             what = "a comment" if tag == "#" else "an item"
             raise Contradiction(f"{what} of {show_key(path) if path else 'the file'} may be changed on both sides")
@@ -116,9 +122,11 @@ def _name_rows(rules: ValueRules, path: Path, versions: list[tuple[KeyedEntry, .
         below = (*path, *name.split("\0")) if name else path
         keys = _name_list(rules, below, rows)
         if keys is None:
+            # A group of one list may still be merged by order; among other entries rows have none to go by.
             if len(lists) == 1 and all(e.key is None or _is_comment(e) for entries in versions for e in entries):
                 return None
             keys = [[("=", name, fingerprint(entry)) for entry in entries] for entries in rows]
+            # By text, an edit is a removal and an addition: with edits on both sides that is a guess.
             if keys[1] not in (keys[0], keys[2]) and keys[2] != keys[0]:
                 raise Contradiction(f"{show_key(below)} is changed on both sides, and nothing names its rows")
         for entries, found in zip(rows, keys, strict=True):
@@ -129,6 +137,7 @@ def _name_rows(rules: ValueRules, path: Path, versions: list[tuple[KeyedEntry, .
 def _name_list(rules: ValueRules, path: Path, rows: Rows) -> list[list[Hashable]] | None:
     values = [entry.value for entries in rows for entry in entries]
     if all(isinstance(value, Leaf) for value in values):
+        # Without a rule the order of a list counts: arguments, stages, search paths.
         if not rules.is_set(path):
             return None
         by_name = [[rules.item_name(path, render(entry.value)) for entry in entries] for entries in rows]
@@ -138,6 +147,7 @@ def _name_list(rules: ValueRules, path: Path, rows: Rows) -> list[list[Hashable]
         return [[("=", mean) for mean in each] for each in means] if _unique(means) else None
     if not all(isinstance(value, EntryGroup) and value.kind == "map" for value in values):
         return None
+    # The first way that names all rows of all versions; a way that names only some would pair by chance.
     return next((keys for way in rules.row_keys(path) if (keys := _name_by(rules, way, path, rows))), None)
 
 
@@ -165,8 +175,10 @@ def _align_ordered(
     early = _merge_ordered(path, base, main, unit, early=True)
     counts = [Counter(map(fingerprint, each)) for each in (main, unit)]
     prints = [[fingerprint(next(e for e in row if e is not None)) for row in rows] for rows in (late, early)]
+    # The merge has an item more often than either side: each put it somewhere else.
     if Counter(prints[0]) - (counts[0] | counts[1]):
         raise Contradiction(f"both sides put the same item into {show_key(path)}, at different places")
+    # Equal neighbours leave open which of them changed; the two extremes give two texts then.
     if prints[0] != prints[1]:
         raise Contradiction(f"repeated items leave open where a change of {show_key(path)} belongs")
     return late
@@ -175,6 +187,7 @@ def _align_ordered(
 def _merge_ordered(
     path: Path, base: tuple[KeyedEntry, ...], main: tuple[KeyedEntry, ...], unit: tuple[KeyedEntry, ...], *, early: bool
 ) -> list[Row]:
+    # By fingerprint, so that a re-indented item is no change.
     texts = [[repr(fingerprint(entry)).encode("utf-8", "replace") for entry in each] for each in (base, main, unit)]
     by_main, by_unit = diff_lines(texts[0], texts[1], early=early), diff_lines(texts[0], texts[2], early=early)
     if by_main is None or by_unit is None:
@@ -196,7 +209,7 @@ def _merge_ordered(
 
 
 def _walk(changes: Sequence[LineChange], size: int) -> Iterator[tuple[range, int | None]]:
-    """Tell for each base item, and for the end, what a side put before it and where the side has it."""
+    """Yield for each base item, and for the end, what a side put before it and where the side has it."""
     starts = {change.start: change for change in changes}
     gone = {i for change in changes for i in range(change.start, change.stop)}
     at = 0

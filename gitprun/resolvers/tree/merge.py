@@ -54,14 +54,17 @@ def _merge_value(rules: ValueRules, path: Path, base: Value | None, main: Value,
         return render(unit)
     if isinstance(main, EntryGroup) and isinstance(unit, EntryGroup) and not rules.is_atomic(path):
         group = _base_group(base, main, unit)
+        # What both sides added alike, layout aside, needs no merge: main's text is taken below.
         if group is not None and not (base is None and fingerprint(main) == fingerprint(unit)):
             return _merge_groups(rules, path, group, main, unit)
+    # Layout is not worth a conflict: a side that only wrapped its value anew has changed nothing.
     prints = [fingerprint(value) if value is not None else None for value in (base, main, unit)]
     if prints[1] == prints[2] or prints[2] == prints[0]:
         return render(main)
     if prints[1] == prints[0]:
         return render(unit)
     if isinstance(main, Leaf) and isinstance(unit, Leaf):
+        # Nor is a spelling: 'x' and "x" are one value.
         means = [rules.canon(value.text) if isinstance(value, Leaf) else None for value in (base, main, unit)]
         if None not in means[1:] and (means[1] == means[2] or means[2] == means[0]):
             return render(main)
@@ -78,6 +81,7 @@ def _quote(leaf: Leaf) -> str:
 
 def _base_group(base: Value | None, main: EntryGroup, unit: EntryGroup) -> EntryGroup | None:
     """Find what two groups can be merged against; None when they can only be taken whole."""
+    # A list on one side and a map on the other, or a block that became inline: no entries to pair.
     if (main.kind, main.inline) != (unit.kind, unit.inline):
         return None
     if base is None:
@@ -85,13 +89,16 @@ def _base_group(base: Value | None, main: EntryGroup, unit: EntryGroup) -> Entry
         return EntryGroup(main.kind, col=main.col) if main.kind == "map" and not main.inline else None
     if isinstance(base, EntryGroup) and (base.kind, base.inline) == (main.kind, main.inline):
         return base
+    # Where the base held nothing, everything was added by the sides.
     empty = not base.entries if isinstance(base, EntryGroup) else not base.text.strip()
     return replace(main, entries=()) if empty else None
 
 
 def _merge_groups(rules: ValueRules, path: Path, base: EntryGroup, main: EntryGroup, unit: EntryGroup) -> str:
+    # The readers have their own limit; TOML's dotted keys nest without them.
     if len(path) > DEPTH_LIMIT:
         raise Contradiction("the file is nested too deep")
+    # All three at one column, so that only true differences are left between lines.
     col = main.col if not base.entries else _pick(base.col, main.col, unit.col)
     base, main, unit = (move(group, col) for group in (base, main, unit))
     rows = align(rules, path, base, main, unit)
@@ -119,6 +126,7 @@ def _space_out(parts: list[_Part], rows: Sequence[Row], versions: Sequence[Entry
     spaced = []
     for at, (part, row) in enumerate(zip(parts, rows, strict=True)):
         led = all(id(entry) in first for entry in row if entry is not None)
+        # An entry that led its group has the space of a group's start; in the middle it needs what others have there.
         if led == (at > 0):
             part = replace(part, entry=replace(part.entry, gap=(part.entry.gap or between) if led else at_start))
         spaced.append(part)
@@ -149,13 +157,14 @@ def _join_inline(path: Path, frame: EntryGroup, parts: Sequence[_Part], wrapped:
         entries.append((entry, part.text))
     below = [*(entry.gap for entry, _ in entries[1:]), frame.close]
     for (entry, _), after in zip(entries, below, strict=False):  # without entries only the end is below
+        # A comment runs to the end of its line, closing bracket and all.
         if entry.tail and not after.lstrip(" \t").startswith("\n"):
             raise Contradiction(f"a comment in {show_key(path)} would swallow what follows")
     return render_inline(frame, entries)
 
 
 def _wraps(groups: Sequence[EntryGroup], *, lines: bool) -> bool:
-    """Tell whether lists that start on the next line (or not) also hold items that do not go with that."""
+    """Check whether lists that start on the next line (or not) also hold items that do not go with that."""
     alike = [group for group in groups if group.entries and ("\n" in group.pad) == lines]
     return any(("\n" in entry.gap) != lines for group in alike for entry in group.entries[1:])
 
@@ -196,6 +205,7 @@ def _settle_text(path: Path, base: str | None, main: str, unit: str) -> str:
         return main
     if main == base:
         return unit
+    # A comment that a side only wrapped anew does not stand against one the other side rewrote.
     words = [squash(text) if text is not None else None for text in (base, main, unit)]
     if words[1] == words[2] or words[2] == words[0]:
         return main

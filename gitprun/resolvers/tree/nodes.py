@@ -7,8 +7,10 @@ from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
+# Readers and merges go a level at a time by recursion, up to ten frames each, and Python stops at 1,000.
 DEPTH_LIMIT = 60
 
+# Blank lines get no indentation: it would be white space at the end of a line.
 _LINE = re.compile(r"\n(?=[^\n])")
 
 
@@ -68,7 +70,7 @@ Value: TypeAlias = Leaf | EntryGroup
 
 
 def render(value: Value) -> str:
-    """Give the text of a value."""
+    """Return the text of a value."""
     if isinstance(value, Leaf):
         return value.text
     if value.inline:
@@ -78,7 +80,7 @@ def render(value: Value) -> str:
 
 
 def render_entry(entry: KeyedEntry) -> str:
-    """Give the text of an entry without its gap and lead, and without the tail of an inline one."""
+    """Return the text of an entry without its gap and lead, and without the tail of an inline one."""
     text = entry.head + entry.note + render(entry.value)
     return text if _is_inline(entry) else text + entry.tail
 
@@ -86,6 +88,7 @@ def render_entry(entry: KeyedEntry) -> str:
 def join_block(group: EntryGroup, texts: list[str]) -> str:
     """Join the texts of block entries, each with its indentation."""
     if group.compact and texts:
+        # "- name: x": the first key stands behind the dash, the others below it.
         texts = [texts[0][group.col :], *texts[1:]]
     return "".join(texts)
 
@@ -106,6 +109,7 @@ def _is_inline(entry: KeyedEntry) -> bool:
 def fingerprint(value: Value | KeyedEntry) -> Hashable:
     """Reduce a value or an entry to what counts: its words and comments, not its layout."""
     if isinstance(value, Leaf):
+        # The further lines of a value move with its block; what is indented inside of it counts.
         return dedent(value.text, value.col) if "\n" in value.text else value.text
     if isinstance(value, KeyedEntry):
         return (
@@ -115,6 +119,7 @@ def fingerprint(value: Value | KeyedEntry) -> Hashable:
             fingerprint(value.value),
             squash(value.tail),
         )
+    # Comments before the closing bracket are in ``close``, the bracket itself is nobody's edit.
     return (value.kind, tuple(fingerprint(entry) for entry in value.entries), squash(value.close).rstrip("]} "))
 
 

@@ -41,6 +41,7 @@ def by_first(*fields: str) -> RowKey:
     """Name a row by the first of several fields that it has."""
 
     def key(row: Mapping[str, str]) -> Hashable:
+        # With the field's name: an id "build" and a name "build" are two rows.
         return next(((field, row[field]) for field in fields if field in row), None)
 
     return key

@@ -8,6 +8,7 @@ from gitprun.resolvers.yaml.pnpm import find_pnpm_faults, merge_pnpm
 from gitprun.resolvers.yaml.resolve import merge_yaml
 from gitprun.resolvers.yaml.yarn import find_yarn_faults, merge_yarn
 
+# Locks before "yaml", which matches pnpm-lock.yaml too and would merge one package from two resolutions.
 KINDS: tuple[Kind, ...] = (
     Kind(
         "pnpm-lock",

@@ -34,11 +34,11 @@ class _Open:
 
 
 def parse_plain(text: str) -> list[Any]:
-    """Give the values of each document: maps, lists and scalars as texts.
+    """Return the values of each document: maps, lists and scalars as texts.
 
     Raises:
         Broken: a parser finds no YAML, or a map has a key twice.
-        TooDeep: collections are nested too deep.
+        YamlTooDeep: collections are nested too deep.
     """
     documents: list[Any] = []
     stack: list[_Open] = []
@@ -46,6 +46,7 @@ def parse_plain(text: str) -> list[Any]:
         name = type(event).__name__
         if name in ("MappingStartEvent", "SequenceStartEvent"):
             path = _path_below(stack)
+            # The values are walked by recursion later, and a worker's file may nest as deep as it likes.
             if len(stack) > DEPTH_LIMIT:
                 raise YamlTooDeep
             stack.append(_Open(name == "MappingStartEvent", path))
@@ -55,22 +56,26 @@ def parse_plain(text: str) -> list[Any]:
         elif name == "ScalarEvent":
             _put(stack, _scalar(event), documents)
         elif name == "AliasEvent":
+            # Aliases are not followed: a few lines of them can stand for gigabytes.
             _put(stack, f"*{event.anchor}", documents)
     return documents
 
 
 def _events(text: str) -> Iterator[Any]:
+    # Inside: loading it takes longer than most merges, and only few need it.
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
 
     try:
+        # Events only, in Python: no tag constructs anything, and the C library need not be installed.
         yield from YAML(typ="safe", pure=True).parse(text)
+    # ValueError: an escape that stands for no character ("\U00110000").
     except (YAMLError, ValueError):
         raise Broken from None
 
 
 def _scalar(event: Any) -> str:
-    """Give a scalar's text behind a letter that tells the plain from the quoted."""
+    """Return a scalar's text behind a letter that tells the plain from the quoted."""
     return f"{'p' if event.implicit[0] else 's'}{event.value}"
 
 
@@ -91,6 +96,7 @@ def _put(stack: list[_Open], value: Any, documents: list[Any]) -> None:
     elif top.key is None:
         top.key = value[1:] if isinstance(value, str) else repr(value)
         if top.key == "<<":
+            # A map may merge several others in, so "<<" may stand as often as it likes.
             top.key = f"<<{len(top.pairs)}"
         elif top.key in top.pairs:
             raise Broken((*top.path, top.key))

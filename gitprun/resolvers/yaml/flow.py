@@ -11,10 +11,12 @@ from gitprun.resolvers.tree.nodes import DEPTH_LIMIT
 from gitprun.resolvers.yaml.scalars import ALIAS, QUOTED, canon, quoted_end
 
 _BLANK = re.compile(r"[ \t\n]*")
+# In flow, a plain scalar ends at brackets and commas; ":" and "-" may begin one only before another character.
 _PLAIN = re.compile(
     r"(?:[^\s,\[\]{}#:&*!|>'\"%@`?-]|[?:-](?=[^\s,\[\]{}]))"
     r"(?:[^\s,\[\]{}:]|:(?=[^\s,\[\]{}])|[ \t]+(?=[^\s,\[\]{}:#]))*"
 )
+# Without white space before it "#" is a character like any other.
 _COMMENT = re.compile(r"[ \t]+#[^\n]*")
 _COMMENTS = re.compile(r"(?:#[^\n]*\n[ \t\n]*)*")
 _KEY = re.compile(r"[ \t]*:[ \t]+|[ \t]*:(?=[,}\[{])")
@@ -26,6 +28,7 @@ def flow_end(text: str, at: int) -> int:
     before = " "
     while at < len(text):
         mark = text[at]
+        # A quote opens a string only where a value may begin: the one in don't is a letter.
         if mark in "\"'" and before in " \t\n,[{:":
             at = quoted_end(text, at)
             before = mark
@@ -49,9 +52,10 @@ def read_flow(text: str, depth: int = 0) -> EntryGroup:
     """Take a flow collection apart.
 
     Raises:
-        Unreadable: something in it is not plain.
+        TextUnreadable: something in it is not plain.
     """
     group, end = _read(text, 0, depth)
+    # The caller cut the text at its closing bracket; an earlier end means that the two read it differently.
     if end != len(text):
         raise TextUnreadable("something stands behind a bracket")
     return group
@@ -82,7 +86,7 @@ def _read(text: str, at: int, depth: int) -> tuple[EntryGroup, int]:
 
 
 def _before(text: str, at: int) -> tuple[str, str, int]:
-    """Give the blank space and the comments (with the space behind them) before an item."""
+    """Return the blank space and the comments (with the space behind them) before an item."""
     blank = _BLANK.match(text, at)
     gap = blank.group() if blank else ""
     at += len(gap)
@@ -94,6 +98,7 @@ def _before(text: str, at: int) -> tuple[str, str, int]:
 def _read_item(text: str, at: int, gap: str, is_map: bool, depth: int) -> tuple[KeyedEntry, int]:
     if not is_map:
         value, at = _read_value(text, at, depth)
+        # [a: 1] is a list with a map in it, which few writers mean and this reader does not build.
         if _KEY.match(text, at):
             raise TextUnreadable("a pair in a list")
         return KeyedEntry(None, value, gap=gap), at
@@ -119,6 +124,7 @@ def _read_value(text: str, at: int, depth: int) -> tuple[Value, int]:
 
 def _scalar(text: str, at: int) -> tuple[str, int]:
     found = QUOTED.match(text, at) or _PLAIN.match(text, at)
+    # A scalar over several lines is folded by rules of its own.
     if not found or "\n" in found.group():
         raise TextUnreadable("no plain scalar")
     return found.group(), found.end()

@@ -11,12 +11,13 @@ from gitprun.resolvers.yaml.scalars import ANCHOR, canon
 
 
 def plain_value(value: Value) -> Any:
-    """Give the maps, lists and scalars of a tree.
+    """Return the maps, lists and scalars of a tree.
 
     Raises:
-        Unreadable: a map has a key twice.
+        TextUnreadable: a map has a key twice.
     """
     if not isinstance(value, EntryGroup):
+        # What canon cannot reduce (escapes, folded lines) is compared as it is written: at worst a merge is refused.
         text = canon(value.text)
         return dedent(value.text, value.col) if text is None else text
     entries = [entry for entry in value.entries if not is_comment(entry)]
@@ -42,6 +43,7 @@ def double_keys(value: Value, path: Path = ()) -> list[Path]:
             continue
         below = (*path, *entry.name)
         if value.kind == "map":
+            # Merge keys may be repeated; any other key that is there twice hides one of its values.
             if entry.name in known and entry.name != ("<<",):
                 found.append(below)
             known.add(entry.name)
@@ -50,7 +52,7 @@ def double_keys(value: Value, path: Path = ()) -> list[Path]:
 
 
 def is_comment(entry: KeyedEntry) -> bool:
-    """Tell whether an entry is a comment that belongs to no key."""
+    """Check whether an entry is a comment that belongs to no key."""
     return isinstance(entry.key, tuple) and entry.key[0] == "#"
 
 
@@ -60,5 +62,5 @@ def anchors(text: str) -> list[str]:
 
 
 def uses_anchor(line: str, names: set[str]) -> bool:
-    """Tell whether a line names or calls up a named node."""
+    """Check whether a line names or calls up a named node."""
     return any(found.group(2) in names for found in ANCHOR.finditer(line))

@@ -19,10 +19,12 @@ from gitprun.resolvers.yaml.resolve import merge_texts
 from gitprun.resolvers.yaml.rules import pnpm_rules
 
 NAME = "pnpm-lock"
+# Lock files are long and plain: read a package at a time, so they may be larger than what people write.
 LOCK_LIMIT = 1 << 20
 _COMMAND = "pnpm install --lockfile-only"
 # What is below these is taken whole.
 SHALLOW = ("packages", "snapshots")
+# "key: value" or "key:", quoted or plain; list items, comments and flow maps have no key of their own.
 _LINE = re.compile(r"^( +)((?:'[^'\n]*'|\"[^\"\n]*\"|[^\s#'\"{\[-][^\s:]*)):(?: +([^\n]*))?$", re.MULTILINE)
 _NEEDS = ("dependencies", "devDependencies", "optionalDependencies")
 # What is not taken from a registry is no package of the file.
@@ -37,9 +39,11 @@ def merge_pnpm(conflict: FileConflict) -> Resolved | Refused:
     plain = take_plain(conflict, texts.triple, NAME)
     if plain is not None:
         return plain
+    # Reading below each package too would take a large lock past the limit on time.
     merged = merge_texts(texts, pnpm_rules(), SHALLOW)
     if isinstance(merged, Refused):
         return Refused(f"{merged.reason}; regenerate with: {_COMMAND}")
+    # Peers that are missing on a side already are pnpm's business, not the merge's.
     known = {*_dangling(texts.main), *_dangling(texts.unit)}
     fault = contested(*(_versions(text) for text in (texts.base, texts.main, texts.unit)))
     fault = fault or next((fault for fault in _dangling(merged) if fault not in known), None)
@@ -66,6 +70,7 @@ def _double_inside(tree: EntryGroup) -> Iterator[str]:
     for owner, lines in _whole_entries(tree):
         path: list[tuple[int, str]] = []
         known: set[tuple[str, ...]] = set()
+        # By indentation alone: pnpm writes its files itself, always in the same way.
         for indent, key, _ in lines:
             while path and path[-1][0] >= indent:
                 path.pop()
@@ -77,7 +82,7 @@ def _double_inside(tree: EntryGroup) -> Iterator[str]:
 
 
 def _whole_entries(tree: EntryGroup) -> Iterator[tuple[tuple[str, str], list[tuple[int, str, str]]]]:
-    """Give each entry that was read whole as its path and its lines: indentation, key and value."""
+    """Yield each entry that was read whole as its path and its lines: indentation, key and value."""
     for document in tree.entries:
         for top in document.value.entries if isinstance(document.value, EntryGroup) else ():
             if top.name[:1] in (("packages",), ("snapshots",)) and isinstance(top.value, EntryGroup):
@@ -88,9 +93,10 @@ def _whole_entries(tree: EntryGroup) -> Iterator[tuple[tuple[str, str], list[tup
 
 
 def _versions(text: str) -> dict[str, set[str]]:
-    """Give the versions that are locked of each package."""
+    """Return the versions that are locked of each package."""
     found: dict[str, set[str]] = {}
     for (_, key), _ in _whole_entries(read_yaml(text, SHALLOW)):
+        # "/foo@1.0.0(react@18.2.0)": format 6 and older have the slash, the brackets hold the peers it got.
         name, _, version = key.split("(")[0].removeprefix("/").rpartition("@")
         found.setdefault(name, set()).add(version)
     return found
@@ -107,6 +113,7 @@ def _dangling(text: str) -> tuple[str, ...]:
     known = {name for (_, name), _ in whole}
     faults: dict[str, None] = {}
     for owner, name, version in (*_direct_needs(lock), *_needs(whole)):
+        # Each format of the lock spells a package in its own way; a version may also be a whole path (npm aliases).
         spellings = {version, f"{name}@{version}", f"/{name}@{version}", f"/{name}/{version}", f"/{version}"}
         if version and not _ELSEWHERE.match(version) and not spellings & known:
             what = quote(f"{name} {version}".encode())
@@ -115,9 +122,11 @@ def _dangling(text: str) -> tuple[str, ...]:
 
 
 def _direct_needs(lock: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    # A project without workspaces has its dependencies at the top, in older formats.
     for owner, value in (*_map(lock, "importers").items(), (".", lock)):
         for kind in _NEEDS:
             for name, found in _map(value, kind).items():
+                # Older formats give the version itself, newer ones a map with the range beside it.
                 version = found.get("version", "") if isinstance(found, dict) else found
                 yield owner, name, version[1:] if isinstance(version, str) else ""
 
@@ -128,6 +137,7 @@ def _needs(whole: Iterable[tuple[tuple[str, str], list[tuple[int, str, str]]]]) 
         for indent, key, value in lines:
             if not value and key in _NEEDS:
                 inside = indent
+            # A line that is indented no more ends the dependencies.
             elif indent <= inside:
                 inside = -1
             elif inside >= 0:

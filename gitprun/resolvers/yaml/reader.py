@@ -19,10 +19,12 @@ from gitprun.resolvers.yaml.scalars import (
     split_comment,
 )
 
+# A colon is one only before a space or the line's end, so http://x is no key; "- " and "? " begin other things.
 _KEY = re.compile(
     r"""("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|<<|(?:[^\s"'#&*!|>%@`\[\]{},?:-]|[?:-](?=\S)).*?)"""
     r"(?<![ \t])[ \t]*:(?=[ \t]|$)"
 )
+# "-x" and "---" are text or a marker: a dash needs a space behind it.
 _DASH = re.compile(r"-(?:[ \t]+(?=[^\s#])|(?=[ \t]*$|[ \t]+#))")
 _MARKER = re.compile(r"(---|\.\.\.)(?=[ \t]|$)")
 _REST = re.compile(r"[ \t]*(?:(?<=[ \t])#.*)?$")
@@ -34,7 +36,7 @@ def read_yaml(text: str, shallow: tuple[str, ...] = ()) -> EntryGroup:
     The entries below the top keys in ``shallow`` are left whole: what is below them is not read.
 
     Raises:
-        Unreadable: it holds something that is not understood.
+        TextUnreadable: it holds something that is not understood.
     """
     lines = text.split("\n")[:-1]
     reader = _YamlReader(lines, shallow)
@@ -47,6 +49,7 @@ def read_yaml(text: str, shallow: tuple[str, ...] = ()) -> EntryGroup:
         head = ""
         gap, lead = "", ""
         if found:
+            # "--- value" puts content on the marker's line, and "..." allows directives after it: both are rare.
             if found.group(1) != "---" or not _REST.match(lines[reader.at], 3):
                 raise TextUnreadable("no plain start of a document")
             gap, lead = _split_blank(trivia)
@@ -57,6 +60,7 @@ def read_yaml(text: str, shallow: tuple[str, ...] = ()) -> EntryGroup:
             raise TextUnreadable("something stands behind a document")
         reader.pending = trivia
         documents.append(KeyedEntry(None, reader.read_document(), gap=gap, lead=lead, head=head))
+        # Trailing comments and blank lines are nobody's entry; they close the file.
         if reader.pending and not (reader.at < len(lines) and _MARKER.match(lines[reader.at])):
             trivia = reader.pending
             break
@@ -83,11 +87,12 @@ class _YamlReader:
     _under: str = ""
 
     def take_trivia(self) -> list[str]:
-        """Read on to the next line with content; give all that lies before it."""
+        """Read on to the next line with content; returns all that lies before it."""
         while self.at < len(self.lines):
             line = self.lines[self.at]
             if line.strip() and not line.lstrip(" ").startswith("#"):
                 break
+            # In a block scalar that line may be content, elsewhere it is blank: not told apart here.
             if "\t" in line and not line.strip():
                 raise TextUnreadable("a line of tabs")
             self.pending.append(line)
@@ -96,7 +101,7 @@ class _YamlReader:
         return taken
 
     def peek(self) -> int:
-        """Give the indentation of the next line with content, -1 at the end of the document."""
+        """Return the indentation of the next line with content, -1 at the end of the document."""
         if self.at < len(self.lines):
             line = self.lines[self.at]
             if not line or line[0] == " " or line[0] == "#":
@@ -105,9 +110,11 @@ class _YamlReader:
             return -1
         line = self.lines[self.at]
         if line[0] in "-.%" and (line[0] == "%" or _MARKER.match(line)):
+            # %TAG and %YAML change what the rest means.
             if line[0] == "%":
                 raise TextUnreadable("a directive")
             return -1
+        # YAML allows no tab as indentation, and where else it may stand takes a full parser to tell.
         if "\t" in line:
             raise TextUnreadable("a tab")
         return len(line) - len(line.lstrip(" "))
@@ -131,9 +138,11 @@ class _YamlReader:
         entries: list[KeyedEntry] = []
         while True:
             here = self.peek()
+            # Either bad YAML, or a scalar that goes on in a way this reader does not know.
             if here > col:
                 raise TextUnreadable("indented more than what stands beside it")
             if here < col or bool(_DASH.match(self.lines[self.at], col)) != is_list:
+                # "key:" may be followed by its list at the same column, but that was read with the key.
                 if here == col and not is_list:
                     raise TextUnreadable("a list among keys")
                 break
@@ -145,10 +154,11 @@ class _YamlReader:
         return EntryGroup(kind, tuple(entries), col=col, compact=compact)
 
     def _settle_trivia(self, col: int, entries: list[KeyedEntry]) -> tuple[str, str]:
-        """Tell what of the pending lines belongs to the next entry; a comment set off by blank lines does not."""
+        """Return what of the pending lines belongs to the next entry; a comment set off by blank lines does not."""
         trivia, self.pending = self.pending, []
         last = max((i for i, line in enumerate(trivia) if not line.strip()), default=-1)
         loose, own = trivia[: last + 1], trivia[last + 1 :]
+        # A comment that is indented less belongs to a block further out, and so does the blank line below it.
         if any(line.strip() and _indent(line) < col for line in loose):
             loose, own = [], trivia
         rest = _detach(loose, col, entries)
@@ -162,6 +172,7 @@ class _YamlReader:
             if line.strip():
                 if _indent(line) < col:
                     break
+                # Blank lines behind the last such comment stay outside: they set off what follows.
                 mine = i + 1
         _detach(self.pending[:mine], col, entries)
         self.pending = self.pending[mine:]
@@ -169,12 +180,14 @@ class _YamlReader:
     def _read_pair(self, col: int, depth: int, gap: str, lead: str) -> KeyedEntry:
         line = self.lines[self.at]
         found = _KEY.match(line, col)
+        # "a #b: c" is a key and a comment, to some parsers; quoted, it is a key.
         if not found or (found.group(1)[0] not in "\"'" and " #" in found.group(1)):
             raise TextUnreadable("no plain key")
         text = found.group(1)
         means = canon(text)
         key = ("k", means or text)
         head = line[col : found.end()]
+        # Right below a top key: that is where a lock has its packages.
         if depth == 1 and self._under in self.shallow:
             return KeyedEntry(key, self._read_whole(found.end(), col), (text,), None, gap, lead, head, tail="\n")
         if not depth:
@@ -189,6 +202,7 @@ class _YamlReader:
         start = found.end()
         head = line[col:start]
         if start < len(line) and (_DASH.match(line, start) or _KEY.match(line, start)):
+            # The dash becomes a space, so that the block behind it is read like one of its own lines.
             self.lines[self.at] = " " * start + line[start:]
             group = self.read_block(start, depth + 1, compact=True)
             return KeyedEntry(None, group, (), "", gap, lead, head)
@@ -196,7 +210,7 @@ class _YamlReader:
         return KeyedEntry(None, value, (), "", gap, lead, head + space, note, tail)
 
     def _read_value(self, start: int, col: int, depth: int, *, is_list: bool) -> tuple[Value, str, str, str]:
-        """Read the value that starts on this line, or below it; give it with its space, note and tail."""
+        """Read the value that starts on this line, or below it; returns it with its space, note and tail."""
         line = self.lines[self.at]
         body = line[start:].lstrip(" \t")
         space = line[start : len(line) - len(body)]
@@ -207,6 +221,7 @@ class _YamlReader:
             below = self.peek()
             if below > col or (below == col and not is_list and _DASH.match(self.lines[self.at], col)):
                 return self.read_block(below, depth + 1), "", line[start:] + "\n", ""
+            # "!!null" or "&name" with nothing behind it is a value; a bare key has none, only what follows on its line.
             if properties:
                 return Leaf(properties.group(), col), space, "", rest + "\n"
             return Leaf("", col), "", "", line[start:] + "\n"
@@ -229,7 +244,7 @@ class _YamlReader:
         return Leaf("\n".join((self.lines[first][start:], *self.lines[first + 1 : last])), col)
 
     def _read_scalar(self, body: str, skip: int, col: int, depth: int) -> tuple[Value, str]:
-        """Read a scalar or flow collection behind ``skip`` characters of properties; give it and what follows it."""
+        """Read a scalar or flow collection behind ``skip`` characters of properties; returns it and what follows it."""
         mark = body[skip]
         if mark in "|>":
             return self._read_block_scalar(body, body[skip:], col), ""
@@ -238,11 +253,13 @@ class _YamlReader:
         self.at += 1
         if mark == "*":
             text, tail = split_comment(body)
+            # "*a b" is no alias, and what a parser makes of it differs.
             if not ALIAS.fullmatch(text[skip:]):
                 raise TextUnreadable("something stands behind an alias")
             return Leaf(text, col), tail
         text, tail = split_comment(body)
         require_plain(text[skip:], first=True)
+        # A comment ends a plain scalar: what follows is no more of it.
         while not tail.strip() and self._continues(col):
             more, tail = split_comment(self.lines[self.at])
             require_plain(more.strip(), first=False)
@@ -252,11 +269,12 @@ class _YamlReader:
         return Leaf(text, col), tail
 
     def _continues(self, col: int) -> bool:
-        """Tell whether the next line goes on with a plain scalar."""
+        """Check whether the next line goes on with a plain scalar."""
         before = len(self.pending)
         if self.peek() <= col:
             return False
         if any(line.strip() for line in self.pending[before:]):
+            # In the midst of a folded scalar it would be text for one parser and an error for another.
             raise TextUnreadable("a comment in a scalar")
         return True
 
@@ -271,9 +289,11 @@ class _YamlReader:
                 break
             except TextUnreadable:
                 self.at += 1
+                # The text is searched anew for each further line, which is quadratic.
                 if self.at >= len(self.lines) or self.at - first > 500:
                     raise
                 line = self.lines[self.at]
+                # The closing bracket may stand under its key, at the column of the key itself.
                 closes = line.strip() in ("]", "}") and _indent(line) >= col
                 if line.strip() and _indent(line) <= col and not closes:
                     raise TextUnreadable("not closed where it is indented less") from None
@@ -282,6 +302,7 @@ class _YamlReader:
         tail = text[end:]
         if not _REST.match(tail) or "\n" in tail:
             raise TextUnreadable("something stands behind a value")
+        # Behind an anchor or a tag a collection is taken whole: its properties are about all of it.
         flow = read_flow(text[skip:end], depth + 1) if body[skip] in "[{" else None
         return (Leaf(text[:end], col) if skip or flow is None else flow), tail
 
@@ -290,6 +311,7 @@ class _YamlReader:
             raise TextUnreadable("no plain block scalar")
         self.at += 1
         start = last = self.at
+        # "|2": the indentation is written where the text itself begins with spaces.
         told = re.search(r"\d", header.split("#")[0])
         inner = col + int(told.group()) if told else None
         while self.at < len(self.lines):
@@ -303,6 +325,7 @@ class _YamlReader:
                     raise TextUnreadable("a block scalar is indented less than its start")
                 last = self.at + 1
             self.at += 1
+        # "keep": the blank lines behind the text are part of it.
         if "+" in header.split("#")[0]:
             last = self.at
         self.at = last
@@ -310,7 +333,7 @@ class _YamlReader:
 
 
 def _detach(lines: list[str], col: int, entries: list[KeyedEntry]) -> list[str]:
-    """Turn comments into entries of their own, a paragraph each; give the blank lines that are left."""
+    """Turn comments into entries of their own, a paragraph each; returns the blank lines that are left."""
     gap: list[str] = []
     words: list[str] = []
     for line in [*lines, ""]:
@@ -320,6 +343,7 @@ def _detach(lines: list[str], col: int, entries: list[KeyedEntry]) -> list[str]:
         if words:
             text = "\n".join(words)[col:]
             key = " ".join(text.split())
+            # The same words may stand twice; counted, each keeps a key of its own.
             times = sum(isinstance(e.key, tuple) and e.key[:2] == ("#", key) for e in entries)
             start = "".join(blank + "\n" for blank in gap)
             entries.append(KeyedEntry(("#", key, times), Leaf(text, col), row="", gap=start, tail="\n"))

@@ -45,6 +45,7 @@ ORDERED = frozenset(
 
 _VARIABLE = r"[^=]+"
 _PACKAGE = r"@?[A-Za-z0-9._/-]+"
+# "FOO=1" and "FOO=2" are two values of one variable, not two items.
 _NAMED = {
     "additional_dependencies": _PACKAGE,
     "build-args": _VARIABLE,
@@ -59,6 +60,7 @@ _ROWS: tuple[RowKey, ...] = (
     by_fields("id"),
     by_fields("name"),
     by_fields("key"),
+    # Kubernetes takes one port with TCP and with UDP for two.
     by_fields("containerPort", optional=("protocol",)),
     by_fields("port", optional=("protocol",)),
     by_fields("mountPath"),
@@ -68,17 +70,19 @@ _ROWS: tuple[RowKey, ...] = (
     by_fields("host"),
     by_fields("path"),
 )
+# A step often has no id; then what it uses or runs is what people know it by.
 _STEPS: tuple[RowKey, ...] = (by_first("id", "name", "uses", "run"),)
+# OpenAPI: a parameter is written out, or stands elsewhere.
 _REFERENCES: tuple[RowKey, ...] = (by_first("$ref", "name"),)
 
 
 def yaml_rules() -> ValueRules:
-    """Give the rules of files that people write."""
+    """Return the rules of files that people write."""
     return ValueRules(canon, _is_set, _item_name, _row_keys)
 
 
 def pnpm_rules() -> ValueRules:
-    """Give the rules of pnpm's lock file: each resolved package is one thing."""
+    """Return the rules of pnpm's lock file: each resolved package is one thing."""
     return ValueRules(canon, _is_set, _item_name, _row_keys, _is_locked)
 
 
@@ -101,5 +105,6 @@ def _row_keys(path: Path) -> tuple[RowKey, ...]:
 
 def _is_locked(path: Path) -> bool:
     if path[:1] in (("packages",), ("snapshots",)):
+        # The package's own entry: below it nothing is merged, above it everything.
         return len(path) == 2
     return path[:1] == ("importers",) and len(path) == 4

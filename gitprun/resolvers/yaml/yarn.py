@@ -14,9 +14,12 @@ from gitprun.resolvers.tree import TextUnreadable
 from gitprun.resolvers.tree.texts import decode, encode
 
 NAME = "yarn-lock"
+# Lock files are long and plain: read a block at a time, so they may be larger than what people write.
 LOCK_LIMIT = 1 << 20
 _COMMAND = "yarn install"
+# "a@^1, a@^2" and the quoted form; a comma inside quotes separates nothing.
 _RANGE = re.compile(r'\s*("(?:[^"\\]|\\.)*"|[^",]+?)\s*(?:,|$)')
+# Four spaces in both formats; yarn 1 sets a space between name and range, the later one a colon.
 _NEED = re.compile(r'    ("[^"]+"|[^\s":]+)(?:: | )("[^"]*"|\S+)$')
 _META = "__metadata"
 
@@ -43,6 +46,7 @@ def merge_yarn(conflict: FileConflict) -> Resolved | Refused:
         result = _read(merged)
     except TextUnreadable as error:
         return Refused(f"{error}; regenerate with: {_COMMAND}")
+    # Without the blank lines: the last block of a file has none behind it.
     blocks: list[dict[Key, Hashable]] = [
         {key: block.strip("\n") for key, block in lock.blocks.items()} for lock in (base, main, unit, result)
     ]
@@ -70,11 +74,13 @@ def _read(text: str) -> _Lock:
     for line in text.split("\n")[:-1]:
         if line and line[0] not in " #":
             header = line.rstrip()
+            # What is no header at the margin is what git leaves of a conflict, say.
             if not header.endswith(":") or header[:-1] in blocks:
                 raise TextUnreadable(
                     f"{quote(line.encode())} is {'there twice' if header.endswith(':') else 'no header'}"
                 )
             current = blocks.setdefault(header[:-1], [])
+        # yarn writes comments at the top only; one below it would move with the block above.
         elif line.startswith("#") and blocks:
             raise TextUnreadable("a comment stands among the blocks")
         elif line.startswith(" ") and not blocks:
@@ -87,6 +93,7 @@ def _merge(base: _Lock, main: _Lock, unit: _Lock) -> str:
     top = settle_value(base.top, main.top, unit.top)
     if not isinstance(top, str):
         raise TextUnreadable("what stands above the packages is changed on both sides, differently")
+    # __metadata holds the format's version and is no package: it stays at the top, out of the sorting.
     order = merge_keys(*([key for key in lock.blocks if key != _META] for lock in (base, main, unit)))
     if isinstance(order, EntryClash):
         raise TextUnreadable(f"the file {order.reason}")
@@ -120,12 +127,14 @@ def _faults(text: str) -> tuple[str, ...]:
     try:
         lock = _read(text if text.endswith("\n") else text + "\n")
     except TextUnreadable as error:
+        # Another kind of file under this name is no fault of its own.
         return (str(error),) if "twice" in str(error) else ()
     counts = Counter(name for header in lock.blocks for name in _ranges(header))
     double = [f"{quote(name.encode())} is locked twice" for name, count in counts.items() if count > 1]
     missing: dict[str, None] = {}
     for header, block in lock.blocks.items():
         for name, version in _needs(block):
+            # The later format writes the protocol in its headers and leaves it out of the needs.
             if not {f"{name}@{version}", f"{name}@npm:{version}"} & counts.keys():
                 what = quote(f"{name}@{version}".encode())
                 missing[f"{quote(header.encode())} needs {what}, which is not locked"] = None

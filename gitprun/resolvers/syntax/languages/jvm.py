@@ -16,6 +16,7 @@ KOTLIN = Grammar(
     scopes=(
         Scope(("source_file",), (Group(("import",), head=True, tidy=True), Group(_KOTLIN_MEMBERS))),
         Scope(("class_body",), (Group(_KOTLIN_MEMBERS),)),
+        # Entries end before members start.
         Scope(("enum_class_body",), (Group(("enum_entry",)), Group(_KOTLIN_MEMBERS)), b","),
         Scope(("modifiers",), (Group(_KOTLIN_WORDS),)),
     ),
@@ -23,6 +24,7 @@ KOTLIN = Grammar(
         Named(("import",)),
         Named(("class_declaration", "object_declaration"), ("name",), "type"),
         Named(("property_declaration",), ("#variable_declaration/#identifier",), "property"),
+        # Overloads differ in the types of their parameters.
         Named(("function_declaration",), ("name", "#function_value_parameters/#parameter/?#user_type"), "function"),
         Named(("enum_entry",), ("#identifier",)),
         Named(("visibility_modifier",), (), "visibility"),
@@ -32,6 +34,7 @@ KOTLIN = Grammar(
         Unique(("source_file",), ("#import",), "the import"),
         Unique(("class_body",), ("#function_declaration",), "the function",
                ("name", "#user_type", "#function_value_parameters/#parameter/?#user_type")),
+        # An extension has the type it extends in front of its name, and is another thing than the member of that name.
         Unique(("class_body",), ("#property_declaration",), "the property", ("#user_type",
             "#variable_declaration/#identifier")),
         Unique(("enum_class_body",), ("#enum_entry",), "the enum member"),
@@ -57,6 +60,7 @@ SCALA = Grammar(
         Named(("import_declaration",)),
         Named(("function_definition", "function_declaration"), ("name", "parameters"), "function"),
         Named(("class_definition", "trait_definition", "enum_definition", "type_definition"), ("name",), "type"),
+        # A companion object may have the name of its class.
         Named(("object_definition",), ("name",), "object"),
         Named(("access_modifier",), (), "visibility"),
     ),
@@ -96,8 +100,10 @@ CSHARP = Grammar(
             "field"),
         Named(("property_declaration", "event_declaration"), ("name",), "property"),
         Named(("method_declaration", "constructor_declaration"),
+              # The same method, once its own and once for an interface by its full name, is two.
               ("name", "parameters/*/?type", "#type_parameter_list", "#explicit_interface_specifier"), "method"),
         Named(("enum_member_declaration",), ("name",)),
+        # All words of visibility are one name: where each side adds another one they must clash.
         Named(("modifier",), ("!modifier",)),
         Named(("assignment_expression",), ("left",)),
     ),
@@ -108,6 +114,7 @@ CSHARP = Grammar(
                ("name", "#explicit_interface_specifier")),
         Unique(("declaration_list",), ("#field_declaration",), "the field"),
         Unique(("enum_member_declaration_list",), ("#enum_member_declaration",), "the enum member"),
+        # Literals only: what a name stands for is not told here.
         Unique(("enum_member_declaration_list",), ("#enum_member_declaration/value",), "the enum value", (".",),
             "literal"),
         Unique(("switch_body",), ("#switch_section/#constant_pattern",), "the case", (".",)),

@@ -25,6 +25,7 @@ C = Grammar(
     files=("*.c",),
     wheel="tree_sitter_c",
     scopes=(
+        # The include guard is a scope: in a header everything stands in it.
         Scope(("translation_unit", "declaration_list", "preproc_ifdef", "preproc_if"), _C_TOP),
         Scope(
             ("field_declaration_list",),
@@ -32,7 +33,9 @@ C = Grammar(
                     "friend_declaration", "alias_declaration")),),
         ),
         Scope(("enumerator_list",), (Group(("enumerator",)),), b","),
+        # Order counts only without designators, and what has none is in no group.
         Scope(("initializer_list",), (Group(("initializer_pair",)),), b","),
+        # Behind a case that falls through a new one would be run with it.
         Scope(("compound_statement",), (Group(("case_statement",), only="leaves", guarded=True),)),
     ),
     names=(
@@ -47,6 +50,7 @@ C = Grammar(
         Named(("enumerator",), ("name",)),
         Named(("initializer_pair",), ("designator",)),
         Named(("case_statement",), ("value",), "case"),
+        # A namespace may be opened many times.
         Named(("namespace_definition",), ("name",), "namespace", twice=True),
     ),
     unique=(
@@ -54,6 +58,7 @@ C = Grammar(
         Unique(("field_declaration_list",), ("#field_declaration", "#function_definition"), "the member",
                ("declarator+", "!parameters")),
         Unique(("enumerator_list",), ("#enumerator",), "the enum member"),
+        # Two names for one value are legal, and hardly what the two sides meant; only literals are compared.
         Unique(("enumerator_list",), ("#enumerator/value",), "the enum value", (".",), only="literal"),
         Unique(("initializer_list",), ("#initializer_pair",), "the initializer"),
         Unique(("compound_statement",), ("#case_statement/value",), "the case", (".",), only="literal"),
@@ -71,6 +76,7 @@ CPP = replace(
     wheel="tree_sitter_cpp",
 )
 
+# Go initializes what a package declares by what depends on what, not by where it stands.
 _GO_DECLARED = (
     "function_declaration",
     "method_declaration",
@@ -92,7 +98,9 @@ GO = Grammar(
         Scope(("var_declaration", "var_spec_list"), (Group(("var_spec",)),)),
         Scope(("type_declaration",), (Group(("type_spec",)),)),
         Scope(("literal_value",), (Group(("keyed_element",)),), b","),
+        # No case of Go falls through into the next one by itself.
         Scope(("expression_switch_statement", "type_switch_statement"), (Group(("expression_case", "type_case")),)),
+        # A body of statements is free only when all of it registers, such as a function that sets routes up.
         Scope(("statement_list",), (Group(("expression_statement",), only="registration", alike=True),),
             only="registering"),
     ),
@@ -106,6 +114,7 @@ GO = Grammar(
         Named(("const_declaration",), ("#const_spec/name",), "declared"),
         Named(("var_declaration",), ("#var_spec/name|#var_spec_list/#var_spec/name",), "declared"),
         Named(("const_spec", "var_spec"), ("name",), "declared in a group"),
+        # An embedded field has no name, and is known by its type.
         Named(("field_declaration",), ("name|type",), "field"),
         Named(("method_elem",), ("name",)),
         Named(("keyed_element",), ("key",)),
@@ -152,6 +161,7 @@ RUST = Grammar(
             ("source_file", "declaration_list"),
             (
                 Group(("use_declaration", "extern_crate_declaration"), tidy=True),
+                # A module with its body in this file is an item like any other.
                 Group(("mod_item",), only="no-body", tidy=True),
                 Group(_RUST_ITEMS),
             ),
@@ -161,10 +171,13 @@ RUST = Grammar(
         Scope(("field_declaration_list",), (Group(("field_declaration",)),), b","),
         Scope(("enum_variant_list",), (Group(("enum_variant",)),), b","),
         Scope(("field_initializer_list",), (Group(("field_initializer", "shorthand_field_initializer")),), b","),
+        # In the brackets of a derive stands a set; those of other macros may hold anything.
         Scope(("token_tree",), (Group(("identifier",)),), b",", only="derive"),
+        # The first arm that matches holds, so only those of plain literals or paths may change places.
         Scope(("match_block",), (Group(("match_arm",), only="plain-arm"),)),
     ),
     names=(
+        # Uses of one path may stand twice, each with other names or another visibility.
         Named(("use_declaration",), ("#scoped_use_list/path|argument", "#visibility_modifier"), twice=True),
         Named(("extern_crate_declaration",)),
         Named(("scoped_use_list",), ("path",), "used"),
@@ -182,6 +195,7 @@ RUST = Grammar(
         Named(("match_arm",), ("pattern",), "arm"),
     ),
     unique=(
+        # What stands under another cfg is another thing, though it has the same name.
         Unique(("source_file", "declaration_list"), ("#function_item",), "the function", only="no-cfg"),
         Unique(("source_file", "declaration_list"), ("#struct_item", "#enum_item", "#trait_item", "#type_item"),
                "the type", only="no-cfg"),

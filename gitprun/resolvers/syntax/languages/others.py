@@ -15,6 +15,7 @@ HASKELL = Grammar(
         Scope(("fields",), (Group(("field",)),), b","),
     ),
     names=(
+        # One module may be imported many times: qualified, under another name, in part.
         Named(("import",), ("module", "#qualified", "alias"), twice=True),
         Named(("field_update",), ("field",)),
         Named(("field",), ("name",)),
@@ -31,6 +32,7 @@ HCL = Grammar(
     files=("*.hcl", "*.tf", "*.tfvars"),
     wheel="tree_sitter_hcl",
     scopes=(
+        # Blocks without a label (ingress, say) stand many times, and nothing but their order tells them apart.
         Scope(("body",), (Group(("attribute",)), Group(("block",), only="labelled"))),
         Scope(("object",), (Group(("object_elem",)),)),
     ),
@@ -67,6 +69,7 @@ MAKE = Grammar(
     files=("Makefile", "makefile", "GNUmakefile", "*.mk", "*.mak"),
     wheel="tree_sitter_make",
     scopes=(Scope(("makefile",), (Group(("rule",)),)),),
+    # A target may have many rules, of which one has a recipe.
     names=(Named(("rule",), ("#targets",), twice=True), Named(("variable_assignment",), ("name",))),
 )
 
@@ -75,6 +78,7 @@ FORTRAN = Grammar(
     files=("*.f90", "*.F90", "*.f95", "*.F95", "*.f03", "*.f08"),
     wheel="tree_sitter_fortran",
     scopes=(
+        # The language wants uses before anything else.
         Scope(("program", "module", "subroutine", "function", "submodule"), (Group(("use_statement",), head=True),)),
         Scope(("internal_procedures",), (Group(("subroutine", "function")),)),
     ),
@@ -107,6 +111,7 @@ SOLIDITY = Grammar(
         Named(("contract_declaration", "interface_declaration", "library_declaration", "struct_declaration",
                "enum_declaration"), ("name",), "type"),
         Named(("function_definition", "event_definition", "error_declaration", "modifier_definition"),
+              # Overloads differ in the types of their parameters.
               ("name", "#parameter/type|#event_parameter/type|#error_parameter/type"), "function"),
         Named(("state_variable_declaration",), ("name",), "variable"),
         Named(("struct_member",), ("name",)),
@@ -150,6 +155,7 @@ DEVICETREE = Grammar(
     name="devicetree",
     files=("*.dts", "*.dtsi", "*.dtso", "*.overlay"),
     wheel="tree_sitter_devicetree",
+    # Properties before nodes, as the device tree compiler asks for.
     scopes=(Scope(("node",), (Group(("property",), head=True), Group(("node",)))),),
     names=(Named(("property",), ("name",)), Named(("node",), ("name", "address"))),
     unique=(Unique(("node",), ("#property",), "the property"), Unique(("node",), ("#node",), "the node")),
@@ -172,6 +178,7 @@ SWIFT = Grammar(
     ),
     names=(
         Named(("import_declaration",)),
+        # An extension has the kind and the name of what it extends, and there may be many of one type.
         Named(("class_declaration", "protocol_declaration"), ("name", "declaration_kind"), "type", twice=True),
         Named(("function_declaration", "protocol_function_declaration"), ("name", "#parameter"), "function"),
         Named(("property_declaration",), ("name",), "property"),
@@ -184,4 +191,5 @@ SWIFT = Grammar(
     ),
 )  # fmt: skip
 
+# Without scopes: clauses of one function are tried in their order.
 ELIXIR = Grammar(name="elixir", files=("*.ex", "*.exs"), wheel="tree_sitter_elixir")

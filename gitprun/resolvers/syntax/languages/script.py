@@ -30,6 +30,7 @@ _SCOPES = (
                 "method_signature", "index_signature", "property_signature")),),
     ),
     Scope(
+        # Their members may end with a semicolon, a comma or nothing; this is for where no version shows which.
         ("interface_body", "object_type"),
         (Group(("property_signature", "method_signature", "index_signature", "call_signature")),),
         separator=b";",
@@ -52,6 +53,7 @@ _SCOPES = (
         ("literal_type", "predefined_type", "type_identifier", "generic_type", "array_type", "object_type",
          "nested_type_identifier", "template_literal_type", "parenthesized_type", "undefined", "null")),),
          separator=b"|"),
+    # Behind a case that falls through a new one would be run with it.
     Scope(("switch_body",), (Group(("switch_case",), only="leaves", guarded=True),)),
 )  # fmt: skip
 
@@ -62,8 +64,10 @@ _NAMES = (
     Named(("function_declaration", "generator_function_declaration", "class_declaration",
            "abstract_class_declaration", "enum_declaration"), ("name",), "value"),
     Named(("lexical_declaration", "variable_declaration"), ("#variable_declarator/name",), "value"),
+    # A type and a value may have one name.
     Named(("interface_declaration", "type_alias_declaration"), ("name",), "type"),
     Named(("method_definition", "public_field_definition", "field_definition", "abstract_method_signature"),
+          # A getter, a setter and a static member may share a name.
           ("name|property", "#static", "#get", "#set"), "member"),
     Named(("method_signature", "property_signature"), ("name", "parameters"), "signature"),
     Named(("pair",), ("key",), "property"),
@@ -81,6 +85,7 @@ _NAMES = (
 _UNIQUE = (
     Unique(("program",), ("#import_statement/#import_clause/#named_imports/#import_specifier",
                           "#import_statement/#import_clause/#identifier"), "the import", ("alias|name|.",)),
+    # A name may be exported where it is declared, or not: it is one name in either case.
     Unique(("program", "statement_block"), tuple(
         f"{way}{kind}" for kind in ("function_declaration", "class_declaration", "enum_declaration",
                                     "lexical_declaration", "generator_function_declaration")
@@ -88,8 +93,10 @@ _UNIQUE = (
     Unique(("program", "statement_block"), ("#type_alias_declaration", "#export_statement/#type_alias_declaration"),
            "the type"),
     Unique(("object",), ("#pair", "#shorthand_property_identifier"), "the key", ("key|.",)),
+    # Signatures without a body are nodes of another kind, so overloads are no fault.
     Unique(("class_body",), ("#method_definition", "#public_field_definition", "#field_definition"), "the member"),
     Unique(("enum_body",), ("#property_identifier", "#enum_assignment"), "the enum member", ("name|.",)),
+    # Literals only: what an expression comes out as is not told here.
     Unique(("enum_body",), ("#enum_assignment/value",), "the enum value", (".",), only="literal"),
     Unique(("switch_body",), ("#switch_case/value",), "the case", (".",), only="literal"),
     Unique(("named_imports",), ("#import_specifier",), "the import"),

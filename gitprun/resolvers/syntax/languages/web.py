@@ -18,6 +18,7 @@ PHP = Grammar(
             Group(("use_declaration", "const_declaration", "property_declaration", "method_declaration",
                 "enum_case")),)),
         Scope(("namespace_use_group",), (Group(("namespace_use_clause",), tidy=True),), b","),
+        # Only elements with a key: others are numbered by their place.
         Scope(("array_creation_expression",), (Group(("array_element_initializer",), only="paired"),), b","),
         Scope(("class_interface_clause",), (Group(("name", "qualified_name")),), b","),
     ),
@@ -55,6 +56,7 @@ RUBY = Grammar(
     names=(
         Named(("method",), ("name",), "method"),
         Named(("singleton_method",), ("object", "name"), "method"),
+        # A class may be opened many times.
         Named(("class", "module"), ("name",), "type", twice=True),
         Named(("pair",), ("key",)),
         Named(("call",), ("!call",)),
@@ -71,6 +73,7 @@ LUA = Grammar(
     wheel="tree_sitter_lua",
     scopes=(
         Scope(("chunk",), (Group(("function_declaration",)),)),
+        # Fields without a name are numbered by their place.
         Scope(("table_constructor",), (Group(("field",), only="named-field"),), b","),
     ),
     names=(Named(("function_declaration",), ("name",), "function"), Named(("field",), ("name",))),
@@ -82,6 +85,7 @@ SHELL = Grammar(
     name="shell",
     files=("*.sh", "*.bash", ".bashrc", ".bash_profile", ".profile"),
     wheel="tree_sitter_bash",
+    # Functions only: all other lines of a script are run one after another.
     scopes=(Scope(("program",), (Group(("function_definition",)),)),),
     names=(Named(("function_definition",), ("name",), "function"),),
     unique=(Unique(("program",), ("#function_definition",), "the function"),),
@@ -93,6 +97,7 @@ XML = Grammar(
            "*.resx", "*.plist", "*.xaml", "*.wsdl", "*.pom"),
     wheel="tree_sitter_xml",
     maker="language_xml",
+    # Elements keep their order, for it is what the document says; attributes have none.
     scopes=(Scope(("STag", "EmptyElemTag"), (Group(("Attribute",)),)),),
     names=(Named(("Attribute",), ("#Name",)),),
     unique=(Unique(("STag", "EmptyElemTag"), ("#Attribute",), "the attribute"),),
@@ -109,4 +114,5 @@ HTML = Grammar(
     atomic=frozenset({"text", "raw_text", "quoted_attribute_value"}),
 )
 
+# Without scopes: of two rules, or declarations, that match the later one holds.
 CSS = Grammar(name="css", files=("*.css",), wheel="tree_sitter_css")

@@ -63,6 +63,7 @@ def _words(checkout: str, commands: Iterable[str]) -> list[str]:
     for command in commands:
         try:
             words = shlex.split(command)
+        # Quotes that do not close; a shell would refuse it too, but nothing is run here.
         except ValueError:
             words = command.split()
         found += [word for word in words if word.startswith(f"{checkout}/")]
@@ -74,6 +75,7 @@ def _top_of(place: str, checkout: str, marked: Callable[[str], bool]) -> str:
     if not is_below(place, checkout):
         return ""
     parts = [part for part in place[len(checkout) :].split("/") if part not in ("", ".")]
+    # Where such a path leads only the system can tell, through its links.
     if ".." in parts:
         return ""
     top = checkout

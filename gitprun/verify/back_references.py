@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gitprun.system.files import read_plain
-from gitprun.verify.keep import INSTALLED, is_below
+from gitprun.verify.installations import INSTALLED, is_below
 from gitprun.verify.view import CheckoutView, installed, obstacle
 
 # What leads back lies near the top: npm's links in node_modules, .pth files in site-packages. Breadth first, so many
@@ -32,23 +32,23 @@ _PATH_END = rb"""[^\s"'`:;,<>|()\[\]{}\0]*"""
 
 
 @dataclass(frozen=True, slots=True)
-class Lead:
+class BackReference:
     """What leads back, as people know it, and where to, relative to the checkout (empty: all of it)."""
 
     what: str
     target: str
 
 
-def find_leads(view: CheckoutView, env: Mapping[str, str]) -> tuple[Lead, ...]:
+def find_back_references(view: CheckoutView, env: Mapping[str, str]) -> tuple[BackReference, ...]:
     """List what leads back into the checkout of all that is linked, copied, or an environment of the checks."""
     names = (*view.link, *view.copy)
     things = dict.fromkeys((*(f"{view.checkout}/{name}" for name in names), *installed(view, env)))
     return _look(str(view.checkout), tuple(things))
 
 
-def follow_leads(view: CheckoutView, env: Mapping[str, str], why: str) -> str:
+def describe_obstacle(view: CheckoutView, env: Mapping[str, str], why: str) -> str:
     """Return why a check without a view would prove nothing, empty where it does; ``why`` there is no view."""
-    leads = find_leads(view, env)
+    leads = find_back_references(view, env)
     if not leads:
         return ""
     changed = None if view.changed is None else tuple(view.changed())
@@ -58,10 +58,10 @@ def follow_leads(view: CheckoutView, env: Mapping[str, str], why: str) -> str:
     return ""
 
 
-def tell_leads(view: CheckoutView | None, env: Mapping[str, str]) -> tuple[str, ...]:
-    """Say for a place what leads from it back into the checkout, where no view can be had."""
+def describe_back_references(view: CheckoutView | None, env: Mapping[str, str]) -> tuple[str, ...]:
+    """Return what leads from a place back into the checkout, where no view can be had."""
     why = obstacle(view, env) if view is not None else ""
-    leads = find_leads(view, env) if view is not None and why else ()
+    leads = find_back_references(view, env) if view is not None and why else ()
     if not leads:
         return ()
     more = f" (and {len(leads) - 1} more)" if len(leads) > 1 else ""
@@ -70,9 +70,9 @@ def tell_leads(view: CheckoutView | None, env: Mapping[str, str]) -> tuple[str, 
 
 
 @functools.cache
-def _look(checkout: str, things: tuple[str, ...]) -> tuple[Lead, ...]:
+def _look(checkout: str, things: tuple[str, ...]) -> tuple[BackReference, ...]:
     """Look things over, once a process: all units of a run share them."""
-    found: dict[Lead, None] = {}
+    found: dict[BackReference, None] = {}
     until, left = time.monotonic() + MOST_SECONDS, MOST_ENTRIES
     for thing in things:
         for path, targets in _leading(thing, checkout):
@@ -80,9 +80,10 @@ def _look(checkout: str, things: tuple[str, ...]) -> tuple[Lead, ...]:
             if left <= 0 or time.monotonic() > until:
                 return tuple(found)
             for target in targets:
+                # What leads into another one of them stays in what is shown.
                 if not any(is_below(target, other) for other in things):
                     shown = os.path.relpath(path, checkout) if is_below(path, checkout) else path
-                    found[Lead(shown, target[len(checkout) + 1 :])] = None
+                    found[BackReference(shown, target[len(checkout) + 1 :])] = None
     return tuple(found)
 
 
@@ -116,9 +117,11 @@ def _may_name(path: str) -> bool:
 
 def _named(path: str, checkout: str) -> list[str]:
     """List the paths below the checkout that a text names."""
+    # One byte more tells what is too large from what just fits.
     text = read_plain(Path(path), MOST_READ + 1) or b""
     if len(text) > MOST_READ or b"\0" in text:
         return []
+    # Not where a longer name goes on: /home/me/app-old does not lead to /home/me/app.
     pattern = re.escape(os.fsencode(checkout)) + rb"(?![\w.-])" + _PATH_END
     found: Iterable[bytes] = re.findall(pattern, text)
     return [os.path.normpath(os.fsdecode(one)) for one in dict.fromkeys(found)]
