@@ -91,14 +91,10 @@ def resolve(
         resolving.require_worker(repo.opened, worker)
     opened = repo.resolve(name, into=into)
     _show_opened(opened, as_json=as_json, markdown=markdown)
-    label = shell_word(opened.label)
     if not worker:
-        hint(f"edit the files there, then: git prun resolve {label} --continue")
+        hint(f"edit the files there, then: git prun resolve {shell_word(opened.label)} --continue")
         return 0
-    if not _work(repo, opened, worker):
-        hint(f"go on yourself in {shell_word(opened.workspace)}, or git prun resolve {label} --abort")
-        return 1
-    return _finish(repo, opened.label, asked, as_json=as_json)
+    return _finish(repo, opened.label, asked, as_json=as_json) if _work(repo, opened, worker) else 1
 
 
 def _list(repo: Repo, *, as_json: bool) -> int:
@@ -147,6 +143,10 @@ def _work(repo: Repo, opened: OpenedBranch, worker: str) -> bool:
         good = resolving.let_work(repo.opened, opened.label, worker, stop)
     if caught:
         raise Interrupted(caught[0])
+    if not good:
+        hint(
+            f"go on yourself in {shell_word(opened.workspace)}, or git prun resolve {shell_word(opened.label)} --abort"
+        )
     return good
 
 

@@ -27,7 +27,7 @@ ANSWERS = ("stopping (press again to kill)", "killing")
 Handler = Callable[[int, FrameType | None], None]
 
 
-class Ended(KeyboardInterrupt):
+class CommandEnded(KeyboardInterrupt):
     """A signal ended the command; ``signal`` is its number."""
 
     def __init__(self, number: int) -> None:
@@ -79,7 +79,7 @@ def signals_stop(stop: Stop, *, quiet: bool = False) -> Iterator[list[int]]:
 
 @contextlib.contextmanager
 def signals_end() -> Iterator[list[int]]:
-    """Have the same signals end whatever has nothing to save, by ``Ended`` in the main thread and git's end elsewhere.
+    """End whatever has nothing to save by the same signals: ``CommandEnded`` in the main thread, git's end elsewhere.
 
     A second press does not wait for that any longer than LAST_WORDS seconds.
     """
@@ -92,7 +92,7 @@ def signals_end() -> Iterator[list[int]]:
         # Once: what it interrupts is being cleaned up from here on.
         if not raised[0] and not is_answered():
             raised[0] = True
-            raise Ended(number)
+            raise CommandEnded(number)
 
     def pressed(number: int, caught: list[int]) -> None:
         if is_answered():

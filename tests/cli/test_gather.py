@@ -67,7 +67,7 @@ def test_the_window_and_the_poll_of_the_environment(tmp_path: Path) -> None:
         ((), {}, "Missing argument 'RESULT-FILE...'"),
         (("--bogus", "a"), {}, "No such option"),
         (("folder",), {}, "{folder}/folder is a folder"),
-        (("a", "b", "c", "--unit-id", "1", "--unit-id", "2"), {}, "--unit-id is given 2 times for 3 files"),
+        (("a", "b", "c", "--unit-id", "1", "--unit-id", "2"), {}, "got 2 --unit-id for 3 files"),
         (("a",), {"PRUN_GATHER_POLL": "soon"}, "PRUN_GATHER_POLL is no number of seconds: 'soon'"),
         (("a",), {"AGENT_CONFIG_GATHER_TIMEOUT": "-1"}, "AGENT_CONFIG_GATHER_TIMEOUT is no number of seconds: '-1'"),
         (("a",), {"PRUN_GATHER_STABLE_WINDOW": "nan"}, "PRUN_GATHER_STABLE_WINDOW is no number of seconds: 'nan'"),
@@ -123,8 +123,9 @@ def test_one_json_object_for_each_event(tmp_path: Path) -> None:
     assert (said.code, [json.loads(line) for line in said.out.splitlines()]) == (
         2,
         [
-            {"event": "start", "count": 2, "timeout": 0.0},
+            {"schema": "gitprun.gather-start/1", "event": "start", "count": 2, "timeout": 0.0},
             {
+                "schema": "gitprun.gather-done/1",
                 "event": "done",
                 "path": str(path),
                 "unit": "u1",
@@ -135,7 +136,7 @@ def test_one_json_object_for_each_event(tmp_path: Path) -> None:
                 "certain": False,
                 "state_dir": None,
             },
-            {"event": "timeout", "remaining": 1},
+            {"schema": "gitprun.gather-timeout/1", "event": "timeout", "remaining": 1},
         ],
     )
 

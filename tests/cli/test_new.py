@@ -61,6 +61,7 @@ def test_the_lines_of_the_seed(repo: Repo, new: New) -> None:
 def test_json(repo: Repo, new: New) -> None:
     said = new("a", "x", "--clone", "--json")
     assert said.json == {
+        "schema": "gitprun.new/1",
         "name": "a",
         "path": str(place(repo)),
         "branch": "x",
@@ -111,7 +112,7 @@ def test_a_name_that_is_a_unit_too(repo: Repo, new: New, capsys: pytest.CaptureF
     new("a", "x")
     rows = inside(capsys, repo.path, "status").out.splitlines()
     assert [rows[0][:15], rows[3], rows[5][:8]] == ["run r1: 1 ready", "named workspaces:", "a       "]
-    assert list(inside(capsys, repo.path, "status", "--json").json) == ["runs", "named"]
+    assert list(inside(capsys, repo.path, "status", "--json").json) == ["schema", "runs", "named"]
     assert "named workspaces" not in inside(capsys, repo.path, "status", "r1").out
     said = inside(capsys, repo.path, "remove", "a")
     assert (said.code, said.err.splitlines()) == (

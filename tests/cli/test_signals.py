@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gitprun.cli import signals
-from gitprun.cli.signals import PRESS, Ended, Presses, signals_end, signals_stop
+from gitprun.cli.signals import PRESS, CommandEnded, Presses, signals_end, signals_stop
 from gitprun.model.errors import Interrupted, OperationRefused
 from gitprun.supervisor.process import probe_identity
 from gitprun.system.stop import Stop, current_stop
@@ -158,7 +158,7 @@ def test_what_has_nothing_to_save_is_ended_once() -> None:
                 time.sleep(0.01)
                 cleaned.append("up")
 
-    with pytest.raises(Ended):
+    with pytest.raises(CommandEnded):
         work()
     assert (heard, cleaned) == ([[signal.SIGTERM]], ["up"])
 
