@@ -1,4 +1,4 @@
-"""Runs: started in the background or worked on here, gone on with, followed, stopped, their checks asked again."""
+"""Runs: started in the background or worked on here, resumed, followed, stopped, their checks asked again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ctrl-C and its kin: a request to stop, or the end of a command that has nothing to save.
+"""Ctrl-C and other signals: a request to stop, or the end of a command that has nothing to save.
 
 A signal handler interrupts whatever runs, which may hold any lock; so the interpreter's own handler writes the number
 of the signal into a pipe, and a thread of ours reads it there and does what is to be done.

@@ -1,4 +1,4 @@
-"""``git prun trust``: approve what ``prun.toml`` says of programs, commands and walls, key by key."""
+"""``git prun trust``: approve what ``prun.toml`` says of programs, commands and sandboxes, key by key."""
 
 from __future__ import annotations
 

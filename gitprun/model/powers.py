@@ -1,4 +1,4 @@
-"""The keys of ``prun.toml`` that start programs outside of walls, say where walls stand, or let things land; pure.
+"""The keys of ``prun.toml`` that start programs outside of a sandbox, say where one is, or let things land; pure.
 
 A text of the repository may say them, so a branch that changes one is held, and most are asked for before they count.
 """

@@ -15,7 +15,7 @@ from gitprun.model.names import Oid, unit_branch
 from gitprun.model.units import Unit
 from gitprun.observe.safe_mode import require_trusted_config
 from gitprun.runs.context import Attempt, RunContext, open_unit_capture
-from gitprun.runs.walls import require_walls
+from gitprun.runs.worker_sandbox import require_walls
 from gitprun.supervisor.process import worker_environment
 from gitprun.system.btime import folder_birth
 from gitprun.system.files import remove_tree

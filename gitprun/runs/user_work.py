@@ -11,7 +11,7 @@ from gitprun.registry.reset import recover_workspace
 from gitprun.runs.attempt import make_attempts
 from gitprun.runs.request import Session
 from gitprun.runs.user_policy import UserWorkspacePolicy
-from gitprun.runs.walls import require_walls
+from gitprun.runs.worker_sandbox import require_walls
 
 
 def work_in(session: Session) -> int:

@@ -1,4 +1,4 @@
-"""One worker: started within its walls, listened to, watched for a stall, waited for; also one that others started.
+"""One worker: started in its sandbox, listened to, watched for a stall, waited for; also one that others started.
 
 Runs, user workspaces and seed dispatch start theirs here and nowhere else, so that a limit one has all have.
 """
@@ -16,7 +16,7 @@ from gitprun.ledger.rows import StallRow
 from gitprun.model.units import Exit, Unit
 from gitprun.runs.listen import Listener, read_output
 from gitprun.runs.stall_watch import StallWatch, Subject
-from gitprun.runs.walls import wall_worker
+from gitprun.runs.worker_sandbox import wall_worker
 from gitprun.supervisor.process import (
     KILLED,
     ProcessIdentity,

@@ -1,4 +1,4 @@
-"""Which walls this machine has for programs that may write in a few places only, and how to start one within them.
+"""Which sandbox this machine has for programs that may write in a few places only, and how to start one within them.
 
 In order of trust: Landlock (the kernel's own, nothing to start), bwrap, and the sandbox of an installed codex. A kind
 counts only once it has been tried here and kept a write out. So does a view, in which paths show other folders.

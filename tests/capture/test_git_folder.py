@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from gitprun.capture.capture import CaptureProblem, capture
-from gitprun.capture.import_objects import Imported, Rejected
+from gitprun.capture.import_objects import Imported, ImportRequest, Rejected
+from gitprun.git.repo import Repository
 from gitprun.model.units import WorkspaceKind
 from gitprun.workspaces.gitdir import NAME, ensure_own_git, read_snapshot, renew_own_git
 from tests.support.repos import Repo, make_repo
@@ -129,10 +130,10 @@ def test_a_capture_that_may_not_cross_is_kept_and_named(
     shop.work.write("a.txt", "2\n")
     found, before = shop.capture(), objects(repo)
 
-    def refuse(*_: object, tips: dict[str, str], **__: object) -> Imported:
-        return Imported({}, (Rejected("capture", tips["capture"], "a.txt: a name git refuses", "/q/1"),))
+    def refuse(_: Repository, request: ImportRequest) -> Imported:
+        return Imported({}, (Rejected("capture", request.tips["capture"], "a.txt: a name git refuses", "/q/1"),))
 
-    monkeypatch.setattr("gitprun.capture.capture.cross", refuse)
+    monkeypatch.setattr("gitprun.capture.capture.import_objects", refuse)
     with pytest.raises(CaptureProblem) as caught:
         shop.commit(found)
     assert caught.value.message == (

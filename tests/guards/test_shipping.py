@@ -16,7 +16,7 @@ MANIFEST = ROOT / ".pre-commit-hooks.yaml"
 
 def test_the_wheel_takes_the_hooks_along() -> None:
     build = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]
-    assert build["wheel"]["force-include"]["hooks"] == "gitprun/_hooks"
+    assert build["wheel"]["sources"]["hooks"] == "gitprun/_hooks"
     assert "/hooks" in build["sdist"]["include"]
 
 

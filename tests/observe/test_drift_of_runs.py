@@ -80,7 +80,7 @@ def test_what_is_accepted_stays_and_the_unit_lands(repo: Repo, capsys: pytest.Ca
     assert rehearsed.out.startswith("would be put back: refs/heads/topic is gone")
     assert repo.git("branch", "--list", "topic") == ""
     said = inside(capsys, repo.path, "undo", "--drift", "r1/u", "--accept")
-    assert (said.code, said.err) == (0, "accepted; it keeps r1/u from landing no more\n")
+    assert (said.code, said.err) == (0, "accepted; r1/u can land now\n")
     assert inside(capsys, repo.path, "merge", "u", "--no-verify").code == 0
     assert inside(capsys, repo.path, "undo", "--drift", "u").err == (
         "error: nothing is to be put back for u\nhint: git prun undo --list shows what there is\n"

@@ -210,7 +210,8 @@ def test_it_comes_back(repo: Repo, tmp_path: Path, capsys: pytest.CaptureFixture
     assert (again.code, again.err.splitlines()[0]) == (1, f"error: {tmp_path}/back is already there")
     every = inside(capsys, repo.path, "rescue", "--ignored", "all", "--into", "../every", "--json")
     assert json.loads(every.out) == {
-        "restored": [f"{tmp_path}/every/{row.day}+r1+{row.name[-1]}" for row in (first, second)]
+        "schema": "gitprun.restored-files/1",
+        "restored": [f"{tmp_path}/every/{row.day}+r1+{row.name[-1]}" for row in (first, second)],
     }
     whole = inside(capsys, repo.path, "rescue", "--list")
     assert [row.split() for row in whole.out.splitlines() if row.startswith("ignored")] == [

@@ -46,7 +46,7 @@ def start(repo: Repo, *units: str, jobs: int = 8, deaf: str = "") -> subprocess.
 
 
 def await_begun(repo: Repo, *units: str) -> dict[str, ProcessIdentity]:
-    """Wait until workers have begun; gives their wardens."""
+    """Wait until workers have begun; gives their supervisors."""
     found: dict[str, ProcessIdentity] = {}
     while len(found) < len(units):
         for unit in units:
@@ -74,14 +74,14 @@ def test_nothing_is_running(repo: Repo, capsys: pytest.CaptureFixture[str]) -> N
 
 def test_a_whole_run(repo: Repo) -> None:
     running = start(repo, "a", "b")
-    wardens = await_begun(repo, "a", "b")
+    supervisors = await_begun(repo, "a", "b")
     said = prun(repo.path, "stop")
     hint = "hint: git prun run --resume r1 goes on with it\n"
     assert (said.code, said.out, said.err) == (0, "a: stopped\nb: stopped\n", f"run r1 has ended\n{hint}")
     err = running.communicate(timeout=60)[1].decode()
     assert running.returncode == 128 + signal.SIGTERM
     assert "stopping (press again to kill)\n" in err
-    assert not any(map(is_alive, wardens.values()))
+    assert not any(map(is_alive, supervisors.values()))
     assert repo.files("refs/prun/r1/a") == {"z.txt": "1", "a.txt": "half"}
     asked = [event for event in repo.ledger.read().events if event.kind == "run.stop-asked"]
     assert [(event.run, event.payload.as_json()["stop"]["kill"]) for event in asked] == [("r1", False)]
@@ -91,12 +91,13 @@ def test_a_whole_run(repo: Repo) -> None:
 
 def test_one_unit_and_the_others_go_on(repo: Repo) -> None:
     running = start(repo, "a", "b", "c", jobs=2)
-    wardens = await_begun(repo, "a", "b")
+    supervisors = await_begun(repo, "a", "b")
     # One that waits for its turn, then one at work.
     said = prun(repo.path, "stop", "c")
     assert (said.code, said.out, said.err) == (0, "c: stopped\n", "r1/c has ended\n")
     said = prun(repo.path, "stop", "--json", "r1/a")
     assert said.json == {
+        "schema": "gitprun.stop/1",
         "run": "r1",
         "unit": "a",
         "coordinated": True,
@@ -104,7 +105,7 @@ def test_one_unit_and_the_others_go_on(repo: Repo) -> None:
         "ended": True,
         "states": {"a": "stopped"},
     }
-    assert (is_alive(wardens["a"]), is_alive(wardens["b"]), running.poll()) == (False, True, None)
+    assert (is_alive(supervisors["a"]), is_alive(supervisors["b"]), running.poll()) == (False, True, None)
     assert repo.files("refs/prun/r1/a") == {"z.txt": "1", "a.txt": "half"}
     assert [event.kind for event in events_of(repo, "a")][-4:] == [
         "unit.stop-asked",
@@ -136,7 +137,7 @@ def test_a_second_request_kills(repo: Repo) -> None:
 @pytest.mark.slow
 def test_what_nobody_coordinates_any_more(repo: Repo) -> None:
     running = start(repo, "a", "b")
-    wardens = await_begun(repo, "a", "b")
+    supervisors = await_begun(repo, "a", "b")
     running.kill()
     running.communicate(timeout=60)
     said = prun(repo.path, "stop", "a")
@@ -144,9 +145,9 @@ def test_what_nobody_coordinates_any_more(repo: Repo) -> None:
     assert said.err == (
         "r1/a: nobody coordinated it; its workers have ended\nhint: git prun run --resume r1 captures their work\n"
     )
-    assert (is_alive(wardens["a"]), is_alive(wardens["b"])) == (False, True)
+    assert (is_alive(supervisors["a"]), is_alive(supervisors["b"])) == (False, True)
     assert prun(repo.path, "stop", "r1").code == 0
-    assert not is_alive(wardens["b"])
+    assert not is_alive(supervisors["b"])
     assert prun(repo.path, "stop").code == 1
     (repo.path.parent / "go").touch()
     said = prun(repo.path, "run", "--resume")
@@ -211,7 +212,7 @@ def test_a_pid_that_is_somebody_elses_now_is_never_ended(repo: Repo) -> None:
         # Between the look and the signal it may become somebody else's too.
         repo.ledger.append(payload_of("run.resumed", {"coordinator": asdict(me)}), run="r1")
         (work,) = find_at_work(repo.ledger, repo.ledger.read())
-        ask_to_stop(repo.ledger, replace(work, coordinator=other, wardens={"a": other}), kill=True)
+        ask_to_stop(repo.ledger, replace(work, coordinator=other, supervisors={"a": other}), kill=True)
         assert stranger.poll() is None
     finally:
         stranger.kill()

@@ -1,4 +1,4 @@
-"""Weave the entries of two sides into those of the base: which stand in the merge, and in which order."""
+"""Interleave the entries of two sides with those of the base: which stand in the merge, and in which order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Walls around a worker that asks for a sandbox and has none of its own: those of checks, with its state let in."""
+"""The sandbox of a worker that asks for one and has none of its own: that of checks, with its state let in."""
 
 from __future__ import annotations
 
