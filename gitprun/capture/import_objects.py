@@ -15,6 +15,7 @@ from pathlib import Path
 
 from gitprun.capture.context import quoted_place
 from gitprun.capture.inspect import ImportLimits, Inspection, TooLarge, UnfitObjects
+from gitprun.capture.named_commits import MOST_ALONE, commits_among, require_healthy
 from gitprun.capture.object_dir import check_object_dir, copy_plain, plain_files
 from gitprun.capture.quarantine import Room, adopt, keep, open_room, users_objects
 from gitprun.git.command import Bounds, Git
@@ -36,9 +37,6 @@ __all__ = [
 
 # Why a tip that names no object at all is rejected.
 GONE = "it is not there"
-_BROKEN = "broken object"
-# So many tips are tried one by one when they cannot be taken together.
-MOST_ALONE = 32
 LIMITS = ImportLimits()
 # Git needs a fraction of it with the windows below, and any machine of a developer's has it to spare; a chain of deltas
 # made to be expensive ends here, in either measure.
@@ -170,7 +168,7 @@ class _ObjectImport:
         try:
             return self._pass(room, tips)
         except GitFailed as problem:
-            _require_healthy(problem)
+            require_healthy(problem)
             raise
         finally:
             room.close()
@@ -247,8 +245,8 @@ class _ObjectImport:
         """
         room = open_room(self.repository, self.run, self.unit)
         try:
-            there, others = _commits_among(self._sender(room), tips, self.time)
-            own, _ = _commits_among(_git(room), _refs_of(self.repository), self.time)
+            there, others = commits_among(self._sender(room), tips, self.time)
+            own, _ = commits_among(_git(room), _refs_of(self.repository), self.time)
         except (GitFailed, GitTimeout) as worse:
             return Imported({}, self.reject(tips, worse))
         finally:
@@ -295,7 +293,7 @@ class _ObjectImport:
         work = replace(self, objects=None)
         room = open_room(self.repository, self.run, self.unit)
         try:
-            there, _ = _commits_among(_git(room), tips, self.time)
+            there, _ = commits_among(_git(room), tips, self.time)
         finally:
             room.close()
         found = work.take_apart(there) if there else Imported({})
@@ -372,47 +370,9 @@ def _refs_of(repository: Repository) -> dict[str, Oid]:
     return {name: Oid(oid) for oid, name in rows}
 
 
-def _commits_among(git: Git, named: Mapping[str, Oid], timeout: float) -> tuple[dict[str, Oid], dict[str, str]]:
-    """Find the commits that names mean in the end, through tags; and what the others are ('missing' if nothing)."""
-    listing = "".join(f"{oid}\n{oid}^{{}}\n" for oid in named.values()).encode()
-    words = ("cat-file", "--batch-check=%(objectname) %(objecttype)", "--buffer")
-    try:
-        rows = git.run(*words, stdin=listing, timeout=timeout).text.split("\n")
-    except GitFailed as problem:
-        _require_healthy(problem)
-        return _ask_apart(git, named, timeout)
-    found: dict[str, Oid] = {}
-    others: dict[str, str] = {}
-    for name, own, end in zip(named, rows[::2], rows[1::2], strict=False):
-        oid, _, kind = end.rpartition(" ")
-        if kind == "commit":
-            found[name] = Oid(oid)
-        else:
-            others[name] = "missing" if own.endswith(" missing") else _BROKEN if kind == "missing" else kind
-    return found, others
-
-
-def _ask_apart(git: Git, named: Mapping[str, Oid], timeout: float) -> tuple[dict[str, Oid], dict[str, str]]:
-    """Ask for one at a time, since git dies over one that is broken; of very many none is believed."""
-    if len(named) == 1 or len(named) > MOST_ALONE:
-        return {}, dict.fromkeys(named, _BROKEN)
-    answers = [_commits_among(git, {name: oid}, timeout) for name, oid in named.items()]
-    found = {name: oid for good, _ in answers for name, oid in good.items()}
-    return found, {name: kind for _, bad in answers for name, kind in bad.items()}
-
-
 def _is_partial(repository: Repository) -> bool:
     packs = users_objects(repository) / "pack"
     return packs.is_dir() and any(name.endswith(".promisor") for name in os.listdir(packs))
-
-
-def _require_healthy(problem: GitFailed) -> None:
-    """Raise ImportProblem when git failed for want of space, of itself, or because somebody killed it."""
-    line = next((line for line in problem.stderr.splitlines() if any(sign in line for sign in _SICK)), None)
-    if line is not None:
-        raise ImportProblem(f"the objects could not be brought over: {line.strip()}", "is the disk full?") from None
-    if problem.code in (126, 127, *_KILLED):
-        raise ImportProblem(f"the objects could not be brought over: {_explain(problem)}", "try again") from None
 
 
 def _explain(problem: PrunError) -> str:

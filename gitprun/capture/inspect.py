@@ -19,6 +19,7 @@ from gitprun.git.pipe import pipe
 from gitprun.model.errors import PrunError
 from gitprun.model.names import Oid, short
 
+# As limits are told to people.
 MEBIBYTE = 1 << 20
 # Every commit tells again what it changed, but one tree named a thousand times over is a trap.
 ROWS_AN_OBJECT = 8

@@ -17,8 +17,8 @@ from gitprun.cli.console import hint, put, safe, say
 from gitprun.cli.options import project
 from gitprun.cli.signals import signals_stop
 from gitprun.model.errors import PlanError, UsageProblem
+from gitprun.model.exit_codes import EXIT_SEED
 
-EXIT_MISSING = 2
 # As much as a prompt file may have: more is no prompt but something piped in by mistake.
 MOST_PROMPT = 64_000_000
 EPILOG = """\b
@@ -115,7 +115,7 @@ def execute(
     except NoSuchWorkspace as problem:
         say(f"[wrapper {safe(slug)}] ERROR: {safe(problem.message)}")
         hint(safe(problem.hint))
-        return EXIT_MISSING
+        return EXIT_SEED
     return 128 + caught[0] if caught else code
 
 

@@ -14,8 +14,8 @@ from gitprun.cli.console import hint, put_json, safe, say
 from gitprun.cli.options import json_option
 from gitprun.cli.seed import SeedCommand
 from gitprun.model.errors import UsageProblem
+from gitprun.model.exit_codes import EXIT_NOT_YET
 
-EXIT_NOT_YET = 2
 # The seed's own: an hour in all, a look every five seconds, ten seconds of quiet.
 TIMEOUT, POLL, WINDOW = 3600.0, 5.0, 10.0
 USAGE = "Usage: git prun gather <result-file> [<result-file> ...]"

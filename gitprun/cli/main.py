@@ -18,11 +18,7 @@ from gitprun import __version__
 from gitprun.cli.console import begin_output, hint, put_json, safe, say, was_put
 from gitprun.cli.signals import signals_end
 from gitprun.model.errors import Interrupted, OperationRefused, PrunError, UsageProblem
-
-EXIT_NO = 1
-EXIT_BUG = 70
-EXIT_CANNOT = 128
-EXIT_USAGE = 129
+from gitprun.model.exit_codes import EXIT_BUG, EXIT_CANNOT, EXIT_NO, EXIT_USAGE
 
 COMMANDS = {
     "clean": "gitprun.cli.remove:clean",

@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING
 
 from gitprun.model.errors import PrunError, UsageProblem
 from gitprun.model.escapes import safe
+from gitprun.model.exit_codes import EXIT_CANNOT, EXIT_USAGE
 
 if TYPE_CHECKING:
     from gitprun.api.file import FileMerge
 
 USAGE = "git prun merge-file [-p] --path PATH [--marker-size N] [-L LABEL]... OURS BASE THEIRS"
-EXIT_CANNOT = 128
-EXIT_USAGE = 129
 _SHORT = "pqL:"
 _PASSED_ON = ("diff3", "zdiff3", "ours", "theirs", "union")
 _FAVORS = ("--ours", "--theirs", "--union")

@@ -27,11 +27,11 @@ from gitprun.cli.console import hint, put, put_json, safe, say
 from gitprun.cli.options import json_option, project
 from gitprun.cli.signals import signals_stop
 from gitprun.model.errors import UsageProblem
+from gitprun.model.exit_codes import EXIT_NOT_YET
 
 TITLE = "git prun"
 # What a flag is about fits on a line so far.
 SHOWN = 5
-EXIT_NOT_YET = 2
 # Often enough to notice soon that nobody is at work any more, seldom enough to cost nothing.
 LOOK_AGAIN = 0.5
 # What these are about stands on the line already.

@@ -8,8 +8,7 @@ import click
 
 from gitprun.cli.console import hint, safe, say
 from gitprun.model.errors import UsageProblem
-
-EXIT_USAGE = 2
+from gitprun.model.exit_codes import EXIT_SEED
 
 
 class SeedCommand(click.Command):
@@ -40,4 +39,4 @@ class SeedCommand(click.Command):
         if advice:
             hint(safe(advice))
         say(self.usage)
-        raise click.exceptions.Exit(EXIT_USAGE)
+        raise click.exceptions.Exit(EXIT_SEED)

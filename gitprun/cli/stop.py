@@ -11,8 +11,7 @@ from gitprun.cli.console import hint, put, put_json, safe, say
 from gitprun.cli.options import here, json_option
 from gitprun.cli.signals import signals_stop
 from gitprun.model.escapes import shell_word
-
-EXIT_NOT_YET = 2
+from gitprun.model.exit_codes import EXIT_NOT_YET
 
 
 @click.command()

@@ -17,7 +17,7 @@ from gitprun.ledger.events import RunState, UnitState, base_of
 from gitprun.model.errors import GitStopped, PrunError
 from gitprun.model.names import Oid, parse_oid
 from gitprun.model.plan import DEFAULT_MAX_FILE
-from gitprun.registry.remove import recall_workspace
+from gitprun.registry.rest import recall_workspace
 from gitprun.system.files import folder_identity
 from gitprun.workspaces.gitdir import ensure_own_git
 

@@ -17,6 +17,7 @@ from gitprun.system.files import sync_folder, write_whole
 from gitprun.system.journal import Journal, read_open
 
 FOLDER: Final = "archive"
+# In seconds, as ages are told.
 DAY: Final = 86_400.0
 
 

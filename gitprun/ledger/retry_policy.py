@@ -10,6 +10,7 @@ from gitprun.executors.dates import read_date
 from gitprun.model.plan import Settings
 from gitprun.model.units import Mode
 
+# An outage that outlives two waits is one that somebody has to hear of.
 DEFAULT_RETRIES = 2
 # What a service takes to cool off that does not say so, as measured by those who ran many workers at once.
 DEFAULT_WAIT = 13 * 60.0

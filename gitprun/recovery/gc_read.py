@@ -29,7 +29,7 @@ from gitprun.registry.ignored import FOLDER, list_kept
 from gitprun.registry.inventory import count_dirty
 from gitprun.registry.orphans import choose_roots, find_orphans, find_trashes
 from gitprun.registry.precious import NOTHING, Precious
-from gitprun.registry.remove import find_ignored
+from gitprun.registry.rest import find_ignored
 from gitprun.supervisor.process import is_gone
 from gitprun.system.files import folder_identity, is_held
 from gitprun.verify.surroundings import BESIDE

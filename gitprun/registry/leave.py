@@ -21,7 +21,7 @@ from gitprun.model.errors import OperationRefused
 from gitprun.model.names import Oid, kept_ref
 from gitprun.registry.guard import identity_of
 from gitprun.registry.open_workspace import open_workspace_capture, pin_name, stands_on
-from gitprun.registry.remove import Rest, RestRules, capture_rest, keep_rest
+from gitprun.registry.rest import Rest, RestRules, capture_rest, keep_rest
 from gitprun.system.files import remove_tree
 from gitprun.workspaces.worktree import remove_worktree
 

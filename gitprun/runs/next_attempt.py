@@ -20,7 +20,8 @@ from gitprun.ledger.unit_events import UnitPreparing
 from gitprun.model.errors import PrunError
 from gitprun.model.names import ZERO, Oid, RunId, UnitId, kept_ref, unit_branch, unit_ref
 from gitprun.model.units import Unit
-from gitprun.registry.remove import recall_workspace, take_away
+from gitprun.registry.remove import take_away
+from gitprun.registry.rest import recall_workspace
 from gitprun.registry.trash import keep_in_trash
 from gitprun.runs.attempt import thread_worth_resuming
 from gitprun.runs.context import Attempt, RunContext, WorkItem

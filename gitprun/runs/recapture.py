@@ -27,7 +27,7 @@ from gitprun.model.names import ZERO, Oid, RunId, kept_ref, unit_ref
 from gitprun.model.plan import Settings
 from gitprun.model.units import Unit, Verdict
 from gitprun.registry.find import held, name_of, require_workspace
-from gitprun.registry.remove import recall_workspace
+from gitprun.registry.rest import recall_workspace
 from gitprun.registry.survivors import living_survivors
 from gitprun.runs.context import Attempt, Coordinator, RunContext, RunStart, open_unit_capture
 from gitprun.runs.dispatch import make_context

@@ -19,7 +19,7 @@ from gitprun.model.contract import parse_result
 from gitprun.model.errors import PrunError
 from gitprun.model.names import Oid
 from gitprun.model.units import Exit, ExitReason, Unit, Verdict
-from gitprun.registry.remove import recall_workspace
+from gitprun.registry.rest import recall_workspace
 from gitprun.registry.survivors import living_survivors
 from gitprun.runs.context import RunContext, open_unit_capture
 from gitprun.runs.finish import WorkToCheck, ask_checks, judge_work, recall_capture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +13,7 @@ from gitprun.ledger.events import UnitState
 from gitprun.ledger.ledger import Ledger
 from gitprun.ledger.retry_policy import RetryPolicy, read_retry_policy
 from gitprun.ledger.review import unit_folder
-from gitprun.ledger.roster import NAMED
+from gitprun.ledger.roster import NAMED, flat
 from gitprun.ledger.unit_events import UnitPart
 from gitprun.model.plan import DEFAULT_STALL, Settings
 from gitprun.model.units import DEFAULT_OUTPUT_MAX, ExecutorSettings, Unit
@@ -89,3 +90,18 @@ class Session:
         """Return the watch that says when the worker has stalled."""
         settings = self.request.settings
         return StallWatch(settings.stall or DEFAULT_STALL, settings.stall_action or "report")
+
+
+def temporary_of(session: Session, path: Path) -> Path:
+    """Return the folder for temporary files of a worker here: beside all workspaces, whatever slashes its name has."""
+    depth = session.place.id.count("/")
+    return path.parents[depth] / ".tmp" / f"{flat(session.place.id)}-{os.getpid()}"
+
+
+def close_line(log: Path) -> None:
+    """End the worker's last line, so that ours begins one."""
+    with open(log, "rb+") as target:
+        if target.seek(0, os.SEEK_END):
+            target.seek(-1, os.SEEK_END)
+            if target.read(1) != b"\n":
+                target.write(b"\n")

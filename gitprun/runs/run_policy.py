@@ -25,7 +25,7 @@ from gitprun.model.contract import Result
 from gitprun.model.errors import PrunError
 from gitprun.model.prompts import assemble_prompt, continue_prompt
 from gitprun.model.units import ExecutorSettings, Exit, Unit, Verdict
-from gitprun.registry.remove import recall_workspace
+from gitprun.registry.rest import recall_workspace
 from gitprun.registry.survivors import living_survivors
 from gitprun.runs.attempt import (
     Decision,

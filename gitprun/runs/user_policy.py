@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from pathlib import Path
 
 from gitprun.capture.capture import Capture, capture, require_ended
 from gitprun.capture.context import CaptureContext, index_kept
@@ -23,7 +22,7 @@ from gitprun.git.refs import read_ref
 from gitprun.guards.install import claude_guard
 from gitprun.guards.shims import guard_environment
 from gitprun.ledger.outcome import ending_row, exit_row, verdict_row
-from gitprun.ledger.roster import NAMED, flat
+from gitprun.ledger.roster import NAMED
 from gitprun.ledger.rows import EarlierRow, StallRow
 from gitprun.ledger.unit_events import (
     UnitExited,
@@ -53,7 +52,7 @@ from gitprun.runs.attempt import (
     WorkFound,
     thread_worth_resuming,
 )
-from gitprun.runs.request import Session
+from gitprun.runs.request import Session, close_line, temporary_of
 from gitprun.runs.stall_watch import describe_stall
 from gitprun.runs.user_commit import CommitOutcome, Work, commit_work
 from gitprun.runs.user_report import Spoken, report_work, write_message
@@ -228,7 +227,7 @@ class UserWorkspacePolicy(ForegroundPolicy):
             session.warn(f"{log} is gone: somebody deleted it while the worker ran")
             log.touch()
             self._start = 0
-        _close_line(log)
+        close_line(log)
         self._spoken = Spoken(start=self._start, end=log.stat().st_size)
         return read_ending(self.unit, log, ended, self._start)
 
@@ -399,18 +398,3 @@ class UserWorkspacePolicy(ForegroundPolicy):
 
 # What the work came to, where its worker ended well.
 _STATES = {"committed": "ready", "own": "ready", "earlier": "ready", "empty": "empty"}
-
-
-def temporary_of(session: Session, path: Path) -> Path:
-    """Return the folder for temporary files of a worker here: beside all workspaces, whatever slashes its name has."""
-    depth = session.place.id.count("/")
-    return path.parents[depth] / ".tmp" / f"{flat(session.place.id)}-{os.getpid()}"
-
-
-def _close_line(log: Path) -> None:
-    """End the worker's last line, so that ours begins one."""
-    with open(log, "rb+") as target:
-        if target.seek(0, os.SEEK_END):
-            target.seek(-1, os.SEEK_END)
-            if target.read(1) != b"\n":
-                target.write(b"\n")

@@ -17,7 +17,7 @@ from gitprun.git.refs import open_repository, read_ref, read_signatures
 from gitprun.git.repo import Repository, find_repository
 from gitprun.ledger.ledger import Ledger
 from gitprun.model.names import ZERO, Oid, RunId, UnitId, unit_ref
-from gitprun.registry.remove import recall_workspace
+from gitprun.registry.rest import recall_workspace
 from gitprun.workspaces.clone import read_source
 from gitprun.workspaces.gitdir import ensure_own_git
 from tests.support.cli import program_environment

@@ -11,7 +11,7 @@ from gitprun.ledger.rows import SpecRow
 from gitprun.model.plan import Settings, parse_unit
 from gitprun.model.tables import Table
 from gitprun.model.units import ExecutorSettings, Unit
-from gitprun.runs import walls as module
+from gitprun.runs import worker_sandbox as module
 from gitprun.supervisor.sandbox import SandboxKind, find_sandbox
 from tests.support.cli import prun
 from tests.support.repos import make_repo
