@@ -18,6 +18,7 @@ from gitprun.cli.options import project
 from gitprun.cli.signals import signals_stop
 from gitprun.model.errors import PlanError, UsageProblem
 
+# The seed's own code for it.
 EXIT_MISSING = 2
 # As much as a prompt file may have: more is no prompt but something piped in by mistake.
 MOST_PROMPT = 64_000_000

@@ -15,6 +15,7 @@ from gitprun.cli.options import json_option
 from gitprun.cli.seed import SeedCommand
 from gitprun.model.errors import UsageProblem
 
+# The seed's own code for it.
 EXIT_NOT_YET = 2
 # The seed's own: an hour in all, a look every five seconds, ten seconds of quiet.
 TIMEOUT, POLL, WINDOW = 3600.0, 5.0, 10.0

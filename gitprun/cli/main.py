@@ -19,10 +19,12 @@ from gitprun.cli.console import begin_output, hint, put_json, safe, say, was_put
 from gitprun.cli.signals import signals_end
 from gitprun.model.errors import Interrupted, OperationRefused, PrunError, UsageProblem
 
+# As git: 1 says no, 128 that it cannot be done, 129 that the words are wrong.
 EXIT_NO = 1
-EXIT_BUG = 70
 EXIT_CANNOT = 128
 EXIT_USAGE = 129
+# EX_SOFTWARE of sysexits.h, so that scripts tell a bug of ours from an answer.
+EXIT_BUG = 70
 
 COMMANDS = {
     "clean": "gitprun.cli.remove:clean",

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from gitprun.api.file import FileMerge
 
 USAGE = "git prun merge-file [-p] --path PATH [--marker-size N] [-L LABEL]... OURS BASE THEIRS"
+# Those of git merge-file itself: git takes what we say for its own driver's answer.
 EXIT_CANNOT = 128
 EXIT_USAGE = 129
 _SHORT = "pqL:"

@@ -31,6 +31,7 @@ from gitprun.model.errors import UsageProblem
 TITLE = "git prun"
 # What a flag is about fits on a line so far.
 SHOWN = 5
+# Neither done nor refused: asked again later the answer is another one.
 EXIT_NOT_YET = 2
 # Often enough to notice soon that nobody is at work any more, seldom enough to cost nothing.
 LOOK_AGAIN = 0.5

@@ -9,6 +9,7 @@ import click
 from gitprun.cli.console import hint, safe, say
 from gitprun.model.errors import UsageProblem
 
+# What the seed's scripts exit with, whose callers compare it.
 EXIT_USAGE = 2
 
 

@@ -12,6 +12,7 @@ from gitprun.cli.options import here, json_option
 from gitprun.cli.signals import signals_stop
 from gitprun.model.escapes import shell_word
 
+# Neither done nor refused: asked again later the answer is another one.
 EXIT_NOT_YET = 2
 
 

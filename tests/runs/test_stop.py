@@ -97,6 +97,7 @@ def test_one_unit_and_the_others_go_on(repo: Repo) -> None:
     assert (said.code, said.out, said.err) == (0, "c: stopped\n", "r1/c has ended\n")
     said = prun(repo.path, "stop", "--json", "r1/a")
     assert said.json == {
+        "schema": "gitprun.stop/1",
         "run": "r1",
         "unit": "a",
         "coordinated": True,
