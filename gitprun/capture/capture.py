@@ -16,7 +16,8 @@ import pygit2
 
 from gitprun.capture.advice import advise
 from gitprun.capture.context import CaptureContext
-from gitprun.capture.import_objects import ImportLimits, ImportProblem, ImportRequest, Rejected, import_objects
+from gitprun.capture.import_objects import ImportLimits, ImportRequest, Rejected, import_objects
+from gitprun.capture.import_problem import ImportProblem
 from gitprun.capture.portable import describe_names
 from gitprun.capture.screen import LeftOut, gather_left_out
 from gitprun.capture.signing import NotSigned, wants_signature, write_signed

@@ -7,18 +7,18 @@ that indexes it in a quarantine. What passes there is linked in, what does not i
 from __future__ import annotations
 
 import os
-import signal
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gitprun.capture.context import quoted_place
+from gitprun.capture.import_problem import BOUNDS, explain, require_healthy
 from gitprun.capture.inspect import ImportLimits, Inspection, TooLarge, UnfitObjects
-from gitprun.capture.named_commits import MOST_ALONE, commits_among, require_healthy
+from gitprun.capture.named_commits import MOST_ALONE, commits_among
 from gitprun.capture.object_dir import check_object_dir, copy_plain, plain_files
 from gitprun.capture.quarantine import Room, adopt, keep, open_room, users_objects
-from gitprun.git.command import Bounds, Git
+from gitprun.git.command import Git
 from gitprun.git.pipe import pipe
 from gitprun.git.repo import Repository
 from gitprun.model.errors import GitFailed, GitTimeout, PrunError
@@ -27,7 +27,6 @@ from gitprun.model.names import Oid
 __all__ = [
     "GONE",
     "ImportLimits",
-    "ImportProblem",
     "ImportRequest",
     "Imported",
     "Rejected",
@@ -38,14 +37,8 @@ __all__ = [
 # Why a tip that names no object at all is rejected.
 GONE = "it is not there"
 LIMITS = ImportLimits()
-# Git needs a fraction of it with the windows below, and any machine of a developer's has it to spare; a chain of deltas
-# made to be expensive ends here, in either measure.
-BOUNDS = Bounds(memory=256 << 20, processor=240)
 # Zeros shrink to a thousandth at most: what is smaller on disk cannot hold an object that is too large.
 _SHRINK = 1040
-# Signs of a sick machine; and signals nobody but a person or a machine short of memory sends.
-_SICK = ("No space left", "Disk quota exceeded", "Read-only file system", "Input/output error", "Too many open files")
-_KILLED = (-signal.SIGKILL, -signal.SIGTERM, -signal.SIGINT, -signal.SIGHUP, -signal.SIGQUIT)
 # No index over packs or commits is believed; large objects go through in pieces, few of them at a time.
 _CONFIG = (
     "core.commitGraph=false",
@@ -61,10 +54,6 @@ _CONFIG = (
     "core.deltaBaseCacheLimit=16m",
     "core.fsync=all",
 )
-
-
-class ImportProblem(PrunError):
-    """Nothing was found out about the work: the machine failed, not what the worker wrote. To be tried again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,7 +297,7 @@ class _ObjectImport:
 
     def reject(self, tips: Mapping[str, Oid], problem: PrunError) -> tuple[Rejected, ...]:
         """Keep what can be packed of rejected tips in a room of its own, unread, with the reason."""
-        reason = _explain(problem)
+        reason = explain(problem)
         room = open_room(self.repository, self.run, self.unit)
         pack: Path | None = room.path / "received.pack"
         try:
@@ -373,14 +362,3 @@ def _refs_of(repository: Repository) -> dict[str, Oid]:
 def _is_partial(repository: Repository) -> bool:
     packs = users_objects(repository) / "pack"
     return packs.is_dir() and any(name.endswith(".promisor") for name in os.listdir(packs))
-
-
-def _explain(problem: PrunError) -> str:
-    """Return why in one line; a git that was ended by a signal is told for what it was."""
-    if isinstance(problem, GitFailed) and problem.code < 0:
-        program = problem.argv[0] if problem.argv else ""
-        why = {-24: f"used more than {BOUNDS.processor} s of processor time", -11: "crashed over it (too deep?)"}
-        return f"git {program} {why.get(problem.code, f'was ended by signal {-problem.code}')}"
-    if isinstance(problem, GitFailed) and "Out of memory" in problem.stderr:
-        return f"git {problem.argv[0]} would need more than {BOUNDS.memory >> 20} MiB of memory"
-    return problem.message

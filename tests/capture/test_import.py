@@ -11,7 +11,8 @@ import pytest
 
 from gitprun.capture import import_objects as module
 from gitprun.capture import quarantine
-from gitprun.capture.import_objects import Imported, ImportProblem, ImportRequest, import_objects
+from gitprun.capture.import_objects import Imported, ImportRequest, import_objects
+from gitprun.capture.import_problem import ImportProblem
 from gitprun.capture.quarantine import list_quarantine, open_room, sweep_quarantine
 from gitprun.model.names import Oid
 from gitprun.workspaces.clone import make_clone, read_source
