@@ -26,16 +26,23 @@ from gitprun.model.names import base_ref
 from gitprun.registry.find import hold_unit
 from gitprun.registry.guard import finish_removal, identity_of, require_lonely, require_not_locked, require_ours
 from gitprun.registry.move import recover_move
-from gitprun.registry.rest import SHOWN, Rest, RestRules, _discard, _site, capture_rest, keep_rest, pin_rest
+from gitprun.registry.rest import (
+    SHOWN,
+    Rest,
+    RestRules,
+    capture_rest,
+    discard_command,
+    keep_rest,
+    open_rest,
+    outbox_files,
+    pin_rest,
+)
 from gitprun.registry.survivors import living_survivors
 from gitprun.registry.trash import retire_ref
-from gitprun.system.files import folder_identity, remove_tree
+from gitprun.system.files import remove_tree
 from gitprun.workspaces.base import OUTBOX
 from gitprun.workspaces.gitdir import own_git
 from gitprun.workspaces.worktree import remove_worktree
-
-# One line of a terminal holds no more, and the end of a path says more than its middle.
-LONG = 120
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,20 +171,25 @@ def _save(
     if unit.workspace == "scratch":
         rows = _leave_scratch(unit, path, discard)
         return keep_rest(
-            repository, ledger, unit, rows, (), RestRules(advice=_discard(unit), discard=discard, keep_all=keep_all)
+            repository,
+            ledger,
+            unit,
+            rows,
+            (),
+            RestRules(advice=discard_command(unit), discard=discard, keep_all=keep_all),
         )
-    site = _site(repository, unit)
+    site = open_rest(repository, unit)
     if not os.path.lexists(path):
         # Its files are gone already; its commits are not.
         pin_commits(site, unit.run, unit.id)
         return Rest(saved=unit.saved, ignored=unit.ignored)
-    found, going = capture_rest(site, unit.run, unit.id, advice=_discard(unit), discard=discard)
+    found, going = capture_rest(site, unit.run, unit.id, advice=discard_command(unit), discard=discard)
     if found is None:
         return Rest()
     # The outbox hides itself from git, so it is in no listing of it.
-    going |= set(_outbox(path))
+    going |= set(outbox_files(path))
     provided = site.workspace.provided
-    rules = RestRules(advice=_discard(unit), discard=discard, keep_all=keep_all)
+    rules = RestRules(advice=discard_command(unit), discard=discard, keep_all=keep_all)
     rest = keep_rest(repository, ledger, unit, going, provided, rules)
     return replace(rest, saved=pin_rest(site, unit, found))
 
@@ -190,16 +202,9 @@ def _leave_scratch(unit: UnitState, path: Path, discard: bool) -> tuple[str, ...
     if found and not discard:
         raise OperationRefused(
             f"{unit.run}/{unit.id} was read-only, yet {path} holds {', '.join(found[:SHOWN])}",
-            f"take what you need, then: {_discard(unit)}",
+            f"take what you need, then: {discard_command(unit)}",
         )
-    return (*found, *_outbox(path))
-
-
-def _outbox(path: Path) -> list[str]:
-    """List what the worker put into its outbox beside the result, which is kept."""
-    if folder_identity(path / OUTBOX) is None:
-        return []
-    return sorted(f"{OUTBOX}/{name}" for name in os.listdir(path / OUTBOX) if name not in ("result.md", ".gitignore"))
+    return (*found, *outbox_files(path))
 
 
 def _drop_branch(repository: Repository, ledger: Ledger, unit: UnitState) -> None:

@@ -27,14 +27,16 @@ from gitprun.registry.find import name_of
 from gitprun.registry.guard import identity_of
 from gitprun.registry.ignored import keep_files, precious_of, require_small
 from gitprun.registry.precious import KeptFiles, Precious
-from gitprun.registry.remove import LONG, _outbox
-from gitprun.workspaces.base import Workspace
+from gitprun.system.files import folder_identity
+from gitprun.workspaces.base import OUTBOX, Workspace
 from gitprun.workspaces.clone import read_source
 from gitprun.workspaces.gitdir import ensure_own_git
 from gitprun.workspaces.pins import started_with
 
 # A screen of names; the rest is in the same folder.
 SHOWN = 20
+# One line of a terminal holds no more, and the end of a path says more than its middle.
+LONG = 120
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,20 +132,20 @@ def find_ignored(repository: Repository, unit: UnitState) -> Precious:
     """Find the ignored files in the workspace of a unit that no tool makes again; raises PrunError where that fails."""
     path = Path(unit.path)
     if unit.workspace == "scratch":
-        return precious_of(repository, unit, _outbox(path), ())
-    site = _site(repository, unit)
-    return precious_of(repository, unit, _list_ignored(site, ()) | set(_outbox(path)), site.workspace.provided)
+        return precious_of(repository, unit, outbox_files(path), ())
+    site = open_rest(repository, unit)
+    return precious_of(repository, unit, _list_ignored(site, ()) | set(outbox_files(path)), site.workspace.provided)
 
 
 def _shorten(path: str) -> str:
     return path if len(path) <= LONG else f"{path[: LONG - 20]}...{path[-17:]}"
 
 
-def _discard(unit: UnitState) -> str:
+def discard_command(unit: UnitState) -> str:
     return f"git prun remove --discard-left-out {unit.run}/{unit.id}"
 
 
-def _site(repository: Repository, unit: UnitState) -> CaptureContext:
+def open_rest(repository: Repository, unit: UnitState) -> CaptureContext:
     """Open the place a unit was captured from."""
     repo = open_repository(repository.common)
     source = read_source(repository)
@@ -197,3 +199,10 @@ def pin_rest(site: CaptureContext, unit: UnitState, found: Capture) -> str | Non
         if str(site.repo[old].peel(pygit2.Tree).id) == found.tree:
             return saved
     return None
+
+
+def outbox_files(path: Path) -> list[str]:
+    """List what the worker put into its outbox beside the result, which is kept."""
+    if folder_identity(path / OUTBOX) is None:
+        return []
+    return sorted(f"{OUTBOX}/{name}" for name in os.listdir(path / OUTBOX) if name not in ("result.md", ".gitignore"))
