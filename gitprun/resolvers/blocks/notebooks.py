@@ -20,6 +20,9 @@ from gitprun.resolvers.blocks.resolve import fault_finder, plain_text
 from gitprun.resolvers.entries import prove_entries
 from gitprun.resolvers.text import Triple
 
+# A notebook as its JSON has it; what its keys hold is the business of nbformat.
+Book = dict[str, Any]
+
 NAME = "notebook"
 
 # What nbdime decides without guessing; "clear" and "custom" throw something away or write markers.
@@ -74,7 +77,7 @@ def find_notebook_faults(text: str) -> tuple[str, ...]:
     return tuple(f"two cells have the id {each}" for each in dict.fromkeys(ids) if ids.count(each) > 1)
 
 
-def _load(text: str) -> dict[str, Any] | None:
+def _load(text: str) -> Book | None:
     try:
         book = json.loads(text)
     except (ValueError, RecursionError):
@@ -89,11 +92,11 @@ def _is_cell(cell: object) -> bool:
     return isinstance(cell, dict) and isinstance(cell.get("source"), list) and isinstance(cell.get("cell_type"), str)
 
 
-def _write(book: Mapping[str, Any]) -> str:
+def _write(book: Mapping[str, object]) -> str:
     return json.dumps(book, ensure_ascii=False, indent=1) + "\n"
 
 
-def _merge_through_nbdime(books: list[dict[str, Any]]) -> dict[str, Any] | Refused:
+def _merge_through_nbdime(books: list[Book]) -> Book | Refused:
     # Found by name when it is needed: nbdime is an extra that few install.
     merge = importlib.import_module("nbdime.merging.notebooks").merge_notebooks
     make = importlib.import_module("nbformat.notebooknode").from_dict
@@ -104,11 +107,11 @@ def _merge_through_nbdime(books: list[dict[str, Any]]) -> dict[str, Any] | Refus
         if decision.conflict or decision.action not in _PLAIN:
             where = ".".join(str(part) for part in decision.common_path)
             return Refused(f"both sides change {where or 'the notebook'}, says nbdime")
-    plain: dict[str, Any] = json.loads(json.dumps(form.split_lines(merged)))
+    plain: Book = json.loads(json.dumps(form.split_lines(merged)))
     return _ordered_like(plain, books)
 
 
-def _ordered_like(merged: dict[str, Any], books: list[dict[str, Any]]) -> dict[str, Any]:
+def _ordered_like(merged: Book, books: list[Book]) -> Book:
     """Put keys in the order in which the versions have them."""
     # A key at another place would be a changed line to git. A stack, not recursion: outputs may be nested at will.
     waiting = [(merged, books)]
@@ -129,7 +132,7 @@ def _ordered_like(merged: dict[str, Any], books: list[dict[str, Any]]) -> dict[s
     return merged
 
 
-def _prove(books: list[dict[str, Any]], merged: dict[str, Any]) -> str | None:
+def _prove(books: list[Book], merged: Book) -> str | None:
     """Check cells by id: each that a side added is there, each removed gone, each part settled three ways.
 
     A source that both sides changed is nbdime's merge of lines; the words of it are counted by the shared proof.
@@ -142,7 +145,7 @@ def _prove(books: list[dict[str, Any]], merged: dict[str, Any]) -> str | None:
     return prove_entries(dict(base), dict(main), dict(unit), dict(have))
 
 
-def _parts(book: Mapping[str, Any]) -> dict[tuple[str, str], str]:
+def _parts(book: Book) -> dict[tuple[str, str], str]:
     parts: dict[tuple[str, str], str] = {}
     for cell in book["cells"]:
         for name, value in cell.items():

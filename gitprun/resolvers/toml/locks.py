@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import NamedTuple
 
 from gitprun.resolvers.base import FileConflict, Refused, Resolved, quote, take_plain
 from gitprun.resolvers.toml.check import decode_one, find_toml_faults, load
@@ -52,7 +52,7 @@ def find_lock_faults(path: str, text: bytes) -> tuple[str, ...]:
     if value is None:
         return find_toml_faults(path, text)
     # One name and version may be locked from two sources (a registry and a git fork): that is in order.
-    found = Counter((p["name"], p["version"], repr(p.get("source", ""))) for p in _packages(value))
+    found = Counter((p.name, p.version, repr(p.source)) for p in _packages(value))
     double = [f"{_show(name, version)} is locked twice" for (name, version, _), n in found.items() if n > 1]
     # Only cargo locks all that its packages name; in other locks they may name optional ones that are not there.
     missing = _dangling(_file_name(path), value) if _file_name(path) == "Cargo.lock" else []
@@ -68,40 +68,52 @@ def _file_name(path: str) -> str:
     return path.rsplit("/", 1)[-1]
 
 
-def _packages(value: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+class _Package(NamedTuple):
+    """One locked package; ``needs`` is whatever stands under its dependencies."""
+
+    name: str
+    version: str
+    source: object
+    needs: object
+
+
+def _packages(value: Mapping[str, object]) -> Iterator[_Package]:
     found = value.get("package")
     for package in found if isinstance(found, list) else ():
         # A worker's file may hold anything under these names; what is no text is no package.
         if isinstance(package, dict) and all(isinstance(package.get(key, ""), str) for key in ("name", "version")):
-            yield {"name": "", "version": "", **package}
+            source, needs = package.get("source", ""), package.get("dependencies")
+            yield _Package(package.get("name", ""), package.get("version", ""), source, needs)
 
 
-def _versions(value: Mapping[str, Any]) -> Versions:
+def _versions(value: Mapping[str, object]) -> Versions:
     found: Versions = {}
     for package in _packages(value):
-        found.setdefault(package["name"], set()).add(f"{package['version']} {package.get('source', '')}")
+        found.setdefault(package.name, set()).add(f"{package.version} {package.source}")
     return found
 
 
-def _dangling_new(name: str, main: Mapping[str, Any], unit: Mapping[str, Any], merged: Mapping[str, Any]) -> str | None:
+def _dangling_new(
+    name: str, main: Mapping[str, object], unit: Mapping[str, object], merged: Mapping[str, object]
+) -> str | None:
     # What a side lacks by itself is no fault of the merge.
     known = {*_dangling(name, main), *_dangling(name, unit)}
     return next((fault for fault in _dangling(name, merged) if fault not in known), None)
 
 
-def _dangling(name: str, value: Mapping[str, Any]) -> list[str]:
+def _dangling(name: str, value: Mapping[str, object]) -> list[str]:
     """List each dependency that no package of the file provides."""
     reader = _NEEDS.get(name)
     if reader is None:
         return []
     packages = list(_packages(value))
-    names = Counter(_plain(p["name"]) for p in packages)
-    exact = {(_plain(p["name"]), p["version"]) for p in packages}
+    names = Counter(_plain(p.name) for p in packages)
+    exact = {(_plain(p.name), p.version) for p in packages}
     faults: list[str] = []
     for package in packages:
         for needed, version in reader(package):
             key = _plain(needed)
-            whom = f"{_show(package['name'], package['version'])} needs {quote(f'{needed} {version}'.encode())}"
+            whom = f"{_show(package.name, package.version)} needs {quote(f'{needed} {version}'.encode())}"
             if key not in names or (version and (key, version) not in exact):
                 faults.append(f"{whom}, which is not locked")
             # Cargo names the version only where there are several: after a merge "foo" alone may have become ambiguous.
@@ -118,27 +130,27 @@ def _show(name: str, version: str) -> str:
     return quote(f"{name} {version}".encode())
 
 
-def _cargo_needs(package: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    for needed in package.get("dependencies", ()):
+def _cargo_needs(package: _Package) -> Iterator[tuple[str, str]]:
+    for needed in package.needs if isinstance(package.needs, list) else ():
         parts = needed.split(" ") if isinstance(needed, str) else []
         if parts:
             yield parts[0], parts[1] if len(parts) > 1 else ""
 
 
-def _poetry_needs(package: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    found = package.get("dependencies")
+def _poetry_needs(package: _Package) -> Iterator[tuple[str, str]]:
+    found = package.needs
     yield from ((name, "") for name in found) if isinstance(found, dict) else ()
 
 
-def _uv_needs(package: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    found = package.get("dependencies")
+def _uv_needs(package: _Package) -> Iterator[tuple[str, str]]:
+    found = package.needs
     for needed in found if isinstance(found, list) else ():
         if isinstance(needed, dict) and isinstance(needed.get("name"), str):
             version = needed.get("version", "")
             yield needed["name"], version if isinstance(version, str) else ""
 
 
-_NEEDS: dict[str, Callable[[Mapping[str, Any]], Iterator[tuple[str, str]]]] = {
+_NEEDS: dict[str, Callable[[_Package], Iterator[tuple[str, str]]]] = {
     "Cargo.lock": _cargo_needs,
     "poetry.lock": _poetry_needs,
     "uv.lock": _uv_needs,

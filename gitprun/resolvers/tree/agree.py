@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from gitprun.resolvers.entries import ABSENT, show_key
 from gitprun.resolvers.tree.rules import Path
@@ -18,7 +17,7 @@ NOTHING = "p"
 _NAMES = (("name",), ("id",), ("key",), ("name", "version"), ("name", "version", "source"))
 
 
-def prove_plain(base: Any, main: Any, unit: Any, merged: Any, path: Path = ()) -> str | None:
+def prove_plain(base: object, main: object, unit: object, merged: object, path: Path = ()) -> str | None:
     """Check merged values (maps, lists, scalars) against three versions; None when proved, else what is wrong.
 
     Keys are proved one by one. A list that both sides changed holds every item as often as both sides' changes make
@@ -30,22 +29,25 @@ def prove_plain(base: Any, main: Any, unit: Any, merged: Any, path: Path = ()) -
         return _expect(unit, merged, path)
     # "key:" without a value, to which both sides added something, is as good as not there.
     fresh = base is ABSENT or base == NOTHING
-    if all(isinstance(value, Mapping) for value in (main, unit, merged)) and (fresh or isinstance(base, Mapping)):
-        old = {} if fresh else base
+    if isinstance(main, Mapping) and isinstance(unit, Mapping) and isinstance(merged, Mapping):
+        if not fresh and not isinstance(base, Mapping):
+            return f"{show_key(path)} is changed on both sides, differently"
+        old = base if isinstance(base, Mapping) else {}
         for key in dict.fromkeys((*old, *main, *unit, *merged)):
             one, two, three, four = (each.get(key, ABSENT) for each in (old, main, unit, merged))
             fault = prove_plain(one, two, three, four, (*path, str(key)))
             if fault:
                 return fault
         return None
-    if all(isinstance(value, list) for value in (main, unit, merged)) and (fresh or isinstance(base, list)):
-        return _prove_list([] if fresh else base, main, unit, merged, path)
+    old_items = base if isinstance(base, list) else [] if fresh else None
+    if isinstance(main, list) and isinstance(unit, list) and isinstance(merged, list) and old_items is not None:
+        return _prove_list(old_items, main, unit, merged, path)
     return f"{show_key(path)} is changed on both sides, differently"
 
 
-def is_deep(value: Any) -> bool:
+def is_deep(value: object) -> bool:
     """Check whether values are nested deeper than may be walked."""
-    level = [value]
+    level: list[Mapping[object, object] | list[object]] = [value] if isinstance(value, Mapping | list) else []
     for _ in range(NESTING_LIMIT):
         below = (each.values() if isinstance(each, Mapping) else each for each in level)
         level = [one for each in below for one in each if isinstance(one, Mapping | list)]
@@ -54,7 +56,9 @@ def is_deep(value: Any) -> bool:
     return True
 
 
-def _prove_list(base: list[Any], main: list[Any], unit: list[Any], merged: list[Any], path: Path) -> str | None:
+def _prove_list(
+    base: list[object], main: list[object], unit: list[object], merged: list[object], path: Path
+) -> str | None:
     versions = (base, main, unit, merged)
     was, now = ({isinstance(item, Mapping) for item in items} for items in (base, (*main, *unit)))
     # A list of texts in which one side now has maps was restructured: counting items would prove nothing.
@@ -77,8 +81,8 @@ def _prove_list(base: list[Any], main: list[Any], unit: list[Any], merged: list[
     return None
 
 
-def _by_name(items: Sequence[Any], fields: tuple[str, ...]) -> dict[str, Any] | None:
-    named: dict[str, Any] = {}
+def _by_name(items: Sequence[object], fields: tuple[str, ...]) -> dict[str, object] | None:
+    named: dict[str, object] = {}
     for item in items:
         if not isinstance(item, Mapping) or not all(field in item for field in fields):
             return None
@@ -90,7 +94,7 @@ def _by_name(items: Sequence[Any], fields: tuple[str, ...]) -> dict[str, Any] | 
     return named
 
 
-def _expect(due: Any, merged: Any, path: Path) -> str | None:
+def _expect(due: object, merged: object, path: Path) -> str | None:
     if _same(due, merged):
         return None
     if due is ABSENT:
@@ -98,24 +102,26 @@ def _expect(due: Any, merged: Any, path: Path) -> str | None:
     return f"{show_key(path)} is {'lost' if merged is ABSENT else 'not what the sides make it'}"
 
 
-def _same(one: Any, two: Any) -> bool:
+def _same(one: object, two: object) -> bool:
     """Check whether two values are the same; 1, 1.0 and true are three."""
     if one is two:
         return True
     # Before any "==": for Python True equals 1, for TOML they are two values.
     if type(one) is not type(two):
         return False
-    if isinstance(one, Mapping):
+    if isinstance(one, Mapping) and isinstance(two, Mapping):
         return one.keys() == two.keys() and all(_same(value, two[key]) for key, value in one.items())
-    if isinstance(one, list):
+    if isinstance(one, list) and isinstance(two, list):
         return len(one) == len(two) and all(map(_same, one, two))
     return bool(one == two) or repr(one) == repr(two)  # the latter for what is not equal to itself
 
 
-def _freeze(value: Any) -> Any:
+def _freeze(value: object) -> object:
     """Make a value comparable: maps whatever their order, numbers apart from texts and truth values."""
     if isinstance(value, Mapping):
-        return sorted((str(key), _freeze(below)) for key, below in value.items())
+        return sorted(
+            ((str(key), _freeze(below)) for key, below in value.items()), key=lambda pair: (pair[0], repr(pair[1]))
+        )
     if isinstance(value, list):
         return [_freeze(below) for below in value]
     return value

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 from gitprun.resolvers.tree.nodes import DEPTH_LIMIT
 from gitprun.resolvers.tree.rules import Path
+from gitprun.resolvers.yaml.plain import Plain
+
+if TYPE_CHECKING:
+    from ruamel.yaml.events import AliasEvent, Event, ScalarEvent
 
 
 class Broken(Exception):
@@ -28,19 +32,19 @@ class _Open:
 
     is_map: bool
     path: Path
-    items: list[Any] = field(default_factory=list)
-    pairs: dict[str, Any] = field(default_factory=dict)
+    items: list[Plain] = field(default_factory=list)
+    pairs: dict[str, Plain] = field(default_factory=dict)
     key: str | None = None
 
 
-def parse_plain(text: str) -> list[Any]:
+def parse_plain(text: str) -> list[Plain]:
     """Return the values of each document: maps, lists and scalars as texts.
 
     Raises:
         Broken: a parser finds no YAML, or a map has a key twice.
         YamlTooDeep: collections are nested too deep.
     """
-    documents: list[Any] = []
+    documents: list[Plain] = []
     stack: list[_Open] = []
     for event in _events(text):
         name = type(event).__name__
@@ -54,14 +58,14 @@ def parse_plain(text: str) -> list[Any]:
             done = stack.pop()
             _put(stack, done.pairs if done.is_map else done.items, documents)
         elif name == "ScalarEvent":
-            _put(stack, _scalar(event), documents)
+            _put(stack, _scalar(cast("ScalarEvent", event)), documents)
         elif name == "AliasEvent":
             # Aliases are not followed: a few lines of them can stand for gigabytes.
-            _put(stack, f"*{event.anchor}", documents)
+            _put(stack, f"*{cast('AliasEvent', event).anchor}", documents)
     return documents
 
 
-def _events(text: str) -> Iterator[Any]:
+def _events(text: str) -> Iterator[Event]:
     # Inside: loading it takes longer than most merges, and only few need it.
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
@@ -74,7 +78,7 @@ def _events(text: str) -> Iterator[Any]:
         raise Broken from None
 
 
-def _scalar(event: Any) -> str:
+def _scalar(event: ScalarEvent) -> str:
     """Return a scalar's text behind a letter that tells the plain from the quoted."""
     return f"{'p' if event.implicit[0] else 's'}{event.value}"
 
@@ -86,7 +90,7 @@ def _path_below(stack: list[_Open]) -> Path:
     return (*top.path, top.key) if top.is_map and top.key is not None else top.path
 
 
-def _put(stack: list[_Open], value: Any, documents: list[Any]) -> None:
+def _put(stack: list[_Open], value: Plain, documents: list[Plain]) -> None:
     if not stack:
         documents.append(value)
         return

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypeAlias
 
 from gitprun.resolvers.tree import EntryGroup, KeyedEntry, TextUnreadable, Value
 from gitprun.resolvers.tree.nodes import dedent
 from gitprun.resolvers.tree.rules import Path
 from gitprun.resolvers.yaml.scalars import ANCHOR, canon
 
+# What YAML holds once its writing is taken away: scalars as texts, so that 1 and "1" may be told apart by their text.
+Plain: TypeAlias = "str | list[Plain] | dict[str, Plain]"
 
-def plain_value(value: Value) -> Any:
+
+def plain_value(value: Value) -> Plain:
     """Return the maps, lists and scalars of a tree.
 
     Raises:
@@ -23,13 +26,19 @@ def plain_value(value: Value) -> Any:
     entries = [entry for entry in value.entries if not is_comment(entry)]
     if value.kind == "list":
         return [plain_value(entry.value) for entry in entries]
-    pairs: dict[str, Any] = {}
+    pairs: dict[str, Plain] = {}
     for entry in entries:
         key = entry.name[0] if entry.name else str(entry.key)
         if key in pairs:
             raise TextUnreadable(f"the key {entry.name[0]} is there twice")
         pairs[key] = plain_value(entry.value)
     return pairs
+
+
+def plain_documents(tree: Value) -> list[Plain]:
+    """Return the plain value of each document of a whole file; raises TextUnreadable where a map has a key twice."""
+    value = plain_value(tree)
+    return value if isinstance(value, list) else [value]
 
 
 def double_keys(value: Value, path: Path = ()) -> list[Path]:

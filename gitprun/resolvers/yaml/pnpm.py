@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
 
 from gitprun.resolvers.base import FileConflict, Refused, Resolved, quote, take_plain
 from gitprun.resolvers.entries import show_key
@@ -13,7 +12,7 @@ from gitprun.resolvers.tree import EntryGroup, TextUnreadable, render
 from gitprun.resolvers.tree.locked import contested
 from gitprun.resolvers.tree.texts import decode, encode
 from gitprun.resolvers.yaml.check import find_yaml_faults
-from gitprun.resolvers.yaml.plain import double_keys, plain_value
+from gitprun.resolvers.yaml.plain import double_keys, plain_documents
 from gitprun.resolvers.yaml.reader import read_yaml
 from gitprun.resolvers.yaml.resolve import merge_texts
 from gitprun.resolvers.yaml.rules import pnpm_rules
@@ -105,7 +104,7 @@ def _versions(text: str) -> dict[str, set[str]]:
 def _dangling(text: str) -> tuple[str, ...]:
     try:
         tree = read_yaml(text if text.endswith("\n") else text + "\n", SHALLOW)
-        documents = plain_value(tree)
+        documents = plain_documents(tree)
     except TextUnreadable:
         return ()
     lock = documents[0] if len(documents) == 1 and isinstance(documents[0], dict) else {}
@@ -121,7 +120,7 @@ def _dangling(text: str) -> tuple[str, ...]:
     return tuple(faults)
 
 
-def _direct_needs(lock: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+def _direct_needs(lock: Mapping[str, object]) -> Iterator[tuple[str, str, str]]:
     # A project without workspaces has its dependencies at the top, in older formats.
     for owner, value in (*_map(lock, "importers").items(), (".", lock)):
         for kind in _NEEDS:
@@ -144,6 +143,6 @@ def _needs(whole: Iterable[tuple[tuple[str, str], list[tuple[int, str, str]]]]) 
                 yield owner, key, value
 
 
-def _map(value: Any, key: str) -> Mapping[str, Any]:
+def _map(value: object, key: str) -> Mapping[str, object]:
     found = value.get(key) if isinstance(value, dict) else None
     return found if isinstance(found, dict) else {}

@@ -21,7 +21,7 @@ from gitprun.resolvers.tree.align import fields_of
 from gitprun.resolvers.tree.nodes import render_entry
 from gitprun.resolvers.tree.texts import Texts, decode, encode
 from gitprun.resolvers.yaml.events import Broken, YamlTooDeep, parse_plain
-from gitprun.resolvers.yaml.plain import anchors, is_comment, plain_value, uses_anchor
+from gitprun.resolvers.yaml.plain import anchors, is_comment, plain_documents, uses_anchor
 from gitprun.resolvers.yaml.reader import read_yaml
 from gitprun.resolvers.yaml.rules import yaml_rules
 
@@ -70,7 +70,7 @@ def merge_texts(texts: Texts, rules: ValueRules, shallow: tuple[str, ...] = ()) 
         merged = merge_trees(rules, base, main, unit)
         # Read again, for the proof is of the text.
         result = read_yaml(merged, shallow)
-        values = [plain_value(tree) for tree in (*trees, result)]
+        values = [plain_documents(tree) for tree in (*trees, result)]
     except (Contradiction, TextUnreadable) as error:
         return Refused(str(error))
     fault = (
