@@ -30,7 +30,13 @@ CODEX_DISPATCH_ISOLATE_MCP=off, CODEX_DISPATCH_TIMEOUT (seconds, 3600; 0: off), 
 """
 
 
-@click.command(cls=SeedCommand, usage=USAGE, epilog=EPILOG)
+class DispatchCommand(SeedCommand):
+    """What the seed's scripts say of wrong usage."""
+
+    usage = USAGE
+
+
+@click.command(cls=DispatchCommand, epilog=EPILOG)
 @click.option("--prompt-file", required=True, type=click.Path(), help="The file with the prompt, given on stdin.")
 @click.option("--result-file", required=True, type=click.Path(), help="The file the worker writes its result to.")
 @click.option("--unit-id", required=True, help="The name of the unit: letters, digits, _ and -.")

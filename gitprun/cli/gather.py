@@ -24,7 +24,13 @@ Environment: AGENT_CONFIG_GATHER_TIMEOUT (3600), PRUN_GATHER_POLL (5), PRUN_GATH
 """
 
 
-@click.command(cls=SeedCommand, usage=USAGE, epilog=EPILOG)
+class GatherCommand(SeedCommand):
+    """What the seed's scripts say of wrong usage."""
+
+    usage = USAGE
+
+
+@click.command(cls=GatherCommand, epilog=EPILOG)
 @click.argument("files", metavar="RESULT-FILE...", nargs=-1, required=True, type=click.Path())
 @click.option("--unit-id", "units", multiple=True, metavar="ID", help="Whose result it must be: once, or for each.")
 @click.option("--strict", is_flag=True, help="Exit 1 if a result is a FALLBACK or does not follow the contract.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import ClassVar, NoReturn
 
 import click
 
@@ -14,20 +14,16 @@ from gitprun.model.exit_codes import EXIT_SEED
 class SeedCommand(click.Command):
     """A command whose usage errors are told as the seed's scripts tell them; ``usage`` is the line that follows."""
 
-    def __init__(self, *args: Any, usage: str = "", **rest: Any) -> None:
-        super().__init__(*args, **rest)
-        self.usage = usage
+    usage: ClassVar[str] = ""
 
-    def make_context(
-        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
-    ) -> click.Context:
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the command line."""
         try:
-            return super().make_context(info_name, args, parent, **extra)
+            return super().parse_args(ctx, args)
         except click.UsageError as problem:
             self._refuse(problem.format_message().rstrip("."))
 
-    def invoke(self, ctx: click.Context) -> Any:
+    def invoke(self, ctx: click.Context) -> object:
         """Run the command."""
         try:
             return super().invoke(ctx)
