@@ -179,7 +179,7 @@ def parse_age(text: str) -> float:
     days, rest = (found[1], found[2].strip()) if found else (None, text)
     more = parse_duration(rest) if rest else (0.0 if days is not None else None)
     if more is None:
-        raise UsageProblem(f"--older-than {text!r} is no length of time", "such as 30d, 12h or 90m")
+        raise UsageProblem(f"--older-than: invalid age {text!r}", "such as 30d, 12h or 90m")
     return int(days or 0) * 86400.0 + more
 
 

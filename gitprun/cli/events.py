@@ -57,7 +57,7 @@ def _length_wanted() -> int:
     said = os.environ.get(LENGTH_NAME) or str(DEFAULT_LENGTH)
     if said.isascii() and said.isdigit() and 0 < len(said) < 10 and int(said):
         return int(said)
-    warn(f"{LENGTH_NAME}={safe(said)} is no number of characters: {DEFAULT_LENGTH} is used")
+    warn(f"{LENGTH_NAME}: invalid number of characters {safe(said)}; using {DEFAULT_LENGTH}")
     return DEFAULT_LENGTH
 
 

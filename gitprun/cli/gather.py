@@ -93,7 +93,7 @@ def _number(name: str, default: float) -> float:
         value = -1.0
     # A billion seconds are thirty years: more is a slip of the keyboard, and infinity would wait for ever.
     if not 0 <= value < 1e9:
-        raise UsageProblem(f"{name} is no number of seconds: {text!r}")
+        raise UsageProblem(f"{name}: invalid number of seconds {text!r}")
     return value
 
 

@@ -56,7 +56,7 @@ def parse_words(words: Sequence[str]) -> tuple[FileMerge, frozenset[str]]:
             path = value
         elif name == "--marker-size":
             if not value.isascii() or not value.isdigit() or len(value) > 9:
-                raise UsageProblem(f"merge-file: --marker-size is no number: {value!r}", USAGE)
+                raise UsageProblem(f"merge-file: --marker-size: invalid number {value!r}", USAGE)
             passed.append(f"{name}={value}")
         elif name == "-L":
             passed += [name, value]

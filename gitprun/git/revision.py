@@ -79,7 +79,7 @@ def require_branch_name(git: Git, branch: str, example: str) -> None:
     checked = git.run("check-ref-format", f"refs/heads/{branch}", ok=(0, 1, 129))
     reads_otherwise = branch.startswith(("-", "refs/")) or _OWN.fullmatch(branch) or _OID.fullmatch(branch)
     if checked.code != 0 or reads_otherwise or "\n" in branch:
-        raise OperationRefused(f"{branch!r} is no name for a branch", f"such as {example}; git help check-ref-format")
+        raise OperationRefused(f"invalid branch name {branch!r}", f"such as {example}; git help check-ref-format")
 
 
 def require_no_tag(git: Git, branch: str) -> None:

@@ -193,7 +193,7 @@ def approve(repository: Repository, site: LandingContext, new: Oid) -> None:
     left = untrusted(repository, powers)
     if left:
         keys = ", ".join(power.key for power in left)
-        site.note(f"{CONFIG_NAME} names programs or walls that you have not approved yet ({keys}): git prun trust")
+        site.note(f"{CONFIG_NAME} names programs or sandboxes that you have not approved yet ({keys}): git prun trust")
 
 
 def read_document(site: LandingContext, tree: Oid) -> Mapping[str, object]:

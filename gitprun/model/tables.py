@@ -28,7 +28,8 @@ class Table:
 
     def problem(self, key: str, what: str, hint: str = "") -> PlanError:
         """Make the error for one key."""
-        return PlanError(f"{self.source}: {self.place(key)} {what}", hint)
+        gap = "" if what.startswith(":") else " "
+        return PlanError(f"{self.source}: {self.place(key)}{gap}{what}", hint)
 
     def place(self, key: str) -> str:
         """Name a key as people find it in the file."""
@@ -101,7 +102,9 @@ class Table:
             return None
         seconds = parse_duration(value)
         if seconds is None:
-            raise self.problem(key, f"is no duration: {value!r}", 'write seconds as a number, or "90s", "40m", "1h30m"')
+            raise self.problem(
+                key, f": invalid duration {value!r}", 'write seconds as a number, or "90s", "40m", "1h30m"'
+            )
         return seconds
 
     def size(self, key: str) -> int | None:
@@ -111,7 +114,7 @@ class Table:
             return None
         size = parse_size(value)
         if size is None:
-            raise self.problem(key, f"is no size: {value!r}", 'write bytes as a number, or "500kB", "50MB", "2GB"')
+            raise self.problem(key, f": invalid size {value!r}", 'write bytes as a number, or "500kB", "50MB", "2GB"')
         return size
 
     def table(self, key: str) -> Table | None:

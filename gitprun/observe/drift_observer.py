@@ -104,7 +104,7 @@ class DriftObserver:
                 return note
             except (PrunError, OSError) as problem:
                 self._running[author.name] = author
-                return f"changes of your repository cannot be told while it runs: {problem}"
+                return f"cannot determine what changes in your repository while it runs: {problem}"
 
     def end(self, name: str) -> tuple[DriftFinding, ...]:
         """Look right after a worker's tree ended; returns what changed since the look before.
@@ -116,7 +116,7 @@ class DriftObserver:
                 self._recall()
                 return self._look() if name in self._running else ()
             except OSError as problem:
-                raise PrunError(f"what changed in your repository cannot be told: {problem}") from None
+                raise PrunError(f"cannot determine what changed in your repository: {problem}") from None
             finally:
                 # Whatever came of the look, the worker is gone.
                 if self._running.pop(name, None) is not None:

@@ -142,6 +142,7 @@ def _shorten(path: str) -> str:
 
 
 def discard_command(unit: UnitState) -> str:
+    """Return the command that removes a workspace with what was left out of its commit."""
     return f"git prun remove --discard-left-out {unit.run}/{unit.id}"
 
 

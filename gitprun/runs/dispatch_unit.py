@@ -97,7 +97,7 @@ def read_limit(text: str, name: str) -> float:
         return NO_LIMIT
     seconds = parse_duration(text)
     if seconds is None:
-        raise UsageProblem(f"{name} is no duration: {text!r}", 'write seconds, or "90s", "40m", "1h30m"; 0 is off')
+        raise UsageProblem(f"{name}: invalid duration {text!r}", 'write seconds, or "90s", "40m", "1h30m"; 0 is off')
     return seconds
 
 

@@ -71,7 +71,7 @@ def read_list(text: str, shown: str) -> list[Any] | None:
     # tomllib goes down into nested values by calling itself.
     except (tomllib.TOMLDecodeError, RecursionError):
         raise PlanError(
-            f"{shown} is no list: {text[:200]}",
+            f"{shown}: invalid list {text[:200]}",
             """a shell takes quotes away: write 'command=["sh", "-c", "true"]' in quotes""",
         ) from None
     return list(value)

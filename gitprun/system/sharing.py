@@ -19,6 +19,8 @@ _BOOLEANS = {"true": _GROUP, "yes": _GROUP, "on": _GROUP, "": _GROUP, "false": 0
 _shared: dict[str, int] = {}
 # Our own umask; to ask for it changes it for a moment, so that is done once.
 _usual = -1
+# Whether the umask is another than that now.
+_let_in = False
 
 
 def parse_sharing(value: str) -> int:
@@ -44,14 +46,16 @@ def parse_sharing(value: str) -> int:
 def share(folder: Path, permission: int) -> None:
     """Have what this process makes below ``folder`` shared as ``permission`` says (0: as the umask says).
 
-    The umask is the whole process's: it is touched only where a repository is shared, or was until now.
+    The umask is the whole process's: it is touched only for a shared repository, and put back as soon as one that is
+    not shared is opened, so that nobody is let into that.
     """
-    before = _shared.pop(f"{folder}/", 0)
-    if not permission and not before:
-        return
-    usual = usual_umask()
+    global _let_in
+    _shared.pop(f"{folder}/", None)
     if permission:
         _shared[f"{folder}/"] = permission
+    if not permission and not _let_in:
+        return
+    usual, _let_in = usual_umask(), bool(permission)
     # Who may read a folder has to be able to enter it.
     bits = abs(permission) | (abs(permission) & 0o444) >> 2
     os.umask(0o777 & ~bits if permission < 0 else usual & ~bits)

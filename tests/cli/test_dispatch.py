@@ -307,9 +307,9 @@ def test_a_program_that_is_not_there(desk: Desk) -> None:
         (("--executor", "sonnet"), {}, "Invalid value for '--executor': 'sonnet' is not one of 'codex', 'claude'"),
         (("--result-file", "folder"), {}, "the result file {folder}/folder is not a file"),
         (("--result-file", "p.md/r.md"), {}, "the folder of the result file {folder}/p.md cannot be made: File exists"),
-        (("--timeout", "soon"), {}, "--timeout is no duration: 'soon'"),
+        (("--timeout", "soon"), {}, "--timeout: invalid duration 'soon'"),
         ((), {"CODEX_DISPATCH_SANDBOX": "none"}, "CODEX_DISPATCH_SANDBOX cannot be 'none'"),
-        ((), {"CODEX_DISPATCH_TIMEOUT": "-1"}, "CODEX_DISPATCH_TIMEOUT is no duration: '-1'"),
+        ((), {"CODEX_DISPATCH_TIMEOUT": "-1"}, "CODEX_DISPATCH_TIMEOUT: invalid duration '-1'"),
         ((), {"PRUN_SCRATCH_CWD": "p.md"}, "the working folder {folder}/p.md cannot be made: File exists"),
     ],
 )

@@ -60,8 +60,8 @@ def test_variables_and_options(tmp_path: Path) -> None:
     ("name", "value", "complaint"),
     [
         ("CODEX_FILTER_LEVEL", "loud", "warning: CODEX_FILTER_LEVEL=loud is none of minimal, normal, verbose: normal"),
-        ("CODEX_FILTER_MAXLEN", "many", "warning: CODEX_FILTER_MAXLEN=many is no number of characters: 200 is used"),
-        ("CODEX_FILTER_MAXLEN", "0", "warning: CODEX_FILTER_MAXLEN=0 is no number of characters: 200 is used"),
+        ("CODEX_FILTER_MAXLEN", "many", "warning: CODEX_FILTER_MAXLEN: invalid number of characters many; using 200"),
+        ("CODEX_FILTER_MAXLEN", "0", "warning: CODEX_FILTER_MAXLEN: invalid number of characters 0; using 200"),
     ],
 )
 def test_wrong_variables_are_no_end(tmp_path: Path, name: str, value: str, complaint: str) -> None:

@@ -68,9 +68,9 @@ def test_the_window_and_the_poll_of_the_environment(tmp_path: Path) -> None:
         (("--bogus", "a"), {}, "No such option"),
         (("folder",), {}, "{folder}/folder is a folder"),
         (("a", "b", "c", "--unit-id", "1", "--unit-id", "2"), {}, "got 2 --unit-id for 3 files"),
-        (("a",), {"PRUN_GATHER_POLL": "soon"}, "PRUN_GATHER_POLL is no number of seconds: 'soon'"),
-        (("a",), {"AGENT_CONFIG_GATHER_TIMEOUT": "-1"}, "AGENT_CONFIG_GATHER_TIMEOUT is no number of seconds: '-1'"),
-        (("a",), {"PRUN_GATHER_STABLE_WINDOW": "nan"}, "PRUN_GATHER_STABLE_WINDOW is no number of seconds: 'nan'"),
+        (("a",), {"PRUN_GATHER_POLL": "soon"}, "PRUN_GATHER_POLL: invalid number of seconds 'soon'"),
+        (("a",), {"AGENT_CONFIG_GATHER_TIMEOUT": "-1"}, "AGENT_CONFIG_GATHER_TIMEOUT: invalid number of seconds '-1'"),
+        (("a",), {"PRUN_GATHER_STABLE_WINDOW": "nan"}, "PRUN_GATHER_STABLE_WINDOW: invalid number of seconds 'nan'"),
     ],
 )
 def test_wrong_usage_is_code_2(tmp_path: Path, words: tuple[str, ...], env: dict[str, str], message: str) -> None:

@@ -241,7 +241,7 @@ def test_lists_of_a_single_unit_are_written_as_in_a_plan(repo: Repo, capsys: pyt
     said = inside(capsys, repo.path, "run", "--unit", "id=c", "--unit", "command=[sh,-c,true]", "--prompt", "p")
     assert (said.code, said.err) == (
         128,
-        "error: --unit command is no list: [sh,-c,true]\n"
+        "error: --unit command: invalid list [sh,-c,true]\n"
         """hint: a shell takes quotes away: write 'command=["sh", "-c", "true"]' in quotes\n""",
     )
 

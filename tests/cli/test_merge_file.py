@@ -135,7 +135,7 @@ def test_it_says_why_a_conflict_is_left(tmp_path: Path) -> None:
         (("ours", "base", "binary"), 255, "error: Cannot merge binary files: binary\n"),
         (("ours", "base"), 129, "error: merge-file: three files are needed, not 2\n"),
         (("--wrong", "ours", "base", "theirs"), 129, "error: merge-file: option --wrong not recognized\n"),
-        (("--marker-size", "x", "a", "b", "c"), 129, "error: merge-file: --marker-size is no number: 'x'\n"),
+        (("--marker-size", "x", "a", "b", "c"), 129, "error: merge-file: --marker-size: invalid number 'x'\n"),
     ],
 )
 def test_errors_have_gits_codes(tmp_path: Path, words: tuple[str, ...], code: int, err: str) -> None:

@@ -61,7 +61,7 @@ def test_what_git_reads_as_something_else_is_no_branch(
     repo: Repo, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     said = inside(capsys, repo.path, "new", "place", name)
-    assert (said.code, said.err.splitlines()[0]) == (1, f"error: {name!r} is no name for a branch")
+    assert (said.code, said.err.splitlines()[0]) == (1, f"error: invalid branch name {name!r}")
     assert repo.git("for-each-ref", "--format=%(refname)").splitlines() == [
         "refs/heads/main",
         "refs/heads/wip",

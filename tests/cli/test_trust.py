@@ -160,8 +160,8 @@ def test_what_cannot_be_written_down_is_asked_later(repo: Repo, prun: Words, sea
     (sealed / ".local").write_text("no folder\n")
     code, _, err = prun("merge", "topic", "--accept", "prun.toml")
     assert code == 0
-    said = "prun.toml names programs or walls that you have not approved yet ([executor.codex] program): git prun trust"
-    assert f"warning: {said}" in err.splitlines()
+    said = "prun.toml names programs or sandboxes that you have not approved yet ([executor.codex] program)"
+    assert f"warning: {said}: git prun trust" in err.splitlines()
     assert prun("trust") == (128, "", refused('[executor.codex] program = "./tool"'))
 
 

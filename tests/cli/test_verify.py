@@ -216,7 +216,7 @@ def test_what_landed_or_failed_keeps_its_state(repo: Repo) -> None:
         (("v",), 1, "r1/v is empty and has no commit to check"),
         (("u", "--all"), 129, "--all is for a run"),
         (("u", "--verify", " "), 129, "--verify must not be empty"),
-        (("u", "--timeout", "soon"), 129, "--timeout is no duration: 'soon'"),
+        (("u", "--timeout", "soon"), 129, "--timeout: invalid duration 'soon'"),
         (("both",), 128, "'both' is both a branch and a unit"),
     ],
 )

@@ -66,7 +66,7 @@ def test_no_name_for_a_branch(repo: Repo, name: str) -> None:
     with pytest.raises(OperationRefused) as caught:
         require_branch_name(repo.repository.git, name, "wave1/x")
     assert (caught.value.message, caught.value.hint) == (
-        f"{name!r} is no name for a branch",
+        f"invalid branch name {name!r}",
         "such as wave1/x; git help check-ref-format",
     )
 

@@ -262,7 +262,7 @@ INSIDE = "must name paths inside the checkout, not"
         ),
         (
             HEAD + "timeout = 0",
-            "unit 'a': timeout is no duration: 0",
+            "unit 'a': timeout: invalid duration 0",
             'write seconds as a number, or "90s", "40m", "1h30m"',
         ),
         (
@@ -352,7 +352,7 @@ def test_how_failures_are_met_and_how_many_of_an_executor_run() -> None:
     [
         ("[run]\nretries = -1", "prun.toml: [run] retries must be a whole number of at least 0"),
         ("[run]\nretries = true", "prun.toml: [run] retries must be a whole number of at least 0"),
-        ("[run]\nretry_wait = 'soon'", "prun.toml: [run] retry_wait is no duration: 'soon'"),
+        ("[run]\nretry_wait = 'soon'", "prun.toml: [run] retry_wait: invalid duration 'soon'"),
         ("[run]\nretry = 1", "prun.toml: [run] unknown key 'retry'"),
         ("[executor.codex]\njobs = 0", "prun.toml: [executor.codex] jobs must be a whole number of at least 1"),
         ("[executor.codex]\njob = 1", "prun.toml: [executor.codex] unknown key 'job'"),

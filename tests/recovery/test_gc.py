@@ -318,7 +318,7 @@ def test_the_command(repo: Repo, capsys: pytest.CaptureFixture[str]) -> None:
         assert (said.code, said.out, said.err.splitlines()[0]) == (
             129,
             "",
-            f"error: --older-than {age!r} is no length of time",
+            f"error: --older-than: invalid age {age!r}",
         )
 
 

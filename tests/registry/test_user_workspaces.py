@@ -105,7 +105,7 @@ def test_no_commit_yet(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("branch", ["", "a..b", "-x", "HEAD", "a b", "x.lock", "a~1", "@{-1}", "x\n"])
 def test_no_name_for_a_branch(repo: Repo, branch: str) -> None:
-    assert refuses(repo, "a", branch)[0] == f"{branch!r} is no name for a branch"
+    assert refuses(repo, "a", branch)[0] == f"invalid branch name {branch!r}"
 
 
 def test_branches_of_runs_are_theirs(repo: Repo) -> None:

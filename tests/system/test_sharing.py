@@ -82,3 +82,21 @@ def test_a_run_and_its_landing_in_a_shared_repository(tmp_path: Path) -> None:
     # Files of the checkout, and workspaces, are as the umask says.
     assert (repo.path / "mask.txt").stat().st_mode & 0o777 == 0o600
     assert [path.stat().st_mode & 0o077 for path in (tmp_path / "repo.prun", tmp_path / "repo.prun" / "r1")] == [0, 0]
+
+
+def test_a_repository_that_is_not_shared_gets_the_users_umask_back(tmp_path: Path) -> None:
+    """One process may use both, side by side: what lets a group into one must not let it into the other."""
+    before = os.umask(0o077)
+    os.umask(before)
+    try:
+        share(tmp_path / "shared", 0o660)
+        share(tmp_path / "own", 0)
+        after = os.umask(before)
+        assert after == before
+        assert (shared_mode(tmp_path / "shared" / "f", 0o600), shared_mode(tmp_path / "own" / "f", 0o600)) == (
+            0o660,
+            0o600,
+        )
+    finally:
+        share(tmp_path / "shared", 0)
+        os.umask(before)
