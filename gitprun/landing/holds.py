@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gitprun.landing.plan import LandingItem, LandingReport
+
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Final
 
 from gitprun.git.command import Git
 from gitprun.git.repo import Repository
-from gitprun.landing.plan import SETTLED, LandingItem, LandingReport
 from gitprun.ledger.events import Event, History
 from gitprun.ledger.held import MOST_FINDINGS, MOST_WORDS, HeldBranch, held_row, read_held
 from gitprun.ledger.ledger import Ledger
@@ -74,16 +77,17 @@ def _contains(git: Git, main: str, tip: str) -> bool:
     return git.run("merge-base", "--is-ancestor", tip, main, ok=(0, 1, 128)).code == 0
 
 
-# Nobody has to do anything about these, or another branch is the reason.
-_PASSED_OVER: Final = (*SETTLED, "empty", "not-tried")
-
-
 def held_branches(report: LandingReport) -> tuple[HeldBranch, ...]:
     """Return the branches a landing did not take and that somebody has to do something about.
 
     Those that wait for a drift to be settled are not among them: the drift itself is remembered, until it is.
     """
-    wanted = (item for item in report.items if item.state not in _PASSED_OVER and not item.candidate.drift)
+    # Inside, for those who only read what is held need not load how branches land.
+    from gitprun.landing.plan import SETTLED
+
+    # Nobody has to do anything about these, or another branch is the reason.
+    passed_over = (*SETTLED, "empty", "not-tried")
+    wanted = (item for item in report.items if item.state not in passed_over and not item.candidate.drift)
     return tuple(_held(report, item) for item in wanted)
 
 

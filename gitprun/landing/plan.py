@@ -10,8 +10,8 @@ from gitprun.judging.hotspots import Hotspot, Policy
 from gitprun.landing.undo_plan import TakenOut
 from gitprun.model.findings import CHECK_AGAIN, ConflictPath, ResolvedPath, Suspect
 from gitprun.model.names import Oid
-from gitprun.model.plan import DEFAULT_VERIFY_TIMEOUT, MAX_DELETED, MAY_CHANGE, Settings, VerifySandbox, VerifyView
-from gitprun.model.units import Verdict
+from gitprun.model.plan import DEFAULT_VERIFY_TIMEOUT, MAX_DELETED, MAY_CHANGE, Settings, VerifyView
+from gitprun.model.units import Verdict, VerifySandbox
 
 ItemState = Literal[
     "landed",

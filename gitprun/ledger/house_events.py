@@ -9,7 +9,7 @@ from typing import ClassVar
 from gitprun.ledger.record import NOTHING
 from gitprun.ledger.rows import StopRow, SummedUnit
 from gitprun.ledger.unit_events import Payload
-from gitprun.model.plan import VerifySandbox
+from gitprun.model.units import VerifySandbox
 from gitprun.supervisor.process import ProcessIdentity
 
 

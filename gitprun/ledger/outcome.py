@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gitprun.executors.base import Ending
+
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from gitprun.executors.base import Ending
 from gitprun.executors.lines import one_line
 from gitprun.ledger.rows import CheckRow, EndingRow, ExitRow, VerdictRow
 from gitprun.model.contract import Result

@@ -10,7 +10,7 @@ from gitprun.model.errors import PlanError
 from gitprun.model.names import nearest, parse_unit_id
 from gitprun.model.powers import Power, read_powers
 from gitprun.model.tables import Table
-from gitprun.model.units import DEFAULT_TIMEOUT, ExecutorSettings, Mode, Sandbox, Unit, WorkspaceKind
+from gitprun.model.units import DEFAULT_TIMEOUT, ExecutorSettings, Mode, Sandbox, Unit, VerifySandbox, WorkspaceKind
 
 EXECUTOR_NAMES = ("codex", "claude", "command")
 # Test suites that agents are to keep green take minutes; one that hangs must not hold a landing for hours.
@@ -26,7 +26,6 @@ DEFAULT_STALL = 600.0
 
 StallAction = Literal["report", "end"]
 # worker: as the unit's own worker was confined.
-VerifySandbox = Literal["worker", "workspace-write", "none"]
 # workspace: where its worker was; pristine: in a place made of the captured commit alone.
 VerifyIn = Literal["workspace", "pristine"]
 # checkout: the path of the user's checkout shows the place that is checked.

@@ -11,6 +11,8 @@ from gitprun.model.names import UnitId
 Mode = Literal["write", "read"]
 WorkspaceKind = Literal["clone", "worktree"]
 Sandbox = Literal["read-only", "workspace-write", "danger-full-access"]
+# How checks are confined: as the worker was, always, or not at all.
+VerifySandbox = Literal["worker", "workspace-write", "none"]
 VerdictState = Literal["pass", "fail", "could-not-run", "absent"]
 CheckState = Literal["pass", "fail", "could-not-run"]
 # stalled: told to end because nothing came of it any more.

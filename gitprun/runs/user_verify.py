@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gitprun.executors.lines import one_line
-from gitprun.model.plan import VerifySandbox
-from gitprun.model.units import CheckResult, Verdict, VerdictState
+from gitprun.model.units import CheckResult, Verdict, VerdictState, VerifySandbox
 from gitprun.runs.messages import count_errors, skipped_line, summary_line, verify_line
 from gitprun.supervisor.process import Stop
 from gitprun.system.files import tail

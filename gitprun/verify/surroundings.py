@@ -21,7 +21,7 @@ from gitprun.verify.view import CheckoutView, Shown, obstacle, shown
 from gitprun.workspaces.scratch import drop_temporary, make_temporary
 
 if TYPE_CHECKING:
-    from gitprun.model.plan import VerifySandbox
+    from gitprun.model.units import VerifySandbox
 
 UNASKED_FOR = Sandbox(said="")
 # The folder of a view lies beside the one for temporary files, whose name is one of a unit: none holds this.

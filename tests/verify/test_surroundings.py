@@ -10,8 +10,7 @@ import pytest
 
 from gitprun.model.environment import UNASKED
 from gitprun.model.errors import PrunError
-from gitprun.model.plan import VerifySandbox
-from gitprun.model.units import CheckResult, Verdict
+from gitprun.model.units import CheckResult, Verdict, VerifySandbox
 from gitprun.supervisor import sandbox
 from gitprun.supervisor.sandbox import Sandbox, SandboxKind, find_sandbox
 from gitprun.verify import surroundings as module
