@@ -57,32 +57,3 @@ def _count(number: int | None) -> str:
 def _dirty(unit: UnitReading) -> str:
     # What could not be looked at is never shown as clean.
     return "?" if unit.dirty is None else str(len(unit.dirty))
-
-
-def tick_row(tick: Tick) -> dict[str, object]:
-    """Return one tick as plain values."""
-    now = tick.now
-    return {
-        "time": now.time,
-        "base": now.base,
-        "procs": {"codex": now.codex, "wrap": now.wrap},
-        "commits": {"main": now.main_commits, "all": now.all_commits},
-        "note": tick.note,
-        "streak": tick.streak,
-        "flags": [
-            {"flag": flag.name, "text": flag.text, "unit": flag.unit or None, "about": list(flag.about)}
-            for flag in tick.flags
-        ],
-        "units": [
-            {
-                "run": unit.run,
-                "unit": unit.id,
-                "state": unit.state,
-                "commits": unit.commits,
-                "dirty": None if unit.dirty is None else len(unit.dirty),
-                "quiet": round(unit.quiet, 1),
-            }
-            for unit in now.units
-        ],
-        "line": tick_line(tick),
-    }

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 
-from gitprun.monitor.render import shutdown_line, startup_line, tick_line, tick_row
+from gitprun.api.schema import to_json
+from gitprun.api.watching import tick_of
+from gitprun.monitor.render import shutdown_line, startup_line, tick_line
 from gitprun.observe.flags import Flag, Observation, Tick, UnitReading
 
 AT = 1_795_990_522.0
@@ -58,7 +60,7 @@ def test_frame_lines() -> None:
 
 def test_a_row_for_programs() -> None:
     said = tick(unit("a", 0, None), flags=(Flag("fence", "a", "a", ("x\udcff",)),), codex=1)
-    assert json.loads(json.dumps(tick_row(said))) == {
+    assert json.loads(json.dumps(to_json(tick_of(said)))) == {
         "time": AT,
         "base": "b" * 40,
         "procs": {"codex": 1, "wrap": 0},

@@ -49,13 +49,6 @@ class MigrationFault:
         return f"{self.folder or '.'}: {self.words}"
 
 
-def audit_migrations(
-    main: Collection[str], unit: Collection[str], merged: Collection[str], read: Read
-) -> tuple[str, ...]:
-    """Return in lines which migrations a merge brought together that cannot stand together; see ``find_clashes``."""
-    return tuple(fault.line for fault in find_clashes(main, unit, merged, read))
-
-
 def find_clashes(
     main: Collection[str], unit: Collection[str], merged: Collection[str], read: Read
 ) -> tuple[MigrationFault, ...]:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from gitprun.resolvers.blocks.migrations import MigrationFault, audit_migrations, find_migration_faults
+from gitprun.resolvers.blocks.migrations import MigrationFault, find_clashes, find_migration_faults
 
 Files = dict[str, str]
 
 
 def audit(base: Files, main: Files, unit: Files) -> tuple[str, ...]:
     whole = {**base, **main, **unit}
-    return audit_migrations({**base, **main}, {**base, **unit}, whole, lambda path: whole[path].encode())
+    clashes = find_clashes({**base, **main}, {**base, **unit}, whole, lambda path: whole[path].encode())
+    return tuple(one.line for one in clashes)
 
 
 def django(*needed: str, app: str = "shop") -> str:
@@ -33,9 +34,10 @@ def test_numbered_scripts_of_one_number() -> None:
 
 def test_paths_that_each_side_added_do_as_well() -> None:
     added = (["db/migrate/0003_a.sql"], ["db/migrate/0003_b.sql"])
-    assert audit_migrations(*added, [*added[0], *added[1], "db/migrate/0001_x.sql"], lambda path: b"") == (
+    clashes = find_clashes(*added, [*added[0], *added[1], "db/migrate/0001_x.sql"], lambda path: b"")
+    assert [one.line for one in clashes] == [
         "db/migrate: 0003_a.sql and 0003_b.sql have one number: give the later one a new number",
-    )
+    ]
 
 
 def test_up_and_down_are_one_migration() -> None:
