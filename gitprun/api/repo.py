@@ -121,19 +121,21 @@ class Repo:
 
     # Units at work.
 
-    def plan(self, path: str, options: RunOptions | None = None) -> Plan:
+    def plan(self, path: str | Path, options: RunOptions | None = None) -> Plan:
         """Read a plan from a file; raises PlanError."""
         from gitprun.api.plans import read_plan_file
 
-        return read_plan_file(self.opened, path, options)
+        return read_plan_file(self.opened, str(path), options)
 
-    def start(self, plan: Plan, *, source: str = "") -> BackgroundRun:
-        """Start a plan in the background of this process and return once its run has a name.
+    def start(self, plan: Plan | str | Path, *, source: str = "") -> BackgroundRun:
+        """Start a plan, or the one in a file, in the background of this process; return once its run has a name.
 
         Raises PrunError where nothing was made, also where the plan needs an approval that nobody gave.
         """
         from gitprun.api.running import BackgroundRun
 
+        if isinstance(plan, str | Path):
+            return BackgroundRun(self.opened, self.plan(plan), source=source or str(plan))
         return BackgroundRun(self.opened, plan, source=source)
 
     def stop(self, name: str | None = None, *, kill: bool = False, seconds: float | None = None) -> Stopped:
@@ -158,20 +160,22 @@ class Repo:
 
     # Bringing work home.
 
-    def forecast(self, names: Sequence[str] = (), *, into: str | None = None, every: bool = False) -> LandingForecast:
+    def forecast(
+        self, names: str | Sequence[str] = (), *, into: str | None = None, every: bool = False
+    ) -> LandingForecast:
         """Return which branches conflict, who settles it, in which order to land; nothing is changed."""
         from gitprun.api.forecasting import forecast
 
-        return forecast(self.opened, names, into=into, every=every)
+        return forecast(self.opened, _names(names), into=into, every=every)
 
     def merge(
-        self, names: Sequence[str] = (), asked: MergeRequest | None = None, *, stop: Stop | None = None
+        self, names: str | Sequence[str] = (), asked: MergeRequest | None = None, *, stop: Stop | None = None
     ) -> Landing:
         """Land units, runs and branches; nothing named means every verified unit of the last run."""
         from gitprun.api.landing import merge
         from gitprun.api.settings import MergeRequest
 
-        return merge(self.opened, names, asked or MergeRequest(), stop)
+        return merge(self.opened, _names(names), asked or MergeRequest(), stop)
 
     def undo(
         self,
@@ -298,3 +302,8 @@ class Repo:
         from gitprun.api.settings import approve_settings
 
         return approve_settings(self.opened, yes=True)
+
+
+def _names(names: str | Sequence[str]) -> Sequence[str]:
+    """Return names as a sequence: one text is one name, and not its letters."""
+    return (names,) if isinstance(names, str) else names
