@@ -44,7 +44,7 @@ def test_a_plan_file_is_run_landed_and_taken_back(made: Made, capfd: pytest.Capt
     # One text is one name, and not its letters.
     assert [one.name for one in repo.forecast("u").branches] == ["prun/r1/u"]
     assert [(item.branch, item.state) for item in repo.merge("u").items] == [("prun/r1/u", "landed")]
-    assert made.files("main")["n.txt"] == "new\n"
+    assert made.files("main")["n.txt"] == "new"
     assert repo.undo().way == "moved"
     assert (made.head, made.status()) == (before, [])
     # Nothing was said but by what was returned.
