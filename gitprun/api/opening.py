@@ -135,8 +135,8 @@ def read_kept(path: Path) -> str:
 def left_of(opened: Opened, target: Target, candidate: Candidate, settings: Settings) -> Unresolved:
     """Return what of a branch is left in conflict with the target."""
     from gitprun.git.refs import open_repository
+    from gitprun.judging.judged import Means
     from gitprun.judging.rerere import read_rerere
-    from gitprun.judging.text import Means
     from gitprun.landing.unresolved import Opening, read_unresolved
 
     repository = opened.repository

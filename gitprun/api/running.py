@@ -17,6 +17,7 @@ from gitprun.api.reading import as_event, read_run
 from gitprun.api.stopping import Stop
 from gitprun.api.unseen import warn_behind, warn_pruning, warn_units
 from gitprun.api.values import RunStatus
+from gitprun.ledger.events import Event
 from gitprun.ledger.ledger import Ledger
 from gitprun.model.errors import OperationRefused, PrunError, UsageProblem
 from gitprun.model.names import is_run_id
@@ -219,16 +220,16 @@ class ResumeOptions:
 
 
 class Onlooker:
-    """Follows one run that another process works on; ``past`` are its events so far."""
+    """Follows one run that another process works on; ``past`` are its events so far, ``pid`` who works on it now."""
 
-    def __init__(self, opened: Opened, run: RunState, pid: int) -> None:
+    def __init__(self, opened: Opened, run: RunState) -> None:
         from gitprun.ledger.settings import recall
         from gitprun.runs.follow import Follower
 
-        self.run, self.pid = run.id, pid
+        self.run, self.pid = run.id, 0
         self.units = tuple(unit.id for unit in recall(opened.repository.state, run).units)
         self._follower = Follower(opened.ledger, run.id)
-        self.past = tuple(map(as_event, self._follower.past))
+        self.past = [*map(as_event, self._follower.past)]
 
 
 # Watches until the run ends or its coordinator is gone; called with the onlooker and what waits for the end.
@@ -265,7 +266,9 @@ def take_over(opened: Opened, name: str | None, options: ResumeOptions, watching
         if watching is None or not options.watch:
             raise busy
         if onlooker is None:
-            name, onlooker = busy.run.id, Onlooker(opened, busy.run, busy.coordinator.pid)
+            name, onlooker = busy.run.id, Onlooker(opened, busy.run)
+        # Who works on it may change while it is watched.
+        onlooker.pid = busy.coordinator.pid
         ended = watching(onlooker, _follow(onlooker, busy))
         if ended:
             return Takeover(opened, ended=opened.history().runs[str(name)])
@@ -273,7 +276,12 @@ def take_over(opened: Opened, name: str | None, options: ResumeOptions, watching
 
 def _follow(onlooker: Onlooker, busy: Occupied) -> Callable[[Stop, Callable[[LedgerEvent], None]], bool]:
     def follow(stop: Stop, heard: Callable[[LedgerEvent], None]) -> bool:
-        return onlooker._follower.follow(busy.coordinator, stop, lambda event: heard(as_event(event))) is not None
+        def hear(event: Event) -> None:
+            # Kept, so that whoever watches on after a change of hands knows all there is.
+            onlooker.past.append(as_event(event))
+            heard(onlooker.past[-1])
+
+        return onlooker._follower.follow(busy.coordinator, stop, hear) is not None
 
     return follow
 

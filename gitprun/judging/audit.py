@@ -11,9 +11,9 @@ from gitprun.git.trees import REGULAR, read_blob, replace_blobs, show_path
 from gitprun.git.walk import Trees
 from gitprun.judging.conflicts import show_resolved
 from gitprun.judging.doubts import NOT_FINISHED, Late, guarded
-from gitprun.judging.judged import Sides, Unchecked
+from gitprun.judging.judged import Means, Sides, Unchecked
 from gitprun.judging.shared_folders import lock_folders, new_migrations
-from gitprun.judging.text import Means, review_text
+from gitprun.judging.text import review_text
 from gitprun.model.budget import unbroken
 from gitprun.model.findings import MergeState, ResolvedPath, Suspect
 from gitprun.model.names import Oid

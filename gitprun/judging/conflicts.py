@@ -19,9 +19,10 @@ from gitprun.git.trees import (
     show_path,
 )
 from gitprun.git.walk import Trees
+from gitprun.judging.judged import Means
 from gitprun.judging.recorded_resolutions import Take, find_choice, version_taken
 from gitprun.judging.submodules import describe_sides
-from gitprun.judging.text import RECORDED, SEVERAL_BASES, Means, ResolvedText, resolve_text, show_dropped, show_line
+from gitprun.judging.text import RECORDED, SEVERAL_BASES, ResolvedText, resolve_text, show_dropped, show_line
 from gitprun.model.findings import ConflictPath, ResolvedPath
 from gitprun.model.names import Oid
 from gitprun.resolvers.base import FileConflict, Refused, Resolved

@@ -9,15 +9,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gitprun.git.trees import TreeMerge, show_path
 from gitprun.git.walk import Trees
-from gitprun.judging.conflicts import ConflictAnswer, answer_conflicts, describe_flip, place_answers, show_conflicts
 from gitprun.judging.drivers import MergeAttributes, judge_drivers
-from gitprun.judging.judged import Judged, Sides
+from gitprun.judging.judged import Judged, Means, Sides
 from gitprun.judging.shared_folders import may_clash
-from gitprun.judging.text import Means
 from gitprun.model.findings import MergeState, Suspect
+
+if TYPE_CHECKING:
+    from gitprun.judging.conflicts import ConflictAnswer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,12 +46,16 @@ class Judge:
             answers = self.answer(merge, sides)
             # Git may also fail without naming a path; and one conflict that is left leaves them all to a person.
             if not answers or not all(one.settled for one in answers):
+                from gitprun.judging.conflicts import show_conflicts
+
                 shown = show_conflicts(answers, sides.names, self.checkout)
                 return Judged(state=MergeState.CONFLICT, tree=None, conflicts=shown, notes=notes)
         return self._audit(merge, sides, answers, odd, notes)
 
     def answer(self, merge: TreeMerge, sides: Sides) -> tuple[ConflictAnswer, ...]:
         """Return what settles each conflict, whatever becomes of the others."""
+        from gitprun.judging.conflicts import answer_conflicts
+
         return answer_conflicts(self.trees.repo, merge, self.means, several_bases=sides.several_bases())
 
     def _ask_drivers(self, merge: TreeMerge, sides: Sides) -> tuple[tuple[Suspect, ...], tuple[str, ...]]:
@@ -70,6 +76,7 @@ class Judge:
     ) -> Judged:
         """Look at the whole merged tree, what resolvers made of it as well as what git did."""
         from gitprun.judging.audit import audit_merge
+        from gitprun.judging.conflicts import describe_flip, place_answers
 
         texts = {one.at.path: one.text for one in answers if one.text is not None}
         tree = place_answers(self.trees.repo, merge.tree, answers)

@@ -2,12 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gitprun.git.trees import TreeChange
 from gitprun.model.findings import ConflictPath, MergeState, ResolvedPath, Suspect
 from gitprun.model.names import Oid
+
+if TYPE_CHECKING:
+    from gitprun.judging.hotspots import Hotspot, Policy
+    from gitprun.judging.rerere import Rerere
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Means:
+    """What may settle a conflict beside the resolvers of its kind: see LandingOptions.
+
+    ``state`` is the folder that holds recorded resolutions and reports of bugs (None: there is no repository),
+    ``rerere`` git's own memory of resolutions. ``picks`` asks for all texts that can be proved, and says which of them
+    to take at a path (the first is 0).
+    ``further`` returns what there is once the resolvers settled nothing, where that takes programs of git to find.
+    """
+
+    hotspots: Sequence[Hotspot] = ()
+    strategy: Policy | None = None
+    state: Path | None = None
+    picks: Mapping[bytes, int] | None = None
+    rerere: Rerere | None = None
+    further: Callable[[], Means] | None = None
+
+
+# Where there is no repository: the resolvers alone, and the policies of files that are lists by convention.
+RESOLVERS_ONLY = Means()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

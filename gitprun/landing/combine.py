@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from gitprun.git.trees import TreeChange, TreeMerge, merge_trees, tree_of
 from gitprun.judging.judge import Judge
-from gitprun.judging.judged import Judged, Sides
-from gitprun.judging.text import Means
+from gitprun.judging.judged import Judged, Means, Sides
 from gitprun.landing.context import LandingContext
 from gitprun.landing.disjoint import merge_apart
 from gitprun.landing.plan import Candidate, LandingItem, News

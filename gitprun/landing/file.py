@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gitprun.git.command import Git
-from gitprun.judging.text import RESOLVERS_ONLY, JudgedText, Means, judge_text, show_dropped
+from gitprun.judging.judged import RESOLVERS_ONLY, Means
+from gitprun.judging.text import JudgedText, judge_text, show_dropped
 from gitprun.model.errors import PrunError
 from gitprun.model.findings import MergeState
 from gitprun.resolvers.base import FileConflict, quote

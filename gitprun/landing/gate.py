@@ -15,8 +15,7 @@ from gitprun.git.trees import TreeMerge, read_bases, tree_of
 from gitprun.git.walk import Trees
 from gitprun.judging.drivers import find_attributes
 from gitprun.judging.judge import Judge
-from gitprun.judging.judged import Judged, Sides
-from gitprun.judging.text import Means
+from gitprun.judging.judged import Judged, Means, Sides
 from gitprun.landing.conflicts_committed import find_jj_conflict, find_markers
 from gitprun.landing.guard import list_paths, read_local_changes
 from gitprun.landing.plan import Candidate, say_verdict

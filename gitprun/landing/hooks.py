@@ -29,7 +29,6 @@ from gitprun.model.names import PRUN_REFS, Oid, short
 from gitprun.model.units import join_few
 from gitprun.system.files import folder_identity, remove_tree
 from gitprun.workspaces.base import provide, require_room
-from gitprun.workspaces.clone import render_alternates, render_setting
 
 if TYPE_CHECKING:
     from gitprun.landing.guard import Target
@@ -191,6 +190,8 @@ def hook_room(
 
 def _fill(repository: Repository, path: Path, ref: str, start: Oid) -> None:
     """Fill a fresh repository with objects, refs and settings of the user's: by reference, by copy, by inclusion."""
+    from gitprun.workspaces.clone import render_alternates, render_setting
+
     inside, common, git = path / ".git", repository.common.resolve(), repository.git
     (inside / "objects" / "info").mkdir(parents=True, exist_ok=True)
     (inside / "objects" / "info" / "alternates").write_bytes(render_alternates(common / "objects"))

@@ -16,8 +16,8 @@ from gitprun.git.refs import Signature, move_ref, open_repository, read_ref, rea
 from gitprun.git.repo import Repository
 from gitprun.git.trees import Objects, merge_trees, read_changes, tree_of
 from gitprun.judging.conflicts import answer_conflicts, place_answers
+from gitprun.judging.judged import RESOLVERS_ONLY
 from gitprun.judging.recorded_resolutions import forget
-from gitprun.judging.text import RESOLVERS_ONLY
 from gitprun.landing.build import lay_out_attributes
 from gitprun.landing.commit import NewCommit, revert_message, write_new_commit
 from gitprun.landing.forget import Row, rows_of_landings

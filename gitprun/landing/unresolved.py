@@ -25,7 +25,7 @@ from gitprun.git.trees import (
 from gitprun.git.walk import Trees
 from gitprun.judging.conflict_text import mark_conflict, read_style
 from gitprun.judging.conflicts import ConflictAnswer, Versions, answer_conflicts, describe_conflict, place_answers
-from gitprun.judging.text import Means
+from gitprun.judging.judged import Means
 from gitprun.landing.build import lay_out_attributes
 from gitprun.landing.conflicts_committed import find_jj_conflict
 from gitprun.landing.engine import combine_alone

@@ -205,8 +205,9 @@ def test_only_what_is_needed_is_loaded(tmp_path: Path) -> None:
         [sys.executable, "-c", script], cwd=repo.path, env=env, capture_output=True, text=True, check=True
     )
     heavy = {
-        f"gitprun.merge.{name}" for name in ("prove", "train", "settle", "audit", "lost", "hooks", "after", "green")
+        f"gitprun.landing.{name}" for name in ("prove", "train", "after", "gate", "evil_merge", "undo", "unresolved")
     }
+    heavy |= {f"gitprun.judging.{name}" for name in ("audit", "conflicts", "doubts", "text")}
     heavy |= {"gitprun.resolvers", "gitprun.verify.check", "gitprun.workspaces.clone", "gitprun.ledger.review"}
     assert set(done.stdout.splitlines()[-1].split()) & heavy == set()
 

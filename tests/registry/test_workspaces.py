@@ -272,7 +272,7 @@ def test_a_move_that_broke_off(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(*((moving, "settle_move", die) if arrived else (os, "rename", die)))
+        patch.setattr(*((moving, "recover_move", die) if arrived else (os, "rename", die)))
         with pytest.raises(KeyboardInterrupt):
             move_workspace(repo.repository, repo.ledger, find(repo, "a")[1], target)
     assert "half moved" in places(repo)["a"].note

@@ -327,7 +327,7 @@ def test_all_of_an_executor_wait_when_its_service_is_at_its_limit(repo: Repo, pr
     assert began == {"a": [0, 780], "b": [780]}
     # c has nothing to do with codex.
     assert waits(repo, "c") == []
-    assert waits(repo, "b") == [(780.0, "")]
+    assert waits(repo, "b") == [(780.0, "503")]
     rows = [event for event in events_of(repo, "b") if event.kind == "unit.waiting"]
     assert rows[0].payload.as_json()["reason"] == "the service of codex is at its limit"
 

@@ -69,7 +69,11 @@ class Workshop:
     def finish(self, state: str = "ready") -> Capture:
         """Capture, pin the commit if there is one, and write it all into the ledger."""
         found, ledger = self.capture(), self.repo.ledger
-        facts: dict[str, object] = {"tree": found.tree, "kept": [list(row) for row in found.kept]}
+        facts: dict[str, object] = {
+            "tree": found.tree,
+            "kept": [list(row) for row in found.kept],
+            "own_commits": list(found.own_commits),
+        }
         if found.changed:
             facts["commit"] = self.commit(found)
         ledger.append(payload_of("unit.captured", facts), run=RUN, unit=self.unit)
